@@ -63,6 +63,20 @@ TEST(GraphTime, LaunchesAndQueues) {
   EXPECT_EQ(SumOf(time), time.recorded - time.simulated);
 }
 
+// Kernels of 20 us each, every one launched 5 us after the one before has ended by a host that does
+// nothing else: the host's gaps go, the stream's work stays.
+TEST(GraphTime, AStreamStaysInOrderWhereLaunchesComeLate) {
+  const Trace trace = PlantedTrace()
+                          .Launch(1, 0, 1, 7)
+                          .Launch(1, 25, 26, 8)
+                          .Launch(1, 50, 51, 9)
+                          .Kernel("first", 3, 0, 20, 7)
+                          .Kernel("second", 3, 26, 46, 8)
+                          .Kernel("third", 3, 51, 71, 9)
+                          .Read();
+  EXPECT_EQ(OfOne(trace).simulated, Us(60));
+}
+
 NodeId Find(const Trace& trace, const std::string& name) {
   NodeId found;
   ForEachNode(trace, [&](NodeId node) {

@@ -16,7 +16,9 @@
 
 #include <fmt/format.h>
 
+#include "src/base/function_name.h"
 #include "src/base/intervals.h"
+#include "src/formats/comm_facts.h"
 #include "src/formats/kineto_reader.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/launch.h"
@@ -74,6 +76,7 @@ class Judge {
     CountNodes();
     JudgeReading();
     JudgeKinds();
+    JudgeNames();
     JudgeLinks();
     JudgeLaunches();
     JudgeStreams();
@@ -168,6 +171,24 @@ class Judge {
         fmt::format("{} of {} events have a category ('cat') that is not known, and count nowhere: "
                     "{}",
                     unknown, trace_.node_count(), text));
+  }
+
+  // Kernels of a library that no table knows count as computation.
+  void JudgeNames() {
+    std::unordered_map<StringId, bool> speaks;
+    uint64_t kernels = 0;
+    std::string_view first;
+    ForEachNode(trace_, [&](NodeId node) {
+      if (trace_.kind(node) != NodeKind::kKernel) return;
+      const auto [known, is_new] = speaks.emplace(trace_.name_id(node), false);
+      if (is_new) known->second = SpeaksOfCommunication(trace_.name(node));
+      if (!known->second) return;
+      if (kernels++ == 0) first = trace_.name(node);
+    });
+    if (kernels == 0) return;
+    Say(Verdict::kUsable, "unread_communication",
+        fmt::format("{} as computation though the name speaks of communication: '{}'",
+                    Counted(kernels, "kernel counts", "kernels count"), BareFunctionName(first)));
   }
 
   // As JSON has it, in quotes; "" without one.

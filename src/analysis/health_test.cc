@@ -96,6 +96,19 @@ TEST(Health, LaunchesCapturedIntoAGraphRunNothing) {
   EXPECT_EQ(reasons(launched + begin + captured + end + after), Expected{"launch_without_work"});
 }
 
+TEST(Health, KernelsThatSoundLikeCommunication) {
+  const std::string launch = Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 1, 7) + ",";
+  const auto judged = [&](const std::string& kernel) {
+    return Judged(Kineto(launch + Event("kernel", kernel, 20, 1, 30, 7)));
+  };
+  const Health health = judged("void mine::fusedAllReduceNorm<4>(float*)");
+  ASSERT_EQ(Names(health), Expected{"unread_communication"});
+  EXPECT_EQ(health.reasons[0].text,
+            "1 kernel counts as computation though the name speaks of communication: "
+            "'fusedAllReduceNorm<4>'");
+  EXPECT_EQ(Names(judged("ncclDevKernel_AllReduce_Sum_f32_RING_LL")), Expected{});
+}
+
 TEST(Health, EventsOfUnknownCategories) {
   std::string events = Event("kernel_v9", "gemm", 20, 50, 30) + "," +
                        Event("kernel_v9", "gemm", 20, 80, 30) + "," +

@@ -257,6 +257,11 @@ class RunMaker {
         graph_.AddEdge(graph_.end(latest), graph_.begin(node), Begin(node) - End(latest),
                        {node, PathPart::kQueueWait, PathPart::kIdle});
       }
+      // Whatever it began after, the stream's work before it had to be done.
+      if (has_order && last && !beside && (last != latest || by_launch)) {
+        graph_.AddEdge(graph_.end(last), graph_.begin(node), Nanos{},
+                       {node, PathPart::kQueueWait, PathPart::kIdle});
+      }
       for (const NodeId before : waits) {
         if (before == latest && !by_launch && !by_beside) continue;
         graph_.AddEdge(graph_.end(before), graph_.begin(node), Nanos{},

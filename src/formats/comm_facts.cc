@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/base/ascii.h"
 #include "src/formats/json_text.h"
 
 namespace etude {
@@ -44,6 +45,7 @@ constexpr auto kOtherCommNames = std::to_array<NameKind>({
 constexpr auto kCommKernels = std::to_array<std::string_view>({
     "ncclKernel",     // NCCL before 2.19, RCCL
     "ncclDevKernel",  // NCCL since
+    "mscclKernel",    // RCCL with MSCCL
     // On symmetric memory: NCCL 2.27, and since 2.28
     "ncclSymDevKernel",
     "ncclSymkDevKernel",
@@ -52,7 +54,7 @@ constexpr auto kCommKernels = std::to_array<std::string_view>({
 // Functions of kernels that communicate without NCCL, by their name and, where that could be
 // anyone's, the namespaces that they are in.
 struct CommFunction {
-  std::string_view space;  // "": any
+  std::string_view space;  // what these end with; "": any
   std::string_view name;   // "a*": whatever begins with a
   CollectiveType type;
 };
@@ -69,26 +71,46 @@ constexpr auto kCommFunctions = std::to_array<CommFunction>({
     {"", "two_shot_all_reduce_kernel_inplace", CollectiveType::kAllReduce},
     {"", "two_shot_all_reduce_kernel", CollectiveType::kUnknown},
     {"", "two_shot_all_reduce", CollectiveType::kAllReduce},
+    // PyTorch's on NVSHMEM
+    {"", "allToAllV", CollectiveType::kAllToAll},
+    {"", "allToAllV_2d", CollectiveType::kAllToAll},
     // vLLM, SGLang, AITER and their quick reduce
     {"", "cross_device_reduce_1stage*", CollectiveType::kAllReduce},
     {"", "cross_device_reduce_2stage*", CollectiveType::kAllReduce},
     {"", "allreduce_prototype*", CollectiveType::kAllReduce},
+    {"", "reduce_scatter_cross_device_store*", CollectiveType::kReduceScatter},
+    {"", "allgather_lastdim*", CollectiveType::kAllGather},
+    {"", "allgather_vec*", CollectiveType::kAllGather},
+    {"", "allgather_naive*", CollectiveType::kAllGather},
     // TensorRT-LLM and FlashInfer
     {"", "allreduce_fusion_kernel*", CollectiveType::kAllReduce},
     {"", "oneShotAllReduceKernel", CollectiveType::kAllReduce},
     {"", "twoShotAllReduceKernel", CollectiveType::kAllReduce},
-    // DeepEP
-    {"deep_ep::intranode", "dispatch", CollectiveType::kAllToAll},
-    {"deep_ep::intranode", "combine", CollectiveType::kAllToAll},
-    {"deep_ep::intranode", "notify_dispatch", CollectiveType::kAllToAll},
-    {"deep_ep::intranode", "cached_notify*", CollectiveType::kBarrier},
-    {"deep_ep::intranode", "barrier", CollectiveType::kBarrier},
-    {"deep_ep::internode", "dispatch", CollectiveType::kAllToAll},
-    {"deep_ep::internode", "combine", CollectiveType::kAllToAll},
-    {"deep_ep::internode", "notify_dispatch", CollectiveType::kAllToAll},
-    {"deep_ep::internode", "cached_notify*", CollectiveType::kBarrier},
-    {"deep_ep::internode_ll", "dispatch", CollectiveType::kAllToAll},
-    {"deep_ep::internode_ll", "combine", CollectiveType::kAllToAll},
+    {"", "oneshotAllreduceFusionKernel", CollectiveType::kAllReduce},
+    {"", "twoshotAllreduceKernel", CollectiveType::kAllReduce},
+    {"", "moeA2ADispatchKernel", CollectiveType::kAllToAll},
+    {"", "moeA2ACombineKernel", CollectiveType::kAllToAll},
+    // TransformerEngine's overlap: all-gathers, reduce-scatters, pieces of rings
+    {"", "userbuffers_fp16_sum_inplace_gpu_*", CollectiveType::kUnknown},
+    {"", "kuserbuffers_push*", CollectiveType::kUnknown},
+    // DeepEP (deep_ep, dpsk::ep), and its hybrid mode
+    {"ep::intranode", "dispatch", CollectiveType::kAllToAll},
+    {"ep::intranode", "combine", CollectiveType::kAllToAll},
+    {"ep::intranode", "notify_dispatch", CollectiveType::kAllToAll},
+    {"ep::intranode", "cached_notify*", CollectiveType::kBarrier},
+    {"ep::intranode", "barrier", CollectiveType::kBarrier},
+    {"ep::internode", "dispatch", CollectiveType::kAllToAll},
+    {"ep::internode", "combine", CollectiveType::kAllToAll},
+    {"ep::internode", "notify_dispatch", CollectiveType::kAllToAll},
+    {"ep::internode", "cached_notify*", CollectiveType::kBarrier},
+    {"ep::internode_ll", "dispatch", CollectiveType::kAllToAll},
+    {"ep::internode_ll", "combine", CollectiveType::kAllToAll},
+    {"hybrid_ep", "dispatch_kernel", CollectiveType::kAllToAll},
+    {"hybrid_ep", "combine_kernel", CollectiveType::kAllToAll},
+    {"hybrid_ep", "device_sync_kernel", CollectiveType::kBarrier},
+    // MORI
+    {"", "EpDispatch*", CollectiveType::kAllToAll},
+    {"", "EpCombine*", CollectiveType::kAllToAll},
 });
 
 // "a::b::c" of "void (anonymous namespace)::a::b::c<int>(float*)", with what stands before it.
@@ -115,7 +137,7 @@ const CommFunction* FindCommFunction(std::string_view kernel) {
   if (rest.ends_with(':')) rest.remove_suffix(1);
   const std::string_view space = rest.substr(rest.find_last_of(' ') + 1);
   const auto row = std::ranges::find_if(kCommFunctions, [&](const CommFunction& known) {
-    return IsNamed(function, known.name) && (known.space.empty() || known.space == space);
+    return IsNamed(function, known.name) && space.ends_with(known.space);
   });
   return row == kCommFunctions.end() ? nullptr : &*row;
 }
@@ -284,6 +306,19 @@ NodeKind KindOfCommunication(std::string_view name) {
 
 bool IsCommKernel(std::string_view name) {
   return IsNcclKernel(name) || FindCommFunction(name) != nullptr;
+}
+
+bool SpeaksOfCommunication(std::string_view kernel) {
+  constexpr auto kWords = std::to_array<std::string_view>(
+      {"allreduce", "all_reduce", "allgather", "all_gather", "alltoall", "all_to_all",
+       "reducescatter", "reduce_scatter", "nccl", "shmem"});
+  const std::string_view function = WithoutParameters(kernel);
+  // The compiler names kernels after all that is fused in them: what follows a collective, too.
+  if (function.starts_with("triton_")) return false;
+  std::string lower(function);
+  for (char& c : lower) c = Lower(c);
+  return std::ranges::any_of(kWords,
+                             [&](std::string_view word) { return lower.find(word) != lower.npos; });
 }
 
 CollectiveType CollectiveOfKernel(std::string_view name) {

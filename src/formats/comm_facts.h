@@ -86,6 +86,8 @@ NodeKind KindOfCommunication(std::string_view name);
 bool IsCommKernel(std::string_view name);
 // What such a kernel does, as far as its name tells.
 CollectiveType CollectiveOfKernel(std::string_view name);
+// Whether the name of a kernel that is none of these makes one think that it communicates.
+bool SpeaksOfCommunication(std::string_view kernel);
 
 // "[1, 2]" or "1,2"; nullopt for anything else, such as a list that was cut ("[1, 2, ...]").
 std::optional<std::vector<int64_t>> ParseIntList(std::string_view text);

@@ -67,6 +67,17 @@ TEST(CommFacts, KernelsThatCommunicateWithoutNccl) {
            Case{"void deep_ep::internode::dispatch<false, 8, true>(int4*)",
                 CollectiveType::kAllToAll},
            Case{"void deep_ep::internode_ll::combine<true>(void*)", CollectiveType::kAllToAll},
+           Case{"void dpsk::ep::internode::notify_dispatch<false, 4>(int const*)",
+                CollectiveType::kAllToAll},
+           Case{"void deep_ep::hybrid_ep::combine_kernel<16>(int)", CollectiveType::kAllToAll},
+           Case{"void flashinfer::trtllm_mnnvl_allreduce::twoshotAllreduceKernel<(unsigned char)2, "
+                "__nv_bfloat16, true>(flashinfer::Parameters)",
+                CollectiveType::kAllReduce},
+           Case{"void aiter::allgather_lastdim<std::bfloat16_t, 8>(aiter::RankData*)",
+                CollectiveType::kAllGather},
+           Case{"kuserbuffers_pushsend(int*, int*, int4*, int4*, int)", CollectiveType::kUnknown},
+           Case{"mscclKernel_Sum_hip_bfloat16_Simple_false(ncclDevComm*)",
+                CollectiveType::kUnknown},
            Case{"void deep_ep::intranode::cached_notify_combine<8>(void**)",
                 CollectiveType::kBarrier},
            Case{"ncclSymDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymDevArgs)",
@@ -87,6 +98,18 @@ TEST(CommFacts, KernelsThatCommunicateWithoutNccl) {
         "void mylib::cross_device_reduce_norm(float*)", "void a::oneShotAllReduceKernelTimer()",
         "void cross_device::reduce(int)", "triton_poi_fused_one_shot_all_reduce_0"}) {
     EXPECT_FALSE(IsCommKernel(kernel)) << kernel;
+  }
+}
+
+TEST(CommFacts, NamesThatSpeakOfCommunication) {
+  for (const std::string_view kernel :
+       {"void mine::fusedAllReduceNorm<4>(float*)", "nvshmemi_put_signal", "my_all_gather(int)"}) {
+    EXPECT_TRUE(SpeaksOfCommunication(kernel)) << kernel;
+  }
+  for (const std::string_view kernel :
+       {"triton_poi_fused_all_gather_into_tensor_wait_tensor_0",
+        "void gemm<AllReduceEpilogue>(int)", "void reduce_kernel<512>(int)", ""}) {
+    EXPECT_FALSE(SpeaksOfCommunication(kernel)) << kernel;
   }
 }
 
