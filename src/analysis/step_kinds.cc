@@ -31,12 +31,15 @@ struct CountedStep {
   uint64_t first_id = 0;  // of the mark; what is in the step has ids up to `last_id`
   uint64_t last_id = 0;
   uint64_t nodes = 0;
+  bool has_work = false;
   bool counts = true;
 };
 
-// Where the recording was cut off or damaged, a step that lacks something is none: it would count
-// as a kind of its own, of a time of its own. If all are like that, they stay.
-void LeaveOutBroken(const Stats& met, std::vector<CountedStep>& steps) {
+// A mark behind which nothing comes, as a profiler leaves it that is stopped when the loop is over,
+// is no step. Where the recording was cut off or damaged, nor is a step that lacks something: it
+// would count as a kind of its own, of a time of its own. If all are like that, they stay.
+void LeaveOutOthers(const Stats& met, std::vector<CountedStep>& steps) {
+  for (CountedStep& step : steps) step.counts = step.has_work;
   if (met[Stat::kTruncated] != 0 && !steps.back().time) steps.back().counts = false;
   if (met[Stat::kMalformedElement] != 0) {
     for (CountedStep& step : steps) {
@@ -61,12 +64,16 @@ std::vector<StepKind> FindStepKinds(const Trace& trace) {
     }
     if (!steps.empty()) steps.back().last_id = id;
     if (!steps.empty()) ++steps.back().nodes;
-    if (!steps.empty() && IsOperator(trace, node)) {
+    if (steps.empty()) continue;
+    if (IsOperator(trace, node)) {
       steps.back().hash = MixOperator(trace, node, steps.back().hash);
+      steps.back().has_work = true;
+    } else if (!CompiledCode(trace.name(node)).empty()) {
+      steps.back().has_work = true;
     }
   }
   if (steps.empty()) return {StepKind{.steps = {0}}};
-  LeaveOutBroken(trace.stats(), steps);
+  LeaveOutOthers(trace.stats(), steps);
 
   std::vector<StepKind> kinds;
   std::unordered_map<uint64_t, size_t> by_hash;

@@ -18,7 +18,8 @@ struct StepKind {
 };
 
 // The kinds of the steps of a trace, by their first steps. A trace with at most one step mark has
-// one step. Where something of the trace was lost, steps that lack something are left out.
+// one step. Steps without operators and compiled code are left out, and where something of the
+// trace was lost those that lack something.
 std::vector<StepKind> FindStepKinds(const Trace& trace);
 
 // The kind of the step with the median time of all; the first one if times are missing.

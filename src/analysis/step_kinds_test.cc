@@ -89,6 +89,21 @@ TEST_F(StepKindsTest, AMissingTimeLeavesTheTimeUnknown) {
 }
 
 // Half a step was replayed as one of its own kind, and the mean over the kinds was too small.
+TEST_F(StepKindsTest, AMarkBehindWhichNothingComesIsNone) {
+  Mark({});
+  Operator("aten::relu", 8);
+  Mark({});
+  const std::vector<StepKind> kinds = Find();
+  ASSERT_EQ(kinds.size(), 1U);
+  EXPECT_EQ(kinds[0].steps, std::vector<size_t>{0});
+}
+
+TEST_F(StepKindsTest, MarksAloneStay) {
+  Mark({});
+  Mark({});
+  ASSERT_EQ(Find().size(), 1U);
+}
+
 TEST_F(StepKindsTest, AStepThatWasCutOffIsNone) {
   Mark(10);
   Operator("aten::relu", 8);

@@ -72,6 +72,7 @@ nlohmann::ordered_json ToJson(const WrittenTrace& written) {
   if (written.is_chakra) {
     json["added_edges"] = {{"host_order", written.chakra.order_edges},
                            {"stream_order", written.chakra.stream_edges},
+                           {"thread", written.chakra.thread_edges},
                            {"launch", written.chakra.launch_edges}};
     json["contradictions"] = written.chakra.contradictions;
     json["adopted"] = written.chakra.adopted;
@@ -92,6 +93,7 @@ std::string ToText(const WrittenTrace& written) {
     const ToChakraResult& chakra = written.chakra;
     line(chakra.order_edges, "dependencies added, order of the host threads");
     line(chakra.stream_edges, "dependencies added, order of the device streams");
+    line(chakra.thread_edges, "dependencies added, threads that waited for threads");
     line(chakra.launch_edges, "dependencies added, device work on its operator");
     line(chakra.contradictions,
          "of these left out because the trace's own dependencies say otherwise");

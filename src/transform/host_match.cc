@@ -262,6 +262,13 @@ class Aligner {
   bool ambiguous_ = false;  // it could be another step as well
 };
 
+// 0 is nobody's.
+bool HasRecordFunctionIds(const Trace& host) {
+  bool any = false;
+  ForEachNode(host, [&](NodeId node) { any = any || host.rf_id(node).value_or(0) > 0; });
+  return any;
+}
+
 }  // namespace
 
 const HostLinkInfo& Info(HostLink link) { return kHostLinkInfos[static_cast<size_t>(link)]; }
@@ -285,7 +292,7 @@ HostMatch MatchHost(const Trace& host, const Trace& device) {
   });
   const EventById by_rf_id = IndexEvents(
       device, [&](NodeId event) { return device.rf_id(event); }, match.ambiguous);
-  if (!by_rf_id.empty()) {
+  if (!by_rf_id.empty() && HasRecordFunctionIds(host)) {
     MatchById(host, device, by_rf_id, HostLink::kRfId, match);
     return match;
   }

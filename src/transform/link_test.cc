@@ -44,7 +44,8 @@ std::string Micros(int64_t nanos) {
 // Writes a host and a device trace of the same made-up run.
 class MadeUpRun {
  public:
-  bool rf_ids = true;        // in the device trace
+  bool rf_ids = true;  // in the device trace
+  bool host_rf_ids = true;
   bool external_ids = true;  // those of PyTorch since 2.1; else the correlation, as before
   std::string host_facts;    // of the host trace, each with a comma behind it
 
@@ -52,7 +53,7 @@ class MadeUpRun {
   uint64_t AddOp(uint64_t parent, int tid, const std::string& name, int64_t start, int64_t duration,
                  const std::string& attrs = "") {
     const uint64_t id = next_id_++;
-    AddHostNode(id, parent, tid, name, id, attrs);
+    AddHostNode(id, parent, tid, name, host_rf_ids ? id : 0, attrs);
     AddEvent("cpu_op", name, tid, start, duration,
              ExternalId(id) + (rf_ids ? ",\"Record function id\":" + std::to_string(id) : ""));
     return id;
@@ -798,9 +799,9 @@ RC_GTEST_PROP(Link, FindsWhatWasPlanted, (uint32_t seed, bool coarse)) {
   CheckAgainst(planted, result);
 }
 
-RC_GTEST_PROP(Link, FindsItWithoutRecordFunctionIds, (uint32_t seed)) {
+RC_GTEST_PROP(Link, FindsItWithoutRecordFunctionIds, (uint32_t seed, bool on_host)) {
   MadeUpRun run;
-  run.rf_ids = false;
+  (on_host ? run.host_rf_ids : run.rf_ids) = false;
   run.external_ids = false;
   const auto planted = RandomRun(seed, /*coarse=*/false).Fill(run);
   const LinkResult result = LinkRun(run);

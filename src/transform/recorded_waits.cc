@@ -1,9 +1,12 @@
 #include "src/transform/recorded_waits.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "src/trace/exclusive_times.h"
 #include "src/trace/record_scope.h"
+#include "src/trace/trace_copy.h"
 #include "src/transform/device_match.h"
 #include "src/transform/program_order.h"
 #include "src/transform/sync_edges.h"
@@ -39,19 +42,26 @@ class WaitFinder {
     }
   }
 
+  // Threads of other processes, of ranks that were merged, meet in communications alone.
   void AddThreads() {
-    std::vector<NodeTime> times(trace_.node_count());
+    std::map<StringId, std::vector<NodeId>> processes;
     ForEachNode(trace_, [&](NodeId node) {
       const NodeKind kind = trace_.kind(node);
       // Labels of parts of the program run on threads without working there.
       if (kind == NodeKind::kLabel && !IsWorkingLabel(trace_, node)) return;
-      if (kind == NodeKind::kMetadata) return;
-      times[node.index()] = {.start = trace_.start(node),
-                             .duration = trace_.duration(node),
-                             .lane = trace_.lane_id(node)};
+      if (kind == NodeKind::kMetadata || !trace_.lane_id(node)) return;
+      processes[trace_.lane(trace_.lane_id(node)).process].push_back(node);
     });
-    for (const OrderEdge& edge : ThreadEdges(trace_, times)) {
-      waits_.push_back({.node = edge.node, .before = edge.before});
+    for (const auto& [process, nodes] : processes) {
+      std::vector<NodeTime> times(trace_.node_count());
+      for (const NodeId node : nodes) {
+        times[node.index()] = {.start = trace_.start(node),
+                               .duration = trace_.duration(node),
+                               .lane = trace_.lane_id(node)};
+      }
+      for (const OrderEdge& edge : ThreadEdges(trace_, times)) {
+        waits_.push_back({.node = edge.node, .before = edge.before});
+      }
     }
   }
 
@@ -66,6 +76,25 @@ std::vector<RecordedWait> FindRecordedWaits(const Trace& trace) {
   const TraceFormat format = trace.info().format;
   if (format != TraceFormat::kKineto && format != TraceFormat::kNative) return {};
   return WaitFinder(trace).Run();
+}
+
+Result<Trace> WithThreadWaits(const Trace& capture, const Limits& limits) {
+  TraceBuilder builder(limits, capture);
+  TraceCopy copy(capture, builder);
+  copy.CopyInfo();
+  copy.AddGroups();
+  copy.AddStats();
+  builder.AddNodesOfBase();
+  ForEachNode(capture, [&](NodeId node) {
+    const auto deps = capture.deps(node);
+    const auto kinds = capture.dep_kinds(node);
+    for (size_t i = 0; i < deps.size(); ++i) builder.AddDep(node, deps[i], kinds[i]);
+  });
+  for (const RecordedWait& wait : FindRecordedWaits(capture)) {
+    if (std::ranges::count(capture.deps(wait.node), wait.before) != 0) continue;
+    builder.AddDep(wait.node, wait.before, DepKind::kSync);
+  }
+  return builder.Finish();
 }
 
 }  // namespace etude

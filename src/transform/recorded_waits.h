@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "src/base/limits.h"
+#include "src/base/result.h"
 #include "src/trace/recorded_wait.h"
 #include "src/trace/trace.h"
 
@@ -12,5 +14,8 @@ namespace etude {
 // Empty for traces of other formats, which have what linking found among their dependencies. O(n
 // log n).
 std::vector<RecordedWait> FindRecordedWaits(const Trace& trace);
+
+// A native capture with these among its dependencies, for formats of which nothing else says them.
+Result<Trace> WithThreadWaits(const Trace& capture, const Limits& limits);
 
 }  // namespace etude

@@ -13,6 +13,7 @@
 #include "src/trace/validator.h"
 #include "src/transform/acyclic.h"
 #include "src/transform/program_order.h"
+#include "src/transform/recorded_waits.h"
 
 namespace etude {
 namespace {
@@ -127,6 +128,11 @@ class Converter {
     }
     for (const OrderEdge& edge : StreamOrder(trace_)) {
       AddOrder(edge.node, edge.before, DepKind::kSync, result_.stream_edges);
+    }
+    if (trace_.info().format == TraceFormat::kNative) {
+      for (const RecordedWait& wait : FindRecordedWaits(trace_)) {
+        AddOrder(wait.node, wait.before, DepKind::kSync, result_.thread_edges);
+      }
     }
     if (edges_.size() != given) {
       result_.contradictions = Drop(given, FindContradictions(trace_, edges_, given));

@@ -20,8 +20,9 @@ struct ToChakraResult {
   Trace trace;
   uint64_t order_edges = 0;     // added: a host node after the one before it on its thread
   uint64_t stream_edges = 0;    // added: a device node after the one before it on its stream
+  uint64_t thread_edges = 0;    // added, of native captures: a thread after another (ThreadEdges)
   uint64_t launch_edges = 0;    // added: a device node after the operator that launched it
-  uint64_t contradictions = 0;  // of these three, not added: the trace's own edges say otherwise
+  uint64_t contradictions = 0;  // of these four, not added: the trace's own edges say otherwise
   uint64_t adopted = 0;         // host nodes whose caller is not there, put below their thread
   uint64_t retyped = 0;         // host communications that a device node does: now plain operators
   uint64_t broken_edges = 0;    // dependencies taken out of cycles

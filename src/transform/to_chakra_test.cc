@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/trace/trace_builder.h"
+#include "src/transform/recorded_waits.h"
 
 namespace etude {
 namespace {
@@ -87,6 +88,31 @@ TEST(ToChakra, MakesEveryOrderADependency) {
   EXPECT_EQ(result.stream_edges, 1u);
   EXPECT_EQ(result.launch_edges, 3u);
   EXPECT_EQ(result.contradictions, 0u);
+}
+
+// Two processes, as `merge` makes of two ranks: in each a thread works for 30 ms, another one goes
+// on when that is done.
+TEST(ToChakra, ThreadsOfANativeCaptureWaitForThoseOfTheirProcess) {
+  Sketch sketch(TraceFormat::kNative);
+  uint64_t id = 0;
+  for (const char* process : {"rank 0", "rank 1"}) {
+    const auto add = [&](const char* thread, int64_t start, int64_t duration) {
+      sketch.row.lane = sketch.builder.InternLane(
+          {.process = sketch.builder.Intern(process), .thread = sketch.builder.Intern(thread)});
+      sketch.row.start = Nanos{start * 1'000'000};
+      sketch.row.duration = Nanos{duration * 1'000'000};
+      sketch.Add(++id, NodeKind::kOperator, Place::kHost);
+    };
+    add("main", 0, 2);
+    add("worker", 1, 30);
+    add("main", 32, 1);
+  }
+  const Trace trace = sketch.Finish();
+  const ToChakraResult result = Convert(trace);
+  EXPECT_EQ(DepsOf(result.trace, DepKind::kSync), (EdgeSet{{3, 2}, {6, 5}}));
+  EXPECT_EQ(result.thread_edges, 2u);
+  const Trace linked = WithThreadWaits(trace, {}).value();
+  EXPECT_EQ(DepsOf(linked, DepKind::kSync), (EdgeSet{{3, 2}, {6, 5}}));
 }
 
 TEST(ToChakra, AddsNothingTwice) {

@@ -11,6 +11,7 @@
 #include "src/formats/chrome_writer.h"
 #include "src/formats/linked_json_writer.h"
 #include "src/trace/validator.h"
+#include "src/transform/recorded_waits.h"
 
 namespace etude {
 namespace {
@@ -58,9 +59,13 @@ OutputFormat ChooseFormat(std::string_view word, std::string_view path) {
 Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, OutputFormat format,
                                 const ToChakraOptions& options) {
   ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
-  Result<WrittenTrace> written = format == OutputFormat::kChakra
-                                     ? WriteChakraFile(trace, file, options)
-                                     : WriteLinkedFile(trace, file);
+  const auto write = [&]() -> Result<WrittenTrace> {
+    if (format == OutputFormat::kChakra) return WriteChakraFile(trace, file, options);
+    if (trace.info().format != TraceFormat::kNative) return WriteLinkedFile(trace, file);
+    ETUDE_ASSIGN_OR_RETURN(const Trace linked, WithThreadWaits(trace, options.limits));
+    return WriteLinkedFile(linked, file);
+  };
+  Result<WrittenTrace> written = write();
   if (!written) return written;
   ETUDE_RETURN_IF_ERROR(file.Commit());
   written->path = path;
