@@ -17,6 +17,7 @@ namespace etude {
 namespace {
 
 using Change = TraceDiff::Change;
+using TokenPairs = std::vector<std::pair<uint32_t, uint32_t>>;
 
 // What one side runs: host and devices each in their order.
 struct Side {
@@ -194,7 +195,6 @@ class Differ {
     const std::vector<uint32_t> tokens_a = tokens.Of(a_.trace, nodes_a);
     const std::vector<uint32_t> tokens_b = tokens.Of(b_.trace, nodes_b);
     const auto pairs = PairTokens(tokens_a, tokens_b);
-    if (pairs.empty() && !nodes_a.empty() && !nodes_b.empty()) diff_.unpaired = true;
     size_t i = 0;
     size_t j = 0;
     const auto skip_to = [&](size_t to_i, size_t to_j) {
@@ -214,29 +214,42 @@ class Differ {
   }
 
   // What both begin and end with pairs as it is; what is between is aligned.
-  static std::vector<std::pair<uint32_t, uint32_t>> PairTokens(const std::vector<uint32_t>& a,
-                                                               const std::vector<uint32_t>& b) {
+  TokenPairs PairTokens(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
     const size_t shorter = std::min(a.size(), b.size());
     uint32_t head = 0;
     while (head < shorter && a[head] == b[head]) ++head;
     size_t tail = 0;
     while (head + tail < shorter && a[a.size() - 1 - tail] == b[b.size() - 1 - tail]) ++tail;
-    std::vector<std::pair<uint32_t, uint32_t>> pairs;
+    TokenPairs pairs;
     for (uint32_t k = 0; k < head; ++k) pairs.emplace_back(k, k);
     const std::span<const uint32_t> inner_a(a.data() + head, a.size() - head - tail);
     const std::span<const uint32_t> inner_b(b.data() + head, b.size() - head - tail);
-    // Align looks for the shorter sequence in the longer one.
-    const bool swap = inner_a.size() > inner_b.size();
-    const Alignment inner = swap ? Align(inner_b, inner_a) : Align(inner_a, inner_b);
-    for (auto [at_a, at_b] : inner.pairs) {
-      if (swap) std::swap(at_a, at_b);
-      pairs.emplace_back(head + at_a, head + at_b);
-    }
+    const TokenPairs inner = PairInner(inner_a, inner_b);
+    // A few that differ are a change between what is the same.
+    const bool most = inner_a.size() + inner_b.size() > head + tail;
+    if (inner.empty() && !inner_a.empty() && !inner_b.empty() && most) diff_.unpaired = true;
+    for (const auto& [at_a, at_b] : inner) pairs.emplace_back(head + at_a, head + at_b);
     for (size_t k = tail; k-- > 0;) {
       pairs.emplace_back(static_cast<uint32_t>(a.size() - 1 - k),
                          static_cast<uint32_t>(b.size() - 1 - k));
     }
     return pairs;
+  }
+
+  static TokenPairs PairInner(std::span<const uint32_t> a, std::span<const uint32_t> b) {
+    if (a.size() > b.size()) {
+      TokenPairs pairs = PairInner(b, a);
+      for (auto& [at_b, at_a] : pairs) std::swap(at_b, at_a);
+      return pairs;
+    }
+    // A step beside several is looked for in them; else both are about the same.
+    const bool alike = b.size() <= a.size() + a.size() / 2;
+    if (alike) {
+      if (auto whole = AlignWhole(a, b)) return *std::move(whole);
+    }
+    TokenPairs found = Align(a, b).pairs;
+    if (found.empty() && !alike) found = AlignWhole(a, b).value_or(TokenPairs());
+    return found;
   }
 
   void Add(Place place, const TraceDiff::Entry& entry) {

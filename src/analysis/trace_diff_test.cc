@@ -70,6 +70,23 @@ TEST(TraceDiff, NothingInCommon) {
   EXPECT_EQ(diff.added, 1u);
 }
 
+// Layers of which nothing occurs once in the one trace and is in the other.
+TEST(TraceDiff, RepeatedLayersThatDifferAlike) {
+  std::vector<std::string> few = {"embed"};
+  std::vector<std::string> more = {"gather"};
+  for (int layer = 0; layer < 50; ++layer) {
+    for (const char* name : {"mm", "add", "gelu"}) few.emplace_back(name);
+    for (const char* name : {"mm", "add", "to", "gelu"}) more.emplace_back(name);
+  }
+  few.emplace_back("loss");
+  more.emplace_back("mean");
+  const TraceDiff diff = DiffTraces(OneAfterTheOther(few).Read(), OneAfterTheOther(more).Read());
+  EXPECT_FALSE(diff.unpaired);
+  EXPECT_EQ(diff.same, 150u);
+  EXPECT_EQ(diff.removed, 2u);
+  EXPECT_EQ(diff.added, 52u);
+}
+
 TEST(TraceDiff, HowThreadsInterleaveIsNoDifference) {
   const Trace a = PlantedTrace()
                       .Operator("a1", 1, 0, 10)

@@ -204,4 +204,13 @@ Alignment Align(std::span<const uint32_t> a, std::span<const uint32_t> b) {
   return result;
 }
 
+std::optional<std::vector<std::pair<uint32_t, uint32_t>>> AlignWhole(std::span<const uint32_t> a,
+                                                                     std::span<const uint32_t> b) {
+  auto pairs = CommonSubsequence(a, b, kMaxDifferences);
+  const auto differences = static_cast<int64_t>(a.size() + b.size() - 2 * pairs.size());
+  if (differences > kMaxDifferences) return std::nullopt;
+  CloseGaps(a, b, pairs);
+  return pairs;
+}
+
 }  // namespace etude

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,5 +21,10 @@ struct Alignment {
 // once, then the longest common subsequence near that offset. No pairs if they have too little in
 // common. O((|a| + |b|) · differences), and the differences are bounded.
 Alignment Align(std::span<const uint32_t> a, std::span<const uint32_t> b);
+
+// The longest common subsequence of both; nullopt if more than 2,000 insertions and deletions make
+// one of the other. O((|a| + |b|) · differences).
+std::optional<std::vector<std::pair<uint32_t, uint32_t>>> AlignWhole(std::span<const uint32_t> a,
+                                                                     std::span<const uint32_t> b);
 
 }  // namespace etude

@@ -412,8 +412,9 @@ class Composer {
     SetTimes(plan, trace, node, row);
     Move(row.rf_id);
     Move(row.seq_id);
-    if (row.correlation > 0) Move(row.correlation);  // else it links nothing: LaunchCorrelation
-    Move(row.external_id);
+    // What is not above 0 links nothing.
+    if (row.correlation > 0) Move(row.correlation);
+    if (row.external_id > 0) Move(row.external_id);
     if (row.fw_parent) {
       const NodeId forward = trace.Find(*row.fw_parent);
       const auto known = forward ? ids_.find(forward) : ids_.end();

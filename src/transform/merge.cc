@@ -128,9 +128,13 @@ class Merger {
       const std::vector<int64_t> members(ranks.begin(), ranks.end());
       const auto [at, is_new] = members_.emplace(added.name, members);
       if (!is_new && !members.empty() && !at->second.empty() && at->second != members) {
-        added.name = builder_.Intern(std::string(trace.text(group.name)) + " of " + input.label);
-        members_.emplace(added.name, members);
-        ++result_.renamed_groups;
+        const auto [renamed, is_first] = renamed_.try_emplace({added.name, members});
+        if (is_first) {
+          renamed->second =
+              builder_.Intern(std::string(trace.text(group.name)) + " of " + input.label);
+          ++result_.renamed_groups;
+        }
+        added.name = renamed->second;
       } else if (at->second.empty()) {
         at->second = members;
       }
@@ -211,6 +215,8 @@ class Merger {
   MergeResult result_;
   Strides strides_;
   std::map<StringId, std::vector<int64_t>> members_;  // by name of the group
+  // Groups of a name that others had before: by that and their members, their new name.
+  std::map<std::pair<StringId, std::vector<int64_t>>, StringId> renamed_;
 };
 
 }  // namespace

@@ -90,6 +90,20 @@ TEST(Merge, KeepsRanksApart) {
             (std::vector<std::string>{"tool=\"x\"", "rank 0/begin=1000", "rank 2/begin=6000"}));
 }
 
+TEST(Merge, RanksOfARenamedGroupStayTogether) {
+  const Trace first = Rank(0, {0, 1});
+  const Trace second = Rank(0, {2, 3});
+  const Trace third = Rank(0, {2, 3});
+  const std::vector<MergeInput> inputs = {{.trace = &first, .label = "rank 0"},
+                                          {.trace = &second, .label = "rank 2"},
+                                          {.trace = &third, .label = "rank 3"}};
+  const auto merged = Merge(inputs, {});
+  ASSERT_TRUE(merged.has_value());
+  EXPECT_EQ(merged->trace.process_groups().size(), 2u);
+  EXPECT_EQ(merged->renamed_groups, 1u);
+  EXPECT_EQ(merged->trace.text(merged->trace.comm(NodeId::FromIndex(5))->group), "1 of rank 2");
+}
+
 TEST(Merge, GroupsOfTheSameMembersAreOne) {
   const Trace first = Rank(0, {0, 1});
   const Trace second = Rank(0, {0, 1});

@@ -330,7 +330,8 @@ class Selector {
     std::vector<std::pair<int64_t, int64_t>> wanted;
     for (const std::string& word : selection_.steps) {
       ETUDE_ASSIGN_OR_RETURN(StepRange range, ParseSteps(word));
-      if (const auto number = ParseWhole(word)) range = {*number, *number + 1};
+      const auto number = ParseWhole(word);
+      if (number && *number < INT64_MAX) range = {*number, *number + 1};
       if (!range || std::ranges::none_of(spans_, [&](const ProgramSpan& span) {
             return range->first <= span.part.step && span.part.step < range->second;
           })) {
