@@ -4,6 +4,7 @@
 #include <array>
 
 #include "src/base/ascii.h"
+#include "src/base/bounded_json.h"
 #include "src/formats/json_text.h"
 
 namespace etude {
@@ -192,6 +193,17 @@ bool SetSplit(std::vector<int64_t>& to, std::string_view text) {
   return true;
 }
 
+// Of a tensor of these sizes; nullopt if they are none.
+std::optional<int64_t> ElementsOf(const nlohmann::json& sizes) {
+  if (!sizes.is_array()) return std::nullopt;
+  int64_t elements = 1;
+  for (const auto& size : sizes) {
+    if (!size.is_number_integer() || size.get<int64_t>() < 0) return std::nullopt;
+    if (__builtin_mul_overflow(elements, size.get<int64_t>(), &elements)) return std::nullopt;
+  }
+  return elements;
+}
+
 }  // namespace
 
 const CommFieldInfo& Info(CommField field) {
@@ -240,6 +252,30 @@ bool SetCommFact(CommFacts& facts, CommField field, std::string_view text) {
     case CommField::kPriority: return SetNumber(facts.priority, text);
   }
   return false;
+}
+
+void SetTensors(CommFacts& facts, std::string_view dims, std::string_view types) {
+  const auto tensors = ParseBounded<nlohmann::json>(dims);
+  const auto names = ParseBounded<nlohmann::json>(types);
+  if (!tensors.is_array() || !names.is_array() || tensors.size() != names.size()) return;
+  std::optional<int64_t> sum;
+  DType dtype = DType::kUnknown;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].is_array() || !names[i].is_string()) return;
+    const std::string& name = names[i].get_ref<const std::string&>();
+    const DType known = DTypeFromText(name);
+    const bool is_list = name == "TensorList";
+    if (!is_list && known == DType::kUnknown) continue;  // a number, or nothing
+    if (dtype == DType::kUnknown) dtype = known;
+    for (const auto& sizes : is_list ? tensors[i] : nlohmann::json::array({tensors[i]})) {
+      const auto elements = ElementsOf(sizes);
+      int64_t total = 0;
+      if (!elements || __builtin_add_overflow(sum.value_or(0), *elements, &total)) return;
+      sum = total;
+    }
+  }
+  facts.in_elements = sum;
+  facts.dtype = dtype;
 }
 
 Comm MakeComm(TraceBuilder& builder, const CommFacts& facts) {

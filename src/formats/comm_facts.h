@@ -73,6 +73,10 @@ struct CommFacts {
 // Returns true if MakeComm says all of it, so that it need not be kept elsewhere.
 bool SetCommFact(CommFacts& facts, CommField field, std::string_view text);
 
+// Takes in the tensors that a backend's label has in a profile: `dims` is JSON as
+// [[8, 1024], [[4], [2, 2]]], `types` as ["float", "TensorList"]. Nothing if it is of other form.
+void SetTensors(CommFacts& facts, std::string_view dims, std::string_view types);
+
 Comm MakeComm(TraceBuilder& builder, const CommFacts& facts);
 // The rank in the job of a member of the group (0: its first), if the facts tell it.
 std::optional<int64_t> RankOfMember(const CommFacts& facts, int64_t member);

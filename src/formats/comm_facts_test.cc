@@ -101,6 +101,23 @@ TEST(CommFacts, KernelsThatCommunicateWithoutNccl) {
   }
 }
 
+TEST(CommFacts, TensorsOfALabel) {
+  const auto elements = [](std::string_view dims, std::string_view types) {
+    CommFacts facts;
+    SetTensors(facts, dims, types);
+    return facts.in_elements;
+  };
+  EXPECT_EQ(elements("[[8,1024],[],[2]]", R"(["float","Scalar","float"])"), 8 * 1024 + 2);
+  EXPECT_EQ(elements("[[[4],[2,3]]]", R"(["TensorList"])"), 10);
+  EXPECT_EQ(elements("[[]]", R"(["long int"])"), 1);
+  for (const std::string_view dims :
+       {"", "[", "[[-1]]", "[[1.5]]", "[[4294967296,4294967296]]", "7"}) {
+    EXPECT_FALSE(elements(dims, R"(["float"])")) << dims;
+  }
+  EXPECT_FALSE(elements("[[8]]", R"([""])"));
+  EXPECT_FALSE(elements("[[8]]", R"(["float","float"])"));
+}
+
 TEST(CommFacts, NamesThatSpeakOfCommunication) {
   for (const std::string_view kernel :
        {"void mine::fusedAllReduceNorm<4>(float*)", "nvshmemi_put_signal", "my_all_gather(int)"}) {

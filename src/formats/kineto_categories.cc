@@ -23,6 +23,7 @@ constexpr auto kCategories = std::to_array<KinetoCategory>({
     {"hip_runtime", NodeKind::kRuntime, Place::kHost},
     {"mtia_runtime", NodeKind::kRuntime, Place::kHost},
     {"glow_runtime", NodeKind::kRuntime, Place::kHost},
+    {"mlu_runtime", NodeKind::kRuntime, Place::kHost},
     {"hpu_op", NodeKind::kRuntime, Place::kHost},
     {"xpu_sync", NodeKind::kRuntime, Place::kHost},
     {"runtime", NodeKind::kRuntime, Place::kHost},
@@ -33,10 +34,13 @@ constexpr auto kCategories = std::to_array<KinetoCategory>({
     {"gpu_op", NodeKind::kKernel, Place::kDevice},
     {"mtia_ccp_events", NodeKind::kKernel, Place::kDevice},
     {"gpu_memcpy", NodeKind::kMemcpy, Place::kDevice},
+    {"mlu_memcpy", NodeKind::kMemcpy, Place::kDevice},
     {"gpu_memset", NodeKind::kMemset, Place::kDevice},
+    {"mlu_memset", NodeKind::kMemset, Place::kDevice},
     {"cuda_sync", NodeKind::kSync, Place::kDevice},
     {"cuda_event", NodeKind::kSync, Place::kDevice},
     {"gpu_user_annotation", NodeKind::kLabel, Place::kDevice},
+    {"mlu_user_annotation", NodeKind::kLabel, Place::kDevice},
     {"Trace", NodeKind::kLabel, Place::kUnknown},  // the profiler's own spans
     // As PyTorch 1.8 and 1.9 called them.
     {"Operator", NodeKind::kOperator, Place::kHost},

@@ -1,7 +1,9 @@
 #include "src/formats/kineto_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -342,14 +344,30 @@ class KinetoReader : public JsonReaderBase {
       // Old files do not say which communication it is; a backend's label inside may.
       if (!facts.name.empty()) row.kind = KindOfCommunication(facts.name);
     } else if (row.place == Place::kHost && !facts.any) {
-      const bool is_label = !CommOfLabel(event_.name).empty();
-      if (is_label) labels_.push_back(NodeId::FromIndex(builder().node_count()));
+      const std::string_view label = CommOfLabel(event_.name);
+      if (!label.empty()) {
+        facts.name = label;
+        SetTensors(facts, ExtraNamed("Input Dims"), ExtraNamed("Input type"));
+        labels_.push_back({NextNode(), MakeComm(builder(), facts)});
+      }
+      return std::nullopt;
     }
     if (!facts.any && !is_kernel) return std::nullopt;
     AddGroupOf(builder(), facts);
     Comm comm = MakeComm(builder(), facts);
     if (facts.name.empty()) comm.type = CollectiveOfKernel(event_.name);
+    if (row.place == Place::kHost) calls_.emplace(NextNode(), comm);
+    const bool is_silent = !comm.bytes && !comm.in_elements && event_.correlation > 0;
+    if (is_kernel && is_silent) silent_.push_back({NextNode(), *event_.correlation, comm});
     return comm;
+  }
+  NodeId NextNode() { return NodeId::FromIndex(builder().node_count()); }
+
+  // JSON of an argument that is kept of the event; "" without one.
+  std::string_view ExtraNamed(std::string_view key) {
+    const auto found = std::ranges::find_if(
+        extras_, [&](const Extra& extra) { return builder().text(extra.key) == key; });
+    return found == extras_.end() ? std::string_view() : builder().text(found->text);
   }
 
   // Checks what is kept of the event before anything of it goes into the trace.
@@ -406,8 +424,8 @@ class KinetoReader : public JsonReaderBase {
   }
 
   void SetParents() {
-    const size_t nodes = builder().node_count();
-    std::vector<NodeId> parent_of(labels_.empty() ? 0 : nodes);
+    const bool is_needed = !labels_.empty() || !silent_.empty();
+    std::vector<NodeId> parent_of(is_needed ? builder().node_count() : 0);
     for (TimedNode& timed : timed_) {
       if (IsGlooLabel(builder().text(builder().name(timed.node)))) timed.has_end = false;
     }
@@ -418,15 +436,41 @@ class KinetoReader : public JsonReaderBase {
     // A backend's label stands for a communication where record_param_comms does not, and names it
     // where that is silent.
     const StringId recorded = builder().Intern(kRecordParamComms);
-    for (const NodeId label : labels_) {
+    for (const auto& [label, comm] : labels_) {
       NodeId node = parent_of[label.index()];
       const bool is_recorded = node && builder().name(node) == recorded;
       if (is_recorded && builder().kind(node) != NodeKind::kOperator) continue;
       if (!is_recorded) node = label;
-      CommFacts facts;
-      facts.name = CommOfLabel(builder().text(builder().name(label)));
-      builder().SetKind(node, KindOfCommunication(facts.name));
-      builder().SetComm(node, MakeComm(builder(), facts));
+      builder().SetKind(node, KindOfCommunication(builder().text(comm.name)));
+      builder().SetComm(node, comm);
+      calls_.insert_or_assign(node, comm);
+    }
+    FillFromCalls(parent_of);
+  }
+
+  // Kernels of which the profiler says neither what nor how much they move (before PyTorch 2.2) do
+  // what the call around their launch says.
+  void FillFromCalls(const std::vector<NodeId>& parent_of) {
+    if (silent_.empty() || calls_.empty()) return;
+    std::unordered_map<int64_t, NodeId> launches;
+    for (size_t i = 0; i < builder().node_count(); ++i) {
+      const NodeId node = NodeId::FromIndex(i);
+      if (builder().kind(node) != NodeKind::kRuntime) continue;
+      if (const auto correlation = builder().correlation(node))
+        launches.emplace(*correlation, node);
+    }
+    for (const SilentKernel& kernel : silent_) {
+      const auto launch = launches.find(kernel.correlation);
+      if (launch == launches.end()) continue;
+      NodeId above = parent_of[launch->second.index()];
+      while (above && !calls_.contains(above)) above = parent_of[above.index()];
+      if (!above) continue;
+      if (builder().kind(kernel.node) == NodeKind::kCollective) {
+        builder().SetKind(kernel.node, builder().kind(above));
+      }
+      Comm call = calls_.at(above);
+      call.name = StringId::None();  // a host trace has the full one: "all_to_allv"
+      builder().SetComm(kernel.node, FilledFrom(kernel.comm, call));
     }
   }
 
@@ -436,7 +480,15 @@ class KinetoReader : public JsonReaderBase {
   std::string key_;
   std::vector<TimedNode> timed_;         // host nodes
   std::vector<std::vector<Open>> open_;  // by lane
-  std::vector<NodeId> labels_;           // host nodes named like a backend's communication
+  // Host nodes named like a backend's communication, and what they say of it.
+  std::vector<std::pair<NodeId, Comm>> labels_;
+  std::unordered_map<NodeId, Comm> calls_;  // host nodes that stand for a communication
+  struct SilentKernel {
+    NodeId node;
+    int64_t correlation = 0;
+    Comm comm;
+  };
+  std::vector<SilentKernel> silent_;
 };
 
 }  // namespace

@@ -240,6 +240,26 @@ TEST(KinetoReader, EachCollectiveHasOneHostNode) {
   EXPECT_EQ(trace.kind(NodeId(4)), NodeKind::kSync);
 }
 
+// Kernels before PyTorch 2.2, whose names do not even say what they do, and what called them.
+TEST(KinetoReader, KernelsWithoutFactsDoWhatTheirCallSays) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":1,"tid":1,"ts":0,"dur":9},
+      {"ph":"X","cat":"user_annotation","name":"nccl:all_to_all","pid":1,"tid":1,"ts":1,"dur":7,
+       "args":{"Input Dims":[[8,1024]],"Input type":["float"]}},
+      {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":2,"dur":1,
+       "args":{"correlation":7}},
+      {"ph":"X","cat":"kernel","name":"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t()","pid":0,"tid":7,
+       "ts":5,"dur":3,"args":{"correlation":7,"device":0,"stream":7}},
+      {"ph":"X","cat":"kernel","name":"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t()","pid":0,"tid":7,
+       "ts":9,"dur":3,"args":{"correlation":8,"device":0,"stream":7}})J");
+  const Comm* found = trace.comm(NodeId(3));
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->type, CollectiveType::kAllToAll);
+  EXPECT_EQ(found->bytes, Bytes{8 * 1024 * 4});
+  EXPECT_EQ(found->dtype, DType::kFloat32);
+  EXPECT_FALSE(trace.comm(NodeId(4))->bytes) << "launched by no recorded call";
+}
+
 TEST(KinetoReader, GlooLabelsContainNothingAndEndNothing) {
   const Trace trace = ReadEvents(R"J(
       {"ph":"X","cat":"user_annotation","name":"step","pid":1,"tid":1,"ts":0,"dur":50},

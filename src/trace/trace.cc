@@ -16,6 +16,28 @@ std::string_view Name(TraceFormat format) {
   return "unknown";
 }
 
+Comm FilledFrom(Comm own, const Comm& other) {
+  const auto fill = [](auto& to, const auto& from) {
+    if (!to) to = from;
+  };
+  if (own.type == CollectiveType::kUnknown) own.type = other.type;
+  if (own.dtype == DType::kUnknown) own.dtype = other.dtype;
+  fill(own.name, other.name);
+  fill(own.group, other.group);
+  fill(own.bytes, other.bytes);
+  fill(own.in_elements, other.in_elements);
+  fill(own.out_elements, other.out_elements);
+  fill(own.in_split, other.in_split);
+  fill(own.out_split, other.out_split);
+  fill(own.root, other.root);
+  fill(own.src, other.src);
+  fill(own.dst, other.dst);
+  fill(own.tag, other.tag);
+  fill(own.group_size, other.group_size);
+  fill(own.priority, other.priority);
+  return own;
+}
+
 const Comm* Trace::comm(NodeId node) const {
   const auto it = std::ranges::lower_bound(comms_, node, {}, &std::pair<NodeId, Comm>::first);
   return it != comms_.end() && it->first == node ? &it->second : nullptr;

@@ -111,6 +111,9 @@ struct Comm {
   friend bool operator==(const Comm&, const Comm&) = default;
 };
 
+// `own` with what `other` says of the same communication where it is silent itself.
+Comm FilledFrom(Comm own, const Comm& other);
+
 // An execution trace: nodes (what ran), their nesting, order and arguments, in columns. Immutable,
 // made by TraceBuilder; const methods may be called from several threads. Node ids are dense, in
 // the order in which the reader added the nodes (file order); times are relative to an origin

@@ -83,6 +83,7 @@ class TraceBuilder {
   NodeKind kind(NodeId node) const { return trace_.kind_[node.index()]; }
   StringId name(NodeId node) const { return trace_.name_[node.index()]; }
   uint64_t source_id(NodeId node) const { return trace_.source_id_[node.index()]; }
+  std::optional<int64_t> correlation(NodeId node) const { return trace_.correlation(node); }
 
   // `node` waits for the node with id `source_id` in the file.
   void AddDep(NodeId node, uint64_t source_id, DepKind kind);

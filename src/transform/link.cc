@@ -281,26 +281,7 @@ class Linker {
     }
     const Comm facts = copy_host_.MakeComm(*recorded);
     if (own == nullptr) return facts;
-    Comm comm = copy_device_.MakeComm(*own);
-    const auto fill = [](auto& to, const auto& from) {
-      if (!to) to = from;
-    };
-    if (comm.type == CollectiveType::kUnknown) comm.type = facts.type;
-    if (comm.dtype == DType::kUnknown) comm.dtype = facts.dtype;
-    fill(comm.name, facts.name);
-    fill(comm.group, facts.group);
-    fill(comm.bytes, facts.bytes);
-    fill(comm.in_elements, facts.in_elements);
-    fill(comm.out_elements, facts.out_elements);
-    fill(comm.in_split, facts.in_split);
-    fill(comm.out_split, facts.out_split);
-    fill(comm.root, facts.root);
-    fill(comm.src, facts.src);
-    fill(comm.dst, facts.dst);
-    fill(comm.tag, facts.tag);
-    fill(comm.group_size, facts.group_size);
-    fill(comm.priority, facts.priority);
-    return comm;
+    return FilledFrom(copy_device_.MakeComm(*own), facts);
   }
 
   void AddDependencies() {
