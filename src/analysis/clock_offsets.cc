@@ -43,6 +43,7 @@ std::map<size_t, std::vector<Nanos>> FindDifferences(
 }
 
 std::string WhyNone(const ClockOffset& clock) {
+  if (clock.is_none) return "its trace says of no node when it began";
   const bool one = clock.meetings == 1;
   return clock.meetings < kEnough
              ? fmt::format("{} {} for all together {} found, {} are needed", clock.meetings,
@@ -81,6 +82,7 @@ std::vector<ClockOffset> CompareClocks(std::span<const CommLog> logs,
   const bool is_one = HaveOneClock(logs);
   for (size_t i = 0; i < logs.size(); ++i) {
     clocks[i].rank = logs[i].rank;
+    clocks[i].is_none = logs[i].untimed;
     if (is_one || i == 0) clocks[i].offset = Nanos{};
   }
   if (is_one) return clocks;

@@ -25,6 +25,7 @@ struct ClockOffset {
   std::optional<Nanos> offset;
   Nanos spread;           // half of the middle half of what single collectives say
   uint64_t meetings = 0;  // collectives that say something
+  bool is_none = false;   // the rank's trace has no times
   std::string reason;     // why there is no offset
 };
 

@@ -119,6 +119,8 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
   log.rank = rank;
   log.world_size = trace.info().world_size;
   log.job_clock = IsSimulated(trace);
+  log.untimed = true;
+  ForEachNode(trace, [&](NodeId node) { log.untimed = log.untimed && !trace.start(node); });
   std::map<StringId, size_t> group_of;
   const auto group = [&](StringId name) {
     const auto [at, added] = group_of.emplace(name, log.groups.size());

@@ -53,6 +53,7 @@ struct CommLog {
   int64_t rank = 0;
   std::optional<int64_t> world_size;
   bool job_clock = false;  // its times are by the one clock of a simulated job
+  bool untimed = false;    // of no node it is known when it began: there is no clock
   std::vector<Group> groups;
   std::vector<CommCall> calls;
 };

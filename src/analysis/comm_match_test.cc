@@ -267,6 +267,20 @@ TEST(CommMatch, ASimulatedJobHasOneClock) {
   }
 }
 
+TEST(CommMatch, AJobWithoutTimesHasNoClocks) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  const auto reasons = [&] {
+    const CommMatch match = MatchComms(logs);
+    EXPECT_FALSE(match.clocks[1].offset);
+    return JudgeJob(match, {}).reasons.size();
+  };
+  EXPECT_EQ(reasons(), 1u) << "no collectives to compare them by";
+  for (CommLog& log : logs) log.untimed = true;
+  EXPECT_EQ(reasons(), 0u);
+  logs[0].untimed = false;
+  EXPECT_EQ(reasons(), 1u) << "one has times";
+}
+
 TEST(CommMatch, OneRecordedRankHasAClockOfItsOwn) {
   std::vector<CommLog> logs{Log(0), Log(1)};
   for (CommLog& log : logs) {

@@ -561,10 +561,12 @@ Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
          fmt::format("no trace of {} rank{}: {}", match.missing_ranks.size(),
                      match.missing_ranks.size() == 1 ? "" : "s", RanksText(match.missing_ranks))});
   }
-  // Large jobs mostly lack all clocks for one reason, which is said once.
+  // A job of which no trace has times, as generated ones are, has no clocks to be compared. Large
+  // jobs mostly lack all for one reason, which is said once.
+  const bool has_clocks = !std::ranges::all_of(match.clocks, &ClockOffset::is_none);
   std::vector<std::pair<std::string_view, std::vector<int64_t>>> unknown_clocks;
   for (const ClockOffset& clock : match.clocks) {
-    if (clock.offset) continue;
+    if (clock.offset || !has_clocks) continue;
     auto alike = std::ranges::find(unknown_clocks, clock.reason,
                                    &std::pair<std::string_view, std::vector<int64_t>>::first);
     if (alike == unknown_clocks.end()) {

@@ -13,6 +13,7 @@ Result<std::vector<Nanos>> ClockOffsets(const std::vector<CommLog>& logs,
   const CommMatch match = MatchComms(logs);
   for (size_t i = 0; i < logs.size(); ++i) {
     const ClockOffset& clock = match.clocks[i];
+    if (clock.is_none) continue;  // there is nothing to be moved
     if (!clock.offset) {
       return BadInput(
           fmt::format("rank {}: how its clock differs from that of rank {} cannot be told: {}; "
