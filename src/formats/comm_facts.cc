@@ -146,14 +146,6 @@ std::optional<std::vector<int64_t>> RanksOfFacts(const CommFacts& facts) {
   return ranks;
 }
 
-// The type whose own name `word` is.
-CollectiveType CollectiveOfWord(std::string_view word) {
-  for (int i = 0; i <= static_cast<int>(CollectiveType::kBarrier); ++i) {
-    if (Name(static_cast<CollectiveType>(i)) == word) return static_cast<CollectiveType>(i);
-  }
-  return CollectiveType::kUnknown;
-}
-
 StringId TextOrNone(TraceBuilder& builder, std::string_view text) {
   return text.empty() ? StringId::None() : builder.Intern(text);
 }
@@ -210,7 +202,7 @@ bool SetCommFact(CommFacts& facts, CommField field, std::string_view text) {
     case CommField::kSource: return SetNumber(facts.source, text);
     case CommField::kDestination: return SetNumber(facts.destination, text);
     case CommField::kType:
-      facts.type = CollectiveOfWord(text);
+      facts.type = CollectiveFromOwnName(text).value_or(CollectiveType::kUnknown);
       return facts.type != CollectiveType::kUnknown;
     case CommField::kBytes: return SetNumber(facts.bytes, text);
     case CommField::kRoot: return SetNumber(facts.root, text);

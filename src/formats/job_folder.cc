@@ -419,12 +419,11 @@ class ClassesParser {
               {"bytes", "root", "tag", "group", "route", "received_after"});
     const std::string type = members.Text("type").value_or("");
     event.is_message = type == "message";
-    bool known = event.is_message;
-    for (int i = 0; i <= static_cast<int>(CollectiveType::kBarrier) && !known; ++i) {
-      event.type = static_cast<CollectiveType>(i);
-      known = Name(event.type) == type;
+    if (const auto collective = CollectiveFromOwnName(type)) {
+      event.type = *collective;
+    } else if (!event.is_message) {
+      return members.Refuse("type", "message, or a collective");
     }
-    if (!known) return members.Refuse("type", "message, or a collective");
     if (const auto bytes = members.Whole("bytes", 0)) event.bytes = Bytes{*bytes};
     event.root = members.Whole("root", INT64_MIN);
     event.tag = members.Whole("tag", INT64_MIN);
