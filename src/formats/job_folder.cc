@@ -430,6 +430,9 @@ class ClassesParser {
     if (members.Has("group")) event.group = Index(members, "group");
     if (members.Has("route")) event.route = Index(members, "route");
     if (members.Has("received_after")) event.received_after = Index(members, "received_after");
+    if (event.group != CommEvent::kNone && event.group >= job_.group_kinds.size()) {
+      return members.Refuse("group", "one of the kinds of groups");
+    }
     if (event.route != CommEvent::kNone && event.route >= job_.routes.size()) {
       return members.Refuse("route", "one of the routes");
     }
@@ -440,6 +443,7 @@ class ClassesParser {
                              .number = part.Has("number") ? Index(part, "number") : 0,
                              .states_self = part.Truth("states_self").value_or(false)});
     }
+    if (event.parts.empty()) return members.Refuse("parts", "a part at least");
     job_.events.push_back(std::move(event));
   }
 
