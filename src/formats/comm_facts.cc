@@ -197,7 +197,8 @@ bool SetCommFact(CommFacts& facts, CommField field, std::string_view text) {
     case CommField::kRankStride: SetNumber(facts.rank_stride, text); return false;
     case CommField::kGroup: facts.group = text; return true;
     case CommField::kGroupDescription: facts.group_description = text; return false;
-    case CommField::kGroupSize: return SetNumber(facts.group_size, text);
+    case CommField::kGroupSize:
+      return SetNumber(facts.group_size, text) && *facts.group_size >= 1;
     case CommField::kGroupRanks: facts.group_ranks = ParseIntList(text); return false;
     case CommField::kSource: return SetNumber(facts.source, text);
     case CommField::kDestination: return SetNumber(facts.destination, text);

@@ -149,7 +149,15 @@ void TraceBuilder::SetComm(NodeId node, const Comm& comm) {
   trace_.comms_.emplace_back(node, comm);
 }
 
-void TraceBuilder::AddProcessGroup(const ProcessGroup& group) {
+void TraceBuilder::CheckSize(std::optional<int64_t>& group_size) {
+  if (group_size.value_or(1) >= 1) return;
+  group_size.reset();
+  stats().Count(Stat::kNonFiniteNumber);
+}
+
+void TraceBuilder::AddProcessGroup(const ProcessGroup& said) {
+  ProcessGroup group = said;
+  CheckSize(group.size);
   for (ProcessGroup& known : trace_.groups_) {
     if (known.name != group.name) continue;
     if (!known.description) known.description = group.description;
@@ -299,6 +307,7 @@ void TraceBuilder::SettleComms() {
   const auto repeated = std::ranges::unique(comms, {}, &std::pair<NodeId, Comm>::first);
   comms.erase(repeated.begin(), repeated.end());
   std::ranges::reverse(comms);
+  for (auto& [node, comm] : comms) CheckSize(comm.group_size);
   trace_.comms_ = std::move(comms);
 }
 
