@@ -72,6 +72,8 @@ struct CommFacts {
 // Takes in one fact: `text` is the unescaped text of a JSON string or the token of a number.
 // Returns true if MakeComm says all of it, so that it need not be kept elsewhere.
 bool SetCommFact(CommFacts& facts, CommField field, std::string_view text);
+// Takes from `others` what `facts` do not say.
+void FillGaps(CommFacts& facts, const CommFacts& others);
 
 Comm MakeComm(TraceBuilder& builder, const CommFacts& facts);
 // The rank in the job of a member of the group (0: its first), if the facts tell it.

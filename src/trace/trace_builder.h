@@ -99,6 +99,8 @@ class TraceBuilder {
   // Changes of nodes already added, for facts that come from elsewhere in the file.
   void SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
                 std::optional<Nanos> exclusive);
+  // Sets those ids of `row` by which device traces link events, where it has them.
+  void SetIds(NodeId node, const NodeRow& row);
   void SetSourceId(NodeId node, uint64_t id) { trace_.source_id_[node.index()] = id; }
   // Names the parent of a node that was added without one.
   void SetParent(NodeId node, uint64_t source_id) { parent_refs_.emplace_back(node, source_id); }
