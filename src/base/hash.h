@@ -5,7 +5,8 @@
 
 namespace etude {
 
-// Mixes `value` into `seed`; good enough for hash tables, stable across runs and machines.
+// Mixes `value` into `seed`; stable across runs and machines. Tables of what files say hash with
+// table_hash.h.
 constexpr uint64_t HashMix(uint64_t seed, uint64_t value) {
   uint64_t x = (seed ^ value) * 0x9E3779B97F4A7C15ULL;
   return x ^ (x >> 32);

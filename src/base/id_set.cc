@@ -1,6 +1,6 @@
 #include "src/base/id_set.h"
 
-#include "src/base/hash.h"
+#include "src/base/table_hash.h"
 
 namespace etude {
 namespace {
@@ -23,7 +23,7 @@ bool IdSet::MakeDense(uint64_t word) {
 // Where `word` is in scattered_, or would be. There must be an empty place.
 size_t IdSet::PlaceOf(uint64_t word) const {
   const size_t mask = scattered_.size() - 1;
-  size_t i = HashMix(0, word) & mask;
+  size_t i = TableHash(word) & mask;
   while (scattered_[i].bits != 0 && scattered_[i].number != word) i = (i + 1) & mask;
   return i;
 }

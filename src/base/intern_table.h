@@ -3,12 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
-#include "src/base/hash.h"
 #include "src/base/id.h"
 #include "src/base/index_set.h"
+#include "src/base/table_hash.h"
 
 namespace etude {
 
@@ -55,7 +56,7 @@ class InternTable {
   }
 
   static uint64_t Hash(const T& value) {
-    return HashBytes({reinterpret_cast<const char*>(&value), sizeof(T)});
+    return TableHash(std::string_view(reinterpret_cast<const char*>(&value), sizeof(T)));
   }
 
   std::vector<T> rows_;

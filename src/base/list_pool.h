@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "src/base/hash.h"
 #include "src/base/id.h"
 #include "src/base/index_set.h"
+#include "src/base/table_hash.h"
 
 namespace etude {
 
@@ -72,7 +72,8 @@ class ListPool {
   }
 
   static uint64_t Hash(std::span<const T> items) {
-    return HashBytes({reinterpret_cast<const char*>(items.data()), items.size_bytes()});
+    return TableHash(
+        std::string_view(reinterpret_cast<const char*>(items.data()), items.size_bytes()));
   }
 
   std::vector<T> items_;

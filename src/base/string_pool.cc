@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "src/base/hash.h"
+#include "src/base/table_hash.h"
 
 namespace etude {
 
@@ -22,12 +22,12 @@ std::string_view StringPool::Store(std::string_view text) {
 }
 
 StringId StringPool::Intern(std::string_view text) {
-  const uint64_t hash = HashBytes(text);
+  const uint64_t hash = TableHash(text);
   const uint32_t found = index_.Find(hash, [&](uint32_t row) { return views_[row] == text; });
   if (found != IndexSet::kAbsent) return StringId(found);
   const StringId id = StringId::FromIndex(views_.size());
   views_.push_back(Store(text));
-  index_.Insert(hash, id.value(), [&](uint32_t row) { return HashBytes(views_[row]); });
+  index_.Insert(hash, id.value(), [&](uint32_t row) { return TableHash(views_[row]); });
   return id;
 }
 
@@ -41,7 +41,7 @@ StringPool StringPool::Copy() const {
 
 StringId StringPool::Find(std::string_view text) const {
   const uint32_t found =
-      index_.Find(HashBytes(text), [&](uint32_t row) { return views_[row] == text; });
+      index_.Find(TableHash(text), [&](uint32_t row) { return views_[row] == text; });
   return found == IndexSet::kAbsent ? StringId::None() : StringId(found);
 }
 

@@ -127,11 +127,13 @@ TextTable FactsTable(const Trace& trace, const Summary& summary, const Health& h
     facts.Row({"device busy", std::move(busy)});
   }
   for (const ProcessGroup& group : trace.process_groups()) {
+    std::string text = fmt::format("'{}'", trace.text(group.name));
+    for (const StringId word : {group.description, group.backend}) {
+      if (!trace.text(word).empty()) text += fmt::format(" {}", trace.text(word));
+    }
     const std::string size =
         group.size ? FormatCount(static_cast<uint64_t>(*group.size), "rank") : "? ranks";
-    facts.Row({"process group",
-               fmt::format("'{}' {} {}, {}", trace.text(group.name), trace.text(group.description),
-                           trace.text(group.backend), size)});
+    facts.Row({"process group", text + ", " + size});
   }
   constexpr size_t kShownSteps = 4;
   if (!summary.steps.empty()) {

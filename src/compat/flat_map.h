@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/base/hash.h"
+#include "src/base/table_hash.h"
 
 namespace etude::compat {
 
@@ -50,7 +50,7 @@ class FlatMap {
     uint32_t value = kNoRow;
   };
 
-  size_t Place(uint64_t key) const { return HashMix(0, key) & (cells_.size() - 1); }
+  size_t Place(uint64_t key) const { return TableHash(key) & (cells_.size() - 1); }
 
   void Grow() {
     std::vector<Cell> old(cells_.size() * 2);

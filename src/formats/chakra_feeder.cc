@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "src/base/hash.h"
+#include "src/base/table_hash.h"
 #include "src/formats/job_folder.h"
 
 namespace etude::chakra {
@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kCycleNodesNamed = 8;
 
 // Neighbouring ids, which come and go together, are neighbours in the index.
-uint64_t HashId(uint64_t id) { return HashMix(0, id / 4) << 2 | id % 4; }
+uint64_t HashId(uint64_t id) { return TableHash(id / 4) << 2 | id % 4; }
 
 std::string Named(uint64_t id) { return "node " + std::to_string(id); }
 

@@ -165,7 +165,7 @@ bool NodeReader::SetComm(Attr attr, const AttrValue& value) {
     case Attr::kOutElements: return set_int(comm.out_elements);
     case Attr::kInSplit: return set_ints(comm.in_split);
     case Attr::kOutSplit: return set_ints(comm.out_split);
-    case Attr::kPgSize: return set_int(comm.group_size);
+    case Attr::kPgSize: return set_int(comm.group_size) && *comm.group_size >= 1;
     default: return false;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "src/base/ascii.h"
 #include "src/base/bounded_json.h"
@@ -169,14 +170,6 @@ std::optional<std::vector<int64_t>> RanksOfFacts(const CommFacts& facts) {
   return ranks;
 }
 
-// The type whose own name `word` is.
-CollectiveType CollectiveOfWord(std::string_view word) {
-  for (int i = 0; i <= static_cast<int>(CollectiveType::kBarrier); ++i) {
-    if (Name(static_cast<CollectiveType>(i)) == word) return static_cast<CollectiveType>(i);
-  }
-  return CollectiveType::kUnknown;
-}
-
 StringId TextOrNone(TraceBuilder& builder, std::string_view text) {
   return text.empty() ? StringId::None() : builder.Intern(text);
 }
@@ -239,12 +232,12 @@ bool SetCommFact(CommFacts& facts, CommField field, std::string_view text) {
     case CommField::kRankStride: SetNumber(facts.rank_stride, text); return false;
     case CommField::kGroup: facts.group = text; return true;
     case CommField::kGroupDescription: facts.group_description = text; return false;
-    case CommField::kGroupSize: return SetNumber(facts.group_size, text);
+    case CommField::kGroupSize: return SetNumber(facts.group_size, text) && *facts.group_size >= 1;
     case CommField::kGroupRanks: facts.group_ranks = ParseIntList(text); return false;
     case CommField::kSource: return SetNumber(facts.source, text);
     case CommField::kDestination: return SetNumber(facts.destination, text);
     case CommField::kType:
-      facts.type = CollectiveOfWord(text);
+      facts.type = CollectiveFromOwnName(text).value_or(CollectiveType::kUnknown);
       return facts.type != CollectiveType::kUnknown;
     case CommField::kBytes: return SetNumber(facts.bytes, text);
     case CommField::kRoot: return SetNumber(facts.root, text);
@@ -276,6 +269,32 @@ void SetTensors(CommFacts& facts, std::string_view dims, std::string_view types)
   }
   facts.in_elements = sum;
   facts.dtype = dtype;
+}
+
+void FillGaps(CommFacts& facts, const CommFacts& others) {
+  const auto fill = [](auto& to, const auto& from) {
+    if (to == std::remove_cvref_t<decltype(to)>()) to = from;
+  };
+  fill(facts.any, others.any);
+  fill(facts.name, others.name);
+  fill(facts.dtype, others.dtype);
+  fill(facts.in_elements, others.in_elements);
+  fill(facts.out_elements, others.out_elements);
+  fill(facts.in_split, others.in_split);
+  fill(facts.out_split, others.out_split);
+  fill(facts.rank_start, others.rank_start);
+  fill(facts.rank_stride, others.rank_stride);
+  fill(facts.group, others.group);
+  fill(facts.group_description, others.group_description);
+  fill(facts.group_size, others.group_size);
+  fill(facts.group_ranks, others.group_ranks);
+  fill(facts.source, others.source);
+  fill(facts.destination, others.destination);
+  fill(facts.root, others.root);
+  fill(facts.type, others.type);
+  fill(facts.bytes, others.bytes);
+  fill(facts.tag, others.tag);
+  fill(facts.priority, others.priority);
 }
 
 Comm MakeComm(TraceBuilder& builder, const CommFacts& facts) {

@@ -72,6 +72,8 @@ struct CommFacts {
 // Takes in one fact: `text` is the unescaped text of a JSON string or the token of a number.
 // Returns true if MakeComm says all of it, so that it need not be kept elsewhere.
 bool SetCommFact(CommFacts& facts, CommField field, std::string_view text);
+// Takes from `others` what `facts` do not say.
+void FillGaps(CommFacts& facts, const CommFacts& others);
 
 // Takes in the tensors that a backend's label has in a profile: `dims` is JSON as
 // [[8, 1024], [[4], [2, 2]]], `types` as ["float", "TensorList"]. Nothing if it is of other form.

@@ -157,6 +157,13 @@ TEST(CommFacts, MakesACommAndItsGroup) {
             (std::vector<int64_t>{1, 3, 5}));
 }
 
+TEST(CommFacts, SizesBelowOneAreKeptAsTheyAre) {
+  for (const std::string_view size : {"-1", "0", "x"}) {
+    CommFacts facts;
+    EXPECT_FALSE(SetCommFact(facts, CommField::kGroupSize, size)) << size;
+  }
+}
+
 TEST(CommFacts, UnevenOrHugeGroupsGetNoList) {
   for (const auto& [stride, size] : {std::pair("-1", "4"), std::pair("1", "99999999999"),
                                      std::pair("0", "2"), std::pair("1", "0")}) {

@@ -419,18 +419,20 @@ class ClassesParser {
               {"bytes", "root", "tag", "group", "route", "received_after"});
     const std::string type = members.Text("type").value_or("");
     event.is_message = type == "message";
-    bool known = event.is_message;
-    for (int i = 0; i <= static_cast<int>(CollectiveType::kBarrier) && !known; ++i) {
-      event.type = static_cast<CollectiveType>(i);
-      known = Name(event.type) == type;
+    if (const auto collective = CollectiveFromOwnName(type)) {
+      event.type = *collective;
+    } else if (!event.is_message) {
+      return members.Refuse("type", "message, or a collective");
     }
-    if (!known) return members.Refuse("type", "message, or a collective");
     if (const auto bytes = members.Whole("bytes", 0)) event.bytes = Bytes{*bytes};
     event.root = members.Whole("root", INT64_MIN);
     event.tag = members.Whole("tag", INT64_MIN);
     if (members.Has("group")) event.group = Index(members, "group");
     if (members.Has("route")) event.route = Index(members, "route");
     if (members.Has("received_after")) event.received_after = Index(members, "received_after");
+    if (event.group != CommEvent::kNone && event.group >= job_.group_kinds.size()) {
+      return members.Refuse("group", "one of the kinds of groups");
+    }
     if (event.route != CommEvent::kNone && event.route >= job_.routes.size()) {
       return members.Refuse("route", "one of the routes");
     }
@@ -441,6 +443,7 @@ class ClassesParser {
                              .number = part.Has("number") ? Index(part, "number") : 0,
                              .states_self = part.Truth("states_self").value_or(false)});
     }
+    if (event.parts.empty()) return members.Refuse("parts", "a part at least");
     job_.events.push_back(std::move(event));
   }
 

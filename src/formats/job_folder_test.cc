@@ -199,6 +199,12 @@ TEST_F(JobFolder, RefusesDamagedEvents) {
             "classes.json.events[1].bytes: found -1024, expected a whole number from 0 on");
   EXPECT_EQ(FaultWith("\"tag\":5", "\"tag\":\"x\""),
             "classes.json.events[0].tag: found \"x\", expected a whole number");
+  EXPECT_EQ(FaultWith("\"group\":0", "\"group\":5"),
+            "classes.json.events[1].group: found 5, expected one of the kinds of groups");
+  EXPECT_EQ(FaultWith(reduce, "{\"type\":\"all_reduce\",\"group\":5,\"parts\":[]}"),
+            "classes.json.events[1].group: found 5, expected one of the kinds of groups");
+  EXPECT_EQ(FaultWith(reduce, "{\"type\":\"all_reduce\",\"group\":0,\"parts\":[]}"),
+            "classes.json.events[1].parts: found [], expected a part at least");
   EXPECT_EQ(FaultWith("\"bytes\":1024", "\"bytes\":1025"),
             "class.0.et: found 1024 bytes at node 2, for which classes.json has 1025");
   EXPECT_EQ(FaultWith("\"tag\":5", "\"tag\":6"),

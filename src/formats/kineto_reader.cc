@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "src/base/intern_table.h"
 #include "src/formats/comm_facts.h"
 #include "src/formats/et_comm.h"
 #include "src/formats/json_reader_base.h"
@@ -115,8 +118,12 @@ class KinetoReader : public JsonReaderBase {
   // A "B" event that waits for its "E".
   struct Open {
     NodeId node;
+    NodeKind kind = NodeKind::kUnknown;  // by its category
+    Place place = Place::kUnknown;
+    Lane lane;
     Nanos start;
-    size_t timed = 0;  // its place in timed_
+    size_t timed = 0;                  // its place in timed_
+    std::unique_ptr<CommFacts> facts;  // null if it has none
   };
 
   simdjson::error_code ReadElement(const JsonItem& item, Object object) override {
@@ -235,20 +242,29 @@ class KinetoReader : public JsonReaderBase {
   simdjson::error_code AddBegin(uint64_t index) {
     const Added added = AddNode(index, std::nullopt);
     if (added.error) return added.error;
-    auto& stack = OpenOn(added.lane);
-    stack.push_back({.node = added.node, .start = added.start, .timed = added.timed});
+    const KinetoCategory category = FindKinetoCategory(event_.category, event_.name);
+    OpenOnThread().push_back({.node = added.node,
+                              .kind = category.kind,
+                              .place = category.place,
+                              .lane = LaneOf(category),
+                              .start = added.start,
+                              .timed = added.timed,
+                              .facts = FactsToComplete()});
     return kSuccess;
   }
 
+  // An end need not say more than its thread and time. What it does say holds for its node, too.
   simdjson::error_code AddEnd() {
-    const KinetoCategory category = FindKinetoCategory(event_.category, event_.name);
-    auto& stack = OpenOn(LaneOf(category));
+    auto& stack = OpenOnThread();
     if (stack.empty()) return Problem("found an end ('E') without a beginning", kMissing);
     const std::optional<Nanos> end = event_.ts.empty() ? std::nullopt : Time(event_.ts);
     if (!end) return Problem("found no time 'ts'", kMissing);
+    KeepUnlessIn(stack.back().lane);
     if (const auto error = PrepareExtras()) return error;
-    const Open open = stack.back();
+    const Open open = std::move(stack.back());
     stack.pop_back();
+    builder().SetIds(open.node, IdsOfEvent());
+    if (event_.facts.any) CompleteComm(open);
     builder().SetTimes(open.node, std::nullopt, *end - open.start, std::nullopt);
     if (open.timed != kNotTimed && *end >= open.start) {
       timed_[open.timed].end = *end;
@@ -258,11 +274,30 @@ class KinetoReader : public JsonReaderBase {
     return kSuccess;
   }
 
+  // A copy of the event's facts that outlives its text; null if there are none.
+  std::unique_ptr<CommFacts> FactsToComplete() {
+    if (!event_.facts.any) return nullptr;
+    auto facts = std::make_unique<CommFacts>(event_.facts);
+    for (std::string_view* text : {&facts->name, &facts->group, &facts->group_description}) {
+      *text = builder().text(builder().Intern(*text));
+    }
+    return facts;
+  }
+
+  // The event, an end, has facts of a communication: with those of its beginning they are all.
+  void CompleteComm(const Open& open) {
+    if (open.facts != nullptr) FillGaps(event_.facts, *open.facts);
+    event_.name = builder().text(builder().name(open.node));
+    NodeRow row{.kind = open.kind, .place = open.place};
+    const std::optional<Comm> comm = SettleComm(open.node, row);
+    builder().SetKind(open.node, row.kind);
+    if (comm) builder().SetComm(open.node, *comm);
+  }
+
   static constexpr size_t kNotTimed = SIZE_MAX;
   struct Added {
     simdjson::error_code error = simdjson::SUCCESS;
     NodeId node;
-    LaneId lane;
     Nanos start;
     size_t timed = kNotTimed;
   };
@@ -274,21 +309,19 @@ class KinetoReader : public JsonReaderBase {
     if (!start) return {.error = Problem("'ts' is no time in microseconds", kMissing)};
 
     const KinetoCategory category = FindKinetoCategory(event_.category, event_.name);
-    NodeRow row;
+    NodeRow row = IdsOfEvent();
     row.source_id = index;
     row.kind = category.kind;
     row.place = category.place;
     row.name = builder().Intern(event_.name);
-    row.lane = LaneOf(category);
+    const Lane lane = LaneOf(category);
+    row.lane = builder().InternLane(lane);
+    KeepNamesUnlessIn(lane, category.place);
+    KeepUnlessIn(lane);
     row.start = start;
     row.duration = duration;
-    row.rf_id = event_.rf_id;
-    row.seq_id = event_.sequence;
-    row.fw_tid = event_.forward_thread;
-    row.correlation = event_.correlation;
-    row.external_id = event_.external_id;
     if (const auto error = PrepareExtras()) return {.error = error};
-    const std::optional<Comm> comm = SettleComm(row);
+    const std::optional<Comm> comm = SettleComm(NodeId::FromIndex(builder().node_count()), row);
     if (category.name != DefaultKinetoCategory(row.kind, row.place)) {
       extras_.push_back({.key = builder().Intern(kKinetoCategoryKey),
                          .text = builder().Intern(JsonString(category.name))});
@@ -306,27 +339,54 @@ class KinetoReader : public JsonReaderBase {
                         .end = *start + duration.value_or(Nanos{0}),
                         .has_end = has_end});
     }
-    return {.node = node, .lane = row.lane, .start = *start, .timed = timed};
+    return {.node = node, .start = *start, .timed = timed};
+  }
+
+  NodeRow IdsOfEvent() const {
+    NodeRow row;
+    row.rf_id = event_.rf_id;
+    row.seq_id = event_.sequence;
+    row.fw_tid = event_.forward_thread;
+    row.correlation = event_.correlation;
+    row.external_id = event_.external_id;
+    return row;
   }
 
   // Host events run on a thread of a process, device events on a stream of a device, which Kineto
   // also gives as pid and tid.
-  LaneId LaneOf(const KinetoCategory& category) {
+  Lane LaneOf(const KinetoCategory& category) {
+    if (category.place != Place::kDevice) return Thread();
     Lane lane;
-    if (category.place == Place::kDevice) {
-      lane.device = event_.device.value_or(SmallInt(event_.pid.text).value_or(-1));
-      const auto tid = event_.on_no_stream ? std::nullopt : SmallInt(event_.tid.text);
-      lane.stream = event_.stream.value_or(tid.value_or(-1));
-      KeepUnless(event_.pid, "pid", std::to_string(lane.device));
-      KeepUnless(event_.tid, "tid", std::to_string(lane.stream));
-      return builder().InternLane(lane);
-    }
+    lane.device = event_.device.value_or(SmallInt(event_.pid.text).value_or(-1));
+    const auto tid = event_.on_no_stream ? std::nullopt : SmallInt(event_.tid.text);
+    lane.stream = event_.stream.value_or(tid.value_or(-1));
+    return lane;
+  }
+
+  // What pid and tid say, of whatever category the event is.
+  Lane Thread() {
+    Lane lane;
     if (event_.pid.begin != nullptr) lane.process = builder().Intern(event_.pid.text);
     if (event_.tid.begin != nullptr) lane.thread = builder().Intern(event_.tid.text);
-    // For host events the device and stream they speak of are arguments like others.
-    if (event_.device) event_.kept.push_back({.key = "device", .begin = event_.device_begin});
-    if (event_.stream) event_.kept.push_back({.key = "stream", .begin = event_.stream_begin});
-    return builder().InternLane(lane);
+    return lane;
+  }
+
+  // Keeps pid and tid of a device event where its lane does not say them.
+  void KeepNamesUnlessIn(const Lane& lane, Place place) {
+    if (place != Place::kDevice) return;
+    KeepUnless(event_.pid, "pid", std::to_string(lane.device));
+    KeepUnless(event_.tid, "tid", std::to_string(lane.stream));
+  }
+
+  // Keeps the device and stream that the event speaks of where its lane, as those of host events,
+  // does not say them.
+  void KeepUnlessIn(const Lane& lane) {
+    if (event_.device && event_.device != lane.device) {
+      event_.kept.push_back({.key = "device", .begin = event_.device_begin});
+    }
+    if (event_.stream && event_.stream != lane.stream) {
+      event_.kept.push_back({.key = "stream", .begin = event_.stream_begin});
+    }
   }
 
   void KeepUnless(const Name& name, std::string_view key, std::string_view expected) {
@@ -335,7 +395,7 @@ class KinetoReader : public JsonReaderBase {
   }
 
   // Changes the row's kind if it is a communication; nullopt if it has no facts of one.
-  std::optional<Comm> SettleComm(NodeRow& row) {
+  std::optional<Comm> SettleComm(NodeId node, NodeRow& row) {
     CommFacts& facts = event_.facts;
     const bool is_kernel = row.kind == NodeKind::kKernel && IsCommKernel(event_.name);
     if (is_kernel || (row.kind == NodeKind::kKernel && !facts.name.empty())) {
@@ -348,7 +408,7 @@ class KinetoReader : public JsonReaderBase {
       if (!label.empty()) {
         facts.name = label;
         SetTensors(facts, ExtraNamed("Input Dims"), ExtraNamed("Input type"));
-        labels_.push_back({NextNode(), MakeComm(builder(), facts)});
+        labels_.emplace_back(node, MakeComm(builder(), facts));
       }
       return std::nullopt;
     }
@@ -356,12 +416,12 @@ class KinetoReader : public JsonReaderBase {
     AddGroupOf(builder(), facts);
     Comm comm = MakeComm(builder(), facts);
     if (facts.name.empty()) comm.type = CollectiveOfKernel(event_.name);
-    if (row.place == Place::kHost) calls_.emplace(NextNode(), comm);
-    const bool is_silent = !comm.bytes && !comm.in_elements && event_.correlation > 0;
-    if (is_kernel && is_silent) silent_.push_back({NextNode(), *event_.correlation, comm});
+    if (row.place == Place::kHost) calls_.insert_or_assign(node, comm);
+    const bool is_silent = is_kernel && !comm.bytes && !comm.in_elements;
+    if (is_silent) silent_.insert_or_assign(node, comm);
+    if (is_kernel && !is_silent) silent_.erase(node);
     return comm;
   }
-  NodeId NextNode() { return NodeId::FromIndex(builder().node_count()); }
 
   // JSON of an argument that is kept of the event; "" without one.
   std::string_view ExtraNamed(std::string_view key) {
@@ -392,9 +452,11 @@ class KinetoReader : public JsonReaderBase {
     for (const Extra& extra : extras_) builder().AddExtra(node, extra);
   }
 
-  std::vector<Open>& OpenOn(LaneId lane) {
-    if (open_.size() <= lane.index()) open_.resize(lane.index() + 1);
-    return open_[lane.index()];
+  // The beginnings that wait for their ends on the event's thread: that alone decides.
+  std::vector<Open>& OpenOnThread() {
+    const size_t thread = threads_.Intern(Thread()).index();
+    if (open_.size() <= thread) open_.resize(thread + 1);
+    return open_[thread];
   }
 
   void ReadMember(std::string_view key, std::string_view text) override {
@@ -456,45 +518,41 @@ class KinetoReader : public JsonReaderBase {
     for (size_t i = 0; i < builder().node_count(); ++i) {
       const NodeId node = NodeId::FromIndex(i);
       if (builder().kind(node) != NodeKind::kRuntime) continue;
-      if (const auto correlation = builder().correlation(node))
-        launches.emplace(*correlation, node);
-    }
-    for (const SilentKernel& kernel : silent_) {
-      const auto launch = launches.find(kernel.correlation);
-      if (launch == launches.end()) continue;
-      NodeId above = parent_of[launch->second.index()];
-      while (above && !calls_.contains(above)) above = parent_of[above.index()];
-      if (!above) continue;
-      if (builder().kind(kernel.node) == NodeKind::kCollective) {
-        builder().SetKind(kernel.node, builder().kind(above));
+      const int64_t correlation = builder().correlation(node).value_or(0);
+      if (correlation > 0) launches.emplace(correlation, node);
+      for (const auto& [kernel, own] : silent_) {
+        const auto launch = launches.find(builder().correlation(kernel).value_or(0));
+        if (launch == launches.end()) continue;
+        NodeId above = parent_of[launch->second.index()];
+        while (above && !calls_.contains(above)) above = parent_of[above.index()];
+        if (!above) continue;
+        if (builder().kind(kernel) == NodeKind::kCollective) {
+          builder().SetKind(kernel, builder().kind(above));
+        }
+        Comm call = calls_.at(above);
+        call.name = StringId::None();  // a host trace has the full one: "all_to_allv"
+        builder().SetComm(kernel, FilledFrom(own, call));
       }
-      Comm call = calls_.at(above);
-      call.name = StringId::None();  // a host trace has the full one: "all_to_allv"
-      builder().SetComm(kernel.node, FilledFrom(kernel.comm, call));
     }
-  }
 
-  KeyFinder<ArgRow, kArgs.size()> args_{kArgs};
-  Event event_;
-  std::vector<Extra> extras_;
-  std::string key_;
-  std::vector<TimedNode> timed_;         // host nodes
-  std::vector<std::vector<Open>> open_;  // by lane
-  // Host nodes named like a backend's communication, and what they say of it.
-  std::vector<std::pair<NodeId, Comm>> labels_;
-  std::unordered_map<NodeId, Comm> calls_;  // host nodes that stand for a communication
-  struct SilentKernel {
-    NodeId node;
-    int64_t correlation = 0;
-    Comm comm;
+    KeyFinder<ArgRow, kArgs.size()> args_{kArgs};
+    Event event_;
+    std::vector<Extra> extras_;
+    std::string key_;
+    std::vector<TimedNode> timed_;  // host nodes
+    InternTable<Lane, struct ThreadTag> threads_;
+    std::vector<std::vector<Open>> open_;  // by thread
+    // Host nodes named like a backend's communication, and what they say of it.
+    std::vector<std::pair<NodeId, Comm>> labels_;
+    std::unordered_map<NodeId, Comm> calls_;  // host nodes that stand for a communication
+    // Kernels of which the profiler says only that they communicate, and what their names say.
+    std::map<NodeId, Comm> silent_;
   };
-  std::vector<SilentKernel> silent_;
-};
 
 }  // namespace
 
-std::unique_ptr<TraceReader> MakeKinetoReader(std::string name, const ReadOptions& options,
-                                              const RunContext& context) {
+std::unique_ptr<TraceReader>
+MakeKinetoReader(std::string name, const ReadOptions& options, const RunContext& context) {
   return std::make_unique<KinetoReader>(std::move(name), options, context);
 }
 

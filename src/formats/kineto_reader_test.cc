@@ -202,6 +202,51 @@ TEST(KinetoReader, PairsBeginningsWithEnds) {
   EXPECT_EQ(trace.stats()[Stat::kUnknownDuration], 1u);
 }
 
+TEST(KinetoReader, EndsBelongToTheirThreadsWhateverTheirCategory) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"B","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"args":{"stream":9}},
+      {"ph":"E","pid":0,"tid":7,"ts":3},
+      {"ph":"B","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5},
+      {"ph":"B","cat":"cpu_op","name":"a","pid":0,"tid":7,"ts":6},
+      {"ph":"E","cat":"other","pid":0,"tid":7,"ts":7},
+      {"ph":"E","pid":0,"tid":7,"ts":9,"args":{"device":0,"stream":3}})J");
+  ASSERT_EQ(trace.node_count(), 3u);
+  EXPECT_EQ(trace.duration(NodeId(0)), Nanos{2'000});
+  EXPECT_EQ(trace.duration(NodeId(1)), Nanos{4'000});
+  EXPECT_EQ(trace.duration(NodeId(2)), Nanos{1'000});
+  EXPECT_EQ(Extras(trace, NodeId(0)), (std::map<std::string, std::string>{{"event/tid", "7"}}));
+  EXPECT_EQ(Extras(trace, NodeId(1)), (std::map<std::string, std::string>{{"stream", "3"}}))
+      << "what the lane does not say";
+  EXPECT_EQ(trace.stats()[Stat::kMalformedElement], 0u);
+}
+
+TEST(KinetoReader, ArgumentsOfEndsCompleteThoseOfBeginnings) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"B","cat":"cpu_op","name":"a","pid":0,"tid":7,"ts":1,"args":{"External id":8,"Sequence number":3}},
+      {"ph":"E","pid":0,"tid":7,"ts":3,"args":{"correlation":5,"External id":9}},
+      {"ph":"B","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5,
+       "args":{"Process Group Name":"1","dtype":"Float","Group size":2}},
+      {"ph":"E","pid":0,"tid":7,"ts":7,
+       "args":{"Collective name":"allreduce","In msg nelems":4,"Process Group Description":"dp"}},
+      {"ph":"B","cat":"kernel","name":"ncclDevKernel_SendRecv","pid":0,"tid":7,"ts":8},
+      {"ph":"E","pid":0,"tid":7,"ts":9,"args":{"Collective name":"send","Dst Rank":1}})J");
+  ASSERT_EQ(trace.node_count(), 3u);
+  EXPECT_EQ(trace.correlation(NodeId(0)), 5);
+  EXPECT_EQ(trace.external_id(NodeId(0)), 9) << "the end's, as Chrome has it";
+  EXPECT_EQ(trace.seq_id(NodeId(0)), 3);
+  EXPECT_EQ(trace.kind(NodeId(1)), NodeKind::kCollective);
+  const Comm* comm = trace.comm(NodeId(1));
+  ASSERT_NE(comm, nullptr);
+  EXPECT_EQ(comm->type, CollectiveType::kAllReduce);
+  EXPECT_EQ(trace.text(comm->group), "1");
+  EXPECT_EQ(comm->bytes, Bytes{16});
+  EXPECT_EQ(comm->group_size, 2);
+  ASSERT_EQ(trace.process_groups().size(), 1u);
+  EXPECT_EQ(trace.text(trace.process_groups()[0].description), "dp");
+  EXPECT_EQ(trace.kind(NodeId(2)), NodeKind::kSend);
+  EXPECT_EQ(trace.comm(NodeId(2))->dst, 1);
+}
+
 TEST(KinetoReader, ReadsCollectives) {
   const Trace trace = ReadEvents(R"J(
       {"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce_Sum_f32_RING_LL()","pid":0,"tid":7,"ts":1,"dur":2,

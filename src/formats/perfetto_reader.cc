@@ -131,7 +131,7 @@ class PerfettoReader : public TraceReader {
     if ((packet.flags & perfetto::kStateCleared) != 0) sequence = Sequence();
     if (!packet.defaults.empty()) sequence.ReadDefaults(packet.defaults);
     if (!packet.interned.empty()) sequence.ReadInterned(packet.interned, strings_);
-    if (!packet.snapshot.empty()) sequence.ReadSnapshot(packet.snapshot);
+    if (!packet.snapshot.empty()) sequence.ReadSnapshot(packet.snapshot, clocks_);
     if (!packet.track.empty()) tracks_.Read(packet.track);
     if (packet.has_event) return ReadEvent(packet, sequence);
     const bool known = !packet.track.empty() || !packet.interned.empty() ||
@@ -198,9 +198,9 @@ class PerfettoReader : public TraceReader {
   }
 
   Status ReadEvent(const Packet& packet, Sequence& sequence) {
-    const auto time = sequence.TimeOf(packet.timestamp, packet.clock);
+    const auto time = sequence.TimeOf(packet.timestamp, packet.clock, clocks_);
     if (!time) return Malformed("its time is out of range");
-    Event event{.time = *time, .track = sequence.default_track(), .order = packets_};
+    Event event{.time = time->nanos, .track = sequence.default_track(), .order = packets_};
     int32_t type = 0;
     std::string args;
     pbf_reader reader(packet.event.data(), packet.event.size());
@@ -238,6 +238,7 @@ class PerfettoReader : public TraceReader {
       ++skipped_;
       return {};
     }
+    if (!time->is_known) ++unknown_clocks_;
     if (!args.empty()) event.args = strings_.Intern(args);
     if (event.type == EventType::kEnd && !events_.empty()) {
       const Event& last = events_.back();
@@ -275,6 +276,13 @@ class PerfettoReader : public TraceReader {
     if (arguments_.lost_texts() != 0) {
       context_.Warn(fmt::format("{}: {} names are lost: the packets with their texts are not there",
                                 name_, arguments_.lost_texts()));
+    }
+    if (unknown_clocks_ != 0) {
+      context_.Warn(
+          fmt::format("{}: {} beginnings and ends of slices have a clock of which no "
+                      "packet before them says how it stands to the trace's: their times "
+                      "are kept as they are",
+                      name_, unknown_clocks_));
     }
     return {};
   }
@@ -406,10 +414,12 @@ class PerfettoReader : public TraceReader {
   Tracks tracks_;
   Arguments arguments_;
   std::unordered_map<uint32_t, Sequence> sequences_;
+  perfetto::Clocks clocks_;  // of all sequences
   std::vector<Event> events_;
   uint64_t packets_ = 0;
   uint64_t skipped_ = 0;
   uint64_t malformed_ = 0;
+  uint64_t unknown_clocks_ = 0;  // events of such
   std::string first_malformed_;
 };
 

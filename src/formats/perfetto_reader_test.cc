@@ -209,6 +209,72 @@ TEST(PerfettoReader, IncrementalClocksOfASequence) {
   EXPECT_EQ(trace->duration(NodeId::FromIndex(0)), Nanos{3000});
 }
 
+// Tells, in a packet of the first sequence, what clocks showed at once.
+void Snapshot(perfetto_test::Trace& trace, uint64_t boot, uint32_t clock, uint64_t time) {
+  auto* packet = trace.add_packet();
+  packet->set_trusted_packet_sequence_id(1);
+  for (const auto& [id, shown] : {std::pair(6U, boot), std::pair(clock, time)}) {
+    auto* reading = packet->mutable_clock_snapshot()->add_clocks();
+    reading->set_clock_id(id);
+    reading->set_timestamp(shown);
+  }
+}
+
+// A slice of the second sequence that takes 100 ns.
+void Slice(perfetto_test::Trace& trace, uint64_t time, uint32_t clock) {
+  for (const int32_t type : {1, 2}) {
+    auto* packet = trace.add_packet();
+    packet->set_trusted_packet_sequence_id(2);
+    packet->set_timestamp(type == 1 ? time : time + 100);
+    packet->set_timestamp_clock_id(clock);
+    packet->mutable_track_event()->set_type(type);
+    packet->mutable_track_event()->set_name("a");
+  }
+}
+
+struct ReadTimes {
+  std::vector<int64_t> starts;
+  std::vector<std::string> warnings;
+};
+
+ReadTimes TimesOf(const perfetto_test::Trace& made) {
+  ReadTimes read;
+  RunContext context;
+  context.warn = [&](std::string_view text) { read.warnings.emplace_back(text); };
+  const auto trace = testing_support::ReadWith(MakePerfettoReader, made.SerializeAsString(),
+                                               1 << 20, ReadOptions(), context);
+  if (!trace) return read;
+  ForEachNode(*trace, [&](NodeId node) { read.starts.push_back(trace->start(node)->count); });
+  return read;
+}
+
+TEST(PerfettoReader, ClocksOfAllSequences) {
+  for (const uint32_t clock : {3U, 63U, 128U}) {
+    perfetto_test::Trace made;
+    Snapshot(made, 1'000'000, clock, 0);
+    Snapshot(made, 1'010'001, clock, 10'000);
+    Slice(made, 500, clock);
+    Slice(made, 20'000, clock);
+    Slice(made, 1'000'600, 6);
+    const ReadTimes read = TimesOf(made);
+    EXPECT_EQ(read.starts, (std::vector<int64_t>{1'000'500, 1'000'600, 1'020'001})) << clock;
+    EXPECT_TRUE(read.warnings.empty()) << read.warnings.front();
+  }
+}
+
+TEST(PerfettoReader, ClocksThatNothingRelatesToTheTracesAreSaid) {
+  for (const uint32_t clock : {3U, 64U, 127U}) {
+    perfetto_test::Trace made;
+    if (clock != 3) Snapshot(made, 1'000'000, clock, 0);  // of another sequence
+    Slice(made, 500, clock);
+    const ReadTimes read = TimesOf(made);
+    EXPECT_EQ(read.starts, std::vector<int64_t>{500}) << clock;
+    ASSERT_EQ(read.warnings.size(), 1u) << clock;
+    EXPECT_NE(read.warnings.front().find("2 beginnings and ends of slices have a clock"),
+              std::string::npos);
+  }
+}
+
 TEST(PerfettoReader, OurOwnTimelinesComeBack) {
   TraceBuilder builder;
   builder.info().format = TraceFormat::kKineto;

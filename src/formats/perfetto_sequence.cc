@@ -12,7 +12,11 @@ namespace {
 
 using protozero::pbf_reader;
 
+constexpr uint32_t kNoClock = 0;   // none is named: the trace's
 constexpr uint32_t kBootTime = 6;  // the number of the trace's clock
+// Each sequence has clocks of its own of these numbers; the others are the trace's.
+constexpr uint32_t kFirstOfSequence = 64;
+constexpr uint32_t kEndOfSequence = 128;
 
 }  // namespace
 
@@ -85,7 +89,11 @@ Sequence::Reading Sequence::ReadReading(std::string_view bytes) {
   return reading;
 }
 
-void Sequence::ReadSnapshot(std::string_view bytes) {
+Clocks& Sequence::ClocksOf(uint32_t id, Clocks& shared) {
+  return id >= kFirstOfSequence && id < kEndOfSequence ? clocks_ : shared;
+}
+
+void Sequence::ReadSnapshot(std::string_view bytes, Clocks& shared) {
   std::vector<Reading> readings;
   pbf_reader reader(bytes.data(), bytes.size());
   while (reader.next()) {
@@ -98,26 +106,37 @@ void Sequence::ReadSnapshot(std::string_view bytes) {
   const auto boot = std::ranges::find(readings, kBootTime, &Reading::id);
   for (const Reading& reading : readings) {
     if (reading.id == kBootTime) continue;
-    Clock clock{.factor = std::max(reading.factor, int64_t{1}), .incremental = reading.incremental};
-    if (__builtin_mul_overflow(reading.time, clock.factor, &clock.last)) continue;
-    if (boot != readings.end()) clock.offset = (Nanos{boot->time} - Nanos{clock.last}).count;
-    clocks_[reading.id] = clock;
+    const int64_t factor = std::max(reading.factor, int64_t{1});
+    int64_t time = 0;
+    if (__builtin_mul_overflow(reading.time, factor, &time)) continue;
+    Clock& clock = ClocksOf(reading.id, shared)[reading.id];
+    clock.factor = factor;
+    clock.incremental = reading.incremental;
+    clock.last = time;
+    if (boot != readings.end()) clock.offsets[time] = (Nanos{boot->time} - Nanos{time}).count;
   }
 }
 
-std::optional<int64_t> Sequence::TimeOf(uint64_t timestamp, std::optional<uint32_t> clock) {
+std::optional<ClockTime> Sequence::TimeOf(uint64_t timestamp, std::optional<uint32_t> clock,
+                                          Clocks& shared) {
   if (timestamp > uint64_t{INT64_MAX}) return std::nullopt;
   auto time = static_cast<int64_t>(timestamp);
-  const auto found = clocks_.find(clock.value_or(default_clock_));
-  if (found == clocks_.end()) return time;
+  const uint32_t id = clock.value_or(default_clock_);
+  if (id == kNoClock || id == kBootTime) return ClockTime{.nanos = time};
+  Clocks& clocks = ClocksOf(id, shared);
+  const auto found = clocks.find(id);
+  if (found == clocks.end()) return ClockTime{.nanos = time, .is_known = false};
   Clock& own = found->second;
   if (__builtin_mul_overflow(time, own.factor, &time)) return std::nullopt;
   if (own.incremental) {
     if (__builtin_add_overflow(own.last, time, &time)) return std::nullopt;
     own.last = time;
   }
-  if (__builtin_add_overflow(time, own.offset, &time)) return std::nullopt;
-  return time;
+  if (own.offsets.empty()) return ClockTime{.nanos = time, .is_known = false};
+  auto snapshot = own.offsets.upper_bound(time);
+  if (snapshot != own.offsets.begin()) --snapshot;
+  if (__builtin_add_overflow(time, snapshot->second, &time)) return std::nullopt;
+  return ClockTime{.nanos = time};
 }
 
 }  // namespace etude::perfetto

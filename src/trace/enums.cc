@@ -161,6 +161,14 @@ std::string_view Name(DType dtype) {
   return row == nullptr ? "unknown" : row->name;
 }
 
+std::optional<CollectiveType> CollectiveFromOwnName(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(CollectiveType::kBarrier); ++i) {
+    const auto type = static_cast<CollectiveType>(i);
+    if (Name(type) == name) return type;
+  }
+  return std::nullopt;
+}
+
 std::optional<int64_t> ElementBytes(DType dtype) {
   const DTypeRow* row = FindDType(dtype);
   if (row == nullptr) return std::nullopt;

@@ -93,6 +93,9 @@ std::string_view Name(DepKind kind);
 std::string_view Name(CollectiveType type);
 std::string_view Name(DType dtype);
 
+// The collective whose Name is `name`; nullopt if there is none.
+std::optional<CollectiveType> CollectiveFromOwnName(std::string_view name);
+
 inline constexpr size_t kNodeKindCount = static_cast<size_t>(NodeKind::kMetadata) + 1;
 inline constexpr size_t kPlaceCount = static_cast<size_t>(Place::kDevice) + 1;
 inline constexpr size_t kDepKindCount = static_cast<size_t>(DepKind::kSync) + 1;

@@ -75,6 +75,15 @@ INSTANTIATE_TEST_SUITE_P(
         NameCase{"init", std::nullopt}, NameCase{"ncclDevKernel_SendRecv", std::nullopt},
         NameCase{"volta_sgemm_64x64_tn", std::nullopt}));
 
+TEST(Enums, CollectivesComeBackFromTheirOwnNames) {
+  EXPECT_EQ(CollectiveFromOwnName("all_reduce"), CollectiveType::kAllReduce);
+  EXPECT_EQ(CollectiveFromOwnName("reduce_scatter_block"), CollectiveType::kReduceScatterBlock);
+  EXPECT_EQ(CollectiveFromOwnName("barrier"), CollectiveType::kBarrier);
+  EXPECT_EQ(CollectiveFromOwnName("unknown"), CollectiveType::kUnknown);
+  EXPECT_EQ(CollectiveFromOwnName("allreduce"), std::nullopt);
+  EXPECT_EQ(CollectiveFromOwnName(""), std::nullopt);
+}
+
 TEST(Enums, PointToPoint) {
   EXPECT_EQ(PointToPointFromName("nccl:send"), NodeKind::kSend);
   EXPECT_EQ(PointToPointFromName("c10d::recv_"), NodeKind::kRecv);

@@ -88,21 +88,26 @@ NodeId TraceBuilder::AddNode(const NodeRow& row) {
   SetTimes(node, row.start, row.duration, row.exclusive);
   SetList(trace_.inputs_, node, row.inputs);
   SetList(trace_.outputs_, node, row.outputs);
-  trace_.rf_id_.SetIf(i, row.rf_id);
+  SetIds(node, row);
   trace_.fw_parent_.SetIf(i, row.fw_parent);
-  trace_.seq_id_.SetIf(i, row.seq_id);
   trace_.scope_.SetIf(i, row.scope);
   trace_.tid_.SetIf(i, row.tid);
-  trace_.fw_tid_.SetIf(i, row.fw_tid);
   SetText(trace_.op_schema_, node, row.op_schema);
   SetText(trace_.kernel_backend_, node, row.kernel_backend);
   SetText(trace_.kernel_file_, node, row.kernel_file);
   SetText(trace_.tensor_range_, node, row.tensor_range);
   SetText(trace_.index_statistics_, node, row.index_statistics);
   SetText(trace_.index_values_, node, row.index_values);
+  return node;
+}
+
+void TraceBuilder::SetIds(NodeId node, const NodeRow& row) {
+  const size_t i = node.index();
+  trace_.rf_id_.SetIf(i, row.rf_id);
+  trace_.seq_id_.SetIf(i, row.seq_id);
+  trace_.fw_tid_.SetIf(i, row.fw_tid);
   trace_.correlation_.SetIf(i, row.correlation);
   trace_.external_id_.SetIf(i, row.external_id);
-  return node;
 }
 
 void TraceBuilder::SetText(std::vector<StringId>& column, NodeId node, StringId text) {
@@ -149,7 +154,15 @@ void TraceBuilder::SetComm(NodeId node, const Comm& comm) {
   trace_.comms_.emplace_back(node, comm);
 }
 
-void TraceBuilder::AddProcessGroup(const ProcessGroup& group) {
+void TraceBuilder::CheckSize(std::optional<int64_t>& group_size) {
+  if (group_size.value_or(1) >= 1) return;
+  group_size.reset();
+  stats().Count(Stat::kNonFiniteNumber);
+}
+
+void TraceBuilder::AddProcessGroup(const ProcessGroup& said) {
+  ProcessGroup group = said;
+  CheckSize(group.size);
   for (ProcessGroup& known : trace_.groups_) {
     if (known.name != group.name) continue;
     if (!known.description) known.description = group.description;
@@ -299,6 +312,7 @@ void TraceBuilder::SettleComms() {
   const auto repeated = std::ranges::unique(comms, {}, &std::pair<NodeId, Comm>::first);
   comms.erase(repeated.begin(), repeated.end());
   std::ranges::reverse(comms);
+  for (auto& [node, comm] : comms) CheckSize(comm.group_size);
   trace_.comms_ = std::move(comms);
 }
 

@@ -90,14 +90,18 @@ class TraceBuilder {
   // `node` waits for `dep`.
   void AddDep(NodeId node, NodeId dep, DepKind kind);
   void AddExtra(NodeId node, const Extra& extra);
-  // At most one per node; a second one replaces the first.
+  // At most one per node; a second one replaces the first. A size of the group below 1 is kept as
+  // unknown, and counted.
   void SetComm(NodeId node, const Comm& comm);
-  // A group whose name is known already is merged into the known one: facts fill gaps.
+  // A group whose name is known already is merged into the known one: facts fill gaps. A size below
+  // 1 is none.
   void AddProcessGroup(const ProcessGroup& group);
   std::span<const ProcessGroup> process_groups() const { return trace_.groups_; }
   // Changes of nodes already added, for facts that come from elsewhere in the file.
   void SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
                 std::optional<Nanos> exclusive);
+  // Sets those ids of `row` by which device traces link events, where it has them.
+  void SetIds(NodeId node, const NodeRow& row);
   void SetSourceId(NodeId node, uint64_t id) { trace_.source_id_[node.index()] = id; }
   // Names the parent of a node that was added without one.
   void SetParent(NodeId node, uint64_t source_id) { parent_refs_.emplace_back(node, source_id); }
@@ -117,6 +121,7 @@ class TraceBuilder {
     uint64_t target = 0;
   };
 
+  void CheckSize(std::optional<int64_t>& group_size);
   void SetText(std::vector<StringId>& column, NodeId node, StringId text);
   void SetList(std::vector<ValueListId>& column, NodeId node, ValueListId list);
   void IndexSourceIds();

@@ -95,6 +95,22 @@ TEST(TraceBuilder, UnknownStaysUnknown) {
   EXPECT_EQ(trace.stats()[Stat::kNegativeDuration], 1u);
 }
 
+TEST(TraceBuilder, SizesOfGroupsBelowOneAreUnknown) {
+  TraceBuilder builder;
+  NodeRow row = Row(builder, 1);
+  row.kind = NodeKind::kCollective;
+  const NodeId node = builder.AddNode(row);
+  builder.SetComm(node, {.group_size = 0});
+  builder.AddProcessGroup({.name = builder.Intern("0"), .size = -1});
+  builder.AddProcessGroup({.name = builder.Intern("1"), .size = 1});
+  builder.AddProcessGroup({.name = builder.Intern("0"), .size = 4});
+  const Trace trace = *builder.Finish();
+  EXPECT_EQ(trace.comm(node)->group_size, std::nullopt);
+  EXPECT_EQ(trace.process_groups()[0].size, 4) << "of the mention that says it";
+  EXPECT_EQ(trace.process_groups()[1].size, 1);
+  EXPECT_EQ(trace.stats()[Stat::kNonFiniteNumber], 2u);
+}
+
 TEST(TraceBuilder, NodeLimitIsAnError) {
   Limits limits;
   limits.nodes = 1;
