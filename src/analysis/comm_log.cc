@@ -60,10 +60,9 @@ bool IsOfAll(const Trace& trace, StringId name) {
     if (listed != 0) return listed == world;
     return group.size ? group.size == world : !group.ranks.is_none();
   };
-  const auto groups = trace.process_groups();
-  if (!name) return std::ranges::all_of(groups, has_all);
-  const auto group = std::ranges::find(groups, name, &ProcessGroup::name);
-  return group != groups.end() && has_all(*group);
+  if (!name) return std::ranges::all_of(trace.process_groups(), has_all);
+  const ProcessGroup* group = trace.FindGroup(name);
+  return group != nullptr && has_all(*group);
 }
 
 }  // namespace
@@ -127,9 +126,8 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     if (added) {
       CommLog::Group& entry = log.groups.emplace_back();
       if (name) entry.name = trace.text(name);
-      for (const ProcessGroup& known : trace.process_groups()) {
-        if (known.name != name) continue;
-        const auto ranks = trace.ints(known.ranks);
+      if (const ProcessGroup* known = trace.FindGroup(name)) {
+        const auto ranks = trace.ints(known->ranks);
         entry.ranks.assign(ranks.begin(), ranks.end());
         std::ranges::sort(entry.ranks);
       }

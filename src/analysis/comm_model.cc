@@ -127,11 +127,11 @@ std::vector<CommTime> CommTimes(const Trace& trace) {
     }
     if (!duration || (!bytes && comm.type != CollectiveType::kBarrier)) continue;
     std::optional<int64_t> ranks = comm.group_size;
-    for (const ProcessGroup& group : trace.process_groups()) {
-      if (ranks || group.name != comm.group) continue;
-      ranks = group.size;
-      if (!ranks && !trace.ints(group.ranks).empty()) {
-        ranks = static_cast<int64_t>(trace.ints(group.ranks).size());
+    const ProcessGroup* group = ranks ? nullptr : trace.FindGroup(comm.group);
+    if (group != nullptr) {
+      ranks = group->size;
+      if (!ranks && !trace.ints(group->ranks).empty()) {
+        ranks = static_cast<int64_t>(trace.ints(group->ranks).size());
       }
     }
     if (!ranks) ranks = trace.info().world_size;

@@ -1,10 +1,12 @@
 #include "src/analysis/data_flow.h"
 
 #include <algorithm>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 
 #include "src/analysis/tensor_shape.h"
+#include "src/base/csr.h"
 #include "src/trace/phase.h"
 
 namespace etude {
@@ -27,12 +29,14 @@ class DataFlow::Walk {
   void Run() {
     const auto count = static_cast<uint32_t>(step_.nodes().size());
     flow_.rows_.resize(count);
-    std::vector<uint32_t> open;  // nodes entered and not yet left, each inside the one before it
+    outputs_.resize(count);
+    const auto left = Csr<uint32_t>::Build(
+        count, std::views::iota(0U, count), [&](uint32_t i) { return step_.last_inside(i); },
+        [](uint32_t i) { return i; });
     for (uint32_t i = 0; i < count; ++i) {
       Enter(i);
-      open.push_back(i);
       // The innermost first; nodes of other threads may lie between a node and its end.
-      LeaveAll(open, i);
+      for (const uint32_t position : left[i] | std::views::reverse) Leave(position);
     }
     Join();
   }
@@ -51,9 +55,12 @@ class DataFlow::Walk {
     entered_at_.push_back(++clock_);
     Rows& rows = flow_.rows_[position];
     rows.inputs = static_cast<uint32_t>(flow_.uses_.size());
+    if (trace_.scope(node) == kBackwardScope) OpenBackward(position);
     const bool is_operator = step_.is_operator(position);
     auto read = [&](TensorId tensor) {
-      flow_.uses_.push_back({tensor, Read(tensor, position, is_operator)});
+      const StorageVersion version = Read(tensor, position, is_operator);
+      flow_.uses_.push_back({tensor, version});
+      if (version) HoldUntilLeft(version, position);
     };
     ForEachTensor(trace_, trace_.inputs(node), read);
     // A storage is not recorded, but for the result that lies in it.
@@ -113,17 +120,19 @@ class DataFlow::Walk {
     held_until = std::max(held_until, position);
   }
 
+  void OpenBackward(uint32_t position) {
+    const uint32_t last = step_.last_inside(position);
+    while (!backward_.empty() && step_.last_inside(backward_.back()) <= last) backward_.pop_back();
+    backward_.push_back(position);
+  }
+
   // A caller holds the arguments until the call returns. Autograd also holds what it saved for a
   // backward function until that returns.
-  void HoldUntilLeft(uint32_t position) {
-    const uint32_t last = step_.last_inside(position);
-    const Rows& rows = flow_.rows_[position];
-    const bool backward = trace_.scope(step_.nodes()[position]) == kBackwardScope;
-    const auto end = backward ? static_cast<uint32_t>(flow_.uses_.size()) : rows.outputs;
-    for (uint32_t i = rows.inputs; i < end; ++i) {
-      const StorageVersion version = flow_.uses_[i].version;
-      if (version && flow_.versions_[version.index()].made_at < position) Touch(version, last);
-    }
+  void HoldUntilLeft(StorageVersion version, uint32_t position) {
+    const uint32_t made_at = flow_.versions_[version.index()].made_at;
+    if (made_at < position) Touch(version, step_.last_inside(position));
+    const auto outermost = std::ranges::upper_bound(backward_, made_at);
+    if (outermost != backward_.end()) Touch(version, step_.last_inside(*outermost));
   }
 
   StorageVersion Make(uint64_t key, StringId type, uint32_t position, NodeId origin) {
@@ -134,39 +143,27 @@ class DataFlow::Walk {
     return version;
   }
 
-  void LeaveAll(std::vector<uint32_t>& open, uint32_t position) {
-    for (size_t i = open.size(); i-- > 0;) {
-      if (step_.last_inside(open[i]) > position) continue;
-      Leave(open[i]);
-      open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-  }
-
   void Leave(uint32_t position) {
     const NodeId node = step_.nodes()[position];
     ++clock_;
-    HoldUntilLeft(position);
     if (IsGradientAccumulation(trace_.name(node))) KeepGradient(position);
     if (!step_.is_operator(position)) return;
     Rows& rows = flow_.rows_[position];
-    pending_.clear();
     auto write = [&](TensorId tensor) {
-      pending_.push_back({tensor, Write(tensor, position, rows)});
+      outputs_[position].push_back({tensor, Write(tensor, position, rows)});
     };
     ForEachTensor(trace_, trace_.outputs(node), write);
-    if (pending_.empty()) return;
-    // Results are stored behind everything inside the node; inputs keep their place.
-    outputs_.emplace_back(position, pending_);
   }
 
   // What an accumulation leaves behind is what the first operator in it returns: the gradient it
   // was given (detach), a copy of it, or the one that was there before and was added to.
   void KeepGradient(uint32_t position) {
-    for (uint32_t i = position + 1; i <= step_.last_inside(position); ++i) {
-      if (step_.enclosing_operator(i) || !step_.is_operator(i)) continue;
-      const auto first = std::ranges::find(outputs_.rbegin(), outputs_.rend(), i,
-                                           [](const auto& row) { return row.first; });
-      if (first != outputs_.rend()) Keep(first->second.front().version);
+    const auto first = std::ranges::upper_bound(step_.top_operators(), position, {},
+                                                [&](NodeId node) { return step_.position(node); });
+    if (first != step_.top_operators().end() &&
+        step_.position(*first) <= step_.last_inside(position)) {
+      const std::vector<Use>& outputs = outputs_[step_.position(*first)];
+      if (!outputs.empty()) Keep(outputs.front().version);
       return;
     }
     const Rows& rows = flow_.rows_[position];
@@ -208,8 +205,6 @@ class DataFlow::Walk {
 
   // Puts inputs and outputs of each node side by side.
   void Join() {
-    std::vector<const std::vector<Use>*> results(flow_.rows_.size());
-    for (const auto& [position, uses] : outputs_) results[position] = &uses;
     std::vector<Use> joined;
     joined.reserve(flow_.uses_.size() * 2);
     for (size_t i = 0; i < flow_.rows_.size(); ++i) {
@@ -219,8 +214,7 @@ class DataFlow::Walk {
       joined.insert(joined.end(), begin + rows.inputs, begin + rows.outputs);
       rows.inputs = at;
       rows.outputs = static_cast<uint32_t>(joined.size());
-      if (results[i] != nullptr)
-        joined.insert(joined.end(), results[i]->begin(), results[i]->end());
+      joined.insert(joined.end(), outputs_[i].begin(), outputs_[i].end());
       rows.end = static_cast<uint32_t>(joined.size());
     }
     flow_.uses_ = std::move(joined);
@@ -232,8 +226,10 @@ class DataFlow::Walk {
   uint64_t clock_ = 0;
   std::vector<uint64_t> entered_at_;  // by position
   std::unordered_map<uint64_t, Current> current_;
-  std::vector<Use> pending_;
-  std::vector<std::pair<uint32_t, std::vector<Use>>> outputs_;
+  // Positions of nodes of the backward pass, without those that are left no later than one behind
+  // them.
+  std::vector<uint32_t> backward_;
+  std::vector<std::vector<Use>> outputs_;  // by position
 };
 
 DataFlow::DataFlow(const RecordedStep& step) : step_(&step) { Walk(step, *this).Run(); }

@@ -10,6 +10,7 @@
 
 #include "src/analysis/recorded_step.h"
 #include "src/analysis/test_support.h"
+#include "src/trace/phase.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -97,6 +98,76 @@ TEST(DataFlow, ACallersResultIsWhatItsCalleeMade) {
   EXPECT_EQ(flow.Written(outer), flow.Written(inner));
   EXPECT_EQ(flow.Read(reader, 0), flow.Written(inner));
   EXPECT_EQ(flow.step.top_operators().size(), 2u);
+}
+
+// A made-up backward pass: nodes with one argument and one result, by the address of their memory.
+class BackwardPass {
+ public:
+  uint64_t Add(uint64_t parent, uint8_t scope, uint64_t input, uint64_t output) {
+    NodeRow row{.source_id = ++id_, .kind = NodeKind::kOperator, .place = Place::kHost};
+    row.name = builder_.Intern("aten::neg");
+    row.op_schema = builder_.Intern("aten::neg(Tensor self) -> Tensor");
+    if (parent != 0) row.parent = parent;
+    row.scope = scope;
+    row.inputs = List(input);
+    row.outputs = List(output);
+    builder_.AddNode(row);
+    return id_;
+  }
+  Trace Read() { return builder_.Finish().value(); }
+
+ private:
+  ValueListId List(uint64_t address) {
+    const StringId type = builder_.Intern("Tensor(float)");
+    const Value tensor =
+        Value::Tensor(type, builder_.InternTensor({.tensor = address + 1000,
+                                                   .storage = address,
+                                                   .numel = 1,
+                                                   .element_bytes = 4,
+                                                   .device = builder_.Intern("cpu"),
+                                                   .type = type,
+                                                   .shape = builder_.InternInts({})}));
+    return builder_.InternValues({&tensor, 1});
+  }
+
+  TraceBuilder builder_;
+  uint64_t id_ = 0;
+};
+
+TEST(DataFlow, BackwardFunctionsHoldWhatIsUsedInThem) {
+  BackwardPass pass;
+  const uint64_t forward = pass.Add(0, 0, 10, 11);
+  const uint64_t outer = pass.Add(0, kBackwardScope, 20, 29);
+  const uint64_t maker = pass.Add(outer, kBackwardScope, 20, 12);
+  const uint64_t inner = pass.Add(outer, kBackwardScope, 12, 28);
+  pass.Add(inner, 0, 12, 27);
+  const uint64_t last = pass.Add(outer, 0, 20, 26);
+  const uint64_t behind = pass.Add(0, kBackwardScope, 29, 11);
+  const Trace trace = pass.Read();
+  const RecordedStep step = RecordedStep::All(trace);
+  const DataFlow flow(step);
+  const auto held_until = [&](StorageVersion version) { return flow.version(version).held_until; };
+  const auto written = [&](uint64_t id) { return flow.outputs(trace.Find(id))[0].version; };
+  EXPECT_EQ(held_until(written(forward)), 0u) << "not used again";
+  EXPECT_EQ(held_until(flow.inputs(trace.Find(outer))[0].version), step.position(trace.Find(last)));
+  EXPECT_EQ(held_until(written(maker)), step.last_inside(step.position(trace.Find(inner))))
+      << "made inside the outer function, given to the inner one";
+  EXPECT_EQ(held_until(written(outer)), step.position(trace.Find(behind)));
+}
+
+TEST(DataFlow, OperatorsNestAsDeepAsTheyLike) {
+  constexpr uint64_t kDepth = 20'000;
+  BackwardPass pass;
+  for (uint64_t i = 0; i < kDepth; ++i) pass.Add(i, kBackwardScope, 10, 11);
+  const Trace trace = pass.Read();
+  const RecordedStep step = RecordedStep::All(trace);
+  const DataFlow flow(step);
+  EXPECT_EQ(flow.version_count(), 2u) << "what all read, and what the innermost one made";
+  for (const NodeId node : step.nodes()) {
+    EXPECT_EQ(flow.inputs(node)[0].version, flow.inputs(step.nodes()[0])[0].version);
+    EXPECT_EQ(flow.outputs(node)[0].version, flow.outputs(step.nodes()[0])[0].version);
+  }
+  EXPECT_EQ(flow.version(StorageVersion(0)).held_until, kDepth - 1);
 }
 
 // Operators that each read one Python number, all at the same address.

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <utility>
+#include <istream>
+#include <iterator>
+#include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -9,39 +12,77 @@
 
 namespace etude {
 
-// Counts how deeply JSON is nested while it is parsed: parsing does not recurse, but what is done
-// with the value then does (copying, comparing, writing), and a deep one would end the program.
-class JsonDepth {
+// Follows a parser through JSON and stops it where that is nested more deeply than `most`: parsing
+// does not recurse, but what is done with the value then does (copying, comparing, writing), and a
+// deep one would end the program. (With a callback instead the parser would look through all of a
+// list after each object in it.)
+template <typename Json>
+class JsonWatch : public nlohmann::json_sax<Json> {
  public:
-  using Event = nlohmann::json::parse_event_t;
+  explicit JsonWatch(size_t most) : most_(most) {}
 
-  explicit JsonDepth(size_t most) : most_(most) {}
+  bool too_deep() const { return depth_ > most_; }
 
-  // To be called for each event of the parser; what it returns is the callback's.
-  bool See(Event event) {
-    if (event == Event::object_start || event == Event::array_start) {
-      too_deep_ = too_deep_ || ++depth_ > most_;
-    } else if (event == Event::object_end || event == Event::array_end) {
-      --depth_;
-    }
-    return !too_deep_;
+  bool null() override { return Pass(); }
+  bool boolean(bool) override { return Pass(); }
+  bool number_integer(typename Json::number_integer_t) override { return Pass(); }
+  bool number_unsigned(typename Json::number_unsigned_t) override { return Pass(); }
+  bool number_float(typename Json::number_float_t, const typename Json::string_t&) override {
+    return Pass();
   }
-  bool too_deep() const { return too_deep_; }
+  bool string(typename Json::string_t&) override { return Pass(); }
+  bool binary(typename Json::binary_t&) override { return Pass(); }
+  bool start_object(size_t) override { return Enter(); }
+  bool end_object() override { return Leave(); }
+  bool start_array(size_t) override { return Enter(); }
+  bool end_array() override { return Leave(); }
+  bool key(typename Json::string_t& name) override {
+    Key(name);
+    return true;
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
+
+ protected:
+  // How many objects and lists are open.
+  size_t depth() const { return depth_; }
 
  private:
+  virtual void Open() {}   // an object or a list begins
+  virtual void Close() {}  // it ends; Value comes behind it
+  virtual void Key(const std::string& /*name*/) {}
+  virtual void Value() {}
+
+  bool Enter() {
+    ++depth_;
+    Open();
+    return !too_deep();
+  }
+  bool Leave() {
+    --depth_;
+    Close();
+    return Pass();
+  }
+  bool Pass() {
+    Value();
+    return true;
+  }
+
   size_t most_;
   size_t depth_ = 0;
-  bool too_deep_ = false;
 };
 
-// A value from outside, of a text or a stream; a discarded one if that is no JSON or nested more
-// deeply than `depth`.
-template <typename Json, typename Input>
-Json ParseBounded(Input&& input, size_t depth = Limits{}.depth) {
-  JsonDepth watch(depth);
-  const auto see = [&](int, JsonDepth::Event event, const Json&) { return watch.See(event); };
-  Json json = Json::parse(std::forward<Input>(input), see, /*allow_exceptions=*/false);
-  return watch.too_deep() ? Json(Json::value_t::discarded) : json;
+// A value from outside; a discarded one if it is no JSON or nested more deeply than `depth`.
+template <typename Json>
+Json ParseBounded(std::string_view text, size_t depth = Limits{}.depth) {
+  JsonWatch<Json> watch(depth);
+  if (!Json::sax_parse(text, &watch)) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+template <typename Json>
+Json ParseBounded(std::istream& stream, size_t depth = Limits{}.depth) {
+  return ParseBounded<Json>(std::string(std::istreambuf_iterator(stream), {}), depth);
 }
 
 }  // namespace etude

@@ -17,6 +17,13 @@ TEST(BoundedJson, IsReadToItsDepth) {
   EXPECT_EQ(ParseBounded<Json>("[[1],[2],[3]]", 2).size(), 3u);
 }
 
+// With a callback of the parser this took time by the square of the list's length.
+TEST(BoundedJson, ListsMayBeLong) {
+  std::string list = "[{}";
+  for (int i = 1; i < 200'000; ++i) list += ",{}";
+  EXPECT_EQ(ParseBounded<Json>(list + "]").size(), 200'000u);
+}
+
 TEST(BoundedJson, WhatIsNoneIsDiscarded) {
   EXPECT_TRUE(ParseBounded<Json>("{").is_discarded());
   std::istringstream stream("[1, 2]");

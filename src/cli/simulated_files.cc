@@ -129,8 +129,10 @@ Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const Si
   ETUDE_ASSIGN_OR_RETURN(const Job made,
                          SimulatedJob(*job.job, job.workload, result, context.limits));
   if (options.to == "et") {
-    return WriteRanks(options.folder, ranks, UnlistedGroups(made),
-                      [&](int64_t rank) { return TraceOfRank(made, rank, context.limits); });
+    const ClassEvents events(made);
+    return WriteRanks(options.folder, ranks, UnlistedGroups(made), [&](int64_t rank) {
+      return TraceOfRank(made, events, rank, context.limits);
+    });
   }
   ETUDE_RETURN_IF_ERROR(
       WriteJobFolder(made, options.folder, context,

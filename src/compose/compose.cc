@@ -247,17 +247,17 @@ class Composer {
   Status AddGroups(size_t source) {
     const Trace& trace = sources_[source]->facts.trace;
     for (const ProcessGroup& group : trace.process_groups()) {
-      const auto ranks = trace.ints(group.ranks);
-      for (const ProcessGroup& known : builder_.process_groups()) {
-        if (builder_.text(known.name) != trace.text(group.name)) continue;
-        const auto others = builder_.ints(known.ranks);
-        if (ranks.empty() || others.empty() || std::ranges::equal(ranks, others)) continue;
+      const ProcessGroup made = sources_[source]->copy.MakeGroup(group);
+      const ProcessGroup* known = builder_.FindGroup(made.name);
+      // Equal lists have equal ids.
+      if (known != nullptr && known->ranks != made.ranks && !builder_.ints(known->ranks).empty() &&
+          !builder_.ints(made.ranks).empty()) {
         return BadInput(fmt::format(
             "{}: its process group '{}' has other ranks than that of another trace, expected "
             "traces of one job",
             inputs_[source].name, trace.text(group.name)));
       }
-      builder_.AddProcessGroup(sources_[source]->copy.MakeGroup(group));
+      builder_.AddProcessGroup(made);
     }
     return {};
   }

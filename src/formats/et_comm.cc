@@ -93,7 +93,7 @@ void EtCommReader::AddCall(const NodeRow& row) {
   if (call.rank || call.tag) calls_.emplace(row.source_id, call);
 }
 
-void EtCommReader::TakeFromCall(Label& label) const {
+void EtCommReader::TakeFromCall(Label& label) {
   const auto found = label.call ? calls_.find(*label.call) : calls_.end();
   if (found == calls_.end()) return;
   const Call& call = found->second;
@@ -119,16 +119,25 @@ std::optional<int64_t> EtCommReader::RankOfJob(const ProcessGroup& group,
   return std::nullopt;
 }
 
+std::optional<int64_t> EtCommReader::RankOfJob(StringId name, int64_t rank_in_group) {
+  if (rank_in_group < 0) return std::nullopt;
+  if (name) {
+    const ProcessGroup* group = builder_.FindGroup(name);
+    return group == nullptr ? std::nullopt : RankOfJob(*group, rank_in_group);
+  }
+  const auto [known, is_new] = ranks_in_all_.try_emplace(rank_in_group);
+  if (is_new) known->second = RankInAll(rank_in_group);
+  return known->second;
+}
+
 // A label without a group may be of any that is large enough: its rank is known if it is the same
 // in all of them.
-std::optional<int64_t> EtCommReader::RankOfJob(StringId name, int64_t rank_in_group) const {
-  if (rank_in_group < 0) return std::nullopt;
+std::optional<int64_t> EtCommReader::RankInAll(int64_t rank_in_group) const {
   std::optional<int64_t> rank;
   for (const ProcessGroup& group : builder_.process_groups()) {
-    if (name ? group.name != name : SizeOf(group).value_or(INT64_MAX) <= rank_in_group) continue;
+    if (SizeOf(group).value_or(INT64_MAX) <= rank_in_group) continue;
     const std::optional<int64_t> in_group = RankOfJob(group, rank_in_group);
-    if (name || !in_group) return in_group;
-    if (rank && rank != in_group) return std::nullopt;
+    if (!in_group || (rank && rank != in_group)) return std::nullopt;
     rank = in_group;
   }
   return rank;

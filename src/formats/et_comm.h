@@ -51,9 +51,11 @@ class EtCommReader {
   };
 
   void AddCall(const NodeRow& row);
-  void TakeFromCall(Label& label) const;
-  std::optional<int64_t> RankOfJob(StringId group, int64_t rank_in_group) const;
+  void TakeFromCall(Label& label);
+  // Once all groups are known.
+  std::optional<int64_t> RankOfJob(StringId group, int64_t rank_in_group);
   std::optional<int64_t> RankOfJob(const ProcessGroup& group, int64_t rank_in_group) const;
+  std::optional<int64_t> RankInAll(int64_t rank_in_group) const;
   std::optional<int64_t> SizeOf(const ProcessGroup& group) const;  // nullopt: unknown
   void AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddKernel(NodeId node, const NodeRow& row, CommFacts& facts);
@@ -84,6 +86,7 @@ class EtCommReader {
     Arguments arguments;
   };
   std::vector<Unsettled> unsettled_;
+  std::unordered_map<int64_t, std::optional<int64_t>> ranks_in_all_;  // RankInAll, by its argument
   std::vector<Label> labels_;
   std::unordered_map<uint64_t, Call> calls_;  // by source id
   std::vector<uint64_t> recorded_ids_;        // source ids of record_param_comms

@@ -463,7 +463,8 @@ class ClassesParser {
 };
 
 struct ClassesFile {
-  Job job;                         // without programs
+  Job job;  // without programs
+  std::optional<ClassEvents> events;
   uint64_t bytes = 0;              // of the file
   std::vector<std::string> files;  // by class
   std::vector<std::string> hashes;
@@ -478,6 +479,7 @@ Result<ClassesFile> ReadClasses(const std::string& folder, const RunContext& con
   ClassesFile file;
   file.bytes = text.size();
   ETUDE_ASSIGN_OR_RETURN(file.job, ClassesParser(path, json).Run());
+  file.events.emplace(file.job);
   Status status;
   for (const JsonMembers& one : JsonMembers(path, json, status).Objects("classes")) {
     const std::string name = one.Text("file").value_or("");
@@ -562,16 +564,13 @@ Result<Trace> ReadProgram(const ClassesFile& file, size_t rank_class, const std:
     return BadInput(fmt::format("{}: found a {} trace, expected a Chakra trace", path,
                                 Name(program.info().format)));
   }
-  for (const CommEvent& event : file.job.events) {
-    for (const CommPart& part : event.parts) {
-      if (part.rank_class != rank_class) continue;
-      if (part.node.index() >= program.node_count() || !IsCommunication(program.kind(part.node))) {
-        return BadInput(fmt::format("{}: found no communication at node {}, where {} has one", path,
-                                    part.node.value(), kClassesFile));
-      }
-      const std::string fault = EventFault(event, program, part.node);
-      if (!fault.empty()) return BadInput(path + ": " + fault);
+  for (const EventOfNode& of : (*file.events)[rank_class]) {
+    if (of.node.index() >= program.node_count() || !IsCommunication(program.kind(of.node))) {
+      return BadInput(fmt::format("{}: found no communication at node {}, where {} has one", path,
+                                  of.node.value(), kClassesFile));
     }
+    const std::string fault = EventFault(*of.event, program, of.node);
+    if (!fault.empty()) return BadInput(path + ": " + fault);
   }
   return program;
 }
@@ -614,8 +613,10 @@ Status WriteJobFolder(const Job& job, const std::string& folder, const RunContex
   if (const Result<ClassesFile> before = ReadClasses(folder, context)) left = before->files;
   std::vector<uint64_t> hashes;
   FileSet written;
+  const ClassEvents events(job);
   for (size_t i = 0; i < job.classes.size(); ++i) {
-    ETUDE_ASSIGN_OR_RETURN(const Trace program, WithEvents(job, i, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(const Trace program,
+                           WithEvents(events[i], job.classes[i].program, context.limits));
     ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ClassBytes(program, files, context.limits));
     hashes.push_back(HashBytes(bytes));
     std::erase(left, ClassFileName(i, files));
@@ -635,7 +636,7 @@ Result<Job> ReadJobFolder(const std::string& folder, const RunContext& context) 
   for (size_t i = 0; i < file.files.size(); ++i) {
     ETUDE_ASSIGN_OR_RETURN(const Trace program, ReadProgram(file, i, folder, context));
     ETUDE_ASSIGN_OR_RETURN(file.job.classes[i].program,
-                           WithoutEvents(file.job, i, program, context.limits));
+                           WithoutEvents((*file.events)[i], program, context.limits));
   }
   if (const Status status = CheckJob(file.job); !status) {
     return MakeError(status.error().code,
@@ -701,8 +702,9 @@ Result<Trace> ReadJobRank(const JobRankPath& path, const RunContext& context) {
   if (of) {
     ETUDE_ASSIGN_OR_RETURN(program, OpenProgram(*file, *of, path.folder, context));
   }
-  Result<Trace> trace = of ? TraceOfRank(job, *of, *program, path.rank, context.limits)
-                           : TraceOfRank(job, path.rank, context.limits);
+  Result<Trace> trace =
+      of ? TraceOfRank(job, {*of, *program, (*file->events)[*of]}, path.rank, context.limits)
+         : TraceOfRank(job, path.rank, context.limits);
   if (trace) return trace;
   return MakeError(trace.error().code,
                    fmt::format("{}/{}: {}", path.folder, kClassesFile, trace.error().message));

@@ -22,20 +22,10 @@ Result<std::string> ReadWhole(const std::string& path, std::string_view name,
 }
 
 // Follows a parser through a document and keeps where a key comes for the second time in an object.
-class KeyWatch {
+class KeyWatch : public JsonWatch<Json> {
  public:
-  void See(Json::parse_event_t event, const Json& parsed) {
-    switch (event) {
-      case Json::parse_event_t::object_start:
-      case Json::parse_event_t::array_start: open_.emplace_back(); break;
-      case Json::parse_event_t::key: SeeKey(parsed.get_ref<const std::string&>()); break;
-      case Json::parse_event_t::object_end:
-      case Json::parse_event_t::array_end: open_.pop_back(); [[fallthrough]];
-      case Json::parse_event_t::value:
-        if (!open_.empty()) ++open_.back().values;
-        break;
-    }
-  }
+  using JsonWatch::JsonWatch;
+
   // ".classes[1].file"; empty: none.
   const std::string& twice() const { return twice_; }
 
@@ -47,7 +37,12 @@ class KeyWatch {
     size_t values = 0;
   };
 
-  void SeeKey(const std::string& key) {
+  void Open() override { open_.emplace_back(); }
+  void Close() override { open_.pop_back(); }
+  void Value() override {
+    if (!open_.empty()) ++open_.back().values;
+  }
+  void Key(const std::string& key) override {
     open_.back().key = key;
     if (open_.back().keys.insert(key).second || !twice_.empty()) return;
     for (const Level& level : open_) {
@@ -62,15 +57,11 @@ class KeyWatch {
 // `unique`: a key that an object has twice is an error; else it is said.
 Result<Json> ParseText(const std::string& path, std::string_view text, std::string_view name,
                        bool unique, const RunContext& context) {
-  KeyWatch keys;
-  JsonDepth depth(context.limits.depth);
-  const auto watch = [&](int, Json::parse_event_t event, const Json& parsed) {
-    if (!depth.See(event)) return false;
-    keys.See(event, parsed);
-    return true;
-  };
-  Json json = Json::parse(text, watch, /*allow_exceptions=*/false);
-  if (depth.too_deep()) return BadInput(path + ": nested too deeply (limit 'depth')");
+  KeyWatch keys(context.limits.depth);
+  const bool valid = Json::sax_parse(text, &keys);
+  if (keys.too_deep()) return BadInput(path + ": nested too deeply (limit 'depth')");
+  Json json = valid ? Json::parse(text, nullptr, /*allow_exceptions=*/false)
+                    : Json(Json::value_t::discarded);
   if (json.is_discarded()) {
     return BadInput(fmt::format("{}: not valid JSON, expected {}", path, name));
   }

@@ -520,39 +520,40 @@ class KinetoReader : public JsonReaderBase {
       if (builder().kind(node) != NodeKind::kRuntime) continue;
       const int64_t correlation = builder().correlation(node).value_or(0);
       if (correlation > 0) launches.emplace(correlation, node);
-      for (const auto& [kernel, own] : silent_) {
-        const auto launch = launches.find(builder().correlation(kernel).value_or(0));
-        if (launch == launches.end()) continue;
-        NodeId above = parent_of[launch->second.index()];
-        while (above && !calls_.contains(above)) above = parent_of[above.index()];
-        if (!above) continue;
-        if (builder().kind(kernel) == NodeKind::kCollective) {
-          builder().SetKind(kernel, builder().kind(above));
-        }
-        Comm call = calls_.at(above);
-        call.name = StringId::None();  // a host trace has the full one: "all_to_allv"
-        builder().SetComm(kernel, FilledFrom(own, call));
-      }
     }
+    for (const auto& [kernel, own] : silent_) {
+      const auto launch = launches.find(builder().correlation(kernel).value_or(0));
+      if (launch == launches.end()) continue;
+      NodeId above = parent_of[launch->second.index()];
+      while (above && !calls_.contains(above)) above = parent_of[above.index()];
+      if (!above) continue;
+      if (builder().kind(kernel) == NodeKind::kCollective) {
+        builder().SetKind(kernel, builder().kind(above));
+      }
+      Comm call = calls_.at(above);
+      call.name = StringId::None();  // a host trace has the full one: "all_to_allv"
+      builder().SetComm(kernel, FilledFrom(own, call));
+    }
+  }
 
-    KeyFinder<ArgRow, kArgs.size()> args_{kArgs};
-    Event event_;
-    std::vector<Extra> extras_;
-    std::string key_;
-    std::vector<TimedNode> timed_;  // host nodes
-    InternTable<Lane, struct ThreadTag> threads_;
-    std::vector<std::vector<Open>> open_;  // by thread
-    // Host nodes named like a backend's communication, and what they say of it.
-    std::vector<std::pair<NodeId, Comm>> labels_;
-    std::unordered_map<NodeId, Comm> calls_;  // host nodes that stand for a communication
-    // Kernels of which the profiler says only that they communicate, and what their names say.
-    std::map<NodeId, Comm> silent_;
-  };
+  KeyFinder<ArgRow, kArgs.size()> args_{kArgs};
+  Event event_;
+  std::vector<Extra> extras_;
+  std::string key_;
+  std::vector<TimedNode> timed_;  // host nodes
+  InternTable<Lane, struct ThreadTag> threads_;
+  std::vector<std::vector<Open>> open_;  // by thread
+  // Host nodes named like a backend's communication, and what they say of it.
+  std::vector<std::pair<NodeId, Comm>> labels_;
+  std::unordered_map<NodeId, Comm> calls_;  // host nodes that stand for a communication
+  // Kernels of which the profiler says only that they communicate, and what their names say.
+  std::map<NodeId, Comm> silent_;
+};
 
 }  // namespace
 
-std::unique_ptr<TraceReader>
-MakeKinetoReader(std::string name, const ReadOptions& options, const RunContext& context) {
+std::unique_ptr<TraceReader> MakeKinetoReader(std::string name, const ReadOptions& options,
+                                              const RunContext& context) {
   return std::make_unique<KinetoReader>(std::move(name), options, context);
 }
 

@@ -163,29 +163,38 @@ std::string ReasonOf(const Json::parse_error& error) {
   return std::string(text);
 }
 
+// The keys of the outermost object.
+struct OuterKeys : JsonWatch<Json> {
+  using JsonWatch::JsonWatch;
+  std::vector<std::string> keys;
+
+ private:
+  void Key(const std::string& key) override {
+    if (depth() == 1) keys.push_back(key);
+  }
+};
+
 // The values of a JSON object by key, each of a known form.
 class JsonConfig {
  public:
   // Keys that are not among `known` are errors.
   static Result<JsonConfig> Parse(const std::string& text, const std::string& path,
                                   std::span<const std::string_view> known) {
-    std::vector<std::string> keys;
-    JsonDepth nesting(Limits{}.depth);
-    const auto note_key = [&](int depth, Json::parse_event_t event, const Json& value) {
-      if (depth == 1 && event == Json::parse_event_t::key) keys.push_back(value.get<std::string>());
-      return nesting.See(event);
-    };
+    OuterKeys watch(Limits{}.depth);
+    Json::sax_parse(text, &watch, Json::input_format_t::json, /*strict=*/true,
+                    /*ignore_comments=*/true);
+    if (watch.too_deep()) return BadInput(fmt::format("{}: nested too deeply", path));
     Json json;
     try {
-      json = Json::parse(text, note_key, /*allow_exceptions=*/true, /*ignore_comments=*/true);
+      json = Json::parse(text, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true);
     } catch (const Json::parse_error& error) {
       return BadInput(fmt::format("{}:{}: found what is no JSON object: {}", path,
                                   PlaceIn(text, error.byte), ReasonOf(error)));
     } catch (const Json::exception&) {
       return BadInput(fmt::format("{}: found what is no JSON object", path));
     }
-    if (nesting.too_deep()) return BadInput(fmt::format("{}: nested too deeply", path));
     if (!json.is_object()) return BadInput(fmt::format("{}: expected a JSON object", path));
+    std::vector<std::string>& keys = watch.keys;
     std::ranges::sort(keys);
     if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
       return BadInput(fmt::format("{}: found the key '{}' twice", path, *twice));

@@ -204,10 +204,11 @@ Result<SimWorkload> WorkloadOfJob(const Job& job, const Limits& limits) {
   }
   workload.ranks.resize(static_cast<size_t>(ranks));
   const std::vector<ClassPartners> partners = PartnersOfClasses(job);
+  const ClassEvents events(job);
   SharedPrograms programs;
   for (size_t i = 0; i < job.classes.size(); ++i) {
     const RankClass& one = job.classes[i];
-    ETUDE_ASSIGN_OR_RETURN(const Trace trace, WithEvents(job, i, limits));
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, WithEvents(events[i], one.program, limits));
     Result<SimRank> made = MakeSimRank(trace, partners[i].of_nodes);
     if (!made) return BadInput(fmt::format("class {}: {}", i, made.error().message));
     programs.Share(*made);

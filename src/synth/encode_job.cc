@@ -349,10 +349,10 @@ class JobEncoder {
   }
 
   Result<Job> Finish(Draft& draft) const {
+    const ClassEvents events(draft.job);
     for (size_t i = 0; i < draft.job.classes.size(); ++i) {
-      ETUDE_ASSIGN_OR_RETURN(
-          draft.job.classes[i].program,
-          WithoutEvents(draft.job, i, FormOf(draft, i).program, options_.limits));
+      ETUDE_ASSIGN_OR_RETURN(draft.job.classes[i].program,
+                             WithoutEvents(events[i], FormOf(draft, i).program, options_.limits));
     }
     return std::move(draft.job);
   }

@@ -146,9 +146,8 @@ class RankFormMaker {
     const Trace& trace = *forms_[form].trace;
     std::string text(trace.text(name));
     std::vector<int64_t> ranks;
-    for (const ProcessGroup& group : trace.process_groups()) {
-      if (group.name != name) continue;
-      const auto listed = trace.ints(group.ranks);
+    if (const ProcessGroup* group = trace.FindGroup(name)) {
+      const auto listed = trace.ints(group->ranks);
       ranks.assign(listed.begin(), listed.end());
     }
     const auto known = options_.groups.find(text);

@@ -12,28 +12,7 @@
 namespace etude {
 namespace {
 
-// What a node is of an event.
-struct EventOfNode {
-  NodeId node;
-  const CommEvent* event = nullptr;
-  const CommPart* part = nullptr;
-};
-
-// By node.
-std::vector<EventOfNode> EventsOfClass(const Job& job, size_t rank_class) {
-  std::vector<EventOfNode> events;
-  for (const CommEvent& event : job.events) {
-    for (const CommPart& part : event.parts) {
-      if (part.rank_class == rank_class) {
-        events.push_back({.node = part.node, .event = &event, .part = &part});
-      }
-    }
-  }
-  std::ranges::sort(events, {}, &EventOfNode::node);
-  return events;
-}
-
-const EventOfNode* FindEvent(const std::vector<EventOfNode>& events, NodeId node) {
+const EventOfNode* FindEvent(std::span<const EventOfNode> events, NodeId node) {
   const auto at = std::ranges::lower_bound(events, node, {}, &EventOfNode::node);
   return at != events.end() && at->node == node ? &*at : nullptr;
 }
@@ -59,10 +38,9 @@ void RemoveEventFacts(const EventOfNode& of, NodeKind kind, Comm& comm) {
   if (event.route != CommEvent::kNone) comm.peer(kind).reset();
 }
 
-Result<Trace> ChangeEvents(const Job& job, size_t rank_class, const Trace& program,
+Result<Trace> ChangeEvents(std::span<const EventOfNode> events, const Trace& program,
                            void (*change_facts)(const EventOfNode&, NodeKind, Comm&),
                            const Limits& limits) {
-  const std::vector<EventOfNode> events = EventsOfClass(job, rank_class);
   TraceBuilder builder(limits, program);
   TraceChange change;
   change.node = [&](NodeId node, NodeRow& row, std::optional<Comm>& comm) {
@@ -87,14 +65,13 @@ std::string NameWithPeer(std::string_view name, int64_t peer) {
 // Makes a trace of one rank of its class's program.
 class RankMaker {
  public:
-  RankMaker(const Job& job, size_t rank_class, const Trace& program, int64_t rank,
-            const Limits& limits)
+  RankMaker(const Job& job, const ClassProgram& of, int64_t rank, const Limits& limits)
       : job_(job),
-        class_(job.classes[rank_class]),
-        program_(program),
+        class_(job.classes[of.rank_class]),
+        program_(of.program),
         rank_(rank),
-        events_(EventsOfClass(job, rank_class)),
-        builder_(limits, program) {}
+        events_(of.events),
+        builder_(limits, of.program) {}
 
   Result<Trace> Run() {
     for (size_t i = 0; i < class_.groups.size(); ++i) {
@@ -163,7 +140,7 @@ class RankMaker {
   const RankClass& class_;
   const Trace& program_;
   const int64_t rank_;
-  const std::vector<EventOfNode> events_;
+  const std::span<const EventOfNode> events_;
   TraceBuilder builder_;
   std::vector<StringId> names_;     // by group of the class
   std::vector<IntListId> members_;  // likewise; kNone: not listed
@@ -502,27 +479,47 @@ std::string NameOfGroup(size_t group) { return "@" + std::to_string(group); }
 
 Status CheckJob(const Job& job) { return JobChecker(job).Run(); }
 
+ClassEvents::ClassEvents(const Job& job) {
+  std::vector<std::pair<size_t, EventOfNode>> parts;
+  for (const CommEvent& event : job.events) {
+    for (const CommPart& part : event.parts) {
+      if (part.rank_class >= job.classes.size()) continue;
+      parts.push_back({part.rank_class, {.node = part.node, .event = &event, .part = &part}});
+    }
+  }
+  std::ranges::stable_sort(parts, {}, [](const auto& part) { return part.second.node; });
+  events_ = Csr<EventOfNode>::Build(
+      job.classes.size(), parts, [](const auto& part) { return part.first; },
+      [](const auto& part) { return part.second; });
+}
+
 Result<Trace> TraceOfRank(const Job& job, int64_t rank, const Limits& limits) {
+  return TraceOfRank(job, ClassEvents(job), rank, limits);
+}
+
+Result<Trace> TraceOfRank(const Job& job, const ClassEvents& events, int64_t rank,
+                          const Limits& limits) {
   const std::optional<size_t> of = job.ClassOf(rank);
   if (!of) {
     return BadInput(fmt::format("found no trace of rank {} in a job with traces of {} rank{}", rank,
                                 job.rank_count(), job.rank_count() == 1 ? "" : "s"));
   }
-  return RankMaker(job, *of, job.classes[*of].program, rank, limits).Run();
+  return TraceOfRank(job, {*of, job.classes[*of].program, events[*of]}, rank, limits);
 }
 
-Result<Trace> TraceOfRank(const Job& job, size_t rank_class, const Trace& program, int64_t rank,
+Result<Trace> TraceOfRank(const Job& job, const ClassProgram& of, int64_t rank,
                           const Limits& limits) {
-  return RankMaker(job, rank_class, program, rank, limits).Run();
+  return RankMaker(job, of, rank, limits).Run();
 }
 
-Result<Trace> WithEvents(const Job& job, size_t rank_class, const Limits& limits) {
-  return ChangeEvents(job, rank_class, job.classes[rank_class].program, AddEventFacts, limits);
+Result<Trace> WithEvents(std::span<const EventOfNode> events, const Trace& program,
+                         const Limits& limits) {
+  return ChangeEvents(events, program, AddEventFacts, limits);
 }
 
-Result<Trace> WithoutEvents(const Job& job, size_t rank_class, const Trace& program,
+Result<Trace> WithoutEvents(std::span<const EventOfNode> events, const Trace& program,
                             const Limits& limits) {
-  return ChangeEvents(job, rank_class, program, RemoveEventFacts, limits);
+  return ChangeEvents(events, program, RemoveEventFacts, limits);
 }
 
 }  // namespace etude

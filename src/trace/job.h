@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/csr.h"
 #include "src/base/limits.h"
 #include "src/base/result.h"
 #include "src/base/units.h"
@@ -131,17 +132,45 @@ inline constexpr std::string_view kPeerInName = "{peer}";
 // that comes later, so that nobody waits for ever.
 Status CheckJob(const Job& job);
 
+// What a node is of a communication.
+struct EventOfNode {
+  NodeId node;
+  const CommEvent* event = nullptr;
+  const CommPart* part = nullptr;
+};
+
+// The communications of each class, by node: to be made once for what is done with many classes or
+// ranks. Refers to the job's events. O(n log n) for n parts.
+class ClassEvents {
+ public:
+  explicit ClassEvents(const Job& job);
+
+  std::span<const EventOfNode> operator[](size_t rank_class) const { return events_[rank_class]; }
+
+ private:
+  Csr<EventOfNode> events_;
+};
+
+// A class's program, which may be kept elsewhere than in the job.
+struct ClassProgram {
+  size_t rank_class = 0;
+  const Trace& program;
+  std::span<const EventOfNode> events;  // the class's
+};
+
 // The trace of one rank as the job's tool would have written it. kBadInput if the job has none.
 Result<Trace> TraceOfRank(const Job& job, int64_t rank, const Limits& limits = {});
-// The same of a class of which the program is kept elsewhere.
-Result<Trace> TraceOfRank(const Job& job, size_t rank_class, const Trace& program, int64_t rank,
+Result<Trace> TraceOfRank(const Job& job, const ClassEvents& events, int64_t rank,
+                          const Limits& limits = {});
+Result<Trace> TraceOfRank(const Job& job, const ClassProgram& of, int64_t rank,
                           const Limits& limits = {});
 
-// The program of a class as a trace of its own, with what events say of its communications: for
+// The program of a class as a trace of its own, with what its events say of its communications: for
 // files, which other tools look at. Partners, and the rank itself, are 0. WithoutEvents is the way
 // back.
-Result<Trace> WithEvents(const Job& job, size_t rank_class, const Limits& limits = {});
-Result<Trace> WithoutEvents(const Job& job, size_t rank_class, const Trace& program,
+Result<Trace> WithEvents(std::span<const EventOfNode> events, const Trace& program,
+                         const Limits& limits = {});
+Result<Trace> WithoutEvents(std::span<const EventOfNode> events, const Trace& program,
                             const Limits& limits = {});
 
 }  // namespace etude

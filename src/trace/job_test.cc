@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -43,10 +44,26 @@ TEST(Job, GivesEachRankItsTrace) {
 
 TEST(Job, EventsCanStandInPrograms) {
   const Job job = TwoStages();
-  const Trace with = WithEvents(job, 0).value();
+  const Trace with = WithEvents(ClassEvents(job)[0], job.classes[0].program).value();
   EXPECT_EQ(with.comm(NodeId(2))->type, CollectiveType::kAllReduce);
   EXPECT_EQ(with.text(with.comm(NodeId(2))->group), "@0");
-  EXPECT_TRUE(WithoutEvents(job, 0, with).value().SameContent(job.classes[0].program));
+  EXPECT_TRUE(WithoutEvents(ClassEvents(job)[0], with).value().SameContent(job.classes[0].program));
+}
+
+TEST(Job, EachPartIsAmongTheEventsOfItsClassByNode) {
+  Job job = TwoStages();
+  std::ranges::reverse(job.events);
+  job.events[0].parts.push_back({.rank_class = 7, .node = NodeId(0)});  // there is no such class
+  const ClassEvents events(job);
+  ASSERT_EQ(events[0].size(), 2u);
+  EXPECT_EQ(events[0][0].node, NodeId(1));
+  EXPECT_TRUE(events[0][0].event->is_message);
+  EXPECT_EQ(events[0][0].part, &job.events[1].parts[0]);
+  EXPECT_EQ(events[0][1].node, NodeId(2));
+  EXPECT_EQ(events[0][1].event, &job.events[0]);
+  ASSERT_EQ(events[1].size(), 2u);
+  EXPECT_EQ(events[1][0].part->rank_class, 1u);
+  EXPECT_TRUE(events[7].empty());
 }
 
 TEST(Job, RefusesWhatDoesNotFitTogether) {

@@ -62,10 +62,16 @@ std::vector<NodeId> Trace::NodesBySourceId() const {
   return nodes;
 }
 
+const ProcessGroup* Trace::FindGroup(StringId name) const {
+  const auto found = groups_by_name_.find(name);
+  return found == groups_by_name_.end() ? nullptr : &groups_[found->second];
+}
+
 size_t Trace::memory_bytes() const {
   const auto column = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
   return strings_.memory_bytes() + int_lists_.memory_bytes() + value_lists_.memory_bytes() +
-         tensors_.memory_bytes() + lanes_.memory_bytes() + column(groups_) + column(source_id_) +
+         tensors_.memory_bytes() + lanes_.memory_bytes() + column(groups_) +
+         groups_by_name_.size() * sizeof(*groups_by_name_.begin()) + column(source_id_) +
          column(kind_) + column(place_) + column(name_) + column(parent_) + column(lane_) +
          start_.memory_bytes() + duration_.memory_bytes() + exclusive_.memory_bytes() +
          column(inputs_) + column(outputs_) + rf_id_.memory_bytes() + fw_parent_.memory_bytes() +

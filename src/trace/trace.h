@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -191,6 +192,8 @@ class Trace {
   const Comm* comm(NodeId node) const;
   std::span<const std::pair<NodeId, Comm>> comms() const { return comms_; }
   std::span<const ProcessGroup> process_groups() const { return groups_; }
+  // nullptr: the trace does not define it.
+  const ProcessGroup* FindGroup(StringId name) const;
 
   std::span<const Extra> extras(NodeId node) const { return extras_[node.index()]; }
 
@@ -262,6 +265,7 @@ class Trace {
   InternTable<TensorUse, TensorTag> tensors_;
   InternTable<Lane, LaneTag> lanes_;
   std::vector<ProcessGroup> groups_;
+  std::unordered_map<StringId, size_t> groups_by_name_;
 
   std::vector<uint64_t> source_id_;
   std::vector<NodeKind> kind_;

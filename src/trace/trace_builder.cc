@@ -163,16 +163,17 @@ void TraceBuilder::CheckSize(std::optional<int64_t>& group_size) {
 void TraceBuilder::AddProcessGroup(const ProcessGroup& said) {
   ProcessGroup group = said;
   CheckSize(group.size);
-  for (ProcessGroup& known : trace_.groups_) {
-    if (known.name != group.name) continue;
-    if (!known.description) known.description = group.description;
-    if (!known.backend) known.backend = group.backend;
-    // An empty list, all ranks, is more than none.
-    if (!group.ranks.is_none() && ints(known.ranks).empty()) known.ranks = group.ranks;
-    if (!known.size) known.size = group.size;
+  const auto [at, is_new] = trace_.groups_by_name_.emplace(group.name, trace_.groups_.size());
+  if (is_new) {
+    trace_.groups_.push_back(group);
     return;
   }
-  trace_.groups_.push_back(group);
+  ProcessGroup& known = trace_.groups_[at->second];
+  if (!known.description) known.description = group.description;
+  if (!known.backend) known.backend = group.backend;
+  // An empty list, all ranks, is more than none.
+  if (!group.ranks.is_none() && ints(known.ranks).empty()) known.ranks = group.ranks;
+  if (!known.size) known.size = group.size;
 }
 
 void TraceBuilder::IndexSourceIds() {

@@ -97,6 +97,7 @@ class TraceBuilder {
   // 1 is none.
   void AddProcessGroup(const ProcessGroup& group);
   std::span<const ProcessGroup> process_groups() const { return trace_.groups_; }
+  const ProcessGroup* FindGroup(StringId name) const { return trace_.FindGroup(name); }
   // Changes of nodes already added, for facts that come from elsewhere in the file.
   void SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
                 std::optional<Nanos> exclusive);

@@ -143,6 +143,23 @@ TEST(TraceBuilder, AGroupOfAllRanksStaysOne) {
   EXPECT_EQ(trace.process_groups()[0].size, 2);
 }
 
+TEST(TraceBuilder, GroupsAreFoundByName) {
+  TraceBuilder builder;
+  builder.AddProcessGroup({.name = builder.Intern("1"), .size = 2});
+  builder.AddProcessGroup({.name = builder.Intern("2"), .size = 4});
+  builder.AddProcessGroup({.name = builder.Intern("1"), .description = builder.Intern("dp")});
+  const StringId unknown = builder.Intern("3");
+  EXPECT_EQ(builder.FindGroup(builder.Intern("2")), &builder.process_groups()[1]);
+  const Trace trace = builder.Finish().value();
+  ASSERT_EQ(trace.process_groups().size(), 2u);
+  for (const ProcessGroup& group : trace.process_groups()) {
+    EXPECT_EQ(trace.FindGroup(group.name), &group);
+  }
+  EXPECT_EQ(trace.text(trace.process_groups()[0].description), "dp");
+  EXPECT_EQ(trace.FindGroup(unknown), nullptr);
+  EXPECT_EQ(trace.FindGroup(StringId::None()), nullptr);
+}
+
 TEST(TraceBuilder, CommunicationsHaveFactsIfOnlyEmptyOnes) {
   TraceBuilder builder;
   const NodeId send = builder.AddNode(Row(builder, 1));

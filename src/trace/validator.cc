@@ -161,10 +161,7 @@ void CheckGroups(const Trace& trace, std::vector<Finding>& findings) {
   if (trace.process_groups().empty()) return;
   for (const auto& [node, comm] : trace.comms()) {
     if (!comm.group || trace.text(comm.group).empty()) continue;
-    if (std::ranges::find(trace.process_groups(), comm.group, &ProcessGroup::name) !=
-        trace.process_groups().end()) {
-      continue;
-    }
+    if (trace.FindGroup(comm.group) != nullptr) continue;
     unknown.Add(trace.source_id(node), [&, node = node, group = comm.group] {
       return fmt::format("{} in group '{}'", Describe(trace, node), trace.text(group));
     });

@@ -313,6 +313,70 @@ TEST(Sync, TheNextNodeWaitsForAllStreamsOfTheDevice) {
   }
 }
 
+TEST(Sync, AThreadWaitsOnceForWhatIsDone) {
+  TwoStreams run;
+  run.Launch("a", 7, 20'000);
+  run.Launch("b", 20, 24'000);
+  run.Call("cudaDeviceSynchronize", 30'000);
+  run.Launch("c", 7, run.now + 5000);
+  run.Call("cudaDeviceSynchronize", 30'000);
+  run.Launch("d", 20, run.now + 5000);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(SyncDeps(result.trace, "op_c"), (Names{"a", "b"}));
+  EXPECT_EQ(SyncDeps(result.trace, "op_d"), Names{"c"}) << "c's operator is behind b";
+  EXPECT_EQ(Count(result, SyncKind::kDeviceSync), 2u);
+}
+
+TEST(Sync, AThreadWaitsAgainForWhatIsNotDone) {
+  TwoStreams run;
+  run.Launch("ends_behind_the_call", 7, 40'000);
+  run.Launch("begins_behind_the_call", 20, 52'000);
+  run.Call("cudaDeviceSynchronize", 20'000);  // from 22 to 42 µs
+  run.Launch("c", 9, 54'000);
+  run.Call("cudaDeviceSynchronize", 10'000);
+  run.Launch("d", 9, 80'000);
+  run.Call("cudaDeviceSynchronize", 10'000);
+  run.Launch("e", 9, 110'000);
+  const LinkResult result = LinkRun(run);
+  EXPECT_EQ(SyncDeps(result.trace, "op_c"), Names{"ends_behind_the_call"});
+  EXPECT_EQ(SyncDeps(result.trace, "op_d"),
+            (Names{"begins_behind_the_call", "c", "ends_behind_the_call"}));
+  EXPECT_EQ(SyncDeps(result.trace, "op_e"), Names{"d"});
+}
+
+TEST(Sync, ACallInsideOfAnotherWaitsForTheSame) {
+  TwoStreams run;
+  run.Launch("a", 7, 20'000);
+  run.AddRuntime(11, 1, "cudaDeviceSynchronize", 15'000, 20'000, 200);
+  run.AddRuntime(11, 1, "cuCtxSynchronize", 16'000, 18'000, 201);
+  const Trace device = run.Device();
+  const DeviceMatch match = MatchDevice(device, std::vector<NodeId>(device.node_count()));
+  const SyncEdges found = FindSyncEdges(device, match);
+  ASSERT_EQ(found.edges.size(), 2u);
+  EXPECT_EQ(found.waited[found.edges[0].call.index()], Nanos{9000});
+  EXPECT_EQ(found.waited[found.edges[1].call.index()], Nanos{8000});
+}
+
+// Of device syncs of two threads, behind the launches of one kernel on each stream.
+size_t CountDeviceSyncEdges(int streams, int syncs, int64_t kernel_duration) {
+  MadeUpRun run;
+  for (int i = 0; i < streams; ++i) {
+    run.AddRuntime(1, 1, "cudaLaunchKernel", 100 * i, 50, i);
+    run.AddDeviceOp(1, "kernel", "k", i, 100'000, kernel_duration, i);
+  }
+  for (int i = 0; i < syncs; ++i) {
+    run.AddRuntime(1, 1 + i % 2, "cudaDeviceSynchronize", 200'000 + 100 * i, 50, streams + i);
+  }
+  const Trace device = run.Device();
+  const DeviceMatch match = MatchDevice(device, std::vector<NodeId>(device.node_count()));
+  return FindSyncEdges(device, match).edges.size();
+}
+
+TEST(Sync, EdgesOfDeviceSyncsDoNotGrowWithSyncsTimesStreams) {
+  EXPECT_EQ(CountDeviceSyncEdges(100, 100, 1000), 2u * 100) << "for each thread and stream";
+  EXPECT_EQ(CountDeviceSyncEdges(600, 12, 9'000'000), 2u * 600 + 10 * 256) << "not done";
+}
+
 TEST(Sync, TheNextNodeWaitsForACopyThatBlocks) {
   for (const std::string call : {"cudaMemcpyAsync", "hipMemcpyWithStream", "cudaMemcpy"}) {
     TwoStreams run;

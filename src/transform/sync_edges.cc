@@ -1,6 +1,7 @@
 #include "src/transform/sync_edges.h"
 
 #include <algorithm>
+#include <list>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -86,6 +87,35 @@ struct Launched {
 };
 using Stream = std::pair<int32_t, int32_t>;  // device, stream
 
+// The streams of a device by their last launch until a moment that moves on.
+class RecentStreams {
+ public:
+  using Launch = std::pair<Nanos, Stream>;
+
+  // All launches before all moments.
+  void Add(Nanos at, const Stream& stream) { launches_.emplace_back(at, stream); }
+
+  // The last launch before `at` on each stream, the last one first. `at` does not descend from one
+  // call to the next. All calls: O(n log n).
+  const std::list<Launch>& Before(Nanos at) {
+    if (!std::exchange(is_sorted_, true)) std::ranges::sort(launches_);
+    for (; next_ < launches_.size() && launches_[next_].first < at; ++next_) {
+      const auto [place, is_new] = places_.try_emplace(launches_[next_].second);
+      if (!is_new) recent_.erase(place->second);
+      recent_.push_front(launches_[next_]);
+      place->second = recent_.begin();
+    }
+    return recent_;
+  }
+
+ private:
+  std::vector<Launch> launches_;
+  bool is_sorted_ = false;
+  size_t next_ = 0;  // of the launches, the first one still to come
+  std::list<Launch> recent_;
+  std::map<Stream, std::list<Launch>::iterator> places_;
+};
+
 class SyncFinder {
  public:
   SyncFinder(const Trace& device, const DeviceMatch& match) : device_(device), match_(match) {}
@@ -138,6 +168,7 @@ class SyncFinder {
       std::ranges::sort(work, {}, [&](const Launched& launched) {
         return std::tuple(launched.at, *device_.start(launched.work), launched.work);
       });
+      for (const Launched& launched : work) recent_streams_[stream.first].Add(launched.at, stream);
     }
   }
 
@@ -315,12 +346,44 @@ class SyncFinder {
       wanted = streams_.begin()->first.first;
     }
     if (!wanted || !call) return false;
-    for (const auto& [stream, work] : streams_) {
-      if (stream.first == *wanted) {
-        AddWait(call, WorkAround(stream, at).before, SyncKind::kDeviceSync);
-      }
+    DeviceWaits& waits = device_waits_[{device_.lane_id(call), *wanted}];
+    const std::vector<Stream> to_wait_for = StreamsToWaitFor(waits, *wanted, at);
+    waits = {.at = at, .end = End(call), .works = {}};
+    for (const Stream& stream : to_wait_for) {
+      const NodeId before = WorkAround(stream, at).before;
+      AddWait(call, before, SyncKind::kDeviceSync);
+      waits.works.emplace_back(stream, before);
     }
     return true;
+  }
+
+  // The last wait of a thread for a device.
+  struct DeviceWaits {
+    Nanos at{INT64_MIN};
+    Nanos end{INT64_MIN};
+    std::vector<std::pair<Stream, NodeId>> works;  // the last ones on streams that it looked at
+  };
+
+  // The streams of which the waits of the thread before `at` do not see to the last work launched
+  // until then: those with new work, and those of which the last wait did not see the end.
+  std::vector<Stream> StreamsToWaitFor(const DeviceWaits& last, int32_t device, Nanos at) {
+    std::vector<Stream> found;
+    // Clocks are some microseconds off, and calls lie inside each other; hostile traces have a lot
+    // of it.
+    constexpr size_t kMost = 256;
+    for (const auto& [stream, work] : last.works) {
+      const bool is_over =
+          last.end <= at && *device_.start(work) < last.end && End(work) <= last.end;
+      if (!is_over && found.size() < kMost) found.push_back(stream);
+    }
+    for (const auto& [launched, stream] : recent_streams_[device].Before(at)) {
+      if (launched < last.at) break;
+      found.push_back(stream);
+    }
+    std::ranges::sort(found);
+    const auto repeated = std::ranges::unique(found);
+    found.erase(repeated.begin(), repeated.end());
+    return found;
   }
 
   bool IsTimed(NodeId event) const { return device_.start(event) && device_.duration(event); }
@@ -412,14 +475,16 @@ class SyncFinder {
   const DeviceMatch& match_;
   SyncEdges result_;
   std::map<Stream, std::vector<Launched>> streams_;
-  std::unordered_map<NodeId, NodeId> work_of_;  // by launch, the first one
-  std::unordered_map<int64_t, NodeId> calls_;   // by correlation
-  std::map<int64_t, NodeId> records_;           // by correlation; below 0: of none
-  std::unordered_set<NodeId> used_;             // records that a call has
-  std::unordered_set<NodeId> told_;             // work of which records say what it waits for
-  bool has_stream_waits_ = false;               // among the records
-  std::vector<NodeId> launches_;                // of work, by thread and time; made when needed
-  std::vector<Ended> ended_;                    // made when needed
+  std::map<int32_t, RecentStreams> recent_streams_;                 // by device
+  std::map<std::pair<LaneId, int32_t>, DeviceWaits> device_waits_;  // by thread and device
+  std::unordered_map<NodeId, NodeId> work_of_;                      // by launch, the first one
+  std::unordered_map<int64_t, NodeId> calls_;                       // by correlation
+  std::map<int64_t, NodeId> records_;  // by correlation; below 0: of none
+  std::unordered_set<NodeId> used_;    // records that a call has
+  std::unordered_set<NodeId> told_;    // work of which records say what it waits for
+  bool has_stream_waits_ = false;      // among the records
+  std::vector<NodeId> launches_;       // of work, by thread and time; made when needed
+  std::vector<Ended> ended_;           // made when needed
   bool has_ended_ = false;
 };
 

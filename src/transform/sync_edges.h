@@ -57,7 +57,13 @@ struct SyncEdges {
 // times do: a call waited for the last work that ended while it ran and had been launched before;
 // the next work of a stream that was told to wait, for the last work of another stream that was
 // launched before that and ended after the launch of the next work and after the work before it on
-// its stream. Calls that only ask (cudaEventQuery) wait for nothing. O(n log n).
+// its stream. Calls that only ask (cudaEventQuery) wait for nothing.
+//
+// A thread that waits for a device has edges to the last work of those streams only of which its
+// waits before do not see to that: what it waited for, and what was over when that call was, its
+// next calls come after anyway. So these edges are at most one for each thread and stream, one for
+// each thread and work launched between its waits, and of work that is not over a limited number
+// for each wait. O(n log n + edges).
 SyncEdges FindSyncEdges(const Trace& device, const DeviceMatch& match);
 
 }  // namespace etude
