@@ -5,7 +5,7 @@
 
 namespace etude {
 
-// What they say does not depend on the locale.
+// Classes of ASCII characters, whatever the locale.
 constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 // Of a name in a program: a letter, a digit or '_'.
@@ -21,7 +21,7 @@ constexpr std::string_view Trimmed(std::string_view text, bool (*is_blank)(char)
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
 }
-// Whether `text` ends so in letters of any size; `ending` is in small ones.
+// Whether `text` ends with `ending`, capital letters or small ones; `ending` itself has small ones.
 constexpr bool EndsWithNoCase(std::string_view text, std::string_view ending) {
   const auto same = [](char a, char b) { return Lower(a) == b; };
   return text.size() >= ending.size() &&

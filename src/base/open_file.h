@@ -46,12 +46,13 @@ inline bool HasName(int file, const std::string& name) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// Tells LockAbandoned, in whatever process, that somebody uses the file. Waits for who tries that.
+// Marks the file as in use, for LockAbandoned in any process. Blocks while another one holds the
+// lock.
 inline void Lock(int file) {
   while (::flock(file, LOCK_EX) != 0 && errno == EINTR) continue;
 }
 
-// Whether nobody uses the file of this name any more: then it is locked.
+// Locks the file if nobody holds it and `name` still means it; false otherwise.
 inline bool LockAbandoned(int file, const std::string& name) {
   return ::flock(file, LOCK_EX | LOCK_NB) == 0 && HasName(file, name);
 }

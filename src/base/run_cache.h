@@ -11,9 +11,9 @@
 
 namespace etude {
 
-// What several parts of one run need, made once: what is read for each rank of a job, say. Keeps
-// what was used last, up to a number of bytes; who has a value keeps it alive. Thread-safe; who
-// asks for what is being made waits for it.
+// Values that several parts of a run need are made once: what is read for each rank of a job, say.
+// Beyond a number of bytes those go that were not used for longest; callers share ownership, so
+// that a value in use stays. Thread-safe: who asks for a value that is being made waits for it.
 class RunCache {
  public:
   explicit RunCache(uint64_t most_bytes = uint64_t{256} << 20) : most_bytes_(most_bytes) {}

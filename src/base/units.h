@@ -29,9 +29,8 @@ struct Nanos {
   }
 };
 
-// `count` without what is behind the point. Saturating. What is no number, as an infinite factor
-// makes of no time, becomes the least time: a wait for it is none, and nobody takes it for a
-// measurement.
+// `count` truncated and saturated. NaN (an infinite factor times no time) becomes the least time: a
+// wait for it ends at once, and it cannot pass for a measurement.
 constexpr Nanos TruncatedNanos(double count) {
   constexpr double kEnd = 0x1p63;  // one past the greatest
   if (count >= kEnd) return Nanos{INT64_MAX};

@@ -33,6 +33,9 @@ std::string ComparisonText(const RankComparison& rank) {
          fmt::format("operators replayed: {} by count, {} by time; same kernels: {}\n",
                      ShareText(rank.coverage_ops), ShareText(rank.coverage_time),
                      ShareText(rank.same_kernels)) +
+         (rank.operator_time_difference ? fmt::format("times of operators differ by {} of all\n",
+                                                      FormatShare(*rank.operator_time_difference))
+                                        : "") +
          (rank.operator_share ? OperatorShareText(*rank.operator_share) : "");
 }
 
@@ -58,6 +61,7 @@ Json ComparisonJson(const RankComparison& rank) {
   json["error"] = ErrorJson(rank.original, rank.replay);
   json["coverage"] = {{"ops", OrNull(rank.coverage_ops)}, {"time", OrNull(rank.coverage_time)}};
   json["same_kernels"] = OrNull(rank.same_kernels);
+  json["operator_time_difference"] = OrNull(rank.operator_time_difference);
   json["skipped"] = rank.skipped;
   json["recorded"] = {{"operator_share", OrNull(rank.operator_share)}};
   return json;

@@ -49,8 +49,8 @@ struct PartPlan {
   // By node of the trace: communication, and what is below it, that moves another number of
   // elements; empty if the recipe does not say so.
   std::vector<bool> scaled;
-  // Operators that the recorded program ran only when such communication, the second of each, was
-  // over. It has memory of its own now, which does not tell any more.
+  // By operator: scaled communication whose end the recorded one waited for. That has memory of its
+  // own now, so that memory no longer shows the dependency.
   std::unordered_multimap<NodeId, NodeId> waits;
   std::optional<PartClock> clock;  // nullopt: not all that runs has times
   ComposedPart facts;

@@ -83,7 +83,7 @@ enum class Tag : uint8_t {
   kComplex = 5,                 // 16 bytes
   kString = 6,                  // length, bytes
   kDevice = 7,                  // string
-  kTensor = 8,                  // see TensorFlag
+  kTensor = 8,                  // its flags: tensor_flag
   kUndefinedTensor = 9,         // a tensor that is none
   kList = 10,                   // count, values
   kTuple = 11,                  // count, values

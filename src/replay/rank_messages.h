@@ -10,7 +10,7 @@
 
 namespace etude {
 
-// What ranks tell each other through their store.
+// What ranks tell each other through their store, as bytes.
 std::string TextOf(const std::vector<uint8_t>& bytes);
 std::vector<uint8_t> ToBytes(std::string_view text);
 

@@ -65,11 +65,13 @@ Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const Capt
     return BadInput(fmt::format("{}: job.json has no facts of rank {}: nothing to compare with",
                                 folder.path, rank.number()));
   }
-  RankComparison comparison{.rank = rank.number(),
-                            .coverage_ops = Number(json, "/coverage/ops"),
-                            .coverage_time = Number(json, "/coverage/time"),
-                            .same_kernels = Number(json, "/same_kernels"),
-                            .operator_share = Number(json, "/recorded/operator_share")};
+  RankComparison comparison{
+      .rank = rank.number(),
+      .coverage_ops = Number(json, "/coverage/ops"),
+      .coverage_time = Number(json, "/coverage/time"),
+      .same_kernels = Number(json, "/same_kernels"),
+      .operator_time_difference = Number(json, "/operator_time_difference/all"),
+      .operator_share = Number(json, "/recorded/operator_share")};
   if (const auto it = json.find("skipped"); it != json.end() && it->is_array()) {
     comparison.skipped = static_cast<int64_t>(it->size());
   }
@@ -119,15 +121,17 @@ std::vector<Table> ReplayTables(const std::vector<RankComparison>& ranks) {
                           {"replay_p75_ns", "p75", Unit::kTime},
                           {"error", "error", Unit::kChange}},
               .rows = {}};
-  Table coverage{.key = "coverage",
-                 .title = "how much was replayed",
-                 .columns = {{"rank", "rank", Unit::kText},
-                             {"operators", "operators, by count", Unit::kShare},
-                             {"operator_time", "by time", Unit::kShare},
-                             {"same_kernels", "same kernels", Unit::kShare},
-                             {"operator_share", "operators of the step's time", Unit::kShare},
-                             {"skipped", "kinds skipped", Unit::kCount}},
-                 .rows = {}};
+  Table coverage{
+      .key = "coverage",
+      .title = "how much was replayed",
+      .columns = {{"rank", "rank", Unit::kText},
+                  {"operators", "operators, by count", Unit::kShare},
+                  {"operator_time", "by time", Unit::kShare},
+                  {"same_kernels", "same kernels", Unit::kShare},
+                  {"operator_time_difference", "times of operators differ by", Unit::kShare},
+                  {"operator_share", "operators of the step's time", Unit::kShare},
+                  {"skipped", "kinds skipped", Unit::kCount}},
+      .rows = {}};
   for (const RankComparison& rank : ranks) {
     const auto add = [&](std::string clock, std::optional<TimeSummary> StepTimes::*clock_times) {
       const auto &original = rank.original.*clock_times, &replay = rank.replay.*clock_times;
@@ -146,7 +150,8 @@ std::vector<Table> ReplayTables(const std::vector<RankComparison>& ranks) {
     add("CPU", &StepTimes::cpu);
     add("wall", &StepTimes::wall);
     coverage.rows.push_back({rank.rank, ToCell(rank.coverage_ops), ToCell(rank.coverage_time),
-                             ToCell(rank.same_kernels), ToCell(rank.operator_share), rank.skipped});
+                             ToCell(rank.same_kernels), ToCell(rank.operator_time_difference),
+                             ToCell(rank.operator_share), rank.skipped});
   }
   return {std::move(times), std::move(coverage)};
 }

@@ -21,6 +21,7 @@ struct RankComparison {
   std::optional<double> coverage_ops;
   std::optional<double> coverage_time;
   std::optional<double> same_kernels;
+  std::optional<double> operator_time_difference;  // Σ|Δ time| / Σ recorded time, of operators
   std::optional<double> operator_share;
   int64_t skipped = 0;            // kinds of operators
   std::vector<int64_t> together;  // the ranks that were replayed with it; none: it was alone

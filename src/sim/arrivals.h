@@ -40,8 +40,8 @@ class Arrivals {
   // All must outlive it.
   Arrivals(const SimMachine& machine, const SimWorkload& workload, const SimResult& result);
 
-  // When all that a node communicates with had come to it; kNever: some have not. By class of ranks
-  // and node of its program.
+  // When the last participant of a node's communication had come to it; kNever: some have not. By
+  // class of ranks and node of its program.
   int64_t Of(size_t rank_class, uint32_t node) const { return come_[rank_class][node]; }
   // One who has not come.
   std::optional<int64_t> AbsentFrom(size_t rank_class, uint32_t node) const;

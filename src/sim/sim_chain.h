@@ -7,12 +7,13 @@
 
 namespace etude {
 
-// Events of a collective that follow from one another, on one rank or several: from the begin of
-// its node on some rank up to a time, and what the time between was spent with, in ns.
+// Events of one collective that caused one another, on one rank or several, and what the time
+// between them was spent with, in ns. It begins where `node` of `rank` does.
 struct SimChain {
-  SimIndex rank = 0;  // where it begins
+  SimIndex rank = 0;
   SimIndex node = 0;  // of the rank's program
-  int64_t until = 0;  // that time; of a message on its way: when it arrives if it waits for nothing
+  // How far it is accounted; of a message on its way: when it arrives if it waits for nothing.
+  int64_t until = 0;
   int64_t latency = 0;
   int64_t transfer = 0;
   int64_t handling = 0;

@@ -9,7 +9,7 @@
 
 namespace etude {
 
-// Numbers of what a simulation has many of: ranks, nodes, messages, streams.
+// Index of a class of ranks, a node, a message or a stream.
 using SimIndex = uint32_t;
 inline constexpr SimIndex kNoIndex = UINT32_MAX;
 

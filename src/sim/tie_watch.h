@@ -30,13 +30,12 @@ class TieWatch {
   bool ambiguous() const { return ambiguous_; }
   EventCause cause() const { return {now_instant_, handler_}; }
 
-  // An event begins to be handled. It was planned then by that, and sent to `to` by `source` unless
-  // the rank has planned it itself.
+  // An event begins to be handled.
   struct Origin {
-    int64_t planned = 0;
-    EventCause cause;
-    SimIndex source = kNoIndex;
-    int64_t to = -1;
+    int64_t planned = 0;         // when it was planned
+    EventCause cause;            // and what by
+    SimIndex source = kNoIndex;  // who sent it; kNoIndex: the rank planned it itself
+    int64_t to = -1;             // to whom
   };
   void Begin(SimIndex rank, int64_t now, const Origin& origin) {
     if (on_) NoteBegin(rank, now, origin);

@@ -104,7 +104,7 @@ struct ProgramCall {
   int32_t work = kNoWork;
   bool finishes = false;
   // Of Program::groups, the one which is given a batch of sends and receives, at its first and at
-  // its last (torch/comm_batches.h).
+  // its last (replay/comm_batches.h).
   int32_t batch_begins = kNoGroup;
   int32_t batch_ends = kNoGroup;
 };

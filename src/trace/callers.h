@@ -20,17 +20,16 @@ NodeId IssuerOfLabel(const Trace& trace, NodeId node);
 // position of its caller among them, or kNoCaller. A caller is entered before what it calls; where
 // a trace says otherwise its nesting is ignored.
 //
-// Gloo ends its labels on threads of its own while PyTorch's observer counts them among the calls
-// of the thread that asked for the collective. Calls of that thread are so taken for left when they
-// are not, and the other way round. Among nodes with such labels the clock decides, as far as
-// `time_of` knows times. Where a trace says which operator asked for a collective that was done on
-// another thread (native captures do), the label there is called by it, and what ran inside by the
-// label.
-//
-// Operators on threads of PyTorch's own pool, among which an operator divides its work, have no
-// caller on their thread. One is called by an operator that was running on another thread and that
-// itself made the same call there, on the same memory. That counts for a thread if it holds for all
-// that has no caller on it: what a program runs on threads of its own stays without.
+// The nesting that the trace states decides, but for three cases:
+// * Gloo ends its labels on threads of its own while PyTorch's observer counts them among the calls
+//   of the thread that asked for the collective, which so seem left when they are not, and the
+//   other way round. Among nodes with such labels the clock decides, as far as `time_of` knows it.
+// * Where a trace says which operator asked for a collective that was done on another thread
+//   (native captures do), the label there is called by it, and what ran inside by the label.
+// * Operators on threads of PyTorch's own pool, among which an operator divides its work, have no
+//   caller on their thread. One is called by an operator that was running on another thread and
+//   that itself made the same call there, on the same memory. That counts for a thread if it holds
+//   for all that has no caller on it: what a program runs on threads of its own stays without.
 std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> nodes,
                                   const std::function<NodeTime(NodeId)>& time_of);
 

@@ -8,9 +8,9 @@
 
 namespace etude {
 
-// Which work of devices carried which calls of the host together, as NCCL's kernel does those of
-// PyTorch's batch_isend_irecv: the calls launch nothing themselves, all go out in the label
-// "nccl:coalesced" behind them on their thread, and of the kernel nothing is recorded. O(n), and
+// Which calls of the host one piece of device work carried together. Inside PyTorch's
+// batch_isend_irecv the calls launch nothing; the label "nccl:coalesced" that follows on their
+// thread launches one kernel for all of them, which says nothing of what it does. O(n), and
 // O(n log n) where there are such kernels.
 class CarriedCalls {
  public:

@@ -28,9 +28,9 @@ struct ExclusiveTimes {
   uint64_t overhanging = 0;
 };
 
-// `times` has an entry per node of `tree`, whose parents say what is below what; nodes without
-// times are looked through. Without a start a node takes nothing from the one above. Integer
-// arithmetic; O(n log n).
+// `times[i]`: when node i of `tree` ran; parents of the tree say what is below what. A node without
+// times hands its children's time on to its own parent, one without a start takes nothing from its
+// parent. Integer arithmetic; O(n log n).
 ExclusiveTimes FindExclusiveTimes(const Trace& tree, std::span<const NodeTime> times);
 
 // Duration of each node without what runs inside: as the trace says, else by the times of the

@@ -8,7 +8,7 @@
 namespace etude {
 
 // Things met while reading, linking or converting that a user should know of. Each is counted per
-// trace; kStatTable says what it means.
+// trace; StatTable() says what it means.
 enum class Stat : uint8_t {
   kTruncated,           // the file ended before its document did
   kRepairedEscape,      // invalid JSON escape or control byte repaired
