@@ -237,7 +237,7 @@ Result<std::vector<DeviceMemory>> TensorMemory(const Trace& trace) {
 std::vector<DeviceMemory> StatedMemory(const Trace& trace) {
   DeviceMemory memory{.device = "device"};
   ForEachNode(trace, [&](NodeId node) {
-    const auto stated = chakra::StatedNumber(trace, node, chakra::kMemoryInUse);
+    const auto stated = chakra::StatedUnsigned(trace, node, chakra::kMemoryInUse);
     if (!stated || *stated > INT64_MAX) return;
     const Bytes live{static_cast<int64_t>(*stated)};
     const bool first = memory.timeline.empty();

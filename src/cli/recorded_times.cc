@@ -37,11 +37,12 @@ Result<Inspected> SimulateRecordedTimes(const std::vector<std::string>& paths, i
   }
   const std::optional<GraphTime> time = FindGraphTime(ranks);
   if (!time) {
-    return BadInput(paths.front() +
-                    ": found no node with a start and a duration, expected a recorded job. "
-                    "Traces of a host get times from a profile (`etude link`). Generated ones get "
-                    "durations from `etude generate --device NAME` and times from `etude simulate "
-                    "--network … -o FOLDER`");
+    return BadInput(
+        paths.front() +
+        ": found no operator and no work with a start and a duration, expected a recorded job. "
+        "Traces of a host get times from a profile (`etude link`). Generated ones get "
+        "durations from `etude generate --device NAME` and times from `etude simulate "
+        "--network … -o FOLDER`");
   }
   return Inspected{.path = paths.front(),
                    .tables = GraphTimeTables(*time, ranks.size()),

@@ -276,7 +276,7 @@ void AddIntsAttr(std::string& message, uint32_t tag, std::string_view name, Valu
   AddBytesAttr(message, tag, name, type, list);
 }
 
-std::optional<uint64_t> StatedNumber(const Trace& trace, NodeId node, std::string_view name) {
+std::optional<uint64_t> StatedUnsigned(const Trace& trace, NodeId node, std::string_view name) {
   for (const Extra& extra : trace.extras(node)) {
     if (extra.form != Extra::Form::kProtobuf || trace.text(extra.key) != name) continue;
     try {

@@ -29,7 +29,7 @@ void DecodeAttr(std::string_view bytes, AttrMessage& message);
 Extra ExtraOf(const AttrMessage& message, std::string_view field, TraceBuilder& builder);
 
 // What an attribute without a place says, if it is a whole number.
-std::optional<uint64_t> StatedNumber(const Trace& trace, NodeId node, std::string_view name);
+std::optional<uint64_t> StatedUnsigned(const Trace& trace, NodeId node, std::string_view name);
 
 // Bytes of memory in use while a node runs, by a formula: an attribute of generated traces.
 inline constexpr std::string_view kMemoryInUse = "etude_memory_bytes";

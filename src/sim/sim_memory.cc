@@ -132,7 +132,7 @@ std::optional<SimMemory> OfFormula(const Trace& trace, const SimProgram& program
   std::vector<Use> uses;
   for (size_t i = 0; i < program.nodes.size(); ++i) {
     const NodeId node = program.origin[i];
-    const auto stated = chakra::StatedNumber(trace, node, chakra::kMemoryInUse);
+    const auto stated = chakra::StatedUnsigned(trace, node, chakra::kMemoryInUse);
     // A receive may be posted long before what is stated of it.
     if (program.nodes[i].kind == NodeKind::kRecv) continue;
     if (!stated || *stated > INT64_MAX || result.ends[i] < 0) continue;

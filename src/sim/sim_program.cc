@@ -20,7 +20,8 @@ namespace {
 
 int64_t NumberOf(const Trace& trace, NodeId node, std::string_view name) {
   constexpr uint64_t kMost = INT64_MAX;
-  return static_cast<int64_t>(std::min(chakra::StatedNumber(trace, node, name).value_or(0), kMost));
+  return static_cast<int64_t>(
+      std::min(chakra::StatedUnsigned(trace, node, name).value_or(0), kMost));
 }
 
 // 'involved_dim', a list of bools: all dimensions unless it is there.

@@ -65,7 +65,7 @@ std::vector<int64_t> StepJob::Meeting(const StepGroup& group, int64_t place) con
     axes |= ((group.axes >> place_axes_[i]) & 1) << i;
   }
   std::vector<int64_t> meeting = places_.GroupRanks(places_.GroupOf(place, axes), axes);
-  if (group.ends && place_axes_.back() == last_axis()) {
+  if (group.first_and_last_only && place_axes_.back() == last_axis()) {
     const size_t last = place_axes_.size() - 1;
     std::erase_if(meeting, [&](int64_t other) {
       const int64_t at = places_.Coordinate(other, last);
@@ -97,7 +97,7 @@ RankSet StepJob::RanksAt(int64_t place) const {
 
 std::vector<int64_t> StepJob::Members(size_t group, int64_t number) const {
   std::vector<int64_t> members = mesh_.GroupRanks(number, groups_[group].axes);
-  if (groups_[group].ends) {
+  if (groups_[group].first_and_last_only) {
     std::erase_if(members, [&](int64_t rank) {
       const int64_t at = mesh_.Coordinate(rank, last_axis());
       return at != 0 && at != mesh_.axes()[last_axis()].size - 1;
@@ -184,7 +184,7 @@ GroupKind StepJob::KindOf(size_t group) const {
   GroupKind kind;
   kind.first_name = first_numbers_[group];
   const AxisSet axes = groups_[group].axes;
-  if (groups_[group].ends && mesh_.axes()[last_axis()].size > 2) {
+  if (groups_[group].first_and_last_only && mesh_.axes()[last_axis()].size > 2) {
     for (int64_t number = 0; number < mesh_.GroupCount(axes); ++number) {
       kind.listed.push_back(RankSet::Of(Members(group, number)));
     }

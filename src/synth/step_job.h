@@ -61,7 +61,7 @@ struct StepStates {
 // Ranks that communicate: they differ along some axes of the mesh only.
 struct StepGroup {
   AxisSet axes = 0;
-  bool ends = false;  // of the mesh's last axis, only first and last place
+  bool first_and_last_only = false;  // of the places along the mesh's last axis
 };
 
 // A step on a mesh of ranks. All ranks at one place have one program: ranks whose coordinates along

@@ -20,7 +20,7 @@ std::vector<StepGroup> ParallelGroups(const TransformerPlan& plan) {
       {.axes = Along(ParallelAxis::kContext) | Along(ParallelAxis::kExpert) |
                Along(ParallelAxis::kData)},
       {.axes = Along(ParallelAxis::kContext) | Along(ParallelAxis::kData)},
-      {.axes = Along(ParallelAxis::kStage), .ends = true},
+      {.axes = Along(ParallelAxis::kStage), .first_and_last_only = true},
       {.axes = norm},
   };
 }

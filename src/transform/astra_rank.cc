@@ -47,8 +47,8 @@ class Shares {
 
 // What a compute node that was made for ASTRA-sim says that it does.
 std::optional<OperatorCost> StatedCost(const Trace& trace, NodeId node) {
-  const auto ops = chakra::StatedNumber(trace, node, "num_ops");
-  const auto bytes = chakra::StatedNumber(trace, node, "tensor_size");
+  const auto ops = chakra::StatedUnsigned(trace, node, "num_ops");
+  const auto bytes = chakra::StatedUnsigned(trace, node, "tensor_size");
   if (!ops || !bytes) return std::nullopt;
   return OperatorCost{.ops = *ops, .bytes = *bytes};
 }
