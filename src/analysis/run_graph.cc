@@ -8,6 +8,7 @@
 #include "src/analysis/activity.h"
 #include "src/base/csr.h"
 #include "src/trace/exclusive_times.h"
+#include "src/trace/operator_name.h"
 #include "src/trace/record_scope.h"
 
 namespace etude {
@@ -219,6 +220,15 @@ class RunMaker {
   }
 
   void AddWait(NodeId node, NodeId before) {
+    const bool is_woken = End(before) > Begin(node) && Begin(before) < Begin(node) &&
+                          End(before) - Begin(node) <= kGlooSlack &&
+                          IsGlooLabel(trace_.name(before));
+    if (is_woken) {
+      // The path runs through as much of the collective as had passed.
+      graph_.AddEdge(graph_.begin(before), graph_.begin(node), Begin(node) - Begin(before),
+                     {before, PathPart::kCommunication, PathPart::kHostWait});
+      return;
+    }
     if (End(before) > Begin(node)) {
       ++contradictions_;
       return;

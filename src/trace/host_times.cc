@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/trace/operator_name.h"
+
 namespace etude {
 namespace {
 
@@ -16,8 +18,13 @@ class ThreadClock {
   ThreadClock(const Trace& trace, std::vector<std::optional<Nanos>>& own)
       : trace_(trace), own_(own) {}
 
-  // `waited_until`: the end of what `node` waited for on other threads.
-  void Add(NodeId node, std::optional<Nanos> waited_until) {
+  // The end of what a node waited for on other threads. Its thread may have gone on up to `slack`
+  // earlier.
+  struct Waited {
+    Nanos until;
+    Nanos slack;
+  };
+  void Add(NodeId node, std::optional<Waited> waited) {
     const Nanos start = *trace_.start(node);
     while (!open_.empty() && EndOf(open_.back()) <= start) Close();
     own_[node.index()] = trace_.duration(node);
@@ -26,8 +33,8 @@ class ThreadClock {
       Subtract(around, std::min(EndOf(node), EndOf(around)) - start);
       AddIdle(around, start);
     }
-    if (waited_until) Wait(std::min(start, *waited_until));
-    if (waited_until || !IsLabel(node)) idle_.clear();
+    if (waited) Wait(std::min(start, waited->until), waited->slack);
+    if (waited || !IsLabel(node)) idle_.clear();
     idle_until_ = start;
     begins_work_ = true;
     open_.push_back(node);
@@ -62,15 +69,15 @@ class ThreadClock {
     idle_until_ = end;
   }
 
-  // The thread waited until `end`, since the last thing before that it did.
-  void Wait(Nanos end) {
+  // The thread waited until `end`, since the last thing that it did more than `slack` before that.
+  void Wait(Nanos end, Nanos slack) {
     std::optional<Nanos> begin;
     for (size_t i = idle_.size(); i-- > 0;) {
       const Idle& idle = idle_[i];
       if (idle.time.begin >= end) continue;
       Subtract(idle.node, std::min(idle.time.end, end) - idle.time.begin);
       begin = idle.time.begin;
-      if (idle.fresh) break;
+      if (idle.fresh && idle.time.begin <= end - slack) break;
     }
     if (begin) waits_.push_back({*begin, end});
   }
@@ -128,11 +135,12 @@ std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const Rec
     const LaneId lane = trace.lane_id(node);
     auto& [thread, last] =
         threads.try_emplace(lane, ThreadClock(trace, times.own_), NodeId()).first->second;
-    std::optional<Nanos> waited_until;
+    std::optional<ThreadClock::Waited> waited;
     const auto wait_for = [&](NodeId before) {
       if (!times.Precedes(before, node) || trace.lane_id(before) == lane) return;
       const Nanos end = *trace.start(before) + *trace.duration(before);
-      waited_until = std::max(waited_until.value_or(end), end);
+      if (waited && end <= waited->until) return;
+      waited = {.until = end, .slack = IsGlooLabel(trace.name(before)) ? kGlooSlack : Nanos{}};
     };
     for (size_t i = 0; i < trace.deps(node).size(); ++i) {
       if (trace.dep_kinds(node)[i] == DepKind::kSync) wait_for(trace.deps(node)[i]);
@@ -140,7 +148,7 @@ std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const Rec
     if (const auto more = known.find(node); more != known.end()) {
       std::ranges::for_each(more->second, wait_for);
     }
-    thread.Add(node, waited_until);
+    thread.Add(node, waited);
     times.before_[node.index()] = last;
     last = node;
   }

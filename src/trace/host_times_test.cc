@@ -76,16 +76,32 @@ TEST(HostTimes, WhatBeginsAfterTheWaitDoesNotHideIt) {
 
 TEST(HostTimes, WaitingBeginsWithTheLastLabelBefore) {
   Threads threads;
-  const NodeId around = threads.Add(NodeKind::kOperator, "step", 0, 100);
-  const NodeId gloo = threads.Add(NodeKind::kCollective, "gloo:all_reduce", 5, 60, true);
-  const NodeId label = threads.Add(NodeKind::kLabel, "wait", 40, 70);
-  const NodeId next = threads.Add(NodeKind::kOperator, "aten::add", 80, 90);
+  const NodeId around = threads.Add(NodeKind::kOperator, "step", 0, 10'000);
+  const NodeId gloo = threads.Add(NodeKind::kCollective, "gloo:all_reduce", 500, 6'000, true);
+  const NodeId label = threads.Add(NodeKind::kLabel, "wait", 4'000, 7'000);
+  const NodeId next = threads.Add(NodeKind::kOperator, "aten::add", 8'000, 9'000);
   threads.WaitFor(next, gloo);
   const Trace trace = threads.Finish();
   const auto times = HostTimes::Find(trace);
   ASSERT_TRUE(times);
-  EXPECT_EQ(times->own(around), Nanos{(40 + 10 + 10) * kUs});
-  EXPECT_EQ(times->own(label), Nanos{10 * kUs});
+  EXPECT_EQ(times->own(around), Nanos{(4'000 + 1'000 + 1'000) * kUs});
+  EXPECT_EQ(times->own(label), Nanos{1'000 * kUs});
+}
+
+// Gloo's thread wakes the one that waits before it leaves its label.
+TEST(HostTimes, WhoIsWokenBeforeTheLabelEndsHasWaited) {
+  Threads threads;
+  const NodeId step = threads.Add(NodeKind::kLabel, "step", 0, 1200);
+  threads.Add(NodeKind::kOperator, "allreduce_", 10, 20);
+  const NodeId gloo = threads.Add(NodeKind::kCollective, "gloo:all_reduce", 15, 1000, true);
+  const NodeId update = threads.Add(NodeKind::kLabel, "update", 950, 1150);
+  const NodeId add = threads.Add(NodeKind::kOperator, "add", 1020, 1100);
+  threads.WaitFor(add, gloo);
+  const Trace trace = threads.Finish();
+  const auto times = HostTimes::Find(trace);
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->own(step), Nanos{(10 + 50) * kUs}) << "before it asks, and behind the update";
+  EXPECT_EQ(times->own(update), Nanos{(20 + 50) * kUs}) << "from the end of the label on";
 }
 
 TEST(HostTimes, WithoutStartsNothingIsKnown) {

@@ -5,6 +5,10 @@
 
 namespace etude {
 
+// Gloo's threads wake who waits for a collective before they leave its label: it may end so much
+// later than what waited begins.
+inline constexpr Nanos kGlooSlack{100'000};
+
 // That a node of a recorded run waited for another, found from what the trace says of
 // synchronisation and not stated by it as a dependency.
 struct RecordedWait {

@@ -5,6 +5,8 @@
 #include <set>
 #include <tuple>
 
+#include "src/trace/operator_name.h"
+
 namespace etude {
 namespace {
 
@@ -41,6 +43,36 @@ std::vector<std::vector<Ran>> RanByLane(const Trace& tree, std::span<const NodeT
   }
   return lanes;
 }
+
+// Labels of Gloo's, by when they end.
+class GlooEnds {
+ public:
+  GlooEnds(const Trace& tree, const std::vector<std::vector<Ran>>& lanes) {
+    for (size_t lane = 0; lane < lanes.size(); ++lane) {
+      for (const Ran& one : lanes[lane]) {
+        if (IsGlooLabel(tree.name(one.node))) labels_.push_back({one, lane});
+      }
+    }
+    std::ranges::stable_sort(labels_, {}, [](const Label& label) { return label.ran.end; });
+  }
+
+  // The first that was at work at `moment`, on another lane, and ended soon after.
+  const Ran* EndingAfter(Nanos moment, size_t lane) const {
+    auto next = std::ranges::upper_bound(labels_, moment, {},
+                                         [](const Label& label) { return label.ran.end; });
+    for (; next != labels_.end() && next->ran.end - moment <= kGlooSlack; ++next) {
+      if (next->lane != lane && next->ran.begin < moment) return &next->ran;
+    }
+    return nullptr;
+  }
+
+ private:
+  struct Label {
+    Ran ran;
+    size_t lane = 0;
+  };
+  std::vector<Label> labels_;
+};
 
 // A node before which its lane was idle.
 struct Gap {
@@ -128,9 +160,14 @@ std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> 
   std::vector<Gap> gaps = FindGaps(tree, times, lanes);
   std::ranges::stable_sort(gaps, {}, &Gap::end);
   LastEnded last(lanes);
+  const GlooEnds gloo(tree, lanes);
   std::vector<OrderEdge> edges;
   for (const Gap& waited : gaps) {
     last.AdvanceTo(waited.end);
+    if (const Ran* late = waited.begin ? gloo.EndingAfter(waited.end, waited.lane) : nullptr) {
+      edges.push_back({waited.node, late->node});
+      continue;
+    }
     const Ran* found = last.Elsewhere(waited.lane);
     if (found == nullptr || (waited.begin && found->end <= *waited.begin)) continue;
     edges.push_back({waited.node, found->node});

@@ -5,6 +5,7 @@
 
 #include "src/base/units.h"
 #include "src/trace/exclusive_times.h"
+#include "src/trace/recorded_wait.h"
 #include "src/trace/trace.h"
 #include "src/transform/program_order.h"
 
@@ -15,8 +16,9 @@ inline constexpr Nanos kThreadGap{1'000'000};
 
 // Which thread a thread waited for: a host node that is the first on its thread, or the first after
 // more than kThreadGap without a node of no children, comes after the last node that ended on
-// another thread meanwhile, if there is one. One edge per gap. `times` has an entry per node of
-// `tree`. O(n log n), whatever the number of threads.
+// another thread meanwhile, if there is one; a label of Gloo's that ends within kGlooSlack after
+// the gap comes first. One edge per gap. `times` has an entry per node of `tree`. O(n log n),
+// whatever the number of threads.
 //
 // That the one caused the other is a guess; that it came before is not.
 std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> times);

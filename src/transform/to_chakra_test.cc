@@ -18,11 +18,12 @@ class Sketch {
  public:
   explicit Sketch(TraceFormat format = TraceFormat::kLinked) { builder.info().format = format; }
 
-  NodeId Add(uint64_t id, NodeKind kind, Place place, int64_t parent = -1) {
+  NodeId Add(uint64_t id, NodeKind kind, Place place, int64_t parent = -1,
+             const std::string& name = "") {
     row.source_id = id;
     row.kind = kind;
     row.place = place;
-    row.name = builder.Intern("n" + std::to_string(id));
+    row.name = builder.Intern(name.empty() ? "n" + std::to_string(id) : name);
     if (parent >= 0) row.parent = static_cast<uint64_t>(parent);
     const NodeId node = builder.AddNode(row);
     row = NodeRow();
@@ -113,6 +114,24 @@ TEST(ToChakra, ThreadsOfANativeCaptureWaitForThoseOfTheirProcess) {
   EXPECT_EQ(result.thread_edges, 2u);
   const Trace linked = WithThreadWaits(trace, {}).value();
   EXPECT_EQ(DepsOf(linked, DepKind::kSync), (EdgeSet{{3, 2}, {6, 5}}));
+}
+
+// Gloo's thread wakes the one that waits 50 us before its own label ends; another one ends too
+// late.
+TEST(ToChakra, WhoIsWokenByGlooWaitsForItsLabel) {
+  Sketch sketch(TraceFormat::kNative);
+  uint64_t id = 0;
+  const auto add = [&](const char* name, const char* thread, int64_t start, int64_t duration) {
+    sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern(thread)});
+    sketch.row.start = Nanos{start * 1000};
+    sketch.row.duration = Nanos{duration * 1000};
+    sketch.Add(++id, NodeKind::kOperator, Place::kHost, -1, name);
+  };
+  add("c10d::allreduce_", "main", 0, 100);
+  add("gloo:all_reduce", "gloo 1", 50, 20'050);
+  add("gloo:barrier", "gloo 2", 60, 22'000);
+  add("aten::mul", "main", 20'050, 10);
+  EXPECT_EQ(DepsOf(Convert(sketch.Finish()).trace, DepKind::kSync), (EdgeSet{{4, 2}}));
 }
 
 TEST(ToChakra, AddsNothingTwice) {
