@@ -145,6 +145,12 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     const NodeId issuer = IssuerOf(trace, one.node);
     return std::tuple(timed ? *begin_of(one) : Nanos{}, trace.source_id(issuer), one.node);
   });
+  const bool has_smaller =
+      std::ranges::any_of(trace.process_groups(), [&](const ProcessGroup& one) {
+        const auto listed = static_cast<int64_t>(trace.ints(one.ranks).size());
+        const int64_t size = listed != 0 ? listed : one.size.value_or(0);
+        return size > 1 && size < trace.info().world_size.value_or(0);
+      });
   std::vector<uint64_t> next;
   for (const CommNode& one : nodes) {
     const NodeId node = one.node;
@@ -166,7 +172,10 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
       call.end = *trace.start(work) + *trace.duration(work);
     }
     next.resize(log.groups.size());
-    if (call.kind == NodeKind::kCollective) call.index = next[call.group]++;
+    if (call.kind == NodeKind::kCollective) {
+      call.index = next[call.group]++;
+      if (!comm.group && has_smaller) ++log.ungrouped;
+    }
     log.calls.push_back(std::move(call));
   }
   return log;

@@ -54,6 +54,7 @@ struct CommLog {
   std::optional<int64_t> world_size;
   bool job_clock = false;  // its times are by the one clock of a simulated job
   bool untimed = false;    // of no node it is known when it began: there is no clock
+  uint64_t ungrouped = 0;  // collectives of no stated group, where the job has smaller ones, too
   std::vector<Group> groups;
   std::vector<CommCall> calls;
 };

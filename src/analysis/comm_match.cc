@@ -41,6 +41,7 @@ class Matcher {
       match_.unmatched += static_cast<uint64_t>(std::ranges::count(done, false));
     }
     if (match_.unmatched != 0) Explain();
+    for (const CommLog& log : logs_) match_.ungrouped += log.ungrouped;
     match_.one_clock = HaveOneClock(logs_);
     match_.clocks = CompareClocks(logs_, match_.meetings);
     return std::move(match_);

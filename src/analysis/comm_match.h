@@ -22,6 +22,9 @@ struct CommMatch {
   // Collectives of which nothing says in which group, while it is known of others, and that could
   // be of none of these.
   uint64_t unknown_groups = 0;
+  // Collectives of which nothing says in which group, taken for those of all ranks, though the job
+  // has smaller groups, too.
+  uint64_t ungrouped = 0;
   uint64_t unmatched = 0;  // calls of single ranks that found no partners
   // Why the first of these would wait for ever: "rank 3 waits in all_reduce #17 of group '2'; rank
   // 5 is in broadcast #3 of group '1'"; "" if none.

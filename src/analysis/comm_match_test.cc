@@ -267,6 +267,18 @@ TEST(CommMatch, ASimulatedJobHasOneClock) {
   }
 }
 
+TEST(CommMatch, CollectivesThatMayBeOfSmallerGroupsAreSaid) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  for (CommLog& log : logs) log.untimed = true;
+  EXPECT_TRUE(JudgeJob(MatchComms(logs), {}).reasons.empty());
+  logs[0].ungrouped = 2;
+  logs[1].ungrouped = 1;
+  const Health health = JudgeJob(MatchComms(logs), {});
+  ASSERT_EQ(health.reasons.size(), 1u);
+  EXPECT_EQ(health.reasons[0].name, "unknown_groups");
+  EXPECT_TRUE(health.reasons[0].text.starts_with("3 collectives do not say"));
+}
+
 TEST(CommMatch, AJobWithoutTimesHasNoClocks) {
   std::vector<CommLog> logs{Log(0), Log(1)};
   const auto reasons = [&] {

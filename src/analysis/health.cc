@@ -555,6 +555,13 @@ Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
                               Counted(match.unknown_groups, "collective does", "collectives do") +
                                   " not say in which group"});
   }
+  if (match.unknown_groups == 0 && match.ungrouped != 0) {
+    health.reasons.push_back(
+        {Verdict::kUsable, "unknown_groups",
+         Counted(match.ungrouped, "collective does", "collectives do") +
+             " not say in which of the job's groups, and count as of all ranks; captures of "
+             "`etude record --recorder native` do"});
+  }
   if (!match.missing_ranks.empty()) {
     health.reasons.push_back(
         {Verdict::kUsable, "missing_ranks",
