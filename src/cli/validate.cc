@@ -98,6 +98,10 @@ class Validation {
       const Result<Job> job = ReadJobFolder(path, console_.context());
       if (!job) return PassOver(path, job.error());
     }
+    for (const DamagedFile& file : folder->damaged) {  // which was warned of
+      verdicts_.push_back({{"path", file.path}, {"valid", false}, {"error", file.message}});
+      unread_code_ = ExitCode::kBadInput;
+    }
     for (const CaptureRank& rank : folder->ranks) {
       inputs_.push_back(
           {.rank = rank, .job = jobs_.size(), .is_one_of_several = folder->ranks.size() > 1});

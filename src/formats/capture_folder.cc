@@ -100,10 +100,23 @@ std::string* FileOfKind(CaptureRank& rank, FileKind kind) {
   return nullptr;
 }
 
-Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunContext& context) {
+// What by its name is a trace of a rank, and by its first bytes none; "" for all others.
+std::string DamageOf(const Candidate& file, std::string_view beginning) {
+  if (file.kind != FileKind::kUnknown) return "";
+  std::string_view expected;
+  if (file.name.ends_with(kNativeEnding)) expected = "a native capture";
+  if (file.name.ends_with(".et")) expected = "a Chakra trace";
+  if (expected.empty() && RankFromName(file.name)) expected = "a trace";
+  if (expected.empty()) return "";
+  return fmt::format("{}: found {} bytes, expected {}: it is damaged", file.path,
+                     beginning.empty() ? "no" : "other", expected);
+}
+
+// Of what is damaged the messages go to `damaged`.
+Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunContext& context,
+                                          std::vector<DamagedFile>& damaged) {
   ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(path));
   std::vector<Candidate> traces;
-  std::vector<std::string> damaged;
   for (const std::string& name : names) {
     Candidate trace{.path = path + "/" + name, .name = name};
     std::error_code ignored;
@@ -114,15 +127,8 @@ Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunCont
     ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(trace.path, context.limits));
     ETUDE_ASSIGN_OR_RETURN(const std::string_view beginning, source.Peek(kDetectBytes));
     trace.kind = DetectFileKind(beginning);
-    if (trace.kind == FileKind::kUnknown && name.ends_with(kNativeEnding)) {
-      damaged.push_back(trace.path +
-                        ": found other bytes, expected a native capture: it is damaged");
-    }
-    if (trace.kind == FileKind::kUnknown && name.ends_with(".et")) {
-      damaged.push_back(trace.path +
-                        (beginning.empty() ? ": found no bytes" : ": found other bytes") +
-                        ", expected a Chakra trace: it is damaged");
-    }
+    std::string damage = DamageOf(trace, beginning);
+    if (!damage.empty()) damaged.push_back({.path = trace.path, .message = std::move(damage)});
     CaptureRank scratch;
     if (FileOfKind(scratch, trace.kind) == nullptr) continue;
     trace.rank = RankFromName(name);
@@ -131,8 +137,8 @@ Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunCont
     }
     traces.push_back(std::move(trace));
   }
-  if (traces.empty() && !damaged.empty()) return BadInput(damaged.front());
-  for (const std::string& text : damaged) context.Warn(text);
+  if (traces.empty() && !damaged.empty()) return BadInput(damaged.front().message);
+  for (const DamagedFile& file : damaged) context.Warn(file.message);
   return traces;
 }
 
@@ -227,7 +233,8 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
     }
     return folder;
   }
-  ETUDE_ASSIGN_OR_RETURN(const std::vector<Candidate> traces, FindTraces(folder.path, context));
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<Candidate> traces,
+                         FindTraces(folder.path, context, folder.damaged));
   if (traces.empty()) {
     const auto below = FirstFolderIn(folder.path);
     return BadInput(fmt::format(

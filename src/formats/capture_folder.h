@@ -26,11 +26,18 @@ struct CaptureRank {
   int64_t number() const { return rank.value_or(0); }
 };
 
+// A file that is named like a trace of a rank and is none.
+struct DamagedFile {
+  std::string path;
+  std::string message;
+};
+
 // A folder of traces, one process each: what `etude record` writes, or what other tools left.
 struct CaptureFolder {
   std::string path;
   std::vector<CaptureRank> ranks;  // by rank
   std::optional<JobFile> job;      // job.json, if there is one
+  std::vector<DamagedFile> damaged;
 
   // The facts of `rank` in job.json, or nullptr.
   const JobRank* job_rank(const CaptureRank& rank) const;

@@ -55,6 +55,21 @@ class CaptureFolderTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
+TEST_F(CaptureFolderTest, WhatIsNamedLikeATraceAndIsNoneIsDamaged) {
+  Put("host.0.json", kHost);
+  Put("host.1.json.gz", "no trace");
+  Put("capture.2.etude", "");
+  Put("notes.json", "no trace, and not of a rank");
+  Put("settings.3.json", R"({"is": "JSON of another kind"})");
+  const auto folder = List();
+  ASSERT_TRUE(folder);
+  EXPECT_EQ(folder->ranks.size(), 1U);
+  ASSERT_EQ(folder->damaged.size(), 2U);
+  EXPECT_TRUE(folder->damaged[0].path.ends_with("capture.2.etude"));
+  EXPECT_TRUE(
+      folder->damaged[1].message.ends_with("found other bytes, expected a trace: it is damaged"));
+}
+
 TEST_F(CaptureFolderTest, ASingleProcessNeedsNoRank) {
   Put("x_et.json", kHost);
   Put("x_kineto.json", kDevice);
