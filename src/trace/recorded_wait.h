@@ -13,7 +13,7 @@ inline constexpr Nanos kGlooSlack{100'000};
 // synchronisation and not stated by it as a dependency.
 struct RecordedWait {
   NodeId node;
-  NodeId before;  // it was over
+  NodeId before;  // it was over; a label of Gloo's but for kGlooSlack
   // A call that ended only after `before` had, and did nothing but wait for this long; else `node`
   // began after it.
   bool in_call = false;

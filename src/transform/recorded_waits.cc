@@ -1,7 +1,6 @@
 #include "src/transform/recorded_waits.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "src/trace/exclusive_times.h"
@@ -42,26 +41,19 @@ class WaitFinder {
     }
   }
 
-  // Threads of other processes, of ranks that were merged, meet in communications alone.
   void AddThreads() {
-    std::map<StringId, std::vector<NodeId>> processes;
+    std::vector<NodeTime> times(trace_.node_count());
     ForEachNode(trace_, [&](NodeId node) {
       const NodeKind kind = trace_.kind(node);
       // Labels of parts of the program run on threads without working there.
       if (kind == NodeKind::kLabel && !IsWorkingLabel(trace_, node)) return;
-      if (kind == NodeKind::kMetadata || !trace_.lane_id(node)) return;
-      processes[trace_.lane(trace_.lane_id(node)).process].push_back(node);
+      if (kind == NodeKind::kMetadata) return;
+      times[node.index()] = {.start = trace_.start(node),
+                             .duration = trace_.duration(node),
+                             .lane = trace_.lane_id(node)};
     });
-    for (const auto& [process, nodes] : processes) {
-      std::vector<NodeTime> times(trace_.node_count());
-      for (const NodeId node : nodes) {
-        times[node.index()] = {.start = trace_.start(node),
-                               .duration = trace_.duration(node),
-                               .lane = trace_.lane_id(node)};
-      }
-      for (const OrderEdge& edge : ThreadEdges(trace_, times)) {
-        waits_.push_back({.node = edge.node, .before = edge.before});
-      }
+    for (const OrderEdge& edge : ThreadEdgesByProcess(trace_, times)) {
+      waits_.push_back({.node = edge.node, .before = edge.before});
     }
   }
 

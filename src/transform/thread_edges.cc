@@ -1,9 +1,11 @@
 #include "src/transform/thread_edges.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "src/trace/operator_name.h"
 
@@ -152,16 +154,14 @@ class LastEnded {
   std::set<End> latest_;                     // of each of them
 };
 
-}  // namespace
-
-std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> times) {
-  const std::vector<std::vector<Ran>> lanes = RanByLane(tree, times);
-  if (lanes.size() < 2) return {};
+// Adds the edges between these lanes.
+void AddEdges(const Trace& tree, std::span<const NodeTime> times,
+              const std::vector<std::vector<Ran>>& lanes, std::vector<OrderEdge>& edges) {
+  if (lanes.size() < 2) return;
   std::vector<Gap> gaps = FindGaps(tree, times, lanes);
   std::ranges::stable_sort(gaps, {}, &Gap::end);
   LastEnded last(lanes);
   const GlooEnds gloo(tree, lanes);
-  std::vector<OrderEdge> edges;
   for (const Gap& waited : gaps) {
     last.AdvanceTo(waited.end);
     if (const Ran* late = waited.begin ? gloo.EndingAfter(waited.end, waited.lane) : nullptr) {
@@ -172,6 +172,24 @@ std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> 
     if (found == nullptr || (waited.begin && found->end <= *waited.begin)) continue;
     edges.push_back({waited.node, found->node});
   }
+}
+
+}  // namespace
+
+std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> times) {
+  std::vector<OrderEdge> edges;
+  AddEdges(tree, times, RanByLane(tree, times), edges);
+  return edges;
+}
+
+std::vector<OrderEdge> ThreadEdgesByProcess(const Trace& trace, std::span<const NodeTime> times) {
+  std::map<StringId, std::vector<std::vector<Ran>>> processes;
+  for (std::vector<Ran>& ran : RanByLane(trace, times)) {
+    const LaneId lane = times[ran.front().node.index()].lane;
+    processes[trace.lane(lane).process].push_back(std::move(ran));
+  }
+  std::vector<OrderEdge> edges;
+  for (const auto& [process, lanes] : processes) AddEdges(trace, times, lanes, edges);
   return edges;
 }
 

@@ -20,7 +20,11 @@ inline constexpr Nanos kThreadGap{1'000'000};
 // the gap comes first. One edge per gap. `times` has an entry per node of `tree`. O(n log n),
 // whatever the number of threads.
 //
-// That the one caused the other is a guess; that it came before is not.
+// That the one caused the other is a guess; that it came before, or began before, is not.
 std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> times);
+
+// The same within each process, where lanes are those of `trace`: ranks that were merged wait for
+// each other in communications alone.
+std::vector<OrderEdge> ThreadEdgesByProcess(const Trace& trace, std::span<const NodeTime> times);
 
 }  // namespace etude
