@@ -72,7 +72,6 @@ class JobMaker {
     job_.notes.Count(AstraNote::kRenamedGroup, group_ids_.renamed);
     for (uint32_t i = 0; i < ranks_.size(); ++i) PlanRank(i);
     MatchAstraPlans(ranks_, options_.all_types ? 0 : kAstraLeastGather, plans_, job_);
-    if (options_.all_types) CountUnknownRoots();
     const AstraOrder order = OrderCommunication(ranks_, plans_);
     if (!order.first_cut.empty()) job_.messages.push_back(order.first_cut);
     CountPlans();
@@ -194,19 +193,6 @@ class JobMaker {
     if (node.root && *node.root >= 0 && *node.root < members.size) plan.root = node.root;
   }
 
-  void CountUnknownRoots() {
-    for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-      for (uint32_t i = 0; i < ranks_[rank].nodes.size(); ++i) {
-        const AstraPlan& plan = plans_[rank][i];
-        const bool has_root = ranks_[rank].nodes[i].kind == NodeKind::kCollective &&
-                              HasRoot(ranks_[rank].nodes[i].type);
-        if (has_root && plan.what == What::kRuns && !plan.root) {
-          job_.notes.Count(AstraNote::kUnknownRoot);
-        }
-      }
-    }
-  }
-
   void PlanMessage(uint32_t rank, const AstraNode& node, AstraPlan& plan) const {
     const int64_t peer = node.peer.value_or(-1);
     if (peer < 0 || peer >= job_.world_size || peer == *ranks_[rank].rank) {
@@ -224,6 +210,7 @@ class JobMaker {
         const AstraPlan& plan = plans_[rank][i];
         if (plan.what == What::kRuns) {
           if (node.type == CollectiveType::kBarrier) job_.notes.Count(AstraNote::kBarrier);
+          if (HasRoot(node.type) && !plan.root) job_.notes.Count(AstraNote::kUnknownRoot);
           continue;
         }
         if (plan.why) job_.notes.Count(*plan.why);
