@@ -323,7 +323,20 @@ Comm MakeComm(TraceBuilder& builder, const CommFacts& facts) {
   comm.tag = facts.tag;
   comm.priority = facts.priority;
   comm.group_size = facts.group_size;
+  SizeScatter(comm, comm.group_size);
   return comm;
+}
+
+void SizeScatter(Comm& comm, std::optional<int64_t> ranks) {
+  if (comm.type != CollectiveType::kScatter || comm.bytes.value_or(Bytes{0}) != Bytes{0}) return;
+  const auto element_bytes = ElementBytes(comm.dtype);
+  if (!comm.out_elements || !ranks || !element_bytes) return;
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(*comm.out_elements, *ranks, &bytes) ||
+      __builtin_mul_overflow(bytes, *element_bytes, &bytes)) {
+    return;
+  }
+  comm.bytes = Bytes{bytes};
 }
 
 std::optional<int64_t> RankOfMember(const CommFacts& facts, int64_t member) {

@@ -80,6 +80,10 @@ void FillGaps(CommFacts& facts, const CommFacts& others);
 void SetTensors(CommFacts& facts, std::string_view dims, std::string_view types);
 
 Comm MakeComm(TraceBuilder& builder, const CommFacts& facts);
+
+// Where a rank puts nothing into a scatter: `bytes` is what its root puts in, of which each of so
+// many ranks receives its part.
+void SizeScatter(Comm& comm, std::optional<int64_t> ranks);
 // The rank in the job of a member of the group (0: its first), if the facts tell it.
 std::optional<int64_t> RankOfMember(const CommFacts& facts, int64_t member);
 // The process group that the facts speak of, if they name one, goes to the trace's groups.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <utility>
 
 #include "src/formats/process_groups.h"
@@ -9,12 +10,6 @@
 
 namespace etude {
 namespace {
-
-// Elements and element type of all tensors among values and the lists in them.
-struct TensorSum {
-  std::optional<int64_t> elements;
-  DType dtype = DType::kUnknown;
-};
 
 void AddTensors(const TraceBuilder& builder, std::span<const Value> values, TensorSum& sum) {
   for (const Value& value : values) {
@@ -89,8 +84,52 @@ void EtCommReader::AddCall(const NodeRow& row) {
   const std::string_view rank = name == "c10d::send"              ? "dst"
                                 : name.starts_with("c10d::recv_") ? "src"
                                                                   : "root_rank";
-  const Call call{.rank = argument(rank), .tag = argument("tag")};
-  if (call.rank || call.tag) calls_.emplace(row.source_id, call);
+  Call call{.rank = argument(rank),
+            .tag = argument("tag"),
+            .received = {},
+            .type = CollectiveFromName(name).value_or(CollectiveType::kUnknown)};
+  if (const auto at = ArgumentPosition(schema, "output_tensors");
+      name == "c10d::scatter_" && at && *at < inputs.size()) {
+    AddTensors(builder_, inputs.subspan(*at, 1), call.received);
+  }
+  if (call.rank || call.tag || call.received.elements) calls_.emplace(row.source_id, call);
+}
+
+// Those of labels that began when their call had ended do not stand above them: such a label is of
+// the first call of its type that has none, if all that may be meant say the same.
+void EtCommReader::FindCalls() {
+  struct Waiting {
+    std::vector<uint64_t> calls;
+    size_t next = 0;
+  };
+  std::map<CollectiveType, Waiting> waiting;
+  std::vector<Label*> loose;
+  for (Label& label : labels_) {
+    const auto found = label.call ? calls_.find(*label.call) : calls_.end();
+    if (found != calls_.end()) {
+      found->second.has_label = true;
+    } else if (label.kind == NodeKind::kCollective) {
+      loose.push_back(&label);
+    }
+  }
+  if (loose.empty()) return;
+  for (const auto& [id, call] : calls_) {
+    if (!call.has_label && call.type != CollectiveType::kUnknown) {
+      waiting[call.type].calls.push_back(id);
+    }
+  }
+  std::ranges::sort(loose, {}, [](const Label* label) { return label->id; });
+  for (Label* label : loose) {
+    constexpr size_t kMost = 64;  // no backend has as many at work
+    auto& [calls, next] = waiting[label->comm.type];
+    if (next == calls.size() || calls[next] > label->id) continue;
+    const uint64_t first = calls[next];
+    size_t last = next + 1;
+    const auto is_meant = [&] { return last < calls.size() && calls[last] < label->id; };
+    while (is_meant() && last - next < kMost && calls_.at(calls[last]) == calls_.at(first)) ++last;
+    if (!is_meant()) label->call = first;
+    ++next;
+  }
 }
 
 void EtCommReader::TakeFromCall(Label& label) {
@@ -100,6 +139,11 @@ void EtCommReader::TakeFromCall(Label& label) {
   Comm& comm = label.comm;
   if (label.kind == NodeKind::kCollective) {
     if (HasRoot(comm.type) && !comm.root) comm.root = call.rank;
+    if (!comm.out_elements && comm.type == CollectiveType::kScatter) {
+      comm.out_elements = call.received.elements;
+      if (comm.dtype == DType::kUnknown) comm.dtype = call.received.dtype;
+      SizeScatter(comm, comm.group_size ? comm.group_size : SizeOf(comm.group));
+    }
     return;
   }
   if (!comm.tag) comm.tag = call.tag;
@@ -143,6 +187,21 @@ std::optional<int64_t> EtCommReader::RankInAll(int64_t rank_in_group) const {
   return rank;
 }
 
+// Of a communication without a group, which may be any: the size that all have.
+std::optional<int64_t> EtCommReader::SizeOf(StringId name) const {
+  if (name) {
+    const ProcessGroup* group = builder_.FindGroup(name);
+    return group == nullptr ? std::nullopt : SizeOf(*group);
+  }
+  std::optional<int64_t> size;
+  for (const ProcessGroup& group : builder_.process_groups()) {
+    const std::optional<int64_t> members = SizeOf(group);
+    if (!members || (size && size != members)) return std::nullopt;
+    size = members;
+  }
+  return size;
+}
+
 std::optional<int64_t> EtCommReader::SizeOf(const ProcessGroup& group) const {
   const std::span<const int64_t> ranks = builder_.ints(group.ranks);
   return ranks.empty() ? group.size : static_cast<int64_t>(ranks.size());
@@ -181,6 +240,7 @@ void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view co
   facts.name = communication;
   FillElements(builder_, builder_.values(row.inputs), builder_.values(row.outputs), facts);
   labels_.push_back({.node = node,
+                     .id = row.source_id,
                      .parent = row.parent,
                      .call = call,
                      .comm = MakeComm(builder_, facts),
@@ -290,6 +350,7 @@ void EtCommReader::Finish() {
     builder_.SetComm(row.node, row.comm);
   }
   std::ranges::sort(recorded_ids_);
+  FindCalls();
   for (Label& label : labels_) {
     if (label.parent && std::ranges::binary_search(recorded_ids_, *label.parent)) continue;
     TakeFromCall(label);

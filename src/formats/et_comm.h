@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -18,6 +19,14 @@ namespace etude {
 // process groups.
 inline constexpr std::string_view kRecordParamComms = "record_param_comms";
 inline constexpr std::string_view kProcessGroupInit = "## process_group:init ##";
+
+// Elements and element type of all tensors among values and the lists in them.
+struct TensorSum {
+  std::optional<int64_t> elements;
+  DType dtype = DType::kUnknown;
+
+  friend bool operator==(const TensorSum&, const TensorSum&) = default;
+};
 
 // Finds the communications of an execution trace and gives each its Comm. One host node per
 // communication carries it: record_param_comms, or the backend's label where that is missing
@@ -38,8 +47,9 @@ class EtCommReader {
  private:
   struct Label {
     NodeId node;
+    uint64_t id = 0;  // source id, as those below
     std::optional<uint64_t> parent;
-    std::optional<uint64_t> call;  // source id
+    std::optional<uint64_t> call;
     Comm comm;
     NodeKind kind = NodeKind::kCollective;
   };
@@ -48,15 +58,22 @@ class EtCommReader {
   struct Call {
     std::optional<int64_t> rank;  // in the group: the partner of a send or receive, or the root
     std::optional<int64_t> tag;
+    TensorSum received;  // of a scatter, whose label is silent of it
+    CollectiveType type = CollectiveType::kUnknown;
+    bool has_label = false;
+
+    friend bool operator==(const Call&, const Call&) = default;
   };
 
   void AddCall(const NodeRow& row);
+  void FindCalls();
   void TakeFromCall(Label& label);
   // Once all groups are known.
   std::optional<int64_t> RankOfJob(StringId group, int64_t rank_in_group);
   std::optional<int64_t> RankOfJob(const ProcessGroup& group, int64_t rank_in_group) const;
   std::optional<int64_t> RankInAll(int64_t rank_in_group) const;
   std::optional<int64_t> SizeOf(const ProcessGroup& group) const;  // nullopt: unknown
+  std::optional<int64_t> SizeOf(StringId group) const;             // nullopt: unknown
   void AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddKernel(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddLabel(NodeId node, const NodeRow& row, std::string_view communication, CommFacts facts,
@@ -88,8 +105,8 @@ class EtCommReader {
   std::vector<Unsettled> unsettled_;
   std::unordered_map<int64_t, std::optional<int64_t>> ranks_in_all_;  // RankInAll, by its argument
   std::vector<Label> labels_;
-  std::unordered_map<uint64_t, Call> calls_;  // by source id
-  std::vector<uint64_t> recorded_ids_;        // source ids of record_param_comms
+  std::map<uint64_t, Call> calls_;      // by source id
+  std::vector<uint64_t> recorded_ids_;  // source ids of record_param_comms
 };
 
 }  // namespace etude

@@ -363,6 +363,39 @@ TEST(EtJsonReader, RootsAreThoseOfTheCalls) {
   EXPECT_FALSE(trace.comm(NodeId(2))->root);
 }
 
+// Gloo's thread may begin when the call has ended; a rank that only receives puts in nothing.
+TEST(EtJsonReader, CallsOfLabelsThatDoNotStandBelowThem) {
+  const auto scatter = [](int id, int root) {
+    return fmt::format(R"J({{"id":{},"name":"c10d::scatter_","ctrl_deps":1,"inputs":{{"values":
+        [[[4,5,0,8,4,"cpu"]],[],"<Object>",{}],"types":["GenericList[Tensor(float)]","GenericList[]","Object","Int"]}},
+        "attrs":[{{"name":"op_schema","type":"string",
+        "value":"c10d::scatter_(Tensor[] output_tensors, Tensor[][] input_tensors, X process_group, int root_rank) -> Y"}}]}},)J",
+                       id, root);
+  };
+  const auto read = [](const std::string& nodes) {
+    return ReadEt(
+               Document(
+                   R"J({"id":9,"name":"## process_group:init ##","ctrl_deps":1,"inputs":{"values":
+        ["[{\"pg_name\":\"0\",\"ranks\":[],\"group_size\":4}]"],"types":["String"]}},)J" +
+                   nodes))
+        .value();
+  };
+  constexpr std::string_view kLabel = R"J({{"id":{},"name":"gloo:scatter","ctrl_deps":1}})J";
+  const std::string first = fmt::format(kLabel, 20);
+  const std::string both = first + "," + fmt::format(kLabel, 21);
+  const Trace alone = read(scatter(10, 2) + first);
+  EXPECT_EQ(alone.comm(NodeId(2))->root, 2);
+  EXPECT_EQ(alone.comm(NodeId(2))->bytes, Bytes{4 * 8 * 4});
+  const Trace alike = read(scatter(10, 2) + scatter(11, 2) + both);
+  EXPECT_EQ(alike.comm(NodeId(3))->root, 2);
+  EXPECT_EQ(alike.comm(NodeId(4))->root, 2);
+  const Trace others = read(scatter(10, 2) + scatter(11, 3) + both);
+  EXPECT_EQ(others.comm(NodeId(3))->root, std::nullopt);
+  const Trace later = read(scatter(10, 2) + first + "," + scatter(30, 3) + fmt::format(kLabel, 31));
+  EXPECT_EQ(later.comm(NodeId(2))->root, 2);
+  EXPECT_EQ(later.comm(NodeId(4))->root, 3);
+}
+
 // The observer does not say the group of a send over Gloo, but which rank in it.
 TEST(EtJsonReader, PartnersInAnyOfTheGroups) {
   const auto partner = [](std::string_view groups, int rank) {
