@@ -2,6 +2,7 @@
 
 #include "src/cli/machine_files.h"
 #include "src/sim/fault_text.h"
+#include "src/sim/link_faults.h"
 #include "src/sim/simulator.h"
 
 namespace etude {
@@ -39,6 +40,7 @@ Result<SimMachine> MachineOptions::Read(const Console& console) const {
                                                           .rendezvous = rendezvous,
                                                           .injection_scale = injection_scale},
                                                          console));
+  ETUDE_RETURN_IF_ERROR(CheckMachine(machine));
   for (const std::string& text : stragglers) {
     const Status added = AddStragglers(text, machine);
     if (!added) return MakeError(ErrorCode::kUsage, "--straggler: " + added.error().message);
@@ -47,7 +49,8 @@ Result<SimMachine> MachineOptions::Read(const Console& console) const {
     const Status added = AddSlowLinks(text, machine);
     if (!added) return MakeError(ErrorCode::kUsage, "--slow-link: " + added.error().message);
   }
-  ETUDE_RETURN_IF_ERROR(CheckMachine(machine));
+  const Status fits = CheckFaults(machine);
+  if (!fits) return MakeError(ErrorCode::kUsage, fits.error().message);
   machine.system.replay_broadcasts = false;
   return machine;
 }

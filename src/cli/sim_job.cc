@@ -143,6 +143,28 @@ std::vector<std::string> NotesOf(const AstraJob& job) {
   return notes;
 }
 
+// What was measured of the step, and what there is to say of it.
+void AddRecordedTimes(const std::vector<RankInput>& inputs, const std::vector<Trace>& traces,
+                      bool is_recorded, const RunContext& context, SimJob& job) {
+  size_t steps = 0;
+  for (const Trace& trace : traces) steps = std::max(steps, FindSteps(trace).size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const RecordingCost cost =
+        FindRecordingCost(traces[i], inputs[i].path, inputs[i].rank, context);
+    const std::string note = RecordingCostNote(cost);
+    if (!note.empty() && job.notes.empty()) job.notes.push_back(note);
+    if (!is_recorded || steps > 1) continue;
+    job.recorded_step = std::max(job.recorded_step, cost.recorded);
+    job.program_step = std::max(job.program_step, cost.program);
+  }
+  if (steps > 1) {
+    job.notes.push_back(
+        fmt::format("the traces are of {} steps, one after the other: the step time is that of "
+                    "all; `etude slice --step` makes a job of one",
+                    FormatCount(steps)));
+  }
+}
+
 Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool strict,
                           const RunContext& context) {
   const std::string& first = options.paths.front();
@@ -176,19 +198,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       return trace.info().format == TraceFormat::kChakra;
     });
     is_recorded = !is_chakra;
-    for (size_t i = 0; i < inputs.size() && read.notes.empty(); ++i) {
-      std::string note =
-          RecordingCostNote(traces.traces[i], inputs[i].path, inputs[i].rank, context);
-      if (!note.empty()) read.notes.push_back(std::move(note));
-    }
-    size_t steps = 0;
-    for (const Trace& trace : traces.traces) steps = std::max(steps, FindSteps(trace).size());
-    if (steps > 1) {
-      read.notes.push_back(
-          fmt::format("the traces are of {} steps, one after the other: the step time is that of "
-                      "all; `etude slice --step` makes a job of one",
-                      FormatCount(steps)));
-    }
+    AddRecordedTimes(inputs, traces.traces, is_recorded, context, read);
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!is_chakra || options.fill_ranks) {
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/base/units.h"
 #include "src/cli/command.h"
 #include "src/cli/options.h"
 #include "src/sim/sim_program.h"
@@ -31,7 +32,11 @@ struct SimJob {
   SimWorkload workload;
   // nullopt: of PREFIX.0.et …, which are taken as they are, whether they fit together or not.
   std::optional<Job> job;
-  std::string prefix;                 // of these
+  std::string prefix;  // of these
+  // How long the step took on the machine where it was recorded, the longest of the ranks': as in
+  // the traces, and without recording.
+  std::optional<Nanos> recorded_step;
+  std::optional<Nanos> program_step;
   std::vector<std::string> warnings;  // while it was read
   // What was done to recorded traces so that they can run, and what was left out; a line each.
   std::vector<std::string> notes;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "src/cli/machine_options.h"
 #include "src/cli/recorded_times.h"
@@ -52,6 +53,14 @@ Table WithoutZeros(Table table) {
     for (std::vector<Cell>& row : table.rows) row.erase(row.begin() + static_cast<ptrdiff_t>(i));
   }
   return table;
+}
+
+// "": of a job that was not recorded, or of which it is not known.
+std::string RecordedTextOf(const SimJob& job) {
+  std::vector<std::string> times;
+  if (job.recorded_step) times.push_back("a step " + FormatTime(*job.recorded_step));
+  if (job.program_step) times.push_back("without recording " + FormatTime(*job.program_step));
+  return times.empty() ? "" : fmt::format("  recorded     {}\n", fmt::join(times, ", "));
 }
 
 class SimulateCommand : public Command {
@@ -209,6 +218,8 @@ class SimulateCommand : public Command {
                                    {"messages", step.result.messages},
                                    {"notes", Joined(step.job.warnings, step.job.notes)},
                                    {"written", step.written}};
+    if (step.job.recorded_step) json["recorded_step_ns"] = step.job.recorded_step->count;
+    if (step.job.program_step) json["program_step_ns"] = step.job.program_step->count;
     if (step.diagnosis) json["waiting"] = ToJson(*step.diagnosis);
     AddWanted(tables, json);
     return json;
@@ -224,7 +235,7 @@ class SimulateCommand : public Command {
           fmt::format("{} {}: {} in {}, {}\n", what, FormatTime(Nanos{step.account.step}),
                       FormatCount(step.result.class_of.size(), "rank"),
                       FormatCount(step.result.ranks.size(), "class", "classes"), machine_.model);
-      text += ToText(step.machine);
+      text += ToText(step.machine) + RecordedTextOf(step.job);
     }
     for (const Table& table : tables) {
       // What ranks do is short in "times", and the path in sums.

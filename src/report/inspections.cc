@@ -84,7 +84,8 @@ Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, cons
   const std::vector<RecordedWait> waits = FindRecordedWaits(trace);
   ETUDE_ASSIGN_OR_RETURN(Inspected found, inspection.inspect(trace, waits, input, read, context));
   if (inspection.of_times) {
-    const std::string note = RecordingCostNote(trace, input.path, input.rank, context);
+    const std::string note =
+        RecordingCostNote(FindRecordingCost(trace, input.path, input.rank, context));
     if (!note.empty()) found.notes.push_back(note);
   }
   found.rank = input.rank ? input.rank : trace.info().rank;

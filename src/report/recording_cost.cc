@@ -14,39 +14,44 @@
 
 namespace etude {
 
-std::string RecordingCostNote(const Trace& trace, const std::string& path,
-                              std::optional<int64_t> rank, const RunContext& context) {
-  // As many times as long is no noise any more.
-  constexpr double kWorthSaying = 1.25;
+RecordingCost FindRecordingCost(const Trace& trace, const std::string& path,
+                                std::optional<int64_t> rank, const RunContext& context) {
   constexpr size_t kFewest = 3;
+  RecordingCost cost;
+  std::vector<Nanos> recorded;
+  for (const StepWindow& step : FindSteps(trace)) recorded.push_back(step.window.length());
+  cost.recorded = Median(std::move(recorded));
   const auto file = std::filesystem::path(path).parent_path() / kJobFile;
   std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return "";
+  if (!std::filesystem::is_regular_file(file, error)) return cost;
   // What is wrong with it is said by those who need it.
   const auto job = MadeOnce<JobFile>(
       context.cache, "job.json at " + file.string(),
       [&] { return ReadJobFile(file.string(), context.Unwarned()); },
       [&](const JobFile&) { return std::filesystem::file_size(file, error); });
-  if (!job) return "";
+  if (!job) return cost;
   const std::map<int64_t, JobRank>& ranks = (*job)->ranks;
   const auto known = ranks.find(rank.value_or(trace.info().rank.value_or(0)));
-  if (known == ranks.end()) return "";
+  if (known == ranks.end()) return cost;
   std::vector<Nanos> program;
   for (const StepTime& step : known->second.ComparableSteps()) program.push_back(step.wall);
-  std::vector<Nanos> recorded;
-  for (const StepWindow& step : FindSteps(trace)) recorded.push_back(step.window.length());
-  if (program.size() < kFewest || recorded.empty()) return "";
-  const size_t count = program.size();
-  const Nanos own = *Median(std::move(program));
-  const Nanos slow = *Median(std::move(recorded));
-  if (own.count <= 0) return "";
-  const double factor = static_cast<double>(slow.count) / static_cast<double>(own.count);
+  cost.program_steps = program.size();
+  if (program.size() >= kFewest) cost.program = Median(std::move(program));
+  return cost;
+}
+
+std::string RecordingCostNote(const RecordingCost& cost) {
+  // As many times as long is no noise any more.
+  constexpr double kWorthSaying = 1.25;
+  if (!cost.recorded || !cost.program || cost.program->count <= 0) return "";
+  const double factor =
+      static_cast<double>(cost.recorded->count) / static_cast<double>(cost.program->count);
   if (factor < kWorthSaying) return "";
   return fmt::format(
       "recorded, a step took {:.1f} times as long as without ({}; {}, the median of {} in "
       "job.json): "
       "times here are those of the recording, in which small operators cost most",
-      factor, FormatTime(slow), FormatTime(own), count);
+      factor, FormatTime(*cost.recorded), FormatTime(*cost.program), cost.program_steps);
 }
 
 }  // namespace etude

@@ -33,7 +33,8 @@ class record:
     has it label the calls of modules.
 
     `overwrite` allows an earlier capture of this rank to be replaced. When the block ends too
-    early there is a RecordingWarning, or with `strict` a RecordingError; `status` holds the facts.
+    early there is a RecordingWarning, or with `strict` a RecordingError; `status` holds the facts. What is
+    to be known of a complete capture (its notes in job.json) are RecordingWarnings, too.
     An exception of the block passes through. In a job of several ranks each rank enters a block
     with the same folder. Under `etude record` the block does nothing: the program is recorded;
     under `etude compare --run` it only marks steps.
@@ -131,6 +132,9 @@ class record:
         session.set_active(torch, None)
         status = recorder.status.to_json()
         recorder.status.remove()
+        if recorder.complete:
+            for note in recorder.notes:
+                warnings.warn(note, RecordingWarning, stacklevel=2)
         if recorder.complete or kind is not None:
             return
         text = _describe(status)

@@ -56,6 +56,11 @@ class Recorder(RecordingWatcher):
         self._published: Optional[RecordedStep] = None
         self._reset(0)
 
+    @property
+    def notes(self) -> List[str]:
+        """What is to be known of the capture, once it is complete."""
+        return list(self._capture.entry["notes"])
+
     def _reset(self, passed: int) -> None:
         """The beginning of a warm-up after `passed` steps."""
         self._drop_attempt()
