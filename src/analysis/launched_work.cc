@@ -1,6 +1,6 @@
 #include "src/analysis/launched_work.h"
 
-#include <map>
+#include <algorithm>
 
 #include "src/analysis/activity.h"
 
@@ -16,19 +16,19 @@ NodeId HostAbove(const Trace& trace, NodeId node) {
 }  // namespace
 
 std::vector<LaunchedWork> FindLaunchedWork(const Trace& linked) {
-  std::map<uint64_t, Nanos> by_host;
+  std::vector<LaunchedWork> all;
   ForEachNode(linked, [&](NodeId node) {
     if (linked.place(node) != Place::kDevice) return;
     if (DeviceActivity(linked, node) == Activity::kNone) return;
     const auto duration = linked.duration(node);
     const NodeId host = HostAbove(linked, node);
     if (!host || !duration) return;
-    Nanos& time = by_host[linked.source_id(host)];
-    time = time + *duration;
+    all.push_back({.host = linked.source_id(host),
+                   .lane = linked.lane_id(node),
+                   .start = linked.start(node),
+                   .time = *duration});
   });
-  std::vector<LaunchedWork> all;
-  all.reserve(by_host.size());
-  for (const auto& [host, time] : by_host) all.push_back({.host = host, .time = time});
+  std::ranges::stable_sort(all, {}, &LaunchedWork::host);
   return all;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/base/units.h"
@@ -8,15 +9,16 @@
 
 namespace etude {
 
-// What devices did for one host node: kernels, copies, fills and communication below it and below
-// no other host node.
+// A piece of device work, a kernel, copy, fill or communication, and the host node above it.
 struct LaunchedWork {
   uint64_t host = 0;  // the host node's source id
-  Nanos time;         // of the device
+  LaneId lane;        // of the linked trace: the stream
+  std::optional<Nanos> start;
+  Nanos time;
 };
 
-// The same for all host nodes of a linked trace, in order of their ids; empty where the trace has
-// no device work. What has no host node above it, or no time, is left out.
+// All of a linked trace, in order of the ids of host nodes; empty where the trace has no device
+// work. What has no host node above it, or no duration, is left out.
 std::vector<LaunchedWork> FindLaunchedWork(const Trace& linked);
 
 }  // namespace etude

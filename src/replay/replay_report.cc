@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "src/base/ascii.h"
@@ -18,6 +19,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
+
+Json MsOrNull(std::optional<Nanos> time) { return time ? Json(time->ms()) : Json(nullptr); }
 
 Json SummaryJson(const std::optional<TimeSummary>& summary) {
   if (!summary) return nullptr;
@@ -67,13 +70,12 @@ Json OperatorsJson(const ReplayReport& report) {
   Json rows = Json::array();
   if (!report.per_operator) return rows;
   if (!report.kernels) return nullptr;
-  const auto ms = [](std::optional<Nanos> time) { return time ? Json(time->ms()) : Json(nullptr); };
   for (const OperatorTime& row : report.operator_times) {
     rows.push_back({{"op", row.op},
                     {"phase", Name(row.phase)},
                     {"count", row.count},
-                    {"recorded_ms", ms(row.recorded)},
-                    {"replayed_ms", ms(row.replayed)}});
+                    {"recorded_ms", MsOrNull(row.recorded)},
+                    {"replayed_ms", MsOrNull(row.replayed)}});
   }
   return rows;
 }
@@ -124,7 +126,7 @@ std::optional<double> DeviationOf(const Expectation& found,
 Json ExpectationJson(const ReplayReport& report) {
   if (!report.composition) return nullptr;
   const Expectation found = ExpectationOf(report);
-  return {{"ms", found.expected ? Json(found.expected->ms()) : Json(nullptr)},
+  return {{"ms", MsOrNull(found.expected)},
           {"deviation",
            {{"wall", OrNull(DeviationOf(found, found.measured.wall))},
             {"cpu", OrNull(DeviationOf(found, found.measured.cpu))}}},
@@ -240,7 +242,7 @@ Json GapsJson(const ReplayReport& report) {
     return json;
   };
   return {{"mode", report.gaps_passed ? "recorded" : "none"},
-          {"ms", report.gaps ? Json(report.gaps->ms()) : Json(nullptr)},
+          {"ms", MsOrNull(report.gaps)},
           {"idle_ms", report.gaps ? Json(report.gap_idle.ms()) : Json(nullptr)},
           {"waits_ms", report.gaps ? Json(report.gap_waits.ms()) : Json(nullptr)},
           {"scale", report.gap_scale},
@@ -379,10 +381,11 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["part"] = PartJson(report.part);
   json["stats"] = ToJson(report.stats);
   json["health"] = ToJson(report.health);
-  json["recorded"] = {
-      {"step_ms", report.recorded_step ? Json(report.recorded_step->ms()) : Json(nullptr)},
-      {"operator_share", OrNull(report.operator_share)},
-      {"device_ms", report.device_time ? Json(report.device_time->ms()) : Json(nullptr)}};
+  json["recorded"] = {{"step_ms", MsOrNull(report.recorded_step)},
+                      {"operator_share", OrNull(report.operator_share)},
+                      {"device_ms", MsOrNull(report.device_time)},
+                      {"thread_overlap_ms", MsOrNull(report.thread_overlap)},
+                      {"stream_overlap_ms", MsOrNull(report.stream_overlap)}};
   json["operators"] = {{"total", report.operators},
                        {"replayed", report.operators_replayed},
                        {"calls", report.calls}};
@@ -447,6 +450,22 @@ std::string SkippedText(const ReplayReport& report) {
                          : "skipped (operator, count, share of time, reason)\n" + skipped.Text();
 }
 
+// What is less than a hundredth of the step, or unknown, is not worth a word.
+std::string OverlapText(const ReplayReport& report) {
+  std::vector<std::string> parts;
+  const auto add = [&](std::string_view what, std::optional<Nanos> time) {
+    const int64_t least = report.recorded_step.value_or(Nanos{}).count / 100;
+    if (!time || time->count <= least) return;
+    parts.push_back(fmt::format("{} for {}", what, FormatTime(*time)));
+  };
+  add("operators of several threads", report.thread_overlap);
+  add("device work of several streams", report.stream_overlap);
+  if (parts.empty()) return "";
+  return fmt::format(
+      "at the same time ran, in the recorded step, {}; a replay does all one after the other\n",
+      fmt::join(parts, ", and "));
+}
+
 std::string ReplayReportText(const ReplayReport& report) {
   std::string text = fmt::format(
       "{}{} on {}, {}, torch {}\n", report.source,
@@ -465,6 +484,7 @@ std::string ReplayReportText(const ReplayReport& report) {
   text += StepText(report);
   if (report.operator_share && report.part.is_whole())
     text += OperatorShareText(*report.operator_share);
+  if (report.part.is_whole()) text += OverlapText(report);
   text += ExpectationText(report);
   text += CoverageText(report);
   if (report.coerced > 0) {

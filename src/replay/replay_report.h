@@ -94,6 +94,11 @@ struct ReplayReport {
   // nullopt where the trace lacks times or the step's mark.
   std::optional<Nanos> recorded_step;
   std::optional<double> operator_share;
+  // For how long operators of several threads, and device work of several streams, ran at the same
+  // time in it, once for each thread or stream beyond the first: a replay does all one after the
+  // other. nullopt where the trace lacks times.
+  std::optional<Nanos> thread_overlap;
+  std::optional<Nanos> stream_overlap;
 
   // Coverage, over the recorded step's top-level operators and its compiled code.
   int64_t operators = 0;

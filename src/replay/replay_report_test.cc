@@ -22,5 +22,25 @@ TEST(SkippedKey, KeepsNamesWithDigits) {
   EXPECT_NE(SkippedKey("a", "at the end 1."), SkippedKey("a", "at the end 1"));
 }
 
+// What ran at the same time runs one after the other in a replay; a hundredth is not worth a word.
+TEST(ReplayReport, WhatOverlappedInTheRecordedStep) {
+  ReplayReport report;
+  report.recorded_step = Nanos{10'000'000};
+  const auto is_said = [&] {
+    return ReplayReportText(report).find("one after the other") != std::string::npos;
+  };
+  EXPECT_FALSE(is_said());
+  EXPECT_NE(ReplayReportJson(report).find("\"thread_overlap_ms\": null"), std::string::npos);
+  report.thread_overlap = Nanos{99'999};
+  report.stream_overlap = Nanos{};
+  EXPECT_FALSE(is_said());
+  report.stream_overlap = Nanos{2'000'000};
+  EXPECT_NE(ReplayReportText(report).find("step, device work of several streams for 2.000 ms; a"),
+            std::string::npos)
+      << ReplayReportText(report);
+  report.recorded_step.reset();
+  EXPECT_TRUE(is_said());
+}
+
 }  // namespace
 }  // namespace etude

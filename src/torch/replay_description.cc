@@ -12,11 +12,47 @@
 
 #include <torch/headeronly/version.h>
 
+#include "src/analysis/activity.h"
 #include "src/base/intervals.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
+
+// What ran on lanes, threads or streams.
+class LaneTimes {
+ public:
+  void Add(LaneId lane, Interval time) {
+    by_lane_[lane].push_back(time);
+    all_.push_back(time);
+  }
+  // How much longer all of it takes one after the other than side by side.
+  Nanos Overlap() const {
+    Nanos sum;
+    for (const auto& [lane, times] : by_lane_) sum = sum + TimeSet(times).length();
+    return sum - TimeSet(all_).length();
+  }
+
+ private:
+  std::map<LaneId, std::vector<Interval>> by_lane_;
+  std::vector<Interval> all_;
+};
+
+// Of the topmost operators; nullopt if more than a few have no known time.
+std::optional<Nanos> ThreadOverlap(const RecordedStep& step) {
+  const Trace& trace = step.trace();
+  LaneTimes times;
+  uint64_t untimed = 0;
+  for (const NodeId node : step.top_operators()) {
+    const std::optional<Interval> time = TimeOf(trace, node);
+    if (time) times.Add(trace.lane_id(node), *time);
+    untimed += time ? 0 : 1;
+  }
+  if (trace.info().exclusive_durations || !FewAreUntimed(untimed, step.top_operators().size())) {
+    return std::nullopt;
+  }
+  return times.Overlap();
+}
 
 // The share of the recorded step during which a topmost operator ran, on whatever thread.
 std::optional<double> OperatorShare(const RecordedStep& step) {
@@ -91,6 +127,7 @@ bool IsIn(const RecordedStep& step, NodeId node, std::span<const NodeId> outer) 
 struct DeviceWork {
   Nanos all;
   Nanos replayed;
+  LaneTimes streams;
   std::vector<NodeId> without_operator;  // host nodes that launched work of their own
 };
 
@@ -107,6 +144,7 @@ DeviceWork FindDeviceWork(const ReplayedStep& step) {
     const auto host = by_id.find(work.host);
     if (host == by_id.end()) continue;
     found.all = found.all + work.time;
+    if (work.start) found.streams.Add(work.lane, {*work.start, *work.start + work.time});
     const uint32_t position = recorded.position(host->second);
     NodeId op =
         recorded.is_operator(position) ? host->second : recorded.enclosing_operator(position);
@@ -203,6 +241,7 @@ void DescribeReplay(const ReplayedStep& step, ReplayReport& report) {
     report.device_time = devices.all;
     report.device_coverage =
         static_cast<double>(devices.replayed.count) / static_cast<double>(devices.all.count);
+    report.stream_overlap = devices.streams.Overlap();
   }
   report.operators_replayed = static_cast<int64_t>(selection.ReplayedTop().size());
   report.calls = static_cast<int64_t>(step.plan().ops.size());
@@ -211,6 +250,7 @@ void DescribeReplay(const ReplayedStep& step, ReplayReport& report) {
   if (const NodeId mark = step.recorded().mark())
     report.recorded_step = step.times().duration(mark);
   report.operator_share = OperatorShare(step.recorded());
+  report.thread_overlap = ThreadOverlap(step.recorded());
   report.outside_bytes = step.memory().bytes();
   report.copied_bytes = step.memory().copied_bytes();
   report.peak_bytes = step.plan().peak_bytes;

@@ -372,11 +372,11 @@ def test_names_that_are_not_in_the_step_are_mistakes(tmp_path, options, hint):
     assert hint in done.stderr and "[pytorch|profiler" not in done.stderr
 
 
-def capture(tmp_path, program):
+def capture(tmp_path, program, *options):
     script = tmp_path / "program.py"
     script.write_text(forked_python.LIGHT + textwrap.dedent(program))
     folder = tmp_path / "job"
-    command = [ETUDE, "record", "-o", folder, "--warmup", "2", "--steps", "3", "--"]
+    command = [ETUDE, "record", "-o", folder, "--warmup", "2", "--steps", "3", *options, "--"]
     subprocess.run([*command, sys.executable, script], check=True, capture_output=True)
     return folder
 
@@ -414,6 +414,40 @@ def test_parts_of_a_step_are_not_kept_in_a_capture(tmp_path):
     compared = subprocess.run([ETUDE, "compare", folder], text=True, capture_output=True)
     assert compared.returncode == 3
     assert "part of the step" in compared.stderr
+
+
+def test_what_ran_at_the_same_time_is_said(tmp_path):
+    folder = capture(
+        tmp_path,
+        """
+        import threading
+        import torch
+        layer = torch.nn.Linear(256, 256)
+        optimizer = torch.optim.SGD(layer.parameters(), 0.01)
+        x = torch.ones(256, 256)
+        def beside(barrier):
+            barrier.wait()
+            for _ in range(300):
+                torch.mm(x, x)
+        for _ in range(20):
+            barrier = threading.Barrier(2)
+            thread = threading.Thread(target=beside, args=[barrier])
+            thread.start()
+            barrier.wait()
+            for _ in range(100):
+                layer(x)
+            layer(x).sum().backward()
+            thread.join()
+            optimizer.step()
+            optimizer.zero_grad()
+        """,
+        "--recorder", "native",
+    )  # fmt: skip
+    recorded = replay(folder)["recorded"]
+    assert 0 < recorded["thread_overlap_ms"] < recorded["step_ms"]
+    assert recorded["stream_overlap_ms"] is None
+    done = subprocess.run([ETUDE, "replay", folder, "--iterations", "1"], text=True, capture_output=True)
+    assert "operators of several threads for" in done.stdout
 
 
 def test_page_faults_are_those_that_were_recorded(tmp_path):
