@@ -122,6 +122,11 @@ class Judge {
       Say(Verdict::kDontTrust, "duplicate_ids",
           Counted(count, "id is", "ids are") + " not unique: references may mean another node");
     }
+    if (const uint64_t count = Met(Stat::kRenumberedId); count != 0) {
+      Say(Verdict::kUsable, "renumbered_ids",
+          Counted(count, "id was", "ids were") +
+              " not unique before nodes were given new ones: references may mean another node");
+    }
     if (const uint64_t count = Cycles(); count != 0) {
       Say(Verdict::kDontTrust, "cycles",
           Counted(count, "node waits for itself", "nodes wait for themselves"));

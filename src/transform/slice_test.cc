@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/trace/carried_stats.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/validator.h"
 
@@ -319,6 +320,7 @@ TEST(Slice, DanglingReferencesAndSharedIdsDoNotSpoilTheSlice) {
   EXPECT_TRUE(slice.renumbered);
   EXPECT_EQ(IdsOf(slice.trace), (Ids{0, 1, 2}));
   EXPECT_EQ(slice.dangling, 1u);
+  EXPECT_EQ(CarriedStats(slice.trace)[Stat::kRenumberedId], 1u);
 }
 
 struct Wrong {
