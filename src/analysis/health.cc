@@ -341,6 +341,10 @@ class Judge {
         if (!has_other_side(node, ran)) idle.push_back(node);
       }
     });
+    // In timelines of simulated jobs nothing is launched.
+    const bool computes = std::ranges::any_of(
+        unlaunched, [&](NodeId node) { return trace_.kind(node) == NodeKind::kCompute; });
+    if (computes && launched.empty() && ran.empty()) unlaunched.clear();
     const uint64_t launched_before = CountLaunchedBefore(
         unlaunched, [&](NodeId node) { return has_other_side(node, launched); });
     const uint64_t without_launch = unlaunched.size() - launched_before;

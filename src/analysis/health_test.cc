@@ -218,6 +218,12 @@ TEST(Health, WhatWasMetOnTheWayIsCarriedAlong) {
   EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
 }
 
+TEST(Health, TimelinesOfSimulatedJobsSayNothingOfLaunches) {
+  EXPECT_EQ(Names(Judged(Kineto(Event("compute", "matmul", 1, 0, 10) + "," +
+                                Event("kernel", "all_reduce of gradients", 2, 10, 10)))),
+            (Expected{"unread_communication", "graph_time"}));
+}
+
 TEST(Health, IdsThatWereNotUnique) {
   TraceBuilder builder;
   NodeRow row;
