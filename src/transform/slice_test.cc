@@ -351,6 +351,22 @@ TEST(Slice, WhatIsNotThereIsNamedWithTheNearest) {
   }
 }
 
+TEST(Slice, StepsThatAreThereAreNamedInTheOrderOfTheirNumbers) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kLinked;
+  for (const uint64_t step : {1, 2, 9, 10, 11, 100}) {
+    builder.AddNode({.source_id = step,
+                     .kind = NodeKind::kLabel,
+                     .place = Place::kHost,
+                     .name = builder.Intern("ProfilerStep#" + std::to_string(step))});
+  }
+  const auto result = Slice(builder.Finish().value(), {.steps = {"3"}}, {});
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().message,
+            "--step 3: the trace has no such step; it has ProfilerStep#1, ProfilerStep#2, "
+            "ProfilerStep#9, ProfilerStep#10, ProfilerStep#11, …");
+}
+
 TEST(Slice, ManyMarksOfOneNameTakeNoLonger) {
   TraceBuilder builder;
   builder.info().format = TraceFormat::kLinked;
