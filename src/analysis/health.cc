@@ -122,6 +122,11 @@ class Judge {
       Say(Verdict::kDontTrust, "duplicate_ids",
           Counted(count, "id is", "ids are") + " not unique: references may mean another node");
     }
+    if (const uint64_t count = Met(Stat::kRenumberedId); count != 0) {
+      Say(Verdict::kUsable, "renumbered_ids",
+          Counted(count, "id was", "ids were") +
+              " not unique before nodes were given new ones: references may mean another node");
+    }
     if (const uint64_t count = Cycles(); count != 0) {
       Say(Verdict::kDontTrust, "cycles",
           Counted(count, "node waits for itself", "nodes wait for themselves"));
@@ -336,6 +341,10 @@ class Judge {
         if (!has_other_side(node, ran)) idle.push_back(node);
       }
     });
+    // In timelines of simulated jobs nothing is launched.
+    const bool computes = std::ranges::any_of(
+        unlaunched, [&](NodeId node) { return trace_.kind(node) == NodeKind::kCompute; });
+    if (computes && launched.empty() && ran.empty()) unlaunched.clear();
     const uint64_t launched_before = CountLaunchedBefore(
         unlaunched, [&](NodeId node) { return has_other_side(node, launched); });
     const uint64_t without_launch = unlaunched.size() - launched_before;

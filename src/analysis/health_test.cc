@@ -218,6 +218,27 @@ TEST(Health, WhatWasMetOnTheWayIsCarriedAlong) {
   EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
 }
 
+TEST(Health, TimelinesOfSimulatedJobsSayNothingOfLaunches) {
+  EXPECT_EQ(Names(Judged(Kineto(Event("compute", "matmul", 1, 0, 10) + "," +
+                                Event("kernel", "all_reduce of gradients", 2, 10, 10)))),
+            (Expected{"unread_communication", "graph_time"}));
+}
+
+TEST(Health, IdsThatWereNotUnique) {
+  TraceBuilder builder;
+  NodeRow row;
+  row.kind = NodeKind::kOperator;
+  row.place = Place::kHost;
+  builder.AddNode(row);
+  builder.stats().Count(Stat::kRenumberedId, 2);
+  const Health health = Judged(builder.Finish().value());
+  EXPECT_EQ(Names(health), Expected{"renumbered_ids"});
+  EXPECT_EQ(health.verdict(), Verdict::kUsable);
+  EXPECT_EQ(health.reasons[0].text,
+            "2 ids were not unique before nodes were given new ones: references may mean another "
+            "node");
+}
+
 TEST(Health, SimulationsThatDidNotComeToTheEnd) {
   const auto judged = [](bool is_simulated) {
     TraceBuilder builder;

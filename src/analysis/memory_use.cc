@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -166,9 +167,9 @@ class TensorCounter {
 struct AllocatorEvent {
   Nanos time;
   NodeId node;
-  int64_t address = 0;
-  int64_t bytes = 0;  // below 0: freed
-  int64_t total = 0;  // in use after it
+  std::optional<int64_t> address;
+  int64_t bytes = 0;             // below 0: freed
+  std::optional<int64_t> total;  // in use after it
   std::optional<int64_t> reserved;
 };
 
@@ -185,13 +186,60 @@ std::string DeviceName(int64_t type, int64_t number) {
   }
 }
 
+// What is in use after each event. Where an event does not say it: the least that it can have been,
+// by what all events gave out and took back.
+std::vector<Bytes> InUseAfter(const std::vector<AllocatorEvent>& events, bool has_totals) {
+  std::vector<Bytes> in_use;
+  in_use.reserve(events.size());
+  Bytes sum;
+  Bytes least;
+  for (const AllocatorEvent& event : events) {
+    sum = sum + Bytes{event.bytes};
+    least = std::min(least, sum);
+    in_use.push_back(has_totals ? Bytes{*event.total} : sum);
+  }
+  if (has_totals) return in_use;
+  const Bytes at_start{-std::max(least.count, -INT64_MAX)};
+  for (Bytes& bytes : in_use) bytes = bytes + at_start;
+  return in_use;
+}
+
+// What made the `in_use` that are left after these events; empty if they do not say of which memory
+// each is.
+std::vector<DeviceMemory::Holder> HoldersAt(const Trace& trace, const Modules& modules,
+                                            std::span<const AllocatorEvent> events, Bytes in_use) {
+  if (!std::ranges::all_of(events, &std::optional<int64_t>::has_value, &AllocatorEvent::address)) {
+    return {};
+  }
+  std::map<int64_t, const AllocatorEvent*> live;
+  for (const AllocatorEvent& event : events) {
+    if (event.bytes > 0) {
+      live[*event.address] = &event;
+    } else {
+      live.erase(*event.address);
+    }
+  }
+  Holders holders(trace, modules);
+  Bytes before = in_use;
+  for (const auto& [address, event] : live) {
+    const NodeId by = trace.parent(event->node);
+    holders.Add(by ? by : event->node, Bytes{event->bytes});
+    before = before + Bytes{-event->bytes};
+  }
+  if (before.count > 0) holders.Add(NodeId::None(), before);
+  return holders.Sorted();
+}
+
 DeviceMemory CountEvents(const Trace& trace, const Modules& modules, const std::string& device,
                          const std::vector<AllocatorEvent>& events) {
   DeviceMemory memory{.device = device};
-  if (device != kCpu) {
-    memory.at_start = Bytes{events.front().total} + Bytes{-events.front().bytes};
+  memory.has_totals =
+      std::ranges::all_of(events, &std::optional<int64_t>::has_value, &AllocatorEvent::total);
+  const std::vector<Bytes> in_use = InUseAfter(events, memory.has_totals);
+  if (device != kCpu && memory.has_totals) {
+    memory.at_start = in_use.front() + Bytes{-events.front().bytes};
   }
-  memory.at_end = Bytes{events.back().total};
+  memory.at_end = in_use.back();
   size_t peak = 0;
   for (size_t i = 0; i < events.size(); ++i) {
     const AllocatorEvent& event = events[i];
@@ -199,29 +247,13 @@ DeviceMemory CountEvents(const Trace& trace, const Modules& modules, const std::
     if (event.reserved) {
       memory.reserved = std::max(memory.reserved.value_or(Bytes{}), Bytes{*event.reserved});
     }
-    memory.timeline.push_back({event.node, event.time, Bytes{event.total}});
-    if (Bytes{event.total} <= memory.peak) continue;
-    memory.peak = Bytes{event.total};
+    memory.timeline.push_back({event.node, event.time, in_use[i]});
+    if (in_use[i] <= memory.peak) continue;
+    memory.peak = in_use[i];
     memory.at_peak = memory.timeline.back();
     peak = i;
   }
-  std::map<int64_t, const AllocatorEvent*> live;
-  for (size_t i = 0; i <= peak; ++i) {
-    if (events[i].bytes > 0) {
-      live[events[i].address] = &events[i];
-    } else {
-      live.erase(events[i].address);
-    }
-  }
-  Holders holders(trace, modules);
-  Bytes before = memory.peak;
-  for (const auto& [address, event] : live) {
-    const NodeId by = trace.parent(event->node);
-    holders.Add(by ? by : event->node, Bytes{event->bytes});
-    before = before + Bytes{-event->bytes};
-  }
-  if (before.count > 0) holders.Add(NodeId::None(), before);
-  memory.holders = holders.Sorted();
+  memory.holders = HoldersAt(trace, modules, std::span(events).first(peak + 1), memory.peak);
   return memory;
 }
 
@@ -260,15 +292,15 @@ std::vector<DeviceMemory> AllocatorMemory(const Trace& trace) {
     const auto type = StatedNumber(trace, node, "Device Type");
     const auto bytes = StatedNumber(trace, node, "Bytes");
     const auto total = StatedNumber(trace, node, "Total Allocated");
-    if (!trace.start(node) || !type || !bytes || !total || *total < 0) return;
-    if (*bytes == INT64_MIN || *bytes > *total) return;  // contradicts itself
+    if (!trace.start(node) || !type || !bytes || *bytes == INT64_MIN) return;
+    if (total && (*total < 0 || *bytes > *total)) return;  // contradicts itself
     const int64_t number = StatedNumber(trace, node, "Device Id").value_or(0);
     by_device[DeviceName(*type, number)].push_back(
         {.time = *trace.start(node),
          .node = node,
-         .address = StatedNumber(trace, node, "Addr").value_or(0),
+         .address = StatedNumber(trace, node, "Addr"),
          .bytes = *bytes,
-         .total = *total,
+         .total = total,
          .reserved = StatedNumber(trace, node, "Total Reserved")});
   });
   std::vector<DeviceMemory> devices;

@@ -33,6 +33,9 @@ struct DeviceMemory {
   Point at_peak;                  // where it is first reached
   std::optional<Bytes> at_start;  // there before the first node; nullopt: unknown, and not counted
   Bytes at_end;                   // still in use after the last node
+  // Whether it is said what is in use. Otherwise figures are the least that can have been, by what
+  // was given out and taken back. Only an allocator's events may not say it.
+  bool has_totals = true;
   std::optional<Bytes> reserved;  // the most that the allocator had taken; allocator's events only
   uint64_t allocations = 0;       // pieces of memory made, those from before not counted
   std::vector<Point> timeline;    // a point per change
@@ -56,7 +59,8 @@ std::vector<DeviceMemory> StatedMemory(const Trace& trace);
 // The same as PyTorch's allocators reported it to the profiler (profile_memory=True): exact for
 // what they gave out. Empty if the trace has no such events. What was allocated before the first
 // event and is not freed is one holder. Of the CPU it is unknown, and in no figure: PyTorch counts
-// what it gives out there only while a profiler runs.
+// what it gives out there only while a profiler runs. It is also unknown of allocators that do not
+// say how much is in use (PyTorch 1.9).
 std::vector<DeviceMemory> AllocatorMemory(const Trace& trace);
 
 }  // namespace etude

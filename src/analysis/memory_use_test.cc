@@ -171,5 +171,32 @@ TEST(AllocatorMemory, PeakAndWhatHoldsIt) {
   EXPECT_EQ(memory.holders[2].op, "aten::empty");
 }
 
+// 700 bytes at least were there before: they are taken back.
+TEST(AllocatorMemory, EventsWithoutTotalsAreSummed) {
+  const Trace trace = PlantedTrace()
+                          .Operator("aten::empty", 1, 0, 10)
+                          .MemoryWithoutTotal(1, 5, 100)
+                          .Operator("aten::mm", 1, 20, 30)
+                          .MemoryWithoutTotal(1, 22, -800)
+                          .MemoryWithoutTotal(1, 24, 500)
+                          .MemoryWithoutTotal(1, 28, 400)
+                          .MemoryWithoutTotal(1, 29, -300)
+                          .Read();
+  const std::vector<DeviceMemory> found = AllocatorMemory(trace);
+  ASSERT_EQ(found.size(), 1u);
+  const DeviceMemory& memory = found.front();
+  EXPECT_EQ(memory.device, "cuda:0");
+  EXPECT_FALSE(memory.has_totals);
+  EXPECT_EQ(memory.at_start, std::nullopt);
+  EXPECT_EQ(memory.peak, Bytes{900});
+  EXPECT_EQ(memory.at_peak.time, Us(28));
+  EXPECT_EQ(memory.at_end, Bytes{600});
+  EXPECT_EQ(memory.allocations, 3u);
+  ASSERT_EQ(memory.timeline.size(), 5u);
+  EXPECT_EQ(memory.timeline[0].live, Bytes{800});
+  EXPECT_EQ(memory.timeline[1].live, Bytes{0});
+  EXPECT_TRUE(memory.holders.empty()) << "it is not said which memory is taken back";
+}
+
 }  // namespace
 }  // namespace etude

@@ -55,6 +55,15 @@ class PlantedTrace {
     return *this;
   }
 
+  // The same of PyTorch 1.9, which says no total, and here no address.
+  PlantedTrace& MemoryWithoutTotal(int thread, int64_t at, int64_t bytes) {
+    events_ += std::string(events_.empty() ? "" : ",") +
+               R"({"ph":"i","s":"t","name":"[memory]","pid":100,"tid":)" + std::to_string(thread) +
+               ",\"ts\":" + std::to_string(at) +
+               R"(,"args":{"Device Type":1,"Device Id":0,"Bytes":)" + std::to_string(bytes) + "}}";
+    return *this;
+  }
+
   Trace Read() const {
     return ReadWith(MakeKinetoReader, "{\"schemaVersion\":1,\"traceEvents\":[" + events_ + "]}")
         .value();

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -11,7 +13,11 @@
 #include "src/analysis/activity.h"
 #include "src/analysis/modules.h"
 #include "src/base/align.h"
+#include "src/formats/et_comm.h"
+#include "src/formats/kineto_categories.h"
 #include "src/trace/exclusive_times.h"
+#include "src/trace/operator_name.h"
+#include "src/trace/phase.h"
 
 namespace etude {
 namespace {
@@ -19,16 +25,85 @@ namespace {
 using Change = TraceDiff::Change;
 using TokenPairs = std::vector<std::pair<uint32_t, uint32_t>>;
 
-// What one side runs: host and devices each in their order.
+// A thread of the host, as far as the trace tells threads apart.
+using ThreadKey = std::pair<LaneId, uint64_t>;
+ThreadKey ThreadOf(const Trace& trace, NodeId node) {
+  return {trace.lane_id(node), trace.tid(node).value_or(0)};
+}
+
+// Threads that take whatever piece of work others hand over next: what is on which is chance.
+class PoolThreads {
+ public:
+  explicit PoolThreads(const Trace& trace) : trace_(trace) {
+    ForEachNode(trace, [&](NodeId node) {
+      has_gloo_ = has_gloo_ || IsGlooLabel(trace_.name(node));
+      if (trace_.place(node) == Place::kHost && IsTopmost(node)) Note(node);
+    });
+    for (const auto& [thread, runs] : threads_) {
+      has_others_ = has_others_ || runs.own;
+      if (runs.is_backward()) ++backward_threads_;
+    }
+  }
+
+  // How many threads autograd has to itself: one alone runs in order.
+  size_t backward_threads() const { return backward_threads_; }
+
+  bool Has(NodeId node, bool also_backward) const {
+    if (IsGlooLabel(trace_.name(node))) return true;
+    const auto found = threads_.find(ThreadOf(trace_, node));
+    if (found == threads_.end() || found->second.own || !has_others_) return false;
+    return found->second.backward ? also_backward && found->second.is_backward() : has_gloo_;
+  }
+
+ private:
+  // What is topmost on a thread beside collectives of Gloo.
+  struct Runs {
+    bool own = false;       // what no other thread hands over: steps, communications, labels
+    bool backward = false;  // functions of autograd
+    bool bare = false;      // plain operators
+
+    bool is_backward() const { return backward && !bare && !own; }
+  };
+
+  bool IsTopmost(NodeId node) const {
+    const NodeKind kind = trace_.kind(node);
+    if (kind == NodeKind::kProcess || kind == NodeKind::kThread) return false;
+    const NodeId above = trace_.parent(node);
+    return !above || trace_.kind(above) == NodeKind::kThread ||
+           ThreadOf(trace_, above) != ThreadOf(trace_, node);
+  }
+
+  void Note(NodeId node) {
+    Runs& runs = threads_[ThreadOf(trace_, node)];
+    if (IsMemoryEvent(trace_, node) || IsGlooLabel(trace_.name(node))) return;
+    if (PhaseOfLabel(trace_, node) == Phase::kBackward) {
+      runs.backward = true;
+    } else if (trace_.kind(node) == NodeKind::kOperator && !IsCommOperator(trace_.name(node)) &&
+               trace_.name(node) != kRecordParamComms) {
+      runs.bare = true;
+    } else {
+      runs.own = true;
+    }
+  }
+
+  const Trace& trace_;
+  std::map<ThreadKey, Runs> threads_;
+  bool has_gloo_ = false;
+  bool has_others_ = false;  // threads with work of their own
+  size_t backward_threads_ = 0;
+};
+
+// What one side runs: threads of the host and devices each in their order, and what pools of
+// threads ran, of which the order is chance.
 struct Side {
-  explicit Side(const Trace& from)
+  Side(const Trace& from, const PoolThreads& pools, bool backward_is_pooled)
       : trace(from), launches(from), modules(from, launches), self(SelfTimes(from)) {
     ForEachNode(trace, [&](NodeId node) {
       if (DeviceActivity(trace, node) != Activity::kNone) {
         device.push_back(node);
       } else if (HostActivity(trace, node) != Activity::kNone &&
                  trace.kind(node) != NodeKind::kLabel) {
-        host.push_back(node);
+        (pools.Has(node, backward_is_pooled) ? pool : host).push_back(node);
       }
     });
     SortHost();
@@ -47,11 +122,11 @@ struct Side {
                         by_time ? -trace.duration(node).value_or(Nanos{}).count : 0,
                         trace.source_id(node));
     });
-    std::map<std::pair<LaneId, uint64_t>, size_t> threads;
+    std::map<ThreadKey, size_t> threads;
     std::vector<std::pair<size_t, NodeId>> keyed;
     keyed.reserve(host.size());
     for (const NodeId node : host) {
-      const std::pair thread(trace.lane_id(node), trace.tid(node).value_or(0));
+      const ThreadKey thread = ThreadOf(trace, node);
       keyed.emplace_back(threads.try_emplace(thread, threads.size()).first->second, node);
     }
     std::ranges::stable_sort(keyed, {}, &std::pair<size_t, NodeId>::first);
@@ -63,6 +138,7 @@ struct Side {
   Modules modules;
   std::vector<std::optional<Nanos>> self;
   std::vector<NodeId> host;
+  std::vector<NodeId> pool;
   std::vector<NodeId> device;
 };
 
@@ -88,7 +164,7 @@ struct Shapes {
   std::vector<int64_t> sizes;  // each tensor's after its number of dimensions
   std::vector<std::string_view> types;
 
-  friend bool operator==(const Shapes&, const Shapes&) = default;
+  friend auto operator<=>(const Shapes&, const Shapes&) = default;
 };
 
 Shapes ShapesOf(const Trace& trace, NodeId node) {
@@ -102,6 +178,25 @@ Shapes ShapesOf(const Trace& trace, NodeId node) {
   };
   ForEachTensor(trace, trace.inputs(node), add);
   return shapes;
+}
+
+// What a thread of a pool ran.
+struct PoolWork {
+  std::string_view name;
+  Shapes shapes;
+  NodeId node;
+
+  friend auto operator<=>(const PoolWork&, const PoolWork&) = default;
+};
+
+std::vector<PoolWork> PoolWorkOf(const Side& side) {
+  std::vector<PoolWork> work;
+  work.reserve(side.pool.size());
+  for (const NodeId node : side.pool) {
+    work.push_back({side.trace.name(node), ShapesOf(side.trace, node), node});
+  }
+  std::ranges::sort(work);
+  return work;
 }
 
 // Sums of both sides by some text.
@@ -147,7 +242,7 @@ class SumTable {
 
 class Differ {
  public:
-  Differ(const Trace& a, const Trace& b) : a_(a), b_(b) {}
+  Differ(Side a, Side b) : a_(std::move(a)), b_(std::move(b)) {}
 
   TraceDiff Run() {
     if (HaveSameNodes()) {
@@ -159,6 +254,7 @@ class Differ {
     CountSide(a_, false);
     CountSide(b_, true);
     Pair(Place::kHost);
+    PairPools();
     Pair(Place::kDevice);
     diff_.ops = ops_.Sorted();
     diff_.modules = modules_.Sorted();
@@ -182,10 +278,14 @@ class Differ {
   void CountSide(const Side& side, bool is_b) {
     for (const Place place : {Place::kHost, Place::kDevice}) {
       for (const NodeId node : place == Place::kHost ? side.host : side.device) {
-        ops_.Count(side.trace.name(node), place, is_b, side.self[node.index()]);
-        modules_.Count(side.modules.name(node), place, is_b, side.self[node.index()]);
+        CountNode(side, place, node, is_b);
       }
     }
+    for (const NodeId node : side.pool) CountNode(side, Place::kHost, node, is_b);
+  }
+  void CountNode(const Side& side, Place place, NodeId node, bool is_b) {
+    ops_.Count(side.trace.name(node), place, is_b, side.self[node.index()]);
+    modules_.Count(side.modules.name(node), place, is_b, side.self[node.index()]);
   }
 
   void Pair(Place place) {
@@ -205,12 +305,50 @@ class Differ {
       skip_to(at_a, at_b);
       const NodeId a = nodes_a[i++];
       const NodeId b = nodes_b[j++];
-      // Where a file does not say what a node takes there is nothing to compare.
-      const bool unknown = !a_.trace.input_list(a) || !b_.trace.input_list(b);
-      const bool same = unknown || ShapesOf(a_.trace, a) == ShapesOf(b_.trace, b);
+      const bool same = IsUnknown(a, b) || ShapesOf(a_.trace, a) == ShapesOf(b_.trace, b);
       Add(place, {same ? Change::kSame : Change::kShapes, a, b});
     }
     skip_to(nodes_a.size(), nodes_b.size());
+  }
+
+  // Where a file does not say what a node takes there is nothing to compare.
+  bool IsUnknown(NodeId a, NodeId b) const {
+    return !a_.trace.input_list(a) || !b_.trace.input_list(b);
+  }
+
+  // Work of pools by what it is: by name and shapes, and what is left by name.
+  void PairPools() {
+    std::vector<PoolWork> a = PoolWorkOf(a_);
+    std::vector<PoolWork> b = PoolWorkOf(b_);
+    PairPools(a, b, [](const PoolWork& work) { return std::tie(work.name, work.shapes); });
+    PairPools(a, b, [](const PoolWork& work) { return work.name; });
+    for (const PoolWork& work : a) Add(Place::kHost, {Change::kRemoved, work.node, NodeId::None()});
+    for (const PoolWork& work : b) Add(Place::kHost, {Change::kAdded, NodeId::None(), work.node});
+  }
+
+  // Takes what has the same key on both sides out of `a` and `b`, which are in the order of keys.
+  template <typename Key>
+  void PairPools(std::vector<PoolWork>& a, std::vector<PoolWork>& b, Key key) {
+    std::vector<PoolWork> left_a;
+    std::vector<PoolWork> left_b;
+    size_t i = 0;
+    size_t j = 0;
+    while (i < a.size() && j < b.size()) {
+      if (key(a[i]) < key(b[j])) {
+        left_a.push_back(std::move(a[i++]));
+      } else if (key(b[j]) < key(a[i])) {
+        left_b.push_back(std::move(b[j++]));
+      } else {
+        const PoolWork& in_a = a[i++];
+        const PoolWork& in_b = b[j++];
+        const bool same = IsUnknown(in_a.node, in_b.node) || in_a.shapes == in_b.shapes;
+        Add(Place::kHost, {same ? Change::kSame : Change::kShapes, in_a.node, in_b.node});
+      }
+    }
+    std::move(a.begin() + static_cast<ptrdiff_t>(i), a.end(), std::back_inserter(left_a));
+    std::move(b.begin() + static_cast<ptrdiff_t>(j), b.end(), std::back_inserter(left_b));
+    a = std::move(left_a);
+    b = std::move(left_b);
   }
 
   // What both begin and end with pairs as it is; what is between is aligned.
@@ -286,6 +424,11 @@ std::string_view Name(TraceDiff::Change change) {
   return "same";
 }
 
-TraceDiff DiffTraces(const Trace& a, const Trace& b) { return Differ(a, b).Run(); }
+TraceDiff DiffTraces(const Trace& a, const Trace& b) {
+  const PoolThreads pools_a(a);
+  const PoolThreads pools_b(b);
+  const bool backward_is_pooled = pools_a.backward_threads() > 1 || pools_b.backward_threads() > 1;
+  return Differ(Side(a, pools_a, backward_is_pooled), Side(b, pools_b, backward_is_pooled)).Run();
+}
 
 }  // namespace etude

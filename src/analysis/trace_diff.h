@@ -56,8 +56,9 @@ struct TraceDiff {
 std::string_view Name(TraceDiff::Change change);  // stable: appears in --json
 
 // Compares operators and communication of the host, in the order in which each thread came to them,
-// and the work of devices in the order in which it was asked for: each sequence by names. Times do
-// not make traces different. O(n log n), plus the differences (Align).
+// and the work of devices in the order in which it was asked for: each sequence by names. What
+// pools of threads run, of which the order is chance, is compared by names and shapes. Times do not
+// make traces different. O(n log n), plus the differences (Align).
 TraceDiff DiffTraces(const Trace& a, const Trace& b);
 
 }  // namespace etude

@@ -103,6 +103,62 @@ TEST(TraceDiff, HowThreadsInterleaveIsNoDifference) {
   EXPECT_TRUE(DiffTraces(a, b).is_same());
 }
 
+// Either thread of a pool takes any piece of work: the order is chance, also within a thread.
+TEST(TraceDiff, WhichThreadOfAPoolTookWhatIsNoDifference) {
+  const auto calls = [] {
+    return PlantedTrace()
+        .Label("ProfilerStep#1", 1, 0, 100)
+        .Operator("c10d::allgather_", 1, 1, 2)
+        .Operator("c10d::allreduce_", 1, 3, 4);
+  };
+  const Trace a = calls()
+                      .Operator("gloo:all_gather", 2, 5, 10)
+                      .Operator("aten::copy_", 2, 11, 12)
+                      .Operator("aten::view", 2, 13, 14)
+                      .Operator("gloo:all_reduce", 3, 6, 30)
+                      .Operator("gloo:all_gather", 3, 31, 40)
+                      .Operator("aten::copy_", 3, 41, 42)
+                      .Operator("aten::view", 3, 43, 44)
+                      .Read();
+  const Trace b = calls()
+                      .Operator("gloo:all_reduce", 2, 5, 7)
+                      .Operator("gloo:all_gather", 3, 6, 10)
+                      .Operator("gloo:all_gather", 2, 8, 20)
+                      .Operator("aten::copy_", 3, 11, 12)
+                      .Operator("aten::view", 3, 13, 14)
+                      .Operator("aten::copy_", 2, 21, 22)
+                      .Operator("aten::view", 2, 23, 24)
+                      .Read();
+  const TraceDiff diff = DiffTraces(a, b);
+  EXPECT_TRUE(diff.is_same());
+  EXPECT_EQ(diff.same, 9u);
+  const Trace more = calls()
+                         .Operator("gloo:all_reduce", 2, 5, 7)
+                         .Operator("gloo:broadcast", 3, 6, 10)
+                         .Operator("gloo:all_gather", 2, 8, 20)
+                         .Read();
+  const TraceDiff less = DiffTraces(a, more);
+  EXPECT_EQ(less.same, 4u);
+  EXPECT_EQ(less.removed, 5u);
+  EXPECT_EQ(less.added, 1u);
+}
+
+TEST(TraceDiff, WhichOfSeveralThreadsOfAutogradTookWhatIsNoDifference) {
+  const auto trace = [](int first, int second) {
+    const std::string evaluate = "autograd::engine::evaluate_function: ";
+    return PlantedTrace()
+        .Label("ProfilerStep#1", 1, 0, 100)
+        .Operator(evaluate + "MmBackward0", first, 5, 20)
+        .Operator("aten::mm", first, 6, 10)
+        .Operator(evaluate + "AddBackward0", second, 21, 40)
+        .Operator("aten::sum", second, 22, 30)
+        .Operator(evaluate + "ReluBackward0", first, 50, 60)
+        .Read();
+  };
+  EXPECT_TRUE(DiffTraces(trace(2, 3), trace(3, 2)).is_same());
+  EXPECT_TRUE(DiffTraces(trace(2, 3), trace(2, 2)).is_same());
+}
+
 TEST(TraceDiff, DeviceWorkByTheOrderOfLaunches) {
   const Trace a = PlantedTrace()
                       .Launch(1, 0, 2, 1)

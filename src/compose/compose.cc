@@ -239,6 +239,7 @@ class Composer {
       if (other.world_size != info.world_size) info.world_size.reset();
       ETUDE_RETURN_IF_ERROR(AddGroups(i));
       sources_[i]->copy.AddStats();
+      sources_[i]->copy.CountRenumbered();
     }
     return {};
   }

@@ -26,11 +26,11 @@ constexpr auto kCommFields = std::to_array<CommFieldInfo>({
     {CommField::kGroupRanks, "", "Process Group Ranks"},
     {CommField::kSource, "comm_src", "Src Rank"},
     {CommField::kDestination, "comm_dst", "Dst Rank"},
-    {CommField::kType, "comm_type", ""},
-    {CommField::kBytes, "comm_size", ""},
-    {CommField::kRoot, "comm_root", ""},
-    {CommField::kTag, "comm_tag", ""},
-    {CommField::kPriority, "comm_priority", ""},
+    {CommField::kType, "comm_type", "comm_type"},
+    {CommField::kBytes, "comm_size", "comm_size"},
+    {CommField::kRoot, "comm_root", "comm_root"},
+    {CommField::kTag, "comm_tag", "comm_tag"},
+    {CommField::kPriority, "comm_priority", "comm_priority"},
 });
 
 // Collective names that stand for no communication of their own.

@@ -28,7 +28,7 @@ enum class CommField : uint8_t {
   kGroupRanks,  // text of a list
   kSource,      // rank
   kDestination,
-  // What only Etude's own linked traces say.
+  // What only Etude's own linked traces and timelines say.
   kType,  // Name(CollectiveType)
   kBytes,
   kRoot,

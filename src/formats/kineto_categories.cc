@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "src/formats/comm_facts.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {
@@ -42,6 +43,9 @@ constexpr auto kCategories = std::to_array<KinetoCategory>({
     {"gpu_user_annotation", NodeKind::kLabel, Place::kDevice},
     {"mlu_user_annotation", NodeKind::kLabel, Place::kDevice},
     {"Trace", NodeKind::kLabel, Place::kUnknown},  // the profiler's own spans
+    // Of Etude's timelines.
+    {"compute", NodeKind::kCompute, Place::kDevice},
+    {"sync", NodeKind::kSync, Place::kHost},
     // As PyTorch 1.8 and 1.9 called them.
     {"Operator", NodeKind::kOperator, Place::kHost},
     {"Runtime", NodeKind::kRuntime, Place::kHost},
@@ -83,6 +87,16 @@ KinetoCategory FindKinetoCategory(std::string_view name, std::string_view event)
     if (known.category == name && IsNamed(known, event)) category.kind = known.kind;
   }
   return category;
+}
+
+NodeKind KindOfEvent(const KinetoCategory& category, std::string_view event,
+                     std::string_view collective) {
+  if (category.kind == NodeKind::kKernel && (IsCommKernel(event) || !collective.empty())) {
+    return PointToPointFromName(collective).value_or(NodeKind::kCollective);
+  }
+  // Old files do not say which communication it is; a backend's label inside may.
+  const bool is_recorded = category.place == Place::kHost && event == kRecordParamComms;
+  return is_recorded && !collective.empty() ? KindOfCommunication(collective) : category.kind;
 }
 
 std::string_view DefaultKinetoCategory(NodeKind kind, Place place) {

@@ -10,6 +10,9 @@ namespace etude {
 // Name of the profiler's instant events of what allocators give out and take back
 // (profile_memory=True): nodes of kind kMetadata with the event's arguments as extras.
 inline constexpr std::string_view kMemoryEvent = "[memory]";
+// An argument of events that Etude writes, of nodes whose place, Name(Place), is not that of the
+// event's category; kEtKindAttr says the kind in the same way.
+inline constexpr std::string_view kPlaceArg = "etude_place";
 // Whether a node is such an event, which is no call, wherever it was told.
 bool IsMemoryEvent(const Trace& trace, NodeId node);
 
@@ -23,6 +26,10 @@ struct KinetoCategory {
 // What an event of the name `event` is, by the tables of categories and names; an unknown category
 // gives kUnknown twice.
 KinetoCategory FindKinetoCategory(std::string_view name, std::string_view event);
+// The kind of an event of that category, which may be a communication; `collective`: what the event
+// says the name of that is, or "".
+NodeKind KindOfEvent(const KinetoCategory& category, std::string_view event,
+                     std::string_view collective);
 // The category that a node of this kind has unless it says otherwise (in an extra `cat`); "" if
 // there is none.
 std::string_view DefaultKinetoCategory(NodeKind kind, Place place);

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "src/base/intern_table.h"
+#include "src/formats/chakra_kind.h"
 #include "src/formats/comm_facts.h"
 #include "src/formats/et_comm.h"
+#include "src/formats/et_json_reader.h"
 #include "src/formats/json_reader_base.h"
 #include "src/formats/json_text.h"
 #include "src/formats/json_walk.h"
@@ -33,6 +35,9 @@ enum class Arg : uint8_t {
   kForwardThread,
   kDevice,
   kStream,
+  // Of Etude's own events.
+  kKind,
+  kPlace,
 };
 
 struct ArgRow {
@@ -49,7 +54,22 @@ constexpr auto kArgs = std::to_array<ArgRow>({
     {"Fwd thread id", Arg::kForwardThread},
     {"device", Arg::kDevice},
     {"stream", Arg::kStream},
+    {kEtKindAttr, Arg::kKind},
+    {kPlaceArg, Arg::kPlace},
 });
+
+// What is in the quotes of a text without escapes.
+std::string_view Word(std::string_view token) {
+  const bool is_text = token.size() >= 2 && token.starts_with('"') && token.ends_with('"');
+  return is_text ? token.substr(1, token.size() - 2) : std::string_view();
+}
+
+std::optional<Place> PlaceFromName(std::string_view name) {
+  for (size_t i = 0; i < kPlaceCount; ++i) {
+    if (Name(static_cast<Place>(i)) == name) return static_cast<Place>(i);
+  }
+  return std::nullopt;
+}
 
 std::optional<int32_t> SmallInt(std::string_view token) {
   const auto number = JsonInt(token);
@@ -108,6 +128,8 @@ class KinetoReader : public JsonReaderBase {
     std::optional<uint64_t> forward_thread;
     std::optional<int32_t> device;
     std::optional<int32_t> stream;
+    std::optional<NodeKind> kind;  // where the rest does not say it
+    std::optional<Place> place;
     bool on_no_stream = false;  // it says so: -1, whatever its tid is
     const char* device_begin = nullptr;
     const char* stream_begin = nullptr;
@@ -203,6 +225,8 @@ class KinetoReader : public JsonReaderBase {
         event_.on_no_stream = JsonInt(token).value_or(0) < 0;
         event_.stream_begin = token.data();
         break;
+      case Arg::kKind: take(event_.kind, chakra::KindFromName(Word(token))); break;
+      case Arg::kPlace: take(event_.place, PlaceFromName(Word(token))); break;
       case Arg::kUnknown: {
         const auto fact = CommFieldOfArg(key);
         if (!fact) break;
@@ -308,7 +332,8 @@ class KinetoReader : public JsonReaderBase {
     const std::optional<Nanos> start = Time(event_.ts);
     if (!start) return {.error = Problem("'ts' is no time in microseconds", kMissing)};
 
-    const KinetoCategory category = FindKinetoCategory(event_.category, event_.name);
+    KinetoCategory category = FindKinetoCategory(event_.category, event_.name);
+    if (event_.place) category.place = *event_.place;
     NodeRow row = IdsOfEvent();
     row.source_id = index;
     row.kind = category.kind;
@@ -398,24 +423,22 @@ class KinetoReader : public JsonReaderBase {
   std::optional<Comm> SettleComm(NodeId node, NodeRow& row) {
     CommFacts& facts = event_.facts;
     const bool is_kernel = row.kind == NodeKind::kKernel && IsCommKernel(event_.name);
-    if (is_kernel || (row.kind == NodeKind::kKernel && !facts.name.empty())) {
-      row.kind = PointToPointFromName(facts.name).value_or(NodeKind::kCollective);
-    } else if (row.place == Place::kHost && event_.name == kRecordParamComms) {
-      // Old files do not say which communication it is; a backend's label inside may.
-      if (!facts.name.empty()) row.kind = KindOfCommunication(facts.name);
-    } else if (row.place == Place::kHost && !facts.any) {
-      const std::string_view label = CommOfLabel(event_.name);
-      if (!label.empty()) {
-        facts.name = label;
-        SetTensors(facts, ExtraNamed("Input Dims"), ExtraNamed("Input type"));
-        labels_.emplace_back(node, MakeComm(builder(), facts));
-      }
+    const KinetoCategory category{.kind = row.kind, .place = row.place};
+    row.kind = event_.kind.value_or(KindOfEvent(category, event_.name, facts.name));
+    const std::string_view label =
+        row.place == Place::kHost && !facts.any && !event_.kind ? CommOfLabel(event_.name) : "";
+    if (!label.empty()) {
+      facts.name = label;
+      SetTensors(facts, ExtraNamed("Input Dims"), ExtraNamed("Input type"));
+      labels_.emplace_back(node, MakeComm(builder(), facts));
       return std::nullopt;
     }
     if (!facts.any && !is_kernel) return std::nullopt;
     AddGroupOf(builder(), facts);
     Comm comm = MakeComm(builder(), facts);
-    if (facts.name.empty()) comm.type = CollectiveOfKernel(event_.name);
+    if (comm.type == CollectiveType::kUnknown && facts.name.empty()) {
+      comm.type = CollectiveOfKernel(event_.name);
+    }
     if (row.place == Place::kHost) calls_.insert_or_assign(node, comm);
     const bool is_silent = is_kernel && !comm.bytes && !comm.in_elements;
     if (is_silent) silent_.insert_or_assign(node, comm);

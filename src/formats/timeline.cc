@@ -269,12 +269,26 @@ void EventArgs::AddComm(const Comm& comm) {
   number(ArgOf(CommField::kSource), comm.src);
   number(ArgOf(CommField::kDestination), comm.dst);
   // What the profiler has no words for.
-  if (comm.type != CollectiveType::kUnknown && !comm.name) {
-    args_.push_back({"collective", Name(comm.type)});
+  if (comm.type != CollectiveFromName(trace_.text(comm.name)).value_or(CollectiveType::kUnknown)) {
+    text(CommField::kType, Name(comm.type));
   }
-  if (comm.bytes) args_.push_back({"bytes", comm.bytes->count});
-  number("root", comm.root);
-  number("tag", comm.tag);
+  if (comm.bytes) args_.push_back({ArgOf(CommField::kBytes), comm.bytes->count});
+  number(ArgOf(CommField::kRoot), comm.root);
+  number(ArgOf(CommField::kTag), comm.tag);
+  number(ArgOf(CommField::kPriority), comm.priority);
+}
+
+// What a reader would not see by the category, the name and the facts of communication.
+void EventArgs::AddKind(NodeId node, const Comm* comm) {
+  if (IsMemoryEvent(trace_, node)) return;
+  const std::string category = EventCategory(trace_, node);
+  const KinetoCategory read = FindKinetoCategory(category, trace_.name(node));
+  const NodeKind kind = trace_.kind(node);
+  const std::string_view collective = comm == nullptr ? "" : trace_.text(comm->name);
+  if (KindOfEvent(read, trace_.name(node), collective) != kind) {
+    args_.push_back({kEtKindAttr, Name(kind)});
+  }
+  if (read.place != trace_.place(node)) args_.push_back({kPlaceArg, Name(trace_.place(node))});
 }
 
 const std::vector<EventArg>& EventArgs::Of(NodeId node) {
@@ -293,7 +307,9 @@ const std::vector<EventArg>& EventArgs::Of(NodeId node) {
     if (lane.device >= 0) args_.push_back({"device", int64_t{lane.device}});
     if (lane.stream >= 0) args_.push_back({"stream", int64_t{lane.stream}});
   }
-  if (const Comm* comm = trace_.comm(node)) AddComm(*comm);
+  const Comm* comm = trace_.comm(node);
+  if (comm != nullptr) AddComm(*comm);
+  AddKind(node, comm);
   const size_t own = args_.size();
   for (const Extra& extra : trace_.extras(node)) {
     const std::string_view key = trace_.text(extra.key);

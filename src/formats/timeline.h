@@ -82,6 +82,7 @@ class EventArgs {
 
  private:
   void AddComm(const Comm& comm);
+  void AddKind(NodeId node, const Comm* comm);
   void AddInts(std::string_view key, IntListId list, std::string& text);
 
   const Trace& trace_;

@@ -3,13 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "perfetto_trace.pb.h"
 #include "src/formats/chrome_writer.h"
+#include "src/formats/kineto_reader.h"
+#include "src/formats/perfetto_reader.h"
 #include "src/formats/perfetto_writer.h"
 #include "src/trace/trace_builder.h"
 
@@ -244,6 +248,94 @@ TEST(PerfettoTimeline, TimesBelowZeroMoveTheTimeline) {
     if (packet.has_track_event()) times.push_back(packet.timestamp());
   }
   EXPECT_EQ(times, (std::vector<uint64_t>{0, 10, 50, 60}));
+}
+
+// What no category of the profiler stands for, and communication by other names than PyTorch's.
+Trace ManyKinds() {
+  Sketch sketch;
+  int64_t now = 0;
+  const auto add = [&](std::string_view name, NodeKind kind, Place place) {
+    sketch.Row(static_cast<uint64_t>(now), name, kind, now, 50);
+    if (place == Place::kDevice) sketch.OnStream(7);
+    sketch.row.place = place;
+    now += 100;
+    return sketch.Add();
+  };
+  const auto text = [&](std::string_view word) { return sketch.builder.Intern(word); };
+  add("aten::mm", NodeKind::kOperator, Place::kHost);
+  add("gemm", NodeKind::kKernel, Place::kDevice);
+  add("wait", NodeKind::kSync, Place::kHost);
+  add("wait", NodeKind::kSync, Place::kDevice);
+  add("matmul", NodeKind::kCompute, Place::kDevice);
+  add("matmul", NodeKind::kCompute, Place::kHost);
+  add("load", NodeKind::kMemLoad, Place::kUnknown);
+  const Comm named{.type = CollectiveType::kAllReduce,
+                   .name = text("allreduce"),
+                   .group = text("2"),
+                   .dtype = DType::kBFloat16,
+                   .bytes = Bytes{32},
+                   .in_elements = 16,
+                   .out_elements = 16};
+  const Comm silent{.type = CollectiveType::kAllGather, .bytes = Bytes{4096}, .root = 1};
+  const Comm message{.bytes = Bytes{64}, .dst = 3, .tag = 5, .priority = 2};
+  for (const Place place : {Place::kHost, Place::kDevice, Place::kUnknown}) {
+    for (const std::string_view name : {"gloo:all_reduce", "record_param_comms", "AR.17"}) {
+      sketch.builder.SetComm(add(name, NodeKind::kCollective, place), named);
+    }
+    sketch.builder.SetComm(add("AG.18", NodeKind::kCollective, place), silent);
+    sketch.builder.SetComm(add("COMM_SEND_NODE", NodeKind::kSend, place), message);
+  }
+  return sketch.Finish();
+}
+
+void ExpectSameWork(const Trace& read, const Trace& trace) {
+  ASSERT_EQ(read.node_count(), trace.node_count());
+  std::map<std::optional<Nanos>, NodeId> nodes;
+  ForEachNode(read, [&](NodeId node) { nodes[read.start(node)] = node; });
+  ForEachNode(trace, [&](NodeId node) {
+    const NodeId again = nodes[trace.start(node)];
+    ASSERT_TRUE(again);
+    SCOPED_TRACE(std::string(trace.name(node)));
+    EXPECT_EQ(read.name(again), trace.name(node));
+    EXPECT_EQ(Name(read.kind(again)), Name(trace.kind(node)));
+    EXPECT_EQ(Name(read.place(again)), Name(trace.place(node)));
+    EXPECT_EQ(EventCategory(read, again), EventCategory(trace, node));
+    const Comm* comm = trace.comm(node);
+    ASSERT_EQ(read.comm(again) == nullptr, comm == nullptr);
+    if (comm == nullptr) return;
+    const Comm& said = *read.comm(again);
+    EXPECT_EQ(Name(said.type), Name(comm->type));
+    EXPECT_EQ(read.text(said.name), trace.text(comm->name));
+    EXPECT_EQ(read.text(said.group), trace.text(comm->group));
+    EXPECT_EQ(said.dtype, comm->dtype);
+    EXPECT_EQ(said.bytes, comm->bytes);
+    EXPECT_EQ(said.in_elements, comm->in_elements);
+    EXPECT_EQ(said.out_elements, comm->out_elements);
+    EXPECT_EQ(said.root, comm->root);
+    EXPECT_EQ(said.dst, comm->dst);
+    EXPECT_EQ(said.tag, comm->tag);
+    EXPECT_EQ(said.priority, comm->priority);
+    for (const Extra& extra : read.extras(again)) {
+      EXPECT_TRUE(read.text(extra.key).starts_with(kKinetoEventPrefix)) << read.text(extra.key);
+    }
+  });
+}
+
+Result<Trace> ReadAgain(std::unique_ptr<TraceReader> reader, const std::string& bytes) {
+  ETUDE_RETURN_IF_ERROR(reader->Push(bytes));
+  return reader->Finish(false);
+}
+
+TEST(Timeline, KindsAndCommunicationComeBack) {
+  const Trace trace = ManyKinds();
+  const std::vector<TimelinePart> parts = {{.trace = &trace, .name = "rank 0", .pid = 0}};
+  const RunContext context;
+  const auto chrome = ReadAgain(MakeKinetoReader("t.json", {}, context), Chrome(parts));
+  ASSERT_TRUE(chrome.has_value());
+  ExpectSameWork(*chrome, trace);
+  const auto perfetto = ReadAgain(MakePerfettoReader("t.pftrace", {}, context), Perfetto(parts));
+  ASSERT_TRUE(perfetto.has_value());
+  ExpectSameWork(*perfetto, trace);
 }
 
 }  // namespace

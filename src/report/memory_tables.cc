@@ -59,11 +59,13 @@ MemoryFigures FindMemory(const Trace& trace, const Trace* device) {
     if (devices.empty()) continue;
     for (const DeviceMemory& memory : devices) {
       if (memory.at_start) continue;
-      found.notes.push_back(
-          fmt::format("the allocator of {} counts what it gave out while it was recorded: what was "
-                      "there before "
-                      "is in none of its figures",
-                      memory.device));
+      found.notes.push_back(fmt::format(
+          "the allocator of {} {}", memory.device,
+          memory.has_totals
+              ? "counts what it gave out while it was recorded: what was there before is in none "
+                "of its figures"
+              : "does not say how much is in use: figures are the least that can have been, by "
+                "what it gave out and took back; what was there before is unknown"));
     }
     found.sources.push_back({"allocator", with_events, std::move(devices)});
     break;

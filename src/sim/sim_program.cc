@@ -122,8 +122,10 @@ void WarnOfIds(const Trace& trace, const std::string& path, const RunContext& co
   std::vector<uint64_t> ids;
   ForEachNode(trace, [&](NodeId node) { ids.push_back(trace.source_id(node)); });
   std::ranges::sort(ids);
+  const auto repeated = std::ranges::adjacent_find(ids);
+  if (repeated == ids.end()) return;
   context.Warn(fmt::format("{}: several nodes have the id {}: who waits for it waits for the first",
-                           path, *std::ranges::adjacent_find(ids)));
+                           path, *repeated));
 }
 
 Result<SimRank> MakeSimRank(const Trace& trace) {

@@ -11,9 +11,10 @@ namespace {
 
 constexpr std::string_view kKey = "etude_met";
 
-constexpr auto kCarried = std::to_array<Stat>(
-    {Stat::kTruncated, Stat::kMalformedElement, Stat::kNonFiniteNumber, Stat::kUnlinkedHost,
-     Stat::kUnlinkedDeviceOp, Stat::kUnlinkedEvent, Stat::kAmbiguousLink, Stat::kFallbackLink});
+constexpr auto kCarried =
+    std::to_array<Stat>({Stat::kTruncated, Stat::kMalformedElement, Stat::kNonFiniteNumber,
+                         Stat::kRenumberedId, Stat::kUnlinkedHost, Stat::kUnlinkedDeviceOp,
+                         Stat::kUnlinkedEvent, Stat::kAmbiguousLink, Stat::kFallbackLink});
 
 // The count behind `"name":` in a flat JSON object; 0 if there is none. Formats wrap the text in
 // their own ways, quotes may be escaped.

@@ -16,6 +16,8 @@ const std::array<StatInfo, kStatCount>& StatTable() {
        "required fields were skipped"},
       {Stat::kUnknownValue, "unknown_value", kNote, "arguments of unforeseen form, kept as text"},
       {Stat::kDuplicateId, "duplicate_id", kError, "several nodes share one id"},
+      {Stat::kRenumberedId, "renumbered_id", kWarning,
+       "nodes shared ids before they were given new ones: who named such an id may mean another"},
       {Stat::kDanglingParent, "dangling_parent", kError, "parents that are not in the file"},
       {Stat::kDanglingDependency, "dangling_dependency", kError,
        "dependencies on nodes that are not in the file"},

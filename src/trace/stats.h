@@ -18,6 +18,7 @@ enum class Stat : uint8_t {
   kMalformedElement,    // a node or event that could not be read was skipped
   kUnknownValue,        // an argument of unforeseen form was kept as raw text
   kDuplicateId,         // two nodes with one id; references mean the first
+  kRenumberedId,        // two nodes had one id, before all were given new ones
   kDanglingParent,      // a parent that is not in the file
   kDanglingDependency,  // a dependency on a node that is not in the file
   kParentCycle,         // a node is its own ancestor

@@ -135,6 +135,10 @@ void TraceCopy::AddStats() {
   }
 }
 
+void TraceCopy::CountRenumbered() {
+  to_.stats().Count(Stat::kRenumberedId, from_.stats()[Stat::kDuplicateId]);
+}
+
 NodeRow TraceCopy::Row(NodeId node) {
   NodeRow row;
   row.source_id = from_.source_id(node);

@@ -31,6 +31,8 @@ class TraceCopy {
   // builder finds by itself (references, duplicates, cycles).
   void AddGroups();
   void AddStats();
+  // Ids that several nodes had are now each one node's: counts them.
+  void CountRenumbered();
 
   // Everything that the row of `node` can say, but no parent.
   NodeRow Row(NodeId node);

@@ -92,6 +92,7 @@ class Linker {
       copy->AddGroups();
       copy->AddStats();
     }
+    copy_host_.CountRenumbered();
     return {};
   }
 

@@ -12,6 +12,7 @@
 
 #include "src/formats/et_json_reader.h"
 #include "src/formats/kineto_reader.h"
+#include "src/trace/carried_stats.h"
 #include "src/trace/launch.h"
 #include "src/trace/other_process.h"
 #include "src/trace/validator.h"
@@ -733,6 +734,7 @@ TEST(Link, NumbersNodesWhoseIdsAreNotUnique) {
   const LinkResult result = LinkRun(run);
   EXPECT_TRUE(result.renumbered);
   EXPECT_EQ(result.trace.stats()[Stat::kDuplicateId], 0u);
+  EXPECT_EQ(CarriedStats(result.trace)[Stat::kRenumberedId], 1u);
   EXPECT_EQ(result.trace.stats()[Stat::kDanglingParent], 1u) << "stays what it was";
   EXPECT_EQ(ParentId(result.trace, "again"), ParentId(result.trace, "a"));
 }

@@ -31,7 +31,10 @@ class Merger {
     FindStrides();
     MergeInfo();
     for (const MergeInput& input : inputs_) Add(input);
-    if (builder_.info().format != TraceFormat::kChakra) CarryStats(builder_);
+    if (builder_.info().format != TraceFormat::kChakra ||
+        builder_.stats()[Stat::kRenumberedId] != 0) {
+      CarryStats(builder_);
+    }
     ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
     return std::move(result_);
   }
@@ -161,6 +164,7 @@ class Merger {
     AddFactsOf(input, copy);
     const std::map<StringId, StringId> groups = AddGroups(input, copy);
     copy.AddStats();
+    copy.CountRenumbered();
     std::vector<LaneId> lanes(trace.lane_count() + 1);
     const auto moved_tid = [&](std::optional<uint64_t> tid) {
       if (tid && *tid < strides_.tid) *tid += number * strides_.tid;

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "src/trace/carried_stats.h"
 #include "src/trace/program_parts.h"
 #include "src/trace/trace_copy.h"
 
@@ -16,7 +17,11 @@ Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
   copy.AddStats();
   // Of nodes with one id the first is meant by who names it: by position they are distinct.
   const bool by_position = trace.stats()[Stat::kDuplicateId] != 0;
-  if (by_position) ForgetParts(builder);
+  if (by_position) {
+    ForgetParts(builder);
+    copy.CountRenumbered();
+    CarryStats(builder);
+  }
   const auto id_of = [&](NodeId node) {
     return by_position ? uint64_t{node.value()} : trace.source_id(node);
   };
@@ -39,11 +44,15 @@ Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
     const auto kinds = trace.dep_kinds(node);
     for (size_t k = 0; k < deps.size(); ++k) builder.AddDep(node, deps[k], kinds[k]);
   }
+  // New ids would give references to nodes that are not there a meaning.
+  uint64_t next_dangling = trace.node_count();
   for (const Trace::Dangling& dangling : trace.dangling()) {
+    const NodeId cut = trace.Find(dangling.source_id);  // from a cycle
+    const uint64_t id = cut ? id_of(cut) : by_position ? next_dangling++ : dangling.source_id;
     if (!dangling.is_parent) {
-      builder.AddDep(dangling.node, dangling.source_id, dangling.kind);
+      builder.AddDep(dangling.node, id, dangling.kind);
     } else if (!has_parent[dangling.node.index()]) {
-      builder.SetParent(dangling.node, dangling.source_id);
+      builder.SetParent(dangling.node, id);
     }
   }
   return builder.Finish();

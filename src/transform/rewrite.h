@@ -18,7 +18,8 @@ struct RewrittenNode {
 };
 
 // A copy of `trace` with the same nodes, of which `change` may alter everything but identity; lists
-// and texts that are new are put into the builder. An error of it ends the copy.
+// and texts that are new are put into the builder. An error of it ends the copy. Nodes whose ids
+// are not unique have their positions for ids.
 Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
                            const std::function<Status(RewrittenNode&, TraceBuilder&)>& change);
 

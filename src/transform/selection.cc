@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -50,8 +51,20 @@ bool Matches(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
+// By their texts, but for numbers at the end: "ProfilerStep#2" is before "ProfilerStep#10".
+struct ByNumberAtEnd {
+  bool operator()(std::string_view a, std::string_view b) const { return KeyOf(a) < KeyOf(b); }
+
+  using Key = std::tuple<std::string_view, size_t, std::string_view, std::string_view>;
+  static Key KeyOf(std::string_view text) {
+    const size_t digits = text.find_last_not_of("0123456789") + 1;
+    const size_t number = std::min(text.find_first_not_of('0', digits), text.size());
+    return {text.substr(0, digits), text.size() - number, text.substr(number), text};
+  }
+};
+
 // Names that a filter could have meant.
-using Names = std::set<std::string, std::less<>>;
+using Names = std::set<std::string, ByNumberAtEnd>;
 
 // `filter`: its kind and the word, as "--op aten::mm".
 tl::unexpected<Error> Unknown(const std::string& filter, std::string_view what,

@@ -56,7 +56,8 @@ class Slicer {
     for (const Trace::Dangling& dangling : trace_.dangling()) {
       if (kept_[dangling.node.index()]) ++result_.dangling;
     }
-    if (trace_.info().format != TraceFormat::kChakra) CarryStats(builder_);
+    copy_.CountRenumbered();
+    if (trace_.info().format != TraceFormat::kChakra || result_.renumbered) CarryStats(builder_);
     ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
     return std::move(result_);
   }

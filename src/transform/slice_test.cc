@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/trace/carried_stats.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/validator.h"
 
@@ -319,6 +320,7 @@ TEST(Slice, DanglingReferencesAndSharedIdsDoNotSpoilTheSlice) {
   EXPECT_TRUE(slice.renumbered);
   EXPECT_EQ(IdsOf(slice.trace), (Ids{0, 1, 2}));
   EXPECT_EQ(slice.dangling, 1u);
+  EXPECT_EQ(CarriedStats(slice.trace)[Stat::kRenumberedId], 1u);
 }
 
 struct Wrong {
@@ -347,6 +349,22 @@ TEST(Slice, WhatIsNotThereIsNamedWithTheNearest) {
     EXPECT_NE(result.error().message.find(wrong.message), std::string::npos)
         << result.error().message;
   }
+}
+
+TEST(Slice, StepsThatAreThereAreNamedInTheOrderOfTheirNumbers) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kLinked;
+  for (const uint64_t step : {1, 2, 9, 10, 11, 100}) {
+    builder.AddNode({.source_id = step,
+                     .kind = NodeKind::kLabel,
+                     .place = Place::kHost,
+                     .name = builder.Intern("ProfilerStep#" + std::to_string(step))});
+  }
+  const auto result = Slice(builder.Finish().value(), {.steps = {"3"}}, {});
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().message,
+            "--step 3: the trace has no such step; it has ProfilerStep#1, ProfilerStep#2, "
+            "ProfilerStep#9, ProfilerStep#10, ProfilerStep#11, …");
 }
 
 TEST(Slice, ManyMarksOfOneNameTakeNoLonger) {

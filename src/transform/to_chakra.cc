@@ -47,7 +47,8 @@ class Converter {
     CollectEdges();
     AddEdges();
     AddDangling();
-    if (trace_.info().format != TraceFormat::kChakra) CarryStats(builder_);
+    copy_.CountRenumbered();
+    if (trace_.info().format != TraceFormat::kChakra || result_.renumbered) CarryStats(builder_);
     ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
     return std::move(result_);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/trace/carried_stats.h"
 #include "src/trace/trace_builder.h"
 #include "src/transform/recorded_waits.h"
 
@@ -234,6 +235,7 @@ TEST(ToChakra, NumbersNodesWhoseIdsAreNotUnique) {
   sketch.Add(6, NodeKind::kOperator, Place::kHost, 1);  // dangling: 1 must not become a node's id
   const ToChakraResult result = Convert(sketch.Finish());
   EXPECT_TRUE(result.renumbered);
+  EXPECT_EQ(CarriedStats(result.trace)[Stat::kRenumberedId], 1u);
   EXPECT_EQ(result.trace.parent(NodeId(1)), NodeId(0));
   EXPECT_FALSE(result.trace.parent(NodeId(2)));
   EXPECT_EQ(result.trace.dangling().size(), 1u);

@@ -12,6 +12,7 @@
 #include "src/formats/linked_json_writer.h"
 #include "src/trace/validator.h"
 #include "src/transform/recorded_waits.h"
+#include "src/transform/rewrite.h"
 
 namespace etude {
 namespace {
@@ -61,9 +62,17 @@ Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, Out
   ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
   const auto write = [&]() -> Result<WrittenTrace> {
     if (format == OutputFormat::kChakra) return WriteChakraFile(trace, file, options);
-    if (trace.info().format != TraceFormat::kNative) return WriteLinkedFile(trace, file);
-    ETUDE_ASSIGN_OR_RETURN(const Trace linked, WithThreadWaits(trace, options.limits));
-    return WriteLinkedFile(linked, file);
+    if (trace.info().format == TraceFormat::kNative) {
+      ETUDE_ASSIGN_OR_RETURN(const Trace linked, WithThreadWaits(trace, options.limits));
+      return WriteLinkedFile(linked, file);
+    }
+    if (trace.stats()[Stat::kDuplicateId] == 0) return WriteLinkedFile(trace, file);
+    ETUDE_ASSIGN_OR_RETURN(const Trace renumbered,
+                           RewriteTrace(trace, options.limits,
+                                        [](RewrittenNode&, TraceBuilder&) { return Status(); }));
+    ETUDE_ASSIGN_OR_RETURN(WrittenTrace linked, WriteLinkedFile(renumbered, file));
+    linked.renumbered = true;
+    return linked;
   };
   Result<WrittenTrace> written = write();
   if (!written) return written;
