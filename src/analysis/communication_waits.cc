@@ -1,10 +1,10 @@
 #include "src/analysis/communication_waits.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <unordered_map>
 
+#include "src/trace/callers.h"
 #include "src/trace/enums.h"
 #include "src/trace/operator_name.h"
 
@@ -63,26 +63,7 @@ uint32_t NextAfter(Nanos moment, const Trace& trace, std::span<const NodeId> ope
   return next;
 }
 
-// The second is that of older releases.
-constexpr auto kAsyncFlags = std::to_array<std::string_view>({"async_op", "asyncOp"});
-
 }  // namespace
-
-bool IsAsyncFlag(std::string_view argument) {
-  return std::ranges::count(kAsyncFlags, argument) != 0;
-}
-
-bool IsSynchronous(const Trace& trace, NodeId node) {
-  const std::string_view schema = SchemaOf(trace, node);
-  std::optional<size_t> position;
-  for (const std::string_view name : kAsyncFlags) {
-    if (!position) position = ArgumentPosition(schema, name);
-  }
-  const auto values = trace.inputs(node);
-  if (!position || *position >= values.size()) return false;
-  const Value& value = values[*position];
-  return value.kind == ValueKind::kBool && !value.as_bool();
-}
 
 std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
                                                       const DataFlow& flow,

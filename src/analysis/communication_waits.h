@@ -23,11 +23,6 @@ struct CommunicationWait {
   friend bool operator==(const CommunicationWait&, const CommunicationWait&) = default;
 };
 
-// Whether an argument of this name of c10d's operators says that they do not wait for themselves.
-bool IsAsyncFlag(std::string_view argument);
-// Whether the operator, one of c10d's, was called so that it waits for itself.
-bool IsSynchronous(const Trace& trace, NodeId node);
-
 // For each of `operators`, some of the step's in order of entry, that c10d gave a Work for. It was
 // waited for at once where it was called so (`async_op` false), at the latest before the first
 // operator that uses its memory, or that says it waits (a dependency of synchronisation), or at the

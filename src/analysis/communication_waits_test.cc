@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/trace/callers.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {

@@ -221,7 +221,6 @@ class RunMaker {
 
   void AddWait(NodeId node, NodeId before) {
     const bool is_woken = End(before) > Begin(node) && Begin(before) < Begin(node) &&
-                          End(before) - Begin(node) <= kGlooSlack &&
                           IsGlooLabel(trace_.name(before));
     if (is_woken) {
       // The path runs through as much of the collective as had passed.

@@ -9,6 +9,7 @@
 #include "src/analysis/communication_waits.h"
 #include "src/analysis/step_kinds.h"
 #include "src/compose/comm_scale.h"
+#include "src/trace/callers.h"
 #include "src/trace/enums.h"
 #include "src/trace/operator_name.h"
 #include "src/transform/program_order.h"

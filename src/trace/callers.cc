@@ -1,6 +1,7 @@
 #include "src/trace/callers.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -162,7 +163,26 @@ class PoolCallers {
   std::vector<uint32_t> next_;   // by node: what its caller called next
 };
 
+// The second is that of older releases.
+constexpr auto kAsyncFlags = std::to_array<std::string_view>({"async_op", "asyncOp"});
+
 }  // namespace
+
+bool IsAsyncFlag(std::string_view argument) {
+  return std::ranges::count(kAsyncFlags, argument) != 0;
+}
+
+bool IsSynchronous(const Trace& trace, NodeId node) {
+  const std::string_view schema = trace.text(trace.op_schema(node));
+  std::optional<size_t> position;
+  for (const std::string_view name : kAsyncFlags) {
+    if (!position) position = ArgumentPosition(schema, name);
+  }
+  const auto values = trace.inputs(node);
+  if (!position || *position >= values.size()) return false;
+  const Value& value = values[*position];
+  return value.kind == ValueKind::kBool && !value.as_bool();
+}
 
 NodeId IssuerOfLabel(const Trace& trace, NodeId node) {
   if (!IsGlooLabel(trace.name(node))) return NodeId::None();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "src/trace/exclusive_times.h"
@@ -15,6 +16,11 @@ inline constexpr uint32_t kNoCaller = UINT32_MAX;
 // The operator that asked for the collective whose work a label of Gloo's stands for, as far as the
 // trace says it, as native captures do; kNone for all other nodes.
 NodeId IssuerOfLabel(const Trace& trace, NodeId node);
+
+// Whether an argument of this name of c10d's operators says that they do not wait for themselves.
+bool IsAsyncFlag(std::string_view argument);
+// Whether the operator, one of c10d's, was called so that its thread waits for it at once.
+bool IsSynchronous(const Trace& trace, NodeId node);
 
 // For each of `nodes`, which are a trace's host nodes or some of them in order of entry, the
 // position of its caller among them, or kNoCaller. A caller is entered before what it calls; where

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "src/formats/chakra_attr.h"
+#include "src/trace/callers.h"
 #include "src/trace/carried_calls.h"
 #include "src/trace/host_times.h"
 #include "src/trace/simulated.h"
@@ -116,7 +117,9 @@ class RankMaker {
     const auto deps = trace_.deps(node);
     const auto kinds = trace_.dep_kinds(node);
     for (size_t i = 0; i < deps.size(); ++i) {
-      if (!times_ || (kinds[i] == DepKind::kSync && times_->Precedes(deps[i], node))) fn(deps[i]);
+      // By time nodes follow those of their own thread; these are of others.
+      const bool is_wait = kinds[i] == DepKind::kSync || deps[i] == IssuerOfLabel(trace_, node);
+      if (!times_ || (is_wait && times_->Precedes(deps[i], node))) fn(deps[i]);
     }
   }
 

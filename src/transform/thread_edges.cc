@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "src/trace/callers.h"
+#include "src/trace/enums.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {
@@ -46,34 +50,85 @@ std::vector<std::vector<Ran>> RanByLane(const Trace& tree, std::span<const NodeT
   return lanes;
 }
 
-// Labels of Gloo's, by when they end.
-class GlooEnds {
+// Labels of Gloo's, which last as long as the collective does on a thread of its own.
+class GlooLabels {
  public:
-  GlooEnds(const Trace& tree, const std::vector<std::vector<Ran>>& lanes) {
+  struct Label {
+    Ran ran;
+    size_t lane = 0;
+    CollectiveType type = CollectiveType::kUnknown;
+    NodeId issuer;
+    bool waited_for = false;
+  };
+
+  GlooLabels(const Trace& tree, const std::vector<std::vector<Ran>>& lanes) {
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
       for (const Ran& one : lanes[lane]) {
-        if (IsGlooLabel(tree.name(one.node))) labels_.push_back({one, lane});
+        const std::string_view name = tree.name(one.node);
+        if (!IsGlooLabel(name)) continue;
+        labels_.push_back({.ran = one,
+                           .lane = lane,
+                           .type = TypeOf(CommOfLabel(name)),
+                           .issuer = IssuerOf(tree, one.node)});
       }
     }
-    std::ranges::stable_sort(labels_, {}, [](const Label& label) { return label.ran.end; });
+    std::ranges::stable_sort(labels_, {}, BeginOf);
+    by_end_.resize(labels_.size());
+    std::iota(by_end_.begin(), by_end_.end(), size_t{0});
+    std::ranges::stable_sort(by_end_, {}, [&](size_t i) { return labels_[i].ran.end; });
+  }
+
+  bool empty() const { return labels_.empty(); }
+
+  static CollectiveType TypeOf(std::string_view name) {
+    return CollectiveFromName(name).value_or(CollectiveType::kUnknown);
+  }
+
+  // The label of a call that was waited for on `lane` before `next` began there: its own, the last
+  // to end, as far as the trace says whose it is; else the first of its type that began after the
+  // call and that nothing has waited for.
+  const Ran* Take(const Ran& call, CollectiveType type, size_t lane, Nanos next) {
+    // Threads of native captures have clocks of their own.
+    constexpr Nanos kClockError{1'000'000};
+    Label* own = nullptr;
+    Label* likely = nullptr;
+    auto label = std::ranges::lower_bound(labels_, call.begin - kClockError, {}, BeginOf);
+    for (; label != labels_.end() && label->ran.begin < next; ++label) {
+      if (label->lane == lane || label->waited_for) continue;
+      if (label->issuer == call.node && (own == nullptr || own->ran.end < label->ran.end)) {
+        own = &*label;
+      }
+      const bool may_be = !label->issuer && label->type == type && label->ran.begin >= call.begin;
+      if (may_be && likely == nullptr) likely = &*label;
+    }
+    Label* const found = own != nullptr ? own : likely;
+    if (found == nullptr) return nullptr;
+    found->waited_for = true;
+    return &found->ran;
   }
 
   // The first that was at work at `moment`, on another lane, and ended soon after.
-  const Ran* EndingAfter(Nanos moment, size_t lane) const {
-    auto next = std::ranges::upper_bound(labels_, moment, {},
-                                         [](const Label& label) { return label.ran.end; });
-    for (; next != labels_.end() && next->ran.end - moment <= kGlooSlack; ++next) {
-      if (next->lane != lane && next->ran.begin < moment) return &next->ran;
+  const Ran* EndingAfter(Nanos moment, size_t lane, Nanos slack) const {
+    auto next =
+        std::ranges::upper_bound(by_end_, moment, {}, [&](size_t i) { return labels_[i].ran.end; });
+    for (; next != by_end_.end() && labels_[*next].ran.end - moment <= slack; ++next) {
+      const Label& label = labels_[*next];
+      if (label.lane != lane && label.ran.begin < moment) return &label.ran;
     }
     return nullptr;
   }
 
  private:
-  struct Label {
-    Ran ran;
-    size_t lane = 0;
-  };
-  std::vector<Label> labels_;
+  static Nanos BeginOf(const Label& label) { return label.ran.begin; }
+
+  static NodeId IssuerOf(const Trace& tree, NodeId label) {
+    if (const NodeId issuer = IssuerOfLabel(tree, label)) return issuer;
+    const NodeId above = tree.parent(label);
+    return above && tree.name(above).starts_with("c10d::") ? above : NodeId::None();
+  }
+
+  std::vector<Label> labels_;   // by when they begin
+  std::vector<size_t> by_end_;  // in `labels_`
 };
 
 // A node before which its lane was idle.
@@ -154,6 +209,37 @@ class LastEnded {
   std::set<End> latest_;                     // of each of them
 };
 
+// What threads waited for where they called collectives so that they wait at once: what came next
+// on the thread, and the label. Whether it had to wait long does not matter.
+std::map<NodeId, NodeId> SynchronousWaits(const Trace& tree,
+                                          const std::vector<std::vector<Ran>>& lanes,
+                                          GlooLabels& gloo) {
+  std::map<NodeId, NodeId> waits;
+  if (gloo.empty()) return waits;
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    const std::vector<Ran>& ran = lanes[lane];
+    for (size_t i = 0; i < ran.size(); ++i) {
+      const std::string_view name = tree.name(ran[i].node);
+      if (!name.starts_with("c10d::") || !IsSynchronous(tree, ran[i].node)) continue;
+      size_t next = i + 1;
+      while (next < ran.size() && ran[next].begin < ran[i].end) ++next;
+      if (next == ran.size()) continue;
+      const Ran* label = gloo.Take(ran[i], GlooLabels::TypeOf(name), lane, ran[next].begin);
+      if (label != nullptr) waits.emplace(ran[next].node, label->node);
+    }
+  }
+  return waits;
+}
+
+// By how much later than `waited` a label may have ended that was waited for: Gloo's thread is one
+// of those that want to run when it has woken the other. A small part of what was waited.
+Nanos SlackOf(const Gap& waited) {
+  constexpr Nanos kMost{3'000'000};
+  constexpr int64_t kShare = 8;
+  if (!waited.begin) return kGlooSlack;
+  return std::clamp(Nanos{(waited.end - *waited.begin).count / kShare}, kGlooSlack, kMost);
+}
+
 // Adds the edges between these lanes.
 void AddEdges(const Trace& tree, std::span<const NodeTime> times,
               const std::vector<std::vector<Ran>>& lanes, std::vector<OrderEdge>& edges) {
@@ -161,10 +247,15 @@ void AddEdges(const Trace& tree, std::span<const NodeTime> times,
   std::vector<Gap> gaps = FindGaps(tree, times, lanes);
   std::ranges::stable_sort(gaps, {}, &Gap::end);
   LastEnded last(lanes);
-  const GlooEnds gloo(tree, lanes);
+  GlooLabels gloo(tree, lanes);
+  const std::map<NodeId, NodeId> known = SynchronousWaits(tree, lanes, gloo);
+  for (const auto& [node, label] : known) edges.push_back({node, label});
   for (const Gap& waited : gaps) {
+    if (known.contains(waited.node)) continue;
     last.AdvanceTo(waited.end);
-    if (const Ran* late = waited.begin ? gloo.EndingAfter(waited.end, waited.lane) : nullptr) {
+    const Ran* late =
+        waited.begin ? gloo.EndingAfter(waited.end, waited.lane, SlackOf(waited)) : nullptr;
+    if (late != nullptr) {
       edges.push_back({waited.node, late->node});
       continue;
     }

@@ -14,13 +14,18 @@ namespace etude {
 // A thread that did nothing for longer than this may have waited for another one.
 inline constexpr Nanos kThreadGap{1'000'000};
 
-// Which thread a thread waited for: a host node that is the first on its thread, or the first after
-// more than kThreadGap without a node of no children, comes after the last node that ended on
-// another thread meanwhile, if there is one; a label of Gloo's that ends within kGlooSlack after
-// the gap comes first. One edge per gap. `times` has an entry per node of `tree`. O(n log n),
-// whatever the number of threads.
+// Which thread a thread waited for.
+// * What comes next on a thread that called a collective so that it waits at once
+//   (IsSynchronous) comes after the label of Gloo's that the collective was done in, which may end
+//   some time later. One edge per call.
+// * Any other host node that is the first on its thread, or the first after more than kThreadGap
+//   without a node of no children, comes after the last node that ended on another thread
+//   meanwhile, if there is one; a label of Gloo's that ends soon after the gap comes first:
+//   within kGlooSlack, or an eighth of a long gap. One edge per gap.
+// `times` has an entry per node of `tree`. O(n log n), whatever the number of threads.
 //
-// That the one caused the other is a guess; that it came before, or began before, is not.
+// That the one caused the other is a guess in the second case; that it came before, or began
+// before, is not.
 std::vector<OrderEdge> ThreadEdges(const Trace& tree, std::span<const NodeTime> times);
 
 // The same within each process, where lanes are those of `trace`: ranks that were merged wait for

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -115,6 +116,45 @@ TEST(ToChakra, ThreadsOfANativeCaptureWaitForThoseOfTheirProcess) {
   EXPECT_EQ(result.thread_edges, 2u);
   const Trace linked = WithThreadWaits(trace, {}).value();
   EXPECT_EQ(DepsOf(linked, DepKind::kSync), (EdgeSet{{3, 2}, {6, 5}}));
+}
+
+// What follows a collective that was called so that it waits comes after its label, however short
+// the wait and however late the label ends; what follows one that was not comes after nothing.
+TEST(ToChakra, SynchronousCollectivesAreWaitedFor) {
+  Sketch sketch(TraceFormat::kNative);
+  uint64_t id = 0;
+  const auto add = [&](const char* name, const char* thread, int64_t start, int64_t duration,
+                       std::optional<bool> async = std::nullopt) {
+    sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern(thread)});
+    sketch.row.start = Nanos{start * 1000};
+    sketch.row.duration = Nanos{duration * 1000};
+    if (async) {
+      sketch.row.op_schema =
+          sketch.builder.Intern("c10d::allreduce_(Tensor[] tensors, bool async_op=True) -> X");
+      sketch.row.inputs =
+          sketch.builder.InternValues(std::vector{Value::Int({}, 0), Value::Bool({}, *async)});
+    }
+    return sketch.Add(++id, NodeKind::kOperator, Place::kHost, -1, name);
+  };
+  add("c10d::allreduce_", "main", 0, 10, true);                   // 1
+  add("gloo:all_reduce", "gloo 1", 5, 500);                       // 2
+  add("c10d::allreduce_", "main", 20, 10, false);                 // 3
+  add("aten::inside", "main", 22, 1);                             // 4
+  add("gloo:barrier", "gloo 3", 23, 10);                          // 5
+  const NodeId label = add("gloo:all_reduce", "gloo 2", 25, 45);  // 6
+  sketch.builder.AddDep(label, NodeId(2), DepKind::kControl);
+  add("aten::mul", "main", 60, 10);                // 7
+  add("c10d::allreduce_", "main", 80, 10, false);  // 8
+  add("gloo:all_reduce", "gloo 2", 95, 3'000);     // 9
+  add("aten::mul", "main", 1'000, 10);             // 10
+  const Trace trace = sketch.Finish();
+  const EdgeSet waits = DepsOf(Convert(trace).trace, DepKind::kSync);
+  EXPECT_TRUE(waits.contains({7, 6}));
+  EXPECT_TRUE(waits.contains({10, 9}));
+  for (const auto& [node, before] : waits) {
+    EXPECT_NE(before, 2U) << node;
+    EXPECT_NE(before, 5U) << node;
+  }
 }
 
 // Gloo's thread wakes the one that waits 50 us before its own label ends; another one ends too
