@@ -54,12 +54,7 @@ NodeId OperatorOf(const Trace& trace, NodeId node) {
 // Whether all ranks of the job are in a group without a list of its ranks. One that has no name is
 // the only one there is, unless the trace knows a smaller one.
 bool IsOfAll(const Trace& trace, StringId name) {
-  const std::optional<int64_t> world = trace.info().world_size;
-  const auto has_all = [&](const ProcessGroup& group) {
-    const auto listed = static_cast<int64_t>(trace.ints(group.ranks).size());
-    if (listed != 0) return listed == world;
-    return group.size ? group.size == world : !group.ranks.is_none();
-  };
+  const auto has_all = [&](const ProcessGroup& group) { return trace.HasAllRanks(group); };
   if (!name) return std::ranges::all_of(trace.process_groups(), has_all);
   const ProcessGroup* group = trace.FindGroup(name);
   return group != nullptr && has_all(*group);
@@ -147,8 +142,7 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
   });
   const bool has_smaller =
       std::ranges::any_of(trace.process_groups(), [&](const ProcessGroup& one) {
-        const auto listed = static_cast<int64_t>(trace.ints(one.ranks).size());
-        const int64_t size = listed != 0 ? listed : one.size.value_or(0);
+        const int64_t size = trace.GroupSize(one).value_or(0);
         return size > 1 && size < trace.info().world_size.value_or(0);
       });
   std::vector<uint64_t> next;

@@ -113,9 +113,7 @@ std::optional<int64_t> EtCommReader::RankOfJob(const ProcessGroup& group,
   if (static_cast<uint64_t>(rank_in_group) < ranks.size()) {
     return ranks[static_cast<size_t>(rank_in_group)];
   }
-  const bool is_all =
-      !group.ranks.is_none() || (group.size && group.size == builder_.info().world_size);
-  if (ranks.empty() && is_all) return rank_in_group;
+  if (ranks.empty() && builder_.HasAllRanks(group)) return rank_in_group;
   return std::nullopt;
 }
 
@@ -135,17 +133,12 @@ std::optional<int64_t> EtCommReader::RankOfJob(StringId name, int64_t rank_in_gr
 std::optional<int64_t> EtCommReader::RankInAll(int64_t rank_in_group) const {
   std::optional<int64_t> rank;
   for (const ProcessGroup& group : builder_.process_groups()) {
-    if (SizeOf(group).value_or(INT64_MAX) <= rank_in_group) continue;
+    if (builder_.GroupSize(group).value_or(INT64_MAX) <= rank_in_group) continue;
     const std::optional<int64_t> in_group = RankOfJob(group, rank_in_group);
     if (!in_group || (rank && rank != in_group)) return std::nullopt;
     rank = in_group;
   }
   return rank;
-}
-
-std::optional<int64_t> EtCommReader::SizeOf(const ProcessGroup& group) const {
-  const std::span<const int64_t> ranks = builder_.ints(group.ranks);
-  return ranks.empty() ? group.size : static_cast<int64_t>(ranks.size());
 }
 
 void EtCommReader::AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts) {

@@ -56,7 +56,6 @@ class EtCommReader {
   std::optional<int64_t> RankOfJob(StringId group, int64_t rank_in_group);
   std::optional<int64_t> RankOfJob(const ProcessGroup& group, int64_t rank_in_group) const;
   std::optional<int64_t> RankInAll(int64_t rank_in_group) const;
-  std::optional<int64_t> SizeOf(const ProcessGroup& group) const;  // nullopt: unknown
   void AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddKernel(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddLabel(NodeId node, const NodeRow& row, std::string_view communication, CommFacts facts,

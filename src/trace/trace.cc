@@ -67,6 +67,18 @@ const ProcessGroup* Trace::FindGroup(StringId name) const {
   return found == groups_by_name_.end() ? nullptr : &groups_[found->second];
 }
 
+std::optional<int64_t> Trace::GroupSize(const ProcessGroup& group) const {
+  const std::span<const int64_t> listed = ints(group.ranks);
+  if (!listed.empty()) return static_cast<int64_t>(listed.size());
+  if (!group.ranks.is_none() && info_.world_size) return info_.world_size;
+  return group.size;
+}
+
+bool Trace::HasAllRanks(const ProcessGroup& group) const {
+  if (!group.ranks.is_none() && ints(group.ranks).empty()) return true;
+  return info_.world_size && GroupSize(group) == info_.world_size;
+}
+
 size_t Trace::memory_bytes() const {
   const auto column = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
   return strings_.memory_bytes() + int_lists_.memory_bytes() + value_lists_.memory_bytes() +

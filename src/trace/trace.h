@@ -78,8 +78,8 @@ struct ProcessGroup {
   StringId name;
   StringId description;
   StringId backend;
-  IntListId ranks;              // empty: all ranks of the job
-  std::optional<int64_t> size;  // number of ranks
+  IntListId ranks;              // empty: all ranks of the job; kNone: not listed
+  std::optional<int64_t> size;  // as stated: Trace::GroupSize says how many ranks there are
 
   friend bool operator==(const ProcessGroup&, const ProcessGroup&) = default;
 };
@@ -194,6 +194,11 @@ class Trace {
   std::span<const ProcessGroup> process_groups() const { return groups_; }
   // nullptr: the trace does not define it.
   const ProcessGroup* FindGroup(StringId name) const;
+  // How many ranks a group has; nullopt: unknown. The list of them comes first, which is that of
+  // the job if it is empty; the stated size counts where there is no list, or none of the job.
+  std::optional<int64_t> GroupSize(const ProcessGroup& group) const;
+  // Whether it is known to have all ranks of the job.
+  bool HasAllRanks(const ProcessGroup& group) const;
 
   std::span<const Extra> extras(NodeId node) const { return extras_[node.index()]; }
 

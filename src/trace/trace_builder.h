@@ -98,6 +98,11 @@ class TraceBuilder {
   void AddProcessGroup(const ProcessGroup& group);
   std::span<const ProcessGroup> process_groups() const { return trace_.groups_; }
   const ProcessGroup* FindGroup(StringId name) const { return trace_.FindGroup(name); }
+  // By what is known so far.
+  std::optional<int64_t> GroupSize(const ProcessGroup& group) const {
+    return trace_.GroupSize(group);
+  }
+  bool HasAllRanks(const ProcessGroup& group) const { return trace_.HasAllRanks(group); }
   // Changes of nodes already added, for facts that come from elsewhere in the file.
   void SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
                 std::optional<Nanos> exclusive);
