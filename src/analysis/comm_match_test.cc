@@ -129,8 +129,8 @@ TEST(CommMatch, TracesOfTwoJobsDisagreeOnTheirRanks) {
   ASSERT_FALSE(health.reasons.empty());
   EXPECT_EQ(health.reasons[0].name, "world_size");
   EXPECT_EQ(health.reasons[0].text,
-            "the traces are not of one job: they state different numbers of ranks, 2 by ranks 0, "
-            "1, 4 by ranks 2, 3");
+            "the traces are not of one job: they state different numbers of ranks, 2 by ranks "
+            "0-1, 4 by ranks 2-3");
   EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
 }
 
