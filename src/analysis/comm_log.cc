@@ -1,6 +1,8 @@
 #include "src/analysis/comm_log.h"
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "src/analysis/activity.h"
 #include "src/trace/callers.h"
 #include "src/trace/carried_calls.h"
 #include "src/trace/operator_name.h"
@@ -54,16 +57,41 @@ NodeId OperatorOf(const Trace& trace, NodeId node) {
 // Whether all ranks of the job are in a group without a list of its ranks. One that has no name is
 // the only one there is, unless the trace knows a smaller one.
 bool IsOfAll(const Trace& trace, StringId name) {
-  const std::optional<int64_t> world = trace.info().world_size;
-  const auto has_all = [&](const ProcessGroup& group) {
-    const auto listed = static_cast<int64_t>(trace.ints(group.ranks).size());
-    if (listed != 0) return listed == world;
-    return group.size ? group.size == world : !group.ranks.is_none();
-  };
+  const auto has_all = [&](const ProcessGroup& group) { return trace.HasAllRanks(group); };
   if (!name) return std::ranges::all_of(trace.process_groups(), has_all);
   const ProcessGroup* group = trace.FindGroup(name);
   return group != nullptr && has_all(*group);
 }
+
+// The numbers of the steps whose marks have times, by when they begin.
+class StepNumbers {
+ public:
+  explicit StepNumbers(const Trace& trace) {
+    for (const StepWindow& step : FindSteps(trace)) {
+      const std::string_view digits =
+          step.name.substr(std::min(kStepMark.size(), step.name.size()));
+      int64_t number = 0;
+      const auto end = digits.data() + digits.size();
+      if (std::from_chars(digits.data(), end, number).ptr != end || digits.empty()) continue;
+      steps_.emplace(step.window.begin, number);
+    }
+  }
+
+  std::vector<int64_t> All() const {
+    std::set<int64_t> all;
+    for (const auto& [begin, number] : steps_) all.insert(number);
+    return {all.begin(), all.end()};
+  }
+  // nullopt: before the first, or at an unknown time.
+  std::optional<int64_t> At(std::optional<Nanos> moment) const {
+    if (!moment) return std::nullopt;
+    const auto next = steps_.upper_bound(*moment);
+    return next == steps_.begin() ? std::nullopt : std::optional(std::prev(next)->second);
+  }
+
+ private:
+  std::map<Nanos, int64_t> steps_;
+};
 
 }  // namespace
 
@@ -147,10 +175,13 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
   });
   const bool has_smaller =
       std::ranges::any_of(trace.process_groups(), [&](const ProcessGroup& one) {
-        const auto listed = static_cast<int64_t>(trace.ints(one.ranks).size());
-        const int64_t size = listed != 0 ? listed : one.size.value_or(0);
+        const int64_t size = trace.GroupSize(one).value_or(0);
         return size > 1 && size < trace.info().world_size.value_or(0);
       });
+  const StepNumbers steps(trace);
+  log.steps = steps.All();
+  std::optional<Launches> launches;
+  if (!log.steps.empty()) launches.emplace(trace);
   std::vector<uint64_t> next;
   for (const CommNode& one : nodes) {
     const NodeId node = one.node;
@@ -170,6 +201,10 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     if (trace.start(work) && trace.duration(work)) {
       call.begin = *trace.start(work);
       call.end = *trace.start(work) + *trace.duration(work);
+    }
+    if (launches) {
+      const bool on_device = trace.place(work) == Place::kDevice;
+      call.step = steps.At(on_device ? launches->time(work) : begin_of(one));
     }
     next.resize(log.groups.size());
     if (call.kind == NodeKind::kCollective) {

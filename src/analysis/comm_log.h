@@ -27,6 +27,7 @@ struct CommCall {
   NodeId row;         // what has its times: the node itself, or what carried it (CommNode)
   std::optional<Nanos> begin;
   std::optional<Nanos> end;
+  std::optional<int64_t> step;  // number of the step mark ("ProfilerStep#3") it was issued behind
 
   // Of collectives: "all_reduce", or the name as recorded where that is no known type.
   std::string_view TypeName() const;
@@ -55,6 +56,7 @@ struct CommLog {
   bool job_clock = false;  // its times are by the one clock of a simulated job
   bool untimed = false;    // of no node it is known when it began: there is no clock
   uint64_t ungrouped = 0;  // collectives of no stated group, where the job has smaller ones, too
+  std::vector<int64_t> steps;  // the numbers of its marks with times, ascending
   std::vector<Group> groups;
   std::vector<CommCall> calls;
 };

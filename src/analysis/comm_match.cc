@@ -35,6 +35,7 @@ class Matcher {
 
   CommMatch Run() {
     FindMissingRanks();
+    LeaveOtherStepsOut();
     MatchCollectives();
     MatchPointToPoint();
     for (const auto& done : done_) {
@@ -52,11 +53,47 @@ class Matcher {
     return logs_[place.log].calls[place.call];
   }
 
-  // Calls `fn(place, call)` for all calls of all ranks.
+  // Calls `fn(place, call)` for all calls of all ranks, but those that were left out.
   template <typename Fn>
   void ForEachCall(Fn fn) const {
     for (size_t i = 0; i < logs_.size(); ++i) {
-      for (size_t k = 0; k < logs_[i].calls.size(); ++k) fn(CallPlace{i, k}, logs_[i].calls[k]);
+      for (size_t k = 0; k < logs_[i].calls.size(); ++k) {
+        if (IsOfCommonStep(logs_[i].calls[k])) fn(CallPlace{i, k}, logs_[i].calls[k]);
+      }
+    }
+  }
+
+  bool IsOfCommonStep(const CommCall& call) const {
+    return match_.different_steps.empty() ||
+           (call.step && std::ranges::binary_search(common_steps_, *call.step));
+  }
+
+  static std::string StepsText(const CommLog& log) {
+    const bool is_one = log.steps.size() == 1;
+    return fmt::format("rank {}: {}{}", log.rank, log.steps.front(),
+                       is_one ? "" : fmt::format(" to {}", log.steps.back()));
+  }
+
+  void LeaveOtherStepsOut() {
+    if (logs_.empty() ||
+        std::ranges::any_of(logs_, [](const CommLog& log) { return log.steps.empty(); })) {
+      return;
+    }
+    const auto other = std::ranges::find_if(
+        logs_, [&](const CommLog& log) { return log.steps != logs_.front().steps; });
+    if (other == logs_.end()) return;
+    match_.different_steps = StepsText(logs_.front()) + ", " + StepsText(*other);
+    common_steps_ = logs_.front().steps;
+    for (const CommLog& log : logs_) {
+      std::erase_if(common_steps_,
+                    [&](int64_t step) { return !std::ranges::binary_search(log.steps, step); });
+    }
+    for (size_t i = 0; i < logs_.size(); ++i) {
+      for (size_t k = 0; k < logs_[i].calls.size(); ++k) {
+        if (IsOfCommonStep(logs_[i].calls[k])) continue;
+        done_[i][k] = true;
+        ++match_.other_steps;
+      }
     }
   }
 
@@ -99,6 +136,7 @@ class Matcher {
         }
       }
       for (size_t i = 0; calls.is_all && i < logs_.size(); ++i) calls.queues[i];
+      if (IsOfOneAlone(group, calls)) continue;
       MatchGroup(calls.queues);
     }
     for (const auto& [log, calls] : unknown_) {
@@ -108,6 +146,12 @@ class Matcher {
         done_[place.log][place.call] = true;
       }
     }
+  }
+
+  // Whether nobody else takes part in calls without a group though all ranks of the job are there.
+  bool IsOfOneAlone(const CommLog::Group& group, const GroupCalls& calls) const {
+    return calls.queues.size() == 1 && group == CommLog::Group() && logs_.size() > 1 &&
+           match_.missing_ranks.empty();
   }
 
   // Calls without a group are of one that has no name if they are the same on all ranks. Else the
@@ -292,6 +336,7 @@ class Matcher {
 
   std::span<const CommLog> logs_;
   std::map<int64_t, size_t> log_of_rank_;
+  std::vector<int64_t> common_steps_;    // ascending, where steps differ
   std::vector<std::vector<bool>> done_;  // by log and call
   // By log: calls of which the recording lacks the group.
   std::map<size_t, std::vector<CallPlace>> unknown_;

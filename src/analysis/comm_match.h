@@ -25,6 +25,11 @@ struct CommMatch {
   // Collectives of which nothing says in which group, taken for those of all ranks, though the job
   // has smaller groups, too.
   uint64_t ungrouped = 0;
+  // Where ranks were recorded in different steps: calls of those that not all have, and before the
+  // first mark. They are left out.
+  uint64_t other_steps = 0;
+  // "rank 0: 3 to 6, rank 1: 4 to 7": two of these ranks; "" if there are none.
+  std::string different_steps;
   uint64_t unmatched = 0;  // calls of single ranks that found no partners
   // Why the first of these would wait for ever: "rank 3 waits in all_reduce #17 of group '2'; rank
   // 5 is in broadcast #3 of group '1'"; "" if none.
@@ -45,7 +50,8 @@ struct CommMatch {
 // rank would lack otherwise, unless all ranks have the same ones without a group. Clocks are
 // compared by the ends of collectives that end for all members together (all-reduce, all-gather,
 // reduce-scatter, all-to-all, barrier): the median of the differences. Those of a simulated job are
-// one. O(calls log calls) where all have a group.
+// one. Where all traces have marks of steps, and not of the same ones, the calls of the steps that
+// all have are matched. O(calls log calls) where all have a group.
 CommMatch MatchComms(std::span<const CommLog> logs);
 
 }  // namespace etude

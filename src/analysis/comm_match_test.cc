@@ -129,8 +129,8 @@ TEST(CommMatch, TracesOfTwoJobsDisagreeOnTheirRanks) {
   ASSERT_FALSE(health.reasons.empty());
   EXPECT_EQ(health.reasons[0].name, "world_size");
   EXPECT_EQ(health.reasons[0].text,
-            "the traces are not of one job: they state different numbers of ranks, 2 by ranks 0, "
-            "1, 4 by ranks 2, 3");
+            "the traces are not of one job: they state different numbers of ranks, 2 by ranks "
+            "0-1, 4 by ranks 2-3");
   EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
 }
 
@@ -226,6 +226,42 @@ TEST(CommMatch, CallsWithoutAGroupOnAllRanksAreOne) {
   const CommMatch match = MatchComms(logs);
   EXPECT_EQ(match.collectives, 2u);
   EXPECT_EQ(match.unknown_groups, 0u);
+}
+
+// Rank 1 was profiled one step of a second later, by the same clock.
+TEST(CommMatch, CallsOfStepsThatAllHaveAreMatched) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  for (CommLog& log : logs) {
+    log.steps = {3 + log.rank, 4 + log.rank, 5 + log.rank};
+    for (const int64_t step : log.steps) {
+      for (int i = 0; i < 4; ++i) Collective(log, kAllReduce, 64, step * kSecond + i);
+      for (size_t k = log.calls.size() - 4; k < log.calls.size(); ++k) log.calls[k].step = step;
+    }
+  }
+  CommMatch match = MatchComms(logs);
+  EXPECT_EQ(match.different_steps, "rank 0: 3 to 5, rank 1: 4 to 6");
+  EXPECT_EQ(match.other_steps, 8u);
+  EXPECT_EQ(match.collectives, 8u);
+  EXPECT_EQ(match.unmatched, 0u);
+  EXPECT_EQ(match.clocks[1].offset, Nanos{0});
+  const Health health = JudgeJob(match, std::nullopt);
+  ASSERT_EQ(health.reasons.size(), 1u);
+  EXPECT_EQ(health.reasons[0].text,
+            "the ranks were recorded in different steps (rank 0: 3 to 5, rank 1: 4 to 6): 8 "
+            "communications are of steps that not all have, and left out");
+  // Without marks on one of them the first call is taken for the first.
+  logs[1].steps.clear();
+  match = MatchComms(logs);
+  EXPECT_EQ(match.different_steps, "");
+  EXPECT_EQ(match.clocks[1].offset, Nanos{kSecond});
+}
+
+TEST(CommMatch, ACallWithoutAGroupThatNobodyElseMakesIsUnmatched) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  Collective(logs[0], kAllReduce, 64, 0, "", {});
+  EXPECT_EQ(MatchComms(logs).unmatched, 1u);
+  EXPECT_EQ(MatchComms(std::span(logs).first(1)).unmatched, 0u) << "rank 1 may have been there";
 }
 
 TEST(CommMatch, ClocksComeFromCollectivesThatEndTogether) {

@@ -128,12 +128,7 @@ std::vector<CommTime> CommTimes(const Trace& trace) {
     if (!duration || (!bytes && comm.type != CollectiveType::kBarrier)) continue;
     std::optional<int64_t> ranks = comm.group_size;
     const ProcessGroup* group = ranks ? nullptr : trace.FindGroup(comm.group);
-    if (group != nullptr) {
-      ranks = group->size;
-      if (!ranks && !trace.ints(group->ranks).empty()) {
-        ranks = static_cast<int64_t>(trace.ints(group->ranks).size());
-      }
-    }
+    if (group != nullptr) ranks = trace.GroupSize(*group);
     if (!ranks) ranks = trace.info().world_size;
     if (!ranks) continue;
     times.push_back({.size = {.kind = trace.kind(node),

@@ -1,8 +1,12 @@
 #include "src/analysis/comm_model.h"
 
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "src/trace/trace_builder.h"
 
 namespace etude {
 namespace {
@@ -59,6 +63,31 @@ TEST(CommModel, TimesThatFallWithSizeAreLatencyAlone) {
 TEST(CommModel, WithoutTimesThereIsNone) {
   EXPECT_FALSE(FitCommModel({}));
   EXPECT_FALSE(FitCommModel({{{AllReduceOf(1000), Nanos{}}}}));
+}
+
+// As many ranks as the communication says, else as its group has, else as the job has.
+TEST(CommModel, TimesKnowTheRanksThatTookPart) {
+  TraceBuilder builder;
+  builder.info().world_size = 8;
+  builder.AddProcessGroup({.name = builder.Intern("pair"),
+                           .ranks = builder.InternInts(std::vector<int64_t>{1, 3}),
+                           .size = 4});
+  const auto add = [&](std::string_view group, std::optional<int64_t> said) {
+    Comm comm{.type = CollectiveType::kAllReduce, .bytes = Bytes{64}, .group_size = said};
+    if (!group.empty()) comm.group = builder.Intern(group);
+    builder.SetComm(builder.AddNode({.source_id = builder.node_count(),
+                                     .kind = NodeKind::kCollective,
+                                     .place = Place::kDevice,
+                                     .name = builder.Intern("n"),
+                                     .duration = Nanos{5}}),
+                    comm);
+  };
+  add("pair", 3);
+  add("pair", std::nullopt);
+  add("", std::nullopt);
+  std::vector<int64_t> ranks;
+  for (const CommTime& one : CommTimes(*builder.Finish())) ranks.push_back(one.size.ranks);
+  EXPECT_EQ(ranks, (std::vector<int64_t>{3, 2, 8}));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/format_count.h"
 #include "src/base/function_name.h"
 #include "src/base/intervals.h"
 #include "src/formats/comm_facts.h"
@@ -24,16 +25,14 @@
 #include "src/trace/launch.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/other_process.h"
+#include "src/trace/rank_set.h"
 #include "src/trace/simulated.h"
 
 namespace etude {
 namespace {
 
-std::string Counted(uint64_t count, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 constexpr std::string_view kGraphTime = "graph_time";
+constexpr size_t kMostParts = 8;  // of a list of ranks
 
 // Shares above which something is more than a blemish.
 constexpr double kFew = 0.001;
@@ -45,7 +44,6 @@ constexpr double kMostOfIt = 0.5;
 double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
-std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 // Keeps what is known of the time by the graph alone, of a job or of one rank, and says where that
 // is far from what was recorded.
@@ -77,6 +75,7 @@ class Judge {
     JudgeReading();
     JudgeKinds();
     JudgeNames();
+    JudgeLostLabels();
     JudgeLinks();
     JudgeLaunches();
     JudgeStreams();
@@ -116,31 +115,31 @@ class Judge {
     }
     if (const uint64_t count = Met(Stat::kMalformedElement); count != 0) {
       Say(Above(share_of(Stat::kMalformedElement), kMany), "malformed",
-          Counted(count, "node or event", "nodes or events") + " could not be read");
+          FormatCount(count, "node or event", "nodes or events") + " could not be read");
     }
     if (const uint64_t count = Met(Stat::kDuplicateId); count != 0) {
       Say(Verdict::kDontTrust, "duplicate_ids",
-          Counted(count, "id is", "ids are") + " not unique: references may mean another node");
+          FormatCount(count, "id is", "ids are") + " not unique: references may mean another node");
     }
     if (const uint64_t count = Met(Stat::kRenumberedId); count != 0) {
       Say(Verdict::kUsable, "renumbered_ids",
-          Counted(count, "id was", "ids were") +
+          FormatCount(count, "id was", "ids were") +
               " not unique before nodes were given new ones: references may mean another node");
     }
     if (const uint64_t count = Cycles(); count != 0) {
       Say(Verdict::kDontTrust, "cycles",
-          Counted(count, "node waits for itself", "nodes wait for themselves"));
+          FormatCount(count, "node waits for itself", "nodes wait for themselves"));
     }
     if (const uint64_t count = Met(Stat::kDanglingParent) + Met(Stat::kDanglingDependency);
         count != 0) {
       Say(Above(Share(count, nodes), kTooMany), "dangling_references",
-          Counted(count, "reference names a node that is", "references name nodes that are") +
+          FormatCount(count, "reference names a node that is", "references name nodes that are") +
               " not there");
     }
     if (const uint64_t count = Met(Stat::kUnknownDuration) + Met(Stat::kNegativeDuration);
         count != 0) {
       Say(Above(Share(count, nodes), kTooMany), "unknown_durations",
-          Counted(count, "node has", "nodes have") + " no valid duration");
+          FormatCount(count, "node has", "nodes have") + " no valid duration");
     }
     if (IsSimulated(trace_) && untimed_ != 0) {
       Say(Above(Share(untimed_, nodes), kTooMany), "unfinished_simulation",
@@ -193,7 +192,25 @@ class Judge {
     if (kernels == 0) return;
     Say(Verdict::kUsable, "unread_communication",
         fmt::format("{} as computation though the name speaks of communication: '{}'",
-                    Counted(kernels, "kernel counts", "kernels count"), BareFunctionName(first)));
+                    FormatCount(kernels, "kernel counts", "kernels count"),
+                    BareFunctionName(first)));
+  }
+
+  // EtCommReader takes such a call for its communication. Chakra's converter makes all calls some.
+  void JudgeLostLabels() {
+    if (trace_.info().format == TraceFormat::kChakra) return;
+    uint64_t calls = 0;
+    for (const auto& [node, comm] : trace_.comms()) {
+      const bool is_call = trace_.place(node) == Place::kHost &&
+                           trace_.kind(node) == NodeKind::kCollective &&
+                           trace_.name(node).starts_with("c10d::");
+      calls += is_call ? 1 : 0;
+    }
+    if (calls == 0) return;
+    Say(Verdict::kUsable, "lost_labels",
+        fmt::format("{} known from {} alone: when {} done was not recorded",
+                    FormatCount(calls, "collective is", "collectives are"),
+                    calls == 1 ? "its call" : "their calls", calls == 1 ? "it was" : "they were"));
   }
 
   // As JSON has it, in quotes; "" without one.
@@ -210,27 +227,28 @@ class Judge {
       if (share > kFew) {
         Say(Above(share, kLost), "host_link_rate",
             fmt::format("{} of the host nodes have their event in the device trace",
-                        Percent(1 - share)));
+                        FormatShare(1 - share)));
       }
     }
     if (const uint64_t lost = Met(Stat::kUnlinkedDeviceOp); lost != 0) {
       const double share = Share(lost, device_nodes_);
       Say(Above(share, kLost), "device_link_rate",
-          fmt::format("{} of the device work has its operator", Percent(1 - std::min(share, 1.0))));
+          fmt::format("{} of the device work has its operator",
+                      FormatShare(1 - std::min(share, 1.0))));
     }
     if (const uint64_t guessed = Met(Stat::kFallbackLink); guessed != 0) {
       const double sure = 1 - std::min(1.0, Share(Met(Stat::kAmbiguousLink), guessed));
       Say(Verdict::kUsable, "linked_by_order",
           fmt::format("{} of {} host nodes were matched by name and order because ids are missing, "
                       "{} of them without a choice",
-                      guessed, host_nodes_, Percent(sure)));
+                      guessed, host_nodes_, FormatShare(sure)));
     } else if (const uint64_t count = Met(Stat::kAmbiguousLink); count != 0) {
       Say(Verdict::kUsable, "ambiguous_links",
-          fmt::format("for {} several candidates would do", Counted(count, "link", "links")));
+          fmt::format("for {} several candidates would do", FormatCount(count, "link", "links")));
     }
     if (const uint64_t count = CountOfOtherProcess(trace_); count != 0) {
       Say(Verdict::kDontTrust, "other_process",
-          Counted(count, "host node has", "host nodes have") +
+          FormatCount(count, "host node has", "host nodes have") +
               " the times of another process: the host and the device trace are of different runs "
               "or ranks");
     }
@@ -457,7 +475,7 @@ class Judge {
     if (cut != 0) {
       Say(Verdict::kUsable, "cut_lists",
           fmt::format("{} a list of {} or more elements, which PyTorch's observer cuts",
-                      Counted(cut, "node has", "nodes have"), kObserverListLimit));
+                      FormatCount(cut, "node has", "nodes have"), kObserverListLimit));
     }
   }
 
@@ -475,7 +493,7 @@ class Judge {
     const uint64_t missing = *steps.rbegin() - *steps.begin() + 1 - steps.size();
     if (missing != 0) {
       Say(Verdict::kUsable, "lost_steps",
-          fmt::format("{} between {}{} and #{} {} missing", Counted(missing, "step", "steps"),
+          fmt::format("{} between {}{} and #{} {} missing", FormatCount(missing, "step", "steps"),
                       kStepMark, *steps.begin(), *steps.rbegin(), missing == 1 ? "is" : "are"));
     }
   }
@@ -488,17 +506,6 @@ class Judge {
   uint64_t untimed_ = 0;
   uint64_t device_nodes_ = 0;
 };
-
-// "1, 2, 3", cut where they are many.
-std::string RanksText(const std::vector<int64_t>& ranks) {
-  constexpr size_t kShown = 8;
-  std::string text;
-  for (size_t i = 0; i < std::min(kShown, ranks.size()); ++i) {
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
-  }
-  if (ranks.size() > kShown) text += ", …";
-  return text;
-}
 
 }  // namespace
 
@@ -539,14 +546,14 @@ Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
     health.reasons.push_back(
         {Verdict::kDontTrust, "communication",
          fmt::format("{} no partners; {}",
-                     Counted(match.unmatched, "communication found", "communications found"),
+                     FormatCount(match.unmatched, "communication found", "communications found"),
                      match.first_mismatch)});
   }
   if (match.world_sizes.size() > 1) {
     std::string sizes;
     for (const auto& [size, ranks] : match.world_sizes) {
       sizes += fmt::format("{}{} by rank{} {}", sizes.empty() ? "" : ", ", size,
-                           ranks.size() == 1 ? "" : "s", RanksText(ranks));
+                           ranks.size() == 1 ? "" : "s", RankListText(ranks, kMostParts));
     }
     health.reasons.push_back(
         {Verdict::kDontTrust, "world_size",
@@ -556,26 +563,35 @@ Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
   if (match.unknown_partners != 0) {
     health.reasons.push_back(
         {Verdict::kUsable, "unknown_partners",
-         Counted(match.unknown_partners, "send or receive does", "sends and receives do") +
+         FormatCount(match.unknown_partners, "send or receive does", "sends and receives do") +
              " not say with which rank"});
   }
   if (match.unknown_groups != 0) {
-    health.reasons.push_back({Verdict::kUsable, "unknown_groups",
-                              Counted(match.unknown_groups, "collective does", "collectives do") +
-                                  " not say in which group"});
+    health.reasons.push_back(
+        {Verdict::kUsable, "unknown_groups",
+         FormatCount(match.unknown_groups, "collective does", "collectives do") +
+             " not say in which group"});
+  }
+  if (!match.different_steps.empty()) {
+    health.reasons.push_back(
+        {Verdict::kUsable, "different_steps",
+         fmt::format("the ranks were recorded in different steps ({}): {} of steps that not all "
+                     "have, and left out",
+                     match.different_steps,
+                     FormatCount(match.other_steps, "communication is", "communications are"))});
   }
   if (match.unknown_groups == 0 && match.ungrouped != 0) {
     health.reasons.push_back(
         {Verdict::kUsable, "unknown_groups",
-         Counted(match.ungrouped, "collective does", "collectives do") +
+         FormatCount(match.ungrouped, "collective does", "collectives do") +
              " not say in which of the job's groups, and count as of all ranks; captures of "
              "`etude record --recorder native` do"});
   }
   if (!match.missing_ranks.empty()) {
-    health.reasons.push_back(
-        {Verdict::kUsable, "missing_ranks",
-         fmt::format("no trace of {} rank{}: {}", match.missing_ranks.size(),
-                     match.missing_ranks.size() == 1 ? "" : "s", RanksText(match.missing_ranks))});
+    health.reasons.push_back({Verdict::kUsable, "missing_ranks",
+                              fmt::format("no trace of {} rank{}: {}", match.missing_ranks.size(),
+                                          match.missing_ranks.size() == 1 ? "" : "s",
+                                          RankListText(match.missing_ranks, kMostParts))});
   }
   // A job of which no trace has times, as generated ones are, has no clocks to be compared. Large
   // jobs mostly lack all for one reason, which is said once.
@@ -594,8 +610,8 @@ Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
     health.reasons.push_back(
         {Verdict::kUsable, "clock",
          fmt::format("the clock{} of rank{} {} cannot be compared with that of rank {}: {}",
-                     ranks.size() == 1 ? "" : "s", ranks.size() == 1 ? "" : "s", RanksText(ranks),
-                     match.clocks.front().rank, reason)});
+                     ranks.size() == 1 ? "" : "s", ranks.size() == 1 ? "" : "s",
+                     RankListText(ranks, kMostParts), match.clocks.front().rank, reason)});
   }
   JudgeGraph(std::move(graph_time), /*is_job=*/true, health);
   return health;

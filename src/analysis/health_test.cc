@@ -96,6 +96,22 @@ TEST(Health, LaunchesCapturedIntoAGraphRunNothing) {
   EXPECT_EQ(reasons(launched + begin + captured + end + after), Expected{"launch_without_work"});
 }
 
+TEST(Health, CollectivesThatAreKnownFromTheirCallsAlone) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kPyTorchEt;
+  const auto add = [&](uint64_t id, const char* name) {
+    NodeRow row{.source_id = id, .kind = NodeKind::kCollective, .place = Place::kHost};
+    row.name = builder.Intern(name);
+    builder.SetComm(builder.AddNode(row), {.type = CollectiveType::kAllReduce});
+  };
+  add(1, "gloo:all_reduce");
+  add(2, "c10d::allreduce_");
+  const Health health = Judged(builder.Finish().value());
+  ASSERT_EQ(Names(health), Expected{"lost_labels"});
+  EXPECT_EQ(health.reasons[0].text,
+            "1 collective is known from its call alone: when it was done was not recorded");
+}
+
 TEST(Health, KernelsThatSoundLikeCommunication) {
   const std::string launch = Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 1, 7) + ",";
   const auto judged = [&](const std::string& kernel) {

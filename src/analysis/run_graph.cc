@@ -121,13 +121,7 @@ class RunMaker {
       if (wait.in_call && graph_.has(wait.node)) waited_[wait.node.index()] = wait.waited;
     }
     if (trace_.info().format != TraceFormat::kLinked) return;
-    std::vector<NodeTime> times(trace_.node_count());
-    ForEachNode(trace_, [&](NodeId node) {
-      times[node.index()] = {.start = trace_.start(node),
-                             .duration = trace_.duration(node),
-                             .lane = trace_.lane_id(node)};
-    });
-    const ExclusiveTimes self = FindExclusiveTimes(trace_, times);
+    const ExclusiveTimes self = FindExclusiveTimes(trace_, NodeTimesOf(trace_));
     for (const NodeId node : graph_.nodes()) {
       const auto known = trace_.exclusive(node);
       const auto measured = self.times[node.index()];

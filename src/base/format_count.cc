@@ -18,4 +18,6 @@ std::string FormatCount(uint64_t count, std::string_view one, std::string_view m
   return fmt::format("{} {}{}", FormatCount(count), many.empty() ? one : many, plural_end);
 }
 
+std::string FormatShare(double share) { return fmt::format("{:.1f} %", share * 100); }
+
 }  // namespace etude

@@ -17,5 +17,7 @@ TEST(FormatCount, GroupsDigitsAndSaysOfWhat) {
   EXPECT_EQ(FormatCount(2, "class", "classes"), "2 classes");
 }
 
+TEST(FormatCount, SharesInPercent) { EXPECT_EQ(FormatShare(0.987), "98.7 %"); }
+
 }  // namespace
 }  // namespace etude

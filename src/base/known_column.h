@@ -41,16 +41,16 @@ class KnownColumn {
   std::span<const T> values() const { return values_; }
   std::span<const uint64_t> known_bits() const { return known_; }
   bool empty() const { return values_.empty(); }
-  void Reserve(size_t rows) {
+  // As those of std::vector.
+  void reserve(size_t rows) {
     values_.reserve(rows);
     known_.reserve((rows + 63) / 64);
   }
-  friend bool operator==(const KnownColumn&, const KnownColumn&) = default;
-  void Freeze() {
+  void shrink_to_fit() {
     values_.shrink_to_fit();
     known_.shrink_to_fit();
   }
-
+  friend bool operator==(const KnownColumn&, const KnownColumn&) = default;
   size_t memory_bytes() const {
     return values_.capacity() * sizeof(T) + known_.capacity() * sizeof(uint64_t);
   }

@@ -31,6 +31,7 @@ enum class Call : uint8_t {
   kSyncStream,
   kSyncContext,
 };
+constexpr size_t kCallCount = static_cast<size_t>(Call::kSyncContext) + 1;
 
 struct CallName {
   std::string_view name;
@@ -173,9 +174,9 @@ class Analysis {
   const DeviceTrace& trace_;
   const std::string& name_;
   std::vector<Row> rows_;
-  uint32_t zero_row_ = kNoRow;       // the row of event 0
-  std::array<bool, 16> saw_call_{};  // by Call, among all rows
-  bool gives_up_ = false;            // the analysis finds the trace impossible
+  uint32_t zero_row_ = kNoRow;               // the row of event 0
+  std::array<bool, kCallCount> saw_call_{};  // among all rows
+  bool gives_up_ = false;                    // the analysis finds the trace impossible
   std::optional<PathGraph> graph_;
 
   std::vector<uint32_t> launches_;                // kept launches of kept kernels, by start

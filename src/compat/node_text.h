@@ -43,7 +43,7 @@ std::string_view TextOf(NodeKey key);
 
 // The attributes that become attributes of a Chakra node, in its order.
 enum class NodeAttr : uint8_t { kRfId, kFwParent, kSeqId, kScope, kTid, kFwTid, kOpSchema };
-inline constexpr size_t kNodeAttrCount = 7;
+inline constexpr size_t kNodeAttrCount = static_cast<size_t>(NodeAttr::kOpSchema) + 1;
 std::string_view Name(NodeAttr attr);
 
 struct NodeMember {

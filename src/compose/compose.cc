@@ -183,9 +183,8 @@ class Composer {
   static void FindStride(Source& source) {
     const Trace& trace = source.facts.trace;
     const auto count = [&](auto value) {
-      if (!value) return;
-      const auto number = static_cast<int64_t>(*value);
-      if (number >= 0 && number < kMostNumber) source.stride = std::max(source.stride, number + 1);
+      if (!value || !IsCountedUp(*value)) return;
+      source.stride = std::max(source.stride, static_cast<int64_t>(*value) + 1);
     };
     ForEachNode(trace, [&](NodeId node) {
       count(trace.rf_id(node));
@@ -463,10 +462,8 @@ class Composer {
   // Numbers of one repetition differ from those of all others.
   template <typename Number>
   void Move(std::optional<Number>& number) const {
-    if (!number) return;
-    const auto value = static_cast<int64_t>(*number);
-    if (value < 0 || value >= kMostNumber) return;
-    *number = static_cast<Number>(value + numbers_);
+    if (!number || !IsCountedUp(*number)) return;
+    *number = static_cast<Number>(static_cast<int64_t>(*number) + numbers_);
   }
 
   void SetOperator(const std::string& with, NodeRow& row) {
@@ -537,7 +534,6 @@ class Composer {
     if (scaled) builder_.SetComm(added, source.copy.MakeComm(*scaled));
   }
 
-  static constexpr int64_t kMostNumber = int64_t{1} << 40;  // beyond, numbers stay as they are
   static constexpr int64_t kMostMoved = int64_t{1} << 61;
 
   const Recipe& recipe_;

@@ -20,7 +20,9 @@ std::string_view CompressionEndingOf(std::string_view path);
 // and at the moment when it replaces another, it is `.NAME.etude-tmp-0`, locked as long as its
 // process lives: who writes NAME next removes what is left of a process that was killed. What its
 // name has compressed (IsCompressedName) is compressed reproducibly. "-" is standard output, and
-// names of devices and pipes are written directly. Not thread-safe.
+// names of devices and pipes are written directly. Nothing waits for the disk (fsync), which would
+// take a noticeable part of the time of a conversion: after a power loss a file may be empty or
+// cut. Not thread-safe.
 class AtomicFile {
  public:
   static Result<AtomicFile> Create(const std::string& path);

@@ -23,23 +23,13 @@
 namespace etude::chakra {
 namespace {
 
+using testing_support::Framed;
 using testing_support::Gzip;
 
 namespace pb = ChakraProtoMsg;
 using Ids = std::vector<uint64_t>;
 
 constexpr size_t kNoBound = SIZE_MAX;
-
-std::string FramedText(const std::string& message) {
-  std::string out;
-  size_t length = message.size();
-  while (length >= 0x80) {
-    out.push_back(static_cast<char>((length & 0x7F) | 0x80));
-    length >>= 7;
-  }
-  out.push_back(static_cast<char>(length));
-  return out + message;
-}
 
 pb::Node Node(uint64_t id, const Ids& data_deps, const Ids& ctrl_deps = {}) {
   pb::Node node;
@@ -54,8 +44,8 @@ pb::Node Node(uint64_t id, const Ids& data_deps, const Ids& ctrl_deps = {}) {
 std::string File(const std::vector<pb::Node>& nodes) {
   pb::GlobalMetadata metadata;
   metadata.set_version("0.0.4");
-  std::string out = FramedText(metadata.SerializeAsString());
-  for (const pb::Node& node : nodes) out += FramedText(node.SerializeAsString());
+  std::string out = Framed(metadata.SerializeAsString());
+  for (const pb::Node& node : nodes) out += Framed(node.SerializeAsString());
   return out;
 }
 
@@ -230,15 +220,15 @@ TEST(Feeder, DamageIsAnErrorWithItsPlaceAfterTheNodesBeforeIt) {
   EXPECT_EQ(cut.error, "test.et:byte " + std::to_string(good.size() - last - 1) +
                            " (node message 2): found the end of the file, expected " +
                            std::to_string(last + 1) + " bytes");
-  const Fed malformed = FeedAtOnce(Feed(good + FramedText("\xff\xff")));
+  const Fed malformed = FeedAtOnce(Feed(good + Framed("\xff\xff")));
   EXPECT_EQ(malformed.order, Ids({1, 2}));
   EXPECT_EQ(malformed.error, "test.et:byte " + std::to_string(good.size()) +
                                  " (node message 3): found a malformed message (end of buffer "
                                  "exception), expected a node");
   // An attribute's own bytes are looked at too.
-  EXPECT_NE(FeedAtOnce(Feed(good + FramedText(std::string("\x52\x02\x0a\x09", 4)))).error, "");
+  EXPECT_NE(FeedAtOnce(Feed(good + Framed(std::string("\x52\x02\x0a\x09", 4)))).error, "");
   EXPECT_NE(FeedAtOnce(Feed(good + std::string(9, '\xff'))).error, "");
-  const Fed again = FeedAtOnce(Feed(good + FramedText(Node(1, {}).SerializeAsString())));
+  const Fed again = FeedAtOnce(Feed(good + Framed(Node(1, {}).SerializeAsString())));
   EXPECT_EQ(again.order, Ids({1, 2}));
   EXPECT_EQ(again.error, "test.et:byte " + std::to_string(good.size()) +
                              " (node message 3): found node 1 again, expected each id once");
@@ -251,7 +241,7 @@ TEST(Feeder, DamageIsAnErrorWithItsPlaceAfterTheNodesBeforeIt) {
 }
 
 TEST(Feeder, KeepsReturningItsError) {
-  auto feeder = Feed(File({Node(1, {}), Node(2, {})}) + FramedText("\xff")).value();
+  auto feeder = Feed(File({Node(1, {}), Node(2, {})}) + Framed("\xff")).value();
   EXPECT_EQ(feeder.Next().value()->id(), 1u);
   EXPECT_EQ(feeder.Next().value()->id(), 2u);
   EXPECT_FALSE(feeder.Next().has_value());
@@ -265,7 +255,7 @@ TEST(Feeder, EmptyTracesAndEmptyMessages) {
   EXPECT_TRUE(none.done);
   EXPECT_EQ(none.error, "");
   // A node of defaults has id 0.
-  EXPECT_EQ(FeedAtOnce(Feed(File({Node(3, {0})}) + FramedText(""))).order, Ids({0, 3}));
+  EXPECT_EQ(FeedAtOnce(Feed(File({Node(3, {0})}) + Framed(""))).order, Ids({0, 3}));
 }
 
 TEST(Feeder, LimitsBoundWhatIsHeld) {

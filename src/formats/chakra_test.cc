@@ -16,6 +16,7 @@
 #include "src/formats/chakra_reader.h"
 #include "src/formats/chakra_schema.h"
 #include "src/formats/chakra_writer.h"
+#include "src/formats/test_support.h"
 #include "src/trace/simulated.h"
 #include "src/trace/trace_builder.h"
 #include "tests/trace_dump.h"
@@ -23,21 +24,12 @@
 namespace etude {
 namespace {
 
+using testing_support::Framed;
+
 namespace pb = ChakraProtoMsg;
 
-std::string Frame(const std::string& message) {
-  std::string out;
-  size_t length = message.size();
-  while (length >= 0x80) {
-    out.push_back(static_cast<char>((length & 0x7F) | 0x80));
-    length >>= 7;
-  }
-  out.push_back(static_cast<char>(length));
-  return out + message;
-}
-
-std::string Frame(const google::protobuf::Message& message) {
-  return Frame(message.SerializeAsString());
+std::string Framed(const google::protobuf::Message& message) {
+  return Framed(message.SerializeAsString());
 }
 
 Result<Trace> ReadChakra(const std::string& bytes, const ReadOptions& options = {},
@@ -161,9 +153,9 @@ TEST(ChakraReader, ReadsWhatTheConverterWrites) {
   group->set_string_val("7");
 
   const std::string bytes =
-      Frame(metadata) +
-      Frame(ConverterNode(1, "[pytorch|profiler|execution_trace|thread]", true, 0)) +
-      Frame(ConverterNode(2, "## step ##", true, 0)) + Frame(host) + Frame(kernel);
+      Framed(metadata) +
+      Framed(ConverterNode(1, "[pytorch|profiler|execution_trace|thread]", true, 0)) +
+      Framed(ConverterNode(2, "## step ##", true, 0)) + Framed(host) + Framed(kernel);
   const auto trace = ReadChakra(bytes);
   ASSERT_TRUE(trace.has_value()) << trace.error().message;
   EXPECT_EQ(trace->info().schema, "1.1.0-chakra.0.0.4");
@@ -224,7 +216,7 @@ TEST(ChakraReader, KeepsWhatItDoesNotUnderstand) {
   std::string message = node.SerializeAsString();
   // A field of the storage proposal (11), and a node type from there (8, STORAGE).
   message += std::string("\x5A\x03", 2) + "abc" + std::string("\x18\x08", 2);
-  const std::string bytes = Frame(std::string()) + Frame(message);
+  const std::string bytes = Framed(std::string()) + Framed(message);
   const auto trace = ReadChakra(bytes);
   ASSERT_TRUE(trace.has_value()) << trace.error().message;
   const NodeId only(0);
@@ -258,7 +250,7 @@ TEST(ChakraReader, TakesNumbersOfAnyTypeAndWritesThemBack) {
   node.mutable_attr(2)->set_int32_val(0);
   node.add_attr()->set_name("comm_size");
   node.mutable_attr(3)->set_fixed64_val(1 << 20);
-  const std::string bytes = Frame(std::string()) + Frame(node);
+  const std::string bytes = Framed(std::string()) + Framed(node);
   const auto trace = ReadChakra(bytes);
   ASSERT_TRUE(trace.has_value());
   const Comm* comm = trace->comm(NodeId(0));
@@ -274,7 +266,7 @@ TEST(ChakraReader, TellsAnUnknownTimeFromZero) {
   pb::Node node;
   node.set_id(1);
   std::string known = node.SerializeAsString() + std::string("\x30\x00\x38\x00", 4);
-  const auto trace = ReadChakra(Frame(std::string()) + Frame(known) + Frame(node));
+  const auto trace = ReadChakra(Framed(std::string()) + Framed(known) + Framed(node));
   ASSERT_TRUE(trace.has_value());
   EXPECT_EQ(trace->start(NodeId(0)), Nanos{0});
   EXPECT_EQ(trace->duration(NodeId(0)), Nanos{0});
@@ -285,9 +277,9 @@ TEST(ChakraReader, TellsAnUnknownTimeFromZero) {
 TEST(ChakraReader, ReadsPackedAndUnpackedDependencies) {
   // data_deps 1 and 2 one by one, then 3 packed.
   const std::string message("\x08\x04\x28\x01\x28\x02\x2A\x01\x03", 9);
-  std::string bytes = Frame(std::string());
-  for (const char id : {'\x01', '\x02', '\x03'}) bytes += Frame(std::string{'\x08', id});
-  const auto trace = ReadChakra(bytes + Frame(message));
+  std::string bytes = Framed(std::string());
+  for (const char id : {'\x01', '\x02', '\x03'}) bytes += Framed(std::string{'\x08', id});
+  const auto trace = ReadChakra(bytes + Framed(message));
   ASSERT_TRUE(trace.has_value());
   EXPECT_EQ(trace->deps(NodeId(3)).size(), 3u);
 }
@@ -302,8 +294,8 @@ TEST(ChakraReader, AnEmptyMessageIsANodeOfDefaults) {
 }
 
 std::string SmallFile() {
-  return Frame(std::string()) + Frame(ConverterNode(1, "a", true, 0)) +
-         Frame(ConverterNode(2, "b", true, 0));
+  return Framed(std::string()) + Framed(ConverterNode(1, "a", true, 0)) +
+         Framed(ConverterNode(2, "b", true, 0));
 }
 
 TEST(ChakraReader, ReadsTheWholeNodesOfACutFile) {
@@ -324,7 +316,7 @@ TEST(ChakraReader, SkipsAndCountsMalformedNodes) {
   for (const std::string& bad :
        {std::string("\x00\x01", 2), std::string("\x0B\x0C", 2), std::string("\x12\x7F", 2)}) {
     const std::string bytes =
-        Frame(std::string()) + Frame(bad) + Frame(ConverterNode(2, "b", true, 0));
+        Framed(std::string()) + Framed(bad) + Framed(ConverterNode(2, "b", true, 0));
     const auto trace = ReadChakra(bytes);
     ASSERT_TRUE(trace.has_value());
     EXPECT_EQ(trace->node_count(), 1u);
@@ -340,7 +332,7 @@ TEST(ChakraReader, RefusesOtherFiles) {
   for (const std::string& bytes :
        {std::string(), std::string("h"), std::string("hello, world, this is no trace of any kind"),
         std::string("{\"schema\": \"1.1.1\", \"nodes\": []}"), std::string(64, '\xff'),
-        Frame(std::string("\x0B", 1)), Frame(std::string()) + Frame(std::string("\x00", 1))}) {
+        Framed(std::string("\x0B", 1)), Framed(std::string()) + Framed(std::string("\x00", 1))}) {
     const auto trace = ReadChakra(bytes);
     ASSERT_FALSE(trace.has_value()) << bytes;
     EXPECT_EQ(trace.error().code, ErrorCode::kBadInput);
@@ -358,10 +350,10 @@ TEST(ChakraReader, EnforcesTheLimitOnAMessage) {
 }
 
 TEST(ChakraReader, RepairsNamesThatAreNotUtf8) {
-  const auto trace = ReadChakra(Frame(std::string()) + Frame(std::string("\x12\x03"
-                                                                         "a\xFF"
-                                                                         "b",
-                                                                         5)));
+  const auto trace = ReadChakra(Framed(std::string()) + Framed(std::string("\x12\x03"
+                                                                           "a\xFF"
+                                                                           "b",
+                                                                           5)));
   ASSERT_TRUE(trace.has_value());
   EXPECT_EQ(trace->name(NodeId(0)), "a\uFFFDb");
   EXPECT_EQ(trace->stats()[Stat::kRepairedUtf8], 1u);
@@ -373,7 +365,7 @@ TEST(ChakraReader, KeepsArgumentsInOtherWords) {
   node.mutable_inputs()->set_shapes("[[],[]]");
   node.mutable_inputs()->set_types("[\"Int\",\"Int\"]");
   node.mutable_outputs()->set_values("{'no': 'list'}");
-  const std::string bytes = Frame(std::string()) + Frame(node);
+  const std::string bytes = Framed(std::string()) + Framed(node);
   const auto trace = ReadChakra(bytes);
   ASSERT_TRUE(trace.has_value());
   ASSERT_EQ(trace->inputs(NodeId(0)).size(), 2u) << "understood";
@@ -391,7 +383,7 @@ TEST(ChakraReader, ReadsProcessGroups) {
       R"("ranks": [0, 1], "group_size": 2}]'])");
   node.mutable_inputs()->set_shapes("[[]]");
   node.mutable_inputs()->set_types("['String']");
-  const auto trace = ReadChakra(Frame(std::string()) + Frame(node));
+  const auto trace = ReadChakra(Framed(std::string()) + Framed(node));
   ASSERT_TRUE(trace.has_value());
   ASSERT_EQ(trace->process_groups().size(), 1u);
   EXPECT_EQ(trace->text(trace->process_groups()[0].description), "default_pg");

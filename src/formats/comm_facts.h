@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,6 +36,7 @@ enum class CommField : uint8_t {
   kTag,
   kPriority,
 };
+inline constexpr size_t kCommFieldCount = static_cast<size_t>(CommField::kPriority) + 1;
 
 struct CommFieldInfo {
   CommField field;

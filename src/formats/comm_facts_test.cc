@@ -6,7 +6,7 @@ namespace etude {
 namespace {
 
 TEST(CommFacts, EachNameMeansOneField) {
-  for (int i = 0; i <= static_cast<int>(CommField::kPriority); ++i) {
+  for (size_t i = 0; i < kCommFieldCount; ++i) {
     const CommFieldInfo& row = Info(static_cast<CommField>(i));
     if (!row.attr.empty()) {
       EXPECT_EQ(CommFieldOfAttr(row.attr), row.field);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
+#include <initializer_list>
 #include <utility>
 
 #include "src/formats/process_groups.h"
@@ -47,6 +47,13 @@ std::optional<size_t> FindName(std::span<const Value> inputs) {
   return std::nullopt;
 }
 
+// Whether a backend may do a collective so: Gloo all-reduces for a reduce-scatter.
+bool IsDoneAs(CollectiveType type, CollectiveType done) {
+  return type == done ||
+         (done == CollectiveType::kAllReduce &&
+          (type == CollectiveType::kReduceScatter || type == CollectiveType::kReduceScatterBlock));
+}
+
 }  // namespace
 
 void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts,
@@ -56,7 +63,7 @@ void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts,
     if (IsCommKernel(name)) {
       AddKernel(node, row, facts);
     } else if (facts.any) {
-      builder_.SetComm(node, MakeComm(builder_, facts));
+      AddStated(node, facts);
     }
   } else if (name == kRecordParamComms) {
     AddRecorded(node, row, facts);
@@ -64,16 +71,21 @@ void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts,
     builder_.SetKind(node, NodeKind::kMetadata);
     AddGroups(row);
   } else if (facts.any) {
-    builder_.SetComm(node, MakeComm(builder_, facts));
+    AddStated(node, facts);
   } else if (row.op_schema) {
-    AddCall(row);
+    AddCall(node, row);
   } else if (const std::string_view label = CommOfLabel(name); !label.empty()) {
-    AddLabel(node, row, label, std::move(facts), call ? call : row.parent);
+    AddLabel(node, row, label, std::move(facts), call);
   }
 }
 
+void EtCommReader::AddStated(NodeId node, const CommFacts& facts) {
+  has_stated_ = true;
+  builder_.SetComm(node, MakeComm(builder_, facts));
+}
+
 // Backends' labels below these say neither partner nor tag nor root.
-void EtCommReader::AddCall(const NodeRow& row) {
+void EtCommReader::AddCall(NodeId node, const NodeRow& row) {
   const std::string_view schema = builder_.text(row.op_schema);
   const std::string_view name = BaseOperatorName(schema);
   if (!name.starts_with("c10d::")) return;
@@ -81,54 +93,96 @@ void EtCommReader::AddCall(const NodeRow& row) {
   const auto argument = [&](std::string_view of) {
     return IntAt(inputs, ArgumentPosition(schema, of).value_or(inputs.size()));
   };
+  const auto tensors = [&](std::initializer_list<std::string_view> names) {
+    TensorSum sum;
+    for (const std::string_view of : names) {
+      const auto at = ArgumentPosition(schema, of);
+      if (at && *at < inputs.size()) AddTensors(builder_, inputs.subspan(*at, 1), sum);
+    }
+    return sum;
+  };
   const std::string_view rank = name == "c10d::send"              ? "dst"
                                 : name.starts_with("c10d::recv_") ? "src"
                                                                   : "root_rank";
-  Call call{.rank = argument(rank),
+  Call call{.node = node,
+            .rank = argument(rank),
             .tag = argument("tag"),
-            .received = {},
-            .type = CollectiveFromName(name).value_or(CollectiveType::kUnknown)};
-  if (const auto at = ArgumentPosition(schema, "output_tensors");
-      name == "c10d::scatter_" && at && *at < inputs.size()) {
-    AddTensors(builder_, inputs.subspan(*at, 1), call.received);
+            .in = tensors({"input_tensors", "input_tensor", "input", "inputs", "tensors"}),
+            .out = tensors({"output_tensors", "output_tensor", "output", "outputs", "tensors"})};
+  if (!PointToPointFromName(name)) {
+    call.type = CollectiveFromName(name).value_or(CollectiveType::kUnknown);
   }
-  if (call.rank || call.tag || call.received.elements) calls_.emplace(row.source_id, call);
+  if (call.rank || call.tag || call.type != CollectiveType::kUnknown) {
+    calls_.emplace(row.source_id, std::move(call));
+  }
 }
 
-// Those of labels that began when their call had ended do not stand above them: such a label is of
-// the first call of its type that has none, if all that may be meant say the same.
+// Those of labels that began when their call had ended do not stand above them, but another one may
+// by chance: such a label is of the first call that has none, of its type or of one that is done
+// so. What the call says is the label's if all that may be meant say the same.
 void EtCommReader::FindCalls() {
-  struct Waiting {
-    std::vector<uint64_t> calls;
-    size_t next = 0;
-  };
-  std::map<CollectiveType, Waiting> waiting;
   std::vector<Label*> loose;
   for (Label& label : labels_) {
     const auto found = label.call ? calls_.find(*label.call) : calls_.end();
-    if (found != calls_.end()) {
+    const bool is_its = found != calls_.end() &&
+                        (label.is_of_call || (!found->second.has_label &&
+                                              IsDoneAs(found->second.type, label.comm.type)));
+    if (is_its) {
       found->second.has_label = true;
-    } else if (label.kind == NodeKind::kCollective) {
+    } else if (label.kind == NodeKind::kCollective && !label.is_of_call) {
+      label.call.reset();
       loose.push_back(&label);
     }
   }
   if (loose.empty()) return;
-  for (const auto& [id, call] : calls_) {
-    if (!call.has_label && call.type != CollectiveType::kUnknown) {
-      waiting[call.type].calls.push_back(id);
-    }
-  }
   std::ranges::sort(loose, {}, [](const Label* label) { return label->id; });
+  std::vector<Label*> left;
+  CallQueues by_type;
+  for (const auto& [id, call] : calls_) {
+    if (!call.has_label) by_type[call.type].calls.push_back(id);
+  }
+  by_type.erase(CollectiveType::kUnknown);
   for (Label* label : loose) {
-    constexpr size_t kMost = 64;  // no backend has as many at work
-    auto& [calls, next] = waiting[label->comm.type];
-    if (next == calls.size() || calls[next] > label->id) continue;
-    const uint64_t first = calls[next];
-    size_t last = next + 1;
-    const auto is_meant = [&] { return last < calls.size() && calls[last] < label->id; };
-    while (is_meant() && last - next < kMost && calls_.at(calls[last]) == calls_.at(first)) ++last;
-    if (!is_meant()) label->call = first;
-    ++next;
+    if (!TakeCall(by_type[label->comm.type], *label)) left.push_back(label);
+  }
+  CallQueue others;
+  for (const auto& [id, call] : calls_) {
+    if (!call.has_label && call.type != CollectiveType::kUnknown) others.calls.push_back(id);
+  }
+  for (Label* label : left) TakeCall(others, *label);
+}
+
+// The first call of the queue that began before the label, if there is one.
+bool EtCommReader::TakeCall(CallQueue& queue, Label& label) {
+  constexpr size_t kMost = 64;  // no backend has as many at work
+  auto& [calls, next] = queue;
+  if (next == calls.size() || calls[next] > label.id) return false;
+  Call& first = calls_.at(calls[next]);
+  size_t last = next + 1;
+  const auto is_meant = [&] { return last < calls.size() && calls[last] < label.id; };
+  while (is_meant() && last - next < kMost && calls_.at(calls[last]).SaysTheSame(first)) ++last;
+  if (!is_meant()) label.call = calls[next];
+  first.has_label = true;
+  ++next;
+  return true;
+}
+
+// PyTorch's observer loses labels of Gloo's now and then: the call stands for its communication.
+// Where backends record what they do in another way, or who wrote the trace stated it, calls have
+// none.
+void EtCommReader::AddCallsWithoutLabel() {
+  if (!recorded_ids_.empty() || has_stated_) return;
+  for (const auto& [id, call] : calls_) {
+    if (call.has_label || call.type == CollectiveType::kUnknown) continue;
+    CommFacts facts;
+    facts.type = call.type;
+    facts.dtype = call.in.elements ? call.in.dtype : call.out.dtype;
+    facts.in_elements = call.in.elements;
+    facts.out_elements = call.out.elements;
+    if (HasRoot(call.type)) facts.root = call.rank;
+    facts.group_size = SizeOf(StringId());
+    builder_.SetKind(call.node, NodeKind::kCollective);
+    builder_.SetComm(call.node, MakeComm(builder_, facts));
   }
 }
 
@@ -140,8 +194,8 @@ void EtCommReader::TakeFromCall(Label& label) {
   if (label.kind == NodeKind::kCollective) {
     if (HasRoot(comm.type) && !comm.root) comm.root = call.rank;
     if (!comm.out_elements && comm.type == CollectiveType::kScatter) {
-      comm.out_elements = call.received.elements;
-      if (comm.dtype == DType::kUnknown) comm.dtype = call.received.dtype;
+      comm.out_elements = call.out.elements;
+      if (comm.dtype == DType::kUnknown) comm.dtype = call.out.dtype;
       SizeScatter(comm, comm.group_size ? comm.group_size : SizeOf(comm.group));
     }
     return;
@@ -157,9 +211,7 @@ std::optional<int64_t> EtCommReader::RankOfJob(const ProcessGroup& group,
   if (static_cast<uint64_t>(rank_in_group) < ranks.size()) {
     return ranks[static_cast<size_t>(rank_in_group)];
   }
-  const bool is_all =
-      !group.ranks.is_none() || (group.size && group.size == builder_.info().world_size);
-  if (ranks.empty() && is_all) return rank_in_group;
+  if (ranks.empty() && builder_.HasAllRanks(group)) return rank_in_group;
   return std::nullopt;
 }
 
@@ -179,7 +231,7 @@ std::optional<int64_t> EtCommReader::RankOfJob(StringId name, int64_t rank_in_gr
 std::optional<int64_t> EtCommReader::RankInAll(int64_t rank_in_group) const {
   std::optional<int64_t> rank;
   for (const ProcessGroup& group : builder_.process_groups()) {
-    if (SizeOf(group).value_or(INT64_MAX) <= rank_in_group) continue;
+    if (builder_.GroupSize(group).value_or(INT64_MAX) <= rank_in_group) continue;
     const std::optional<int64_t> in_group = RankOfJob(group, rank_in_group);
     if (!in_group || (rank && rank != in_group)) return std::nullopt;
     rank = in_group;
@@ -191,20 +243,15 @@ std::optional<int64_t> EtCommReader::RankInAll(int64_t rank_in_group) const {
 std::optional<int64_t> EtCommReader::SizeOf(StringId name) const {
   if (name) {
     const ProcessGroup* group = builder_.FindGroup(name);
-    return group == nullptr ? std::nullopt : SizeOf(*group);
+    return group == nullptr ? std::nullopt : builder_.GroupSize(*group);
   }
   std::optional<int64_t> size;
   for (const ProcessGroup& group : builder_.process_groups()) {
-    const std::optional<int64_t> members = SizeOf(group);
+    const std::optional<int64_t> members = builder_.GroupSize(group);
     if (!members || (size && size != members)) return std::nullopt;
     size = members;
   }
   return size;
-}
-
-std::optional<int64_t> EtCommReader::SizeOf(const ProcessGroup& group) const {
-  const std::span<const int64_t> ranks = builder_.ints(group.ranks);
-  return ranks.empty() ? group.size : static_cast<int64_t>(ranks.size());
 }
 
 void EtCommReader::AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts) {
@@ -242,7 +289,8 @@ void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view co
   labels_.push_back({.node = node,
                      .id = row.source_id,
                      .parent = row.parent,
-                     .call = call,
+                     .call = call ? call : row.parent,
+                     .is_of_call = call.has_value(),
                      .comm = MakeComm(builder_, facts),
                      .kind = KindOfCommunication(communication)});
 }
@@ -357,6 +405,7 @@ void EtCommReader::Finish() {
     builder_.SetKind(label.node, label.kind);
     builder_.SetComm(label.node, label.comm);
   }
+  AddCallsWithoutLabel();
 }
 
 }  // namespace etude

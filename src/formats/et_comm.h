@@ -30,8 +30,8 @@ struct TensorSum {
 
 // Finds the communications of an execution trace and gives each its Comm. One host node per
 // communication carries it: record_param_comms, or the backend's label where that is missing
-// (Gloo). Device nodes of linked traces carry what they inherited. Not thread-safe; the builder
-// must outlive it.
+// (Gloo), or where that is lost the call of c10d's. Device nodes of linked traces carry what they
+// inherited. Not thread-safe; the builder must outlive it.
 class EtCommReader {
  public:
   explicit EtCommReader(TraceBuilder& builder) : builder_(builder) {}
@@ -50,30 +50,43 @@ class EtCommReader {
     uint64_t id = 0;  // source id, as those below
     std::optional<uint64_t> parent;
     std::optional<uint64_t> call;
+    bool is_of_call = false;  // said to be; else it stands above the label, which may be by chance
     Comm comm;
     NodeKind kind = NodeKind::kCollective;
   };
 
   // What the arguments of c10d's operators say.
   struct Call {
+    NodeId node;
+    CollectiveType type = CollectiveType::kUnknown;  // kUnknown for sends and receives
     std::optional<int64_t> rank;  // in the group: the partner of a send or receive, or the root
     std::optional<int64_t> tag;
-    TensorSum received;  // of a scatter, whose label is silent of it
-    CollectiveType type = CollectiveType::kUnknown;
+    TensorSum in;
+    TensorSum out;
     bool has_label = false;
 
-    friend bool operator==(const Call&, const Call&) = default;
+    bool SaysTheSame(const Call& other) const {
+      return type == other.type && rank == other.rank && in == other.in && out == other.out;
+    }
   };
 
-  void AddCall(const NodeRow& row);
+  void AddStated(NodeId node, const CommFacts& facts);
+  void AddCall(NodeId node, const NodeRow& row);
   void FindCalls();
+  // Calls by source id, in order, that have no label yet.
+  struct CallQueue {
+    std::vector<uint64_t> calls;
+    size_t next = 0;
+  };
+  using CallQueues = std::map<CollectiveType, CallQueue>;
+  bool TakeCall(CallQueue& queue, Label& label);
+  void AddCallsWithoutLabel();
   void TakeFromCall(Label& label);
   // Once all groups are known.
   std::optional<int64_t> RankOfJob(StringId group, int64_t rank_in_group);
   std::optional<int64_t> RankOfJob(const ProcessGroup& group, int64_t rank_in_group) const;
   std::optional<int64_t> RankInAll(int64_t rank_in_group) const;
-  std::optional<int64_t> SizeOf(const ProcessGroup& group) const;  // nullopt: unknown
-  std::optional<int64_t> SizeOf(StringId group) const;             // nullopt: unknown
+  std::optional<int64_t> SizeOf(StringId group) const;  // nullopt: unknown
   void AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddKernel(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddLabel(NodeId node, const NodeRow& row, std::string_view communication, CommFacts facts,
@@ -105,6 +118,7 @@ class EtCommReader {
   std::vector<Unsettled> unsettled_;
   std::unordered_map<int64_t, std::optional<int64_t>> ranks_in_all_;  // RankInAll, by its argument
   std::vector<Label> labels_;
+  bool has_stated_ = false;             // attributes say it of some node
   std::map<uint64_t, Call> calls_;      // by source id
   std::vector<uint64_t> recorded_ids_;  // source ids of record_param_comms
 };

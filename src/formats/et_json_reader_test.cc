@@ -1,6 +1,7 @@
 #include "src/formats/et_json_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -394,6 +395,50 @@ TEST(EtJsonReader, CallsOfLabelsThatDoNotStandBelowThem) {
   const Trace later = read(scatter(10, 2) + first + "," + scatter(30, 3) + fmt::format(kLabel, 31));
   EXPECT_EQ(later.comm(NodeId(2))->root, 2);
   EXPECT_EQ(later.comm(NodeId(4))->root, 3);
+}
+
+// The observer loses labels: the call then stands for its collective. A label below another call,
+// as Gloo's thread began it then, is its own call's all the same.
+TEST(EtJsonReader, CallsWithoutLabelStandForTheirCollectives) {
+  const auto call = [](int id, std::string_view name, std::string_view arguments) {
+    return fmt::format(
+        R"J({{"id":{},"name":"c10d::{}","ctrl_deps":1,"inputs":{{"values":[[[4,5,0,8,4,"cpu"]],"<Object>"],
+        "types":["GenericList[Tensor(float)]","Object"]}},
+        "attrs":[{{"name":"op_schema","type":"string","value":"c10d::{}({}, X process_group) -> Y"}}]}})J",
+        id, name, name, arguments);
+  };
+  constexpr std::string_view kTensors = "Tensor[] tensors";
+  const auto label = [](int id, std::string_view name, int parent) {
+    return fmt::format(R"J({{"id":{},"name":"{}","ctrl_deps":{}}})J", id, name, parent);
+  };
+  const auto collectives = [](std::initializer_list<std::string> nodes) {
+    const Trace trace = ReadEt(Document(fmt::format("{}", fmt::join(nodes, ",")))).value();
+    std::vector<uint64_t> ids;
+    ForEachNode(trace, [&](NodeId node) {
+      if (trace.kind(node) == NodeKind::kCollective) ids.push_back(trace.source_id(node));
+    });
+    return ids;
+  };
+  using Found = std::vector<uint64_t>;
+  EXPECT_EQ(collectives({call(10, "allreduce_", kTensors)}), Found{10});
+  const Trace lost = ReadEt(Document(call(10, "allreduce_", kTensors))).value();
+  EXPECT_EQ(lost.comm(NodeId(0))->type, CollectiveType::kAllReduce);
+  EXPECT_EQ(lost.comm(NodeId(0))->bytes, Bytes{32});
+  EXPECT_EQ(collectives({call(10, "allreduce_", kTensors), call(11, "allreduce_", kTensors),
+                         label(20, "gloo:all_reduce", 1)}),
+            (Found{11, 20}));
+  EXPECT_EQ(collectives({call(10, "allreduce_", kTensors), call(11, "allreduce_", kTensors),
+                         label(20, "gloo:all_reduce", 11), label(21, "gloo:all_reduce", 11)}),
+            (Found{20, 21}));
+  EXPECT_EQ(collectives({call(10, "allreduce_", kTensors), call(11, "barrier", kTensors),
+                         label(20, "gloo:all_reduce", 11), label(21, "gloo:barrier", 1)}),
+            (Found{20, 21}));
+  EXPECT_EQ(collectives({call(10, "_reduce_scatter_base_", "Tensor output, Tensor input"),
+                         label(20, "gloo:all_reduce", 1)}),
+            Found{20});
+  EXPECT_EQ(collectives({call(10, "allreduce_", kTensors),
+                         R"J({"id":11,"name":"record_param_comms","ctrl_deps":10})J"}),
+            Found{11});
 }
 
 // The observer does not say the group of a send over Gloo, but which rank in it.

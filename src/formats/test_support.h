@@ -46,6 +46,18 @@ inline std::string Gzip(const std::string& text) {
   return out;
 }
 
+// A message of protobuf with its length before it, as in Chakra's files.
+inline std::string Framed(const std::string& message) {
+  std::string out;
+  size_t length = message.size();
+  while (length >= 0x80) {
+    out.push_back(static_cast<char>((length & 0x7F) | 0x80));
+    length >>= 7;
+  }
+  out.push_back(static_cast<char>(length));
+  return out + message;
+}
+
 inline std::string ReadFileBytes(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};

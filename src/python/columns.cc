@@ -55,7 +55,7 @@ class Maker {
 
   // Values for which there is always something to say, or an id that may be none.
   template <typename T>
-  Column& Add(std::string name, std::span<const T> values, Meaning meaning) {
+  Column& Add(std::string name, const std::vector<T>& values, Meaning meaning) {
     if (values.size() == made_.rows) return Put<T>(std::move(name), values.data(), meaning);
     std::shared_ptr<const void> memory = made_.trace->Kept(name, [&] {
       auto full = std::make_shared<std::vector<T>>(values.begin(), values.end());
@@ -215,23 +215,24 @@ Status CheckSizes(const Trace& trace) {
 
 Columns NodeColumns(const TracePtr& shared) {
   const Trace& trace = shared->trace();
+  const TraceColumns& columns = trace.columns();
   Maker maker(shared, trace.node_count());
-  maker.Add("id", trace.source_ids(), Meaning::kNumber);
-  maker.Add("name", trace.names(), Meaning::kText);
-  maker.Add("kind", trace.kinds(), Meaning::kName).names = NodeKindNames();
-  maker.Add("place", trace.places(), Meaning::kName).names = PlaceNames();
-  maker.Add("parent", trace.parents(), Meaning::kRow);
-  maker.Add("lane", trace.node_lanes(), Meaning::kRow);
-  maker.AddKnown("start_ns", trace.starts());
-  maker.AddKnown("duration_ns", trace.durations());
-  maker.AddKnown("exclusive_ns", trace.exclusives());
-  maker.AddKnown("rf_id", trace.rf_ids());
-  maker.AddKnown("seq_id", trace.seq_ids());
-  maker.AddKnown("tid", trace.tids());
-  maker.AddKnown("correlation", trace.correlations());
-  maker.AddKnown("external_id", trace.external_ids());
-  maker.Add("op_schema", trace.op_schemas(), Meaning::kText);
-  maker.Add("kernel_backend", trace.kernel_backends(), Meaning::kText);
+  maker.Add("id", columns.source_id, Meaning::kNumber);
+  maker.Add("name", columns.name, Meaning::kText);
+  maker.Add("kind", columns.kind, Meaning::kName).names = NodeKindNames();
+  maker.Add("place", columns.place, Meaning::kName).names = PlaceNames();
+  maker.Add("parent", columns.parent, Meaning::kRow);
+  maker.Add("lane", columns.lane, Meaning::kRow);
+  maker.AddKnown("start_ns", columns.start);
+  maker.AddKnown("duration_ns", columns.duration);
+  maker.AddKnown("exclusive_ns", columns.exclusive);
+  maker.AddKnown("rf_id", columns.rf_id);
+  maker.AddKnown("seq_id", columns.seq_id);
+  maker.AddKnown("tid", columns.tid);
+  maker.AddKnown("correlation", columns.correlation);
+  maker.AddKnown("external_id", columns.external_id);
+  maker.Add("op_schema", columns.op_schema, Meaning::kText);
+  maker.Add("kernel_backend", columns.kernel_backend, Meaning::kText);
   return maker.Take();
 }
 

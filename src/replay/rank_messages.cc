@@ -4,7 +4,27 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/bounded_json.h"
+
 namespace etude {
+namespace {
+
+tl::unexpected<Error> OtherMessage() {
+  return BadInput("found another message of a rank than those of this version of Etude");
+}
+
+// What `read` makes of the JSON in `bytes`.
+template <typename Read>
+auto ReadMessage(const std::vector<uint8_t>& bytes, Read read)
+    -> Result<decltype(read(nlohmann::json()))> {
+  try {
+    return read(ParseBounded<nlohmann::json>(TextOf(bytes)));
+  } catch (const nlohmann::json::exception&) {
+    return OtherMessage();
+  }
+}
+
+}  // namespace
 
 std::string TextOf(const std::vector<uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 std::vector<uint8_t> ToBytes(std::string_view text) { return {text.begin(), text.end()}; }
@@ -18,13 +38,14 @@ std::vector<uint8_t> ToBytes(const RankStatus& status) {
   return ToBytes(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-RankStatus ToStatus(const std::vector<uint8_t>& bytes) {
-  const nlohmann::json json = nlohmann::json::parse(bytes);
-  return {.doing = json.at("doing"),
-          .begun = json.at("begun"),
-          .partners = json.at("partners"),
-          .partners_channel = json.at("channel"),
-          .call = json.at("call")};
+Result<RankStatus> ToStatus(const std::vector<uint8_t>& bytes) {
+  return ReadMessage(bytes, [](const nlohmann::json& json) {
+    return RankStatus{.doing = json.at("doing"),
+                      .begun = json.at("begun"),
+                      .partners = json.at("partners"),
+                      .partners_channel = json.at("channel"),
+                      .call = json.at("call")};
+  });
 }
 
 std::vector<uint8_t> ToBytes(const CommLog& log) {
@@ -44,11 +65,12 @@ std::vector<uint8_t> ToBytes(const CommLog& log) {
   return ToBytes(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-CommLog ToLog(const std::vector<uint8_t>& bytes) {
+namespace {
+
+CommLog LogOf(const nlohmann::json& json) {
   const auto number = [](const nlohmann::json& value) {
     return value.is_null() ? std::nullopt : std::optional(value.get<int64_t>());
   };
-  const nlohmann::json json = nlohmann::json::parse(bytes);
   CommLog log;
   log.rank = json.at("rank");
   log.world_size = number(json.at("world"));
@@ -67,6 +89,20 @@ CommLog ToLog(const std::vector<uint8_t>& bytes) {
     call.peer = number(row.at(7));
     call.tag = number(row.at(8));
     call.node = row.at(9);
+  }
+  return log;
+}
+
+}  // namespace
+
+Result<CommLog> ToLog(const std::vector<uint8_t>& bytes) {
+  ETUDE_ASSIGN_OR_RETURN(CommLog log, ReadMessage(bytes, LogOf));
+  for (const CommCall& call : log.calls) {
+    if (IsCommunication(call.kind) && static_cast<size_t>(call.type) < kCollectiveTypeCount &&
+        call.group < log.groups.size()) {
+      continue;
+    }
+    return OtherMessage();
   }
   return log;
 }

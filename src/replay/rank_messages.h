@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/analysis/comm_log.h"
+#include "src/base/result.h"
 #include "src/replay/stuck_ranks.h"
 
 namespace etude {
@@ -14,12 +15,12 @@ namespace etude {
 std::string TextOf(const std::vector<uint8_t>& bytes);
 std::vector<uint8_t> ToBytes(std::string_view text);
 
-// The opposites throw where it is not what ToBytes wrote.
+// Of the opposites: kBadInput for what ToBytes did not write, as that of another version of Etude.
 std::vector<uint8_t> ToBytes(const RankStatus& status);
-RankStatus ToStatus(const std::vector<uint8_t>& bytes);
+Result<RankStatus> ToStatus(const std::vector<uint8_t>& bytes);
 
 // Of calls what MatchComms compares and says.
 std::vector<uint8_t> ToBytes(const CommLog& log);
-CommLog ToLog(const std::vector<uint8_t>& bytes);
+Result<CommLog> ToLog(const std::vector<uint8_t>& bytes);
 
 }  // namespace etude

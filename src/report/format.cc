@@ -57,8 +57,6 @@ std::string FormatNumber(double number) {
   return (number < 0 ? "-" : "") + FormatCount(static_cast<uint64_t>(std::llround(size)));
 }
 
-std::string FormatShare(double share) { return fmt::format("{:.1f} %", share * 100); }
-
 std::string FormatError(double error) { return fmt::format("{:+.1f} %", error * 100); }
 
 std::string ShortText(std::string_view text, size_t most) {

@@ -21,8 +21,6 @@ std::string FormatBytes(Bytes bytes);
 std::string FormatRate(double bytes_per_second);
 // "0.1235", "12.35", "1,234,568": four digits, and all of those before the point up to 10^15.
 std::string FormatNumber(double number);
-// "98.7 %"; `share` in 0..1.
-std::string FormatShare(double share);
 // "+1.2 %"; `error` as a share.
 std::string FormatError(double error);
 

@@ -22,7 +22,6 @@ TEST(Format, Quantities) {
   EXPECT_EQ(FormatNumber(9999.6), "10,000");
   EXPECT_EQ(FormatNumber(-1'234'567.5), "-1,234,568");
   EXPECT_EQ(FormatNumber(1e15), "1e+15");
-  EXPECT_EQ(FormatShare(0.987), "98.7 %");
 }
 
 TEST(Format, TextsAreCutBetweenCodePoints) {

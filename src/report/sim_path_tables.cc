@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "src/base/ascii.h"
+#include "src/base/digit_runs.h"
 
 namespace etude {
 namespace {
@@ -31,23 +31,6 @@ std::vector<std::pair<Key, Sum>> Sorted(const std::map<Key, Sum>& sums) {
   std::ranges::stable_sort(rows, std::ranges::greater{},
                            [](const auto& row) { return row.second.time; });
   return rows;
-}
-
-// Numbers of layers, micro-batches and the like as "*"; those in words ("conv2d") stay.
-std::string WithoutNumbers(const std::string& name) {
-  std::string text;
-  for (size_t i = 0; i < name.size();) {
-    size_t end = i;
-    while (end < name.size() && IsDigit(name[end])) ++end;
-    if (end == i) {
-      text += name[i++];
-      continue;
-    }
-    const bool in_word = end < name.size() && IsLetter(name[end]);
-    text += in_word ? name.substr(i, end - i) : "*";
-    i = end;
-  }
-  return text;
 }
 
 class SimPathRows {
@@ -116,7 +99,7 @@ class SimPathRows {
                 .rows = {}};
     std::map<std::pair<std::string, SimPart>, Sum> sums;
     for (size_t i = 0; i < names_.size(); ++i) {
-      sums[{WithoutNumbers(names_[i]), path_.stretches[i].part}].Add(path_.stretches[i]);
+      sums[{WithoutNumbers(names_[i], "*"), path_.stretches[i].part}].Add(path_.stretches[i]);
     }
     for (const auto& [key, sum] : Sorted(sums)) {
       table.rows.push_back({NameCell(key.first), std::string(Name(key.second)), sum.time,

@@ -129,7 +129,7 @@ class AstraPhases final : public SimCollectiveModel {
     const bool aware = IsAware(type);
     if (const AlgorithmChoice choice = ChoiceOf(type, 0); choice.whole) {
       CollectivePhase phase{.type = type, .choice = choice, .bytes = bytes};
-      phase.members = {.count = input_.total, .me = call.place};
+      phase.members = {.count = input_.total, .me = call.rank};
       Enqueue(phase, aware, turns);
       phase.mirrored = TakeTree(type, phase, turns);
       phases.push_back(phase);
@@ -138,8 +138,8 @@ class AstraPhases final : public SimCollectiveModel {
     const auto add = [&](CollectiveType part, size_t dim) {
       CollectivePhase phase{
           .type = part, .choice = ChoiceOf(type, dim), .dim = dim, .bytes = bytes};
-      const int64_t me = travel.Coordinate(call.place, dim);
-      phase.members = {.base = call.place - me * travel.Stride(dim),
+      const int64_t me = travel.Coordinate(call.rank, dim);
+      phase.members = {.base = call.rank - me * travel.Stride(dim),
                        .stride = travel.Stride(dim),
                        .count = input_.machine.dims[dim].npus,
                        .me = me};
@@ -168,7 +168,7 @@ class AstraPhases final : public SimCollectiveModel {
     const Travel& travel = input_.travel;
     const bool down = IsFromRoot(call.type);
     const auto is_at_root = [&](size_t dim) {
-      return travel.Coordinate(call.place, dim) == travel.Coordinate(call.root, dim);
+      return travel.Coordinate(call.rank, dim) == travel.Coordinate(call.root, dim);
     };
     std::vector<size_t> dims;
     for (size_t i = 0; i < input_.machine.dims.size(); ++i) {
@@ -176,12 +176,12 @@ class AstraPhases final : public SimCollectiveModel {
     }
     for (size_t i = 0; i < dims.size(); ++i) {
       const size_t dim = down ? dims[dims.size() - 1 - i] : dims[i];
-      const int64_t me = travel.Coordinate(call.place, dim);
+      const int64_t me = travel.Coordinate(call.rank, dim);
       CollectivePhase phase{.type = call.type,
                             .choice = {.algorithm = *OwnAlgorithm(call.type)},
                             .dim = dim,
                             .bytes = bytes,
-                            .members = {.base = call.place - me * travel.Stride(dim),
+                            .members = {.base = call.rank - me * travel.Stride(dim),
                                         .stride = travel.Stride(dim),
                                         .count = input_.machine.dims[dim].npus,
                                         .me = me},

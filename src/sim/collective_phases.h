@@ -54,9 +54,9 @@ struct QueueTurns {
 // A collective that a rank begins.
 struct CollectiveCall {
   CollectiveType type = CollectiveType::kUnknown;
-  uint32_t dims = 0;                            // that it uses, a bit each
-  int64_t bytes = 0;                            // at least 0
-  int64_t place = 0;                            // the rank itself
+  uint32_t dims = 0;  // that it uses, a bit each
+  int64_t bytes = 0;  // at least 0
+  int64_t rank = 0;
   const std::vector<int64_t>* group = nullptr;  // nullptr: all ranks
   int64_t me = 0;                               // index in the group
   int64_t members = 0;

@@ -56,8 +56,8 @@ struct ProgramState {
 // A chunk of a collective on a rank.
 struct CollectiveStream {
   SimIndex id = 0;
-  SimIndex rank = 0;
-  SimIndex node = 0;  // of the rank's program
+  RankClassId rank_class;
+  SimIndex node = 0;  // of the class's program
   SimIndex data_set = 0;
   int64_t tag = 0;
   int64_t priority = 0;
@@ -76,7 +76,7 @@ struct CollectiveStream {
 class StreamActions {
  public:
   virtual ~StreamActions() = default;
-  // To and from ranks themselves. What has an ordinal matches by it where ranks are classes.
+  // To and from ranks. What has an ordinal matches by it where ranks are classes.
   virtual void Send(const CollectiveStream& stream, int64_t target, int64_t bytes,
                     int64_t ordinal) = 0;
   virtual void Receive(const CollectiveStream& stream, int64_t source, int64_t bytes,

@@ -15,10 +15,11 @@ MessageReceiver ReceiverOf(SimIndex subject) {
 
 TEST(Mailbox, FirstComeFirstServed) {
   Mailbox mailbox;
-  const MatchKey key{.tag = 1, .bytes = 8, .source = 2, .target = 3};
+  const MatchKey key{.tag = 1, .bytes = 8, .source = RankClassId(2), .target = RankClassId(3)};
   EXPECT_FALSE(mailbox.Post(key, ReceiverOf(10)));
   EXPECT_FALSE(mailbox.Post(key, ReceiverOf(11)));
-  EXPECT_FALSE(mailbox.Deliver({.tag = 1, .bytes = 9, .source = 2, .target = 3}));
+  EXPECT_FALSE(
+      mailbox.Deliver({.tag = 1, .bytes = 9, .source = RankClassId(2), .target = RankClassId(3)}));
   EXPECT_EQ(mailbox.unreceived(), 1u);
   EXPECT_EQ(mailbox.Deliver(key)->subject, 10u);
   EXPECT_EQ(mailbox.Deliver(key)->subject, 11u);

@@ -3,10 +3,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/base/id.h"
 #include "src/sim/machine.h"
 #include "src/sim/sim_program.h"
 
 namespace etude {
+
+// Number of a class of ranks.
+struct RankClassTag;
+using RankClassId = Id<RankClassTag>;
 
 // Ranks that do the same at the same times, whatever the sizes: they have one program, and each
 // of their partners is a partner of the others' in the same class and as far away.

@@ -19,9 +19,9 @@ class SharedBuses {
               HandlingListener& listener);
 
   // The listener is told of `handled` once the bus has carried what is handled.
-  void Carry(SimIndex rank, const Handling& handling, const LocalEvent& handled);
+  void Carry(RankClassId rank_class, const Handling& handling, const LocalEvent& handled);
   // An event of a bus: its subject is the end.
-  void Do(SimIndex rank, const LocalEvent& event);
+  void Do(RankClassId rank_class, const LocalEvent& event);
 
  private:
   enum End : SimIndex { kNpu, kMemory, kInnerNpu, kInnerMemory, kEnds };
@@ -44,26 +44,26 @@ class SharedBuses {
     std::list<Transfer> to_send;
     std::list<Transfer> coming;
   };
-  struct Rank {
+  struct Bus {
     std::array<Port, kEnds> ports;
     std::list<Transfer> reductions;  // of the NPU's end, the first one runs
   };
 
   static End Other(End end) { return static_cast<End>(end ^ 1); }
-  void Request(SimIndex rank, End end, const Transfer& transfer);
-  void GoInside(SimIndex rank, End from, const Transfer& outer, Then then, bool returns);
-  void Sent(SimIndex rank, End end);
-  void Came(SimIndex rank, End end);
-  void Reduced(SimIndex rank);
-  void PlanReduction(SimIndex rank);
-  void BackFromInside(SimIndex rank, const Transfer& inner);
-  void SendNext(SimIndex rank, End end);
+  void Request(RankClassId rank_class, End end, const Transfer& transfer);
+  void GoInside(RankClassId rank_class, End from, const Transfer& outer, Then then, bool returns);
+  void Sent(RankClassId rank_class, End end);
+  void Came(RankClassId rank_class, End end);
+  void Reduced(RankClassId rank_class);
+  void PlanReduction(RankClassId rank_class);
+  void BackFromInside(RankClassId rank_class, const Transfer& inner);
+  void SendNext(RankClassId rank_class, End end);
 
   const SharedBus bus_;
   SimTimeline& timeline_;
   TieWatch& ties_;
   HandlingListener& listener_;
-  std::vector<Rank> ranks_;
+  std::vector<Bus> buses_;   // by class
   SimPool<Transfer> outer_;  // those whose parts are on inner buses
 };
 

@@ -8,10 +8,10 @@
 namespace etude {
 
 // Events of one collective that caused one another, on one rank or several, and what the time
-// between them was spent with, in ns. It begins where `node` of `rank` does.
+// between them was spent with, in ns. It begins where `node` of `rank_class` does.
 struct SimChain {
-  SimIndex rank = 0;
-  SimIndex node = 0;  // of the rank's program
+  RankClassId rank_class;
+  SimIndex node = 0;  // of the class's program
   // How far it is accounted; of a message on its way: when it arrives if it waits for nothing.
   int64_t until = 0;
   int64_t latency = 0;

@@ -32,18 +32,18 @@ SimCollectives::SimCollectives(const SimInput& input, const SimCollectiveModel& 
       listener_(listener),
       most_running_(CeilDiv(input.system.active_chunks, input.system.queues)) {
   const size_t dims = input.machine.dims.size();
-  for (SimIndex i = 0; i < input.rank_count(); ++i) {
-    ranks_.emplace_back(input.RankOf(i).groups.size(), dims,
-                        dims * static_cast<size_t>(system_.queues));
+  for (SimIndex i = 0; i < input.class_count(); ++i) {
+    states_.emplace_back(input.SimRankOf(RankClassId(i)).groups.size(), dims,
+                         dims * static_cast<size_t>(system_.queues));
   }
 }
 
 // ---- from nodes to streams
 
-std::optional<CollectiveCall> SimCollectives::CallOf(SimIndex rank, SimIndex index,
+std::optional<CollectiveCall> SimCollectives::CallOf(RankClassId rank_class, SimIndex index,
                                                      const SimNode& node) {
   const auto fail = [&](std::string_view what) {
-    listener_.Fail(rank, index, what);
+    listener_.Fail(rank_class, index, what);
     return std::nullopt;
   };
   switch (node.collective) {
@@ -76,10 +76,10 @@ std::optional<CollectiveCall> SimCollectives::CallOf(SimIndex rank, SimIndex ind
   CollectiveCall call{.type = node.collective,
                       .dims = node.dims,
                       .bytes = node.bytes,
-                      .place = input_.PlaceOf(rank),
-                      .me = input_.PlaceOf(rank),
+                      .rank = input_.RankOf(rank_class),
+                      .me = input_.RankOf(rank_class),
                       .members = input_.total};
-  const int64_t number = input_.RankOf(rank).GroupOf(node);
+  const int64_t number = input_.SimRankOf(rank_class).GroupOf(node);
   const auto has_root = [&] { return node.root >= 0 && node.root < call.members; };
   call.root = node.root;
   if (number == 0 && !has_root()) return fail(NoRoot(node, call));
@@ -96,53 +96,54 @@ std::optional<CollectiveCall> SimCollectives::CallOf(SimIndex rank, SimIndex ind
     return call;
   }
   call.group = &group;
-  call.me = std::ranges::find(group, call.place) - group.begin();
+  call.me = std::ranges::find(group, call.rank) - group.begin();
   if (call.me == call.members) {
     return fail("found a collective of a group that the rank is not in");
   }
   return call;
 }
 
-int64_t SimCollectives::PriorityOf(Rank& rank, const SimNode& node) const {
+int64_t SimCollectives::PriorityOf(State& state, const SimNode& node) const {
   switch (system_.order) {
-    case StreamOrder::kLifo: return rank.next_priority++;
-    case StreamOrder::kFifo: return rank.next_priority--;
+    case StreamOrder::kLifo: return state.next_priority++;
+    case StreamOrder::kFifo: return state.next_priority--;
     case StreamOrder::kExplicit: break;
   }
   return node.priority;
 }
 
-int64_t SimCollectives::NextStream(SimIndex at, const SimNode& node, bool of_all) {
-  Rank& rank = ranks_[at];
-  return of_all ? rank.next_stream++ : rank.next_of_group[node.group - 1]++;
+int64_t SimCollectives::NextStream(RankClassId rank_class, const SimNode& node, bool of_all) {
+  State& state = states_[rank_class.index()];
+  return of_all ? state.next_stream++ : state.next_of_group[node.group - 1]++;
 }
 
-void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
+void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode& node) {
   if (system_.Replays(node)) {
-    timeline_.PlanLocal(at, RecordedTime(node), {.kind = LocalKind::kNodeDone, .subject = index});
+    timeline_.PlanLocal(rank_class, RecordedTime(node),
+                        {.kind = LocalKind::kNodeDone, .subject = index});
     return;
   }
-  std::optional<CollectiveCall> call = CallOf(at, index, node);
+  std::optional<CollectiveCall> call = CallOf(rank_class, index, node);
   if (!call) return;
   ties_.BeginCollective();
   const auto custom = system_.programs.find(node.collective);
   const bool is_custom = custom != system_.programs.end();
   if (is_custom && static_cast<size_t>(call->me) >= custom->second.size()) {
-    return listener_.Fail(at, index, "found no program of the collective for this rank");
+    return listener_.Fail(rank_class, index, "found no program of the collective for this rank");
   }
   const SimCollectiveModel::Chunks chunks = model_.ChunksOf(*call);
   const int64_t streams = is_custom ? 1 : chunks.count;
-  const SimIndex set =
-      data_sets_.Add({.rank = at, .node = index, .left = streams, .begin = timeline_.now()});
-  const int64_t priority = PriorityOf(ranks_[at], node);
+  const SimIndex set = data_sets_.Add(
+      {.rank_class = rank_class, .node = index, .left = streams, .begin = timeline_.now()});
+  const int64_t priority = PriorityOf(states_[rank_class.index()], node);
   int64_t first_tag = 0;
   if (call->group != nullptr) {
-    const int64_t group = input_.RankOf(at).GroupOf(node);
+    const int64_t group = input_.SimRankOf(rank_class).GroupOf(node);
     first_tag = input_.classes.kind_of_group.at(group) * kGroupStreams;
   }
   for (int64_t i = 0; i < streams; ++i) {
     CollectiveStream& stream = NewStream();
-    stream.rank = at;
+    stream.rank_class = rank_class;
     stream.node = index;
     stream.data_set = set;
     stream.priority = priority;
@@ -155,15 +156,16 @@ void SimCollectives::Begin(SimIndex at, SimIndex index, const SimNode& node) {
       stream.custom.rank = &custom->second[static_cast<size_t>(call->me)];
       stream.phases = {{.type = node.collective, .bytes = node.bytes}};
     } else {
-      call->stream = NextStream(at, node, call->group == nullptr);
+      call->stream = NextStream(rank_class, node, call->group == nullptr);
       stream.tag = first_tag + call->stream + kTagSpace;
-      const Status made = model_.MakePhases(*call, chunks.bytes, ranks_[at].turns, stream.phases);
-      if (!made) return listener_.Fail(at, index, made.error().message);
+      const Status made =
+          model_.MakePhases(*call, chunks.bytes, states_[rank_class.index()].turns, stream.phases);
+      if (!made) return listener_.Fail(rank_class, index, made.error().message);
     }
-    now_ = {.rank = at, .node = index, .until = timeline_.now()};
+    now_ = {.rank_class = rank_class, .node = index, .until = timeline_.now()};
     if (stream.phases.empty()) {
       timeline_.PlanLocal(
-          at, 0,
+          rank_class, 0,
           {.kind = LocalKind::kStreamless, .subject = stream.id, .chain = chains_.Add(now_)});
     } else {
       NextPhase(stream);
@@ -193,30 +195,30 @@ void SimCollectives::Finish(SimIndex id) {
   const SimIndex set = streams_[id].data_set;
   if (--data_sets_[set].left == 0) {
     const DataSet done = data_sets_.Take(set);
-    ranks_[done.rank].ends.push_back({.node = done.node,
-                                      .source_class = now_.rank,
-                                      .source_node = now_.node,
-                                      .latency = now_.latency,
-                                      .transfer = now_.transfer,
-                                      .handling = now_.handling,
-                                      .queue = now_.queue});
-    listener_.Complete(done.rank, done.node);
+    states_[done.rank_class.index()].ends.push_back({.node = done.node,
+                                                     .source_class = now_.rank_class.value(),
+                                                     .source_node = now_.node,
+                                                     .latency = now_.latency,
+                                                     .transfer = now_.transfer,
+                                                     .handling = now_.handling,
+                                                     .queue = now_.queue});
+    listener_.Complete(done.rank_class, done.node);
   }
   free_streams_.push_back(id);
 }
 
 std::vector<std::vector<SimCollectiveEnd>> SimCollectives::TakeEnds() {
   std::vector<std::vector<SimCollectiveEnd>> all;
-  all.reserve(ranks_.size());
-  for (Rank& rank : ranks_) {
-    std::ranges::sort(rank.ends, {}, &SimCollectiveEnd::node);
-    all.push_back(std::move(rank.ends));
+  all.reserve(states_.size());
+  for (State& state : states_) {
+    std::ranges::sort(state.ends, {}, &SimCollectiveEnd::node);
+    all.push_back(std::move(state.ends));
   }
   return all;
 }
 
 std::vector<std::vector<SimProgramWait>> SimCollectives::ProgramWaits() const {
-  std::vector<std::vector<SimProgramWait>> all(ranks_.size());
+  std::vector<std::vector<SimProgramWait>> all(states_.size());
   for (const CollectiveStream& stream : streams_) {
     const ProgramState& custom = stream.custom;
     if (custom.rank == nullptr || custom.left == 0) continue;
@@ -225,19 +227,19 @@ std::vector<std::vector<SimProgramWait>> SimCollectives::ProgramWaits() const {
     const auto at = static_cast<size_t>(first);
     if (at == custom.waits.size()) continue;
     const SimNode& node = program.nodes[at];
-    all[stream.rank].push_back({.node = stream.node,
-                                .id = program.source_ids[at],
-                                .receives = node.kind == NodeKind::kRecv,
-                                .peer = custom.rank->PeerOf(node),
-                                .bytes = node.bytes,
-                                .tag = node.tag});
+    all[stream.rank_class.index()].push_back({.node = stream.node,
+                                              .id = program.source_ids[at],
+                                              .receives = node.kind == NodeKind::kRecv,
+                                              .peer = custom.rank->PeerOf(node),
+                                              .bytes = node.bytes,
+                                              .tag = node.tag});
   }
   return all;
 }
 
 // The stream goes from its queue, if it is in one, to the next.
 void SimCollectives::NextPhase(CollectiveStream& stream) {
-  const SimIndex at = stream.rank;
+  const RankClassId rank_class = stream.rank_class;
   // Another collective may begin where this one ends.
   const Leaving leaving{.data_set = stream.data_set, .chain = now_};
   const bool was_queued = stream.begun > 0;
@@ -251,25 +253,25 @@ void SimCollectives::NextPhase(CollectiveStream& stream) {
     stream.chain = now_;
     stream.phase = stream.phases[stream.begun++];
     next = stream.phase.queue;
-    Rank& rank = ranks_[at];
-    Queue& queue = rank.queues[next];
+    State& state = states_[rank_class.index()];
+    Queue& queue = state.queues[next];
     const bool starts = queue.running < most_running_ && queue.waiting.empty();
     ties_.TouchQueue(next, starts && !(was_queued && old == next)
                                ? TieWatch::QueueStep::kEnterAndStart
                                : TieWatch::QueueStep::kEnter);
     queue.waiting.push(
-        {.priority = stream.priority, .order = rank.next_order++, .stream = stream.id});
+        {.priority = stream.priority, .order = state.next_order++, .stream = stream.id});
   }
   if (was_queued) {
     ties_.TouchQueue(old, TieWatch::QueueStep::kLeave);
-    --ranks_[at].queues[old].running;
-    StartStreams(at, old, &leaving);
+    --states_[rank_class.index()].queues[old].running;
+    StartStreams(rank_class, old, &leaving);
   }
-  if (!ends) StartStreams(at, next, nullptr);
+  if (!ends) StartStreams(rank_class, next, nullptr);
 }
 
-void SimCollectives::StartStreams(SimIndex at, SimIndex number, const Leaving* leaving) {
-  Queue& queue = ranks_[at].queues[number];
+void SimCollectives::StartStreams(RankClassId rank_class, SimIndex number, const Leaving* leaving) {
+  Queue& queue = states_[rank_class.index()].queues[number];
   while (queue.running < most_running_ && !queue.waiting.empty()) {
     const SimIndex id = queue.waiting.top().stream;
     queue.waiting.pop();
@@ -300,8 +302,9 @@ void SimCollectives::Start(CollectiveStream& stream) {
 // Where no collective has sent what came, its time is for waiting.
 SimChain SimCollectives::ChainOf(const CollectiveStream& stream, const SimChain* told) const {
   if (told != nullptr) return *told;
-  SimChain chain{
-      .rank = stream.rank, .node = stream.node, .until = data_sets_[stream.data_set].begin};
+  SimChain chain{.rank_class = stream.rank_class,
+                 .node = stream.node,
+                 .until = data_sets_[stream.data_set].begin};
   chain.Wait(timeline_.now());
   return chain;
 }
@@ -317,7 +320,7 @@ void SimCollectives::Handled(const LocalEvent& event) {
   if (!event.reduces) return Reduced(event);
   ties_.TouchStream(event.subject, TieWatch::StreamStep::kReduction);
   timeline_.PlanLocal(
-      streams_[event.subject].rank, ReductionTime(system_, event.bytes),
+      streams_[event.subject].rank_class, ReductionTime(system_, event.bytes),
       {.kind = LocalKind::kReduced, .subject = event.subject, .chain = event.chain});
 }
 
@@ -334,27 +337,28 @@ void SimCollectives::Send(const CollectiveStream& stream, int64_t target, int64_
   messages_.Send({.bytes = bytes,
                   .tag = stream.tag,
                   .ordinal = input_.by_class ? ordinal : 0,
-                  .source = stream.rank,
+                  .source = stream.rank_class,
                   .target = input_.ClassOf(target),
-                  .from = input_.PlaceOf(stream.rank),
+                  .from = input_.RankOf(stream.rank_class),
                   .to = target},
                  &now_);
 }
 
 void SimCollectives::Receive(const CollectiveStream& stream, int64_t source, int64_t bytes,
                              int64_t ordinal) {
-  messages_.Receive(
-      {.kind = MessageReceiver::Kind::kStream, .rank = stream.rank, .subject = stream.id},
-      {.tag = stream.tag,
-       .bytes = bytes,
-       .ordinal = input_.by_class ? ordinal : 0,
-       .source = input_.ClassOf(source),
-       .target = stream.rank},
-      source, &now_);
+  messages_.Receive({.kind = MessageReceiver::Kind::kStream,
+                     .rank_class = stream.rank_class,
+                     .subject = stream.id},
+                    {.tag = stream.tag,
+                     .bytes = bytes,
+                     .ordinal = input_.by_class ? ordinal : 0,
+                     .source = input_.ClassOf(source),
+                     .target = stream.rank_class},
+                    source, &now_);
 }
 
 void SimCollectives::Handle(const CollectiveStream& stream, const Handling& handling) {
-  endpoint_.Handle(stream.rank, stream.phase.in_group, handling,
+  endpoint_.Handle(stream.rank_class, stream.phase.in_group, handling,
                    {.kind = LocalKind::kHandled,
                     .reduces = handling.reduces,
                     .subject = stream.id,
@@ -378,20 +382,20 @@ void SimCollectives::IssueProgramNode(CollectiveStream& stream, SimIndex index) 
   const SimNode& node = stream.custom.rank->program->nodes[index];
   const int64_t peer = stream.custom.rank->PeerOf(node);
   const MessageReceiver done{.kind = MessageReceiver::Kind::kCustom,
-                             .rank = stream.rank,
+                             .rank_class = stream.rank_class,
                              .subject = stream.id,
                              .node = index};
   const bool communicates = node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv;
   if (communicates && (peer < 0 || peer >= input_.total)) {
-    return listener_.Fail(stream.rank, stream.node,
+    return listener_.Fail(stream.rank_class, stream.node,
                           "found a message to or from no rank in its program");
   }
   if (node.kind == NodeKind::kSend) {
     messages_.Send({.bytes = node.bytes,
                     .tag = TagOf(node),
-                    .source = stream.rank,
+                    .source = stream.rank_class,
                     .target = input_.ClassOf(peer),
-                    .from = input_.PlaceOf(stream.rank),
+                    .from = input_.RankOf(stream.rank_class),
                     .to = peer,
                     .sender = done},
                    &now_);
@@ -400,10 +404,10 @@ void SimCollectives::IssueProgramNode(CollectiveStream& stream, SimIndex index) 
                       {.tag = TagOf(node),
                        .bytes = node.bytes,
                        .source = input_.ClassOf(peer),
-                       .target = stream.rank},
+                       .target = stream.rank_class},
                       peer, &now_);
   } else {
-    timeline_.PlanLocal(stream.rank, RecordedTime(node),
+    timeline_.PlanLocal(stream.rank_class, RecordedTime(node),
                         {.kind = LocalKind::kCustomDone,
                          .subject = stream.id,
                          .node = index,

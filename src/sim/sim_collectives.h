@@ -19,8 +19,8 @@ namespace etude {
 class NodeListener {
  public:
   virtual ~NodeListener() = default;
-  virtual void Complete(SimIndex rank, SimIndex node) = 0;
-  virtual void Fail(SimIndex rank, SimIndex node, std::string_view what) = 0;
+  virtual void Complete(RankClassId rank_class, SimIndex node) = 0;
+  virtual void Fail(RankClassId rank_class, SimIndex node, std::string_view what) = 0;
 };
 
 // Collectives of all ranks: chunks go as streams through the queues of their phases.
@@ -31,7 +31,7 @@ class SimCollectives final : private StreamActions {
                  NodeListener& listener);
 
   // A node's collective begins; the listener is told when it is complete.
-  void Begin(SimIndex rank, SimIndex index, const SimNode& node);
+  void Begin(RankClassId rank_class, SimIndex index, const SimNode& node);
 
   // Events.
   void MessageCame(SimIndex stream, const SimChain* chain);
@@ -41,14 +41,14 @@ class SimCollectives final : private StreamActions {
   void ProgramNodeDone(const LocalEvent& event);
   void ProgramMessageDone(SimIndex stream, SimIndex node, const SimChain* chain);
 
-  // By rank. Once only.
+  // By class. Once only.
   std::vector<std::vector<SimCollectiveEnd>> TakeEnds();
-  // What programs of collectives stand at, by rank.
+  // What programs of collectives stand at, by class.
   std::vector<std::vector<SimProgramWait>> ProgramWaits() const;
 
  private:
   struct DataSet {
-    SimIndex rank = 0;
+    RankClassId rank_class;
     SimIndex node = 0;
     int64_t left = 0;   // streams
     int64_t begin = 0;  // ns
@@ -66,8 +66,8 @@ class SimCollectives final : private StreamActions {
     std::priority_queue<Waiting> waiting;
     int64_t running = 0;
   };
-  struct Rank {
-    Rank(size_t groups, size_t dims, size_t queue_count)
+  struct State {
+    State(size_t groups, size_t dims, size_t queue_count)
         : next_of_group(groups), turns(dims), queues(queue_count) {}
 
     int64_t next_stream = 0;
@@ -92,13 +92,13 @@ class SimCollectives final : private StreamActions {
   void Handle(const CollectiveStream& stream, const Handling& handling) override;
   void EndPhase(CollectiveStream& stream) override { NextPhase(stream); }
 
-  std::optional<CollectiveCall> CallOf(SimIndex rank, SimIndex index, const SimNode& node);
-  int64_t PriorityOf(Rank& rank, const SimNode& node) const;
-  int64_t NextStream(SimIndex rank, const SimNode& node, bool of_all);
+  std::optional<CollectiveCall> CallOf(RankClassId rank_class, SimIndex index, const SimNode& node);
+  int64_t PriorityOf(State& state, const SimNode& node) const;
+  int64_t NextStream(RankClassId rank_class, const SimNode& node, bool of_all);
   CollectiveStream& NewStream();
   void NextPhase(CollectiveStream& stream);
   // `leaving`: nullptr: none.
-  void StartStreams(SimIndex rank, SimIndex queue, const Leaving* leaving);
+  void StartStreams(RankClassId rank_class, SimIndex queue, const Leaving* leaving);
   SimChain ChainOfStart(const CollectiveStream& stream, const Leaving* leaving) const;
   void Start(CollectiveStream& stream);
   void Finish(SimIndex stream);
@@ -117,7 +117,7 @@ class SimCollectives final : private StreamActions {
   TieWatch& ties_;
   NodeListener& listener_;
   const int64_t most_running_;  // streams of a queue
-  std::vector<Rank> ranks_;
+  std::vector<State> states_;   // by class
   SimPool<DataSet> data_sets_;
   std::deque<CollectiveStream> streams_;
   std::vector<SimIndex> free_streams_;

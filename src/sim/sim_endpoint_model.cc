@@ -14,11 +14,11 @@ class EndpointDelay final : public SimEndpointModel {
       : delay_(system.endpoint_delay), timeline_(timeline) {}
 
   std::string_view name() const override { return "astra-sim-2.0/endpoint-delay"; }
-  void Handle(SimIndex rank, bool in_group, const Handling& /*handling*/,
+  void Handle(RankClassId rank_class, bool in_group, const Handling& /*handling*/,
               const LocalEvent& handled) override {
-    timeline_.PlanLocal(rank, in_group ? kGroupDelay : delay_, handled);
+    timeline_.PlanLocal(rank_class, in_group ? kGroupDelay : delay_, handled);
   }
-  void Do(SimIndex /*rank*/, const LocalEvent& /*event*/) override {}
+  void Do(RankClassId /*rank_class*/, const LocalEvent& /*event*/) override {}
 
  private:
   const int64_t delay_;  // ns
@@ -33,12 +33,14 @@ class SharedBusEndpoint final : public SimEndpointModel {
       : timeline_(timeline), buses_(*input.system.shared_bus, input, timeline, ties, listener) {}
 
   std::string_view name() const override { return "astra-sim-2.0/shared-bus"; }
-  void Handle(SimIndex rank, bool in_group, const Handling& handling,
+  void Handle(RankClassId rank_class, bool in_group, const Handling& handling,
               const LocalEvent& handled) override {
-    if (in_group) return timeline_.PlanLocal(rank, kGroupDelay, handled);
-    buses_.Carry(rank, handling, handled);
+    if (in_group) return timeline_.PlanLocal(rank_class, kGroupDelay, handled);
+    buses_.Carry(rank_class, handling, handled);
   }
-  void Do(SimIndex rank, const LocalEvent& event) override { buses_.Do(rank, event); }
+  void Do(RankClassId rank_class, const LocalEvent& event) override {
+    buses_.Do(rank_class, event);
+  }
 
  private:
   SimTimeline& timeline_;

@@ -32,10 +32,10 @@ class SimEndpointModel {
 
   // A rank begins to handle something for a stream. At the end `handled`, of kind kHandled, comes,
   // or the listener is told of it.
-  virtual void Handle(SimIndex rank, bool in_group, const Handling& handling,
+  virtual void Handle(RankClassId rank_class, bool in_group, const Handling& handling,
                       const LocalEvent& handled) = 0;
   // An event of the model's own.
-  virtual void Do(SimIndex rank, const LocalEvent& event) = 0;
+  virtual void Do(RankClassId rank_class, const LocalEvent& event) = 0;
 };
 
 // Of adding what came to what the rank has, ns: two operands are read and the sum is written.

@@ -19,16 +19,16 @@ SimExecution::SimExecution(const SimInput& input, const SimComputeModel& compute
       collectives_(collectives),
       ties_(ties),
       listener_(listener),
-      ranks_(input.rank_count()) {
-  for (SimIndex i = 0; i < ranks_.size(); ++i) {
-    Rank& rank = ranks_[i];
-    rank.self = &input.RankOf(i);
-    rank.program = rank.self->program.get();
-    rank.waits = rank.program->waits;
-    rank.left = rank.program->nodes.size();
-    nodes_ += rank.left;
-    rank.result.begins.assign(rank.left, -1);
-    rank.result.ends.assign(rank.left, -1);
+      states_(input.class_count()) {
+  for (SimIndex i = 0; i < states_.size(); ++i) {
+    State& state = states_[i];
+    state.self = &input.SimRankOf(RankClassId(i));
+    state.program = state.self->program.get();
+    state.waits = state.program->waits;
+    state.left = state.program->nodes.size();
+    nodes_ += state.left;
+    state.result.begins.assign(state.left, -1);
+    state.result.ends.assign(state.left, -1);
   }
 }
 
@@ -38,81 +38,81 @@ SimExecution::Kind SimExecution::KindOf(const SimNode& node) {
   return kComm;
 }
 
-void SimExecution::MakeReady(Rank& rank, SimIndex index) {
-  rank.ready[SlotOf(rank.program->nodes[index])].push(index);
+void SimExecution::MakeReady(State& state, SimIndex index) {
+  state.ready[SlotOf(state.program->nodes[index])].push(index);
 }
 
 void SimExecution::Begin() {
-  for (Rank& rank : ranks_) {
-    for (SimIndex node = 0; node < rank.waits.size(); ++node) {
-      if (rank.waits[node] == 0) MakeReady(rank, node);
+  for (State& state : states_) {
+    for (SimIndex node = 0; node < state.waits.size(); ++node) {
+      if (state.waits[node] == 0) MakeReady(state, node);
     }
   }
-  for (SimIndex i = 0; i < ranks_.size(); ++i) {
-    ties_.Begin(i, timeline_.now(), {.planned = -1});
-    IssueReady(i);
+  for (SimIndex i = 0; i < states_.size(); ++i) {
+    ties_.Begin(RankClassId(i), timeline_.now(), {.planned = -1});
+    IssueReady(RankClassId(i));
   }
 }
 
 // Those that are ready now, by number, as far as there is room for them.
-void SimExecution::IssueReady(SimIndex at) {
-  Rank& rank = ranks_[at];
-  if (rank.issuing) return;
-  rank.issuing = true;
+void SimExecution::IssueReady(RankClassId rank_class) {
+  State& state = states_[rank_class.index()];
+  if (state.issuing) return;
+  state.issuing = true;
   while (true) {
     SimIndex best = kNoIndex;
     for (size_t slot = 0; slot < kSlots; ++slot) {
-      if (rank.ready[slot].empty() || (slot != kNoSlot && rank.taken[slot])) continue;
-      best = std::min(best, rank.ready[slot].top());
+      if (state.ready[slot].empty() || (slot != kNoSlot && state.taken[slot])) continue;
+      best = std::min(best, state.ready[slot].top());
     }
     if (best == kNoIndex) break;
-    Issue(at, best);
+    Issue(rank_class, best);
   }
-  rank.issuing = false;
-  if (rank.freed.empty()) return;
-  for (const SimIndex node : rank.freed) MakeReady(rank, node);
-  rank.freed.clear();
+  state.issuing = false;
+  if (state.freed.empty()) return;
+  for (const SimIndex node : state.freed) MakeReady(state, node);
+  state.freed.clear();
   // Where nothing else is to come, ASTRA-sim ends here.
-  if (rank.in_flight == 0) timeline_.PlanLocal(at, 0, {.kind = LocalKind::kWake});
+  if (state.in_flight == 0) timeline_.PlanLocal(rank_class, 0, {.kind = LocalKind::kWake});
 }
 
-void SimExecution::Issue(SimIndex at, SimIndex index) {
-  Rank& rank = ranks_[at];
-  const SimNode& node = rank.program->nodes[index];
+void SimExecution::Issue(RankClassId rank_class, SimIndex index) {
+  State& state = states_[rank_class.index()];
+  const SimNode& node = state.program->nodes[index];
   const SimSlot slot = SlotOf(node);
-  rank.ready[slot].pop();
-  rank.taken[slot] = true;
-  rank.result.begins[index] = timeline_.now();
-  ++rank.in_flight;
+  state.ready[slot].pop();
+  state.taken[slot] = true;
+  state.result.begins[index] = timeline_.now();
+  ++state.in_flight;
   if (input_.system.replay_only) {
     const int64_t time = RecordedTime(node);
-    if (node.kind != NodeKind::kCompute) return Wait(at, index, time);
-    return Wait(at, index, StragglerTime(input_.machine, input_.PlaceOf(at), time));
+    if (node.kind != NodeKind::kCompute) return Wait(rank_class, index, time);
+    return Wait(rank_class, index, StragglerTime(input_.machine, input_.RankOf(rank_class), time));
   }
-  Start(at, index, node);
+  Start(rank_class, index, node);
 }
 
-void SimExecution::Start(SimIndex at, SimIndex index, const SimNode& node) {
+void SimExecution::Start(RankClassId rank_class, SimIndex index, const SimNode& node) {
   std::optional<int64_t> time;
   switch (node.kind) {
-    case NodeKind::kSend: return Send(at, index, node);
-    case NodeKind::kRecv: return Receive(at, index, node);
-    case NodeKind::kCollective: return collectives_.Begin(at, index, node);
+    case NodeKind::kSend: return Send(rank_class, index, node);
+    case NodeKind::kRecv: return Receive(rank_class, index, node);
+    case NodeKind::kCollective: return collectives_.Begin(rank_class, index, node);
     case NodeKind::kMetadata:
-    case NodeKind::kUnknown: return Skip(at, index);
+    case NodeKind::kUnknown: return Skip(rank_class, index);
     case NodeKind::kMemLoad:
     case NodeKind::kMemStore:
-      time = memory_.Time(input_.PlaceOf(at), node.bytes, timeline_.now());
+      time = memory_.Time(input_.RankOf(rank_class), node.bytes, timeline_.now());
       if (!time)
-        return listener_.Fail(at, index,
+        return listener_.Fail(rank_class, index,
                               "found an access to remote memory, expected a memory "
                               "file with a memory-type other than NO_MEMORY_EXPANSION");
-      return Wait(at, index, *time);
+      return Wait(rank_class, index, *time);
     default: break;
   }
-  time = compute_.Time(input_.PlaceOf(at), node);
-  if (!time) return Skip(at, index);
-  Wait(at, index, *time);
+  time = compute_.Time(input_.RankOf(rank_class), node);
+  if (!time) return Skip(rank_class, index);
+  Wait(rank_class, index, *time);
 }
 
 std::string SimExecution::NoSuchRank(std::string_view what, int64_t rank) const {
@@ -121,107 +121,112 @@ std::string SimExecution::NoSuchRank(std::string_view what, int64_t rank) const 
              : fmt::format("found the {} {}, expected a rank below {}", what, rank, input_.total);
 }
 
-void SimExecution::Send(SimIndex at, SimIndex index, const SimNode& node) {
-  const int64_t peer = ranks_[at].self->PeerOf(node);
+void SimExecution::Send(RankClassId rank_class, SimIndex index, const SimNode& node) {
+  const int64_t peer = states_[rank_class.index()].self->PeerOf(node);
   if (peer < 0 || peer >= input_.total) {
-    return listener_.Fail(at, index, NoSuchRank("receiver", peer));
+    return listener_.Fail(rank_class, index, NoSuchRank("receiver", peer));
   }
-  messages_.Send({.bytes = node.bytes,
-                  .tag = TagOf(node),
-                  .ordinal = input_.by_class ? input_.classes.partners[at][node.peer].there : 0,
-                  .source = at,
-                  .target = input_.ClassOf(peer),
-                  .from = input_.PlaceOf(at),
-                  .to = peer,
-                  .sender = {.kind = MessageReceiver::Kind::kNode, .rank = at, .subject = index}},
-                 nullptr);
+  messages_.Send(
+      {.bytes = node.bytes,
+       .tag = TagOf(node),
+       .ordinal =
+           input_.by_class ? input_.classes.partners[rank_class.index()][node.peer].there : 0,
+       .source = rank_class,
+       .target = input_.ClassOf(peer),
+       .from = input_.RankOf(rank_class),
+       .to = peer,
+       .sender = {.kind = MessageReceiver::Kind::kNode,
+                  .rank_class = rank_class,
+                  .subject = index}},
+      nullptr);
 }
 
-void SimExecution::Receive(SimIndex at, SimIndex index, const SimNode& node) {
-  const int64_t peer = ranks_[at].self->PeerOf(node);
+void SimExecution::Receive(RankClassId rank_class, SimIndex index, const SimNode& node) {
+  const int64_t peer = states_[rank_class.index()].self->PeerOf(node);
   if (peer < 0 || peer >= input_.total) {
-    return listener_.Fail(at, index, NoSuchRank("sender", peer));
+    return listener_.Fail(rank_class, index, NoSuchRank("sender", peer));
   }
-  messages_.Receive({.kind = MessageReceiver::Kind::kNode, .rank = at, .subject = index},
-                    {.tag = TagOf(node),
-                     .bytes = node.bytes,
-                     .ordinal = input_.by_class ? input_.classes.partners[at][node.peer].here : 0,
-                     .source = input_.ClassOf(peer),
-                     .target = at},
-                    peer, nullptr);
+  messages_.Receive(
+      {.kind = MessageReceiver::Kind::kNode, .rank_class = rank_class, .subject = index},
+      {.tag = TagOf(node),
+       .bytes = node.bytes,
+       .ordinal = input_.by_class ? input_.classes.partners[rank_class.index()][node.peer].here : 0,
+       .source = input_.ClassOf(peer),
+       .target = rank_class},
+      peer, nullptr);
 }
 
-void SimExecution::Wait(SimIndex at, SimIndex index, int64_t time) {
-  timeline_.PlanLocal(at, time, {.kind = LocalKind::kNodeDone, .subject = index});
+void SimExecution::Wait(RankClassId rank_class, SimIndex index, int64_t time) {
+  timeline_.PlanLocal(rank_class, time, {.kind = LocalKind::kNodeDone, .subject = index});
 }
 
 // A node without work frees those that wait for it, which are not issued before the rank's next
 // completion.
-void SimExecution::Skip(SimIndex at, SimIndex index) {
-  Rank& rank = ranks_[at];
+void SimExecution::Skip(RankClassId rank_class, SimIndex index) {
+  State& state = states_[rank_class.index()];
   ties_.Skip();
-  rank.taken[SlotOf(rank.program->nodes[index])] = false;
-  rank.result.ends[index] = timeline_.now();
-  --rank.in_flight;
-  --rank.left;
+  state.taken[SlotOf(state.program->nodes[index])] = false;
+  state.result.ends[index] = timeline_.now();
+  --state.in_flight;
+  --state.left;
   ++nodes_done_;
-  for (const SimIndex child : rank.program->children[index]) {
-    if (--rank.waits[child] == 0) rank.freed.push_back(child);
+  for (const SimIndex child : state.program->children[index]) {
+    if (--state.waits[child] == 0) state.freed.push_back(child);
   }
 }
 
-TieWatch::Completion SimExecution::BeforeCompletion(const Rank& rank, SimIndex index) {
-  TieWatch::Completion made{.children = rank.program->children[index]};
-  const SimSlot slot = SlotOf(rank.program->nodes[index]);
+TieWatch::Completion SimExecution::BeforeCompletion(const State& state, SimIndex index) {
+  TieWatch::Completion made{.children = state.program->children[index]};
+  const SimSlot slot = SlotOf(state.program->nodes[index]);
   if (slot != kNoSlot) made.freed = slot;
   for (size_t i = 0; i < kNoSlot; ++i) {
-    made.before[i] = {.free = !rank.taken[i],
-                      .ready = rank.ready[i].empty() ? kNoIndex : rank.ready[i].top()};
+    made.before[i] = {.free = !state.taken[i],
+                      .ready = state.ready[i].empty() ? kNoIndex : state.ready[i].top()};
   }
   return made;
 }
 
-void SimExecution::Complete(SimIndex at, SimIndex index) {
-  Rank& rank = ranks_[at];
-  const SimNode& node = rank.program->nodes[index];
+void SimExecution::Complete(RankClassId rank_class, SimIndex index) {
+  State& state = states_[rank_class.index()];
+  const SimNode& node = state.program->nodes[index];
   const int64_t now = timeline_.now();
-  const int64_t begin = rank.result.begins[index];
+  const int64_t begin = state.result.begins[index];
   TieWatch::Completion completion;
-  if (input_.by_class) completion = BeforeCompletion(rank, index);
-  rank.taken[SlotOf(node)] = false;
-  rank.result.ends[index] = now;
+  if (input_.by_class) completion = BeforeCompletion(state, index);
+  state.taken[SlotOf(node)] = false;
+  state.result.ends[index] = now;
   if (node.kind != NodeKind::kMetadata && node.kind != NodeKind::kUnknown) {
-    rank.busy[KindOf(node)].Add(begin, now);
+    state.busy[KindOf(node)].Add(begin, now);
   }
   if (!node.on_host && (node.kind == NodeKind::kCompute || input_.system.replay_only)) {
-    rank.result.computed += now - begin;
+    state.result.computed += now - begin;
   }
-  --rank.in_flight;
-  --rank.left;
+  --state.in_flight;
+  --state.left;
   ++nodes_done_;
-  rank.result.end = now;
-  for (const SimIndex child : rank.program->children[index]) {
-    if (--rank.waits[child] != 0) continue;
-    MakeReady(rank, child);
+  state.result.end = now;
+  for (const SimIndex child : state.program->children[index]) {
+    if (--state.waits[child] != 0) continue;
+    MakeReady(state, child);
     if (input_.by_class) {
-      completion.enabled.emplace_back(SlotOf(rank.program->nodes[child]), child);
+      completion.enabled.emplace_back(SlotOf(state.program->nodes[child]), child);
     }
   }
   ties_.Complete(std::move(completion));
-  IssueReady(at);
+  IssueReady(rank_class);
 }
 
 std::vector<SimRankResult> SimExecution::TakeResults() {
   std::vector<SimRankResult> results;
-  results.reserve(ranks_.size());
-  for (Rank& rank : ranks_) {
-    SimRankResult& one = rank.result;
-    one.finished = rank.left == 0;
+  results.reserve(states_.size());
+  for (State& state : states_) {
+    SimRankResult& one = state.result;
+    one.finished = state.left == 0;
     for (const int64_t end : one.ends) one.wall = std::max(one.wall, end);
-    one.host = rank.busy[kHost].Total();
-    one.device = rank.busy[kDevice].Total();
-    one.comm = rank.busy[kComm].Total();
-    one.memory = rank.busy[kMemory].Total();
+    one.host = state.busy[kHost].Total();
+    one.device = state.busy[kDevice].Total();
+    one.comm = state.busy[kComm].Total();
+    one.memory = state.busy[kMemory].Total();
     results.push_back(std::move(one));
   }
   return results;

@@ -27,21 +27,21 @@ class SimExecution {
   void Begin();
 
   // Events.
-  void Complete(SimIndex rank, SimIndex index);
-  void Wake(SimIndex rank) { IssueReady(rank); }
+  void Complete(RankClassId rank_class, SimIndex index);
+  void Wake(RankClassId rank_class) { IssueReady(rank_class); }
 
   // Of all ranks.
   uint64_t nodes() const { return nodes_; }
   uint64_t nodes_done() const { return nodes_done_; }
 
-  // By rank. Once only.
+  // By class. Once only.
   std::vector<SimRankResult> TakeResults();
 
  private:
   static constexpr size_t kSlots = kNoSlot + 1;
   enum Kind : size_t { kHost, kDevice, kComm, kMemory, kKinds };
 
-  struct Rank {
+  struct State {
     const SimRank* self = nullptr;
     const SimProgram* program = nullptr;
     std::vector<uint32_t> waits;
@@ -56,16 +56,16 @@ class SimExecution {
   };
 
   static Kind KindOf(const SimNode& node);
-  static void MakeReady(Rank& rank, SimIndex index);
-  static TieWatch::Completion BeforeCompletion(const Rank& rank, SimIndex index);
-  void IssueReady(SimIndex at);
-  void Issue(SimIndex at, SimIndex index);
-  void Start(SimIndex at, SimIndex index, const SimNode& node);
+  static void MakeReady(State& state, SimIndex index);
+  static TieWatch::Completion BeforeCompletion(const State& state, SimIndex index);
+  void IssueReady(RankClassId rank_class);
+  void Issue(RankClassId rank_class, SimIndex index);
+  void Start(RankClassId rank_class, SimIndex index, const SimNode& node);
   std::string NoSuchRank(std::string_view what, int64_t rank) const;
-  void Send(SimIndex at, SimIndex index, const SimNode& node);
-  void Receive(SimIndex at, SimIndex index, const SimNode& node);
-  void Wait(SimIndex at, SimIndex index, int64_t time);
-  void Skip(SimIndex at, SimIndex index);
+  void Send(RankClassId rank_class, SimIndex index, const SimNode& node);
+  void Receive(RankClassId rank_class, SimIndex index, const SimNode& node);
+  void Wait(RankClassId rank_class, SimIndex index, int64_t time);
+  void Skip(RankClassId rank_class, SimIndex index);
 
   const SimInput& input_;
   const SimComputeModel& compute_;
@@ -75,7 +75,7 @@ class SimExecution {
   SimCollectives& collectives_;
   TieWatch& ties_;
   NodeListener& listener_;
-  std::vector<Rank> ranks_;
+  std::vector<State> states_;  // by class
   uint64_t nodes_ = 0;
   uint64_t nodes_done_ = 0;
 };

@@ -9,12 +9,11 @@
 
 namespace etude {
 
-// Index of a class of ranks, a node, a message or a stream.
+// Index of a node, a message or a stream.
 using SimIndex = uint32_t;
 inline constexpr SimIndex kNoIndex = UINT32_MAX;
 
-// What is simulated: classes of ranks, each of which its first rank stands for. Where nothing else
-// is said, a rank in `src/sim` is the number of a class.
+// What is simulated: classes of ranks, each of which its first rank stands for.
 struct SimInput {
   SimInput(const SimMachine& machine_in, const SimWorkload& workload_in,
            const RankClasses& classes_in)
@@ -26,14 +25,18 @@ struct SimInput {
         travel(machine_in),
         total(travel.total()) {}
 
-  size_t rank_count() const { return classes.first.size(); }
-  // The rank itself.
-  int64_t PlaceOf(SimIndex rank) const { return classes.first[rank]; }
-  SimIndex ClassOf(int64_t place) const { return classes.class_of[static_cast<size_t>(place)]; }
-  const SimRank& RankOf(SimIndex rank) const {
-    return workload.ranks[static_cast<size_t>(PlaceOf(rank))];
+  size_t class_count() const { return classes.first.size(); }
+  // The first of the class.
+  int64_t RankOf(RankClassId rank_class) const { return classes.first[rank_class.index()]; }
+  RankClassId ClassOf(int64_t rank) const {
+    return RankClassId(classes.class_of[static_cast<size_t>(rank)]);
   }
-  const SimProgram& ProgramOf(SimIndex rank) const { return *RankOf(rank).program; }
+  const SimRank& SimRankOf(RankClassId rank_class) const {
+    return workload.ranks[static_cast<size_t>(RankOf(rank_class))];
+  }
+  const SimProgram& ProgramOf(RankClassId rank_class) const {
+    return *SimRankOf(rank_class).program;
+  }
 
   const SimMachine& machine;
   const SystemModel& system;

@@ -15,8 +15,7 @@ class SimMemoryModel {
   virtual ~SimMemoryModel() = default;
   virtual std::string_view name() const = 0;
 
-  // Of an access that begins now, until its end, ns; nullopt: there is no such memory. `rank`: the
-  // rank itself.
+  // Of an access that begins now, until its end, ns; nullopt: there is no such memory.
   virtual std::optional<int64_t> Time(int64_t rank, int64_t bytes, int64_t now) = 0;
 };
 

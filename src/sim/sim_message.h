@@ -16,18 +16,18 @@ struct MessageReceiver {
     kPostReceive,
     kSend
   } kind = Kind::kNobody;
-  SimIndex rank = 0;
+  RankClassId rank_class;
   SimIndex subject = 0;  // node or stream; what is held back for kPostReceive and kSend
   SimIndex node = 0;     // of a stream's program
 };
 
-// Ranks are numbers of classes but for `from` and `to`: where they are.
+// Between the first rank of `source` and a rank of `target`.
 struct SimMessage {
   int64_t bytes = 0;
   int64_t tag = 0;
   int64_t ordinal = 0;
-  SimIndex source = 0;
-  SimIndex target = 0;
+  RankClassId source;
+  RankClassId target;
   int64_t from = 0;
   int64_t to = 0;
   MessageReceiver sender;  // told at the arrival, too
@@ -39,8 +39,8 @@ struct MatchKey {
   int64_t tag = 0;
   int64_t bytes = 0;
   int64_t ordinal = 0;  // of classes, whose members are not told apart by source and target
-  SimIndex source = 0;
-  SimIndex target = 0;
+  RankClassId source;
+  RankClassId target;
 
   friend bool operator==(const MatchKey&, const MatchKey&) = default;
 };
@@ -48,7 +48,7 @@ struct MatchKey {
 inline uint64_t HashOf(const MatchKey& key) {
   uint64_t hash = static_cast<uint64_t>(key.tag) * 0x9E3779B97F4A7C15ull;
   hash += static_cast<uint64_t>(key.ordinal) << 40;
-  hash ^= (uint64_t{key.source} << 32 | key.target) + (hash >> 29);
+  hash ^= (uint64_t{key.source.value()} << 32 | key.target.value()) + (hash >> 29);
   hash *= 0xBF58476D1CE4E5B9ull;
   hash ^= static_cast<uint64_t>(key.bytes) + (hash >> 32);
   hash *= 0x94D049BB133111EBull;

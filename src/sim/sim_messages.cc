@@ -11,14 +11,15 @@ constexpr int64_t kRendezvousBytes = 8192;
 
 void SimMessages::Send(const SimMessage& message, const SimChain* chain) {
   if (!input_.system.rendezvous) return SendNow(message, chain);
-  Post(
-      {.kind = MessageReceiver::Kind::kSend, .rank = message.source, .subject = held_.Add(message)},
-      {.tag = message.tag + kRendezvousTag,
-       .bytes = kRendezvousBytes,
-       .ordinal = message.ordinal,
-       .source = message.target,
-       .target = message.source},
-      chain);
+  Post({.kind = MessageReceiver::Kind::kSend,
+        .rank_class = message.source,
+        .subject = held_.Add(message)},
+       {.tag = message.tag + kRendezvousTag,
+        .bytes = kRendezvousBytes,
+        .ordinal = message.ordinal,
+        .source = message.target,
+        .target = message.source},
+       chain);
 }
 
 void SimMessages::SendNow(SimMessage message, const SimChain* chain) {
@@ -43,10 +44,10 @@ void SimMessages::Receive(const MessageReceiver& receiver, const MatchKey& key, 
            .ordinal = key.ordinal,
            .source = key.target,
            .target = key.source,
-           .from = input_.PlaceOf(key.target),
+           .from = input_.RankOf(key.target),
            .to = from,
            .sender = {.kind = MessageReceiver::Kind::kPostReceive,
-                      .rank = key.target,
+                      .rank_class = key.target,
                       .subject = posted_.Add({receiver, key})}},
           chain);
 }
@@ -80,7 +81,7 @@ void SimMessages::Tell(const MessageReceiver& receiver, const SimChain* chain) {
 
 void SimMessages::Received(const SimEvent& event) {
   const Receipt receipt = receipts_.Take(event.subject);
-  ties_.Begin(receipt.receiver.rank, timeline_.now(),
+  ties_.Begin(receipt.receiver.rank_class, timeline_.now(),
               {.planned = event.planned, .cause = event.cause});
   if (receipt.chain == kNoIndex) return Tell(receipt.receiver, nullptr);
   const SimChain chain = chains_.Take(receipt.chain);

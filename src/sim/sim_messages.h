@@ -40,7 +40,7 @@ class SimMessages {
   void Arrive(const SimEvent& event);
   void Received(const SimEvent& event);
   // Of a message that is to arrive.
-  SimIndex SourceOf(const SimEvent& arrival) const { return messages_[arrival.subject].source; }
+  RankClassId SourceOf(const SimEvent& arrival) const { return messages_[arrival.subject].source; }
 
   uint64_t sent() const { return sent_; }
   uint64_t unreceived() const { return mailbox_.unreceived(); }

@@ -13,12 +13,12 @@ class UnawareNetwork final : public SimNetworkModel {
   UnawareNetwork(const SimInput& input, SimTimeline& timeline)
       : input_(input),
         timeline_(timeline),
-        last_(input.rank_count()),
-        sent_(input.rank_count() * input.machine.dims.size()) {}
+        last_(input.class_count()),
+        sent_(input.class_count() * input.machine.dims.size()) {}
 
   std::string_view name() const override { return "astra-sim-2.0/analytical-unaware"; }
   Travel::Parts Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
-    const SimIndex source = input_.ClassOf(from);
+    const size_t source = input_.ClassOf(from).index();
     Last& last = last_[source];
     if (last.to != to || last.bytes != bytes) {
       const Travel::Way way = input_.travel.WayOf(from, to);

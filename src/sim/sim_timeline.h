@@ -44,7 +44,7 @@ struct LocalEvent {
 // it was planned.
 class SimTimeline {
  public:
-  SimTimeline(size_t ranks, TieWatch& ties) : ties_(ties), first_tick_(ranks, kNoIndex) {}
+  SimTimeline(size_t classes, TieWatch& ties) : ties_(ties), first_tick_(classes, kNoIndex) {}
 
   int64_t now() const { return events_.now(); }
   bool empty() const { return events_.empty(); }
@@ -56,8 +56,8 @@ class SimTimeline {
                  {.kind = kind, .subject = subject, .planned = now(), .cause = ties_.cause()});
   }
 
-  void PlanLocal(SimIndex rank, int64_t delay, const LocalEvent& event);
-  SimIndex RankOf(SimIndex tick) { return ticks_[tick].rank; }
+  void PlanLocal(RankClassId rank_class, int64_t delay, const LocalEvent& event);
+  RankClassId ClassOf(SimIndex tick) { return ticks_[tick].rank_class; }
   // Of a tick that is now: `act` does one thing after the other, and may add to this tick, and make
   // others.
   template <typename Act>
@@ -80,13 +80,13 @@ class SimTimeline {
   };
   struct Tick {
     int64_t time = 0;
-    SimIndex rank = 0;
-    SimIndex next = kNoIndex;  // tick of the rank
+    RankClassId rank_class;
+    SimIndex next = kNoIndex;  // tick of the class
     ShortQueues<Local>::Queue queue;
   };
 
   void Remove(SimIndex tick) {
-    SimIndex* place = &first_tick_[ticks_[tick].rank];
+    SimIndex* place = &first_tick_[ticks_[tick].rank_class.index()];
     while (*place != tick) place = &ticks_[*place].next;
     *place = ticks_.Take(tick).next;
   }
@@ -95,7 +95,7 @@ class SimTimeline {
   EventQueue<SimEvent> events_;
   ShortQueues<Local> locals_;
   SimPool<Tick> ticks_;
-  std::vector<SimIndex> first_tick_;  // by rank
+  std::vector<SimIndex> first_tick_;  // by class
 };
 
 }  // namespace etude

@@ -30,7 +30,7 @@ class SimEngine final : private MessageListener, private NodeListener, private H
         options_(options),
         context_(options.context),
         ties_(input),
-        timeline_(input.rank_count(), ties_),
+        timeline_(input.class_count(), ties_),
         network_(MakeSimNetworkModel(input, timeline_)),
         compute_(MakeSimComputeModel(input.machine)),
         memory_(MakeSimMemoryModel(input.machine.memory)),
@@ -87,9 +87,9 @@ class SimEngine final : private MessageListener, private NodeListener, private H
   void Do(const SimEvent& event) {
     switch (event.kind) {
       case SimEventKind::kLocal: {
-        const SimIndex rank = timeline_.RankOf(event.subject);
-        ties_.BeginTick(rank, timeline_.now(), event.planned, event.cause);
-        timeline_.Run(event.subject, [&](const LocalEvent& local) { DoLocal(rank, local); });
+        const RankClassId rank_class = timeline_.ClassOf(event.subject);
+        ties_.BeginTick(rank_class, timeline_.now(), event.planned, event.cause);
+        timeline_.Run(event.subject, [&](const LocalEvent& local) { DoLocal(rank_class, local); });
         ties_.EndTick();
         break;
       }
@@ -98,17 +98,17 @@ class SimEngine final : private MessageListener, private NodeListener, private H
       case SimEventKind::kReceived: messages_.Received(event); break;
     }
   }
-  void DoLocal(SimIndex rank, const LocalEvent& event) {
+  void DoLocal(RankClassId rank_class, const LocalEvent& event) {
     switch (event.kind) {
-      case LocalKind::kNodeDone: execution_.Complete(rank, event.subject); break;
+      case LocalKind::kNodeDone: execution_.Complete(rank_class, event.subject); break;
       case LocalKind::kHandled: collectives_.Handled(event); break;
       case LocalKind::kReduced: collectives_.Reduced(event); break;
       case LocalKind::kStreamless: collectives_.Streamless(event); break;
-      case LocalKind::kWake: execution_.Wake(rank); break;
+      case LocalKind::kWake: execution_.Wake(rank_class); break;
       case LocalKind::kCustomDone: collectives_.ProgramNodeDone(event); break;
       case LocalKind::kBusSent:
       case LocalKind::kBusCame:
-      case LocalKind::kBusReduced: endpoint_->Do(rank, event); break;
+      case LocalKind::kBusReduced: endpoint_->Do(rank_class, event); break;
     }
   }
 
@@ -116,7 +116,7 @@ class SimEngine final : private MessageListener, private NodeListener, private H
   void Tell(const MessageReceiver& receiver, const SimChain* chain) override {
     switch (receiver.kind) {
       case MessageReceiver::Kind::kNode:
-        execution_.Complete(receiver.rank, receiver.subject);
+        execution_.Complete(receiver.rank_class, receiver.subject);
         break;
       case MessageReceiver::Kind::kStream: collectives_.MessageCame(receiver.subject, chain); break;
       case MessageReceiver::Kind::kCustom:
@@ -127,19 +127,22 @@ class SimEngine final : private MessageListener, private NodeListener, private H
       case MessageReceiver::Kind::kSend: break;
     }
   }
-  void Complete(SimIndex rank, SimIndex node) override { execution_.Complete(rank, node); }
-  void Fail(SimIndex rank, SimIndex node, std::string_view what) override {
-    if (failed_) return;
-    const uint64_t id = input_.ProgramOf(rank).source_ids[node];
-    failed_ = Error{ErrorCode::kBadInput, fmt::format("{}: node {}: {}", NameOf(rank), id, what)};
+  void Complete(RankClassId rank_class, SimIndex node) override {
+    execution_.Complete(rank_class, node);
   }
-  std::string NameOf(SimIndex rank) const {
-    const int64_t place = input_.PlaceOf(rank);
-    return options_.name ? options_.name(place) : fmt::format("rank {}", place);
+  void Fail(RankClassId rank_class, SimIndex node, std::string_view what) override {
+    if (failed_) return;
+    const uint64_t id = input_.ProgramOf(rank_class).source_ids[node];
+    failed_ =
+        Error{ErrorCode::kBadInput, fmt::format("{}: node {}: {}", NameOf(rank_class), id, what)};
+  }
+  std::string NameOf(RankClassId rank_class) const {
+    const int64_t rank = input_.RankOf(rank_class);
+    return options_.name ? options_.name(rank) : fmt::format("rank {}", rank);
   }
   // "rank 3: ": who has planned an event; "": a link.
   std::string RankOf(const SimEvent& event) {
-    if (event.kind == SimEventKind::kLocal) return NameOf(timeline_.RankOf(event.subject)) + ": ";
+    if (event.kind == SimEventKind::kLocal) return NameOf(timeline_.ClassOf(event.subject)) + ": ";
     if (event.kind != SimEventKind::kArrival) return "";
     return NameOf(messages_.SourceOf(event)) + ": ";
   }

@@ -12,49 +12,49 @@ constexpr size_t kMostCompleted = 64;  // at one time, beyond which nothing is p
 
 }  // namespace
 
-TieWatch::Rank& TieWatch::Enter(SimIndex index, int64_t now) {
+TieWatch::State& TieWatch::Enter(RankClassId rank_class, int64_t now) {
   if (stamp_time_ != now) {
     stamp_time_ = now;
     ++stamp_;
     used_ = 0;
   }
-  Rank& rank = ranks_[index];
-  if (rank.time != now) {
-    rank.time = now;
-    rank.instant = static_cast<SimIndex>(tied_.size());
+  State& state = states_[rank_class.index()];
+  if (state.time != now) {
+    state.time = now;
+    state.instant = static_cast<SimIndex>(tied_.size());
     tied_.push_back(false);
-    rank.handlers = 0;
-    rank.at_once = rank.skipped = rank.left_queue = false;
-    rank.collectives = 0;
-    rank.arrivals.clear();
-    rank.completed.clear();
+    state.handlers = 0;
+    state.at_once = state.skipped = state.left_queue = false;
+    state.collectives = 0;
+    state.arrivals.clear();
+    state.completed.clear();
   }
-  rank_ = &rank;
-  now_instant_ = rank.instant;
-  return rank;
+  state_ = &state;
+  now_instant_ = state.instant;
+  return state;
 }
 
 void TieWatch::NewHandler(int64_t planned) {
-  handler_ = rank_->handlers++;
+  handler_ = state_->handlers++;
   planned_ = planned;
   ends_ = kNoEnds;
 }
 
 void TieWatch::Tie() {
   tied_[now_instant_] = true;
-  ambiguous_ = ambiguous_ || rank_->at_once;
+  ambiguous_ = ambiguous_ || state_->at_once;
 }
 
-void TieWatch::NoteBegin(SimIndex index, int64_t now, const Origin& origin) {
-  Rank& rank = Enter(index, now);
+void TieWatch::NoteBegin(RankClassId rank_class, int64_t now, const Origin& origin) {
+  State& state = Enter(rank_class, now);
   in_tick_ = false;
   NewHandler(origin.planned);
   // What takes no time comes while its sender is at work.
-  if (origin.source != kNoIndex && origin.planned == now) PlansNow();
-  const auto others = std::ranges::find(rank.arrivals, origin.planned,
+  if (origin.source && origin.planned == now) PlansNow();
+  const auto others = std::ranges::find(state.arrivals, origin.planned,
                                         [](const Arrivals& one) { return one.first.planned; });
-  if (others == rank.arrivals.end()) {
-    rank.arrivals.push_back({.first = origin});
+  if (others == state.arrivals.end()) {
+    state.arrivals.push_back({.first = origin});
     return;
   }
   const Origin& first = others->first;
@@ -63,9 +63,10 @@ void TieWatch::NoteBegin(SimIndex index, int64_t now, const Origin& origin) {
   if (!others->one_source || (tied_[origin.cause.instant] && !others->one_handler)) Tie();
 }
 
-void TieWatch::NoteBeginTick(SimIndex index, int64_t now, int64_t planned, EventCause cause) {
+void TieWatch::NoteBeginTick(RankClassId rank_class, int64_t now, int64_t planned,
+                             EventCause cause) {
   // Several handlings may have planned for it.
-  Begin(index, now, {.planned = planned, .cause = {cause.instant, kNoIndex}});
+  Begin(rank_class, now, {.planned = planned, .cause = {cause.instant, kNoIndex}});
   in_tick_ = true;
   locals_.clear();
 }
@@ -83,7 +84,7 @@ void TieWatch::NoteBeginLocal(EventCause cause) {
 void TieWatch::NotePlansNow() {
   // Within a tick it comes behind the others of the tick, whatever else there is.
   if (in_tick_) return;
-  rank_->at_once = true;
+  state_->at_once = true;
   ambiguous_ = ambiguous_ || tied();
 }
 
@@ -152,12 +153,12 @@ void TieWatch::TouchQueue(SimIndex queue, QueueStep step) {
   Touch(Kind::kQueue, queue, static_cast<uint8_t>(step), 3,
         [](uint8_t a, uint8_t b) { return a == kLater || b == kLater; });
   if (step != QueueStep::kLeave) return;
-  rank_->left_queue = true;
-  CheckCollectives(*rank_);
+  state_->left_queue = true;
+  CheckCollectives(*state_);
 }
 
-void TieWatch::TouchBus(SimIndex rank) {
-  if (on_) Touch(Kind::kBus, rank, 0, 1, [](uint8_t, uint8_t) { return true; });
+void TieWatch::TouchBus(RankClassId rank_class) {
+  if (on_) Touch(Kind::kBus, rank_class.value(), 0, 1, [](uint8_t, uint8_t) { return true; });
 }
 
 void TieWatch::EndStream(SimIndex set, SimIndex queue) {
@@ -166,45 +167,45 @@ void TieWatch::EndStream(SimIndex set, SimIndex queue) {
 
 void TieWatch::BeginCollective() {
   if (!on_) return;
-  ++rank_->collectives;
-  CheckCollectives(*rank_);
+  ++state_->collectives;
+  CheckCollectives(*state_);
 }
 
 // A collective that begins when several nodes are complete might begin in another handling, before
 // or after streams have left their queues.
-void TieWatch::CheckCollectives(const Rank& rank) {
-  if (ambiguous_ || !tied() || rank.collectives == 0) return;
-  if (!rank.left_queue && rank.collectives == 1) return;
+void TieWatch::CheckCollectives(const State& state) {
+  if (ambiguous_ || !tied() || state.collectives == 0) return;
+  if (!state.left_queue && state.collectives == 1) return;
   const auto here = [&](const Completed& one) { return one.planned == planned_; };
-  ambiguous_ = std::ranges::count_if(rank.completed, here) > 1;
+  ambiguous_ = std::ranges::count_if(state.completed, here) > 1;
 }
 
 void TieWatch::Skip() {
   if (!on_) return;
-  rank_->skipped = true;
-  ambiguous_ = ambiguous_ || (tied() && rank_->completed.size() > 1);
+  state_->skipped = true;
+  ambiguous_ = ambiguous_ || (tied() && state_->completed.size() > 1);
 }
 
 void TieWatch::Complete(Completion completion) {
   if (!on_) return;
-  Rank& rank = *rank_;
-  rank.completed.push_back({.completion = std::move(completion),
-                            .handler = handler_,
-                            .planned = planned_,
-                            .ends = ends_});
+  State& state = *state_;
+  state.completed.push_back({.completion = std::move(completion),
+                             .handler = handler_,
+                             .planned = planned_,
+                             .ends = ends_});
   if (ambiguous_ || !tied()) return;
-  ambiguous_ = !Commutes(rank);
-  CheckCollectives(rank);
+  ambiguous_ = !Commutes(state);
+  CheckCollectives(state);
 }
 
 // Whether the same nodes begin in whatever order those are complete that are.
-bool TieWatch::Commutes(const Rank& rank) const {
+bool TieWatch::Commutes(const State& state) const {
   std::vector<const Completed*> batch;
-  for (const Completed& one : rank.completed) {
+  for (const Completed& one : state.completed) {
     if (one.planned == planned_) batch.push_back(&one);
   }
   if (batch.size() < 2) return true;
-  if (rank.skipped || batch.size() > kMostCompleted) return false;
+  if (state.skipped || batch.size() > kMostCompleted) return false;
   for (size_t slot = 0; slot < kSlots; ++slot) {
     if (!SlotCommutes(batch, slot)) return false;
   }

@@ -24,7 +24,7 @@ struct EventCause {
 class TieWatch {
  public:
   explicit TieWatch(const SimInput& input)
-      : on_(input.by_class), ranks_(on_ ? input.rank_count() : 0) {}
+      : on_(input.by_class), states_(on_ ? input.class_count() : 0) {}
 
   // Whether classes of ranks are not enough to know what happens.
   bool ambiguous() const { return ambiguous_; }
@@ -32,17 +32,17 @@ class TieWatch {
 
   // An event begins to be handled.
   struct Origin {
-    int64_t planned = 0;         // when it was planned
-    EventCause cause;            // and what by
-    SimIndex source = kNoIndex;  // who sent it; kNoIndex: the rank planned it itself
-    int64_t to = -1;             // to whom
+    int64_t planned = 0;  // when it was planned
+    EventCause cause;     // and what by
+    RankClassId source;   // who sent it; kNone: the rank planned it itself
+    int64_t to = -1;      // to whom
   };
-  void Begin(SimIndex rank, int64_t now, const Origin& origin) {
-    if (on_) NoteBegin(rank, now, origin);
+  void Begin(RankClassId rank_class, int64_t now, const Origin& origin) {
+    if (on_) NoteBegin(rank_class, now, origin);
   }
   // The first of the next local events of a rank, which were planned together with others.
-  void BeginTick(SimIndex rank, int64_t now, int64_t planned, EventCause cause) {
-    if (on_) NoteBeginTick(rank, now, planned, cause);
+  void BeginTick(RankClassId rank_class, int64_t now, int64_t planned, EventCause cause) {
+    if (on_) NoteBeginTick(rank_class, now, planned, cause);
   }
   void BeginLocal(EventCause cause) {
     if (on_) NoteBeginLocal(cause);
@@ -63,7 +63,7 @@ class TieWatch {
   enum class QueueStep : uint8_t { kLeave, kEnterAndStart, kEnter };
   void TouchQueue(SimIndex queue, QueueStep step);
   // What two streams ask of a bus, or a bus does, is in the order in which it happens.
-  void TouchBus(SimIndex rank);
+  void TouchBus(RankClassId rank_class);
   // The last phase of a stream ends: streams of one set in one queue may change places.
   void EndStream(SimIndex set, SimIndex queue);
   void BeginCollective();
@@ -100,7 +100,7 @@ class TieWatch {
     int64_t planned = 0;
     Ends ends = kNoEnds;
   };
-  struct Rank {
+  struct State {
     int64_t time = -1;
     SimIndex instant = 0;
     SimIndex handlers = 0;
@@ -121,12 +121,12 @@ class TieWatch {
   };
 
   // The same where it is on.
-  void NoteBegin(SimIndex rank, int64_t now, const Origin& origin);
-  void NoteBeginTick(SimIndex rank, int64_t now, int64_t planned, EventCause cause);
+  void NoteBegin(RankClassId rank_class, int64_t now, const Origin& origin);
+  void NoteBeginTick(RankClassId rank_class, int64_t now, int64_t planned, EventCause cause);
   void NoteBeginLocal(EventCause cause);
   void NotePlansNow();
   void NoteTouchStream(SimIndex stream, StreamStep step);
-  Rank& Enter(SimIndex rank, int64_t now);
+  State& Enter(RankClassId rank_class, int64_t now);
   void NewHandler(int64_t planned);
   void Tie();
   bool tied() const { return tied_[now_instant_]; }
@@ -135,16 +135,16 @@ class TieWatch {
   // Where the key is, or would be.
   Touched& Find(uint64_t key);
   void Grow();
-  bool Commutes(const Rank& rank) const;
+  bool Commutes(const State& state) const;
   static bool SlotCommutes(std::span<const Completed* const> batch, size_t slot);
-  void CheckCollectives(const Rank& rank);
+  void CheckCollectives(const State& state);
 
   const bool on_;
   bool ambiguous_ = false;
-  std::vector<Rank> ranks_;
+  std::vector<State> states_;      // by class
   std::vector<bool> tied_{false};  // by instant: its handlings have no known order
   // What is handled.
-  Rank* rank_ = nullptr;
+  State* state_ = nullptr;
   SimIndex now_instant_ = 0;
   SimIndex handler_ = 0;
   int64_t planned_ = 0;

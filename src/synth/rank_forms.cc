@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "src/base/ascii.h"
+#include "src/base/digit_runs.h"
 #include "src/trace/trace_copy.h"
 #include "src/trace/validator.h"
 
@@ -19,19 +19,9 @@ namespace {
 // `name` with "{peer}" for each number that is `peer`.
 std::string NameWithoutPeer(std::string_view name, int64_t peer) {
   const std::string number = std::to_string(peer);
-  std::string text;
-  for (size_t at = 0; at < name.size();) {
-    size_t end = at;
-    while (end < name.size() && IsDigit(name[end])) ++end;
-    if (end == at) {
-      text += name[at++];
-      continue;
-    }
-    const std::string_view run = name.substr(at, end - at);
-    text += run == number ? kPeerInName : run;
-    at = end;
-  }
-  return text;
+  return ReplaceDigits(name, [&](std::string_view digits, std::string_view /*rest*/) {
+    return digits == number ? std::string_view(kPeerInName) : digits;
+  });
 }
 
 class RankFormMaker {

@@ -36,7 +36,7 @@ enum class Quantity : uint8_t {
   kMessages,      // that a rank sends
   kMessageBytes,  // of them
 };
-inline constexpr size_t kQuantityCount = 21;
+inline constexpr size_t kQuantityCount = static_cast<size_t>(Quantity::kMessageBytes) + 1;
 
 struct QuantityRow {
   Quantity quantity;

@@ -30,7 +30,7 @@ enum class Symbol : uint8_t {
   kTp,
   kQkvHead,  // Head + 2*KVHead: the only sum inside a product
 };
-inline constexpr size_t kSymbolCount = 14;
+inline constexpr size_t kSymbolCount = static_cast<size_t>(Symbol::kQkvHead) + 1;
 
 // What each symbol stands for, all of them 1 or more.
 class SymbolValues {

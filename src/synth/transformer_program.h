@@ -56,7 +56,7 @@ enum class ParallelGroup : uint8_t {
   kEnds,            // first and last stage, which share the embedding
   kNorm,            // have other gradients: tensor, expert and stage; with ZeRO all
 };
-inline constexpr size_t kParallelGroupCount = 7;
+inline constexpr size_t kParallelGroupCount = static_cast<size_t>(ParallelGroup::kNorm) + 1;
 
 // Of the job's mesh, in this order.
 enum class ParallelAxis : uint8_t { kTensor, kContext, kExpert, kData, kStage };

@@ -61,7 +61,7 @@ Result<JobGroup> Made(std::string name, std::vector<int64_t> members, RankGroup&
 // The group of a job of which the trace does not say what its collectives use: there is one only.
 Result<JobGroup> OnlyGroup(const Trace& trace, RankGroup& ranks) {
   for (const ProcessGroup& group : trace.process_groups()) {
-    if (group.size.value_or(ranks.size()) == ranks.size()) continue;
+    if (trace.GroupSize(group).value_or(ranks.size()) == ranks.size()) continue;
     return Unavailable(
         "the job has several process groups; the trace lacks which one this used, which captures "
         "of "

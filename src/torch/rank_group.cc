@@ -307,7 +307,10 @@ Status RankGroup::Impl::CheckCalls() {
   constexpr const char* kFit = "calls/fit";
   if (member.rank == member.lead) {
     std::vector<CommLog> logs;
-    for (const int64_t rank : member.present) logs.push_back(ToLog(store->get(CallsKey(rank))));
+    for (const int64_t rank : member.present) {
+      ETUDE_ASSIGN_OR_RETURN(CommLog log, ToLog(store->get(CallsKey(rank))));
+      logs.push_back(std::move(log));
+    }
     store->set(kFit, ToBytes(MatchComms(logs).first_mismatch));
   }
   Await(kFit, std::nullopt);
@@ -537,7 +540,11 @@ Error RankGroup::Explain(Error error) {
     while (all.size() < present().size() && std::chrono::steady_clock::now() - begin < kAsking) {
       for (const int64_t rank : present()) {
         if (all.contains(rank) || !store->check({StatusKey(rank)})) continue;
-        all[rank] = ToStatus(store->get(StatusKey(rank)));
+        all[rank] = ToStatus(store->get(StatusKey(rank)))
+                        .value_or(RankStatus{.doing = "not understood",
+                                             .begun = {},
+                                             .partners = {},
+                                             .partners_channel = {}});
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }

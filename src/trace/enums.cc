@@ -162,7 +162,7 @@ std::string_view Name(DType dtype) {
 }
 
 std::optional<CollectiveType> CollectiveFromOwnName(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(CollectiveType::kBarrier); ++i) {
+  for (size_t i = 0; i < kCollectiveTypeCount; ++i) {
     const auto type = static_cast<CollectiveType>(i);
     if (Name(type) == name) return type;
   }

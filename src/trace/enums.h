@@ -99,6 +99,7 @@ std::optional<CollectiveType> CollectiveFromOwnName(std::string_view name);
 inline constexpr size_t kNodeKindCount = static_cast<size_t>(NodeKind::kMetadata) + 1;
 inline constexpr size_t kPlaceCount = static_cast<size_t>(Place::kDevice) + 1;
 inline constexpr size_t kDepKindCount = static_cast<size_t>(DepKind::kSync) + 1;
+inline constexpr size_t kCollectiveTypeCount = static_cast<size_t>(CollectiveType::kBarrier) + 1;
 
 // Bytes of one element; nullopt for kUnknown.
 std::optional<int64_t> ElementBytes(DType dtype);

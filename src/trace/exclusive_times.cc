@@ -78,12 +78,14 @@ ExclusiveTimes FindExclusiveTimes(const Trace& tree, std::span<const NodeTime> t
   return result;
 }
 
-std::vector<std::optional<Nanos>> SelfTimes(const Trace& trace) {
+std::vector<NodeTime> NodeTimesOf(const Trace& trace) {
   std::vector<NodeTime> times(trace.node_count());
-  ForEachNode(trace, [&](NodeId node) {
-    times[node.index()] = {
-        .start = trace.start(node), .duration = trace.duration(node), .lane = trace.lane_id(node)};
-  });
+  ForEachNode(trace, [&](NodeId node) { times[node.index()] = NodeTimeOf(trace, node); });
+  return times;
+}
+
+std::vector<std::optional<Nanos>> SelfTimes(const Trace& trace) {
+  const std::vector<NodeTime> times = NodeTimesOf(trace);
   std::vector<std::optional<Nanos>> self(times.size());
   if (trace.info().exclusive_durations) {
     for (size_t i = 0; i < times.size(); ++i) self[i] = times[i].duration;

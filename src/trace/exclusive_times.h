@@ -21,6 +21,9 @@ inline NodeTime NodeTimeOf(const Trace& trace, NodeId node) {
   return {trace.start(node), trace.duration(node), trace.lane_id(node)};
 }
 
+// Of each node.
+std::vector<NodeTime> NodeTimesOf(const Trace& trace);
+
 struct ExclusiveTimes {
   // Duration without what nodes below took on the same lane; nullopt where the duration is unknown.
   std::vector<std::optional<Nanos>> times;

@@ -85,20 +85,13 @@ bool MotifProgram::is_sound() const {
 
 std::vector<uint32_t> MotifProgram::Expand(size_t most) const {
   std::vector<uint32_t> sequence;
-  std::vector<std::pair<const std::vector<uint32_t>*, size_t>> open = {{&parts, 0}};
-  while (!open.empty() && sequence.size() < most) {
-    auto& [in, at] = open.back();
-    if (at == in->size()) {
-      open.pop_back();
-      continue;
-    }
-    const uint32_t part = (*in)[at++];
-    if (part < tokens) {
-      sequence.push_back(part);
-    } else {
-      open.emplace_back(&motifs[part - tokens], 0);
-    }
-  }
+  if (most == 0) return sequence;
+  Walk(
+      [&](uint32_t token) {
+        sequence.push_back(token);
+        return sequence.size() < most;
+      },
+      [](uint32_t /*motif*/) { return true; });
   return sequence;
 }
 
@@ -114,21 +107,16 @@ std::vector<uint64_t> MotifProgram::Lengths() const {
 
 std::vector<std::vector<size_t>> MotifProgram::Places() const {
   std::vector<std::vector<size_t>> places(motifs.size());
-  std::vector<std::pair<const std::vector<uint32_t>*, size_t>> open = {{&parts, 0}};
-  for (size_t place = 0; !open.empty();) {
-    auto& [in, at] = open.back();
-    if (at == in->size()) {
-      open.pop_back();
-      continue;
-    }
-    const uint32_t part = (*in)[at++];
-    if (part < tokens) {
-      ++place;
-    } else {
-      places[part - tokens].push_back(place);
-      open.emplace_back(&motifs[part - tokens], 0);
-    }
-  }
+  size_t place = 0;
+  Walk(
+      [&](uint32_t /*token*/) {
+        ++place;
+        return true;
+      },
+      [&](uint32_t motif) {
+        places[motif].push_back(place);
+        return true;
+      });
   return places;
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace etude {
@@ -22,6 +23,25 @@ struct MotifProgram {
   bool is_sound() const;
   // The sequence, or its beginning if it is longer than `most`; of a sound program.
   std::vector<uint32_t> Expand(size_t most = SIZE_MAX) const;
+  // Goes along the sequence of a sound program, into motifs where these are: `on_token(token)` is
+  // false where it ends, `on_motif(motif)` where what the motif stands for is passed over.
+  template <typename OnToken, typename OnMotif>
+  void Walk(OnToken on_token, OnMotif on_motif) const {
+    std::vector<std::pair<const std::vector<uint32_t>*, size_t>> open = {{&parts, 0}};
+    while (!open.empty()) {
+      auto& [in, at] = open.back();
+      if (at == in->size()) {
+        open.pop_back();
+        continue;
+      }
+      const uint32_t part = (*in)[at++];
+      if (part < tokens) {
+        if (!on_token(part)) return;
+      } else if (on_motif(part - tokens)) {
+        open.emplace_back(&motifs[part - tokens], 0);
+      }
+    }
+  }
   // By motif of a sound program: how many tokens it stands for.
   std::vector<uint64_t> Lengths() const;
   // By motif of a sound program: where in the sequence it is, ascending, also inside others.

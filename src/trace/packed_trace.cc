@@ -668,7 +668,7 @@ class TraceUnpacker {
       const uint64_t source_id = Next(Field::kDanglingPart, 1);
       const uint64_t kind = Next(Field::kDanglingPart, 2);
       const bool is_parent = Next(Field::kDanglingPart, 3) != 0;
-      Expect(node && kind <= static_cast<uint64_t>(DepKind::kSync));
+      Expect(node && kind < kDepKindCount);
       if (fault_) return;
       if (is_parent) {
         builder_.SetParent(node, source_id);

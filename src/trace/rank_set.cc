@@ -143,10 +143,12 @@ std::vector<int64_t> RankSet::Ranks() const {
   return ranks;
 }
 
-std::string RankListText(std::span<const int64_t> ranks) {
+std::string RankListText(std::span<const int64_t> ranks, size_t most) {
   if (ranks.empty()) return "none";
   std::string text;
+  size_t parts = 0;
   for (size_t i = 0; i < ranks.size();) {
+    if (parts++ == most) return text + ", …";
     size_t last = i;
     while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
     if (!text.empty()) text += ", ";

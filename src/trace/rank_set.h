@@ -65,7 +65,7 @@ class RankSet {
   std::vector<int64_t> begins_;  // by block: ranks in it and in those before
 };
 
-// "4-7, 9" for people; "none".
-std::string RankListText(std::span<const int64_t> ranks);
+// "4-7, 9" for people; "none". "4-7, 9, …" where there are more than `most` such parts.
+std::string RankListText(std::span<const int64_t> ranks, size_t most = SIZE_MAX);
 
 }  // namespace etude

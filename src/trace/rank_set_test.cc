@@ -75,6 +75,8 @@ TEST(RankSet, RefusesWhatIsNoSet) {
 TEST(RankSet, IsListedForPeople) {
   EXPECT_EQ(RankListText(std::vector<int64_t>{4, 5, 6, 9}), "4-6, 9");
   EXPECT_EQ(RankListText({}), "none");
+  EXPECT_EQ(RankListText(std::vector<int64_t>{0, 1, 4, 6, 7}, 3), "0-1, 4, 6-7");
+  EXPECT_EQ(RankListText(std::vector<int64_t>{0, 1, 4, 6, 7}, 2), "0-1, 4, …");
 }
 
 }  // namespace

@@ -7,31 +7,24 @@ namespace etude {
 ReferenceForecast::ReferenceForecast(const MotifProgram& program) {
   const std::vector<uint64_t> lengths = program.Lengths();
   std::vector<std::optional<size_t>> first(program.motifs.size());
-  std::vector<std::pair<const std::vector<uint32_t>*, size_t>> open = {{&program.parts, 0}};
-  while (!open.empty()) {
-    auto& [in, at] = open.back();
-    if (at == in->size()) {
-      open.pop_back();
-      continue;
-    }
-    const uint32_t part = (*in)[at++];
-    if (part < program.tokens) {
-      earlier_.emplace_back();
-      continue;
-    }
-    const uint32_t motif = part - program.tokens;
-    if (!first[motif]) {
-      first[motif] = earlier_.size();
-      open.emplace_back(&program.motifs[motif], 0);
-      continue;
-    }
-    // Motifs inside it have been there the first time.
-    const size_t begin = *first[motif];
-    const size_t end = begin + lengths[motif];
-    for (size_t node = begin; node < end; ++node) {
-      earlier_.push_back({.begin = begin, .end = end, .node = node});
-    }
-  }
+  program.Walk(
+      [&](uint32_t /*token*/) {
+        earlier_.emplace_back();
+        return true;
+      },
+      [&](uint32_t motif) {
+        if (!first[motif]) {
+          first[motif] = earlier_.size();
+          return true;
+        }
+        // Motifs inside it have been there the first time.
+        const size_t begin = *first[motif];
+        const size_t end = begin + lengths[motif];
+        for (size_t node = begin; node < end; ++node) {
+          earlier_.push_back({.begin = begin, .end = end, .node = node});
+        }
+        return false;
+      });
 }
 
 std::optional<uint64_t> ReferenceForecast::Expected() const {

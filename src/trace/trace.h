@@ -12,11 +12,11 @@
 
 #include "src/base/csr.h"
 #include "src/base/intern_table.h"
-#include "src/base/known_column.h"
 #include "src/base/string_pool.h"
 #include "src/base/units.h"
 #include "src/trace/enums.h"
 #include "src/trace/stats.h"
+#include "src/trace/trace_columns.h"
 #include "src/trace/value.h"
 
 namespace etude {
@@ -78,8 +78,8 @@ struct ProcessGroup {
   StringId name;
   StringId description;
   StringId backend;
-  IntListId ranks;              // empty: all ranks of the job
-  std::optional<int64_t> size;  // number of ranks
+  IntListId ranks;              // empty: all ranks of the job; kNone: not listed
+  std::optional<int64_t> size;  // as stated: Trace::GroupSize says how many ranks there are
 
   friend bool operator==(const ProcessGroup&, const ProcessGroup&) = default;
 };
@@ -121,27 +121,27 @@ Comm FilledFrom(Comm own, const Comm& other);
 // common to the trace.
 class Trace {
  public:
-  size_t node_count() const { return kind_.size(); }
+  size_t node_count() const { return columns_.kind.size(); }
 
   // What the node is.
-  uint64_t source_id(NodeId node) const { return source_id_[node.index()]; }
-  NodeKind kind(NodeId node) const { return kind_[node.index()]; }
-  Place place(NodeId node) const { return place_[node.index()]; }
-  StringId name_id(NodeId node) const { return name_[node.index()]; }
-  std::string_view name(NodeId node) const { return strings_.Get(name_[node.index()]); }
+  uint64_t source_id(NodeId node) const { return columns_.source_id[node.index()]; }
+  NodeKind kind(NodeId node) const { return columns_.kind[node.index()]; }
+  Place place(NodeId node) const { return columns_.place[node.index()]; }
+  StringId name_id(NodeId node) const { return columns_.name[node.index()]; }
+  std::string_view name(NodeId node) const { return strings_.Get(columns_.name[node.index()]); }
 
   // When and where it ran. `duration` includes the node's children unless
   // info().exclusive_durations; `exclusive` never does.
-  std::optional<Nanos> start(NodeId node) const { return start_.Get(node.index()); }
-  std::optional<Nanos> duration(NodeId node) const { return duration_.Get(node.index()); }
-  std::optional<Nanos> exclusive(NodeId node) const { return exclusive_.Get(node.index()); }
-  LaneId lane_id(NodeId node) const { return lane_[node.index()]; }
+  std::optional<Nanos> start(NodeId node) const { return columns_.start.Get(node.index()); }
+  std::optional<Nanos> duration(NodeId node) const { return columns_.duration.Get(node.index()); }
+  std::optional<Nanos> exclusive(NodeId node) const { return columns_.exclusive.Get(node.index()); }
+  LaneId lane_id(NodeId node) const { return columns_.lane[node.index()]; }
   const Lane& lane(LaneId id) const { return lanes_.Get(id); }
   size_t lane_count() const { return lanes_.size(); }
 
   // Nesting and order. The caller of a node is its parent; `deps` are the nodes it waits for beyond
   // its parent. Kinds are parallel to the nodes.
-  NodeId parent(NodeId node) const { return parent_[node.index()]; }
+  NodeId parent(NodeId node) const { return columns_.parent[node.index()]; }
   std::span<const NodeId> children(NodeId node) const { return children_[node.index()]; }
   std::span<const NodeId> deps(NodeId node) const { return deps_[node.index()]; }
   std::span<const DepKind> dep_kinds(NodeId node) const { return dep_kinds_[node.index()]; }
@@ -159,11 +159,11 @@ class Trace {
   std::span<const Dangling> dangling() const { return dangling_; }
 
   // Arguments, results and their parts.
-  std::span<const Value> inputs(NodeId node) const { return List(inputs_, node); }
-  std::span<const Value> outputs(NodeId node) const { return List(outputs_, node); }
+  std::span<const Value> inputs(NodeId node) const { return List(columns_.inputs, node); }
+  std::span<const Value> outputs(NodeId node) const { return List(columns_.outputs, node); }
   // The lists themselves; kNone where the file gives none, which is not the same as an empty one.
-  ValueListId input_list(NodeId node) const { return ListOf(inputs_, node); }
-  ValueListId output_list(NodeId node) const { return ListOf(outputs_, node); }
+  ValueListId input_list(NodeId node) const { return ListOf(columns_.inputs, node); }
+  ValueListId output_list(NodeId node) const { return ListOf(columns_.outputs, node); }
   std::span<const Value> values(ValueListId list) const { return value_lists_.Get(list); }
   const TensorUse& tensor(TensorId id) const { return tensors_.Get(id); }
   size_t tensor_count() const { return tensors_.size(); }
@@ -172,21 +172,27 @@ class Trace {
   const StringPool& strings() const { return strings_; }
 
   // What PyTorch's observer and profiler say of a host node; nullopt or kNone where they do not.
-  std::optional<uint64_t> rf_id(NodeId node) const { return rf_id_.Get(node.index()); }
-  std::optional<uint64_t> fw_parent(NodeId node) const { return fw_parent_.Get(node.index()); }
-  std::optional<int64_t> seq_id(NodeId node) const { return seq_id_.Get(node.index()); }
-  std::optional<uint8_t> scope(NodeId node) const { return scope_.Get(node.index()); }
-  std::optional<uint64_t> tid(NodeId node) const { return tid_.Get(node.index()); }
-  std::optional<uint64_t> fw_tid(NodeId node) const { return fw_tid_.Get(node.index()); }
-  StringId op_schema(NodeId node) const { return TextOf(op_schema_, node); }
-  StringId kernel_backend(NodeId node) const { return TextOf(kernel_backend_, node); }
-  StringId kernel_file(NodeId node) const { return TextOf(kernel_file_, node); }
-  StringId tensor_range(NodeId node) const { return TextOf(tensor_range_, node); }
+  std::optional<uint64_t> rf_id(NodeId node) const { return columns_.rf_id.Get(node.index()); }
+  std::optional<uint64_t> fw_parent(NodeId node) const {
+    return columns_.fw_parent.Get(node.index());
+  }
+  std::optional<int64_t> seq_id(NodeId node) const { return columns_.seq_id.Get(node.index()); }
+  std::optional<uint8_t> scope(NodeId node) const { return columns_.scope.Get(node.index()); }
+  std::optional<uint64_t> tid(NodeId node) const { return columns_.tid.Get(node.index()); }
+  std::optional<uint64_t> fw_tid(NodeId node) const { return columns_.fw_tid.Get(node.index()); }
+  StringId op_schema(NodeId node) const { return TextOf(columns_.op_schema, node); }
+  StringId kernel_backend(NodeId node) const { return TextOf(columns_.kernel_backend, node); }
+  StringId kernel_file(NodeId node) const { return TextOf(columns_.kernel_file, node); }
+  StringId tensor_range(NodeId node) const { return TextOf(columns_.tensor_range, node); }
   // Of its integer inputs, see index_statistics.h.
-  StringId index_statistics(NodeId node) const { return TextOf(index_statistics_, node); }
-  StringId index_values(NodeId node) const { return TextOf(index_values_, node); }
-  std::optional<int64_t> correlation(NodeId node) const { return correlation_.Get(node.index()); }
-  std::optional<int64_t> external_id(NodeId node) const { return external_id_.Get(node.index()); }
+  StringId index_statistics(NodeId node) const { return TextOf(columns_.index_statistics, node); }
+  StringId index_values(NodeId node) const { return TextOf(columns_.index_values, node); }
+  std::optional<int64_t> correlation(NodeId node) const {
+    return columns_.correlation.Get(node.index());
+  }
+  std::optional<int64_t> external_id(NodeId node) const {
+    return columns_.external_id.Get(node.index());
+  }
 
   // Facts of a communication, if only that nothing is known of it; nullptr for most other nodes.
   const Comm* comm(NodeId node) const;
@@ -194,6 +200,11 @@ class Trace {
   std::span<const ProcessGroup> process_groups() const { return groups_; }
   // nullptr: the trace does not define it.
   const ProcessGroup* FindGroup(StringId name) const;
+  // How many ranks a group has; nullopt: unknown. The list of them comes first, which is that of
+  // the job if it is empty; the stated size counts where there is no list, or none of the job.
+  std::optional<int64_t> GroupSize(const ProcessGroup& group) const;
+  // Whether it is known to have all ranks of the job.
+  bool HasAllRanks(const ProcessGroup& group) const;
 
   std::span<const Extra> extras(NodeId node) const { return extras_[node.index()]; }
 
@@ -216,25 +227,8 @@ class Trace {
   // Traces of the same content have the same hash, on every machine of one byte order.
   uint64_t ContentHash() const;
 
-  // The columns behind the accessors above, for code that hands them on without copying them
-  // (src/python). Columns of values that may be unknown, and of texts, may be shorter than the node
-  // count: of the rest nothing is known.
-  std::span<const uint64_t> source_ids() const { return source_id_; }
-  std::span<const NodeKind> kinds() const { return kind_; }
-  std::span<const Place> places() const { return place_; }
-  std::span<const StringId> names() const { return name_; }
-  std::span<const NodeId> parents() const { return parent_; }
-  std::span<const LaneId> node_lanes() const { return lane_; }
-  const KnownColumn<Nanos>& starts() const { return start_; }
-  const KnownColumn<Nanos>& durations() const { return duration_; }
-  const KnownColumn<Nanos>& exclusives() const { return exclusive_; }
-  const KnownColumn<uint64_t>& rf_ids() const { return rf_id_; }
-  const KnownColumn<int64_t>& seq_ids() const { return seq_id_; }
-  const KnownColumn<uint64_t>& tids() const { return tid_; }
-  const KnownColumn<int64_t>& correlations() const { return correlation_; }
-  const KnownColumn<int64_t>& external_ids() const { return external_id_; }
-  std::span<const StringId> op_schemas() const { return op_schema_; }
-  std::span<const StringId> kernel_backends() const { return kernel_backend_; }
+  // What is behind the accessors above, for code that hands it on without copying it (src/python).
+  const TraceColumns& columns() const { return columns_; }
   const Csr<NodeId>& all_deps() const { return deps_; }
   const Csr<DepKind>& all_dep_kinds() const { return dep_kinds_; }
   std::span<const TensorUse> tensors() const { return tensors_.rows(); }
@@ -267,32 +261,7 @@ class Trace {
   std::vector<ProcessGroup> groups_;
   std::unordered_map<StringId, size_t> groups_by_name_;
 
-  std::vector<uint64_t> source_id_;
-  std::vector<NodeKind> kind_;
-  std::vector<Place> place_;
-  std::vector<StringId> name_;
-  std::vector<NodeId> parent_;
-  std::vector<LaneId> lane_;
-  KnownColumn<Nanos> start_;
-  KnownColumn<Nanos> duration_;
-  KnownColumn<Nanos> exclusive_;
-  // Columns from here on may be shorter than the node count: the rest is absent.
-  std::vector<ValueListId> inputs_;
-  std::vector<ValueListId> outputs_;
-  KnownColumn<uint64_t> rf_id_;
-  KnownColumn<uint64_t> fw_parent_;
-  KnownColumn<int64_t> seq_id_;
-  KnownColumn<uint8_t> scope_;
-  KnownColumn<uint64_t> tid_;
-  KnownColumn<uint64_t> fw_tid_;
-  std::vector<StringId> op_schema_;
-  std::vector<StringId> kernel_backend_;
-  std::vector<StringId> kernel_file_;
-  std::vector<StringId> tensor_range_;
-  std::vector<StringId> index_statistics_;
-  std::vector<StringId> index_values_;
-  KnownColumn<int64_t> correlation_;
-  KnownColumn<int64_t> external_id_;
+  TraceColumns columns_;
   std::vector<std::pair<NodeId, Comm>> comms_;  // by node
 
   Csr<NodeId> children_;

@@ -18,31 +18,7 @@ TraceBuilder::TraceBuilder(const Limits& limits, const Trace& base)
 void TraceBuilder::AddNodesOfBase() {
   const Trace& base = *base_;
   over_node_limit_ = base.node_count() > limits_.nodes;
-  trace_.source_id_ = base.source_id_;
-  trace_.kind_ = base.kind_;
-  trace_.place_ = base.place_;
-  trace_.name_ = base.name_;
-  trace_.parent_ = base.parent_;
-  trace_.lane_ = base.lane_;
-  trace_.start_ = base.start_;
-  trace_.duration_ = base.duration_;
-  trace_.exclusive_ = base.exclusive_;
-  trace_.inputs_ = base.inputs_;
-  trace_.outputs_ = base.outputs_;
-  trace_.rf_id_ = base.rf_id_;
-  trace_.fw_parent_ = base.fw_parent_;
-  trace_.seq_id_ = base.seq_id_;
-  trace_.scope_ = base.scope_;
-  trace_.tid_ = base.tid_;
-  trace_.fw_tid_ = base.fw_tid_;
-  trace_.op_schema_ = base.op_schema_;
-  trace_.kernel_backend_ = base.kernel_backend_;
-  trace_.kernel_file_ = base.kernel_file_;
-  trace_.tensor_range_ = base.tensor_range_;
-  trace_.index_statistics_ = base.index_statistics_;
-  trace_.index_values_ = base.index_values_;
-  trace_.correlation_ = base.correlation_;
-  trace_.external_id_ = base.external_id_;
+  trace_.columns_ = base.columns_;
   trace_.comms_ = base.comms_;
   ForEachNode(base, [&](NodeId node) {
     for (const Extra& extra : base.extras(node)) AddExtra(node, extra);
@@ -51,24 +27,8 @@ void TraceBuilder::AddNodesOfBase() {
 
 void TraceBuilder::Reserve(size_t nodes) {
   nodes = std::min<size_t>(nodes, limits_.nodes);
-  trace_.source_id_.reserve(nodes);
-  trace_.kind_.reserve(nodes);
-  trace_.place_.reserve(nodes);
-  trace_.name_.reserve(nodes);
-  trace_.lane_.reserve(nodes);
-  trace_.parent_.reserve(nodes);
   parent_refs_.reserve(nodes);
-  trace_.inputs_.reserve(nodes);
-  trace_.outputs_.reserve(nodes);
-  for (auto* column : {&trace_.start_, &trace_.duration_, &trace_.exclusive_}) {
-    column->Reserve(nodes);
-  }
-  for (auto* column : {&trace_.rf_id_, &trace_.fw_parent_, &trace_.tid_, &trace_.fw_tid_}) {
-    column->Reserve(nodes);
-  }
-  for (auto* column : {&trace_.seq_id_, &trace_.correlation_, &trace_.external_id_}) {
-    column->Reserve(nodes);
-  }
+  ForEachColumn(trace_.columns_, [&](auto& column) { column.reserve(nodes); });
 }
 
 NodeId TraceBuilder::AddNode(const NodeRow& row) {
@@ -78,36 +38,36 @@ NodeId TraceBuilder::AddNode(const NodeRow& row) {
     return NodeId::FromIndex(node_count() - 1);
   }
   const size_t i = node.index();
-  trace_.source_id_.push_back(row.source_id);
-  trace_.kind_.push_back(row.kind);
-  trace_.place_.push_back(row.place);
-  trace_.name_.push_back(row.name);
-  trace_.lane_.push_back(row.lane);
-  trace_.parent_.push_back(row.parent_node);
+  trace_.columns_.source_id.push_back(row.source_id);
+  trace_.columns_.kind.push_back(row.kind);
+  trace_.columns_.place.push_back(row.place);
+  trace_.columns_.name.push_back(row.name);
+  trace_.columns_.lane.push_back(row.lane);
+  trace_.columns_.parent.push_back(row.parent_node);
   if (row.parent) parent_refs_.emplace_back(node, *row.parent);
   SetTimes(node, row.start, row.duration, row.exclusive);
-  SetList(trace_.inputs_, node, row.inputs);
-  SetList(trace_.outputs_, node, row.outputs);
+  SetList(trace_.columns_.inputs, node, row.inputs);
+  SetList(trace_.columns_.outputs, node, row.outputs);
   SetIds(node, row);
-  trace_.fw_parent_.SetIf(i, row.fw_parent);
-  trace_.scope_.SetIf(i, row.scope);
-  trace_.tid_.SetIf(i, row.tid);
-  SetText(trace_.op_schema_, node, row.op_schema);
-  SetText(trace_.kernel_backend_, node, row.kernel_backend);
-  SetText(trace_.kernel_file_, node, row.kernel_file);
-  SetText(trace_.tensor_range_, node, row.tensor_range);
-  SetText(trace_.index_statistics_, node, row.index_statistics);
-  SetText(trace_.index_values_, node, row.index_values);
+  trace_.columns_.fw_parent.SetIf(i, row.fw_parent);
+  trace_.columns_.scope.SetIf(i, row.scope);
+  trace_.columns_.tid.SetIf(i, row.tid);
+  SetText(trace_.columns_.op_schema, node, row.op_schema);
+  SetText(trace_.columns_.kernel_backend, node, row.kernel_backend);
+  SetText(trace_.columns_.kernel_file, node, row.kernel_file);
+  SetText(trace_.columns_.tensor_range, node, row.tensor_range);
+  SetText(trace_.columns_.index_statistics, node, row.index_statistics);
+  SetText(trace_.columns_.index_values, node, row.index_values);
   return node;
 }
 
 void TraceBuilder::SetIds(NodeId node, const NodeRow& row) {
   const size_t i = node.index();
-  trace_.rf_id_.SetIf(i, row.rf_id);
-  trace_.seq_id_.SetIf(i, row.seq_id);
-  trace_.fw_tid_.SetIf(i, row.fw_tid);
-  trace_.correlation_.SetIf(i, row.correlation);
-  trace_.external_id_.SetIf(i, row.external_id);
+  trace_.columns_.rf_id.SetIf(i, row.rf_id);
+  trace_.columns_.seq_id.SetIf(i, row.seq_id);
+  trace_.columns_.fw_tid.SetIf(i, row.fw_tid);
+  trace_.columns_.correlation.SetIf(i, row.correlation);
+  trace_.columns_.external_id.SetIf(i, row.external_id);
 }
 
 void TraceBuilder::SetText(std::vector<StringId>& column, NodeId node, StringId text) {
@@ -128,9 +88,9 @@ void TraceBuilder::SetTimes(NodeId node, std::optional<Nanos> start, std::option
     if (time && time->count >= 0) column.Set(node.index(), *time);
     if (time && time->count < 0) stats().Count(Stat::kNegativeDuration);
   };
-  trace_.start_.SetIf(node.index(), start);
-  set(trace_.duration_, duration);
-  set(trace_.exclusive_, exclusive);
+  trace_.columns_.start.SetIf(node.index(), start);
+  set(trace_.columns_.duration, duration);
+  set(trace_.columns_.exclusive, exclusive);
 }
 
 void TraceBuilder::AddDep(NodeId node, uint64_t source_id, DepKind kind) {
@@ -177,7 +137,7 @@ void TraceBuilder::AddProcessGroup(const ProcessGroup& said) {
 }
 
 void TraceBuilder::IndexSourceIds() {
-  const std::vector<uint64_t>& ids = trace_.source_id_;
+  const std::vector<uint64_t>& ids = trace_.columns_.source_id;
   std::vector<NodeId>& order = trace_.by_source_id_;
   if (!std::ranges::is_sorted(ids)) {
     order.resize(ids.size());
@@ -194,7 +154,7 @@ void TraceBuilder::ResolveParents() {
   for (const auto& [node, source_id] : parent_refs_) {
     const NodeId parent = trace_.Find(source_id);
     if (parent) {
-      trace_.parent_[node.index()] = parent;
+      trace_.columns_.parent[node.index()] = parent;
     } else {
       trace_.dangling_.push_back(
           {.node = node, .source_id = source_id, .kind = DepKind::kControl, .is_parent = true});
@@ -215,15 +175,15 @@ void TraceBuilder::BreakParentCycles() {
     while (node && marks[node.index()] == Mark::kNew) {
       marks[node.index()] = Mark::kOnPath;
       path.push_back(node);
-      node = trace_.parent_[node.index()];
+      node = trace_.columns_.parent[node.index()];
     }
     if (node && marks[node.index()] == Mark::kOnPath) {
       const NodeId last = path.back();
       trace_.dangling_.push_back({.node = last,
-                                  .source_id = trace_.source_id_[node.index()],
+                                  .source_id = trace_.columns_.source_id[node.index()],
                                   .kind = DepKind::kControl,
                                   .is_parent = true});
-      trace_.parent_[last.index()] = NodeId::None();
+      trace_.columns_.parent[last.index()] = NodeId::None();
       stats().Count(Stat::kParentCycle);
     }
     for (const NodeId done : path) marks[done.index()] = Mark::kDone;
@@ -266,7 +226,7 @@ void TraceBuilder::FindCycle() {
       [](const DepRow& row) { return static_cast<size_t>(row.target); },
       [](const DepRow& row) { return row.node; });
   for (size_t i = 0; i < nodes; ++i) {
-    waits[i] = static_cast<uint32_t>(trace_.deps_[i].size()) + (trace_.parent_[i] ? 1 : 0);
+    waits[i] = static_cast<uint32_t>(trace_.deps_[i].size()) + (trace_.columns_.parent[i] ? 1 : 0);
     if (waits[i] == 0) ready.push_back(NodeId::FromIndex(i));
   }
   size_t ordered = 0;
@@ -285,7 +245,7 @@ void TraceBuilder::FindCycle() {
   // Every node left waits for another node left: walking along comes back somewhere.
   const auto blocked = [&](NodeId node) { return node && waits[node.index()] != 0; };
   const auto blocker = [&](NodeId node) {
-    if (blocked(trace_.parent_[node.index()])) return trace_.parent_[node.index()];
+    if (blocked(trace_.columns_.parent[node.index()])) return trace_.columns_.parent[node.index()];
     return *std::ranges::find_if(trace_.deps_[node.index()], blocked);
   };
   const auto first = std::ranges::find_if(waits, [](uint32_t count) { return count != 0; });
@@ -304,7 +264,7 @@ void TraceBuilder::FindCycle() {
 void TraceBuilder::SettleComms() {
   std::vector<std::pair<NodeId, Comm>> comms;
   for (size_t i = 0; i < node_count(); ++i) {
-    if (IsCommunication(trace_.kind_[i])) comms.emplace_back(NodeId::FromIndex(i), Comm{});
+    if (IsCommunication(trace_.columns_.kind[i])) comms.emplace_back(NodeId::FromIndex(i), Comm{});
   }
   comms.insert(comms.end(), trace_.comms_.begin(), trace_.comms_.end());
   std::ranges::stable_sort(comms, {}, &std::pair<NodeId, Comm>::first);
@@ -331,10 +291,10 @@ Result<Trace> TraceBuilder::Finish() {
   std::vector<NodeId> with_parent;
   with_parent.reserve(nodes);
   for (size_t i = 0; i < nodes; ++i) {
-    if (trace_.parent_[i]) with_parent.push_back(NodeId::FromIndex(i));
+    if (trace_.columns_.parent[i]) with_parent.push_back(NodeId::FromIndex(i));
   }
   trace_.children_ = Csr<NodeId>::Build(
-      nodes, with_parent, [&](NodeId node) { return trace_.parent_[node.index()].index(); },
+      nodes, with_parent, [&](NodeId node) { return trace_.columns_.parent[node.index()].index(); },
       [](NodeId node) { return node; });
   ResolveDeps();
   FindCycle();
@@ -349,25 +309,7 @@ Result<Trace> TraceBuilder::Finish() {
   trace_.value_lists_.Freeze();
   trace_.tensors_.Freeze();
   trace_.lanes_.Freeze();
-  for (auto* column :
-       {&trace_.op_schema_, &trace_.kernel_backend_, &trace_.kernel_file_, &trace_.tensor_range_,
-        &trace_.index_statistics_, &trace_.index_values_, &trace_.name_}) {
-    column->shrink_to_fit();
-  }
-  for (auto* column : {&trace_.inputs_, &trace_.outputs_}) column->shrink_to_fit();
-  trace_.source_id_.shrink_to_fit();
-  trace_.kind_.shrink_to_fit();
-  trace_.place_.shrink_to_fit();
-  trace_.parent_.shrink_to_fit();
-  trace_.lane_.shrink_to_fit();
-  for (auto* column : {&trace_.start_, &trace_.duration_, &trace_.exclusive_}) column->Freeze();
-  for (auto* column : {&trace_.rf_id_, &trace_.fw_parent_, &trace_.tid_, &trace_.fw_tid_}) {
-    column->Freeze();
-  }
-  for (auto* column : {&trace_.seq_id_, &trace_.correlation_, &trace_.external_id_}) {
-    column->Freeze();
-  }
-  trace_.scope_.Freeze();
+  ForEachColumn(trace_.columns_, [](auto& column) { column.shrink_to_fit(); });
   return std::move(trace_);
 }
 

@@ -79,10 +79,10 @@ class TraceBuilder {
 
   // Adds a node. At most Limits::nodes; Finish() reports the excess as an error.
   NodeId AddNode(const NodeRow& row);
-  size_t node_count() const { return trace_.kind_.size(); }
-  NodeKind kind(NodeId node) const { return trace_.kind_[node.index()]; }
-  StringId name(NodeId node) const { return trace_.name_[node.index()]; }
-  uint64_t source_id(NodeId node) const { return trace_.source_id_[node.index()]; }
+  size_t node_count() const { return trace_.columns_.kind.size(); }
+  NodeKind kind(NodeId node) const { return trace_.columns_.kind[node.index()]; }
+  StringId name(NodeId node) const { return trace_.columns_.name[node.index()]; }
+  uint64_t source_id(NodeId node) const { return trace_.columns_.source_id[node.index()]; }
   std::optional<int64_t> correlation(NodeId node) const { return trace_.correlation(node); }
 
   // `node` waits for the node with id `source_id` in the file.
@@ -98,16 +98,21 @@ class TraceBuilder {
   void AddProcessGroup(const ProcessGroup& group);
   std::span<const ProcessGroup> process_groups() const { return trace_.groups_; }
   const ProcessGroup* FindGroup(StringId name) const { return trace_.FindGroup(name); }
+  // By what is known so far.
+  std::optional<int64_t> GroupSize(const ProcessGroup& group) const {
+    return trace_.GroupSize(group);
+  }
+  bool HasAllRanks(const ProcessGroup& group) const { return trace_.HasAllRanks(group); }
   // Changes of nodes already added, for facts that come from elsewhere in the file.
   void SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
                 std::optional<Nanos> exclusive);
   // Sets those ids of `row` by which device traces link events, where it has them.
   void SetIds(NodeId node, const NodeRow& row);
-  void SetSourceId(NodeId node, uint64_t id) { trace_.source_id_[node.index()] = id; }
+  void SetSourceId(NodeId node, uint64_t id) { trace_.columns_.source_id[node.index()] = id; }
   // Names the parent of a node that was added without one.
   void SetParent(NodeId node, uint64_t source_id) { parent_refs_.emplace_back(node, source_id); }
-  void SetParent(NodeId node, NodeId parent) { trace_.parent_[node.index()] = parent; }
-  void SetKind(NodeId node, NodeKind kind) { trace_.kind_[node.index()] = kind; }
+  void SetParent(NodeId node, NodeId parent) { trace_.columns_.parent[node.index()] = parent; }
+  void SetKind(NodeId node, NodeKind kind) { trace_.columns_.kind[node.index()] = kind; }
 
   // Resolves references once, finds duplicates, dangling references and cycles (counted in
   // Trace::stats, none is an error), and builds the indices. O(nodes + edges), plus a sort when

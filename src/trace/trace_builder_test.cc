@@ -171,6 +171,43 @@ TEST(TraceBuilder, CommunicationsHaveFactsIfOnlyEmptyOnes) {
   EXPECT_EQ(trace.comm(op), nullptr);
 }
 
+TEST(TraceBuilder, TheListOfRanksSaysTheSizeOfAGroup) {
+  struct Case {
+    std::optional<std::vector<int64_t>> ranks;
+    std::optional<int64_t> stated;
+    std::optional<int64_t> world;
+    std::optional<int64_t> size;
+    bool is_all = false;
+  };
+  const std::vector<int64_t> two = {1, 3};
+  const std::vector<int64_t> none;
+  const std::vector<Case> cases = {
+      {.ranks = two, .stated = 8, .world = 8, .size = 2},
+      {.ranks = two, .world = 2, .size = 2, .is_all = true},
+      {.ranks = none, .stated = 2, .world = 8, .size = 8, .is_all = true},
+      {.ranks = none, .stated = 2, .size = 2, .is_all = true},
+      {.ranks = none, .is_all = true},
+      {.stated = 2, .world = 8, .size = 2},
+      {.stated = 8, .world = 8, .size = 8, .is_all = true},
+      {.stated = 8, .size = 8},
+      {.world = 8},
+      {},
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Case& one = cases[i];
+    TraceBuilder builder;
+    builder.info().world_size = one.world;
+    ProcessGroup group{.name = builder.Intern("0"), .size = one.stated};
+    if (one.ranks) group.ranks = builder.InternInts(*one.ranks);
+    builder.AddProcessGroup(group);
+    EXPECT_EQ(builder.GroupSize(group), one.size) << i;
+    EXPECT_EQ(builder.HasAllRanks(group), one.is_all) << i;
+    const Trace trace = *builder.Finish();
+    EXPECT_EQ(trace.GroupSize(trace.process_groups()[0]), one.size) << i;
+    EXPECT_EQ(trace.HasAllRanks(trace.process_groups()[0]), one.is_all) << i;
+  }
+}
+
 // Any rows in any order: each reference resolves or is counted, and both directions agree.
 TEST(TraceBuilder, EveryReferenceIsAccountedFor) {
   rc::check([] {

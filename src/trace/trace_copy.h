@@ -1,7 +1,10 @@
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "src/base/result.h"
@@ -53,6 +56,14 @@ class TraceCopy {
   std::vector<TensorId> tensors_;
   std::vector<LaneId> lanes_;
 };
+
+// Whether a number that nodes have in common (of a thread, of a correlation …) was counted up to.
+// Where several traces become one, such numbers of one trace move out of the way of the others';
+// the rest stay as they are.
+template <std::integral Number>
+constexpr bool IsCountedUp(Number number) {
+  return std::cmp_greater_equal(number, 0) && std::cmp_less(number, int64_t{1} << 40);
+}
 
 // Counts that a builder makes by itself, of what a trace shows again.
 bool FoundByBuilder(Stat stat);

@@ -7,20 +7,13 @@
 #include <string>
 
 #include "et_def.pb.h"
+#include "src/formats/test_support.h"
 
 namespace etude {
 namespace {
 
 using nlohmann::json;
-
-std::string Framed(const std::string& message) {
-  std::string out;
-  for (size_t size = message.size(); true; size >>= 7) {
-    out += static_cast<char>(size < 0x80 ? size : (size & 0x7F) | 0x80);
-    if (size < 0x80) break;
-  }
-  return out + message;
-}
+using testing_support::Framed;
 
 ChakraProtoMsg::Node LargeNode() {
   ChakraProtoMsg::Node node;

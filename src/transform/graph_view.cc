@@ -8,25 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/digit_runs.h"
 #include "src/trace/host_times.h"
 #include "src/trace/launch.h"
 
 namespace etude {
 namespace {
-
-// "layer12.mlp3" → "layer#.mlp#".
-std::string WithoutNumbers(std::string_view name) {
-  std::string out;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const bool digit = name[i] >= '0' && name[i] <= '9';
-    if (!digit) {
-      out += name[i];
-    } else if (out.empty() || out.back() != '#') {
-      out += '#';
-    }
-  }
-  return out;
-}
 
 class Viewer {
  public:
@@ -125,7 +112,7 @@ class Viewer {
       uint32_t& box = of_name[name ? name.index() : of_name.size() - 1];
       if (box == UINT32_MAX) {
         const auto next = static_cast<uint32_t>(boxes.size());
-        box = boxes.emplace(WithoutNumbers(trace_.text(name)), next).first->second;
+        box = boxes.emplace(WithoutNumbers(trace_.text(name), "#"), next).first->second;
       }
       box_of_[node.index()] = box;
     });
@@ -182,7 +169,7 @@ class Viewer {
       case Collapse::kNone:
       case Collapse::kDepth:
       case Collapse::kPath: return std::string(trace_.name(node));
-      case Collapse::kName: return WithoutNumbers(trace_.name(node));
+      case Collapse::kName: return WithoutNumbers(trace_.name(node), "#");
       case Collapse::kKind:
         return std::string(Name(trace_.kind(node))) + ", " + std::string(Name(trace_.place(node)));
     }

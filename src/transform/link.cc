@@ -187,10 +187,7 @@ class Linker {
     times.resize(host_.node_count());
     for (const NodeId node : host_order_) {
       const NodeId event = host_match_.events[node.index()];
-      if (!event) continue;
-      times[node.index()] = {.start = device_.start(event),
-                             .duration = device_.duration(event),
-                             .lane = device_.lane_id(event)};
+      if (event) times[node.index()] = NodeTimeOf(device_, event);
     }
     ExclusiveTimes exclusive = FindExclusiveTimes(host_, times);
     exclusive_ = std::move(exclusive.times);

@@ -70,10 +70,10 @@ class Merger {
       const Trace& trace = *input.trace;
       ForEachNode(trace, [&](NodeId node) {
         for (const auto tid : {trace.tid(node), trace.fw_tid(node)}) {
-          if (tid && *tid < kMostNumber) strides_.tid = std::max(strides_.tid, *tid + 1);
+          if (tid && IsCountedUp(*tid)) strides_.tid = std::max(strides_.tid, *tid + 1);
         }
         const auto correlation = trace.correlation(node);
-        if (correlation && *correlation >= 0 && *correlation < int64_t{kMostNumber}) {
+        if (correlation && IsCountedUp(*correlation)) {
           strides_.correlation = std::max(strides_.correlation, *correlation + 1);
         }
       });
@@ -211,8 +211,6 @@ class Merger {
     });
     result_.dangling += trace.dangling().size();
   }
-
-  static constexpr uint64_t kMostNumber = uint64_t{1} << 40;  // beyond, numbers stay as they are
 
   std::span<const MergeInput> inputs_;
   TraceBuilder builder_;

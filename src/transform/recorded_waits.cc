@@ -48,9 +48,7 @@ class WaitFinder {
       // Labels of parts of the program run on threads without working there.
       if (kind == NodeKind::kLabel && !IsWorkingLabel(trace_, node)) return;
       if (kind == NodeKind::kMetadata) return;
-      times[node.index()] = {.start = trace_.start(node),
-                             .duration = trace_.duration(node),
-                             .lane = trace_.lane_id(node)};
+      times[node.index()] = NodeTimeOf(trace_, node);
     });
     for (const OrderEdge& edge : ThreadEdgesByProcess(trace_, times)) {
       waits_.push_back({.node = edge.node, .before = edge.before});

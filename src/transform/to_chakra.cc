@@ -72,13 +72,7 @@ class Converter {
     bool lacks = false;
     ForEachNode(trace_, [&](NodeId node) { lacks = lacks || LacksExclusive(node); });
     if (!lacks) return;
-    std::vector<NodeTime> times(trace_.node_count());
-    ForEachNode(trace_, [&](NodeId node) {
-      times[node.index()] = {.start = trace_.start(node),
-                             .duration = trace_.duration(node),
-                             .lane = trace_.lane_id(node)};
-    });
-    exclusive_ = FindExclusiveTimes(trace_, times).times;
+    exclusive_ = FindExclusiveTimes(trace_, NodeTimesOf(trace_)).times;
   }
 
   // Host nodes below which a device node communicates.
