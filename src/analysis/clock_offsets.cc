@@ -76,10 +76,16 @@ bool HaveOneClock(std::span<const CommLog> logs) {
   return !logs.empty() && std::ranges::all_of(logs, &CommLog::job_clock);
 }
 
+bool AreOfOneMachine(std::span<const CommLog> logs) {
+  return !logs.empty() && !logs.front().clock.empty() &&
+         std::ranges::all_of(logs,
+                             [&](const CommLog& log) { return log.clock == logs.front().clock; });
+}
+
 std::vector<ClockOffset> CompareClocks(std::span<const CommLog> logs,
                                        std::span<const std::vector<CallPlace>> meetings) {
   std::vector<ClockOffset> clocks(logs.size());
-  const bool is_one = HaveOneClock(logs);
+  const bool is_one = HaveOneClock(logs) || AreOfOneMachine(logs);
   for (size_t i = 0; i < logs.size(); ++i) {
     clocks[i].rank = logs[i].rank;
     clocks[i].is_none = logs[i].untimed;

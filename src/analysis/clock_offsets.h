@@ -34,11 +34,13 @@ bool EndsTogether(CollectiveType type);
 
 // Whether the ranks are those of a simulated job: no clock is ahead of another.
 bool HaveOneClock(std::span<const CommLog> logs);
+// Whether they say that they were recorded by the clock of one machine.
+bool AreOfOneMachine(std::span<const CommLog> logs);
 
 // By log, of which the first one's is 0: the clocks compared by the ends of those `meetings`
 // (collectives in which several took part) that end for all members together: the median of the
 // differences. A rank that met none that is compared already is compared with those that come to
-// be.
+// be. Of a simulated job, and of ranks on one machine, all are 0.
 std::vector<ClockOffset> CompareClocks(std::span<const CommLog> logs,
                                        std::span<const std::vector<CallPlace>> meetings);
 

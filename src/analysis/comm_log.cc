@@ -63,6 +63,15 @@ bool IsOfAll(const Trace& trace, StringId name) {
   return group != nullptr && has_all(*group);
 }
 
+// As JSON has it, in quotes; "" where the recorder did not say it.
+std::string ClockOf(const Trace& trace) {
+  for (const Extra& extra : trace.info().extras) {
+    const std::string_view text = trace.text(extra.text);
+    if (trace.text(extra.key) == "etude_clock" && text.starts_with('"')) return std::string(text);
+  }
+  return "";
+}
+
 // The numbers of the steps whose marks have times, by when they begin.
 class StepNumbers {
  public:
@@ -146,6 +155,7 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
   log.rank = rank;
   log.world_size = trace.info().world_size;
   log.job_clock = IsSimulated(trace);
+  log.clock = ClockOf(trace);
   log.untimed = true;
   ForEachNode(trace, [&](NodeId node) { log.untimed = log.untimed && !trace.start(node); });
   std::map<StringId, size_t> group_of;

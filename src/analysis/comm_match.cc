@@ -44,6 +44,7 @@ class Matcher {
     if (match_.unmatched != 0) Explain();
     for (const CommLog& log : logs_) match_.ungrouped += log.ungrouped;
     match_.one_clock = HaveOneClock(logs_);
+    match_.one_machine = !match_.one_clock && logs_.size() > 1 && AreOfOneMachine(logs_);
     match_.clocks = CompareClocks(logs_, match_.meetings);
     return std::move(match_);
   }

@@ -38,6 +38,7 @@ struct CommMatch {
   std::map<int64_t, std::vector<int64_t>> world_sizes;  // ranks by the size they state
   // The ranks are those of a simulated job: no clock is ahead of another.
   bool one_clock = false;
+  bool one_machine = false;         // the ranks were recorded by the clock of one machine
   std::vector<ClockOffset> clocks;  // by log; the first one's is 0
   // The calls of each matched collective, one per member that has a trace, be it only one.
   std::vector<std::vector<CallPlace>> meetings;

@@ -303,6 +303,24 @@ TEST(CommMatch, ASimulatedJobHasOneClock) {
   }
 }
 
+// Gloo's labels end up to a millisecond apart: on one machine the clocks are known better.
+TEST(CommMatch, RanksOfOneMachineHaveOneClock) {
+  std::vector<CommLog> logs{Log(0), Log(1)};
+  for (int i = 0; i < 3; ++i) {
+    for (CommLog& log : logs) Collective(log, kAllReduce, 64, i * 5'000 + log.rank * 700);
+  }
+  EXPECT_EQ(MatchComms(logs).clocks[1].offset, Nanos{700});
+  logs[0].clock = "\"machine\"";
+  EXPECT_EQ(MatchComms(logs).clocks[1].offset, Nanos{700});
+  logs[1].clock = "\"machine\"";
+  const CommMatch match = MatchComms(logs);
+  EXPECT_TRUE(match.one_machine);
+  EXPECT_FALSE(match.one_clock) << "the job was not simulated";
+  EXPECT_EQ(match.clocks[1].offset, Nanos{0});
+  logs[1].clock = "\"other\"";
+  EXPECT_FALSE(MatchComms(logs).one_machine);
+}
+
 TEST(CommMatch, CollectivesThatMayBeOfSmallerGroupsAreSaid) {
   std::vector<CommLog> logs{Log(0), Log(1)};
   for (CommLog& log : logs) log.untimed = true;

@@ -65,6 +65,7 @@ nlohmann::ordered_json JobHealth::Json() const {
                                  {"first_mismatch", match_.first_mismatch},
                                  {"missing_ranks", match_.missing_ranks}};
   json["one_clock"] = match_.one_clock;
+  json["one_machine"] = match_.one_machine;
   nlohmann::ordered_json clocks = nlohmann::ordered_json::array();
   for (const ClockOffset& clock : match_.clocks) {
     nlohmann::ordered_json row = {{"rank", clock.rank}, {"offset_ns", nullptr}};
@@ -84,8 +85,10 @@ std::string JobHealth::Text() const {
       FormatCount(match_.clocks.size(), "rank"), FormatCount(match_.collectives, "collective"),
       FormatCount(match_.point_to_point, "send"), FormatCount(match_.unmatched, "call"));
   if (match_.one_clock) text += "  one clock: the job was simulated\n";
+  if (match_.one_machine) text += "  one clock: the ranks ran on one machine\n";
+  const bool is_one = match_.one_clock || match_.one_machine;
   for (const ClockOffset& clock : match_.clocks) {
-    if (match_.one_clock || !clock.offset || clock.rank == match_.clocks.front().rank) continue;
+    if (is_one || !clock.offset || clock.rank == match_.clocks.front().rank) continue;
     const bool is_ahead = *clock.offset >= Nanos{};
     text += fmt::format("  clock of rank {}: {} {} rank {}'s, ± {} by {}\n", clock.rank,
                         FormatTime(is_ahead ? *clock.offset : Nanos{} - *clock.offset),

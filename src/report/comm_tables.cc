@@ -74,6 +74,7 @@ std::vector<Table> CommTables(const CommSkew& skew, const CommMatch& match) {
 std::vector<std::string> CommNotes(const CommSkew& skew, const CommMatch& match) {
   std::vector<std::string> notes;
   if (match.one_clock) notes.emplace_back("the job was simulated: its ranks have one clock");
+  if (match.one_machine) notes.emplace_back("the ranks ran on one machine, by one clock");
   const auto note = [&](uint64_t count, std::string_view what) {
     if (count == 0) return;
     notes.push_back(fmt::format("{} not split{}",

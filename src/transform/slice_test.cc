@@ -354,7 +354,7 @@ TEST(Slice, WhatIsNotThereIsNamedWithTheNearest) {
 TEST(Slice, StepsThatAreThereAreNamedInTheOrderOfTheirNumbers) {
   TraceBuilder builder;
   builder.info().format = TraceFormat::kLinked;
-  for (const uint64_t step : {1, 2, 9, 10, 11, 100}) {
+  for (const uint64_t step : std::initializer_list<uint64_t>{1, 2, 9, 10, 11, 100}) {
     builder.AddNode({.source_id = step,
                      .kind = NodeKind::kLabel,
                      .place = Place::kHost,

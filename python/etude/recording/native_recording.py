@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any, List, Optional
 
-from . import job, torch_cache
+from . import facts, job, torch_cache
 from .device_profile import DeviceProfile
 from .module_labels import ModuleLabels
 from .settings import Settings
@@ -170,11 +170,12 @@ def _check(problem: Optional[bytes]) -> None:
 def _header(torch: Any) -> bytes:
     """Facts of the process, as members of a JSON object."""
     rank, world = job.rank_and_world(torch)
-    facts = {
+    members = {
         "pid": os.getpid(),
         "rank": rank,
         "world_size": world,
         "time": time.strftime("%Y-%m-%d %H:%M:%S"),
         "torch": torch.__version__,
+        "etude_clock": facts.clock(),
     }
-    return json.dumps(facts)[1:-1].encode()
+    return json.dumps(members)[1:-1].encode()
