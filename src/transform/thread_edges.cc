@@ -58,7 +58,7 @@ class GlooLabels {
     size_t lane = 0;
     CollectiveType type = CollectiveType::kUnknown;
     NodeId issuer;
-    bool waited_for = false;
+    bool is_taken = false;
   };
 
   GlooLabels(const Trace& tree, const std::vector<std::vector<Ran>>& lanes) {
@@ -76,6 +76,10 @@ class GlooLabels {
     by_end_.resize(labels_.size());
     std::iota(by_end_.begin(), by_end_.end(), size_t{0});
     std::ranges::stable_sort(by_end_, {}, [&](size_t i) { return labels_[i].ran.end; });
+    for (size_t i = 0; i < labels_.size(); ++i) {
+      const Label& label = labels_[i];
+      (label.issuer ? by_issuer_[label.issuer] : by_type_[label.type]).push_back(i);
+    }
   }
 
   bool empty() const { return labels_.empty(); }
@@ -84,26 +88,23 @@ class GlooLabels {
     return CollectiveFromName(name).value_or(CollectiveType::kUnknown);
   }
 
-  // The label of a call that was waited for on `lane` before `next` began there: its own, the last
-  // to end, as far as the trace says whose it is; else the first of its type that began after the
-  // call and that nothing has waited for.
+  // The label of a call on `lane` that began before `next`: its own, the last to end, as far as the
+  // trace says whose it is; else the first of its type that began after the call and is no other's.
   const Ran* Take(const Ran& call, CollectiveType type, size_t lane, Nanos next) {
-    // Threads of native captures have clocks of their own.
-    constexpr Nanos kClockError{1'000'000};
-    Label* own = nullptr;
-    Label* likely = nullptr;
-    auto label = std::ranges::lower_bound(labels_, call.begin - kClockError, {}, BeginOf);
-    for (; label != labels_.end() && label->ran.begin < next; ++label) {
-      if (label->lane == lane || label->waited_for) continue;
-      if (label->issuer == call.node && (own == nullptr || own->ran.end < label->ran.end)) {
-        own = &*label;
-      }
-      const bool may_be = !label->issuer && label->type == type && label->ran.begin >= call.begin;
-      if (may_be && likely == nullptr) likely = &*label;
+    Label* found = nullptr;
+    for (const size_t i : by_issuer_[call.node]) {
+      Label& label = labels_[i];
+      const bool is_own = label.lane != lane && label.ran.begin < next;
+      if (is_own && (found == nullptr || found->ran.end < label.ran.end)) found = &label;
     }
-    Label* const found = own != nullptr ? own : likely;
+    const std::vector<size_t>& alike = by_type_[type];
+    auto at = std::ranges::lower_bound(alike, call.begin, {},
+                                       [&](size_t i) { return labels_[i].ran.begin; });
+    for (; found == nullptr && at != alike.end() && labels_[*at].ran.begin < next; ++at) {
+      if (labels_[*at].lane != lane && !labels_[*at].is_taken) found = &labels_[*at];
+    }
     if (found == nullptr) return nullptr;
-    found->waited_for = true;
+    found->is_taken = true;
     return &found->ran;
   }
 
@@ -128,7 +129,9 @@ class GlooLabels {
   }
 
   std::vector<Label> labels_;   // by when they begin
-  std::vector<size_t> by_end_;  // in `labels_`
+  std::vector<size_t> by_end_;  // in `labels_`, as below
+  std::map<NodeId, std::vector<size_t>> by_issuer_;
+  std::map<CollectiveType, std::vector<size_t>> by_type_;  // those without an issuer
 };
 
 // A node before which its lane was idle.
@@ -156,13 +159,20 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
   return gaps;
 }
 
-// For every lane the last node to begin of those that have ended, as time goes on.
+// For every lane the last node to begin of those that have ended, as time goes on. Of Gloo's
+// threads labels alone: nobody waits for a part of a collective.
 class LastEnded {
  public:
-  explicit LastEnded(const std::vector<std::vector<Ran>>& lanes)
+  LastEnded(const Trace& tree, const std::vector<std::vector<Ran>>& lanes)
       : lanes_(lanes), last_(lanes.size()) {
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
-      for (size_t i = 0; i < lanes[lane].size(); ++i) ends_.push_back({lane, i});
+      const auto is_label = [&](const Ran& one) { return IsGlooLabel(tree.name(one.node)); };
+      const auto is_call = [&](const Ran& one) { return IsCommOperator(tree.name(one.node)); };
+      const bool is_gloo =
+          std::ranges::any_of(lanes[lane], is_label) && std::ranges::none_of(lanes[lane], is_call);
+      for (size_t i = 0; i < lanes[lane].size(); ++i) {
+        if (!is_gloo || is_label(lanes[lane][i])) ends_.push_back({lane, i});
+      }
     }
     std::ranges::stable_sort(ends_, {}, [&](At at) { return ran(at).end; });
   }
@@ -209,27 +219,118 @@ class LastEnded {
   std::set<End> latest_;                     // of each of them
 };
 
-// What threads waited for where they called collectives so that they wait at once: what came next
-// on the thread, and the label. Whether it had to wait long does not matter.
-std::map<NodeId, NodeId> SynchronousWaits(const Trace& tree,
-                                          const std::vector<std::vector<Ran>>& lanes,
-                                          GlooLabels& gloo) {
-  std::map<NodeId, NodeId> waits;
-  if (gloo.empty()) return waits;
-  for (size_t lane = 0; lane < lanes.size(); ++lane) {
-    const std::vector<Ran>& ran = lanes[lane];
-    for (size_t i = 0; i < ran.size(); ++i) {
-      const std::string_view name = tree.name(ran[i].node);
-      if (!name.starts_with("c10d::") || !IsSynchronous(tree, ran[i].node)) continue;
-      size_t next = i + 1;
-      while (next < ran.size() && ran[next].begin < ran[i].end) ++next;
-      if (next == ran.size()) continue;
-      const Ran* label = gloo.Take(ran[i], GlooLabels::TypeOf(name), lane, ran[next].begin);
-      if (label != nullptr) waits.emplace(ran[next].node, label->node);
+// The storages into which a collective puts its results.
+std::set<uint64_t> ResultsOf(const Trace& tree, NodeId call) {
+  std::set<uint64_t> storages;
+  const std::string_view schema = tree.text(tree.op_schema(call));
+  const std::span<const Value> inputs = tree.inputs(call);
+  for (const std::string_view name :
+       {"output_tensors", "output_tensor", "output", "outputs", "tensors"}) {
+    const auto at = ArgumentPosition(schema, name);
+    if (!at || *at >= inputs.size()) continue;
+    ForEachTensor(tree, inputs.subspan(*at, 1),
+                  [&](TensorId tensor) { storages.insert(tree.tensor(tensor).storage); });
+  }
+  storages.erase(0);
+  return storages;
+}
+
+// What waits for collectives of Gloo's, for which labels on other lanes: what comes next on a
+// thread that called one so that it waits at once, whether it had to wait long or not, and the
+// first node that uses the results of one.
+class CollectiveWaits {
+ public:
+  CollectiveWaits(const Trace& tree, std::span<const NodeTime> times,
+                  const std::vector<std::vector<Ran>>& lanes, GlooLabels& gloo)
+      : tree_(tree), times_(times), lanes_(lanes) {
+    if (gloo.empty()) return;
+    FindCalls();
+    for (const Call& call : calls_) AddCall(call, gloo);
+    FindUses();
+  }
+
+  const std::vector<OrderEdge>& edges() const { return edges_; }
+  bool Has(NodeId node) const { return waiting_.contains(node); }
+
+ private:
+  struct Call {
+    size_t lane;
+    size_t index;
+  };
+  struct Pending {
+    Ran call;
+    Ran label;
+    LaneId label_lane;
+  };
+
+  const Ran& RanAt(const Call& at) const { return lanes_[at.lane][at.index]; }
+
+  void FindCalls() {
+    for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+      for (size_t i = 0; i < lanes_[lane].size(); ++i) {
+        const std::string_view name = tree_.name(lanes_[lane][i].node);
+        const bool is_call = name.starts_with("c10d::") && !PointToPointFromName(name);
+        if (is_call) calls_.push_back({lane, i});
+      }
+    }
+    std::ranges::stable_sort(calls_, {}, [&](const Call& call) { return RanAt(call).begin; });
+  }
+
+  void AddCall(const Call& call, GlooLabels& gloo) {
+    const std::vector<Ran>& ran = lanes_[call.lane];
+    const Ran& self = RanAt(call);
+    size_t next = call.index + 1;
+    while (next < ran.size() && ran[next].begin < self.end) ++next;
+    const bool waits = IsSynchronous(tree_, self.node) && next < ran.size();
+    const Ran* label = gloo.Take(self, GlooLabels::TypeOf(tree_.name(self.node)), call.lane,
+                                 waits ? ran[next].begin : Nanos{INT64_MAX});
+    if (label == nullptr) return;
+    if (waits) {
+      Add(ran[next].node, label->node);
+      return;
+    }
+    for (const uint64_t storage : ResultsOf(tree_, self.node)) {
+      pending_[storage].push_back(
+          {.call = self, .label = *label, .label_lane = times_[label->node.index()].lane});
     }
   }
-  return waits;
-}
+
+  // Who uses results while the label is at work for long did not wait.
+  void FindUses() {
+    constexpr Nanos kMost{3'000'000};
+    if (pending_.empty()) return;
+    std::vector<Ran> all;
+    for (const std::vector<Ran>& ran : lanes_) all.insert(all.end(), ran.begin(), ran.end());
+    std::ranges::stable_sort(all, {}, &Ran::begin);
+    for (const Ran& user : all) {
+      if (IsGlooLabel(tree_.name(user.node))) continue;
+      ForEachTensor(tree_, tree_.inputs(user.node), [&](TensorId tensor) {
+        const auto found = pending_.find(tree_.tensor(tensor).storage);
+        if (found == pending_.end()) return;
+        std::erase_if(found->second, [&](const Pending& one) {
+          if (user.begin < one.call.end || user.begin <= one.label.begin) return false;
+          // A part of the collective.
+          if (times_[user.node.index()].lane == one.label_lane) return false;
+          if (one.label.end - user.begin <= kMost) Add(user.node, one.label.node);
+          return true;
+        });
+      });
+    }
+  }
+
+  void Add(NodeId node, NodeId label) {
+    waiting_.insert(node);
+    edges_.push_back({node, label});
+  }
+
+  const Trace& tree_;
+  std::span<const NodeTime> times_;
+  const std::vector<std::vector<Ran>>& lanes_;
+  std::vector<Call> calls_;                           // by when they begin
+  std::map<uint64_t, std::vector<Pending>> pending_;  // by storage
+  std::set<NodeId> waiting_;
+  std::vector<OrderEdge> edges_;
+};
 
 // By how much later than `waited` a label may have ended that was waited for: Gloo's thread is one
 // of those that want to run when it has woken the other. A small part of what was waited.
@@ -246,12 +347,12 @@ void AddEdges(const Trace& tree, std::span<const NodeTime> times,
   if (lanes.size() < 2) return;
   std::vector<Gap> gaps = FindGaps(tree, times, lanes);
   std::ranges::stable_sort(gaps, {}, &Gap::end);
-  LastEnded last(lanes);
+  LastEnded last(tree, lanes);
   GlooLabels gloo(tree, lanes);
-  const std::map<NodeId, NodeId> known = SynchronousWaits(tree, lanes, gloo);
-  for (const auto& [node, label] : known) edges.push_back({node, label});
+  const CollectiveWaits known(tree, times, lanes, gloo);
+  edges.insert(edges.end(), known.edges().begin(), known.edges().end());
   for (const Gap& waited : gaps) {
-    if (known.contains(waited.node)) continue;
+    if (known.Has(waited.node)) continue;
     last.AdvanceTo(waited.end);
     const Ran* late =
         waited.begin ? gloo.EndingAfter(waited.end, waited.lane, SlackOf(waited)) : nullptr;

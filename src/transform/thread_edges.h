@@ -17,7 +17,8 @@ inline constexpr Nanos kThreadGap{1'000'000};
 // Which thread a thread waited for.
 // * What comes next on a thread that called a collective so that it waits at once
 //   (IsSynchronous) comes after the label of Gloo's that the collective was done in, which may end
-//   some time later. One edge per call.
+//   some time later, and so does the first node that uses the results of any other collective. One
+//   edge per call and storage at most.
 // * Any other host node that is the first on its thread, or the first after more than kThreadGap
 //   without a node of no children, comes after the last node that ended on another thread
 //   meanwhile, if there is one; a label of Gloo's that ends soon after the gap comes first:

@@ -157,6 +157,40 @@ TEST(ToChakra, SynchronousCollectivesAreWaitedFor) {
   }
 }
 
+// What uses the results of a collective waits for it: the copy on Gloo's thread is a part of it,
+// and what another one uses at the same time waits for nothing.
+TEST(ToChakra, ResultsOfCollectivesAreWaitedFor) {
+  Sketch sketch(TraceFormat::kNative);
+  uint64_t id = 0;
+  const auto tensor = [&](uint64_t storage) {
+    TensorUse use;
+    use.tensor = use.storage = storage;
+    return Value::Tensor({}, sketch.builder.InternTensor(use));
+  };
+  const auto add = [&](const char* name, const char* thread, int64_t start, int64_t duration,
+                       const std::vector<Value>& inputs) {
+    sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern(thread)});
+    sketch.row.start = Nanos{start * 1000};
+    sketch.row.duration = Nanos{duration * 1000};
+    sketch.row.inputs = sketch.builder.InternValues(inputs);
+    if (std::string_view(name).starts_with("c10d::")) {
+      sketch.row.op_schema = sketch.builder.Intern(
+          "c10d::allgather_(Tensor[] output_tensors, Tensor[] input_tensors) -> X");
+    }
+    sketch.Add(++id, NodeKind::kOperator, Place::kHost, -1, name);
+  };
+  add("c10d::allgather_", "main", 0, 10, {tensor(7), tensor(8)});  // 1
+  add("gloo:all_gather", "gloo", 5, 500, {tensor(8)});             // 2
+  add("aten::mul", "main", 100, 10, {tensor(8)});                  // 3: reads what is sent
+  add("aten::copy_", "gloo", 400, 10, {tensor(7)});                // 4
+  add("aten::add", "main", 450, 10, {tensor(9)});                  // 5
+  add("aten::sum", "main", 490, 10, {tensor(7)});                  // 6: the label is about to end
+  add("aten::sum", "main", 600, 10, {tensor(7)});                  // 7
+  const EdgeSet waits = DepsOf(Convert(sketch.Finish()).trace, DepKind::kSync);
+  EXPECT_TRUE(waits.contains({6, 2}));
+  for (const auto& [node, before] : waits) EXPECT_TRUE(before != 2 || node == 6) << node;
+}
+
 // Gloo's thread wakes the one that waits 50 us before its own label ends; another one ends too
 // late.
 TEST(ToChakra, WhoIsWokenByGlooWaitsForItsLabel) {
