@@ -150,9 +150,12 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
     for (const Ran& one : lanes[lane]) {
       const bool waited = !busy_until || one.begin - *busy_until > kThreadGap;
       if (waited) gaps.push_back({lane, one.node, busy_until, one.begin});
-      const bool is_leaf = !HasChildOnLane(tree, times, one.node);
+      // Operators of ATen's, and those that begin communications, wait for no other thread.
+      const std::string_view name = tree.name(one.node);
+      const bool works = name.starts_with("aten::") || name.starts_with("c10d::") ||
+                         !HasChildOnLane(tree, times, one.node);
       // What a node opens after a gap is the same gap.
-      const Nanos until = is_leaf ? one.end : waited ? one.begin : *busy_until;
+      const Nanos until = works ? one.end : waited ? one.begin : *busy_until;
       busy_until = std::max(busy_until.value_or(until), until);
     }
   }

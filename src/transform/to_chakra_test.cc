@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -154,6 +155,27 @@ TEST(ToChakra, SynchronousCollectivesAreWaitedFor) {
   for (const auto& [node, before] : waits) {
     EXPECT_NE(before, 2U) << node;
     EXPECT_NE(before, 5U) << node;
+  }
+}
+
+// What an operator does itself is no gap, though what it called was done long before.
+TEST(ToChakra, AnOperatorThatWorksDoesNotWait) {
+  for (const char* name : {"aten::addmm", "c10d::allgather_", "autograd::engine"}) {
+    Sketch sketch(TraceFormat::kNative);
+    uint64_t id = 0;
+    const auto add = [&](const char* node, const char* thread, int64_t start, int64_t duration,
+                         int64_t parent = -1) {
+      sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern(thread)});
+      sketch.row.start = Nanos{start * 1'000'000};
+      sketch.row.duration = Nanos{duration * 1'000'000};
+      sketch.Add(++id, NodeKind::kOperator, Place::kHost, parent, node);
+    };
+    add(name, "main", 0, 20);
+    add("aten::expand", "main", 1, 1, 1);
+    add("gloo:all_gather", "gloo", 1, 9);
+    add("aten::square", "main", 20, 1);
+    const EdgeSet waits = DepsOf(Convert(sketch.Finish()).trace, DepKind::kSync);
+    EXPECT_EQ(waits.contains({4, 3}), std::string_view(name).starts_with("autograd")) << name;
   }
 }
 
