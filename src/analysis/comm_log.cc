@@ -1,7 +1,6 @@
 #include "src/analysis/comm_log.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "src/analysis/activity.h"
+#include "src/base/quantity.h"
 #include "src/trace/callers.h"
 #include "src/trace/carried_calls.h"
 #include "src/trace/operator_name.h"
@@ -77,12 +77,8 @@ class StepNumbers {
  public:
   explicit StepNumbers(const Trace& trace) {
     for (const StepWindow& step : FindSteps(trace)) {
-      const std::string_view digits =
-          step.name.substr(std::min(kStepMark.size(), step.name.size()));
-      int64_t number = 0;
-      const auto end = digits.data() + digits.size();
-      if (std::from_chars(digits.data(), end, number).ptr != end || digits.empty()) continue;
-      steps_.emplace(step.window.begin, number);
+      const auto number = ParseWhole(step.name.substr(kStepMark.size()));
+      if (number) steps_.emplace(step.window.begin, *number);
     }
   }
 

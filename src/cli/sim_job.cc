@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/activity.h"
 #include "src/analysis/comm_log.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/job_classes.h"
@@ -147,16 +146,16 @@ std::vector<std::string> NotesOf(const AstraJob& job) {
 void AddRecordedTimes(const std::vector<RankInput>& inputs, const std::vector<Trace>& traces,
                       bool is_recorded, const RunContext& context, SimJob& job) {
   size_t steps = 0;
-  for (const Trace& trace : traces) steps = std::max(steps, FindSteps(trace).size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const RecordingCost cost =
         FindRecordingCost(traces[i], inputs[i].path, inputs[i].rank, context);
     const std::string note = RecordingCostNote(cost);
     if (!note.empty() && job.notes.empty()) job.notes.push_back(note);
-    if (!is_recorded || steps > 1) continue;
+    steps = std::max(steps, cost.steps);
     job.recorded_step = std::max(job.recorded_step, cost.recorded);
     job.program_step = std::max(job.program_step, cost.program);
   }
+  if (!is_recorded || steps > 1) job.recorded_step = job.program_step = std::nullopt;
   if (steps > 1) {
     job.notes.push_back(
         fmt::format("the traces are of {} steps, one after the other: the step time is that of "

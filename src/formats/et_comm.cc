@@ -1,11 +1,12 @@
 #include "src/formats/et_comm.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <utility>
 
 #include "src/formats/process_groups.h"
+#include "src/trace/callers.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {
@@ -46,6 +47,10 @@ std::optional<size_t> FindName(std::span<const Value> inputs) {
   }
   return std::nullopt;
 }
+
+// Arguments of c10d's operators with what a rank puts into collectives.
+constexpr auto kSourceArguments = std::to_array<std::string_view>(
+    {"input_tensors", "input_tensor", "input", "inputs", "tensors"});
 
 // Whether a backend may do a collective so: Gloo all-reduces for a reduce-scatter.
 bool IsDoneAs(CollectiveType type, CollectiveType done) {
@@ -93,7 +98,7 @@ void EtCommReader::AddCall(NodeId node, const NodeRow& row) {
   const auto argument = [&](std::string_view of) {
     return IntAt(inputs, ArgumentPosition(schema, of).value_or(inputs.size()));
   };
-  const auto tensors = [&](std::initializer_list<std::string_view> names) {
+  const auto tensors = [&](std::span<const std::string_view> names) {
     TensorSum sum;
     for (const std::string_view of : names) {
       const auto at = ArgumentPosition(schema, of);
@@ -107,8 +112,8 @@ void EtCommReader::AddCall(NodeId node, const NodeRow& row) {
   Call call{.node = node,
             .rank = argument(rank),
             .tag = argument("tag"),
-            .in = tensors({"input_tensors", "input_tensor", "input", "inputs", "tensors"}),
-            .out = tensors({"output_tensors", "output_tensor", "output", "outputs", "tensors"})};
+            .in = tensors(kSourceArguments),
+            .out = tensors(kResultArguments)};
   if (!PointToPointFromName(name)) {
     call.type = CollectiveFromName(name).value_or(CollectiveType::kUnknown);
   }

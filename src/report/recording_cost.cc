@@ -20,6 +20,7 @@ RecordingCost FindRecordingCost(const Trace& trace, const std::string& path,
   RecordingCost cost;
   std::vector<Nanos> recorded;
   for (const StepWindow& step : FindSteps(trace)) recorded.push_back(step.window.length());
+  cost.steps = recorded.size();
   cost.recorded = Median(std::move(recorded));
   const auto file = std::filesystem::path(path).parent_path() / kJobFile;
   std::error_code error;

@@ -13,7 +13,8 @@ namespace etude {
 
 // The time of a step of a recorded job.
 struct RecordingCost {
-  std::optional<Nanos> recorded;  // as the traces have it: the median of their steps
+  size_t steps = 0;               // in the trace
+  std::optional<Nanos> recorded;  // as the trace has it: the median of these
   std::optional<Nanos> program;   // without recording: the median of `program_steps`
   size_t program_steps = 0;
 };

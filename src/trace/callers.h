@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -16,6 +17,10 @@ inline constexpr uint32_t kNoCaller = UINT32_MAX;
 // The operator that asked for the collective whose work a label of Gloo's stands for, as far as the
 // trace says it, as native captures do; kNone for all other nodes.
 NodeId IssuerOfLabel(const Trace& trace, NodeId node);
+
+// Arguments of c10d's operators into whose memory collectives put their results.
+inline constexpr auto kResultArguments = std::to_array<std::string_view>(
+    {"output_tensors", "output_tensor", "output", "outputs", "tensors"});
 
 // Whether an argument of this name of c10d's operators says that they do not wait for themselves.
 bool IsAsyncFlag(std::string_view argument);

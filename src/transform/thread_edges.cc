@@ -16,6 +16,9 @@
 namespace etude {
 namespace {
 
+// A label of Gloo's that ends later than this after what may have waited for it was not waited for.
+constexpr Nanos kMostSlack{3'000'000};
+
 struct Ran {
   Nanos begin;
   Nanos end;
@@ -227,8 +230,7 @@ std::set<uint64_t> ResultsOf(const Trace& tree, NodeId call) {
   std::set<uint64_t> storages;
   const std::string_view schema = tree.text(tree.op_schema(call));
   const std::span<const Value> inputs = tree.inputs(call);
-  for (const std::string_view name :
-       {"output_tensors", "output_tensor", "output", "outputs", "tensors"}) {
+  for (const std::string_view name : kResultArguments) {
     const auto at = ArgumentPosition(schema, name);
     if (!at || *at >= inputs.size()) continue;
     ForEachTensor(tree, inputs.subspan(*at, 1),
@@ -300,7 +302,6 @@ class CollectiveWaits {
 
   // Who uses results while the label is at work for long did not wait.
   void FindUses() {
-    constexpr Nanos kMost{3'000'000};
     if (pending_.empty()) return;
     std::vector<Ran> all;
     for (const std::vector<Ran>& ran : lanes_) all.insert(all.end(), ran.begin(), ran.end());
@@ -314,7 +315,7 @@ class CollectiveWaits {
           if (user.begin < one.call.end || user.begin <= one.label.begin) return false;
           // A part of the collective.
           if (times_[user.node.index()].lane == one.label_lane) return false;
-          if (one.label.end - user.begin <= kMost) Add(user.node, one.label.node);
+          if (one.label.end - user.begin <= kMostSlack) Add(user.node, one.label.node);
           return true;
         });
       });
@@ -338,10 +339,9 @@ class CollectiveWaits {
 // By how much later than `waited` a label may have ended that was waited for: Gloo's thread is one
 // of those that want to run when it has woken the other. A small part of what was waited.
 Nanos SlackOf(const Gap& waited) {
-  constexpr Nanos kMost{3'000'000};
   constexpr int64_t kShare = 8;
   if (!waited.begin) return kGlooSlack;
-  return std::clamp(Nanos{(waited.end - *waited.begin).count / kShare}, kGlooSlack, kMost);
+  return std::clamp(Nanos{(waited.end - *waited.begin).count / kShare}, kGlooSlack, kMostSlack);
 }
 
 // Adds the edges between these lanes.
