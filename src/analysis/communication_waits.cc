@@ -43,10 +43,8 @@ void FindEnds(const RecordedStep& step, std::span<const NodeId> operators, Waits
     if (!IsGlooLabel(trace.name(node))) continue;
     const std::optional<Nanos> end = EndOf(trace, node);
     if (!end) continue;
-    CommunicationWait* wait = wait_around(trace.parent(node));
-    for (const NodeId dep : trace.deps(node)) {
-      if (wait == nullptr) wait = wait_around(dep);
-    }
+    const NodeId issuer = IssuerOfLabel(trace, node);
+    CommunicationWait* wait = wait_around(issuer ? issuer : trace.parent(node));
     if (wait != nullptr) wait->until = std::max(wait->until.value_or(*end), *end);
   }
 }

@@ -63,7 +63,10 @@ class JointGraph {
     if (number == 0) first_begin_ = begin;
     const Nanos offset = match_.clocks[number].offset.value_or(begin - first_begin_);
     for (const Nanos time : run.times) times_.push_back(time - offset);
-    for (const PathEdge& edge : run.edges) {
+    for (size_t i = 0; i < run.edges.size(); ++i) {
+      const PathEdge& edge = run.edges[i];
+      const RankRun::Step& step = run.steps[i];
+      if (step.is_woken) woken_[{number, step.node}].push_back(edges_.size());
       edges_.push_back({.from = base + edge.from, .to = base + edge.to, .weight = edge.weight});
     }
   }
@@ -109,7 +112,13 @@ class JointGraph {
       TakeOut(member);
       const uint32_t begin = BeginOf(member.rank, member.call);
       AddEdge(begin, meeting, Nanos{}, member);
-      AddEdge(meeting, begin + 1, match_.one_clock ? member.end - last.begin : shortest, member);
+      const Nanos passed = match_.one_clock ? member.end - last.begin : shortest;
+      AddEdge(meeting, begin + 1, passed, member);
+      for (const size_t number : WokenBy(member)) {
+        PathEdge& edge = edges_[number];
+        edge.from = meeting;
+        edge.weight = std::max(passed - (member.end - times_[edge.to]), Nanos{});
+      }
     }
   }
   // The point of a node's begin; its end is the next one.
@@ -131,6 +140,11 @@ class JointGraph {
       const RankRun::Step& step = run.steps[*at - first_edges_[member.rank]];
       if (is_callee || step.node == member.call.node) edges_[*at].weight = Nanos{};
     }
+  }
+  // Edges to what went on before the member's end.
+  std::span<const size_t> WokenBy(const Member& member) const {
+    const auto found = woken_.find({member.rank, member.call.node});
+    return found == woken_.end() ? std::span<const size_t>() : std::span(found->second);
   }
   OwnEdges& OwnEdgesOf(size_t rank) {
     OwnEdges& own = own_[rank];
@@ -182,7 +196,8 @@ class JointGraph {
   std::vector<PathEdge> edges_;
   size_t edges_of_ranks_ = 0;  // behind them those of what ranks do together
   std::vector<Step> joint_steps_;
-  std::vector<OwnEdges> own_;  // by rank; empty until needed
+  std::vector<OwnEdges> own_;                                         // by rank; empty until needed
+  std::map<std::pair<size_t, uint32_t>, std::vector<size_t>> woken_;  // edges, by rank and node
 };
 
 }  // namespace

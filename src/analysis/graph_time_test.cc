@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -86,15 +87,17 @@ NodeId Find(const Trace& trace, const std::string& name) {
 }
 
 struct TwoRanks {
-  TwoRanks(const Trace& first, const Trace& second, int64_t offset) {
+  TwoRanks(const Trace& first, const Trace& second, int64_t offset,
+           const std::string& collective = "reduce", std::span<const RecordedWait> waits = {}) {
     for (const Trace* trace : {&first, &second}) {
       CommLog log;
       log.rank = static_cast<int64_t>(ranks.size());
       CommCall call;
-      call.row = Find(*trace, "reduce");
+      call.row = Find(*trace, collective);
       log.groups.emplace_back();
       log.calls.push_back(call);
-      ranks.push_back(MakeRankRun(*trace, std::move(log), {}));
+      ranks.push_back(MakeRankRun(*trace, std::move(log),
+                                  trace == &first ? waits : std::span<const RecordedWait>()));
     }
     match.clocks = {{.rank = 0, .offset = Nanos{}}, {.rank = 1, .offset = Us(offset)}};
     match.meetings = {{{0, 0}, {1, 0}}};
@@ -124,6 +127,25 @@ TEST(GraphTime, CollectivesBeginWhenTheLastRankHasCome) {
   EXPECT_EQ(time.recorded, Us(75));
   EXPECT_EQ(time.simulated, Us(40 + 10 + 5));
   EXPECT_EQ(TextOf(time), "host gap of rank 1 on thread 1: 1, 20 us\n");
+}
+
+// Rank 0 goes on at 65, before Gloo's thread ends its label at 70, and rank 1 comes at 60 after 10
+// us of work: what rank 0 waited for it is not the collective's.
+TEST(GraphTime, WhoIsWokenBeforeALabelEndsHasWaitedForTheLastRank) {
+  const Trace first = PlantedTrace()
+                          .Operator("call", 1, 0, 5)
+                          .Operator("gloo:all_reduce", 2, 2, 70)
+                          .Operator("more", 1, 65, 75)
+                          .Read();
+  const RecordedWait wait{.node = Find(first, "more"), .before = Find(first, "gloo:all_reduce")};
+  const TwoRanks two(
+      first,
+      PlantedTrace().Operator("work", 1, 0, 10).Operator("gloo:all_reduce", 1, 60, 70).Read(), 0,
+      "gloo:all_reduce", {&wait, 1});
+  const GraphTime time = FindGraphTime(two.ranks, two.match).value();
+  EXPECT_EQ(time.joint, 1u);
+  EXPECT_EQ(time.recorded, Us(75));
+  EXPECT_EQ(time.simulated, Us(10 + 5 + 10));
 }
 
 // A rank that is done before another one comes did not wait: each call takes its own time.

@@ -67,7 +67,8 @@ RankRun MakeRankRun(const Trace& trace, CommLog log, std::span<const RecordedWai
     run.steps.push_back({.node = graph.begin(step.node) / 2,
                          .lane = lane_of(step.node),
                          .gap = gap,
-                         .is_own = step.is_own});
+                         .is_own = step.is_own,
+                         .is_woken = step.is_woken});
   }
   for (const CommCall& call : log.calls) {
     std::optional<RankRun::Call>& at = run.calls.emplace_back();

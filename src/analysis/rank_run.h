@@ -35,7 +35,8 @@ struct RankRun {
     uint32_t node = 0;  // its points are 2 × node and the next
     uint32_t lane = 0;  // of `lanes`
     GapKind gap = GapKind::kHostGap;
-    bool is_own = false;  // the weight is what the node itself takes
+    bool is_own = false;    // the weight is what the node itself takes
+    bool is_woken = false;  // from the node's begin to what went on before its end
   };
   // Where a call of `log` is in the graph.
   struct Call {

@@ -219,7 +219,10 @@ class RunMaker {
     if (is_woken) {
       // The path runs through as much of the collective as had passed.
       graph_.AddEdge(graph_.begin(before), graph_.begin(node), Begin(node) - Begin(before),
-                     {before, PathPart::kCommunication, PathPart::kHostWait});
+                     {.node = before,
+                      .part = PathPart::kCommunication,
+                      .beside = PathPart::kHostWait,
+                      .is_woken = true});
       return;
     }
     if (End(before) > Begin(node)) {

@@ -25,7 +25,8 @@ struct RunStep {
   NodeId node;
   PathPart part = PathPart::kHost;
   PathPart beside = PathPart::kIdle;
-  bool is_own = false;  // the weight is what the node itself takes
+  bool is_own = false;    // the weight is what the node itself takes
+  bool is_woken = false;  // from the node's begin to what went on before its end
 };
 
 // What had to come before what: two points per node, where it begins and where it ends.

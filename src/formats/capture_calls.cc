@@ -202,16 +202,16 @@ void CaptureCalls::FillWaiting() {
 
 void CaptureCalls::Settle(const LooseLabel& label, Issued* issued) {
   CommFacts facts;
-  std::optional<uint64_t> call;
+  std::vector<uint64_t> control_deps;
   if (issued != nullptr) {
     issued->has_label = true;
-    call = issued->node;
+    control_deps.push_back(issued->node);
     facts.group = builder_.text(issued->group);
     facts.group_size = issued->group_size;
     builder_.AddDep(label.node, issued->node, DepKind::kControl);
     if (label.row.parent) groups_of_threads_[*label.row.parent].insert(issued->group);
   }
-  comms_.Add(label.node, label.row, std::move(facts), call);
+  comms_.Add(label.node, label.row, std::move(facts), control_deps);
 }
 
 // In the order in which they were entered; each operator has one label. Those that name memory

@@ -62,7 +62,7 @@ bool IsDoneAs(CollectiveType type, CollectiveType done) {
 }  // namespace
 
 void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts,
-                       std::optional<uint64_t> call) {
+                       std::span<const uint64_t> control_deps) {
   const std::string_view name = builder_.text(row.name);
   if (row.place == Place::kDevice) {
     if (IsCommKernel(name)) {
@@ -80,7 +80,7 @@ void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts,
   } else if (row.op_schema) {
     AddCall(node, row);
   } else if (const std::string_view label = CommOfLabel(name); !label.empty()) {
-    AddLabel(node, row, label, std::move(facts), call);
+    AddLabel(node, row, label, std::move(facts), control_deps);
   }
 }
 
@@ -122,22 +122,36 @@ void EtCommReader::AddCall(NodeId node, const NodeRow& row) {
   }
 }
 
-// Those of labels that began when their call had ended do not stand above them, but another one may
-// by chance: such a label is of the first call that has none, of its type or of one that is done
-// so. What the call says is the label's if all that may be meant say the same.
+// The call that the trace says a label is of: one that it depends on or, if that says nothing, the
+// one above it, unless another label is that's or the call is of another type. Then it stands there
+// by chance.
+bool EtCommReader::FindOwnCall(Label& label) {
+  for (const uint64_t id : label.said_calls) {
+    const auto found = calls_.find(id);
+    if (found == calls_.end()) continue;
+    label.call = id;
+    found->second.has_label = true;
+    return true;
+  }
+  const auto above = label.parent ? calls_.find(*label.parent) : calls_.end();
+  if (above == calls_.end() || !label.said_calls.empty()) return false;
+  const bool is_message = label.kind != NodeKind::kCollective;
+  if (!is_message && (above->second.has_label || !IsDoneAs(above->second.type, label.comm.type))) {
+    return false;
+  }
+  label.call = label.parent;
+  above->second.has_label = true;
+  return true;
+}
+
+// Calls of labels that began when their call had ended do not stand above them: such a label is of
+// the first call that has none, of its type or of one that is done so, if all that may be meant say
+// the same.
 void EtCommReader::FindCalls() {
   std::vector<Label*> loose;
   for (Label& label : labels_) {
-    const auto found = label.call ? calls_.find(*label.call) : calls_.end();
-    const bool is_its = found != calls_.end() &&
-                        (label.is_of_call || (!found->second.has_label &&
-                                              IsDoneAs(found->second.type, label.comm.type)));
-    if (is_its) {
-      found->second.has_label = true;
-    } else if (label.kind == NodeKind::kCollective && !label.is_of_call) {
-      label.call.reset();
-      loose.push_back(&label);
-    }
+    const bool may_be_any = label.kind == NodeKind::kCollective && label.said_calls.empty();
+    if (!FindOwnCall(label) && may_be_any) loose.push_back(&label);
   }
   if (loose.empty()) return;
   std::ranges::sort(loose, {}, [](const Label* label) { return label->id; });
@@ -155,6 +169,9 @@ void EtCommReader::FindCalls() {
     if (!call.has_label && call.type != CollectiveType::kUnknown) others.calls.push_back(id);
   }
   for (Label* label : left) TakeCall(others, *label);
+  for (const Label* label : loose) {
+    if (label->call) builder_.AddDep(label->node, *label->call, DepKind::kControl);
+  }
 }
 
 // The first call of the queue that began before the label, if there is one.
@@ -288,14 +305,14 @@ void EtCommReader::SetComm(NodeId node, const Comm& comm, const Arguments& argum
 }
 
 void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view communication,
-                            CommFacts facts, std::optional<uint64_t> call) {
+                            CommFacts facts, std::span<const uint64_t> control_deps) {
   facts.name = communication;
   FillElements(builder_, builder_.values(row.inputs), builder_.values(row.outputs), facts);
   labels_.push_back({.node = node,
                      .id = row.source_id,
                      .parent = row.parent,
-                     .call = call ? call : row.parent,
-                     .is_of_call = call.has_value(),
+                     .said_calls = {control_deps.begin(), control_deps.end()},
+                     .call = {},
                      .comm = MakeComm(builder_, facts),
                      .kind = KindOfCommunication(communication)});
 }

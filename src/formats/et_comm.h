@@ -38,10 +38,12 @@ class EtCommReader {
 
   // To be called for each node, after it was added with `row`; `facts` are what its attributes say
   // and are completed from its arguments. Facts that are not `any` (the group around a backend's
-  // label) hold only if the node turns out to be a communication. `call` is the source id of the
-  // operator that a backend's label is of, where that is not the one above it.
-  void Add(NodeId node, const NodeRow& row, CommFacts facts, std::optional<uint64_t> call = {});
-  // Settles what depends on nodes that may come later. Once, before TraceBuilder::Finish.
+  // label) hold only if the node turns out to be a communication. `control_deps`: the source ids of
+  // what it depends on so, which says of which call a backend's label is.
+  void Add(NodeId node, const NodeRow& row, CommFacts facts,
+           std::span<const uint64_t> control_deps = {});
+  // Settles what depends on nodes that may come later, and adds the dependencies of backends'
+  // labels on their calls that are found out. Once, before TraceBuilder::Finish.
   void Finish();
 
  private:
@@ -49,8 +51,8 @@ class EtCommReader {
     NodeId node;
     uint64_t id = 0;  // source id, as those below
     std::optional<uint64_t> parent;
+    std::vector<uint64_t> said_calls;  // or other things that it depends on
     std::optional<uint64_t> call;
-    bool is_of_call = false;  // said to be; else it stands above the label, which may be by chance
     Comm comm;
     NodeKind kind = NodeKind::kCollective;
   };
@@ -73,6 +75,7 @@ class EtCommReader {
   void AddStated(NodeId node, const CommFacts& facts);
   void AddCall(NodeId node, const NodeRow& row);
   void FindCalls();
+  bool FindOwnCall(Label& label);
   // Calls by source id, in order, that have no label yet.
   struct CallQueue {
     std::vector<uint64_t> calls;
@@ -90,7 +93,7 @@ class EtCommReader {
   void AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddKernel(NodeId node, const NodeRow& row, CommFacts& facts);
   void AddLabel(NodeId node, const NodeRow& row, std::string_view communication, CommFacts facts,
-                std::optional<uint64_t> call);
+                std::span<const uint64_t> control_deps);
   void AddGroups(const NodeRow& row);
   // What the positional arguments of record_param_comms say in other words than `CommFacts`.
   struct Arguments {

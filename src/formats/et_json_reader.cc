@@ -452,7 +452,7 @@ class EtJsonReader : public JsonReaderBase {
     for (const uint64_t id : sync_deps_) builder().AddDep(node, id, DepKind::kSync);
     if (node_.inter_thread_dep) builder().AddDep(node, *node_.inter_thread_dep, DepKind::kData);
     for (const Extra& extra : extras_) builder().AddExtra(node, extra);
-    comms_.Add(node, row, std::move(node_.facts));
+    comms_.Add(node, row, std::move(node_.facts), control_deps_);
     return kSuccess;
   }
 

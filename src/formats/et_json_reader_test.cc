@@ -441,6 +441,23 @@ TEST(EtJsonReader, CallsWithoutLabelStandForTheirCollectives) {
             Found{11});
 }
 
+// Where the label began when its call had ended. What depends on its call already has one.
+TEST(EtJsonReader, LabelsDependOnTheirCalls) {
+  constexpr std::string_view kNodes = R"J(
+      {{"id":10,"name":"c10d::allreduce_","ctrl_deps":1,
+       "inputs":{{"values":[[[4,5,0,8,4,"cpu"]],"<Object>"],"types":["GenericList[Tensor(float)]","Object"]}},
+       "attrs":[{{"name":"op_schema","type":"string","value":"c10d::allreduce_(Tensor[] tensors, X process_group) -> Y"}}]}},
+      {{"id":20,"name":"gloo:all_reduce","ctrl_deps":{}}})J";
+  const auto deps = [&](std::string_view control_deps) {
+    const Trace trace = ReadEt(Document(fmt::format(kNodes, control_deps))).value();
+    const auto of_label = trace.deps(NodeId(1));
+    return std::vector<NodeId>(of_label.begin(), of_label.end());
+  };
+  EXPECT_EQ(deps("1"), std::vector{NodeId(0)});
+  EXPECT_EQ(deps("[1, 10]"), std::vector{NodeId(0)});
+  EXPECT_EQ(deps("10"), std::vector<NodeId>{});
+}
+
 // The observer does not say the group of a send over Gloo, but which rank in it.
 TEST(EtJsonReader, PartnersInAnyOfTheGroups) {
   const auto partner = [](std::string_view groups, int rank) {

@@ -41,14 +41,24 @@ bool IsSameCall(const Trace& trace, NodeId a, NodeId b) {
   return has_tensor || (same && !of_a.empty());
 }
 
+// Lanes tell where they are known: PyTorch's observer gives Gloo's labels the thread that asked for
+// the collective.
+bool AreOnOneThread(const Trace& trace, NodeId a, const NodeTime& time_a, NodeId b,
+                    const NodeTime& time_b) {
+  if (time_a.lane && time_b.lane) return time_a.lane == time_b.lane;
+  return trace.tid(a) == trace.tid(b);
+}
+
 // By position: the issuers of labels whose work is on another thread; else kNoCaller.
 std::vector<uint32_t> IssuersElsewhere(const Trace& trace, std::span<const NodeId> nodes,
+                                       std::span<const NodeTime> times,
                                        const std::vector<uint32_t>& position) {
   std::vector<uint32_t> issuers(nodes.size(), kNoCaller);
   for (uint32_t i = 0; i < nodes.size(); ++i) {
     const NodeId issuer = IssuerOfLabel(trace, nodes[i]);
-    if (!issuer || trace.tid(issuer) == trace.tid(nodes[i])) continue;
-    if (position[issuer.index()] < i) issuers[i] = position[issuer.index()];
+    const uint32_t at = issuer ? position[issuer.index()] : kNoCaller;
+    if (at >= i || AreOnOneThread(trace, issuer, times[at], nodes[i], times[i])) continue;
+    issuers[i] = at;
   }
   return issuers;
 }
@@ -186,10 +196,12 @@ bool IsSynchronous(const Trace& trace, NodeId node) {
 
 NodeId IssuerOfLabel(const Trace& trace, NodeId node) {
   if (!IsGlooLabel(trace.name(node))) return NodeId::None();
-  for (const NodeId dep : trace.deps(node)) {
-    if (trace.name(dep).starts_with("c10d::")) return dep;
-  }
-  return NodeId::None();
+  const auto is_call = [&](NodeId of) { return of && trace.name(of).starts_with("c10d::"); };
+  const std::span<const NodeId> deps = trace.deps(node);
+  const auto said = std::ranges::find_if(deps, is_call);
+  if (said != deps.end()) return *said;
+  const NodeId above = trace.parent(node);
+  return is_call(above) ? above : NodeId::None();
 }
 
 std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> nodes,
@@ -200,33 +212,38 @@ std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> no
   std::vector<bool> label(count);
   for (uint32_t i = 0; i < count; ++i) label[i] = IsGlooLabel(trace.name(nodes[i]));
   const bool disturbed = std::ranges::find(label, true) != label.end();
+  std::vector<NodeTime> times;
   std::vector<uint32_t> issuers;
-  if (disturbed) issuers = IssuersElsewhere(trace, nodes, position);
+  if (disturbed) {
+    times.reserve(count);
+    for (const NodeId node : nodes) times.push_back(time_of(node));
+    issuers = IssuersElsewhere(trace, nodes, times, position);
+  }
 
   std::vector<uint32_t> callers(count, kNoCaller);
-  std::vector<NodeTime> times(disturbed ? count : 0);
   std::unordered_map<LaneId, std::vector<uint32_t>> open;  // by the clock, each inside the last one
   for (uint32_t i = 0; i < count; ++i) {
     const NodeId parent = trace.parent(nodes[i]);
     uint32_t& caller = callers[i];
     if (parent && position[parent.index()] < i) caller = position[parent.index()];
     if (!disturbed) continue;
-    times[i] = time_of(nodes[i]);
-    if (issuers[i] != kNoCaller) {
-      caller = issuers[i];
-      continue;
-    }
-    const auto is_around = [&](uint32_t at) {
-      if (label[at] && issuers[at] == kNoCaller) return false;
-      return !LeftBefore(times[at], times[i]);
-    };
-    while (caller != kNoCaller && !is_around(caller)) {
-      caller = callers[caller];
-    }
     std::vector<uint32_t>& calls = open[times[i].lane];
     while (!calls.empty() && LeftBefore(times[calls.back()], times[i])) calls.pop_back();
-    if (!calls.empty() && (caller == kNoCaller || caller < calls.back())) caller = calls.back();
-    if (!label[i] && times[i].duration) calls.push_back(i);
+    const bool is_elsewhere = issuers[i] != kNoCaller;
+    if (is_elsewhere) {
+      caller = issuers[i];
+    } else {
+      const auto is_around = [&](uint32_t at) {
+        if (label[at] && (issuers[at] == kNoCaller ||
+                          !AreOnOneThread(trace, nodes[at], times[at], nodes[i], times[i]))) {
+          return false;
+        }
+        return !LeftBefore(times[at], times[i]);
+      };
+      while (caller != kNoCaller && !is_around(caller)) caller = callers[caller];
+      if (!calls.empty() && (caller == kNoCaller || caller < calls.back())) caller = calls.back();
+    }
+    if ((is_elsewhere || !label[i]) && times[i].duration) calls.push_back(i);
   }
   PoolCallers(trace, nodes, callers).Find(time_of);
   return callers;

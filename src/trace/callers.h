@@ -14,8 +14,8 @@ namespace etude {
 
 inline constexpr uint32_t kNoCaller = UINT32_MAX;
 
-// The operator that asked for the collective whose work a label of Gloo's stands for, as far as the
-// trace says it, as native captures do; kNone for all other nodes.
+// The operator that asked for the collective whose work a label of Gloo's stands for: one that the
+// label depends on (readers add that) or is called by. kNone if unknown, and for all other nodes.
 NodeId IssuerOfLabel(const Trace& trace, NodeId node);
 
 // Arguments of c10d's operators into whose memory collectives put their results.
@@ -35,8 +35,8 @@ bool IsSynchronous(const Trace& trace, NodeId node);
 // * Gloo ends its labels on threads of its own while PyTorch's observer counts them among the calls
 //   of the thread that asked for the collective, which so seem left when they are not, and the
 //   other way round. Among nodes with such labels the clock decides, as far as `time_of` knows it.
-// * Where a trace says which operator asked for a collective that was done on another thread
-//   (native captures do), the label there is called by it, and what ran inside by the label.
+// * Where it is known which operator asked for a collective that was done on another thread
+//   (IssuerOfLabel), the label there is called by it, and what ran inside by the label.
 // * Operators on threads of PyTorch's own pool, among which an operator divides its work, have no
 //   caller on their thread. One is called by an operator that was running on another thread and
 //   that itself made the same call there, on the same memory. That counts for a thread if it holds

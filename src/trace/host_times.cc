@@ -34,20 +34,47 @@ class ThreadClock {
       AddIdle(around, start);
     }
     if (waited) Wait(std::min(start, waited->until), waited->slack);
+    SettlePieces(node);
     if (waited || !IsLabel(node)) idle_.clear();
     idle_until_ = start;
     begins_work_ = true;
     open_.push_back(node);
+    last_ = node;
   }
 
-  std::vector<Interval> TakeWaits() { return std::move(waits_); }
+  // After all of the thread's nodes.
+  void Finish(std::vector<Interval>& waits, HostTimes::Stretches& stretches) {
+    while (!open_.empty()) Close();
+    SettlePieces(NodeId::None());
+    waits = std::move(waits_);
+    for (const Piece& piece : pieces_) {
+      const Nanos time = piece.time.end - piece.time.begin;
+      if (time.count <= 0) continue;
+      HostTimes::Stretch& stretch = !piece.before  ? stretches.behind[last_]
+                                    : piece.waited ? stretches.woken[piece.before]
+                                                   : stretches.ahead[piece.before];
+      stretch = {.label = piece.label, .time = stretch.time + time};
+      stretches.of_label[piece.label] = stretches.of_label[piece.label] + time;
+    }
+  }
 
  private:
+  static constexpr size_t kNoPiece = SIZE_MAX;
+
   // That the thread was in `node` itself.
   struct Idle {
     NodeId node;
     Interval time;
     bool fresh = false;  // something began before
+    size_t piece = kNoPiece;
+  };
+
+  // The same, in a label behind something in it.
+  struct Piece {
+    NodeId label;
+    Interval time;
+    NodeId before;        // what the thread began next
+    bool waited = false;  // for others, before
   };
 
   Nanos EndOf(NodeId node) const { return *trace_.start(node) + *trace_.duration(node); }
@@ -65,8 +92,18 @@ class ThreadClock {
 
   void AddIdle(NodeId node, Nanos end) {
     if (end <= idle_until_) return;
-    idle_.push_back({node, {idle_until_, end}, std::exchange(begins_work_, false)});
+    const Interval time{idle_until_, end};
+    const bool is_behind = IsLabel(node) && node != last_;
+    if (is_behind) pieces_.push_back({.label = node, .time = time, .before = {}});
+    idle_.push_back({.node = node,
+                     .time = time,
+                     .fresh = std::exchange(begins_work_, false),
+                     .piece = is_behind ? pieces_.size() - 1 : kNoPiece});
     idle_until_ = end;
+  }
+
+  void SettlePieces(NodeId next) {
+    for (; settled_ < pieces_.size(); ++settled_) pieces_[settled_].before = next;
   }
 
   // The thread waited until `end`, since the last thing that it did more than `slack` before that.
@@ -75,7 +112,12 @@ class ThreadClock {
     for (size_t i = idle_.size(); i-- > 0;) {
       const Idle& idle = idle_[i];
       if (idle.time.begin >= end) continue;
-      Subtract(idle.node, std::min(idle.time.end, end) - idle.time.begin);
+      const Nanos until = std::min(idle.time.end, end);
+      Subtract(idle.node, until - idle.time.begin);
+      if (idle.piece != kNoPiece) {
+        pieces_[idle.piece].time.begin = until;
+        pieces_[idle.piece].waited = true;
+      }
       begin = idle.time.begin;
       if (idle.fresh && idle.time.begin <= end - slack) break;
     }
@@ -94,6 +136,9 @@ class ThreadClock {
   Nanos idle_until_;         // what is in `idle_` goes up to here
   bool begins_work_ = true;  // what comes next into `idle_` follows on something
   std::vector<Interval> waits_;
+  NodeId last_;  // that the thread began
+  std::vector<Piece> pieces_;
+  size_t settled_ = 0;  // how many pieces have a node behind them
 };
 
 }  // namespace
@@ -153,7 +198,9 @@ std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const Rec
     last = node;
   }
   for (auto& [lane, thread] : threads) {
-    times.waits_.emplace(lane, TimeSet(thread.first.TakeWaits()));
+    std::vector<Interval> waited;
+    thread.first.Finish(waited, times.stretches_);
+    times.waits_.emplace(lane, TimeSet(std::move(waited)));
   }
   return times;
 }

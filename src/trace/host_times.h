@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "src/base/intervals.h"
@@ -34,11 +35,26 @@ class HostTimes {
   // Whether `a` began before `b`, in an order of all nodes with times.
   bool Precedes(NodeId a, NodeId b) const;
 
+  // Time that a thread spent in labels (a program's own code) behind other things in them.
+  struct Stretch {
+    NodeId label;  // the last of them
+    Nanos time;
+  };
+  // Where stretches lie: by a node that the thread began before or after.
+  struct Stretches {
+    std::unordered_map<NodeId, Stretch> ahead;   // of it, and of what it waited for
+    std::unordered_map<NodeId, Stretch> woken;   // ahead of it, when it had waited
+    std::unordered_map<NodeId, Stretch> behind;  // it, the last one of its thread
+    std::unordered_map<NodeId, Nanos> of_label;  // how much of `own` is in any
+  };
+  const Stretches& stretches() const { return stretches_; }
+
  private:
   std::vector<std::optional<Nanos>> own_;
   std::map<LaneId, TimeSet> waits_;
   std::vector<NodeId> before_;
   std::vector<uint32_t> position_;  // UINT32_MAX: no times
+  Stretches stretches_;
 };
 
 }  // namespace etude

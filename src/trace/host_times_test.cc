@@ -88,6 +88,35 @@ TEST(HostTimes, WaitingBeginsWithTheLastLabelBefore) {
   EXPECT_EQ(times->own(label), Nanos{1'000 * kUs});
 }
 
+TEST(HostTimes, TimeInLabelsLiesWhereItWas) {
+  Threads threads;
+  const NodeId step = threads.Add(NodeKind::kLabel, "step", 0, 1'000);
+  const NodeId first = threads.Add(NodeKind::kOperator, "first", 100, 150);
+  const NodeId inner = threads.Add(NodeKind::kLabel, "inner", 200, 400);
+  const NodeId second = threads.Add(NodeKind::kOperator, "second", 300, 350);
+  const NodeId gloo = threads.Add(NodeKind::kCollective, "gloo:all_reduce", 310, 700, true);
+  const NodeId last = threads.Add(NodeKind::kOperator, "last", 800, 900);
+  threads.WaitFor(last, gloo);
+  const Trace trace = threads.Finish();
+  const auto times = HostTimes::Find(trace);
+  ASSERT_TRUE(times);
+  const HostTimes::Stretches& found = times->stretches();
+  ASSERT_EQ(found.ahead.size(), 1u);
+  EXPECT_EQ(found.ahead.at(inner).label, step);
+  EXPECT_EQ(found.ahead.at(inner).time, Nanos{50 * kUs});
+  ASSERT_EQ(found.woken.size(), 1u);
+  EXPECT_EQ(found.woken.at(last).label, step);
+  EXPECT_EQ(found.woken.at(last).time, Nanos{100 * kUs});
+  ASSERT_EQ(found.behind.size(), 1u);
+  EXPECT_EQ(found.behind.at(last).time, Nanos{100 * kUs});
+  EXPECT_EQ(times->own(step), Nanos{350 * kUs});
+  EXPECT_EQ(found.of_label.at(step), Nanos{250 * kUs}) << "but for what is ahead of all";
+  EXPECT_EQ(times->own(inner), Nanos{100 * kUs});
+  EXPECT_FALSE(found.of_label.contains(inner)) << "waited from the operator's end on";
+  EXPECT_EQ(times->own(first), Nanos{50 * kUs});
+  EXPECT_EQ(times->own(second), Nanos{50 * kUs});
+}
+
 // Gloo's thread wakes the one that waits before it leaves its label.
 TEST(HostTimes, WhoIsWokenBeforeTheLabelEndsHasWaited) {
   Threads threads;

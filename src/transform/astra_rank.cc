@@ -1,11 +1,14 @@
 #include "src/transform/astra_rank.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <queue>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 
 #include "src/formats/chakra_attr.h"
 #include "src/trace/callers.h"
@@ -65,6 +68,7 @@ class RankMaker {
     rank_.on_device = HasDeviceWork();
     AddGroups();
     if (!rank_.on_device && !HostComputes(trace_)) times_ = HostTimes::Find(trace_);
+    if (times_ && options_.compute != AstraCompute::kFlops) stretches_ = &times_->stretches();
     PlanOrder();
     if (order_.size() != trace_.node_count()) {
       return BadInput("found a cycle of dependencies, expected none: " + CycleText(trace_));
@@ -104,6 +108,13 @@ class RankMaker {
 
   std::optional<Nanos> OwnTime(NodeId node) const {
     return times_ ? times_->own(node) : StatedOwnTime(trace_, node);
+  }
+  // Without the stretches that are nodes of their own.
+  std::optional<Nanos> OwnTimeAtOnce(NodeId node) const {
+    const auto own = OwnTime(node);
+    if (!own || stretches_ == nullptr) return own;
+    const auto found = stretches_->of_label.find(node);
+    return found == stretches_->of_label.end() ? own : std::max(*own - found->second, Nanos{});
   }
 
   // What `node` waits for.
@@ -178,7 +189,7 @@ class RankMaker {
     if (rank_.on_device && IsDevice(node)) return std::nullopt;
     if (!IsHostWork(kind)) return AstraNote::kNoWork;
     if (rank_.on_device) return AstraNote::kHostWork;
-    const auto own = OwnTime(node);
+    const auto own = OwnTimeAtOnce(node);
     if (own) return own->count > 0 ? std::nullopt : std::optional(AstraNote::kIdleHost);
     // Nothing is known of its time: the innermost operators stand for all.
     const bool innermost = kind == NodeKind::kOperator && trace_.children(node).empty();
@@ -221,36 +232,65 @@ class RankMaker {
   }
 
   Status AddNodes() {
-    Contraction contraction;
-    std::vector<uint32_t> position(trace_.node_count());  // in order_
-    std::vector<uint32_t> first(trace_.node_count());     // by position: of what stands for it
+    part_of_.resize(trace_.node_count());
     std::vector<uint32_t> deps;
-    for (uint32_t i = 0; i < order_.size(); ++i) {
-      const NodeId node = order_[i];
-      position[node.index()] = i;
+    for (const NodeId node : order_) {
       deps.clear();
-      ForEachDep(node, [&](NodeId dep) { deps.push_back(position[dep.index()]); });
-      const bool keep = keep_[node.index()];
-      const auto now = contraction.Add(deps, keep);
-      if (contraction.size() + rank_.deps.size() > options_.limits.edges) {
+      ForEachDep(node, [&](NodeId dep) { deps.push_back(part_of_[dep.index()]); });
+      if (stretches_ != nullptr) AddStretchesBefore(node, deps);
+      const uint32_t part = AddPart(deps, keep_[node.index()] ? node : NodeId::None());
+      part_of_[node.index()] = part;
+      if (stretches_ != nullptr) AddStretch(stretches_->behind, node, std::array{part});
+      if (contraction_.size() + rank_.deps.size() > options_.limits.edges) {
         return BadInput(
             "found more dependencies than the limit edges allows, once the host nodes "
             "were taken out");
       }
-      if (!keep) continue;
-      deps.clear();
-      for (const uint32_t dep : now) {
-        for (uint32_t k = 0; k < CountFor(order_[dep]); ++k) deps.push_back(first[dep] + k);
-      }
-      first[i] = static_cast<uint32_t>(rank_.nodes.size());
-      AppendNode(node, deps);
     }
     return {};
   }
 
-  // How many nodes stand for one that stays: the calls that went out in it, else itself.
-  uint32_t CountFor(NodeId node) const {
-    return std::max(static_cast<uint32_t>(carried_.CallsOf(node).size()), 1U);
+  // Puts the time in labels between a node and what it waits for, of its own thread and of others.
+  void AddStretchesBefore(NodeId node, std::vector<uint32_t>& deps) {
+    const NodeId before = times_->before(node);
+    std::optional<uint32_t> part;
+    if (before) part = AddStretch(stretches_->ahead, node, std::array{part_of_[before.index()]});
+    if (part) deps.push_back(*part);
+    part = AddStretch(stretches_->woken, node, deps);
+    if (part) deps.assign(1, *part);
+  }
+
+  std::optional<uint32_t> AddStretch(
+      const std::unordered_map<NodeId, HostTimes::Stretch>& stretches, NodeId node,
+      std::span<const uint32_t> deps) {
+    const auto found = stretches.find(node);
+    if (found == stretches.end()) return std::nullopt;
+    return AddPart(deps, found->second.label, found->second.time);
+  }
+
+  // Adds `node`, or a stretch of `time` in it, behind other parts; kNone for one that does not
+  // stay. Returns its number.
+  uint32_t AddPart(std::span<const uint32_t> deps, NodeId node, std::optional<Nanos> time = {}) {
+    const auto now = contraction_.Add(deps, static_cast<bool>(node));
+    const auto begin = static_cast<uint32_t>(rank_.nodes.size());
+    if (node) {
+      std::vector<uint32_t> nodes;
+      for (const uint32_t dep : now) {
+        const auto [first, end] = made_of_[dep];
+        for (uint32_t made = first; made < end; ++made) nodes.push_back(made);
+      }
+      if (time) {
+        AstraNode made = MakeNode(node);
+        made.name = NameOfStretch(node);
+        made.start.reset();
+        made.duration = time;
+        Append(made, nodes);
+      } else {
+        AppendNode(node, nodes);
+      }
+    }
+    made_of_.emplace_back(begin, static_cast<uint32_t>(rank_.nodes.size()));
+    return static_cast<uint32_t>(made_of_.size() - 1);
   }
 
   void AppendNode(NodeId node, const std::vector<uint32_t>& deps) {
@@ -282,7 +322,7 @@ class RankMaker {
       made.stream = trace_.lane(lane).stream;
     }
     made.start = trace_.start(node);
-    made.duration = OwnTime(node);
+    made.duration = OwnTimeAtOnce(node);
     if (made.duration && made.duration->count < 0) made.duration.reset();
     if (IsCommunication(made.kind)) {
       AddComm(node, made);
@@ -332,17 +372,29 @@ class RankMaker {
     if (added) rank_.names.emplace_back(trace_.name(node));
     return known->second;
   }
+  // Not the label's own: that would be a second label, and a mark of another step.
+  uint32_t NameOfStretch(NodeId label) {
+    const auto [known, added] =
+        stretch_names_.emplace(trace_.name_id(label), static_cast<uint32_t>(rank_.names.size()));
+    if (added) rank_.names.push_back("in " + std::string(trace_.name(label)));
+    return known->second;
+  }
 
   const Trace& trace_;
   const AstraRankOptions& options_;
   CarriedCalls carried_;
   AstraRank rank_;
   std::optional<HostTimes> times_;  // of traces without device work, where times are known
+  const HostTimes::Stretches* stretches_ = nullptr;  // where times count
   std::vector<NodeId> order_;
   std::vector<bool> keep_;
   std::vector<std::optional<OperatorCost>> costs_;
   std::map<StringId, uint32_t> names_;
+  std::map<StringId, uint32_t> stretch_names_;
   std::map<StringId, uint32_t> groups_;
+  Contraction contraction_;
+  std::vector<uint32_t> part_of_;                       // by node
+  std::vector<std::pair<uint32_t, uint32_t>> made_of_;  // by part: nodes of the rank, from and to
 };
 
 }  // namespace

@@ -392,6 +392,36 @@ TEST(ForAstraSim, LabelsOfGlooWaitForTheirCall) {
   EXPECT_EQ(std::vector(rank.DepsOf(2).begin(), rank.DepsOf(2).end()), std::vector<uint32_t>{1});
 }
 
+// What a program does itself between its calls may hide what these began.
+TEST(ForAstraSim, TimeInALabelStaysWhereItWas) {
+  AstraSketch sketch;
+  const auto add = [&](const char* name, const char* thread, NodeKind kind, int64_t start,
+                       int64_t end) {
+    sketch.row.name = sketch.builder.Intern(name);
+    sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern(thread)});
+    sketch.row.start = Nanos{start};
+    sketch.row.duration = Nanos{end - start};
+    return sketch.Add(kind, Place::kHost);
+  };
+  add("step", "main", NodeKind::kLabel, 0, 10'000);
+  const NodeId call = add("c10d::allreduce_", "main", NodeKind::kOperator, 1000, 2000);
+  const NodeId label = add("gloo:all_reduce", "gloo", NodeKind::kCollective, 1500, 7000);
+  sketch.builder.SetComm(label, {.type = CollectiveType::kAllReduce, .bytes = Bytes{64}});
+  sketch.builder.AddDep(label, call, DepKind::kControl);
+  add("last", "main", NodeKind::kOperator, 8000, 9000);
+  const AstraRank rank = sketch.Rank();
+  std::vector<std::string> found;
+  for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
+    std::string text = rank.names[rank.nodes[i].name] + " " +
+                       std::to_string(rank.nodes[i].duration.value_or(Nanos{}).count) + " after";
+    for (const uint32_t dep : rank.DepsOf(i)) text += " " + std::to_string(dep);
+    found.push_back(text);
+  }
+  EXPECT_EQ(found, (std::vector<std::string>{"step 1000 after", "c10d::allreduce_ 1000 after 0",
+                                             "gloo:all_reduce 5500 after 1", "in step 6000 after 1",
+                                             "last 1000 after 3", "in step 1000 after 4"}));
+}
+
 TEST(ForAstraSim, MessagesMeetTheirOtherSide) {
   std::vector<AstraSketch> sketches;
   AstraSketch& zero = sketches.emplace_back(0, 2);

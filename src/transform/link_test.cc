@@ -59,6 +59,15 @@ class MadeUpRun {
              ExternalId(id) + (rf_ids ? ",\"Record function id\":" + std::to_string(id) : ""));
     return id;
   }
+  // A label that is of thread 1 for the host and ran on `tid`.
+  uint64_t AddLabelElsewhere(uint64_t parent, int tid, const std::string& name, int64_t start,
+                             int64_t duration) {
+    const uint64_t id = next_id_++;
+    AddHostNode(id, parent, 1, name, id, "");
+    AddEvent("user_annotation", name, tid, start, duration,
+             "\"Record function id\":" + std::to_string(id));
+    return id;
+  }
   void AddRuntime(uint64_t op, int tid, const std::string& name, int64_t start, int64_t duration,
                   int64_t correlation) {
     AddEvent(
@@ -96,13 +105,14 @@ class MadeUpRun {
     const auto attr = [](const std::string& key, const std::string& value) {
       return "{\"name\":\"" + key + "\",\"type\":\"uint64\",\"value\":" + value + "}";
     };
+    const bool is_operator = id > 10 && !name.starts_with("gloo:");
     Comma(nodes_);
     nodes_ += "{\"id\":" + std::to_string(id) + ",\"name\":\"" + name +
               "\",\"ctrl_deps\":" + std::to_string(parent) +
               ",\"inputs\":{\"values\":[],\"shapes\":[],\"types\":[]}"
               ",\"outputs\":{\"values\":[],\"shapes\":[],\"types\":[]},\"attrs\":[" +
               attr("rf_id", std::to_string(rf_id)) + "," + attr("tid", std::to_string(tid)) + "," +
-              attr("op_schema", id > 10 ? "\"" + name + "()\"" : "\"\"") + attrs + "]}";
+              attr("op_schema", is_operator ? "\"" + name + "()\"" : "\"\"") + attrs + "]}";
   }
 
   Trace Host() const {
@@ -636,6 +646,27 @@ TEST(Link, TheClockTellsCallersWhereGlooDisturbedTheObserver) {
   EXPECT_EQ(ParentId(trace, "after the end"), optimizer);
   EXPECT_EQ(ParentId(trace, "after the step"), 2u);
   EXPECT_EQ(result.moved, 4u);
+}
+
+// The observer knows the label's thread as the one that asked, and nothing above what ran there.
+TEST(Link, WhatGloosThreadsRunIsOfTheCall) {
+  MadeUpRun run;
+  run.AddThread(1);
+  const uint64_t call = run.AddOp(2, 1, "c10d::allgather_", 1000, 500);
+  const uint64_t loss = run.AddOp(2, 1, "loss", 1600, 5000);
+  run.AddThread(9);
+  const uint64_t label = run.AddLabelElsewhere(loss, 9, "gloo:all_gather", 1700, 3000);
+  run.AddOp(label, 1, "part of the loss", 1800, 100);
+  const uint64_t select = run.AddOp(10, 9, "select", 2000, 500);
+  run.AddOp(select, 9, "as_strided", 2100, 100);
+  run.AddOp(10, 9, "later", 5000, 100);
+  const LinkResult result = LinkRun(run);
+  const Trace& trace = result.trace;
+  EXPECT_EQ(ParentId(trace, "gloo:all_gather"), call);
+  EXPECT_EQ(ParentId(trace, "select"), label);
+  EXPECT_EQ(ParentId(trace, "as_strided"), select);
+  EXPECT_EQ(ParentId(trace, "part of the loss"), loss);
+  EXPECT_EQ(ParentId(trace, "later"), 10u);
 }
 
 TEST(Link, DoesNotBelieveIdsThatNameSomethingElse) {

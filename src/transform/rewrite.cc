@@ -1,5 +1,7 @@
 #include "src/transform/rewrite.h"
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/trace/carried_stats.h"
@@ -25,7 +27,7 @@ Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
   const auto id_of = [&](NodeId node) {
     return by_position ? uint64_t{node.value()} : trace.source_id(node);
   };
-  std::vector<bool> has_parent(trace.node_count());
+  std::vector<std::optional<uint64_t>> parents(trace.node_count());
   for (size_t i = 0; i < trace.node_count(); ++i) {
     const NodeId node = NodeId::FromIndex(i);
     RewrittenNode rewritten{.node = node, .row = copy.Row(node), .comm = std::nullopt};
@@ -33,7 +35,7 @@ Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
     if (const NodeId parent = trace.parent(node)) rewritten.row.parent = id_of(parent);
     if (const Comm* comm = trace.comm(node)) rewritten.comm = *comm;
     ETUDE_RETURN_IF_ERROR(change(rewritten, builder));
-    has_parent[i] = rewritten.row.parent.has_value();
+    parents[i] = rewritten.row.parent;
     const NodeId added = builder.AddNode(rewritten.row);
     if (rewritten.comm) builder.SetComm(added, *rewritten.comm);
     for (const Extra& extra : trace.extras(node)) builder.AddExtra(added, extra);
@@ -42,7 +44,11 @@ Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
     const NodeId node = NodeId::FromIndex(i);
     const auto deps = trace.deps(node);
     const auto kinds = trace.dep_kinds(node);
-    for (size_t k = 0; k < deps.size(); ++k) builder.AddDep(node, deps[k], kinds[k]);
+    for (size_t k = 0; k < deps.size(); ++k) {
+      // Whoever has become the caller comes before in any case.
+      const bool is_caller = kinds[k] == DepKind::kControl && parents[i] == id_of(deps[k]);
+      if (!is_caller) builder.AddDep(node, deps[k], kinds[k]);
+    }
   }
   // New ids would give references to nodes that are not there a meaning.
   uint64_t next_dangling = trace.node_count();
@@ -51,7 +57,7 @@ Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
     const uint64_t id = cut ? id_of(cut) : by_position ? next_dangling++ : dangling.source_id;
     if (!dangling.is_parent) {
       builder.AddDep(dangling.node, id, dangling.kind);
-    } else if (!has_parent[dangling.node.index()]) {
+    } else if (!parents[dangling.node.index()]) {
       builder.SetParent(dangling.node, id);
     }
   }

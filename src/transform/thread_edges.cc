@@ -72,7 +72,7 @@ class GlooLabels {
         labels_.push_back({.ran = one,
                            .lane = lane,
                            .type = TypeOf(CommOfLabel(name)),
-                           .issuer = IssuerOf(tree, one.node)});
+                           .issuer = IssuerOfLabel(tree, one.node)});
       }
     }
     std::ranges::stable_sort(labels_, {}, BeginOf);
@@ -124,12 +124,6 @@ class GlooLabels {
 
  private:
   static Nanos BeginOf(const Label& label) { return label.ran.begin; }
-
-  static NodeId IssuerOf(const Trace& tree, NodeId label) {
-    if (const NodeId issuer = IssuerOfLabel(tree, label)) return issuer;
-    const NodeId above = tree.parent(label);
-    return above && tree.name(above).starts_with("c10d::") ? above : NodeId::None();
-  }
 
   std::vector<Label> labels_;   // by when they begin
   std::vector<size_t> by_end_;  // in `labels_`, as below
@@ -256,6 +250,8 @@ class CollectiveWaits {
 
   const std::vector<OrderEdge>& edges() const { return edges_; }
   bool Has(NodeId node) const { return waiting_.contains(node); }
+  // Whether it is known what waits for the label.
+  bool IsAwaited(NodeId label) const { return awaited_.contains(label); }
 
  private:
   struct Call {
@@ -324,6 +320,7 @@ class CollectiveWaits {
 
   void Add(NodeId node, NodeId label) {
     waiting_.insert(node);
+    awaited_.insert(label);
     edges_.push_back({node, label});
   }
 
@@ -333,6 +330,7 @@ class CollectiveWaits {
   std::vector<Call> calls_;                           // by when they begin
   std::map<uint64_t, std::vector<Pending>> pending_;  // by storage
   std::set<NodeId> waiting_;
+  std::set<NodeId> awaited_;
   std::vector<OrderEdge> edges_;
 };
 
@@ -353,18 +351,24 @@ void AddEdges(const Trace& tree, std::span<const NodeTime> times,
   LastEnded last(tree, lanes);
   GlooLabels gloo(tree, lanes);
   const CollectiveWaits known(tree, times, lanes, gloo);
+  // A label may end while a thread does something else, but hardly just before that goes on.
+  const auto is_chance = [&](const Gap& waited, const Ran& ended) {
+    const Nanos apart = std::max(waited.end - ended.end, ended.end - waited.end);
+    return apart > kGlooSlack && known.IsAwaited(ended.node);
+  };
   edges.insert(edges.end(), known.edges().begin(), known.edges().end());
   for (const Gap& waited : gaps) {
     if (known.Has(waited.node)) continue;
     last.AdvanceTo(waited.end);
     const Ran* late =
         waited.begin ? gloo.EndingAfter(waited.end, waited.lane, SlackOf(waited)) : nullptr;
-    if (late != nullptr) {
+    if (late != nullptr && !is_chance(waited, *late)) {
       edges.push_back({waited.node, late->node});
       continue;
     }
     const Ran* found = last.Elsewhere(waited.lane);
     if (found == nullptr || (waited.begin && found->end <= *waited.begin)) continue;
+    if (is_chance(waited, *found)) continue;
     edges.push_back({waited.node, found->node});
   }
 }

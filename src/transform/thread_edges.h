@@ -22,7 +22,8 @@ inline constexpr Nanos kThreadGap{1'000'000};
 // * Any other host node that is the first on its thread, or the first after more than kThreadGap
 //   without a node of no children and without an operator of ATen's or c10d's, comes after the last
 //   node that ended on another thread meanwhile, if there is one; a label of Gloo's that ends soon
-//   after the gap comes first: within kGlooSlack, or an eighth of a long gap. One edge per gap.
+//   after the gap comes first: within kGlooSlack, or an eighth of a long gap. Labels that something
+//   else is known to wait for count only within kGlooSlack. One edge per gap.
 // `times` has an entry per node of `tree`. O(n log n), whatever the number of threads.
 //
 // That the one caused the other is a guess in the second case; that it came before, or began

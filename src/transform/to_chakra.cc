@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <utility>
 #include <vector>
@@ -111,7 +112,15 @@ class Converter {
     ForEachNode(trace_, [&](NodeId node) {
       const auto deps = trace_.deps(node);
       const auto kinds = trace_.dep_kinds(node);
-      for (size_t i = 0; i < deps.size(); ++i) edges_.push_back({node, deps[i], kinds[i]});
+      for (size_t i = 0; i < deps.size(); ++i) {
+        // A sync dependency is one of Chakra's data dependencies, too.
+        const auto is_said = [&](size_t k) {
+          return deps[k] == deps[i] && kinds[k] == DepKind::kSync;
+        };
+        const bool again = kinds[i] == DepKind::kData &&
+                           std::ranges::any_of(std::views::iota(size_t{0}, deps.size()), is_said);
+        if (!again) edges_.push_back({node, deps[i], kinds[i]});
+      }
     });
     if (!trace_.is_acyclic()) {
       result_.broken_edges = Drop(0, FindBackwardEdges(trace_, edges_));

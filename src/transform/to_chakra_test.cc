@@ -213,6 +213,37 @@ TEST(ToChakra, ResultsOfCollectivesAreWaitedFor) {
   for (const auto& [node, before] : waits) EXPECT_TRUE(before != 2 || node == 6) << node;
 }
 
+// A program works on its own for 5 ms at a time while the results that it uses later come.
+TEST(ToChakra, WhatIsUsedLaterIsNotWaitedForInEachGap) {
+  const auto waiter = [](int64_t label_ends) {
+    Sketch sketch(TraceFormat::kNative);
+    uint64_t id = 0;
+    const Value of_seven =
+        Value::Tensor({}, sketch.builder.InternTensor({.tensor = 7, .storage = 7}));
+    const auto add = [&](const char* name, const char* thread, int64_t start, int64_t duration,
+                         const std::vector<Value>& inputs = {}) {
+      sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern(thread)});
+      sketch.row.start = Nanos{start * 1000};
+      sketch.row.duration = Nanos{duration * 1000};
+      sketch.row.inputs = sketch.builder.InternValues(inputs);
+      if (std::string_view(name).starts_with("c10d::")) {
+        sketch.row.op_schema = sketch.builder.Intern("c10d::allreduce_(Tensor[] tensors) -> X");
+      }
+      sketch.Add(++id, NodeKind::kOperator, Place::kHost, -1, name);
+    };
+    add("c10d::allreduce_", "main", 0, 10, {of_seven});             // 1
+    add("gloo:all_reduce", "gloo", 5, label_ends - 5, {of_seven});  // 2
+    add("aten::mul", "main", 5'000, 10);                            // 3
+    add("aten::mul", "main", 10'000, 10);                           // 4
+    add("aten::sum", "main", 15'000, 10, {of_seven});               // 5
+    EdgeSet waits = DepsOf(Convert(sketch.Finish()).trace, DepKind::kSync);
+    std::erase_if(waits, [](const auto& edge) { return edge.second != 2; });
+    return waits;
+  };
+  EXPECT_EQ(waiter(7'000), (EdgeSet{{5, 2}}));
+  EXPECT_EQ(waiter(9'950), (EdgeSet{{4, 2}, {5, 2}})) << "woken by it, it seems";
+}
+
 // Gloo's thread wakes the one that waits 50 us before its own label ends; another one ends too
 // late.
 TEST(ToChakra, WhoIsWokenByGlooWaitsForItsLabel) {
