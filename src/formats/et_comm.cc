@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "src/formats/process_groups.h"
@@ -24,6 +26,19 @@ void AddTensors(const TraceBuilder& builder, std::span<const Value> values, Tens
       if (sum.dtype == DType::kUnknown) sum.dtype = DTypeFromText(builder.text(use.type));
     }
   }
+}
+
+std::set<uint64_t> StoragesOf(const TraceBuilder& builder, std::span<const Value> values) {
+  std::set<uint64_t> storages;
+  for (const Value& value : values) {
+    if (value.kind == ValueKind::kList) {
+      storages.merge(StoragesOf(builder, builder.values(value.as_list())));
+    } else if (value.kind == ValueKind::kTensor) {
+      storages.insert(builder.tensor(value.as_tensor()).storage);
+    }
+  }
+  storages.erase(0);
+  return storages;
 }
 
 void FillElements(const TraceBuilder& builder, std::span<const Value> inputs,
@@ -51,6 +66,8 @@ std::optional<size_t> FindName(std::span<const Value> inputs) {
 // Arguments of c10d's operators with what a rank puts into collectives.
 constexpr auto kSourceArguments = std::to_array<std::string_view>(
     {"input_tensors", "input_tensor", "input", "inputs", "tensors"});
+
+constexpr size_t kMostAtWork = 64;  // collectives; no backend has as many
 
 // Whether a backend may do a collective so: Gloo all-reduces for a reduce-scatter.
 bool IsDoneAs(CollectiveType type, CollectiveType done) {
@@ -113,7 +130,8 @@ void EtCommReader::AddCall(NodeId node, const NodeRow& row) {
             .rank = argument(rank),
             .tag = argument("tag"),
             .in = tensors(kSourceArguments),
-            .out = tensors(kResultArguments)};
+            .out = tensors(kResultArguments),
+            .storages = StoragesOf(builder_, inputs)};
   if (!PointToPointFromName(name)) {
     call.type = CollectiveFromName(name).value_or(CollectiveType::kUnknown);
   }
@@ -122,39 +140,69 @@ void EtCommReader::AddCall(NodeId node, const NodeRow& row) {
   }
 }
 
-// The call that the trace says a label is of: one that it depends on or, if that says nothing, the
-// one above it, unless another label is that's or the call is of another type. Then it stands there
-// by chance.
-bool EtCommReader::FindOwnCall(Label& label) {
-  for (const uint64_t id : label.said_calls) {
-    const auto found = calls_.find(id);
-    if (found == calls_.end()) continue;
-    label.call = id;
-    found->second.has_label = true;
-    return true;
-  }
-  const auto above = label.parent ? calls_.find(*label.parent) : calls_.end();
-  if (above == calls_.end() || !label.said_calls.empty()) return false;
-  const bool is_message = label.kind != NodeKind::kCollective;
-  if (!is_message && (above->second.has_label || !IsDoneAs(above->second.type, label.comm.type))) {
-    return false;
-  }
-  label.call = label.parent;
-  above->second.has_label = true;
-  return true;
+std::optional<uint64_t> EtCommReader::SaidCall(const Label& label) const {
+  const auto is_call = [&](uint64_t id) { return calls_.contains(id); };
+  const auto said = std::ranges::find_if(label.said_calls, is_call);
+  return said == label.said_calls.end() ? std::nullopt : std::optional(*said);
 }
 
-// Calls of labels that began when their call had ended do not stand above them: such a label is of
-// the first call that has none, of its type or of one that is done so, if all that may be meant say
-// the same.
+// The last call before the label that has memory of it and no label yet.
+std::optional<uint64_t> EtCommReader::CallByMemory(const Label& label) const {
+  std::optional<uint64_t> found;
+  if (label.kind != NodeKind::kCollective) return found;
+  for (const uint64_t storage : label.storages) {
+    const auto alike = calls_by_storage_.find(storage);
+    if (alike == calls_by_storage_.end()) continue;
+    const std::vector<uint64_t>& ids = alike->second;
+    const auto end = std::ranges::lower_bound(ids, label.id);
+    const auto begin = end - std::min<ptrdiff_t>(kMostAtWork, end - ids.begin());
+    const auto is_its = [&](uint64_t id) {
+      const Call& call = calls_.at(id);
+      return !call.has_label && IsDoneAs(call.type, label.comm.type);
+    };
+    const auto last =
+        std::find_if(std::reverse_iterator(end), std::reverse_iterator(begin), is_its);
+    if (last.base() != begin) found = std::max(found.value_or(*last), *last);
+  }
+  return found;
+}
+
+// The call that stands above the label, unless that is by chance: another label is its, it is of
+// another type, or it has other memory.
+std::optional<uint64_t> EtCommReader::CallAbove(const Label& label) const {
+  const auto above = label.parent ? calls_.find(*label.parent) : calls_.end();
+  if (above == calls_.end()) return std::nullopt;
+  const auto& [id, call] = *above;
+  if (label.kind != NodeKind::kCollective) return id;
+  const bool has_other_memory =
+      call.type == label.comm.type && !label.storages.empty() && !call.storages.empty();
+  const bool is_by_chance =
+      call.has_label || has_other_memory || !IsDoneAs(call.type, label.comm.type);
+  return is_by_chance ? std::nullopt : std::optional(id);
+}
+
+// A label is of the call that the trace says, of one with its memory, or of the one above it. One
+// that began when its call had ended does not stand below it: such a label is of the first call
+// that has none, of its type or of one that is done so, if all that may be meant say the same.
 void EtCommReader::FindCalls() {
+  for (const auto& [id, call] : calls_) {
+    for (const uint64_t storage : call.storages) calls_by_storage_[storage].push_back(id);
+  }
+  std::ranges::stable_sort(labels_, {}, &Label::id);
+  for (const auto find :
+       {&EtCommReader::SaidCall, &EtCommReader::CallByMemory, &EtCommReader::CallAbove}) {
+    for (Label& label : labels_) {
+      if (label.call || (find != &EtCommReader::SaidCall && !label.said_calls.empty())) continue;
+      label.call = (this->*find)(label);
+      if (label.call) calls_.at(*label.call).has_label = true;
+    }
+  }
   std::vector<Label*> loose;
   for (Label& label : labels_) {
     const bool may_be_any = label.kind == NodeKind::kCollective && label.said_calls.empty();
-    if (!FindOwnCall(label) && may_be_any) loose.push_back(&label);
+    if (may_be_any && !label.call) loose.push_back(&label);
   }
   if (loose.empty()) return;
-  std::ranges::sort(loose, {}, [](const Label* label) { return label->id; });
   std::vector<Label*> left;
   CallQueues by_type;
   for (const auto& [id, call] : calls_) {
@@ -169,20 +217,17 @@ void EtCommReader::FindCalls() {
     if (!call.has_label && call.type != CollectiveType::kUnknown) others.calls.push_back(id);
   }
   for (Label* label : left) TakeCall(others, *label);
-  for (const Label* label : loose) {
-    if (label->call) builder_.AddDep(label->node, *label->call, DepKind::kControl);
-  }
 }
 
 // The first call of the queue that began before the label, if there is one.
 bool EtCommReader::TakeCall(CallQueue& queue, Label& label) {
-  constexpr size_t kMost = 64;  // no backend has as many at work
   auto& [calls, next] = queue;
   if (next == calls.size() || calls[next] > label.id) return false;
   Call& first = calls_.at(calls[next]);
   size_t last = next + 1;
   const auto is_meant = [&] { return last < calls.size() && calls[last] < label.id; };
-  while (is_meant() && last - next < kMost && calls_.at(calls[last]).SaysTheSame(first)) ++last;
+  while (is_meant() && last - next < kMostAtWork && calls_.at(calls[last]).SaysTheSame(first))
+    ++last;
   if (!is_meant()) label.call = calls[next];
   first.has_label = true;
   ++next;
@@ -312,6 +357,7 @@ void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view co
                      .id = row.source_id,
                      .parent = row.parent,
                      .said_calls = {control_deps.begin(), control_deps.end()},
+                     .storages = StoragesOf(builder_, builder_.values(row.inputs)),
                      .call = {},
                      .comm = MakeComm(builder_, facts),
                      .kind = KindOfCommunication(communication)});
@@ -422,6 +468,8 @@ void EtCommReader::Finish() {
   std::ranges::sort(recorded_ids_);
   FindCalls();
   for (Label& label : labels_) {
+    const bool is_said = label.call == label.parent || !label.said_calls.empty();
+    if (label.call && !is_said) builder_.AddDep(label.node, *label.call, DepKind::kControl);
     if (label.parent && std::ranges::binary_search(recorded_ids_, *label.parent)) continue;
     TakeFromCall(label);
     builder_.SetKind(label.node, label.kind);

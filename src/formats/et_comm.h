@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -52,6 +53,7 @@ class EtCommReader {
     uint64_t id = 0;  // source id, as those below
     std::optional<uint64_t> parent;
     std::vector<uint64_t> said_calls;  // or other things that it depends on
+    std::set<uint64_t> storages;       // of its arguments
     std::optional<uint64_t> call;
     Comm comm;
     NodeKind kind = NodeKind::kCollective;
@@ -65,6 +67,7 @@ class EtCommReader {
     std::optional<int64_t> tag;
     TensorSum in;
     TensorSum out;
+    std::set<uint64_t> storages;  // of all arguments
     bool has_label = false;
 
     bool SaysTheSame(const Call& other) const {
@@ -75,7 +78,9 @@ class EtCommReader {
   void AddStated(NodeId node, const CommFacts& facts);
   void AddCall(NodeId node, const NodeRow& row);
   void FindCalls();
-  bool FindOwnCall(Label& label);
+  std::optional<uint64_t> SaidCall(const Label& label) const;
+  std::optional<uint64_t> CallByMemory(const Label& label) const;
+  std::optional<uint64_t> CallAbove(const Label& label) const;
   // Calls by source id, in order, that have no label yet.
   struct CallQueue {
     std::vector<uint64_t> calls;
@@ -121,8 +126,9 @@ class EtCommReader {
   std::vector<Unsettled> unsettled_;
   std::unordered_map<int64_t, std::optional<int64_t>> ranks_in_all_;  // RankInAll, by its argument
   std::vector<Label> labels_;
-  bool has_stated_ = false;             // attributes say it of some node
-  std::map<uint64_t, Call> calls_;      // by source id
+  bool has_stated_ = false;         // attributes say it of some node
+  std::map<uint64_t, Call> calls_;  // by source id
+  std::unordered_map<uint64_t, std::vector<uint64_t>> calls_by_storage_;  // ids, ascending
   std::vector<uint64_t> recorded_ids_;  // source ids of record_param_comms
 };
 

@@ -441,6 +441,28 @@ TEST(EtJsonReader, CallsWithoutLabelStandForTheirCollectives) {
             Found{11});
 }
 
+// Two of three labels are there, in another order and below another call.
+TEST(EtJsonReader, LabelsAreOfTheCallsWithTheirMemory) {
+  std::string nodes;
+  for (const int i : {0, 1, 2}) {
+    nodes += fmt::format(
+        R"J({{"id":1{},"name":"c10d::allreduce_","ctrl_deps":1,
+            "inputs":{{"values":[[[4,5{},0,8,4,"cpu"]],"<Object>"],"types":["GenericList[Tensor(float)]","Object"]}},
+            "attrs":[{{"name":"op_schema","type":"string","value":"c10d::allreduce_(Tensor[] tensors, X process_group) -> Y"}}]}},)J",
+        i, i);
+  }
+  constexpr std::string_view kLabel = R"J({{"id":2{},"name":"gloo:all_reduce","ctrl_deps":{},
+      "inputs":{{"values":[[4,5{},0,8,4,"cpu"]],"types":["Tensor(float)"]}}}})J";
+  nodes += fmt::format(kLabel, 0, 11, 2) + "," + fmt::format(kLabel, 1, 1, 1);
+  const Trace trace = ReadEt(Document(nodes)).value();
+  ASSERT_EQ(trace.deps(NodeId(3)).size(), 1u);
+  EXPECT_EQ(trace.source_id(trace.deps(NodeId(3))[0]), 12u);
+  ASSERT_EQ(trace.deps(NodeId(4)).size(), 1u);
+  EXPECT_EQ(trace.source_id(trace.deps(NodeId(4))[0]), 11u);
+  EXPECT_EQ(trace.kind(NodeId(0)), NodeKind::kCollective) << "its label was lost";
+  EXPECT_EQ(trace.kind(NodeId(1)), NodeKind::kOperator);
+}
+
 // Where the label began when its call had ended. What depends on its call already has one.
 TEST(EtJsonReader, LabelsDependOnTheirCalls) {
   constexpr std::string_view kNodes = R"J(

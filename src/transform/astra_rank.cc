@@ -122,6 +122,8 @@ class RankMaker {
   void ForEachDep(NodeId node, Fn fn) const {
     if (times_) {
       if (const NodeId before = times_->before(node)) fn(before);
+      const NodeId issuer = IssuerOfLabel(trace_, node);
+      if (issuer && times_->Precedes(issuer, node)) fn(issuer);
     } else if (const NodeId parent = trace_.parent(node)) {
       fn(parent);
     }
@@ -129,8 +131,8 @@ class RankMaker {
     const auto kinds = trace_.dep_kinds(node);
     for (size_t i = 0; i < deps.size(); ++i) {
       // By time nodes follow those of their own thread; these are of others.
-      const bool is_wait = kinds[i] == DepKind::kSync || deps[i] == IssuerOfLabel(trace_, node);
-      if (!times_ || (is_wait && times_->Precedes(deps[i], node))) fn(deps[i]);
+      const bool is_wait = kinds[i] == DepKind::kSync && times_ && times_->Precedes(deps[i], node);
+      if (!times_ || is_wait) fn(deps[i]);
     }
   }
 

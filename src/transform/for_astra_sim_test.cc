@@ -371,25 +371,31 @@ TEST(ForAstraSim, RanksThatDisagreeReplayFromThereOn) {
             "group of all ranks: collective 2 is all_reduce on rank 0, all_gather on rank 1");
 }
 
-// A native capture says by which call a label of Gloo's on another thread was begun.
+// The trace says by which call a label of Gloo's on another thread was begun.
 TEST(ForAstraSim, LabelsOfGlooWaitForTheirCall) {
-  AstraSketch sketch;
-  const auto add = [&](const char* name, const char* thread, NodeKind kind, int64_t start) {
-    sketch.row.name = sketch.builder.Intern(name);
-    sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern(thread)});
-    sketch.row.start = Nanos{start};
-    sketch.row.duration = Nanos{1000};
-    return sketch.Add(kind, Place::kHost);
-  };
-  add("aten::mm", "main", NodeKind::kOperator, 0);
-  const NodeId call = add("c10d::allreduce_", "main", NodeKind::kOperator, 2000);
-  const NodeId label = add("gloo:all_reduce", "gloo", NodeKind::kCollective, 2500);
-  sketch.builder.SetComm(label, {.type = CollectiveType::kAllReduce, .bytes = Bytes{64}});
-  sketch.builder.AddDep(label, call, DepKind::kControl);
-  const AstraRank rank = sketch.Rank();
-  ASSERT_EQ(rank.nodes.size(), 3u);
-  ASSERT_EQ(rank.nodes[2].kind, NodeKind::kCollective);
-  EXPECT_EQ(std::vector(rank.DepsOf(2).begin(), rank.DepsOf(2).end()), std::vector<uint32_t>{1});
+  for (const bool is_callee : {false, true}) {
+    AstraSketch sketch;
+    const auto add = [&](const char* name, const char* thread, NodeKind kind, int64_t start) {
+      sketch.row.name = sketch.builder.Intern(name);
+      sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern(thread)});
+      sketch.row.start = Nanos{start};
+      sketch.row.duration = Nanos{1000};
+      return sketch.Add(kind, Place::kHost);
+    };
+    add("aten::mm", "main", NodeKind::kOperator, 0);
+    const NodeId call = add("c10d::allreduce_", "main", NodeKind::kOperator, 2000);
+    const NodeId label = add("gloo:all_reduce", "gloo", NodeKind::kCollective, 2500);
+    sketch.builder.SetComm(label, {.type = CollectiveType::kAllReduce, .bytes = Bytes{64}});
+    if (is_callee) {
+      sketch.builder.SetParent(label, call);
+    } else {
+      sketch.builder.AddDep(label, call, DepKind::kControl);
+    }
+    const AstraRank rank = sketch.Rank();
+    ASSERT_EQ(rank.nodes.size(), 3u);
+    ASSERT_EQ(rank.nodes[2].kind, NodeKind::kCollective);
+    EXPECT_EQ(std::vector(rank.DepsOf(2).begin(), rank.DepsOf(2).end()), std::vector<uint32_t>{1});
+  }
 }
 
 // What a program does itself between its calls may hide what these began.

@@ -234,24 +234,36 @@ std::set<uint64_t> ResultsOf(const Trace& tree, NodeId call) {
   return storages;
 }
 
+// By how much later than `waited` a label may have ended that was waited for: Gloo's thread is one
+// of those that want to run when it has woken the other. A small part of what was waited.
+Nanos SlackOf(const Gap& waited) {
+  constexpr int64_t kShare = 8;
+  if (!waited.begin) return kGlooSlack;
+  return std::max(Nanos{(waited.end - *waited.begin).count / kShare}, kGlooSlack);
+}
+
 // What waits for collectives of Gloo's, for which labels on other lanes: what comes next on a
 // thread that called one so that it waits at once, whether it had to wait long or not, and the
 // first node that uses the results of one.
 class CollectiveWaits {
  public:
   CollectiveWaits(const Trace& tree, std::span<const NodeTime> times,
-                  const std::vector<std::vector<Ran>>& lanes, GlooLabels& gloo)
+                  const std::vector<std::vector<Ran>>& lanes, std::span<const Gap> gaps,
+                  GlooLabels& gloo)
       : tree_(tree), times_(times), lanes_(lanes) {
     if (gloo.empty()) return;
+    for (const Gap& gap : gaps) slack_.emplace(gap.node, std::max(SlackOf(gap), kMostSlack));
     FindCalls();
     for (const Call& call : calls_) AddCall(call, gloo);
     FindUses();
   }
 
   const std::vector<OrderEdge>& edges() const { return edges_; }
-  bool Has(NodeId node) const { return waiting_.contains(node); }
-  // Whether it is known what waits for the label.
-  bool IsAwaited(NodeId label) const { return awaited_.contains(label); }
+  // Whether it is known what the node waits for, or what waits for the label.
+  bool Has(NodeId node, NodeId label) const {
+    return waiting_.contains(node) || awaited_.contains(label);
+  }
+  bool HasEdge(NodeId node, NodeId label) const { return pairs_.contains({node, label}); }
 
  private:
   struct Call {
@@ -296,7 +308,7 @@ class CollectiveWaits {
     }
   }
 
-  // Who uses results while the label is at work for long did not wait.
+  // Who uses results while the label is at work for long did not wait: takes a view of them.
   void FindUses() {
     if (pending_.empty()) return;
     std::vector<Ran> all;
@@ -311,7 +323,9 @@ class CollectiveWaits {
           if (user.begin < one.call.end || user.begin <= one.label.begin) return false;
           // A part of the collective.
           if (times_[user.node.index()].lane == one.label_lane) return false;
-          if (one.label.end - user.begin <= kMostSlack) Add(user.node, one.label.node);
+          const auto waited = slack_.find(user.node);
+          const Nanos slack = waited == slack_.end() ? kMostSlack : waited->second;
+          if (one.label.end - user.begin <= slack) Add(user.node, one.label.node);
           return true;
         });
       });
@@ -319,6 +333,7 @@ class CollectiveWaits {
   }
 
   void Add(NodeId node, NodeId label) {
+    if (!pairs_.emplace(node, label).second) return;
     waiting_.insert(node);
     awaited_.insert(label);
     edges_.push_back({node, label});
@@ -329,18 +344,12 @@ class CollectiveWaits {
   const std::vector<std::vector<Ran>>& lanes_;
   std::vector<Call> calls_;                           // by when they begin
   std::map<uint64_t, std::vector<Pending>> pending_;  // by storage
+  std::map<NodeId, Nanos> slack_;  // of nodes behind a gap: SlackOf, but at least kMostSlack
   std::set<NodeId> waiting_;
   std::set<NodeId> awaited_;
+  std::set<std::pair<NodeId, NodeId>> pairs_;
   std::vector<OrderEdge> edges_;
 };
-
-// By how much later than `waited` a label may have ended that was waited for: Gloo's thread is one
-// of those that want to run when it has woken the other. A small part of what was waited.
-Nanos SlackOf(const Gap& waited) {
-  constexpr int64_t kShare = 8;
-  if (!waited.begin) return kGlooSlack;
-  return std::clamp(Nanos{(waited.end - *waited.begin).count / kShare}, kGlooSlack, kMostSlack);
-}
 
 // Adds the edges between these lanes.
 void AddEdges(const Trace& tree, std::span<const NodeTime> times,
@@ -350,26 +359,24 @@ void AddEdges(const Trace& tree, std::span<const NodeTime> times,
   std::ranges::stable_sort(gaps, {}, &Gap::end);
   LastEnded last(tree, lanes);
   GlooLabels gloo(tree, lanes);
-  const CollectiveWaits known(tree, times, lanes, gloo);
-  // A label may end while a thread does something else, but hardly just before that goes on.
-  const auto is_chance = [&](const Gap& waited, const Ran& ended) {
-    const Nanos apart = std::max(waited.end - ended.end, ended.end - waited.end);
-    return apart > kGlooSlack && known.IsAwaited(ended.node);
-  };
+  const CollectiveWaits known(tree, times, lanes, gaps, gloo);
   edges.insert(edges.end(), known.edges().begin(), known.edges().end());
+  const auto add = [&](const Gap& waited, const Ran& ended) {
+    // Something may end while a thread works on its own, but hardly just before that goes on.
+    const Nanos apart = std::max(waited.end - ended.end, ended.end - waited.end);
+    const bool is_chance = apart > kGlooSlack && known.Has(waited.node, ended.node);
+    if (is_chance) return false;
+    if (!known.HasEdge(waited.node, ended.node)) edges.push_back({waited.node, ended.node});
+    return true;
+  };
   for (const Gap& waited : gaps) {
-    if (known.Has(waited.node)) continue;
     last.AdvanceTo(waited.end);
-    const Ran* late =
-        waited.begin ? gloo.EndingAfter(waited.end, waited.lane, SlackOf(waited)) : nullptr;
-    if (late != nullptr && !is_chance(waited, *late)) {
-      edges.push_back({waited.node, late->node});
-      continue;
-    }
+    const Nanos slack = std::min(SlackOf(waited), kMostSlack);
+    const Ran* late = waited.begin ? gloo.EndingAfter(waited.end, waited.lane, slack) : nullptr;
+    if (late != nullptr && add(waited, *late)) continue;
     const Ran* found = last.Elsewhere(waited.lane);
     if (found == nullptr || (waited.begin && found->end <= *waited.begin)) continue;
-    if (is_chance(waited, *found)) continue;
-    edges.push_back({waited.node, found->node});
+    add(waited, *found);
   }
 }
 

@@ -17,13 +17,15 @@ inline constexpr Nanos kThreadGap{1'000'000};
 // Which thread a thread waited for.
 // * What comes next on a thread that called a collective so that it waits at once
 //   (IsSynchronous) comes after the label of Gloo's that the collective was done in, which may end
-//   some time later, and so does the first node that uses the results of any other collective. One
-//   edge per call and storage at most.
+//   some time later, and so does the first node that uses the results of any other collective: an
+//   eighth of the time for which the thread did nothing, or 3 ms. One edge per call and storage at
+//   most.
 // * Any other host node that is the first on its thread, or the first after more than kThreadGap
 //   without a node of no children and without an operator of ATen's or c10d's, comes after the last
 //   node that ended on another thread meanwhile, if there is one; a label of Gloo's that ends soon
-//   after the gap comes first: within kGlooSlack, or an eighth of a long gap. Labels that something
-//   else is known to wait for count only within kGlooSlack. One edge per gap.
+//   after the gap comes first: within kGlooSlack, or an eighth of a long gap. Where the first case
+//   says what the node waits for, or what waits for the label, it counts only within kGlooSlack.
+//   One edge per gap.
 // `times` has an entry per node of `tree`. O(n log n), whatever the number of threads.
 //
 // That the one caused the other is a guess in the second case; that it came before, or began
