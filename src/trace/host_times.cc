@@ -49,7 +49,7 @@ class ThreadClock {
     waits = std::move(waits_);
     for (const Piece& piece : pieces_) {
       const Nanos time = piece.time.end - piece.time.begin;
-      if (time.count <= 0) continue;
+      if (time.count <= 0 || (piece.is_first && !piece.waited)) continue;
       HostTimes::Stretch& stretch = !piece.before  ? stretches.behind[last_]
                                     : piece.waited ? stretches.woken[piece.before]
                                                    : stretches.ahead[piece.before];
@@ -69,12 +69,13 @@ class ThreadClock {
     size_t piece = kNoPiece;
   };
 
-  // The same, in a label behind something in it.
+  // The same, in a label.
   struct Piece {
     NodeId label;
     Interval time;
-    NodeId before;        // what the thread began next
-    bool waited = false;  // for others, before
+    bool is_first = false;  // ahead of all in the label
+    NodeId before;          // what the thread began next
+    bool waited = false;    // for others, before
   };
 
   Nanos EndOf(NodeId node) const { return *trace_.start(node) + *trace_.duration(node); }
@@ -93,12 +94,14 @@ class ThreadClock {
   void AddIdle(NodeId node, Nanos end) {
     if (end <= idle_until_) return;
     const Interval time{idle_until_, end};
-    const bool is_behind = IsLabel(node) && node != last_;
-    if (is_behind) pieces_.push_back({.label = node, .time = time, .before = {}});
+    const bool is_label = IsLabel(node);
+    if (is_label) {
+      pieces_.push_back({.label = node, .time = time, .is_first = node == last_, .before = {}});
+    }
     idle_.push_back({.node = node,
                      .time = time,
                      .fresh = std::exchange(begins_work_, false),
-                     .piece = is_behind ? pieces_.size() - 1 : kNoPiece});
+                     .piece = is_label ? pieces_.size() - 1 : kNoPiece});
     idle_until_ = end;
   }
 

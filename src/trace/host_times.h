@@ -35,7 +35,8 @@ class HostTimes {
   // Whether `a` began before `b`, in an order of all nodes with times.
   bool Precedes(NodeId a, NodeId b) const;
 
-  // Time that a thread spent in labels (a program's own code) behind other things in them.
+  // Time that a thread spent in labels (a program's own code) behind other things in them, or
+  // behind a wait.
   struct Stretch {
     NodeId label;  // the last of them
     Nanos time;

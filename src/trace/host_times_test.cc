@@ -131,6 +131,7 @@ TEST(HostTimes, WhoIsWokenBeforeTheLabelEndsHasWaited) {
   ASSERT_TRUE(times);
   EXPECT_EQ(times->own(step), Nanos{(10 + 50) * kUs}) << "before it asks, and behind the update";
   EXPECT_EQ(times->own(update), Nanos{(20 + 50) * kUs}) << "from the end of the label on";
+  EXPECT_EQ(times->stretches().woken.at(add).time, Nanos{20 * kUs});
 }
 
 TEST(HostTimes, WithoutStartsNothingIsKnown) {
