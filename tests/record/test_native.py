@@ -176,6 +176,29 @@ stop()
     assert strides == [[784, 1, 28, 1], [28, 28, 1], [5, 1]]
 
 
+def test_a_label_of_gloo_that_ends_late_has_its_end(run, tmp_path):
+    # Gloo's thread wakes who waits first; then it may not run for a while.
+    path = tmp_path / "late.etude"
+    source = DRIVE + """
+import threading, time
+begun = threading.Event()
+def work():
+    with torch.autograd.profiler.record_function("gloo:all_reduce"):
+        begun.set()
+        time.sleep(0.002)
+start(PATH)
+thread = threading.Thread(target=work)
+thread.start()
+begun.wait()
+stop()
+thread.join()
+"""
+    result = run(LIGHT + "import torch\n" + source.replace("PATH", repr(str(path))), hook=False)
+    assert result.code == 0, result.err
+    label = only(linked(path, tmp_path), "gloo:all_reduce")
+    assert label["inclusive_dur"] > 1000
+
+
 def test_statistics_of_indices(run, tmp_path):
     path = tmp_path / "indices.etude"
     source = DRIVE + """

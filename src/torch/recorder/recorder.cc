@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -68,6 +70,7 @@ struct Session {
   std::unique_ptr<capture::CaptureWriter> writer;
   std::atomic<int64_t> next_node{2};    // 1 is the process
   std::atomic<int64_t> value_bytes{0};  // of index tensors, that may still be recorded
+  std::atomic<int64_t> gloo_labels{0};  // that have not ended
   std::string not_watched;              // why allocations are not recorded though it was asked for
 };
 
@@ -197,6 +200,10 @@ uint8_t Modes() {
   return modes;
 }
 
+bool IsGlooLabel(const at::RecordFunction& fn) {
+  return std::string_view(fn.name()).starts_with("gloo:");
+}
+
 void AddEnter(const at::RecordFunction& fn, Session& session, ThreadRecords& records,
               int64_t begin) {
   capture::RecordBuffer& buffer = records.buffer;
@@ -217,9 +224,12 @@ void AddEnter(const at::RecordFunction& fn, Session& session, ThreadRecords& rec
   records.node = node;
   records.handle = handle;
   records.open.push_back(static_cast<uint64_t>(handle));
+  if (IsGlooLabel(fn)) ++session.gloo_labels;
 }
 
-void AddExit(const at::RecordFunction& fn, ThreadRecords& records, int64_t begin) {
+void AddExit(const at::RecordFunction& fn, Session& session, ThreadRecords& records,
+             int64_t begin) {
+  if (IsGlooLabel(fn)) --session.gloo_labels;
   capture::RecordBuffer& buffer = records.buffer;
   std::vector<uint64_t>& open = records.open;
   if (buffer.empty()) BeginBlock(records, begin);
@@ -314,11 +324,23 @@ std::unique_ptr<at::ObserverContext> OnEnter(const at::RecordFunction& fn) {
 
 void OnExit(const at::RecordFunction& fn, at::ObserverContext*) {
   const int64_t begin = Now();
-  OnThisThread(begin, [&](Session&, ThreadRecords& records) { AddExit(fn, records, begin); });
+  OnThisThread(begin, [&](Session& session, ThreadRecords& records) {
+    AddExit(fn, session, records, begin);
+  });
 }
 
 std::unique_ptr<at::ObserverContext> NothingOnEnter(const at::RecordFunction&) { return nullptr; }
 void NothingOnExit(const at::RecordFunction&, at::ObserverContext*) {}
+
+// Gloo's threads wake who waits for a collective before they end its label: a step may be over
+// sooner.
+void AwaitGlooLabels(const Session& session) {
+  constexpr int64_t kMost = 50'000'000;  // work that goes on beyond the recording is not awaited
+  const int64_t begin = Now();
+  while (session.gloo_labels.load() > 0 && Now() - begin < kMost) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
 
 at::CallbackHandle AddCallback(at::RecordFunctionCallback callback) {
   return at::addGlobalCallback(callback.needsInputs(true).needsOutputs(true).needsIds(true));
@@ -357,6 +379,7 @@ bool Stop(std::string& error) {
     error = "no recording is running";
     return false;
   }
+  AwaitGlooLabels(*all.session);
   at::removeCallback(all.callback);
   if (all.session->options.allocations) UnwatchAllocations();
   all.active.store(nullptr);
