@@ -105,7 +105,7 @@ bool OperatorBinder::IsRegistered(NodeId node) {
 Result<c10::IValue> OperatorBinder::Collective(NodeId node, const c10::Argument& argument,
                                                const Value* recorded, BoundOperator& bound) {
   const CollectiveRole role = RoleOf(argument);
-  if (role == CollectiveRole::kReduction) return ReductionOf(trace_, recorded, assumed_);
+  if (role == CollectiveRole::kReduction) return ReductionOf(trace_, node, recorded, assumed_);
   ETUDE_ASSIGN_OR_RETURN(JobGroup group, GroupOf(step_, node, recorded, *group_));
   bound.channel_ = {.group = group.name,
                     .own = "group " + group.name,

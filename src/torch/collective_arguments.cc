@@ -70,6 +70,18 @@ Result<JobGroup> OnlyGroup(const Trace& trace, RankGroup& ranks) {
   return Made("", AllRanks(ranks), ranks);
 }
 
+bool DividesInside(const Trace& trace, NodeId node) {
+  std::vector<NodeId> open{node};
+  while (!open.empty()) {
+    const NodeId at = open.back();
+    open.pop_back();
+    if (trace.name(at) == "aten::div_") return true;
+    const auto inside = trace.children(at);
+    open.insert(open.end(), inside.begin(), inside.end());
+  }
+  return false;
+}
+
 }  // namespace
 
 CollectiveRole RoleOf(const c10::Argument& argument) {
@@ -100,14 +112,16 @@ Result<JobGroup> GroupOf(const RecordedStep& step, NodeId node, const Value* rec
   return Made(*name, *members, ranks);
 }
 
-Result<c10::IValue> ReductionOf(const Trace& trace, const Value* recorded, int& assumed) {
+Result<c10::IValue> ReductionOf(const Trace& trace, NodeId node, const Value* recorded,
+                                int& assumed) {
   constexpr uint8_t kSum = 0;
+  constexpr uint8_t kAverage = 1;
   constexpr std::string_view kWithFactor = "PREMUL_SUM";
   const auto text = TextOf(trace, recorded, ValueKind::kOpaque);
   const auto name = text ? ReductionNameIn(*text) : std::nullopt;
   if (!name) {
     ++assumed;
-    return MakeReduction(kSum);
+    return MakeReduction(DividesInside(trace, node) ? kAverage : kSum);
   }
   if (*name == kWithFactor)
     return Unavailable("reduction PREMUL_SUM: its factor is not in the trace");

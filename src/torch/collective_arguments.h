@@ -37,7 +37,9 @@ struct JobGroup {
 // communications inside of it; where the job has one group only it is that.
 Result<JobGroup> GroupOf(const RecordedStep& step, NodeId node, const Value* recorded,
                          RankGroup& ranks);
-// The reduction; where the trace lacks it the sum, and `assumed` counts.
-Result<c10::IValue> ReductionOf(const Trace& trace, const Value* recorded, int& assumed);
+// The reduction; where the trace lacks it, the average if Gloo divided inside of collective `node`,
+// else the sum, and `assumed` counts.
+Result<c10::IValue> ReductionOf(const Trace& trace, NodeId node, const Value* recorded,
+                                int& assumed);
 
 }  // namespace etude
