@@ -202,6 +202,21 @@ TEST(KinetoReader, PairsBeginningsWithEnds) {
   EXPECT_EQ(trace.stats()[Stat::kUnknownDuration], 1u);
 }
 
+// PyTorch gives what had not ended a duration up to the end of the recording.
+TEST(KinetoReader, HowLongUnfinishedEventsTookIsUnknown) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"user_annotation","name":"open","pid":1,"tid":1,"ts":1,"dur":9.5,"args":{"finished":false}},
+      {"ph":"X","cat":"cpu_op","name":"inside","pid":1,"tid":1,"ts":3,"dur":2,"args":{"finished":true}},
+      {"ph":"X","cat":"cpu_op","name":"behind","pid":1,"tid":1,"ts":11,"dur":2})J");
+  EXPECT_EQ(trace.duration(NodeId(0)), std::nullopt);
+  EXPECT_EQ(Extras(trace, NodeId(0)).at("event/dur"), "9.5");
+  EXPECT_EQ(Extras(trace, NodeId(0)).at("finished"), "false");
+  EXPECT_EQ(trace.duration(NodeId(1)), Nanos{2'000});
+  EXPECT_EQ(trace.parent(NodeId(1)), NodeId(0)) << "open meanwhile";
+  EXPECT_TRUE(trace.parent(NodeId(2)).is_none());
+  EXPECT_EQ(trace.stats()[Stat::kUnknownDuration], 1u);
+}
+
 TEST(KinetoReader, EndsBelongToTheirThreadsWhateverTheirCategory) {
   const Trace trace = ReadEvents(R"J(
       {"ph":"B","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"args":{"stream":9}},
