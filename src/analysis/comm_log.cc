@@ -14,6 +14,7 @@
 #include "src/base/quantity.h"
 #include "src/trace/callers.h"
 #include "src/trace/carried_calls.h"
+#include "src/trace/machine_clock.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/simulated.h"
 
@@ -61,15 +62,6 @@ bool IsOfAll(const Trace& trace, StringId name) {
   if (!name) return std::ranges::all_of(trace.process_groups(), has_all);
   const ProcessGroup* group = trace.FindGroup(name);
   return group != nullptr && has_all(*group);
-}
-
-// As JSON has it, in quotes; "" where the recorder did not say it.
-std::string ClockOf(const Trace& trace) {
-  for (const Extra& extra : trace.info().extras) {
-    const std::string_view text = trace.text(extra.text);
-    if (trace.text(extra.key) == "etude_clock" && text.starts_with('"')) return std::string(text);
-  }
-  return "";
 }
 
 // The numbers of the steps whose marks have times, by when they begin.
@@ -151,7 +143,7 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
   log.rank = rank;
   log.world_size = trace.info().world_size;
   log.job_clock = IsSimulated(trace);
-  log.clock = ClockOf(trace);
+  log.clock = MachineClockOf(trace);
   log.untimed = true;
   ForEachNode(trace, [&](NodeId node) { log.untimed = log.untimed && !trace.start(node); });
   std::map<StringId, size_t> group_of;
