@@ -138,7 +138,7 @@ class TimelineWriter {
     } else {
       events_.Text("s", "t");
     }
-    events_.Member("args", ArgsJson(args.Of(slice.node)));
+    events_.Member("args", ArgsJson(args.Of(slice.node, !slice.has_end)));
     return events_.End();
   }
 

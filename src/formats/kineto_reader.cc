@@ -162,6 +162,8 @@ class KinetoReader : public JsonReaderBase {
     if (Is(event_.phase, "B")) return AddBegin(item.index);
     if (Is(event_.phase, "E")) return AddEnd();
     if (Is(event_.phase, "i") && event_.name == kMemoryEvent) return AddMemoryEvent(item.index);
+    // Work without a known end, on Etude's timelines.
+    if (Is(event_.phase, "i") && event_.kind) return AddComplete(item.index);
     const bool is_mark = event_.phase.empty() && event_.name.ends_with(kPhaseInName);
     if (event_.phase.empty() && !is_mark) return Problem("found no 'ph'", kMissing);
     builder().stats().Count(Stat::kSkippedEvent);

@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 
 #include "src/base/string_pool.h"
+#include "src/formats/et_json_reader.h"
 #include "src/formats/json_text.h"
+#include "src/formats/kineto_categories.h"
 #include "src/formats/kineto_reader.h"
 #include "src/formats/perfetto_arguments.h"
 #include "src/formats/perfetto_packets.h"
@@ -234,7 +236,8 @@ class PerfettoReader : public TraceReader {
       }
     }
     event.type = static_cast<EventType>(type);
-    if (event.type != EventType::kBegin && event.type != EventType::kEnd) {
+    const bool is_slice = event.type == EventType::kBegin || event.type == EventType::kEnd;
+    if (!is_slice && !IsWork(event, args)) {
       ++skipped_;
       return {};
     }
@@ -323,6 +326,8 @@ class PerfettoReader : public TraceReader {
       if (i != 0 && events_[i].track != events_[i - 1].track) open.clear();
       if (events_[i].type == EventType::kBegin) {
         open.push_back(i);
+      } else if (events_[i].type == EventType::kInstant) {
+        continue;
       } else if (open.empty()) {
         ++unpaired;
       } else {
@@ -352,6 +357,13 @@ class PerfettoReader : public TraceReader {
 
   static bool HasKey(std::string_view args, std::string_view key) {
     return args.find("\"" + std::string(key) + "\":") != std::string_view::npos;
+  }
+
+  // Whether an event that is no slice is one of Etude's that stand for more than a mark: work
+  // without a known end, or what an allocator did.
+  bool IsWork(const Event& event, std::string_view args) const {
+    return event.type == EventType::kInstant &&
+           (HasKey(args, kEtKindAttr) || strings_.Get(event.name) == kMemoryEvent);
   }
 
   std::string_view CategoryOf(const Event& event, std::string_view args) const {
@@ -384,7 +396,9 @@ class PerfettoReader : public TraceReader {
       if (is_new) at->second = tracks_.LaneOf(event.track);
       const Tracks::Lane& lane = at->second;
       const std::string_view args = strings_.Get(event.args);
-      std::string text = "{\"ph\": \"X\", \"name\": " + JsonString(strings_.Get(event.name));
+      std::string text =
+          event.type == EventType::kInstant ? R"({"ph": "i", "name": )" : R"({"ph": "X", "name": )";
+      text += JsonString(strings_.Get(event.name));
       const std::string_view category = CategoryOf(event, args);
       if (!category.empty()) text += ", \"cat\": " + JsonString(category);
       if (lane.pid) text += ", \"pid\": " + std::to_string(*lane.pid);
