@@ -115,6 +115,11 @@ std::vector<CommNode> CommNodes(const Trace& trace) {
   return nodes;
 }
 
+std::optional<Nanos> CommDuration(const Trace& trace, const CommNode& one) {
+  if (StandsForLostLabel(trace, one.work())) return std::nullopt;
+  return trace.duration(one.work());
+}
+
 std::string_view CommTypeName(const Trace& trace, NodeId node) {
   const NodeKind kind = trace.kind(node);
   return kind == NodeKind::kCollective ? Name(trace.comm(node)->type) : Name(kind);
@@ -196,9 +201,10 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     call.tag = comm.tag;
     call.node = trace.source_id(OperatorOf(trace, node));
     call.row = work;
-    if (trace.start(work) && trace.duration(work)) {
+    const std::optional<Nanos> duration = CommDuration(trace, one);
+    if (trace.start(work) && duration) {
       call.begin = *trace.start(work);
-      call.end = *trace.start(work) + *trace.duration(work);
+      call.end = *trace.start(work) + *duration;
     }
     if (launches) {
       const bool on_device = trace.place(work) == Place::kDevice;

@@ -21,6 +21,7 @@
 #include "src/base/intervals.h"
 #include "src/formats/comm_facts.h"
 #include "src/formats/kineto_reader.h"
+#include "src/trace/callers.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/launch.h"
 #include "src/trace/operator_name.h"
@@ -196,15 +197,11 @@ class Judge {
                     BareFunctionName(first)));
   }
 
-  // EtCommReader takes such a call for its communication. Chakra's converter makes all calls some.
+  // EtCommReader takes such a call for its communication.
   void JudgeLostLabels() {
-    if (trace_.info().format == TraceFormat::kChakra) return;
     uint64_t calls = 0;
     for (const auto& [node, comm] : trace_.comms()) {
-      const bool is_call = trace_.place(node) == Place::kHost &&
-                           trace_.kind(node) == NodeKind::kCollective &&
-                           trace_.name(node).starts_with("c10d::");
-      calls += is_call ? 1 : 0;
+      calls += StandsForLostLabel(trace_, node) ? 1 : 0;
     }
     if (calls == 0) return;
     Say(Verdict::kUsable, "lost_labels",
