@@ -138,7 +138,8 @@ std::string CommCall::Text(const CommLog& log) const {
     return text;
   }
   const CommLog::Group& in = log.groups[group];
-  std::string text = fmt::format("{} #{}", TypeName(), index);
+  const bool is_known = type != CollectiveType::kUnknown || !name.empty();
+  std::string text = fmt::format("{} #{}", is_known ? TypeName() : "collective", index);
   if (!in.name.empty()) text += fmt::format(" of group '{}'", in.name);
   return text;
 }

@@ -170,6 +170,13 @@ TEST(CommLog, HowLongACollectiveTookWhoseLabelIsLostIsUnknown) {
   EXPECT_EQ(log.calls[1].end, std::nullopt);
 }
 
+TEST(CommLog, ACollectiveOfUnknownTypeIsCalledOne) {
+  CommLog log;
+  log.groups.push_back({.name = "dp"});
+  EXPECT_EQ(CommCall{.index = 2}.Text(log), "collective #2 of group 'dp'");
+  EXPECT_EQ((CommCall{.name = "coalesced", .index = 2}.Text(log)), "coalesced #2 of group 'dp'");
+}
+
 TEST(CommLog, WhichGroupsAllRanksAreIn) {
   TraceBuilder builder;
   builder.info().world_size = 2;

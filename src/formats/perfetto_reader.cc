@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/format_count.h"
 #include "src/base/string_pool.h"
 #include "src/formats/et_json_reader.h"
 #include "src/formats/json_text.h"
@@ -260,8 +261,8 @@ class PerfettoReader : public TraceReader {
     if (packets_ == 0)
       return BadInput(name_ + ": found no whole packet, expected a Perfetto trace");
     if (malformed_ != 0) {
-      context_.Warn(fmt::format("{}: skipped {} malformed packets; the first: {}", name_,
-                                malformed_, first_malformed_));
+      context_.Warn(fmt::format("{}: skipped {}; the first: {}", name_,
+                                FormatCount(malformed_, "malformed packet"), first_malformed_));
     }
     if (!cutter_.is_whole() || cut) {
       const std::string message = fmt::format("{}: the {} ends early", cutter_.Where(),
@@ -271,21 +272,23 @@ class PerfettoReader : public TraceReader {
     }
     if (foreign_bytes() != 0) {
       const std::string message =
-          fmt::format("{}: {} bytes follow the end of the compressed data", name_, foreign_bytes());
+          fmt::format("{}: {} the end of the compressed data", name_,
+                      FormatCount(foreign_bytes(), "byte follows", "bytes follow"));
       if (options_.strict) return BadInput(message);
       context_.Warn(message);
       inner_->set_foreign_bytes(foreign_bytes());
     }
     if (arguments_.lost_texts() != 0) {
-      context_.Warn(fmt::format("{}: {} names are lost: the packets with their texts are not there",
-                                name_, arguments_.lost_texts()));
+      context_.Warn(fmt::format("{}: {} lost: the packets with their texts are not there", name_,
+                                FormatCount(arguments_.lost_texts(), "name is", "names are")));
     }
     if (unknown_clocks_ != 0) {
       context_.Warn(
-          fmt::format("{}: {} beginnings and ends of slices have a clock of which no "
-                      "packet before them says how it stands to the trace's: their times "
-                      "are kept as they are",
-                      name_, unknown_clocks_));
+          fmt::format("{}: {} a clock of which no packet before says how it stands to the "
+                      "trace's: times by it are kept as they are",
+                      name_,
+                      FormatCount(unknown_clocks_, "beginning or end of a slice has",
+                                  "beginnings and ends of slices have")));
     }
     return {};
   }
@@ -343,7 +346,8 @@ class PerfettoReader : public TraceReader {
                       [](const Event& event) { return std::pair(event.time, event.order); });
     if (unpaired == 0) return {};
     const std::string message =
-        fmt::format("{}: {} ends of slices have no beginning", name_, unpaired);
+        fmt::format("{}: {} no beginning", name_,
+                    FormatCount(unpaired, "end of a slice has", "ends of slices have"));
     if (options_.strict) return BadInput(message);
     context_.Warn(message);
     malformed_ += unpaired;
