@@ -21,6 +21,7 @@
 #include "src/formats/process_groups.h"
 #include "src/formats/time_nesting.h"
 #include "src/trace/operator_name.h"
+#include "src/trace/record_scope.h"
 
 namespace etude {
 namespace {
@@ -354,6 +355,7 @@ class KinetoReader : public JsonReaderBase {
     row.source_id = index;
     row.kind = category.kind;
     row.place = category.place;
+    row.scope = category.scope;
     row.name = builder().Intern(event_.name);
     const Lane lane = LaneOf(category);
     row.lane = builder().InternLane(lane);
@@ -524,6 +526,17 @@ class KinetoReader : public JsonReaderBase {
     return {};
   }
 
+  // Profiles do not say which of their operators are autograd's nodes.
+  void SetAutogradNode(NodeId node, NodeId parent) {
+    const auto name_of = [&](NodeId of) { return builder().text(builder().name(of)); };
+    if (builder().kind(node) != NodeKind::kOperator) return;
+    if (!IsAutogradNode(name_of(node), name_of(parent))) return;
+    builder().SetKind(node, NodeKind::kLabel);
+    builder().SetScope(node, kBackwardScope);
+    builder().AddExtra(node, {.key = builder().Intern(kKinetoCategoryKey),
+                              .text = builder().Intern(JsonString("cpu_op"))});
+  }
+
   void SetParents() {
     const bool is_needed = !labels_.empty() || !silent_.empty();
     std::vector<NodeId> parent_of(is_needed ? builder().node_count() : 0);
@@ -532,6 +545,7 @@ class KinetoReader : public JsonReaderBase {
     }
     for (const Nesting& nesting : NestByTime(std::move(timed_))) {
       builder().SetParent(nesting.node, nesting.parent);
+      SetAutogradNode(nesting.node, nesting.parent);
       if (!parent_of.empty()) parent_of[nesting.node.index()] = nesting.parent;
     }
     // A backend's label stands for a communication where record_param_comms does not, and names it

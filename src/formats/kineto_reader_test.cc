@@ -11,6 +11,8 @@
 
 #include "src/formats/et_json_reader.h"
 #include "src/formats/test_support.h"
+#include "src/formats/timeline.h"
+#include "src/trace/record_scope.h"
 
 namespace etude {
 namespace {
@@ -129,6 +131,23 @@ TEST(KinetoReader, OneCategoryOfDeviceWorkIsToldApartByName) {
   for (uint32_t i = 0; i < 3; ++i) {
     EXPECT_EQ(trace.place(NodeId(i)), Place::kDevice);
     EXPECT_EQ(Extras(trace, NodeId(i)).at("event/cat"), "\"mtia_ccp_events\"");
+  }
+}
+
+// As in execution traces, where they have no schema.
+TEST(KinetoReader, WhatAutogradsEngineCallsIsALabel) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"cpu_op","name":"autograd::engine::evaluate_function: MulBackward0","pid":1,"tid":1,"ts":1,"dur":9},
+      {"ph":"X","cat":"cpu_op","name":"MulBackward0","pid":1,"tid":1,"ts":2,"dur":7},
+      {"ph":"X","cat":"cpu_op","name":"MulBackward0","pid":1,"tid":1,"ts":3,"dur":2},
+      {"ph":"X","cat":"cpu_op","name":"aten::mul","pid":1,"tid":1,"ts":6,"dur":2},
+      {"ph":"X","cat":"cpu_op","name":"MulBackward0","pid":1,"tid":1,"ts":12,"dur":2})J");
+  const std::vector<NodeKind> kinds = {NodeKind::kLabel, NodeKind::kLabel, NodeKind::kOperator,
+                                       NodeKind::kOperator, NodeKind::kOperator};
+  for (uint32_t i = 0; i < kinds.size(); ++i) {
+    EXPECT_EQ(trace.kind(NodeId(i)), kinds[i]) << i;
+    EXPECT_EQ(EventCategory(trace, NodeId(i)), "cpu_op") << i;
+    EXPECT_EQ(IsWorkingLabel(trace, NodeId(i)), kinds[i] == NodeKind::kLabel) << i;
   }
 }
 
