@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "src/analysis/recorded_step.h"
+#include "src/trace/callers.h"
 #include "src/trace/launch.h"
 #include "src/trace/simulated.h"
 
@@ -58,6 +59,7 @@ Activity HostActivity(const Trace& trace, NodeId node) {
   const NodeKind kind = trace.kind(node);
   const bool calls = kind == NodeKind::kLabel || kind == NodeKind::kRuntime;
   if (calls && HostComputes(trace)) return Activity::kCompute;
+  if (StandsForLostLabel(trace, node)) return Activity::kCompute;
   return ActivityOf(kind);
 }
 

@@ -23,6 +23,7 @@ std::string_view Name(Activity activity);  // stable: appears in --json
 // generated traces) counts as a device's.
 Activity DeviceActivity(const Trace& trace, NodeId node);
 // What the node does on the host: operators and communication, and labels of a host that computes.
+// A call of c10d's computes, as all operators do, also where it stands for a lost label.
 Activity HostActivity(const Trace& trace, NodeId node);
 
 // The time of a node; nullopt unless its start and its duration are known.

@@ -8,6 +8,7 @@
 
 #include "src/analysis/activity.h"
 #include "src/base/intervals.h"
+#include "src/trace/callers.h"
 #include "src/trace/host_times.h"
 
 namespace etude {
@@ -162,6 +163,8 @@ std::vector<Work> HostWork(const Trace& trace, std::span<const RecordedWait> wai
   ForEachNode(trace, [&](NodeId node) {
     const Activity activity = HostActivity(trace, node);
     if (activity == Activity::kNone) return;
+    // The call computes; when its collective was done is not known.
+    if (StandsForLostLabel(trace, node)) ++breakdown.untimed;
     const auto time = TimeOf(trace, node);
     if (!time) {
       ++breakdown.untimed;

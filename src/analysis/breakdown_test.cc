@@ -252,5 +252,19 @@ TEST(Breakdown, CommunicationInsideAnOperatorIsNotComputing) {
   EXPECT_EQ(breakdown.whole->communication, Us(80));
 }
 
+TEST(Breakdown, ACallWhoseLabelIsLostIsNoCommunication) {
+  TraceBuilder builder;
+  const NodeId node = builder.AddNode({.kind = NodeKind::kCollective,
+                                       .place = Place::kHost,
+                                       .name = builder.Intern("c10d::allreduce_"),
+                                       .start = Us(0),
+                                       .duration = Us(5)});
+  builder.SetComm(node, {.type = CollectiveType::kAllReduce});
+  const Breakdown breakdown = BreakDown(builder.Finish().value());
+  EXPECT_EQ(breakdown.whole->compute, Us(5)) << "as of every operator";
+  EXPECT_EQ(breakdown.whole->communication, Us(0));
+  EXPECT_EQ(breakdown.untimed, 1u) << "the collective";
+}
+
 }  // namespace
 }  // namespace etude

@@ -14,6 +14,7 @@
 #include "src/base/quantity.h"
 #include "src/trace/callers.h"
 #include "src/trace/carried_calls.h"
+#include "src/trace/machine_clock.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/simulated.h"
 
@@ -61,15 +62,6 @@ bool IsOfAll(const Trace& trace, StringId name) {
   if (!name) return std::ranges::all_of(trace.process_groups(), has_all);
   const ProcessGroup* group = trace.FindGroup(name);
   return group != nullptr && has_all(*group);
-}
-
-// As JSON has it, in quotes; "" where the recorder did not say it.
-std::string ClockOf(const Trace& trace) {
-  for (const Extra& extra : trace.info().extras) {
-    const std::string_view text = trace.text(extra.text);
-    if (trace.text(extra.key) == "etude_clock" && text.starts_with('"')) return std::string(text);
-  }
-  return "";
 }
 
 // The numbers of the steps whose marks have times, by when they begin.
@@ -123,6 +115,11 @@ std::vector<CommNode> CommNodes(const Trace& trace) {
   return nodes;
 }
 
+std::optional<Nanos> CommDuration(const Trace& trace, const CommNode& one) {
+  if (StandsForLostLabel(trace, one.work())) return std::nullopt;
+  return trace.duration(one.work());
+}
+
 std::string_view CommTypeName(const Trace& trace, NodeId node) {
   const NodeKind kind = trace.kind(node);
   return kind == NodeKind::kCollective ? Name(trace.comm(node)->type) : Name(kind);
@@ -141,7 +138,8 @@ std::string CommCall::Text(const CommLog& log) const {
     return text;
   }
   const CommLog::Group& in = log.groups[group];
-  std::string text = fmt::format("{} #{}", TypeName(), index);
+  const bool is_known = type != CollectiveType::kUnknown || !name.empty();
+  std::string text = fmt::format("{} #{}", is_known ? TypeName() : "collective", index);
   if (!in.name.empty()) text += fmt::format(" of group '{}'", in.name);
   return text;
 }
@@ -151,7 +149,7 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
   log.rank = rank;
   log.world_size = trace.info().world_size;
   log.job_clock = IsSimulated(trace);
-  log.clock = ClockOf(trace);
+  log.clock = MachineClockOf(trace);
   log.untimed = true;
   ForEachNode(trace, [&](NodeId node) { log.untimed = log.untimed && !trace.start(node); });
   std::map<StringId, size_t> group_of;
@@ -204,9 +202,10 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     call.tag = comm.tag;
     call.node = trace.source_id(OperatorOf(trace, node));
     call.row = work;
-    if (trace.start(work) && trace.duration(work)) {
+    const std::optional<Nanos> duration = CommDuration(trace, one);
+    if (trace.start(work) && duration) {
       call.begin = *trace.start(work);
-      call.end = *trace.start(work) + *trace.duration(work);
+      call.end = *trace.start(work) + *duration;
     }
     if (launches) {
       const bool on_device = trace.place(work) == Place::kDevice;

@@ -76,6 +76,9 @@ struct CommNode {
 // says nothing ("nccl:coalesced"), stand for that kernel.
 std::vector<CommNode> CommNodes(const Trace& trace);
 
+// How long it took; nullopt if that is unknown, also where the call of c10d's alone is known.
+std::optional<Nanos> CommDuration(const Trace& trace, const CommNode& one);
+
 // "all_reduce", "send": what the communication `node` of CommNodes is.
 std::string_view CommTypeName(const Trace& trace, NodeId node);
 

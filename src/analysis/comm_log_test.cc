@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -145,6 +146,35 @@ TEST(CommLog, WorkOfABackendsThreadsStandsWhereItWasIssued) {
   }
   EXPECT_EQ(order, (std::vector<NodeId>{gather, reduce, last}));
   EXPECT_EQ(names, (std::vector<uint64_t>{1, 2, 5})) << "the operators, where they are known";
+}
+
+// Calls of c10d's return before their collective is over, whatever their `async_op` says.
+TEST(CommLog, HowLongACollectiveTookWhoseLabelIsLostIsUnknown) {
+  TraceBuilder builder;
+  for (const std::string_view name : {"gloo:all_reduce", "c10d::allreduce_"}) {
+    const NodeId node = builder.AddNode({.source_id = builder.node_count(),
+                                         .kind = NodeKind::kCollective,
+                                         .place = Place::kHost,
+                                         .name = builder.Intern(name),
+                                         .start = Nanos{100},
+                                         .duration = Nanos{10}});
+    builder.SetComm(node, {.type = CollectiveType::kAllReduce, .bytes = Bytes{64}});
+  }
+  const Trace trace = builder.Finish().value();
+  std::vector<std::optional<Nanos>> durations;
+  for (const CommNode& one : CommNodes(trace)) durations.push_back(CommDuration(trace, one));
+  EXPECT_EQ(durations, (std::vector<std::optional<Nanos>>{Nanos{10}, std::nullopt}));
+  const CommLog log = ReadCommLog(trace, 0);
+  ASSERT_EQ(log.calls.size(), 2u);
+  EXPECT_EQ(log.calls[0].end, Nanos{110});
+  EXPECT_EQ(log.calls[1].end, std::nullopt);
+}
+
+TEST(CommLog, ACollectiveOfUnknownTypeIsCalledOne) {
+  CommLog log;
+  log.groups.push_back({.name = "dp"});
+  EXPECT_EQ(CommCall{.index = 2}.Text(log), "collective #2 of group 'dp'");
+  EXPECT_EQ((CommCall{.name = "coalesced", .index = 2}.Text(log)), "coalesced #2 of group 'dp'");
 }
 
 TEST(CommLog, WhichGroupsAllRanksAreIn) {

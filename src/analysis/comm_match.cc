@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/format_count.h"
+
 namespace etude {
 namespace {
 
@@ -275,7 +277,9 @@ class Matcher {
   }
 
   static std::string SizeText(const CommCall& call) {
-    return call.bytes ? fmt::format(" ({} bytes)", call.bytes->count) : "";
+    return call.bytes && call.bytes->count >= 0
+               ? fmt::format(" ({})", FormatCount(static_cast<uint64_t>(call.bytes->count), "byte"))
+               : "";
   }
 
   // Ranks that `place` waits for.

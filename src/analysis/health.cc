@@ -21,6 +21,7 @@
 #include "src/base/intervals.h"
 #include "src/formats/comm_facts.h"
 #include "src/formats/kineto_reader.h"
+#include "src/trace/callers.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/launch.h"
 #include "src/trace/operator_name.h"
@@ -43,6 +44,16 @@ constexpr double kMostOfIt = 0.5;
 
 double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// "3 of 12 events are lost": of `all`, "12 events", what one or many of them are.
+std::string ShareText(uint64_t count, std::string_view all, std::string_view one,
+                      std::string_view many) {
+  return fmt::format("{} of {} {}", FormatCount(count), all, count == 1 ? one : many);
+}
+
+std::string PiecesText(uint64_t works) {
+  return FormatCount(works, "piece of device work", "pieces of device work");
 }
 
 // Keeps what is known of the time by the graph alone, of a job or of one rank, and says where that
@@ -172,9 +183,10 @@ class Judge {
     }
     if (categories.size() > kShown) text += ", …";
     Say(Above(Share(unknown, trace_.node_count()), kTooMany), "unknown_categories",
-        fmt::format("{} of {} events have a category ('cat') that is not known, and count nowhere: "
-                    "{}",
-                    unknown, trace_.node_count(), text));
+        ShareText(unknown, FormatCount(trace_.node_count(), "event"),
+                  "has a category ('cat') that is not known, and counts nowhere: ",
+                  "have a category ('cat') that is not known, and count nowhere: ") +
+            text);
   }
 
   // Kernels of a library that no table knows count as computation.
@@ -196,15 +208,11 @@ class Judge {
                     BareFunctionName(first)));
   }
 
-  // EtCommReader takes such a call for its communication. Chakra's converter makes all calls some.
+  // EtCommReader takes such a call for its communication.
   void JudgeLostLabels() {
-    if (trace_.info().format == TraceFormat::kChakra) return;
     uint64_t calls = 0;
     for (const auto& [node, comm] : trace_.comms()) {
-      const bool is_call = trace_.place(node) == Place::kHost &&
-                           trace_.kind(node) == NodeKind::kCollective &&
-                           trace_.name(node).starts_with("c10d::");
-      calls += is_call ? 1 : 0;
+      calls += StandsForLostLabel(trace_, node) ? 1 : 0;
     }
     if (calls == 0) return;
     Say(Verdict::kUsable, "lost_labels",
@@ -369,17 +377,18 @@ class Judge {
     const uint64_t without_work = idle.size() - CountCaptured(idle);
     if (launched_before != 0) {
       Say(Above(Share(launched_before, works), kMostOfIt), "launched_before",
-          fmt::format("{} of {} pieces of device work were launched before the recording began",
-                      launched_before, works));
+          ShareText(launched_before, PiecesText(works), "was launched before the recording began",
+                    "were launched before the recording began"));
     }
     if (without_launch != 0) {
       Say(Above(Share(without_launch, works), kLost), "work_without_launch",
-          fmt::format("{} of {} pieces of device work have no call that launched them",
-                      without_launch, works));
+          ShareText(without_launch, PiecesText(works), "has no call that launched it",
+                    "have no call that launched them"));
     }
     if (without_work != 0) {
       Say(Above(Share(without_work, launches), kLost), "launch_without_work",
-          fmt::format("{} of {} launches have no device work", without_work, launches));
+          ShareText(without_work, FormatCount(launches, "launch", "launches"), "has no device work",
+                    "have no device work"));
     }
   }
 
@@ -429,9 +438,9 @@ class Judge {
     }
     if (overlaps != 0) {
       Say(Above(Share(overlaps, ran.size()), kTooMany), "overlaps",
-          fmt::format("{} of {} pieces of device work begin before the one before on their stream "
-                      "ended",
-                      overlaps, ran.size()));
+          ShareText(overlaps, PiecesText(ran.size()),
+                    "begins before the one before on its stream ended",
+                    "begin before the one before on their stream ended"));
     }
   }
 

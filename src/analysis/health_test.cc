@@ -112,6 +112,20 @@ TEST(Health, CollectivesThatAreKnownFromTheirCallsAlone) {
             "1 collective is known from its call alone: when it was done was not recorded");
 }
 
+TEST(Health, OneOfAKindIsOne) {
+  const Health health = Judged(Kineto(Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 1, 7) + "," +
+                                      Event("kernel", "gemm", 20, 1, 30, 7) + "," +
+                                      Event("cuda_runtime", "cudaLaunchKernel", 1, 40, 1, 8) + "," +
+                                      Event("kernel", "gemm", 20, 50, 30, 9)));
+  std::vector<std::string> texts;
+  for (const auto& reason : health.reasons) {
+    if (reason.name != "graph_time") texts.push_back(reason.text);
+  }
+  EXPECT_EQ(texts,
+            (std::vector<std::string>{"1 of 2 pieces of device work has no call that launched it",
+                                      "1 of 2 launches has no device work"}));
+}
+
 TEST(Health, KernelsThatSoundLikeCommunication) {
   const std::string launch = Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 1, 7) + ",";
   const auto judged = [&](const std::string& kernel) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <unordered_map>
@@ -15,6 +16,7 @@
 #include "src/analysis/tensor_shape.h"
 #include "src/formats/chakra_attr.h"
 #include "src/formats/kineto_categories.h"
+#include "src/trace/operator_name.h"
 #include "src/trace/stated_number.h"
 
 namespace etude {
@@ -118,7 +120,45 @@ class TensorCounter {
         }
       }
     }
+    HoldInFlight(lives);
     return lives;
+  }
+
+  std::optional<Nanos> EndOf(NodeId node) const {
+    const auto start = trace_.start(node);
+    const auto duration = trace_.duration(node);
+    if (!start || !duration) return std::nullopt;
+    return *start + *duration;
+  }
+
+  // A collective over Gloo holds what it was called with until its label ends, though the call has
+  // returned.
+  void HoldInFlight(std::vector<Life>& lives) const {
+    const std::span<const NodeId> nodes = step_.nodes();
+    const auto step_end = step_.mark() ? EndOf(step_.mark()) : std::nullopt;
+    std::vector<Nanos> begins(nodes.size());  // by position: the first of it and those behind it
+    Nanos first{INT64_MAX};
+    for (size_t i = nodes.size(); i-- > 0;) {
+      first = std::min(first, trace_.start(nodes[i]).value_or(first));
+      begins[i] = first;
+    }
+    for (uint32_t i = 0; i < nodes.size(); ++i) {
+      if (!IsGlooLabel(trace_.name(nodes[i]))) continue;
+      const NodeId call = step_.enclosing_operator(i);
+      const auto end = EndOf(nodes[i]);
+      if (!call || !end) continue;
+      if (!IsCommOperator(FullOperatorName(trace_.text(trace_.op_schema(call))))) continue;
+      auto behind = static_cast<size_t>(std::ranges::lower_bound(begins, *end) - begins.begin());
+      // What ends with the step is not there after it.
+      if (behind == nodes.size() && step_end && *end <= *step_end) --behind;
+      if (behind == 0) continue;
+      const auto last = static_cast<uint32_t>(behind - 1);
+      for (const DataFlow::Use& use : flow_.inputs(call)) {
+        if (!use.version) continue;
+        Life& life = lives[use.version.index()];
+        life.until = std::max(life.until, last);
+      }
+    }
   }
 
   DeviceMemory Count(std::string_view device, const std::vector<Life>& lives) const {

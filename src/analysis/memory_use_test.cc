@@ -24,12 +24,16 @@ class PlantedStep {
     int elements;
   };
   PlantedStep& Operator(const std::string& name, const std::vector<Tensor>& inputs,
-                        const std::vector<Tensor>& outputs) {
-    nodes_ += std::string(nodes_.empty() ? "" : ",") + R"({"id":)" + std::to_string(++id_) +
-              R"(,"name":")" + name + R"(","ctrl_deps":1,"inputs":)" + List(inputs) +
-              R"(,"outputs":)" + List(outputs) +
-              R"(,"attrs":[{"name":"op_schema","type":"string","value":"x"}]})";
-    return *this;
+                        const std::vector<Tensor>& outputs, int start = 0, int duration = 0) {
+    return Add(name, name + "() -> ()", inputs, outputs,
+               R"("ts":)" + std::to_string(start) + R"(,"inclusive_dur":)" +
+                   std::to_string(duration) + R"(,"ctrl_deps":1)");
+  }
+  // Of Gloo's, for the operator before it.
+  PlantedStep& GlooLabel(int start, int duration) {
+    return Add("gloo:all_reduce", "", {}, {},
+               R"("ts":)" + std::to_string(start) + R"(,"inclusive_dur":)" +
+                   std::to_string(duration) + R"(,"ctrl_deps":)" + std::to_string(id_));
   }
   Trace Read() const {
     return testing_support::ReadWith(MakeEtJsonReader,
@@ -38,6 +42,15 @@ class PlantedStep {
   }
 
  private:
+  PlantedStep& Add(const std::string& name, const std::string& schema,
+                   const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
+                   const std::string& place) {
+    nodes_ += std::string(nodes_.empty() ? "" : ",") + R"({"id":)" + std::to_string(++id_) +
+              R"(,"name":")" + name + R"(",)" + place + R"(,"inputs":)" + List(inputs) +
+              R"(,"outputs":)" + List(outputs) +
+              R"(,"attrs":[{"name":"op_schema","type":"string","value":")" + schema + R"("}]})";
+    return *this;
+  }
   static std::string List(const std::vector<Tensor>& tensors) {
     std::string values, shapes, types;
     for (const auto& [address, elements] : tensors) {
@@ -58,6 +71,24 @@ TEST(TensorMemory, NoTensorsNoAnswer) {
   EXPECT_FALSE(TensorMemory(PlantedStep().Read()));
   EXPECT_FALSE(TensorMemory(PlantedStep().Operator("aten::empty", {}, {}).Read()));
   EXPECT_FALSE(TensorMemory(PlantedTrace().Operator("aten::mm", 1, 0, 10).Read()));
+}
+
+// The call returns at 12, the collective is done at 35, and the memory is free before the last one.
+TEST(TensorMemory, ACollectiveOnItsWayHoldsItsMemory) {
+  const auto peak = [](int duration) {
+    const Trace trace = PlantedStep()
+                            .Operator("aten::relu", {{1, 100}}, {{2, 100}}, 0, 5)
+                            .Operator("c10d::allreduce_", {{2, 100}}, {{2, 100}}, 10, 2)
+                            .GlooLabel(11, duration)
+                            .Operator("aten::neg", {{1, 100}}, {{3, 10}}, 20, 5)
+                            .Operator("aten::mul", {{1, 100}}, {{4, 50}}, 30, 5)
+                            .Operator("aten::add", {{1, 100}}, {{5, 20}}, 40, 5)
+                            .Read();
+    return TensorMemory(trace).value().front().peak;
+  };
+  EXPECT_EQ(peak(2), Bytes{4 * (100 + 100)});
+  EXPECT_EQ(peak(24), Bytes{4 * (100 + 100 + 50)});
+  EXPECT_EQ(peak(40), Bytes{4 * (100 + 100 + 50)}) << "and not with what is used no more";
 }
 
 TEST(TensorMemory, FromTheMakerToTheLastUse) {

@@ -100,7 +100,7 @@ std::vector<Summary::Collective> Collectives(const Trace& trace) {
     if (comm.bytes) row.bytes = row.bytes.value_or(Bytes{}) + *comm.bytes;
     // What carried several calls counts once.
     if (one.carrier && std::exchange(carriers[&row], one.carrier) == one.carrier) continue;
-    if (const auto time = trace.duration(one.work())) row.time = row.time.value_or(Nanos{}) + *time;
+    if (const auto time = CommDuration(trace, one)) row.time = row.time.value_or(Nanos{}) + *time;
   }
   std::vector<Summary::Collective> sorted;
   for (const auto& [key, row] : rows) sorted.push_back(row);

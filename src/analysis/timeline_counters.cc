@@ -79,7 +79,7 @@ std::vector<Counter> CommCounters(const Trace& trace) {
   for (const CommNode& one : CommNodes(trace)) {
     const Comm* comm = trace.comm(one.node);
     const auto start = trace.start(one.work());
-    const auto duration = trace.duration(one.work());
+    const auto duration = CommDuration(trace, one);
     if (comm == nullptr || !comm->bytes || !start || !duration || duration->count <= 0) continue;
     const double rate =
         static_cast<double>(comm->bytes->count) * 1e9 / static_cast<double>(duration->count);

@@ -229,7 +229,7 @@ class TraceCounter {
       row.type = type;
       row.group = trace_.text(comm.group);
       row.dtype = comm.dtype;
-      auto time = trace_.duration(one.work());
+      auto time = CommDuration(trace_, one);
       // What carried several calls of the row counts once.
       if (one.carrier && std::exchange(carrier, one.carrier) == one.carrier) time = Nanos{};
       CountTransfer(comm.bytes, time, row);

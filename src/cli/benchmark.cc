@@ -66,6 +66,7 @@ class BenchmarkCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    ETUDE_RETURN_IF_ERROR(CheckOtherFolder(name(), path_, output_));
     ETUDE_RETURN_IF_ERROR(CheckBenchmarkFolder(output_));
     if (ranks_ == "one") return RunRank(nullptr, console, console.context());
     if (rank_) return MakeError(ErrorCode::kUsage, "--rank: --ranks all takes all");

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "src/base/each_rank.h"
+#include "src/base/format_count.h"
 #include "src/cli/table_output.h"
 #include "src/report/diff_tables.h"
 #include "src/report/inspections.h"
@@ -50,9 +51,17 @@ class DiffCommand : public Command {
                                                         return Compare(pairs[i], read, context);
                                                       }));
     std::vector<Inspected> found;
+    uint64_t different = 0;
     for (const ComparedRanks& one : compared) {
       found.push_back(one.found);
-      same = same && one.same;
+      different += one.same ? 0 : 1;
+    }
+    same = same && different == 0;
+    // Of several tables as one the first one's title is shown.
+    if (compared.size() > 1 && different != 0) {
+      found.front().tables.front().title =
+          fmt::format("different operators on {} of {} ranks", FormatCount(different),
+                      FormatCount(compared.size()));
     }
     output_.Print("etude-diff", found, console);
     return same ? ExitCode::kOk : ExitCode::kNo;

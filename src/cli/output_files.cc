@@ -62,6 +62,15 @@ Result<std::string> MakeTemporaryFolder(std::string_view name) {
   return MakeError(ErrorCode::kIo, fmt::format("a temporary folder {}: {}", path, error.message()));
 }
 
+Status CheckOtherFolder(std::string_view command, const std::string& input,
+                        const std::string& output) {
+  std::error_code error;
+  if (!std::filesystem::equivalent(input, output, error)) return {};
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("{}: -o {}: is the input, expected another folder", command, output));
+}
+
 void KeepResult(const std::string& path, const std::string& text, const RunContext& context) {
   const Status written = WriteFile(path, text);
   if (!written) context.Warn("the result is not kept: " + written.error().message);

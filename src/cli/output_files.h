@@ -29,6 +29,10 @@ Result<bool> MakeFolder(const std::string& path);
 // Makes a new folder for temporary files, called `name` and something that no other is called.
 Result<std::string> MakeTemporaryFolder(std::string_view name);
 
+// Refuses with kUsage to write what `command` makes into the folder that it makes it of.
+Status CheckOtherFolder(std::string_view command, const std::string& input,
+                        const std::string& output);
+
 // Writes what was measured to where it is kept; a folder that cannot be written to is no reason to
 // lose it, and is warned of.
 void KeepResult(const std::string& path, const std::string& text, const RunContext& context);

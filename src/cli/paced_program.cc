@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/format_count.h"
 #include "src/cli/installation.h"
 #include "src/cli/json_fields.h"
 #include "src/cli/output_files.h"
@@ -221,9 +222,10 @@ Error PacedProgram::WhyNotReady(const std::string& how) const {
                         ranks_.size(), options_.world_size, with)};
   }
   return {ErrorCode::kBadInput,
-          fmt::format("the program ended after {} steps{}, before its warm-up of {} was over; let "
-                      "it run for more steps, or take --warmup",
-                      most_steps_seen_, with, options_.warmup)};
+          fmt::format("the program ended after {}{}, before its warm-up of {} was over; let it run "
+                      "for more steps, or take --warmup",
+                      FormatCount(static_cast<uint64_t>(most_steps_seen_), "step"), with,
+                      options_.warmup)};
 }
 
 Result<std::optional<PacedStep>> PacedProgram::Step() {

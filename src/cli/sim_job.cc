@@ -175,7 +175,8 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
   SimJob read;
   bool is_recorded = false;
   bool rounded_times = false;
-  std::string stray;  // a partner beyond the ranks of the network
+  std::string stray;         // a partner beyond the ranks of the network
+  std::string disagreement;  // on a collective; "" where there is none
   if (is_one && IsJobFolder(first)) {
     ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!options.groups.empty()) {
@@ -203,6 +204,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs,
                              ToSimGraphs(options, inputs, traces, npus, strict, context.limits));
       std::ranges::move(NotesOf(graphs), std::back_inserter(read.notes));
+      if (!graphs.messages.empty()) disagreement = graphs.messages.front();
       rounded_times = is_recorded && graphs.notes[AstraNote::kUnknownTime] == 0;
       traces.groups.clear();
       for (auto& [id, members] : graphs.groups) traces.groups[std::to_string(id)] = members;
@@ -215,8 +217,10 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       ranks.push_back({.rank = traces.ranks[i], .trace = &traces.traces[i]});
     }
     stray = StrayPartner(ranks, npus);
-    ETUDE_ASSIGN_OR_RETURN(
-        read.job, EncodeJob(ranks, {.groups = std::move(traces.groups), .limits = context.limits}));
+    Result<Job> job =
+        EncodeJob(ranks, {.groups = std::move(traces.groups), .limits = context.limits});
+    if (!job && !disagreement.empty()) job.error().message += "; " + disagreement;
+    ETUDE_ASSIGN_OR_RETURN(read.job, std::move(job));
   }
   if (const int64_t ranks = read.job->rank_count(); ranks != npus) {
     tl::unexpected<Error> error = OtherSize(first, ranks, npus);

@@ -122,18 +122,14 @@ class SliceCommand : public Command {
   }
 
   Status CheckOutputFolder() const {
-    const auto wrong = [&](std::string_view message) {
-      return MakeError(ErrorCode::kUsage, fmt::format("slice: -o {}: {}", output_, message));
-    };
     std::error_code error;
     if (output_ == "-" || std::filesystem::is_regular_file(output_, error)) {
-      return wrong("expected a folder, for the ranks of " + input_);
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("slice: -o {}: expected a folder, for the ranks of {}", output_, input_));
     }
     // What is cut out would pass for the job's own linked traces.
-    if (std::filesystem::equivalent(input_, output_, error)) {
-      return wrong("is the input, expected another folder");
-    }
-    return {};
+    return CheckOtherFolder(name(), input_, output_);
   }
 
   Result<SliceDone> SliceOne(const SliceJob& job, bool strict, const RunContext& context) const {

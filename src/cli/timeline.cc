@@ -12,6 +12,7 @@
 #include "src/analysis/activity.h"
 #include "src/analysis/timeline_counters.h"
 #include "src/base/each_rank.h"
+#include "src/base/format_count.h"
 #include "src/cli/file_endings.h"
 #include "src/cli/job_clocks.h"
 #include "src/cli/selection_options.h"
@@ -28,9 +29,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string ToText(const std::string& path, const TimelineReport& report) {
-  std::string text = fmt::format("wrote {}: {} slices, {} arrows, {} values of counters, {}\n",
-                                 path, FormatCount(report.slices), FormatCount(report.flows),
-                                 FormatCount(report.counters), WrittenSize(path, report.bytes));
+  std::string text =
+      fmt::format("wrote {}: {}, {}, {}, {}\n", path, FormatCount(report.slices, "slice"),
+                  FormatCount(report.flows, "arrow"),
+                  FormatCount(report.counters, "value of counters", "values of counters"),
+                  WrittenSize(path, report.bytes));
   const auto line = [&](uint64_t count, std::string_view what) {
     if (count != 0) text += fmt::format("  {}: {}\n", what, FormatCount(count));
   };

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "src/analysis/tensor_shape.h"
+#include "src/base/format_count.h"
 #include "src/compose/comm_scale.h"
 #include "src/compose/memory_names.h"
 #include "src/compose/part_plan.h"
@@ -97,7 +98,7 @@ class Changes {
       ETUDE_ASSIGN_OR_RETURN(Resized resized,
                              ResizeTrace(*input.trace, *other.trace, part.resize->sizes, limits));
       text = fmt::format("size {}", part.resize->sizes.wanted);
-      if (resized.kept > 0) text += fmt::format(" but for {} numbers", resized.kept);
+      if (resized.kept > 0) text += " but for " + FormatCount(resized.kept, "number");
       input.trace = &traces_.emplace_back(std::move(resized.trace));
     }
     if (part.retype) {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/bounded_json.h"
+#include "src/base/format_count.h"
 #include "src/formats/capture_allocations.h"
 #include "src/formats/capture_blocks.h"
 #include "src/formats/capture_calls.h"
@@ -219,8 +220,8 @@ Status CaptureReader::ReadEnd(std::string_view text) {
   }
   if (const auto dropped = json.find("dropped_blocks");
       dropped != json.end() && dropped->is_number_unsigned() && *dropped != 0) {
-    return Damaged(
-        fmt::format("the recorder dropped {} blocks of events", dropped->get<uint64_t>()));
+    return Damaged("the recorder dropped " +
+                   FormatCount(dropped->get<uint64_t>(), "block of events", "blocks of events"));
   }
   if (const auto end = json.find("finish_monotonic_ns");
       end != json.end() && end->is_number_integer()) {

@@ -20,6 +20,7 @@
 #include "src/formats/kineto_reader.h"
 #include "src/formats/linked_json_writer.h"
 #include "src/formats/test_support.h"
+#include "src/trace/machine_clock.h"
 #include "src/trace/validator.h"
 
 namespace etude {
@@ -703,6 +704,20 @@ TEST(NativeCapture, AsAPairOfPyTorchsFiles) {
     EXPECT_EQ(device->start(event), native->start(node));
     EXPECT_EQ(device->duration(event), native->duration(node));
   });
+}
+
+TEST_F(CaptureReaderTest, TheProfileOfACaptureNamesItsClock) {
+  Create(R"({"format": "etude-native-capture", "version": 2, "etude_clock": "5f1b"})");
+  const auto native = Read(Finish());
+  ASSERT_TRUE(native);
+  std::string profile;
+  ASSERT_TRUE(WriteProfile(*native, [&](std::string_view bytes) {
+    profile += bytes;
+    return Status();
+  }));
+  const auto again = testing_support::ReadWith(MakeKinetoReader, profile);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(MachineClockOf(*again), "\"5f1b\"");
 }
 
 TEST_F(CaptureReaderTest, StatisticsOfIndices) {

@@ -9,6 +9,7 @@
 #include "src/formats/json_text.h"
 #include "src/formats/kineto_categories.h"
 #include "src/formats/kineto_reader.h"
+#include "src/trace/machine_clock.h"
 
 namespace etude {
 namespace {
@@ -137,7 +138,7 @@ class TimelineWriter {
     } else {
       events_.Text("s", "t");
     }
-    events_.Member("args", ArgsJson(args.Of(slice.node)));
+    events_.Member("args", ArgsJson(args.Of(slice.node, !slice.has_end)));
     return events_.End();
   }
 
@@ -196,6 +197,8 @@ class ProfileWriter {
       // What was never a profile gets the head of one.
       TopMember("schemaVersion", "1");
       if (info.rank) TopMember("distributedInfo", DistributedInfo(info));
+      const std::string_view clock = MachineClockOf(trace_);
+      if (!clock.empty()) TopMember(kClockKey, clock);
     } else {
       if (!info.schema.empty()) TopMember("schemaVersion", info.schema);
       for (const Extra& extra : info.extras) {

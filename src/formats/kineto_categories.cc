@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "src/formats/comm_facts.h"
 #include "src/trace/operator_name.h"
+#include "src/trace/record_scope.h"
 
 namespace etude {
 namespace {
@@ -60,6 +62,7 @@ struct NamedEvent {
   std::string_view name;
   NodeKind kind;
   bool is_beginning = false;  // of the name
+  std::optional<uint8_t> scope = std::nullopt;
 };
 constexpr NamedEvent kNamedEvents[] = {
     {"mtia_ccp_events", "dma_request", NodeKind::kMemcpy},
@@ -67,6 +70,7 @@ constexpr NamedEvent kNamedEvents[] = {
     {"mtia_ccp_events", "event_wait", NodeKind::kSync},
     {"Operator", kStepMark, NodeKind::kLabel, true},
     {"cpu_op", kStepMark, NodeKind::kLabel, true},  // of torch_npu
+    {"cpu_op", kAutogradCall, NodeKind::kLabel, true, kFunctionScope},
 };
 
 bool IsNamed(const NamedEvent& known, std::string_view event) {
@@ -84,7 +88,9 @@ KinetoCategory FindKinetoCategory(std::string_view name, std::string_view event)
   if (row == kCategories.end()) return {.name = name};
   KinetoCategory category = *row;
   for (const NamedEvent& known : kNamedEvents) {
-    if (known.category == name && IsNamed(known, event)) category.kind = known.kind;
+    if (known.category != name || !IsNamed(known, event)) continue;
+    category.kind = known.kind;
+    category.scope = known.scope;
   }
   return category;
 }

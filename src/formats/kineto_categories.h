@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "src/trace/enums.h"
@@ -21,6 +23,7 @@ struct KinetoCategory {
   std::string_view name;
   NodeKind kind = NodeKind::kUnknown;
   Place place = Place::kUnknown;
+  std::optional<uint8_t> scope = std::nullopt;  // PyTorch's, where the event's name tells it
 };
 
 // What an event of the name `event` is, by the tables of categories and names; an unknown category

@@ -21,6 +21,7 @@
 #include "src/formats/process_groups.h"
 #include "src/formats/time_nesting.h"
 #include "src/trace/operator_name.h"
+#include "src/trace/record_scope.h"
 
 namespace etude {
 namespace {
@@ -35,6 +36,7 @@ enum class Arg : uint8_t {
   kForwardThread,
   kDevice,
   kStream,
+  kFinished,
   // Of Etude's own events.
   kKind,
   kPlace,
@@ -54,6 +56,7 @@ constexpr auto kArgs = std::to_array<ArgRow>({
     {"Fwd thread id", Arg::kForwardThread},
     {"device", Arg::kDevice},
     {"stream", Arg::kStream},
+    {"finished", Arg::kFinished},
     {kEtKindAttr, Arg::kKind},
     {kPlaceArg, Arg::kPlace},
 });
@@ -121,6 +124,8 @@ class KinetoReader : public JsonReaderBase {
     Name tid;
     std::string_view ts;  // tokens
     std::string_view dur;
+    const char* dur_begin = nullptr;
+    bool is_unfinished = false;  // when the recording ended, up to which `dur` then goes
     std::optional<int64_t> correlation;
     std::optional<int64_t> external_id;
     std::optional<uint64_t> rf_id;
@@ -158,6 +163,8 @@ class KinetoReader : public JsonReaderBase {
     if (Is(event_.phase, "B")) return AddBegin(item.index);
     if (Is(event_.phase, "E")) return AddEnd();
     if (Is(event_.phase, "i") && event_.name == kMemoryEvent) return AddMemoryEvent(item.index);
+    // Work without a known end, on Etude's timelines.
+    if (Is(event_.phase, "i") && event_.kind) return AddComplete(item.index);
     const bool is_mark = event_.phase.empty() && event_.name.ends_with(kPhaseInName);
     if (event_.phase.empty() && !is_mark) return Problem("found no 'ph'", kMissing);
     builder().stats().Count(Stat::kSkippedEvent);
@@ -172,7 +179,10 @@ class KinetoReader : public JsonReaderBase {
     }
     if (Is(key, "cat")) return value.get_string().get(event_.category);
     if (Is(key, "ts")) return ReadToken(value, event_.ts);
-    if (Is(key, "dur")) return ReadToken(value, event_.dur);
+    if (Is(key, "dur")) {
+      event_.dur_begin = value.raw_json_token().data();
+      return ReadToken(value, event_.dur);
+    }
     if (Is(key, "pid")) return ReadName(value, event_.pid);
     if (Is(key, "tid")) return ReadName(value, event_.tid);
     if (Is(key, "args")) return ReadArgs(value);
@@ -225,6 +235,7 @@ class KinetoReader : public JsonReaderBase {
         event_.on_no_stream = JsonInt(token).value_or(0) < 0;
         event_.stream_begin = token.data();
         break;
+      case Arg::kFinished: event_.is_unfinished = token == "false"; break;
       case Arg::kKind: take(event_.kind, chakra::KindFromName(Word(token))); break;
       case Arg::kPlace: take(event_.place, PlaceFromName(Word(token))); break;
       case Arg::kUnknown: {
@@ -250,21 +261,26 @@ class KinetoReader : public JsonReaderBase {
   }
 
   simdjson::error_code AddComplete(uint64_t index) {
-    std::optional<Nanos> duration;
-    if (!event_.dur.empty()) duration = Time(event_.dur);
+    std::optional<Nanos> seen;
+    if (!event_.dur.empty()) seen = Time(event_.dur);
+    std::optional<Nanos> duration = seen;
+    if (event_.is_unfinished && seen) {
+      event_.kept.push_back({.key = "dur", .begin = event_.dur_begin, .is_arg = false});
+      duration.reset();
+    }
     if (!duration) builder().stats().Count(Stat::kUnknownDuration);
-    return AddNode(index, duration).error;
+    return AddNode(index, duration, seen).error;
   }
 
   // A fact that an allocator told, below the operator in which it did.
   simdjson::error_code AddMemoryEvent(uint64_t index) {
-    const Added added = AddNode(index, std::nullopt);
+    const Added added = AddNode(index, std::nullopt, std::nullopt);
     if (!added.error) builder().SetKind(added.node, NodeKind::kMetadata);
     return added.error;
   }
 
   simdjson::error_code AddBegin(uint64_t index) {
-    const Added added = AddNode(index, std::nullopt);
+    const Added added = AddNode(index, std::nullopt, std::nullopt);
     if (added.error) return added.error;
     const KinetoCategory category = FindKinetoCategory(event_.category, event_.name);
     OpenOnThread().push_back({.node = added.node,
@@ -326,7 +342,8 @@ class KinetoReader : public JsonReaderBase {
     size_t timed = kNotTimed;
   };
 
-  Added AddNode(uint64_t index, std::optional<Nanos> duration) {
+  // `seen`: for how long it contains what else began on its thread.
+  Added AddNode(uint64_t index, std::optional<Nanos> duration, std::optional<Nanos> seen) {
     if (!event_.has_name) return {.error = Problem("found no 'name'", kMissing)};
     if (event_.ts.empty()) return {.error = Problem("found no time 'ts'", kMissing)};
     const std::optional<Nanos> start = Time(event_.ts);
@@ -338,6 +355,7 @@ class KinetoReader : public JsonReaderBase {
     row.source_id = index;
     row.kind = category.kind;
     row.place = category.place;
+    row.scope = category.scope;
     row.name = builder().Intern(event_.name);
     const Lane lane = LaneOf(category);
     row.lane = builder().InternLane(lane);
@@ -357,11 +375,11 @@ class KinetoReader : public JsonReaderBase {
     size_t timed = kNotTimed;
     if (row.place != Place::kDevice) {
       timed = timed_.size();
-      const bool has_end = duration && duration->count >= 0;
+      const bool has_end = seen && seen->count >= 0;
       timed_.push_back({.node = node,
                         .lane = row.lane,
                         .start = *start,
-                        .end = *start + duration.value_or(Nanos{0}),
+                        .end = *start + seen.value_or(Nanos{0}),
                         .has_end = has_end});
     }
     return {.node = node, .start = *start, .timed = timed};
@@ -508,6 +526,17 @@ class KinetoReader : public JsonReaderBase {
     return {};
   }
 
+  // Profiles do not say which of their operators are autograd's nodes.
+  void SetAutogradNode(NodeId node, NodeId parent) {
+    const auto name_of = [&](NodeId of) { return builder().text(builder().name(of)); };
+    if (builder().kind(node) != NodeKind::kOperator) return;
+    if (!IsAutogradNode(name_of(node), name_of(parent))) return;
+    builder().SetKind(node, NodeKind::kLabel);
+    builder().SetScope(node, kBackwardScope);
+    builder().AddExtra(node, {.key = builder().Intern(kKinetoCategoryKey),
+                              .text = builder().Intern(JsonString("cpu_op"))});
+  }
+
   void SetParents() {
     const bool is_needed = !labels_.empty() || !silent_.empty();
     std::vector<NodeId> parent_of(is_needed ? builder().node_count() : 0);
@@ -516,6 +545,7 @@ class KinetoReader : public JsonReaderBase {
     }
     for (const Nesting& nesting : NestByTime(std::move(timed_))) {
       builder().SetParent(nesting.node, nesting.parent);
+      SetAutogradNode(nesting.node, nesting.parent);
       if (!parent_of.empty()) parent_of[nesting.node.index()] = nesting.parent;
     }
     // A backend's label stands for a communication where record_param_comms does not, and names it

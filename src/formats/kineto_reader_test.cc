@@ -11,6 +11,8 @@
 
 #include "src/formats/et_json_reader.h"
 #include "src/formats/test_support.h"
+#include "src/formats/timeline.h"
+#include "src/trace/record_scope.h"
 
 namespace etude {
 namespace {
@@ -132,6 +134,23 @@ TEST(KinetoReader, OneCategoryOfDeviceWorkIsToldApartByName) {
   }
 }
 
+// As in execution traces, where they have no schema.
+TEST(KinetoReader, WhatAutogradsEngineCallsIsALabel) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"cpu_op","name":"autograd::engine::evaluate_function: MulBackward0","pid":1,"tid":1,"ts":1,"dur":9},
+      {"ph":"X","cat":"cpu_op","name":"MulBackward0","pid":1,"tid":1,"ts":2,"dur":7},
+      {"ph":"X","cat":"cpu_op","name":"MulBackward0","pid":1,"tid":1,"ts":3,"dur":2},
+      {"ph":"X","cat":"cpu_op","name":"aten::mul","pid":1,"tid":1,"ts":6,"dur":2},
+      {"ph":"X","cat":"cpu_op","name":"MulBackward0","pid":1,"tid":1,"ts":12,"dur":2})J");
+  const std::vector<NodeKind> kinds = {NodeKind::kLabel, NodeKind::kLabel, NodeKind::kOperator,
+                                       NodeKind::kOperator, NodeKind::kOperator};
+  for (uint32_t i = 0; i < kinds.size(); ++i) {
+    EXPECT_EQ(trace.kind(NodeId(i)), kinds[i]) << i;
+    EXPECT_EQ(EventCategory(trace, NodeId(i)), "cpu_op") << i;
+    EXPECT_EQ(IsWorkingLabel(trace, NodeId(i)), kinds[i] == NodeKind::kLabel) << i;
+  }
+}
+
 TEST(KinetoReader, ReadsCategoriesOfOldVersions) {
   const Trace trace = ReadEvents(R"J(
       {"ph":"X","cat":"Operator","name":"ProfilerStep#5","pid":9,"tid":"9","ts":0,"dur":90},
@@ -199,6 +218,21 @@ TEST(KinetoReader, PairsBeginningsWithEnds) {
   EXPECT_EQ(Extras(trace, NodeId(1)).at("b"), "2");
   EXPECT_EQ(trace.duration(NodeId(2)), std::nullopt);
   EXPECT_EQ(trace.stats()[Stat::kMalformedElement], 1u) << "an end without a beginning";
+  EXPECT_EQ(trace.stats()[Stat::kUnknownDuration], 1u);
+}
+
+// PyTorch gives what had not ended a duration up to the end of the recording.
+TEST(KinetoReader, HowLongUnfinishedEventsTookIsUnknown) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"user_annotation","name":"open","pid":1,"tid":1,"ts":1,"dur":9.5,"args":{"finished":false}},
+      {"ph":"X","cat":"cpu_op","name":"inside","pid":1,"tid":1,"ts":3,"dur":2,"args":{"finished":true}},
+      {"ph":"X","cat":"cpu_op","name":"behind","pid":1,"tid":1,"ts":11,"dur":2})J");
+  EXPECT_EQ(trace.duration(NodeId(0)), std::nullopt);
+  EXPECT_EQ(Extras(trace, NodeId(0)).at("event/dur"), "9.5");
+  EXPECT_EQ(Extras(trace, NodeId(0)).at("finished"), "false");
+  EXPECT_EQ(trace.duration(NodeId(1)), Nanos{2'000});
+  EXPECT_EQ(trace.parent(NodeId(1)), NodeId(0)) << "open meanwhile";
+  EXPECT_TRUE(trace.parent(NodeId(2)).is_none());
   EXPECT_EQ(trace.stats()[Stat::kUnknownDuration], 1u);
 }
 

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/format_count.h"
+
 namespace etude::perfetto {
 namespace {
 
@@ -125,7 +127,8 @@ Result<std::string> PacketInflater::Inflate(std::string_view bytes, std::string_
     ETUDE_RETURN_IF_ERROR(take({out.data(), produced}));
   }
   if (stream.avail_in + left == 0) return std::string();
-  return fmt::format("{} bytes follow the compressed packets", stream.avail_in + left);
+  return FormatCount(stream.avail_in + left, "byte follows", "bytes follow") +
+         " the compressed packets";
 }
 
 }  // namespace etude::perfetto

@@ -9,8 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "src/base/format_count.h"
 #include "src/base/string_pool.h"
+#include "src/formats/et_json_reader.h"
 #include "src/formats/json_text.h"
+#include "src/formats/kineto_categories.h"
 #include "src/formats/kineto_reader.h"
 #include "src/formats/perfetto_arguments.h"
 #include "src/formats/perfetto_packets.h"
@@ -234,7 +237,8 @@ class PerfettoReader : public TraceReader {
       }
     }
     event.type = static_cast<EventType>(type);
-    if (event.type != EventType::kBegin && event.type != EventType::kEnd) {
+    const bool is_slice = event.type == EventType::kBegin || event.type == EventType::kEnd;
+    if (!is_slice && !IsWork(event, args)) {
       ++skipped_;
       return {};
     }
@@ -257,8 +261,8 @@ class PerfettoReader : public TraceReader {
     if (packets_ == 0)
       return BadInput(name_ + ": found no whole packet, expected a Perfetto trace");
     if (malformed_ != 0) {
-      context_.Warn(fmt::format("{}: skipped {} malformed packets; the first: {}", name_,
-                                malformed_, first_malformed_));
+      context_.Warn(fmt::format("{}: skipped {}; the first: {}", name_,
+                                FormatCount(malformed_, "malformed packet"), first_malformed_));
     }
     if (!cutter_.is_whole() || cut) {
       const std::string message = fmt::format("{}: the {} ends early", cutter_.Where(),
@@ -268,21 +272,23 @@ class PerfettoReader : public TraceReader {
     }
     if (foreign_bytes() != 0) {
       const std::string message =
-          fmt::format("{}: {} bytes follow the end of the compressed data", name_, foreign_bytes());
+          fmt::format("{}: {} the end of the compressed data", name_,
+                      FormatCount(foreign_bytes(), "byte follows", "bytes follow"));
       if (options_.strict) return BadInput(message);
       context_.Warn(message);
       inner_->set_foreign_bytes(foreign_bytes());
     }
     if (arguments_.lost_texts() != 0) {
-      context_.Warn(fmt::format("{}: {} names are lost: the packets with their texts are not there",
-                                name_, arguments_.lost_texts()));
+      context_.Warn(fmt::format("{}: {} lost: the packets with their texts are not there", name_,
+                                FormatCount(arguments_.lost_texts(), "name is", "names are")));
     }
     if (unknown_clocks_ != 0) {
       context_.Warn(
-          fmt::format("{}: {} beginnings and ends of slices have a clock of which no "
-                      "packet before them says how it stands to the trace's: their times "
-                      "are kept as they are",
-                      name_, unknown_clocks_));
+          fmt::format("{}: {} a clock of which no packet before says how it stands to the "
+                      "trace's: times by it are kept as they are",
+                      name_,
+                      FormatCount(unknown_clocks_, "beginning or end of a slice has",
+                                  "beginnings and ends of slices have")));
     }
     return {};
   }
@@ -323,6 +329,8 @@ class PerfettoReader : public TraceReader {
       if (i != 0 && events_[i].track != events_[i - 1].track) open.clear();
       if (events_[i].type == EventType::kBegin) {
         open.push_back(i);
+      } else if (events_[i].type == EventType::kInstant) {
+        continue;
       } else if (open.empty()) {
         ++unpaired;
       } else {
@@ -338,7 +346,8 @@ class PerfettoReader : public TraceReader {
                       [](const Event& event) { return std::pair(event.time, event.order); });
     if (unpaired == 0) return {};
     const std::string message =
-        fmt::format("{}: {} ends of slices have no beginning", name_, unpaired);
+        fmt::format("{}: {} no beginning", name_,
+                    FormatCount(unpaired, "end of a slice has", "ends of slices have"));
     if (options_.strict) return BadInput(message);
     context_.Warn(message);
     malformed_ += unpaired;
@@ -352,6 +361,13 @@ class PerfettoReader : public TraceReader {
 
   static bool HasKey(std::string_view args, std::string_view key) {
     return args.find("\"" + std::string(key) + "\":") != std::string_view::npos;
+  }
+
+  // Whether an event that is no slice is one of Etude's that stand for more than a mark: work
+  // without a known end, or what an allocator did.
+  bool IsWork(const Event& event, std::string_view args) const {
+    return event.type == EventType::kInstant &&
+           (HasKey(args, kEtKindAttr) || strings_.Get(event.name) == kMemoryEvent);
   }
 
   std::string_view CategoryOf(const Event& event, std::string_view args) const {
@@ -384,7 +400,9 @@ class PerfettoReader : public TraceReader {
       if (is_new) at->second = tracks_.LaneOf(event.track);
       const Tracks::Lane& lane = at->second;
       const std::string_view args = strings_.Get(event.args);
-      std::string text = "{\"ph\": \"X\", \"name\": " + JsonString(strings_.Get(event.name));
+      std::string text =
+          event.type == EventType::kInstant ? R"({"ph": "i", "name": )" : R"({"ph": "X", "name": )";
+      text += JsonString(strings_.Get(event.name));
       const std::string_view category = CategoryOf(event, args);
       if (!category.empty()) text += ", \"cat\": " + JsonString(category);
       if (lane.pid) text += ", \"pid\": " + std::to_string(*lane.pid);

@@ -176,7 +176,7 @@ class PerfettoWriter {
       for (; enter != plan.flows.end() && enter->to == i; ++enter) {
         flows_in_.push_back(next_flow_ + static_cast<uint64_t>(enter - plan.flows.begin()));
       }
-      ETUDE_RETURN_IF_ERROR(Begin(part, slice, track, texts, args.Of(slice.node)));
+      ETUDE_RETURN_IF_ERROR(Begin(part, slice, track, texts, args.Of(slice.node, !slice.has_end)));
       if (slice.has_end) open.push_back(slice.end);
     }
     if (!plan.slices.empty()) {

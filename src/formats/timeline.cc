@@ -279,19 +279,19 @@ void EventArgs::AddComm(const Comm& comm) {
 }
 
 // What a reader would not see by the category, the name and the facts of communication.
-void EventArgs::AddKind(NodeId node, const Comm* comm) {
+void EventArgs::AddKind(NodeId node, const Comm* comm, bool is_instant) {
   if (IsMemoryEvent(trace_, node)) return;
   const std::string category = EventCategory(trace_, node);
   const KinetoCategory read = FindKinetoCategory(category, trace_.name(node));
   const NodeKind kind = trace_.kind(node);
   const std::string_view collective = comm == nullptr ? "" : trace_.text(comm->name);
-  if (KindOfEvent(read, trace_.name(node), collective) != kind) {
+  if (is_instant || KindOfEvent(read, trace_.name(node), collective) != kind) {
     args_.push_back({kEtKindAttr, Name(kind)});
   }
   if (read.place != trace_.place(node)) args_.push_back({kPlaceArg, Name(trace_.place(node))});
 }
 
-const std::vector<EventArg>& EventArgs::Of(NodeId node) {
+const std::vector<EventArg>& EventArgs::Of(NodeId node, bool is_instant) {
   args_.clear();
   const auto add = [&](std::string_view key, const auto& value) {
     if (value) args_.push_back({key, *value});
@@ -309,7 +309,7 @@ const std::vector<EventArg>& EventArgs::Of(NodeId node) {
   }
   const Comm* comm = trace_.comm(node);
   if (comm != nullptr) AddComm(*comm);
-  AddKind(node, comm);
+  AddKind(node, comm, is_instant);
   const size_t own = args_.size();
   for (const Extra& extra : trace_.extras(node)) {
     const std::string_view key = trace_.text(extra.key);

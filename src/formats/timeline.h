@@ -78,11 +78,12 @@ struct EventArg {
 class EventArgs {
  public:
   explicit EventArgs(const Trace& trace) : trace_(trace) {}
-  const std::vector<EventArg>& Of(NodeId node);
+  // An instant says its kind, by which readers tell work from marks.
+  const std::vector<EventArg>& Of(NodeId node, bool is_instant = false);
 
  private:
   void AddComm(const Comm& comm);
-  void AddKind(NodeId node, const Comm* comm);
+  void AddKind(NodeId node, const Comm* comm, bool is_instant);
   void AddInts(std::string_view key, IntListId list, std::string& text);
 
   const Trace& trace_;

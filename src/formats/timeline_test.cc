@@ -254,8 +254,9 @@ TEST(PerfettoTimeline, TimesBelowZeroMoveTheTimeline) {
 Trace ManyKinds() {
   Sketch sketch;
   int64_t now = 0;
-  const auto add = [&](std::string_view name, NodeKind kind, Place place) {
+  const auto add = [&](std::string_view name, NodeKind kind, Place place, bool has_end = true) {
     sketch.Row(static_cast<uint64_t>(now), name, kind, now, 50);
+    if (!has_end) sketch.row.duration.reset();
     if (place == Place::kDevice) sketch.OnStream(7);
     sketch.row.place = place;
     now += 100;
@@ -283,6 +284,8 @@ Trace ManyKinds() {
       sketch.builder.SetComm(add(name, NodeKind::kCollective, place), named);
     }
     sketch.builder.SetComm(add("AG.18", NodeKind::kCollective, place), silent);
+    // Nobody knows how long it took.
+    sketch.builder.SetComm(add("gloo:all_gather", NodeKind::kCollective, place, false), silent);
     sketch.builder.SetComm(add("COMM_SEND_NODE", NodeKind::kSend, place), message);
   }
   return sketch.Finish();
@@ -299,6 +302,7 @@ void ExpectSameWork(const Trace& read, const Trace& trace) {
     EXPECT_EQ(read.name(again), trace.name(node));
     EXPECT_EQ(Name(read.kind(again)), Name(trace.kind(node)));
     EXPECT_EQ(Name(read.place(again)), Name(trace.place(node)));
+    EXPECT_EQ(read.duration(again), trace.duration(node));
     EXPECT_EQ(EventCategory(read, again), EventCategory(trace, node));
     const Comm* comm = trace.comm(node);
     ASSERT_EQ(read.comm(again) == nullptr, comm == nullptr);

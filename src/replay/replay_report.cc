@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/ascii.h"
+#include "src/base/format_count.h"
 #include "src/base/version.h"
 #include "src/report/format.h"
 #include "src/report/health_output.h"
@@ -488,8 +489,8 @@ std::string ReplayReportText(const ReplayReport& report) {
   text += ExpectationText(report);
   text += CoverageText(report);
   if (report.coerced > 0) {
-    text += fmt::format("results brought to the recorded sizes and types: {} operators\n",
-                        report.coerced);
+    text += fmt::format("results brought to the recorded sizes and types: {}\n",
+                        FormatCount(static_cast<uint64_t>(report.coerced), "operator"));
   }
   if (report.assumed_values > 0) {
     text += fmt::format("argument values that the trace lacks: {}\n", report.assumed_values);

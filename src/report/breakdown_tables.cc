@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/format_count.h"
 #include "src/report/format.h"
 
 namespace etude {
@@ -82,14 +83,15 @@ std::vector<std::string> BreakdownNotes(const Breakdown& breakdown) {
                            ? "no operator and no device work: nothing to break down"
                            : "no work has a start and a duration: nothing to break down");
   } else if (breakdown.untimed != 0) {
-    notes.push_back(fmt::format("{} pieces of work have no start or no duration and do not count",
-                                FormatCount(breakdown.untimed)));
+    notes.push_back(FormatCount(breakdown.untimed,
+                                "piece of work has no start or no duration and does not count",
+                                "pieces of work have no start or no duration and do not count"));
   }
   if (breakdown.unlaunched != 0) {
     notes.push_back(
-        fmt::format("when {} pieces of device work were asked for is not known: idle time before "
-                    "them is \"other\"",
-                    FormatCount(breakdown.unlaunched)));
+        fmt::format("when {} asked for is not known: idle time before that is \"other\"",
+                    FormatCount(breakdown.unlaunched, "piece of device work was",
+                                "pieces of device work were")));
   }
   return notes;
 }

@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/format_count.h"
 #include "src/formats/file_set.h"
 #include "src/standalone/program_data.h"
 #include "src/standalone/program_text.h"
@@ -24,6 +25,10 @@ namespace {
 
 std::string Milliseconds(std::optional<Nanos> time) {
   return time ? fmt::format("{:.3f} ms", static_cast<double>(time->count) / 1e6) : "unknown";
+}
+
+std::string CountText(int64_t count, std::string_view one) {
+  return FormatCount(static_cast<uint64_t>(count), one);
 }
 
 // The end of the name of step `number`; one rank's has none.
@@ -111,7 +116,7 @@ std::string Readme(std::span<const StepSource> ranks, size_t steps, const Benchm
       R"(# A benchmark of one step of a PyTorch program
 
 It runs the operators of a step that was recorded, with arguments of the same shapes and types, on tensors
-that live as long as they did: {} calls of {} different operators, {:.1f} MiB that are there before the step.
+that live as long as they did: {} of {}, {:.1f} MiB that are there before the step.
 It needs PyTorch and nothing else.{}
 
 In C++, with any libtorch, a downloaded one or that of a Python:
@@ -135,12 +140,13 @@ between operators; where operators are small, the C++ program is the one that te
 | the same operators, replayed when this was made | {} | {} |
 | deviation | {} | {} |
 
-Made with torch {} on {}, {} thread{}. The original's time includes what the program did between operators,
+Made with torch {} on {}, {}. The original's time includes what the program did between operators,
 which is not part of the benchmark.
 
 Operators of the recorded step: {}, of which {} are run here{}.
 )",
-      source.calls, source.operators, static_cast<double>(source.bytes) / (1 << 20),
+      CountText(source.calls, "call"), CountText(source.operators, "different operator"),
+      static_cast<double>(source.bytes) / (1 << 20),
       size == 1 ? ""
                 : fmt::format("\nThese are the figures of rank 0 of {}; what communicates does so "
                               "between the ranks' processes.{}",
@@ -151,7 +157,7 @@ Operators of the recorded step: {}, of which {} are run here{}.
       Milliseconds(facts.replay_cpu), Milliseconds(facts.replay_wall),
       Deviation(facts.original_cpu, facts.replay_cpu),
       Deviation(facts.original_wall, facts.replay_wall), facts.torch_version, facts.device,
-      source.threads, source.threads == 1 ? "" : "s", facts.operators, facts.operators_run,
+      CountText(source.threads, "thread"), facts.operators, facts.operators_run,
       facts.time_coverage ? fmt::format(", {:.1f} % of their time", 100 * *facts.time_coverage)
                           : "");
   for (const BenchmarkFacts::LeftOut& row : facts.left_out) {
@@ -159,7 +165,8 @@ Operators of the recorded step: {}, of which {} are run here{}.
   }
   for (size_t rank = 1; rank < size; ++rank) {
     if (ranks[rank].left_out == 0) continue;
-    text += fmt::format("* not run on rank {}: {} operators\n", rank, ranks[rank].left_out);
+    text += fmt::format("* not run on rank {}: {}\n", rank,
+                        CountText(ranks[rank].left_out, "operator"));
   }
   text += HealthText(facts.health);
   text +=
@@ -173,14 +180,14 @@ probabilities, learning rates); how indices are distributed, as an exponent{}.
 
 ## Files
 
-* `step{}.cc`, `step{}.py`: {}, {} calls in the text; repeated parts are loops.
+* `step{}.cc`, `step{}.py`: {}, {} in the text; repeated parts are loops.
 * `step{}.data`: the forms of tensors, the memory that is there before the step, and numbers in the
   code that follow no formula.
 * `benchmark.h`, `main.cc`, `CMakeLists.txt`; `benchmark.py`, `runtime.py`: what runs and times it.
 )",
                   size == 1 ? "" : "; how many ranks there are and which of them form groups",
                   Number(size, 0), Number(size, 0), steps == 1 ? "the step" : "the step of rank 0",
-                  source.calls_in_text, Number(size, 0));
+                  CountText(source.calls_in_text, "call"), Number(size, 0));
   if (size == 1) {
     return text + "* `ranks.h`, `one_rank.cc`: what would be between several ranks.\n";
   }

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
 
+#include "src/base/format_count.h"
 #include "src/base/process_usage.h"
 #include "src/suite/checkpoint.h"
 #include "src/suite/energy_meter.h"
@@ -169,8 +170,8 @@ class DivergenceWarning {
       : context_(ranks == nullptr || ranks->rank() == 0 ? &context : nullptr) {}
   void See(double loss, const RunRecord& record, int64_t steps) {
     if (context_ == nullptr || std::isfinite(loss)) return;
-    context_->Warn(fmt::format("{}, seed {}: the loss is not a number after {} steps", record.task,
-                               record.seed, steps));
+    context_->Warn(fmt::format("{}, seed {}: the loss is not a number after {}", record.task,
+                               record.seed, FormatCount(static_cast<uint64_t>(steps), "step")));
     context_ = nullptr;
   }
 
@@ -364,8 +365,8 @@ class QualityRun {
     if (const Status saved = Save(); !saved) return tl::unexpected<Error>(saved.error());
     return MakeError(
         ErrorCode::kInterrupted,
-        fmt::format("{}, seed {}: stopped after {} steps{}", record_.task, record_.seed,
-                    trainer_->steps_done(),
+        fmt::format("{}, seed {}: stopped after {}{}", record_.task, record_.seed,
+                    FormatCount(static_cast<uint64_t>(trainer_->steps_done()), "step"),
                     options_.checkpoint.empty() ? "" : "; the same command goes on from there"));
   }
 

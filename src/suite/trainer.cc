@@ -10,6 +10,7 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include "src/base/format_count.h"
 #include "src/base/hash.h"
 #include "src/suite/checkpoint.h"
 #include "src/suite/guarded.h"
@@ -129,25 +130,27 @@ double Trainer::RateFactor() const {
 }
 
 Result<double> Trainer::Evaluate() {
-  return Guarded(fmt::format("evaluation after {} steps", step_), [&]() -> Result<double> {
-    const at::NoGradGuard no_gradients;
-    task_->weights().set_training(false);
-    SeedTorch(HashMix(options_.seed, kEvaluationSalt));
-    // Each rank has means of its own shares; those of the first are the model's.
-    if (options_.ranks != nullptr) {
-      std::vector<at::Tensor> buffers;
-      for (const Weights::Entry& entry : task_->weights().entries()) {
-        if (!entry.is_parameter) buffers.push_back(entry.value);
-      }
-      options_.ranks->Broadcast(buffers);
-    }
-    double quality = 0;
-    {
-      const PrecisionGuard precision(options_.precision, task_->weights().device());
-      ETUDE_ASSIGN_OR_RETURN(quality, task_->Evaluate());
-    }
-    return options_.ranks == nullptr ? quality : options_.ranks->Agree(quality);
-  });
+  return Guarded(
+      fmt::format("evaluation after {}", FormatCount(static_cast<uint64_t>(step_), "step")),
+      [&]() -> Result<double> {
+        const at::NoGradGuard no_gradients;
+        task_->weights().set_training(false);
+        SeedTorch(HashMix(options_.seed, kEvaluationSalt));
+        // Each rank has means of its own shares; those of the first are the model's.
+        if (options_.ranks != nullptr) {
+          std::vector<at::Tensor> buffers;
+          for (const Weights::Entry& entry : task_->weights().entries()) {
+            if (!entry.is_parameter) buffers.push_back(entry.value);
+          }
+          options_.ranks->Broadcast(buffers);
+        }
+        double quality = 0;
+        {
+          const PrecisionGuard precision(options_.precision, task_->weights().device());
+          ETUDE_ASSIGN_OR_RETURN(quality, task_->Evaluate());
+        }
+        return options_.ranks == nullptr ? quality : options_.ranks->Agree(quality);
+      });
 }
 
 Result<double> Trainer::Baseline() {
@@ -172,8 +175,8 @@ Status Trainer::CompareRanks() {
     for (size_t rank = 1; rank < all.size(); ++rank) {
       if (all[rank] == all[0]) continue;
       return MakeError(ErrorCode::kInternal,
-                       fmt::format("after {} steps the weights of rank {} are not those of rank 0",
-                                   step_, rank));
+                       fmt::format("after {} the weights of rank {} are not those of rank 0",
+                                   FormatCount(static_cast<uint64_t>(step_), "step"), rank));
     }
     return {};
   });

@@ -194,6 +194,12 @@ bool IsSynchronous(const Trace& trace, NodeId node) {
   return value.kind == ValueKind::kBool && !value.as_bool();
 }
 
+// Chakra's converter makes all calls collectives.
+bool StandsForLostLabel(const Trace& trace, NodeId node) {
+  return trace.kind(node) == NodeKind::kCollective && trace.place(node) == Place::kHost &&
+         trace.info().format != TraceFormat::kChakra && trace.name(node).starts_with("c10d::");
+}
+
 NodeId IssuerOfLabel(const Trace& trace, NodeId node) {
   if (!IsGlooLabel(trace.name(node))) return NodeId::None();
   const auto is_call = [&](NodeId of) { return of && trace.name(of).starts_with("c10d::"); };

@@ -18,6 +18,11 @@ inline constexpr uint32_t kNoCaller = UINT32_MAX;
 // label depends on (readers add that) or is called by. kNone if unknown, and for all other nodes.
 NodeId IssuerOfLabel(const Trace& trace, NodeId node);
 
+// Whether the node, a call of c10d's, stands for a collective whose label was lost: its time is
+// that of asking for it. Calls return before it is over, those of which the program waits at once
+// too.
+bool StandsForLostLabel(const Trace& trace, NodeId node);
+
 // Arguments of c10d's operators into whose memory collectives put their results.
 inline constexpr auto kResultArguments = std::to_array<std::string_view>(
     {"output_tensors", "output_tensor", "output", "outputs", "tensors"});

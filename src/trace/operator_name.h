@@ -62,6 +62,15 @@ inline bool IsCommOperator(std::string_view name) {
          name.starts_with("c10d_functional::");
 }
 
+// What autograd's engine calls stands in a label of this beginning, inside of which is that of the
+// called node itself, with the rest of the name: "autograd::engine::evaluate_function:
+// MulBackward0" and "MulBackward0". Both have hooks in them, which may wait.
+inline constexpr std::string_view kAutogradCall = "autograd::engine::evaluate_function: ";
+// Whether `name`, right inside of `caller`, is that of the node that the engine calls there.
+inline bool IsAutogradNode(std::string_view name, std::string_view caller) {
+  return caller.starts_with(kAutogradCall) && caller.substr(kAutogradCall.size()) == name;
+}
+
 // "ProfilerStep#3": the profiler's mark of a training or inference step.
 inline constexpr std::string_view kStepMark = "ProfilerStep#";
 inline bool IsStepMark(std::string_view name) { return name.starts_with(kStepMark); }

@@ -1,5 +1,7 @@
 #include "src/trace/phase.h"
 
+#include "src/trace/operator_name.h"
+
 namespace etude {
 
 std::string_view Name(Phase phase) {
@@ -16,8 +18,7 @@ std::string_view Name(Phase phase) {
 std::optional<Phase> PhaseOfLabel(const Trace& trace, NodeId node) {
   const std::string_view name = trace.name(node);
   if (name.starts_with("Optimizer.")) return Phase::kOptimizer;
-  if (trace.scope(node) == kBackwardScope ||
-      name.starts_with("autograd::engine::evaluate_function")) {
+  if (trace.scope(node) == kBackwardScope || name.starts_with(kAutogradCall)) {
     return Phase::kBackward;
   }
   return std::nullopt;

@@ -113,6 +113,7 @@ class TraceBuilder {
   void SetParent(NodeId node, uint64_t source_id) { parent_refs_.emplace_back(node, source_id); }
   void SetParent(NodeId node, NodeId parent) { trace_.columns_.parent[node.index()] = parent; }
   void SetKind(NodeId node, NodeKind kind) { trace_.columns_.kind[node.index()] = kind; }
+  void SetScope(NodeId node, uint8_t scope) { trace_.columns_.scope.SetIf(node.index(), scope); }
 
   // Resolves references once, finds duplicates, dangling references and cycles (counted in
   // Trace::stats, none is an error), and builds the indices. O(nodes + edges), plus a sort when

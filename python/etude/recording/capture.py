@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Union
 
 from . import facts, heap, job
+from .counted import counted
 from .native_recording import NativeRecording
 from .settings import Settings
 from .signature import Signature, SignatureTable
@@ -63,11 +64,18 @@ class Capture:
         rank, world = job.rank_and_world(self._torch)
         notes = finder.notes + notes + facts.compiler_notes()
         if finder.foreign_marks:
-            notes = notes + [f"{finder.foreign_marks} step marks of other threads were ignored"]
+            notes = notes + [
+                counted(finder.foreign_marks, "step mark of another thread was", "step marks of other threads were")
+                + " ignored"
+            ]
         if finder.foreign_calls:
             notes = notes + [
-                f"{finder.foreign_calls} calls of modules on other threads are no steps: what ran "
-                "of them during the recorded step is part of it"
+                counted(
+                    finder.foreign_calls,
+                    "call of a module on another thread is no step",
+                    "calls of modules on other threads are no steps",
+                )
+                + ": what ran of that during the recorded step is part of it"
             ]
         for signature in table.all():
             signature.recorded = signature is step.signature

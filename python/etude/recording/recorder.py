@@ -10,6 +10,7 @@ from typing import Any, Callable, List, Optional, Tuple
 from . import clock, facts, files, job, recordings
 from .capture import Capture, RecordedStep
 from .clock import Reading
+from .counted import counted
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .status import Status, suggest
@@ -140,7 +141,7 @@ class Recorder(RecordingWatcher):
 
     def steps_changed(self, why: str) -> None:
         if self._phase != "warmup" or self._steps_seen > 1:
-            self._note(f"after {self._steps_seen} steps {why}: warm-up and timing began again")
+            self._note(f"after {counted(self._steps_seen, 'step')} {why}: warm-up and timing began again")
         self._reset(0)
 
     def profiler_starts(self) -> None:
@@ -390,7 +391,7 @@ class Recorder(RecordingWatcher):
         else:
             code = "ended-early"
             needed = max(1, settings.warmup) + settings.steps + settings.record_steps
-            reason = f"the program ended after {seen} steps, but {needed} are needed"
+            reason = f"the program ended after {counted(seen, 'step')}, but {needed} are needed"
             suggestion = suggest(
                 seen, self._learnt_at or 1, settings.warmup, settings.steps, settings.record_steps
             )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional
 
 from . import device_trace, files, host_trace, job
+from .counted import counted
 
 _RANGES_VARIABLE = "ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR_RANGE"
 
@@ -153,8 +154,9 @@ class StepRecording:
         if finished.reattached:
             published.facts["reattached_nodes"] = finished.reattached
             published.notes.append(
-                f"{finished.reattached} nodes ran in a range that began before the recorded step or "
-                "ended after it; the range is not in the trace and they are attached to the step"
+                counted(finished.reattached, "node")
+                + " ran in a range that began before the recorded step or ended after it; the "
+                "range is not in the trace, and what ran in it is attached to the step"
             )
         return published
 
