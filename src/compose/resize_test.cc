@@ -224,5 +224,37 @@ TEST(Retype, SumsOfAttentionHaveTheTypeItAddsIn) {
   EXPECT_EQ(ElementsOfRetyped(DType::kFloat64, DType::kFloat16, 8), (Bytes{2, 2, 4, 2, 4, 2}));
 }
 
+// An operator on a tensor of `batch` rows whose one column was broadcast, and on none.
+Trace WithOneColumn(int64_t batch) {
+  TraceBuilder builder;
+  const StringId type = builder.Intern("Tensor(float)");
+  const StringId none = builder.Intern("Tensor(nullptr (uninitialized))");
+  const TensorUse rows{.tensor = 1,
+                       .storage = 1,
+                       .numel = 4 * batch,
+                       .element_bytes = 4,
+                       .type = type,
+                       .shape = builder.InternInts(std::vector<int64_t>{batch, 1, 4}),
+                       .strides = builder.InternInts(std::vector<int64_t>{4, 0, 1})};
+  const TensorUse undefined{.type = none, .shape = builder.InternInts(std::vector<int64_t>{})};
+  builder.AddNode({.source_id = 1,
+                   .kind = NodeKind::kOperator,
+                   .inputs = builder.InternValues(
+                       std::vector<Value>{Value::Tensor(type, builder.InternTensor(rows)),
+                                          Value::Tensor(none, builder.InternTensor(undefined))})});
+  return std::move(builder.Finish().value());
+}
+
+TEST(ResizeTrace, KeepsStridesOfOneElementAndTensorsThatAreNone) {
+  const auto resized = ResizeTrace(WithOneColumn(8), WithOneColumn(16), {8, 16, 64}, {});
+  ASSERT_TRUE(resized);
+  const Trace& trace = resized->trace;
+  const auto inputs = trace.inputs(NodeId(0));
+  const TensorUse& rows = trace.tensor(inputs[0].as_tensor());
+  EXPECT_EQ(rows.numel, 256);
+  EXPECT_EQ(fmt::format("{}", trace.ints(rows.strides)), "[4, 0, 1]");
+  EXPECT_EQ(trace.tensor(inputs[1].as_tensor()).numel, 0);
+}
+
 }  // namespace
 }  // namespace etude
