@@ -488,8 +488,8 @@ std::string ReplayReportText(const ReplayReport& report) {
   text += ExpectationText(report);
   text += CoverageText(report);
   if (report.coerced > 0) {
-    text += fmt::format("results brought to the recorded sizes and types: {} operators\n",
-                        report.coerced);
+    text += fmt::format("results brought to the recorded sizes and types: {}\n",
+                        FormatCount(report.coerced, "operator"));
   }
   if (report.assumed_values > 0) {
     text += fmt::format("argument values that the trace lacks: {}\n", report.assumed_values);
