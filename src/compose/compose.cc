@@ -22,6 +22,7 @@
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 #include "src/transform/program_order.h"
+#include "src/transform/recorded_waits.h"
 
 namespace etude {
 namespace {
@@ -567,7 +568,16 @@ class Composer {
 
 Result<Composed> Compose(const Recipe& recipe, std::span<const ComposeInput> inputs,
                          const Limits& limits) {
-  Changes changes(recipe, inputs);
+  // What threads waited for each other is found in a native capture's times. Of a composed trace
+  // these are others, and its dependencies say it.
+  std::deque<Trace> captures;
+  std::vector<ComposeInput> sources(inputs.begin(), inputs.end());
+  for (ComposeInput& source : sources) {
+    if (source.trace->info().format != TraceFormat::kNative) continue;
+    ETUDE_ASSIGN_OR_RETURN(captures.emplace_back(), WithThreadWaits(*source.trace, limits));
+    source.trace = &captures.back();
+  }
+  Changes changes(recipe, sources);
   ETUDE_RETURN_IF_ERROR(changes.Make(limits));
   return Composer(changes.recipe(), changes.inputs(), limits).Run();
 }

@@ -471,6 +471,35 @@ TEST(ComposeTest, WhatADeviceDoesHasNoExpectedTime) {
   EXPECT_EQ(starts, (std::vector<Nanos>{Nanos{30}, Nanos{35}}));
 }
 
+// The main thread goes on when another one, which worked for 30 ms, is done.
+TEST(ComposeTest, ThreadsOfANativeCaptureWaitForEachOther) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kNative;
+  uint64_t id = 0;
+  const auto add = [&](const char* thread, int64_t start, int64_t duration) {
+    builder.AddNode({.source_id = ++id,
+                     .kind = NodeKind::kOperator,
+                     .place = Place::kHost,
+                     .name = builder.Intern("aten::relu"),
+                     .lane = builder.InternLane({.thread = builder.Intern(thread)}),
+                     .start = Nanos{start * 1'000'000},
+                     .duration = Nanos{duration * 1'000'000},
+                     .op_schema = builder.Intern("aten::relu(Tensor x) -> Tensor")});
+  };
+  add("main", 0, 2);
+  add("worker", 1, 30);
+  add("main", 32, 1);
+  const Trace step = builder.Finish().value();
+  const Trace trace = ComposeOf("[[part]]\ntrace = \"t0\"\nrepeat = 2\n", {&step}).value().trace;
+  std::vector<std::pair<int64_t, int64_t>> waits;  // by when they began, ms
+  ForEachNode(trace, [&](NodeId node) {
+    for (const NodeId dep : trace.deps(node)) {
+      waits.emplace_back(trace.start(dep)->count / 1'000'000, trace.start(node)->count / 1'000'000);
+    }
+  });
+  EXPECT_EQ(waits, (std::vector<std::pair<int64_t, int64_t>>{{1, 32}, {34, 65}}));
+}
+
 TEST(ComposeTest, ATraceSaysWhatItIsComposedOf) {
   const Composed composed = ComposeStep("[[part]]\nname = \"all\"\nrepeat = 2\n");
   const std::optional<Composition> kept = CompositionOf(composed.trace);
