@@ -1,8 +1,11 @@
 #include "src/analysis/communication_waits.h"
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "src/trace/callers.h"
 #include "src/trace/enums.h"
@@ -21,6 +24,15 @@ std::optional<Nanos> EndOf(const Trace& trace, NodeId node) {
   const auto duration = trace.duration(node);
   if (!start || !duration) return std::nullopt;
   return *start + *duration;
+}
+
+// "all_reduce" of "c10d::allreduce_", of "allreduce_coalesced" …, "send"; "" of other names.
+std::string_view WorkOf(std::string_view name) {
+  if (const auto message = PointToPointFromName(name)) return Name(*message);
+  const auto type = CollectiveFromName(name);
+  if (!type || *type == CollectiveType::kUnknown) return "";
+  return Name(*type == CollectiveType::kReduceScatterBlock ? CollectiveType::kReduceScatter
+                                                           : *type);
 }
 
 using Waits = std::vector<CommunicationWait>;
@@ -114,6 +126,46 @@ std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
     wait.before = std::min(most, NextAfter(*wait.until, trace, operators, wait.communication));
   }
   return waits;
+}
+
+std::unordered_map<NodeId, NodeId> FindCallsOfLabels(const RecordedStep& step) {
+  const Trace& trace = step.trace();
+  const auto is_call = [&](NodeId node) {
+    return BaseOperatorName(SchemaOf(trace, node)).starts_with("c10d::");
+  };
+  const auto said_call = [&](NodeId label) {
+    const NodeId around = step.enclosing_operator(step.position(label));
+    if (around && is_call(around)) return around;
+    for (const NodeId dep : trace.deps(label)) {
+      if (is_call(dep)) return dep;
+    }
+    return NodeId::None();
+  };
+  std::unordered_map<NodeId, NodeId> calls;
+  std::unordered_set<NodeId> labelled;
+  for (const NodeId node : step.nodes()) {
+    if (!IsGlooLabel(trace.name(node))) continue;
+    if (const NodeId call = said_call(node)) {
+      calls.emplace(node, call);
+      labelled.insert(call);
+    }
+  }
+  std::map<std::string_view, std::deque<NodeId>> left;  // calls so far, by what they do
+  for (const NodeId node : step.nodes()) {
+    if (is_call(node) && !labelled.contains(node)) {
+      left[WorkOf(BaseOperatorName(SchemaOf(trace, node)))].push_back(node);
+    }
+    if (!IsGlooLabel(trace.name(node)) || calls.contains(node)) continue;
+    const std::string_view work = WorkOf(CommOfLabel(trace.name(node)));
+    std::deque<NodeId>* alike = &left[work];
+    if (alike->empty() && work == Name(CollectiveType::kAllReduce)) {
+      alike = &left[Name(CollectiveType::kReduceScatter)];
+    }
+    if (alike->empty()) continue;
+    calls.emplace(node, alike->front());
+    alike->pop_front();
+  }
+  return calls;
 }
 
 TimeSet TimesOf(std::span<const CommunicationWait> waits, const RecordedStep& step,

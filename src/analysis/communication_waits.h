@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "src/analysis/data_flow.h"
@@ -32,6 +33,11 @@ struct CommunicationWait {
 std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
                                                       const DataFlow& flow,
                                                       std::span<const NodeId> operators);
+
+// The call of c10d's that each of Gloo's labels is of. Native captures say it; in other traces it
+// is the call around the label, or, as labels begin also when their call has ended, the first one
+// before that has no label and is of its type, or is done so (a reduce-scatter by an all-reduce).
+std::unordered_map<NodeId, NodeId> FindCallsOfLabels(const RecordedStep& step);
 
 // The times of the step in which the program did no more than wait: from the end of the operator
 // before each wait until it was over, or the next operator began; all of that time where the trace

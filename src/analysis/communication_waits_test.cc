@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/trace/callers.h"
@@ -65,6 +66,18 @@ class CommunicationWaitsTest : public testing::Test {
     trace_.emplace(builder_.Finish().value());
     step_.emplace(RecordedStep::Select(*trace_, "").value());
     return FindCommunicationWaits(*step_, DataFlow(*step_), step_->top_operators());
+  }
+  // Of labels by name, the calls by their ids.
+  std::vector<std::pair<std::string_view, uint64_t>> CallsOfLabels() {
+    Find();
+    const auto of_label = FindCallsOfLabels(*step_);
+    std::vector<std::pair<std::string_view, uint64_t>> calls;
+    ForEachNode(*trace_, [&](NodeId node) {
+      const auto call = of_label.find(node);
+      if (call == of_label.end()) return;
+      calls.emplace_back(trace_->name(node), trace_->source_id(call->second));
+    });
+    return calls;
   }
   std::vector<Interval> Times(const std::vector<CommunicationWait>& waits) {
     const TimeSet times = TimesOf(waits, *step_, step_->top_operators());
@@ -190,6 +203,24 @@ TEST_F(CommunicationWaitsTest, WhatIsBeingSentMayBeRead) {
   Operator(250, 10, 2);
   const std::vector<CommunicationWait> expected = {{0, 3, Nanos{180}}, {2, 3, Nanos{210}}};
   EXPECT_EQ(Find(), expected);
+}
+
+// PyTorch's observer has labels that began when their call had ended beside it.
+TEST_F(CommunicationWaitsTest, EachLabelIsOfACall) {
+  const uint64_t gather = Communication("_allgather_base_", 0, 10, 1, true);
+  const uint64_t scatter = Communication("_reduce_scatter_base_", 20, 10, 2, true);
+  const uint64_t around = Communication("allreduce_", 40, 30, 3, true);
+  GlooLabel("all_reduce", around, 45, 5);
+  GlooLabel("all_reduce", 1, 80, 5);  // of the reduce-scatter
+  const uint64_t send = Communication("send", 90, 10, 4, std::nullopt);
+  GlooThreadLabel("send", send, 105, 5);
+  GlooLabel("all_gather", 1, 110, 5);
+  GlooLabel("all_gather", 1, 120, 5);  // of none
+  EXPECT_EQ(CallsOfLabels(),
+            (std::vector<std::pair<std::string_view, uint64_t>>{{"gloo:all_reduce", around},
+                                                                {"gloo:all_reduce", scatter},
+                                                                {"gloo:send", send},
+                                                                {"gloo:all_gather", gather}}));
 }
 
 }  // namespace

@@ -149,9 +149,9 @@ class PartPlanner {
   }
   // Whether `label` is a backend's, on a thread of its own, of one of these operators.
   bool WorksForOneOf(const std::vector<bool>& operators, NodeId label) const {
-    return IsGlooLabel(trace_.name(label)) &&
-           std::ranges::any_of(trace_.deps(label),
-                               [&](NodeId dep) { return operators[dep.index()]; });
+    if (!IsGlooLabel(trace_.name(label))) return false;
+    const auto call = source_.calls_of_labels.find(label);
+    return call != source_.calls_of_labels.end() && operators[call->second.index()];
   }
   bool is_out(NodeId node) const { return chosen_[node.index()] && out_[node.index()]; }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
+#include "src/analysis/communication_waits.h"
 #include "src/analysis/data_flow.h"
 #include "src/analysis/recorded_step.h"
 #include "src/trace/launch.h"
@@ -13,7 +15,11 @@ namespace etude {
 // flow refers to the steps, so it stays where it is; refers to the trace.
 struct SourceTrace {
   explicit SourceTrace(const Trace& of)
-      : trace(of), steps(RecordedStep::All(of)), flow(steps), launchers(FindLaunchers(of)) {}
+      : trace(of),
+        steps(RecordedStep::All(of)),
+        flow(steps),
+        launchers(FindLaunchers(of)),
+        calls_of_labels(FindCallsOfLabels(steps)) {}
   SourceTrace(const SourceTrace&) = delete;
   SourceTrace& operator=(const SourceTrace&) = delete;
 
@@ -28,6 +34,7 @@ struct SourceTrace {
   const RecordedStep steps;
   const DataFlow flow;
   const std::vector<NodeId> launchers;
+  const std::unordered_map<NodeId, NodeId> calls_of_labels;
 };
 
 }  // namespace etude
