@@ -19,6 +19,7 @@
 #include "src/compose/retype.h"
 #include "src/compose/source_trace.h"
 #include "src/trace/carried_stats.h"
+#include "src/trace/exclusive_times.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 #include "src/transform/program_order.h"
@@ -158,6 +159,8 @@ class Composer {
     NodeId main;                                 // root of the thread of the first operator
     std::unordered_map<NodeId, uint64_t> roots;  // of other threads and processes, by their new ids
     int64_t stride = 1;  // more than any number that tells things of the trace apart
+    // By node, where the composed trace does not say when it ran: durations without callees.
+    std::vector<std::optional<Nanos>> own_times;
   };
 
   Source& source_of(size_t part) const { return *sources_[recipe_.parts[part].trace]; }
@@ -207,6 +210,8 @@ class Composer {
       MemoryNames::Made made(source, plan);
       parts_.push_back({.plan = std::move(plan), .made = std::move(made)});
     }
+    if (timed_) return {};
+    for (const auto& source : sources_) source->own_times = SelfTimes(source->facts.trace);
     return {};
   }
 
@@ -410,7 +415,7 @@ class Composer {
       row.lane = HostLane(source, trace.lane_id(node), root);
     }
     if (row.tid && root && root == source.main) row.tid = main_tid_;
-    SetTimes(plan, trace, node, row);
+    SetTimes(plan, source, node, row);
     Move(row.rf_id);
     Move(row.seq_id);
     // What is not above 0 links nothing.
@@ -432,9 +437,11 @@ class Composer {
     return row;
   }
 
-  void SetTimes(const PartPlan& plan, const Trace& trace, NodeId node, NodeRow& row) const {
+  void SetTimes(const PartPlan& plan, const Source& source, NodeId node, NodeRow& row) const {
+    const Trace& trace = source.facts.trace;
     if (!timed_) {
       row.start.reset();
+      if (row.duration) row.exclusive = source.own_times[node.index()];
       return;
     }
     if (!row.start) return;

@@ -433,6 +433,21 @@ TEST(ComposeTest, OfSeveralStepsTheTypicalOneIsTakenUnlessTheRecipeSays) {
   EXPECT_EQ(all.composition.operators(), 3);
 }
 
+TEST(ComposeTest, WithoutBeginningsDurationsAreKnownWithoutCallees) {
+  const Trace step = Step();
+  const Trace untimed = TraceOf(
+      {{10, "ProfilerStep#4", 2, {}, {}}, {11, "aten::relu", 10, {}, {}, {{kInput}}, {{kHidden}}}});
+  const auto composed =
+      ComposeOf("[[part]]\ntrace = \"t0\"\n[[part]]\ntrace = \"t1\"\n", {&step, &untimed});
+  const Trace& trace = composed.value().trace;
+  int64_t own = 0;
+  ForEachNode(trace, [&](NodeId node) {
+    EXPECT_FALSE(trace.start(node));
+    if (trace.duration(node)) own += trace.exclusive(node).value().count;
+  });
+  EXPECT_EQ(own, 100);
+}
+
 TEST(ComposeTest, WithoutTimesNothingIsExpected) {
   const Trace trace = TraceOf({{10, "aten::relu", 2, {}, {}, {{kInput}}, {{kHidden}}}});
   const Composed composed = ComposeOf("[[part]]\nrepeat = 2\n", {&trace}).value();
