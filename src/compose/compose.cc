@@ -20,6 +20,7 @@
 #include "src/compose/source_trace.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/exclusive_times.h"
+#include "src/trace/operator_name.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 #include "src/transform/program_order.h"
@@ -157,6 +158,7 @@ class Composer {
     TraceCopy copy;
     std::string process;                         // that the trace is of, as its lanes name it
     NodeId main;                                 // root of the thread of the first operator
+    LaneId main_lane;                            // where that ran
     std::unordered_map<NodeId, uint64_t> roots;  // of other threads and processes, by their new ids
     int64_t stride = 1;  // more than any number that tells things of the trace apart
     // By node, where the composed trace does not say when it ran: durations without callees.
@@ -275,7 +277,10 @@ class Composer {
     for (size_t i = 0; i < parts_.size(); ++i) {
       Source& source = source_of(i);
       const NodeId run = parts_[i].plan.runs.front();
-      if (!source.main) source.main = RootOf(source, run);
+      if (!source.main) {
+        source.main = RootOf(source, run);
+        source.main_lane = source.facts.trace.lane_id(run);
+      }
       if (source.process.empty()) source.process = ProcessOf(source.facts.trace, run);
     }
     Source& first = source_of(0);
@@ -306,7 +311,9 @@ class Composer {
     const Trace& trace = source.facts.trace;
     const std::string_view process = lane ? trace.text(trace.lane(lane).process) : "";
     if (!process.empty() && process != source.process) return source.copy.LaneOf(lane);
-    if (root && root == source.main) return main_lane_;
+    // What PyTorch's observer has below a thread may have run on another: labels of Gloo's.
+    const bool is_of_main = root && root == source.main;
+    if (is_of_main && (!lane || !source.main_lane || lane == source.main_lane)) return main_lane_;
     return InOneProcess(source, lane);
   }
 
@@ -455,7 +462,12 @@ class Composer {
     }
     const Nanos begin = plan.clock->At(*row.start);
     if (row.duration) {
-      const Nanos length = plan.clock->At(*row.start + *row.duration) - begin;
+      const Nanos end = *row.start + *row.duration;
+      Nanos length = plan.clock->At(end) - begin;
+      // Gloo's threads go on when a step has ended.
+      if (IsGlooLabel(trace.name(node))) {
+        length = length + std::max(Nanos{}, end - std::max(*row.start, plan.clock->end()));
+      }
       if (length != *row.duration) row.exclusive.reset();
       row.duration = length;
     }

@@ -14,6 +14,7 @@
 #include "src/analysis/recorded_step.h"
 #include "src/compose/composition.h"
 #include "src/compose/part_plan.h"
+#include "src/trace/operator_name.h"
 #include "src/trace/other_process.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/validator.h"
@@ -431,6 +432,25 @@ TEST(ComposeTest, OfSeveralStepsTheTypicalOneIsTakenUnlessTheRecipeSays) {
   EXPECT_EQ(two.trace.duration(step.mark()), Nanos{140});
   const Composed all = ComposeOf("[[part]]\nselect = { step = \"..\" }\n", {&trace}).value();
   EXPECT_EQ(all.composition.operators(), 3);
+}
+
+TEST(ComposeTest, AStepEndsWithItsMarkThoughGlooEndsALabelLater) {
+  const Trace step = TraceOf({
+      {10, "ProfilerStep#4", 2, 100, 100},
+      {11, "c10d::allreduce_", 10, 110, 10, {{kInput}}, {{kInput}}},
+      {12, "gloo:all_reduce", 2, 125, 105, {{kInput}}, {}, 11},
+  });
+  const auto composed = ComposeOf("[[part]]\ntrace = \"t0\"\nrepeat = 2\n", {&step});
+  const Trace& trace = composed.value().trace;
+  std::vector<std::pair<int64_t, int64_t>> labels;
+  ForEachNode(trace, [&](NodeId node) {
+    if (IsStepMark(trace.name(node))) {
+      EXPECT_EQ(trace.duration(node), Nanos{200});
+    }
+    if (trace.name(node) != "gloo:all_reduce") return;
+    labels.emplace_back(trace.start(node)->count, trace.duration(node)->count);
+  });
+  EXPECT_EQ(labels, (std::vector<std::pair<int64_t, int64_t>>{{25, 105}, {125, 105}}));
 }
 
 TEST(ComposeTest, WithoutBeginningsDurationsAreKnownWithoutCallees) {
