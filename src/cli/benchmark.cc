@@ -147,7 +147,8 @@ class BenchmarkCommand : public Command {
         .time_coverage = report.time_coverage,
         .torch_version = report.torch_version,
         .device = report.device,
-        .health = JudgeTrace(source.trace, RunOfTrace(source.trace, source.rank.value_or(0)))};
+        .health = JudgeTrace(source.trace, RunOfTrace(source.trace, source.rank.value_or(0))),
+        .keep_names = keep_names_};
     if (report.part.is_whole() && source.original.wall) {
       facts.original_wall = source.original.wall->median;
     }
@@ -157,11 +158,7 @@ class BenchmarkCommand : public Command {
     if (report.replay.wall) facts.replay_wall = report.replay.wall->median;
     if (report.replay.cpu) facts.replay_cpu = report.replay.cpu->median;
     for (const SkippedOperators& row : report.skipped) {
-      // What is no operator (a compiler's kernels) is named, and its files are, by the program.
-      const bool is_operator = row.op.find("::") != std::string::npos;
-      facts.left_out.push_back({.op = is_operator ? row.op : "no operator",
-                                .reason = is_operator ? row.reason : "work of compiled code",
-                                .count = row.count});
+      facts.left_out.push_back({.op = row.op, .reason = row.reason, .count = row.count});
     }
     return facts;
   }

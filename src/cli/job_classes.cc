@@ -19,6 +19,7 @@
 #include "src/report/format.h"
 #include "src/report/json_output.h"
 #include "src/synth/encode_job.h"
+#include "src/transform/write_trace.h"
 
 namespace etude {
 namespace {
@@ -131,6 +132,21 @@ Result<Job> JobOf(const JobClassesRequest& request, const Console& console) {
   ETUDE_ASSIGN_OR_RETURN(RankTraces read,
                          ReadRankTraces(request.inputs, request.groups, request.jobs,
                                         {.strict = console.strict()}, console.context()));
+  // Classes hold Chakra traces: what others say by nesting and times becomes dependencies.
+  ETUDE_ASSIGN_OR_RETURN(
+      read.traces,
+      ForEachRank<Trace>(
+          read.traces.size(), request.jobs, console.context(),
+          [&](size_t i, const RunContext& of_rank) -> Result<Trace> {
+            Trace& trace = read.traces[i];
+            if (trace.info().format == TraceFormat::kChakra) return std::move(trace);
+            ETUDE_ASSIGN_OR_RETURN(
+                ToChakraResult made,
+                ToChakraOf(request.inputs[i].path, trace,
+                           {.break_cycles = !console.strict(), .limits = of_rank.limits}, of_rank));
+            trace = Trace();
+            return std::move(made.trace);
+          }));
   std::vector<RankOfJob> ranks;
   for (size_t i = 0; i < read.traces.size(); ++i) {
     ranks.push_back({.rank = read.ranks[i], .trace = &read.traces[i]});

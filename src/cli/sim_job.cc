@@ -17,6 +17,7 @@
 #include "src/report/recording_cost.h"
 #include "src/sim/workload.h"
 #include "src/synth/encode_job.h"
+#include "src/trace/simulated.h"
 #include "src/transform/for_astra_sim.h"
 #include "src/transform/read_job.h"
 #include "src/transform/to_chakra.h"
@@ -164,6 +165,22 @@ void AddRecordedTimes(const std::vector<RankInput>& inputs, const std::vector<Tr
   }
 }
 
+// Whether it is a Chakra trace of a recorded rank whose host communicates: that it waited there is
+// in the times of its nodes.
+bool HasRecordedWaits(const Trace& trace) {
+  if (trace.info().format != TraceFormat::kChakra || IsSimulated(trace)) return false;
+  bool is_recorded = false;
+  ForEachNode(trace, [&](NodeId node) {
+    is_recorded = is_recorded ||
+                  (trace.place(node) == Place::kHost && trace.start(node) && trace.duration(node));
+  });
+  return is_recorded && !trace.comms().empty();
+}
+
+constexpr std::string_view kRecordedWaits =
+    "Chakra traces of a recorded job run as they are: what its hosts waited for communication is "
+    "computed, too; `etude convert --for astra-sim` makes traces of them without it";
+
 Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool strict,
                           const RunContext& context) {
   const std::string& first = options.paths.front();
@@ -186,6 +203,9 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     ETUDE_ASSIGN_OR_RETURN(read.job, ReadJobFolder(first, context));
     for (size_t i = 0; i < read.job->classes.size(); ++i) {
       WarnOfIds(read.job->classes[i].program, fmt::format("{}, class {}", first, i), context);
+    }
+    if (std::ranges::any_of(read.job->classes, HasRecordedWaits, &RankClass::program)) {
+      read.notes.emplace_back(kRecordedWaits);
     }
   } else {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs, FindRanks(options.paths, context));
@@ -211,6 +231,8 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       traces.ranks.clear();
       for (const AstraRankReport& rank : graphs.ranks) traces.ranks.push_back(rank.rank);
       traces.traces = std::move(graphs.traces);
+    } else if (std::ranges::any_of(traces.traces, HasRecordedWaits)) {
+      read.notes.emplace_back(kRecordedWaits);
     }
     std::vector<RankOfJob> ranks;
     for (size_t i = 0; i < traces.traces.size(); ++i) {

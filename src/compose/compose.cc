@@ -20,9 +20,12 @@
 #include "src/compose/retype.h"
 #include "src/compose/source_trace.h"
 #include "src/trace/carried_stats.h"
+#include "src/trace/exclusive_times.h"
+#include "src/trace/operator_name.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 #include "src/transform/program_order.h"
+#include "src/transform/recorded_waits.h"
 
 namespace etude {
 namespace {
@@ -156,8 +159,11 @@ class Composer {
     TraceCopy copy;
     std::string process;                         // that the trace is of, as its lanes name it
     NodeId main;                                 // root of the thread of the first operator
+    LaneId main_lane;                            // where that ran
     std::unordered_map<NodeId, uint64_t> roots;  // of other threads and processes, by their new ids
     int64_t stride = 1;  // more than any number that tells things of the trace apart
+    // By node, where the composed trace does not say when it ran: durations without callees.
+    std::vector<std::optional<Nanos>> own_times;
   };
 
   Source& source_of(size_t part) const { return *sources_[recipe_.parts[part].trace]; }
@@ -207,6 +213,8 @@ class Composer {
       MemoryNames::Made made(source, plan);
       parts_.push_back({.plan = std::move(plan), .made = std::move(made)});
     }
+    if (timed_) return {};
+    for (const auto& source : sources_) source->own_times = SelfTimes(source->facts.trace);
     return {};
   }
 
@@ -270,7 +278,10 @@ class Composer {
     for (size_t i = 0; i < parts_.size(); ++i) {
       Source& source = source_of(i);
       const NodeId run = parts_[i].plan.runs.front();
-      if (!source.main) source.main = RootOf(source, run);
+      if (!source.main) {
+        source.main = RootOf(source, run);
+        source.main_lane = source.facts.trace.lane_id(run);
+      }
       if (source.process.empty()) source.process = ProcessOf(source.facts.trace, run);
     }
     Source& first = source_of(0);
@@ -301,7 +312,9 @@ class Composer {
     const Trace& trace = source.facts.trace;
     const std::string_view process = lane ? trace.text(trace.lane(lane).process) : "";
     if (!process.empty() && process != source.process) return source.copy.LaneOf(lane);
-    if (root && root == source.main) return main_lane_;
+    // What PyTorch's observer has below a thread may have run on another: labels of Gloo's.
+    const bool is_of_main = root && root == source.main;
+    if (is_of_main && (!lane || !source.main_lane || lane == source.main_lane)) return main_lane_;
     return InOneProcess(source, lane);
   }
 
@@ -410,7 +423,7 @@ class Composer {
       row.lane = HostLane(source, trace.lane_id(node), root);
     }
     if (row.tid && root && root == source.main) row.tid = main_tid_;
-    SetTimes(plan, trace, node, row);
+    SetTimes(plan, source, node, row);
     Move(row.rf_id);
     Move(row.seq_id);
     // What is not above 0 links nothing.
@@ -432,9 +445,11 @@ class Composer {
     return row;
   }
 
-  void SetTimes(const PartPlan& plan, const Trace& trace, NodeId node, NodeRow& row) const {
+  void SetTimes(const PartPlan& plan, const Source& source, NodeId node, NodeRow& row) const {
+    const Trace& trace = source.facts.trace;
     if (!timed_) {
       row.start.reset();
+      if (row.duration) row.exclusive = source.own_times[node.index()];
       return;
     }
     if (!row.start) return;
@@ -448,7 +463,12 @@ class Composer {
     }
     const Nanos begin = plan.clock->At(*row.start);
     if (row.duration) {
-      const Nanos length = plan.clock->At(*row.start + *row.duration) - begin;
+      const Nanos end = *row.start + *row.duration;
+      Nanos length = plan.clock->At(end) - begin;
+      // Gloo's threads go on when a step has ended.
+      if (IsGlooLabel(trace.name(node))) {
+        length = length + std::max(Nanos{}, end - std::max(*row.start, plan.clock->end()));
+      }
       if (length != *row.duration) row.exclusive.reset();
       row.duration = length;
     }
@@ -568,7 +588,16 @@ class Composer {
 
 Result<Composed> Compose(const Recipe& recipe, std::span<const ComposeInput> inputs,
                          const Limits& limits) {
-  Changes changes(recipe, inputs);
+  // What threads waited for each other is found in a native capture's times. Of a composed trace
+  // these are others, and its dependencies say it.
+  std::deque<Trace> captures;
+  std::vector<ComposeInput> sources(inputs.begin(), inputs.end());
+  for (ComposeInput& source : sources) {
+    if (source.trace->info().format != TraceFormat::kNative) continue;
+    ETUDE_ASSIGN_OR_RETURN(captures.emplace_back(), WithThreadWaits(*source.trace, limits));
+    source.trace = &captures.back();
+  }
+  Changes changes(recipe, sources);
   ETUDE_RETURN_IF_ERROR(changes.Make(limits));
   return Composer(changes.recipe(), changes.inputs(), limits).Run();
 }

@@ -14,6 +14,7 @@
 #include "src/analysis/recorded_step.h"
 #include "src/compose/composition.h"
 #include "src/compose/part_plan.h"
+#include "src/trace/operator_name.h"
 #include "src/trace/other_process.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/validator.h"
@@ -433,6 +434,40 @@ TEST(ComposeTest, OfSeveralStepsTheTypicalOneIsTakenUnlessTheRecipeSays) {
   EXPECT_EQ(all.composition.operators(), 3);
 }
 
+TEST(ComposeTest, AStepEndsWithItsMarkThoughGlooEndsALabelLater) {
+  const Trace step = TraceOf({
+      {10, "ProfilerStep#4", 2, 100, 100},
+      {11, "c10d::allreduce_", 10, 110, 10, {{kInput}}, {{kInput}}},
+      {12, "gloo:all_reduce", 2, 125, 105, {{kInput}}, {}, 11},
+  });
+  const auto composed = ComposeOf("[[part]]\ntrace = \"t0\"\nrepeat = 2\n", {&step});
+  const Trace& trace = composed.value().trace;
+  std::vector<std::pair<int64_t, int64_t>> labels;
+  ForEachNode(trace, [&](NodeId node) {
+    if (IsStepMark(trace.name(node))) {
+      EXPECT_EQ(trace.duration(node), Nanos{200});
+    }
+    if (trace.name(node) != "gloo:all_reduce") return;
+    labels.emplace_back(trace.start(node)->count, trace.duration(node)->count);
+  });
+  EXPECT_EQ(labels, (std::vector<std::pair<int64_t, int64_t>>{{25, 105}, {125, 105}}));
+}
+
+TEST(ComposeTest, WithoutBeginningsDurationsAreKnownWithoutCallees) {
+  const Trace step = Step();
+  const Trace untimed = TraceOf(
+      {{10, "ProfilerStep#4", 2, {}, {}}, {11, "aten::relu", 10, {}, {}, {{kInput}}, {{kHidden}}}});
+  const auto composed =
+      ComposeOf("[[part]]\ntrace = \"t0\"\n[[part]]\ntrace = \"t1\"\n", {&step, &untimed});
+  const Trace& trace = composed.value().trace;
+  int64_t own = 0;
+  ForEachNode(trace, [&](NodeId node) {
+    EXPECT_FALSE(trace.start(node));
+    if (trace.duration(node)) own += trace.exclusive(node).value().count;
+  });
+  EXPECT_EQ(own, 100);
+}
+
 TEST(ComposeTest, WithoutTimesNothingIsExpected) {
   const Trace trace = TraceOf({{10, "aten::relu", 2, {}, {}, {{kInput}}, {{kHidden}}}});
   const Composed composed = ComposeOf("[[part]]\nrepeat = 2\n", {&trace}).value();
@@ -469,6 +504,35 @@ TEST(ComposeTest, WhatADeviceDoesHasNoExpectedTime) {
     if (composed.trace.name(node) == "gemm") starts.push_back(*composed.trace.start(node));
   });
   EXPECT_EQ(starts, (std::vector<Nanos>{Nanos{30}, Nanos{35}}));
+}
+
+// The main thread goes on when another one, which worked for 30 ms, is done.
+TEST(ComposeTest, ThreadsOfANativeCaptureWaitForEachOther) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kNative;
+  uint64_t id = 0;
+  const auto add = [&](const char* thread, int64_t start, int64_t duration) {
+    builder.AddNode({.source_id = ++id,
+                     .kind = NodeKind::kOperator,
+                     .place = Place::kHost,
+                     .name = builder.Intern("aten::relu"),
+                     .lane = builder.InternLane({.thread = builder.Intern(thread)}),
+                     .start = Nanos{start * 1'000'000},
+                     .duration = Nanos{duration * 1'000'000},
+                     .op_schema = builder.Intern("aten::relu(Tensor x) -> Tensor")});
+  };
+  add("main", 0, 2);
+  add("worker", 1, 30);
+  add("main", 32, 1);
+  const Trace step = builder.Finish().value();
+  const Trace trace = ComposeOf("[[part]]\ntrace = \"t0\"\nrepeat = 2\n", {&step}).value().trace;
+  std::vector<std::pair<int64_t, int64_t>> waits;  // by when they began, ms
+  ForEachNode(trace, [&](NodeId node) {
+    for (const NodeId dep : trace.deps(node)) {
+      waits.emplace_back(trace.start(dep)->count / 1'000'000, trace.start(node)->count / 1'000'000);
+    }
+  });
+  EXPECT_EQ(waits, (std::vector<std::pair<int64_t, int64_t>>{{1, 32}, {34, 65}}));
 }
 
 TEST(ComposeTest, ATraceSaysWhatItIsComposedOf) {

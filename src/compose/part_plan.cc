@@ -149,9 +149,8 @@ class PartPlanner {
   }
   // Whether `label` is a backend's, on a thread of its own, of one of these operators.
   bool WorksForOneOf(const std::vector<bool>& operators, NodeId label) const {
-    return IsGlooLabel(trace_.name(label)) &&
-           std::ranges::any_of(trace_.deps(label),
-                               [&](NodeId dep) { return operators[dep.index()]; });
+    const NodeId call = IssuerOfLabel(trace_, label);
+    return call && operators[call.index()];
   }
   bool is_out(NodeId node) const { return chosen_[node.index()] && out_[node.index()]; }
 
@@ -393,10 +392,16 @@ class PartPlanner {
       kept.push_back(*span);
       cover(*span);
     }
-    // A label that is selected has its time, a label around those selected has not.
+    // A label that is selected has its time, a label around those selected has not. A step ends
+    // with its mark, though Gloo's threads may end a label later.
+    const auto has_time = [&](NodeId node) { return on_host(node) && selected_[node.index()]; };
+    const bool is_step = std::ranges::any_of(plan_.nodes, [&](NodeId node) {
+      return has_time(node) && IsStepMark(trace_.name(node)) && SpanOf(trace_, node);
+    });
     for (const NodeId node : plan_.nodes) {
       const auto span = SpanOf(trace_, node);
-      if (span && on_host(node) && selected_[node.index()]) cover(*span);
+      if (!span || !has_time(node)) continue;
+      if (!is_step || !IsGlooLabel(trace_.name(node))) cover(*span);
     }
     const LeftOutWaits waits = FindLeftOutWaits();
     std::vector<std::pair<Span, NodeId>> all;  // the operator if it is kept

@@ -30,6 +30,7 @@ class PartClock {
   // was before.
   Nanos At(Nanos recorded) const;
   Nanos length() const { return At(whole_.end); }
+  Nanos end() const { return whole_.end; }  // recorded
 
  private:
   Span whole_;

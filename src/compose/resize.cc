@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "src/analysis/tensor_shape.h"
 #include "src/transform/rewrite.h"
 
 namespace etude {
@@ -251,7 +252,9 @@ class Resizer {
     }
     TensorUse use = here;
     ETUDE_ASSIGN_OR_RETURN(use.shape, IntsAt("a size", here.shape, there.shape));
-    if (use.shape) {
+    // An undefined tensor has no sizes, and no element.
+    const bool is_counted = use.shape && !IsUndefinedType(first_.text(here.type));
+    if (is_counted) {
       ETUDE_ASSIGN_OR_RETURN(use.numel, Product(builder_->ints(use.shape)));
     } else {
       ETUDE_ASSIGN_OR_RETURN(use.numel, At("elements", here.numel, there.numel));
@@ -287,7 +290,7 @@ class Resizer {
   }
 
   // Where the elements of a tensor lie without gaps they do so in the same order; else each stride
-  // follows its own rule.
+  // follows its own rule, as does that of a dimension of one element, which can be any.
   Result<IntListId> StridesAt(const TensorUse& here, const TensorUse& there, IntListId shape) {
     if (!here.strides || !shape) return here.strides;
     const auto sizes = first_.ints(here.shape);
@@ -311,6 +314,11 @@ class Resizer {
           __builtin_mul_overflow(stride, std::max<int64_t>(wanted[i], 1), &stride)) {
         return BadInput("a tensor would have too many elements");
       }
+    }
+    const auto others = second_.ints(there.strides);
+    for (size_t i = 0; i < sizes.size() && others.size() == sizes.size(); ++i) {
+      if (sizes[i] != 1 || wanted[i] != 1) continue;
+      dense[i] = CountAt(sizes_, strides[i], others[i]).value_or(dense[i]);
     }
     return builder_->InternInts(dense);
   }

@@ -215,6 +215,41 @@ std::vector<int64_t> ElementsOfRetyped(DType from, DType to, int64_t sums) {
   return bytes;
 }
 
+TEST(Retype, CallersAndDeviceWorkOfWhatChangedHaveNoTimes) {
+  TraceBuilder builder;
+  const auto add = [&](uint64_t id, NodeKind kind, Place place, std::optional<uint64_t> parent,
+                       std::string_view type) {
+    const StringId name = builder.Intern(type);
+    const TensorUse use{
+        .numel = 1, .type = name, .shape = builder.InternInts(std::vector<int64_t>{1})};
+    builder.AddNode({.source_id = id,
+                     .kind = kind,
+                     .place = place,
+                     .parent = parent,
+                     .start = Nanos{100},
+                     .duration = Nanos{10},
+                     .inputs = type.empty() ? ValueListId()
+                                            : builder.InternValues(std::vector<Value>{Value::Tensor(
+                                                  name, builder.InternTensor(use))})});
+  };
+  add(1, NodeKind::kLabel, Place::kHost, std::nullopt, "");
+  add(2, NodeKind::kOperator, Place::kHost, 1, "Tensor(float)");
+  add(3, NodeKind::kRuntime, Place::kHost, 2, "");
+  add(4, NodeKind::kKernel, Place::kDevice, 3, "");
+  add(5, NodeKind::kKernel, Place::kDevice, 2, "");
+  add(6, NodeKind::kOperator, Place::kHost, 1, "Tensor(long int)");
+  add(7, NodeKind::kKernel, Place::kDevice, 6, "");
+  add(8, NodeKind::kLabel, Place::kHost, std::nullopt, "");
+  const Trace trace = builder.Finish().value();
+  const auto retyped = RetypeTrace(trace, DType::kFloat32, DType::kBFloat16, {});
+  ASSERT_TRUE(retyped);
+  std::vector<uint64_t> timed;
+  ForEachNode(retyped->trace, [&](NodeId node) {
+    if (retyped->trace.duration(node)) timed.push_back(retyped->trace.source_id(node));
+  });
+  EXPECT_EQ(timed, (std::vector<uint64_t>{3, 6, 7, 8}));
+}
+
 TEST(Retype, SumsOfAttentionHaveTheTypeItAddsIn) {
   using Bytes = std::vector<int64_t>;
   EXPECT_EQ(ElementsOfRetyped(DType::kFloat32, DType::kBFloat16, 4), (Bytes{2, 2, 4, 2, 4, 2}));
@@ -222,6 +257,38 @@ TEST(Retype, SumsOfAttentionHaveTheTypeItAddsIn) {
   EXPECT_EQ(ElementsOfRetyped(DType::kFloat16, DType::kFloat32, 4), (Bytes{4, 4, 4, 4, 4, 4}));
   EXPECT_EQ(ElementsOfRetyped(DType::kFloat16, DType::kFloat64, 4), (Bytes{8, 8, 8, 8, 8, 8}));
   EXPECT_EQ(ElementsOfRetyped(DType::kFloat64, DType::kFloat16, 8), (Bytes{2, 2, 4, 2, 4, 2}));
+}
+
+// An operator on a tensor of `batch` rows whose one column was broadcast, and on none.
+Trace WithOneColumn(int64_t batch) {
+  TraceBuilder builder;
+  const StringId type = builder.Intern("Tensor(float)");
+  const StringId none = builder.Intern("Tensor(nullptr (uninitialized))");
+  const TensorUse rows{.tensor = 1,
+                       .storage = 1,
+                       .numel = 4 * batch,
+                       .element_bytes = 4,
+                       .type = type,
+                       .shape = builder.InternInts(std::vector<int64_t>{batch, 1, 4}),
+                       .strides = builder.InternInts(std::vector<int64_t>{4, 0, 1})};
+  const TensorUse undefined{.type = none, .shape = builder.InternInts(std::vector<int64_t>{})};
+  builder.AddNode({.source_id = 1,
+                   .kind = NodeKind::kOperator,
+                   .inputs = builder.InternValues(
+                       std::vector<Value>{Value::Tensor(type, builder.InternTensor(rows)),
+                                          Value::Tensor(none, builder.InternTensor(undefined))})});
+  return std::move(builder.Finish().value());
+}
+
+TEST(ResizeTrace, KeepsStridesOfOneElementAndTensorsThatAreNone) {
+  const auto resized = ResizeTrace(WithOneColumn(8), WithOneColumn(16), {8, 16, 64}, {});
+  ASSERT_TRUE(resized);
+  const Trace& trace = resized->trace;
+  const auto inputs = trace.inputs(NodeId(0));
+  const TensorUse& rows = trace.tensor(inputs[0].as_tensor());
+  EXPECT_EQ(rows.numel, 256);
+  EXPECT_EQ(fmt::format("{}", trace.ints(rows.strides)), "[4, 0, 1]");
+  EXPECT_EQ(trace.tensor(inputs[1].as_tensor()).numel, 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/analysis/tensor_shape.h"
+#include "src/trace/launch.h"
 #include "src/trace/operator_name.h"
 #include "src/transform/rewrite.h"
 
@@ -26,7 +27,8 @@ DType TypeOfSums(DType dtype) { return *ElementBytes(dtype) < 4 ? DType::kFloat3
 
 class Retyper {
  public:
-  Retyper(const Trace& trace, DType from, DType to) : trace_(trace), from_(from), to_(to) {}
+  Retyper(const Trace& trace, DType from, DType to)
+      : trace_(trace), from_(from), to_(to), is_changed_(trace.node_count()) {}
 
   Result<Retyped> Run(const Limits& limits) {
     auto trace = RewriteTrace(trace_, limits, [&](RewrittenNode& node, TraceBuilder& builder) {
@@ -36,10 +38,42 @@ class Retyper {
     });
     if (!trace) return tl::unexpected<Error>(trace.error());
     retyped_.trace = *std::move(trace);
+    if (retyped_.changed > 0) ETUDE_RETURN_IF_ERROR(ForgetTimes(limits));
     return std::move(retyped_);
   }
 
  private:
+  // How long nodes that changed take is not known, nor then what calls them, labels among it, and
+  // what devices do for them.
+  Status ForgetTimes(const Limits& limits) {
+    const Trace& retyped = retyped_.trace;
+    std::vector<bool> unknown(retyped.node_count());  // nodes that changed and their callers
+    ForEachNode(retyped, [&](NodeId node) {
+      if (!is_changed_[node.index()]) return;
+      while (node && !unknown[node.index()]) {
+        unknown[node.index()] = true;
+        node = retyped.parent(node);
+      }
+    });
+    const std::vector<NodeId> launchers = FindLaunchers(retyped);
+    ForEachNode(retyped, [&](NodeId node) {
+      NodeId launcher = launchers[node.index()];
+      // A call of the runtime changes with the operator that it is of.
+      if (launcher && retyped.kind(launcher) == NodeKind::kRuntime) {
+        launcher = retyped.parent(launcher);
+      }
+      if (launcher && is_changed_[launcher.index()]) unknown[node.index()] = true;
+    });
+    ETUDE_ASSIGN_OR_RETURN(retyped_.trace,
+                           RewriteTrace(retyped, limits, [&](RewrittenNode& node, TraceBuilder&) {
+                             if (unknown[node.node.index()]) {
+                               node.row.duration.reset();
+                               node.row.exclusive.reset();
+                             }
+                             return Status();
+                           }));
+    return {};
+  }
   void Retype(RewrittenNode& node) {
     changed_ = false;
     const OperatorSignature signature = SignatureOf(trace_.text(trace_.op_schema(node.node)));
@@ -55,8 +89,7 @@ class Retyper {
     }
     if (!changed_) return;
     ++retyped_.changed;
-    node.row.duration.reset();
-    node.row.exclusive.reset();
+    is_changed_[node.node.index()] = true;
   }
 
   // nullopt if they are more than can be counted.
@@ -126,6 +159,7 @@ class Retyper {
   const Trace& trace_;
   const DType from_;
   const DType to_;
+  std::vector<bool> is_changed_;  // by node
   TraceBuilder* builder_ = nullptr;
   Retyped retyped_;
   bool changed_ = false;  // of the node that is rewritten

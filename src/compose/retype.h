@@ -21,7 +21,8 @@ struct Retyped {
 // The trace with tensors of type `to` wherever it has those of type `from`, and with arguments that
 // name the one naming the other; but sums that attention keeps for its backward pass have the type
 // in which it adds, float32 where the elements are smaller. How long that takes is not known: the
-// nodes that change have no times.
+// nodes that change have no durations, nor have their callers, labels among these, and what devices
+// do for them.
 Result<Retyped> RetypeTrace(const Trace& trace, DType from, DType to, const Limits& limits);
 
 }  // namespace etude

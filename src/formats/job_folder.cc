@@ -603,6 +603,10 @@ Result<Job> ParseClassesFile(const std::string& path, std::string_view text,
 
 Status WriteJobFolder(const Job& job, const std::string& folder, const RunContext& context,
                       ClassFiles files) {
+  if (job.mesh.size() > kMostListedRanks) {
+    return BadInput(fmt::format("{}: found a job of {} ranks, expected {} at most", folder,
+                                job.mesh.size(), kMostListedRanks));
+  }
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
@@ -622,8 +626,12 @@ Status WriteJobFolder(const Job& job, const std::string& folder, const RunContex
     std::erase(left, ClassFileName(i, files));
     ETUDE_RETURN_IF_ERROR(written.Add(folder + "/" + ClassFileName(i, files), bytes));
   }
-  ETUDE_RETURN_IF_ERROR(
-      written.Add(folder + "/" + std::string(kClassesFile), ClassesText(job, hashes, files)));
+  const std::string classes = ClassesText(job, hashes, files);
+  if (classes.size() > kMostClassesBytes) {
+    return BadInput(fmt::format("{}: found {} bytes of {}, expected {} at most", folder,
+                                classes.size(), kClassesFile, kMostClassesBytes));
+  }
+  ETUDE_RETURN_IF_ERROR(written.Add(folder + "/" + std::string(kClassesFile), classes));
   ETUDE_RETURN_IF_ERROR(written.Commit());
   for (const std::string& name : left) {
     if (IsClassFileName(name)) std::filesystem::remove(folder + "/" + name, error);

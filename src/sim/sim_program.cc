@@ -12,6 +12,7 @@
 
 #include "src/formats/chakra_attr.h"
 #include "src/formats/protobuf.h"
+#include "src/trace/host_times.h"
 #include "src/trace/simulated.h"
 #include "src/trace/validator.h"
 
@@ -58,7 +59,8 @@ uint32_t DimsOf(const Trace& trace, NodeId node) {
 SimNode NodeOf(const Trace& trace, NodeId node, bool host_computes) {
   SimNode made{.kind = trace.kind(node),
                .on_host = trace.place(node) == Place::kHost && !host_computes};
-  if (const auto duration = trace.duration(node)) made.duration = duration->count;
+  // Children are nodes of their own.
+  if (const auto own = StatedOwnTime(trace, node)) made.duration = own->count;
   switch (made.kind) {
     case NodeKind::kMemLoad:
     case NodeKind::kMemStore: made.bytes = NumberOf(trace, node, "tensor_size"); break;
@@ -98,7 +100,7 @@ SimPartners StatedPartners(const Trace& trace, NodeId node) {
 
 // Of a computation. Of a time that does not fit into nanoseconds a trace keeps the field as it is.
 bool TakesTooLong(const Trace& trace, NodeId node) {
-  if (const auto duration = trace.duration(node)) return duration->count > kLongestSimulation;
+  if (const auto own = StatedOwnTime(trace, node)) return own->count > kLongestSimulation;
   return std::ranges::any_of(trace.extras(node), [&](const Extra& extra) {
     return extra.form == Extra::Form::kProtobuf && trace.text(extra.key) == "duration_micros";
   });

@@ -32,5 +32,17 @@ TEST(WarnOfIds, IdsAreUniqueThoughTheCountSaysOtherwise) {
   EXPECT_TRUE(WarningsOf({7, 5}, 1).empty());
 }
 
+TEST(MakeSimRank, ANodeTakesTheTimeThatItsChildrenDoNot) {
+  TraceBuilder builder;
+  builder.info().format = TraceFormat::kChakra;
+  builder.AddNode(
+      {.source_id = 1, .kind = NodeKind::kLabel, .duration = Nanos{100}, .exclusive = Nanos{40}});
+  builder.AddNode(
+      {.source_id = 2, .kind = NodeKind::kOperator, .parent = 1, .duration = Nanos{60}});
+  const SimRank rank = MakeSimRank(builder.Finish().value()).value();
+  EXPECT_EQ(rank.program->nodes[0].duration, 40);
+  EXPECT_EQ(rank.program->nodes[1].duration, 60);
+}
+
 }  // namespace
 }  // namespace etude

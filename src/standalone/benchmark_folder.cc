@@ -19,6 +19,7 @@
 #include "src/standalone/program_data.h"
 #include "src/standalone/program_text.h"
 #include "src/standalone/runtime_files.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -93,8 +94,50 @@ std::string RanksData(std::span<const StepSource> sources, const Ranks& ranks) {
   return text;
 }
 
+// `text` without what stands in quotes in it: names of process groups, of kernels, of types.
+std::string WithoutQuoted(std::string_view text) {
+  std::string shown;
+  bool is_quoted = false;
+  for (const char c : text) {
+    if (c == '\'') {
+      shown += is_quoted ? "…'" : "'";
+      is_quoted = !is_quoted;
+    } else if (!is_quoted) {
+      shown += c;
+    }
+  }
+  return is_quoted ? shown + "…" : shown;
+}
+
+// What of the recorded operators is not run, so far as it may be said.
+BenchmarkFacts::LeftOut Told(const BenchmarkFacts::LeftOut& row, bool keep_names) {
+  // A compiler's kernels are named, and their files are, by the program.
+  const bool is_operator = row.op.find("::") != std::string::npos;
+  if (keep_names) return row;
+  if (!is_operator) return {"no operator", "work of compiled code", row.count};
+  if (IsOfPyTorch(row.op)) return {row.op, WithoutQuoted(row.reason), row.count};
+  return {"operators of libraries", "--keep-names names them, and says why", row.count};
+}
+
+// The same rows in one.
+std::vector<BenchmarkFacts::LeftOut> LeftOutRows(const BenchmarkFacts& facts) {
+  std::vector<BenchmarkFacts::LeftOut> rows;
+  for (const BenchmarkFacts::LeftOut& one : facts.left_out) {
+    const BenchmarkFacts::LeftOut told = Told(one, facts.keep_names);
+    const auto same = std::ranges::find_if(rows, [&](const BenchmarkFacts::LeftOut& row) {
+      return row.op == told.op && row.reason == told.reason;
+    });
+    if (same == rows.end()) {
+      rows.push_back(told);
+    } else {
+      same->count += told.count;
+    }
+  }
+  return rows;
+}
+
 // The verdict on the trace, where it is not good.
-std::string HealthText(const Health& health) {
+std::string HealthText(const Health& health, bool keep_names) {
   if (health.verdict() == Verdict::kGood) return "";
   std::string text =
       fmt::format("\nThe trace that it was made of is judged \"{}\":\n\n", Name(health.verdict()));
@@ -102,11 +145,32 @@ std::string HealthText(const Health& health) {
     // What that says besides names threads, as the program may have named them.
     const bool is_graph = reason.name == "graph_time" && health.graph_time;
     text += fmt::format("* {}: {}\n", Name(reason.verdict),
-                        is_graph ? fmt::format("by its graph alone its time would be {:+.1f} %",
-                                               100 * health.graph_time->error())
-                                 : reason.text);
+                        is_graph     ? fmt::format("by its graph alone its time would be {:+.1f} %",
+                                                   100 * health.graph_time->error())
+                        : keep_names ? reason.text
+                                     : WithoutQuoted(reason.text));
   }
   return text;
+}
+
+// Which of the program's names are in the benchmark; "" if none is.
+std::string NamesText(std::span<const StepSource> ranks, bool keep_names) {
+  std::string text;
+  if (keep_names) {
+    text +=
+        "Names of its modules, as comments; texts among operators' arguments; names that say "
+        "what is\nnot run, and why.\n";
+  }
+  std::set<std::string> names;
+  for (const StepSource& rank : ranks) {
+    names.insert(rank.library_operators.begin(), rank.library_operators.end());
+  }
+  if (!names.empty()) {
+    text +=
+        fmt::format("The names of operators of libraries, by which the code calls them: `{}`.\n",
+                    fmt::join(names, "`, `"));
+  }
+  return text.empty() ? text : text + '\n';
 }
 
 std::string Readme(std::span<const StepSource> ranks, size_t steps, const BenchmarkFacts& facts) {
@@ -160,20 +224,22 @@ Operators of the recorded step: {}, of which {} are run here{}.
       CountText(source.threads, "thread"), facts.operators, facts.operators_run,
       facts.time_coverage ? fmt::format(", {:.1f} % of their time", 100 * *facts.time_coverage)
                           : "");
-  for (const BenchmarkFacts::LeftOut& row : facts.left_out) {
-    text += fmt::format("* not run: `{}`, {} ×: {}\n", row.op, row.count, row.reason);
+  for (const BenchmarkFacts::LeftOut& row : LeftOutRows(facts)) {
+    const bool is_name = row.op.find(' ') == std::string::npos;
+    text += fmt::format("* not run: {0}{1}{0}, {2} ×: {3}\n", is_name ? "`" : "", row.op, row.count,
+                        row.reason);
   }
   for (size_t rank = 1; rank < size; ++rank) {
     if (ranks[rank].left_out == 0) continue;
     text += fmt::format("* not run on rank {}: {}\n", rank,
                         CountText(ranks[rank].left_out, "operator"));
   }
-  text += HealthText(facts.health);
+  text += HealthText(facts.health, facts.keep_names);
   text +=
       fmt::format(R"(
 ## What it tells of the program
 
-Nothing of its names, its data or its weights: memory is filled with random numbers, indices within the
+{}Nothing of its {}data or its weights: memory is filled with random numbers, indices within the
 recorded bounds. What it does tell: which operators run in which order, the shapes and types of all tensors, and
 so the architecture and the sizes of its layers, of batches and vocabularies; numbers among operators' arguments (scales,
 probabilities, learning rates); how indices are distributed, as an exponent{}.
@@ -185,6 +251,7 @@ probabilities, learning rates); how indices are distributed, as an exponent{}.
   code that follow no formula.
 * `benchmark.h`, `main.cc`, `CMakeLists.txt`; `benchmark.py`, `runtime.py`: what runs and times it.
 )",
+                  NamesText(ranks, facts.keep_names), facts.keep_names ? "" : "names, its ",
                   size == 1 ? "" : "; how many ranks there are and which of them form groups",
                   Number(size, 0), Number(size, 0), steps == 1 ? "the step" : "the step of rank 0",
                   CountText(source.calls_in_text, "call"), Number(size, 0));
@@ -262,6 +329,9 @@ StepSource SourceOf(const Program& program) {
   std::set<std::string_view> names;
   for (const ProgramOperator& op : program.operators) names.insert(op.name);
   source.operators = static_cast<int64_t>(names.size());
+  for (const std::string_view name : names) {
+    if (!IsOfPyTorch(name)) source.library_operators.emplace_back(name);
+  }
   for (const ProgramMemory& memory : program.memory) source.bytes += memory.bytes;
   return source;
 }
@@ -269,9 +339,17 @@ StepSource SourceOf(const Program& program) {
 std::string ToBytes(const StepSource& source) {
   nlohmann::json groups = nlohmann::json::array();
   for (const ProgramGroup& group : source.groups) groups.push_back({group.name, group.ranks});
-  const nlohmann::json json = {source.cpp,     source.python,        source.data,      groups,
-                               source.calls,   source.calls_in_text, source.operators, source.bytes,
-                               source.threads, source.left_out};
+  const nlohmann::json json = {source.cpp,
+                               source.python,
+                               source.data,
+                               groups,
+                               source.calls,
+                               source.calls_in_text,
+                               source.operators,
+                               source.bytes,
+                               source.threads,
+                               source.left_out,
+                               source.library_operators};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -286,7 +364,8 @@ Result<StepSource> StepSourceOf(std::string_view bytes) {
                       .operators = json.at(6),
                       .bytes = json.at(7),
                       .threads = json.at(8),
-                      .left_out = json.at(9)};
+                      .left_out = json.at(9),
+                      .library_operators = json.at(10)};
     for (const nlohmann::json& group : json.at(3)) {
       source.groups.push_back({.name = group.at(0), .ranks = group.at(1)});
     }

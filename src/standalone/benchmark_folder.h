@@ -26,14 +26,16 @@ struct StepSource {
   int64_t bytes = 0;      // there before the step
   int64_t threads = 1;
   int64_t left_out = 0;  // operators of the recorded step
+  // Of libraries, not of PyTorch, by their names, which the code has to call them.
+  std::vector<std::string> library_operators;
 };
 StepSource SourceOf(const Program& program);
 // The same as bytes, for another process. kInternal if these are not such bytes.
 std::string ToBytes(const StepSource& source);
 Result<StepSource> StepSourceOf(std::string_view bytes);
 
-// What a benchmark stands for and how well, as its README says it: of a job the first rank. Names
-// of the program are not among it.
+// What a benchmark stands for and how well, as its README says it: of a job the first rank. The
+// README has names of the program's only with `keep_names`.
 struct BenchmarkFacts {
   int64_t operators = 0;  // of the recorded step, and those that the benchmark runs
   int64_t operators_run = 0;
@@ -51,6 +53,7 @@ struct BenchmarkFacts {
   std::string torch_version;
   std::string device;
   Health health;  // of the trace
+  bool keep_names = false;
 };
 
 // kBadInput if the folder has files of a benchmark's names that are not those of one.

@@ -64,6 +64,43 @@ TEST_F(BenchmarkFolder, SaysWhatIsWrongWithTheTraceButNoNameOfAThread) {
   EXPECT_EQ(readme.find("secret"), std::string::npos);
 }
 
+TEST_F(BenchmarkFolder, NamesOnlyOperatorsOfPyTorchAmongThoseThatAreNotRun) {
+  std::vector<StepSource> step = {Rank("a", "one", {})};
+  BenchmarkFacts facts;
+  facts.left_out = {
+      {"acme::secret_gate", "argument 'secret' is not recorded", 2},
+      {"aten::gelu", "found a recorded value of type 'secret.Config'", 1},
+      {"acme::secret_attention", "cannot open /secret/table", 3},
+      {"secret_kernel_0", "secret.py: Triton", 4},
+      {"c10d::barrier", "the process group 'secret' and 'secret", 1},
+  };
+  facts.health.reasons = {
+      {Verdict::kUsable, "unread_communication", "1 kernel counts as computation: 'SecretReduce'"}};
+  ASSERT_TRUE(WriteBenchmark(step, facts, folder_));
+  const std::string readme = Read("README.md");
+  EXPECT_EQ(readme.find("ecret"), std::string::npos) << readme;
+  EXPECT_NE(
+      readme.find("* not run: operators of libraries, 5 ×: --keep-names names them, and says why\n"
+                  "* not run: `aten::gelu`, 1 ×: found a recorded value of type '…'\n"
+                  "* not run: no operator, 4 ×: work of compiled code\n"
+                  "* not run: `c10d::barrier`, 1 ×: the process group '…' and '…\n"),
+      std::string::npos)
+      << readme;
+  EXPECT_NE(readme.find("* usable: 1 kernel counts as computation: '…'\n"), std::string::npos);
+  EXPECT_NE(readme.find("\nNothing of its names, its data or its weights:"), std::string::npos);
+
+  facts.keep_names = true;
+  step[0].library_operators = {"acme::secret_gate"};
+  ASSERT_TRUE(WriteBenchmark(step, facts, folder_));
+  const std::string named = Read("README.md");
+  EXPECT_NE(named.find("* not run: `acme::secret_attention`, 3 ×: cannot open /secret/table\n"),
+            std::string::npos);
+  EXPECT_NE(named.find("the code calls them: `acme::secret_gate`.\n\nNothing of its data"),
+            std::string::npos)
+      << named;
+  EXPECT_EQ(named.find("Nothing of its names"), std::string::npos);
+}
+
 TEST_F(BenchmarkFolder, WhatWasNotWrittenToItsEndIsReplacedAndWhatIsOfNoneIsNot) {
   const std::vector<StepSource> ranks = {Rank("a", "one", {}), Rank("b", "two", {})};
   ASSERT_TRUE(WriteBenchmark(ranks, {}, folder_));
@@ -110,12 +147,14 @@ TEST(StepSource, ComesBackFromItsBytes) {
   StepSource source = Rank("code", "data", {{.name = "a", .ranks = {0, 2}}});
   source.calls = 7;
   source.left_out = 3;
+  source.library_operators = {"acme::gate"};
   const auto again = StepSourceOf(ToBytes(source));
   ASSERT_TRUE(again);
   EXPECT_EQ(again->cpp, source.cpp);
   EXPECT_EQ(again->groups, source.groups);
   EXPECT_EQ(again->calls, 7);
   EXPECT_EQ(again->left_out, 3);
+  EXPECT_EQ(again->library_operators, source.library_operators);
   EXPECT_FALSE(StepSourceOf("[1, 2]"));
 }
 

@@ -21,6 +21,7 @@
 #include "src/base/ascii.h"
 #include "src/torch/collective_arguments.h"
 #include "src/trace/distributed_value.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -139,26 +140,17 @@ Result<ProgramValue> ArgumentOf(const BoundOperator::Argument& argument, const c
 
 // Whether an argument may be written down where nothing may be told: texts may be words of
 // PyTorch's operators ("mean", "bij,bjk->bik") only.
-bool TellsNothing(const ProgramValue& value, bool is_pytorchs) {
+bool TellsNothing(const ProgramValue& value, bool of_pytorch) {
   constexpr size_t kLongest = 64;
   if (value.kind == ValueRole::kList) {
     return std::ranges::all_of(
-        value.items, [&](const ProgramValue& item) { return TellsNothing(item, is_pytorchs); });
+        value.items, [&](const ProgramValue& item) { return TellsNothing(item, of_pytorch); });
   }
   if (value.kind != ValueRole::kText) return true;
-  return is_pytorchs && value.text.size() <= kLongest &&
-         std::ranges::all_of(value.text, [](char c) {
+  return of_pytorch && value.text.size() <= kLongest && std::ranges::all_of(value.text, [](char c) {
            return IsPlainName({&c, 1}) ||
                   std::string_view(" ,.->").find(c) != std::string_view::npos;
          });
-}
-
-bool IsPyTorchs(std::string_view op) {
-  constexpr std::string_view kNamespaces[] = {
-      "aten::",      "c10d::",   "_c10d_functional::", "prims::",
-      "quantized::", "mkldnn::", "mkldnn_prepacked::", "_quantized::"};
-  return std::ranges::any_of(kNamespaces,
-                             [&](std::string_view own) { return op.starts_with(own); });
 }
 
 class ProgramMaker {
@@ -226,7 +218,7 @@ class ProgramMaker {
                        : CommunicationArgument(role, bound, bound.arguments()[i].constant);
       if (!value)
         return Unavailable("argument '" + argument.name() + "': " + value.error().message);
-      if (!modules_ && !TellsNothing(*value, IsPyTorchs(op.name))) {
+      if (!modules_ && !TellsNothing(*value, IsOfPyTorch(op.name))) {
         return Unavailable("argument '" + argument.name() +
                            "' is a text, which --keep-names keeps");
       }

@@ -17,6 +17,25 @@ constexpr auto kCommBackends = std::to_array<std::string_view>({
     "hccl:",
 });
 
+constexpr auto kNamespacesOfPyTorch = std::to_array<std::string_view>({
+    "aten",
+    "c10d",
+    "_c10d_functional",
+    "prims",
+    "rngprims",
+    "inductor",
+    "inductor_prims",
+    "fsdp",
+    "sparse",
+    "quantized",
+    "_quantized",
+    "quantization",
+    "mkl",
+    "mkldnn",
+    "mkldnn_prepacked",
+    "onednn",
+});
+
 // Those of a list "(Tensor a, *, ScalarType? b=6)" that begins at `open`, and sets that to where it
 // ends; none of one that does not end.
 std::vector<DeclaredValue> DeclaredIn(std::string_view schema, size_t& open) {
@@ -87,6 +106,12 @@ bool IsCommLabel(std::string_view name) {
 bool IsCoalescedLabel(std::string_view name) {
   constexpr std::string_view kCoalesced = "coalesced";
   return IsCommLabel(name) && name.substr(name.find(':') + 1) == kCoalesced;
+}
+
+bool IsOfPyTorch(std::string_view name) {
+  const size_t colons = name.find("::");
+  return colons != std::string_view::npos &&
+         std::ranges::count(kNamespacesOfPyTorch, name.substr(0, colons)) != 0;
 }
 
 bool IsGlooLabel(std::string_view name) { return name.starts_with("gloo:"); }

@@ -71,6 +71,11 @@ inline bool IsAutogradNode(std::string_view name, std::string_view caller) {
   return caller.starts_with(kAutogradCall) && caller.substr(kAutogradCall.size()) == name;
 }
 
+// Whether an operator's name is in a namespace of PyTorch's own, whose operators say nothing of the
+// program by their names, nor by texts among their arguments. Others are of libraries, as those
+// that a program brings with it.
+bool IsOfPyTorch(std::string_view name);
+
 // "ProfilerStep#3": the profiler's mark of a training or inference step.
 inline constexpr std::string_view kStepMark = "ProfilerStep#";
 inline bool IsStepMark(std::string_view name) { return name.starts_with(kStepMark); }

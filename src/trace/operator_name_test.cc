@@ -61,5 +61,14 @@ TEST(OperatorName, LabelsOfCommunications) {
   EXPECT_EQ(CommOfLabel("all_reduce"), "");
 }
 
+TEST(IsOfPyTorch, ByTheWholeNamespace) {
+  EXPECT_TRUE(IsOfPyTorch("aten::add"));
+  EXPECT_TRUE(IsOfPyTorch("fsdp::chunk_cat"));
+  EXPECT_FALSE(IsOfPyTorch("acme::add"));
+  EXPECT_FALSE(IsOfPyTorch("aten_acme::add"));
+  EXPECT_FALSE(IsOfPyTorch("aten"));
+  EXPECT_FALSE(IsOfPyTorch(""));
+}
+
 }  // namespace
 }  // namespace etude

@@ -48,6 +48,20 @@ Result<WrittenTrace> WriteLinkedFile(const Trace& trace, AtomicFile& file) {
                       .lost_extras = report.lost_extras};
 }
 
+// `error`, of what was made of `source`.
+tl::unexpected<Error> ErrorOf(std::string_view source, const Error& error) {
+  if (error.code != ErrorCode::kBadInput) return tl::unexpected<Error>(error);
+  return BadInput(fmt::format("{}: {}", source, error.message));
+}
+
+void WarnOfBrokenCycles(std::string_view source, const Trace& trace, const ToChakraResult& made,
+                        const RunContext& context) {
+  if (made.broken_edges == 0) return;
+  context.Warn(fmt::format(
+      "{}: found a cycle of dependencies: {}; {} that contradict the program's order left out",
+      source, CycleText(trace), FormatCount(made.broken_edges)));
+}
+
 }  // namespace
 
 OutputFormat ChooseFormat(std::string_view word, std::string_view path) {
@@ -85,17 +99,17 @@ Result<WrittenTrace> WriteTraceOf(std::string_view source, const Trace& trace,
                                   const TraceOutput& output, const RunContext& context) {
   const ToChakraOptions options{.break_cycles = output.break_cycles, .limits = context.limits};
   Result<WrittenTrace> written = WriteTrace(trace, output.path, output.format, options);
-  if (!written) {
-    const Error& error = written.error();
-    if (error.code != ErrorCode::kBadInput) return written;
-    return BadInput(fmt::format("{}: {}", source, error.message));
-  }
-  if (written->chakra.broken_edges != 0) {
-    context.Warn(fmt::format(
-        "{}: found a cycle of dependencies: {}; {} that contradict the program's order left out",
-        source, CycleText(trace), FormatCount(written->chakra.broken_edges)));
-  }
+  if (!written) return ErrorOf(source, written.error());
+  WarnOfBrokenCycles(source, trace, written->chakra, context);
   return written;
+}
+
+Result<ToChakraResult> ToChakraOf(std::string_view source, const Trace& trace,
+                                  const ToChakraOptions& options, const RunContext& context) {
+  Result<ToChakraResult> made = ToChakra(trace, options);
+  if (!made) return ErrorOf(source, made.error());
+  WarnOfBrokenCycles(source, trace, *made, context);
+  return made;
 }
 
 std::string RankFileName(OutputFormat format, int64_t rank, std::string_view like) {

@@ -36,6 +36,11 @@ struct WrittenTrace {
 Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, OutputFormat format,
                                 const ToChakraOptions& options);
 
+// The graph for simulators that is made of `source`, in whose name it says what is wrong with the
+// trace, and warns of cycles that it broke.
+Result<ToChakraResult> ToChakraOf(std::string_view source, const Trace& trace,
+                                  const ToChakraOptions& options, const RunContext& context);
+
 // Where a trace goes.
 struct TraceOutput {
   std::string path;
