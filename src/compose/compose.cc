@@ -101,7 +101,8 @@ class Changes {
       ETUDE_ASSIGN_OR_RETURN(Resized resized,
                              ResizeTrace(*input.trace, *other.trace, part.resize->sizes, limits));
       text = fmt::format("size {}", part.resize->sizes.wanted);
-      if (resized.kept > 0) text += " but for " + FormatCount(resized.kept, "number");
+      if (resized.kept > 0)
+        text += " but for " + FormatCount(static_cast<uint64_t>(resized.kept), "number");
       input.trace = &traces_.emplace_back(std::move(resized.trace));
     }
     if (part.retype) {
