@@ -262,6 +262,32 @@ def test_range_of_the_user_around_the_step_leaves_no_dangling_parent(run):
     assert "aten::linear" in names_of(host)
 
 
+def test_a_label_of_gloo_that_ends_after_the_step_is_there(run):
+    # Gloo's threads wake who waits for a collective before they end its label.
+    result = run(
+        program(
+            """
+            import threading, time
+            torch.distributed.init_process_group("gloo", init_method="tcp://127.0.0.1:0", rank=0, world_size=1)
+            def work(begun):
+                with torch.autograd.profiler.record_function("gloo:all_reduce"):
+                    begun.set()
+                    time.sleep(0.003)
+            for _ in range(10):
+                loss = model(torch.randn(5, 8)).sum()
+                loss.backward()
+                begun = threading.Event()
+                thread = threading.Thread(target=work, args=(begun,))
+                thread.start()
+                begun.wait()
+                optimizer.step()
+                thread.join()
+            """
+        )
+    )
+    assert "gloo:all_reduce" in names_of(result.host())
+
+
 def test_odd_names_of_ranges_give_valid_files(run):
     result = run(
         program(

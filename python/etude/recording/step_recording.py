@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional
 
 from . import device_trace, files, host_trace, job
 from .counted import counted
 
+# Several time slices of the scheduler, where ranks share cores.
+_FOR_GLOO_S = 0.02
 _RANGES_VARIABLE = "ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR_RANGE"
 
 
@@ -109,6 +112,7 @@ class StepRecording:
         """
         self._mark.end()
         synchronize(self._torch)
+        let_gloo_end_labels(self._torch)
         self._profile.stop()
         self.active = False
         # Only this ends the observer's JSON.
@@ -215,6 +219,18 @@ def _ranges_were_safe(torch: Any) -> bool:
         return True
     torch._C._autograd._enable_record_function(True)
     return False
+
+
+def let_gloo_end_labels(torch: Any) -> None:
+    """Gives Gloo's threads time to end the labels of collectives that are over.
+
+    They wake who waits for a collective first; a label that ends behind the recording is lost.
+    """
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return
+    if distributed.get_backend() != "nccl":
+        time.sleep(_FOR_GLOO_S)
 
 
 def synchronize(torch: Any) -> None:
