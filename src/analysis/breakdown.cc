@@ -152,12 +152,14 @@ std::vector<Work> DeviceWork(const Trace& trace, Breakdown& breakdown) {
 }
 
 // What the threads did: of a thread's time in operators that in communications is communication,
-// and that in which it waited for another thread is none.
+// and that in which it waited for another thread is none. What it does beside a communication that
+// it has begun is its own.
 std::vector<Work> HostWork(const Trace& trace, std::span<const RecordedWait> waits,
                            Breakdown& breakdown) {
   struct Thread {
     std::vector<Interval> compute;
     std::vector<Interval> communication;
+    std::vector<Interval> beside;
   };
   std::map<LaneId, Thread> threads;
   ForEachNode(trace, [&](NodeId node) {
@@ -171,7 +173,11 @@ std::vector<Work> HostWork(const Trace& trace, std::span<const RecordedWait> wai
       return;
     }
     Thread& thread = threads[trace.lane_id(node)];
-    (activity == Activity::kCommunication ? thread.communication : thread.compute).push_back(*time);
+    const bool communicates = activity == Activity::kCommunication;
+    (RunsBesideItsThread(trace, node) ? thread.beside
+     : communicates                   ? thread.communication
+                                      : thread.compute)
+        .push_back(*time);
   });
   const auto times = HostTimes::Find(trace, waits);
   std::vector<Work> work;
@@ -182,7 +188,8 @@ std::vector<Work> HostWork(const Trace& trace, std::span<const RecordedWait> wai
     for (const Interval& time : compute.intervals()) {
       work.push_back({time, Activity::kCompute, std::nullopt, lane});
     }
-    for (const Interval& time : communication.intervals()) {
+    const TimeSet all = communication.Or(TimeSet(std::move(thread.beside)));
+    for (const Interval& time : all.intervals()) {
       work.push_back({time, Activity::kCommunication, std::nullopt, lane});
     }
   }

@@ -224,6 +224,22 @@ TEST(Breakdown, HostThreadsWithoutDevices) {
   ExpectWhole(whole);
 }
 
+// Gloo ends the labels of sends and receives when the program has waited for them.
+TEST(Breakdown, WhatRunsBesideASendOfItsThreadComputes) {
+  const TimeShares whole = BreakDown(PlantedTrace()
+                                         .Operator("c10d::send", 1, 0, 20)
+                                         .Label("gloo:send", 1, 10, 200)
+                                         .Operator("aten::mm", 1, 30, 150)
+                                         .Operator("aten::add", 1, 210, 250)
+                                         .Read())
+                               .whole.value();
+  EXPECT_EQ(whole.compute, Us(20 + 120 + 40));
+  EXPECT_EQ(whole.communication, Us(190));
+  EXPECT_EQ(whole.exposed_communication, Us(10 + 50)) << "[20,30) and [150,200)";
+  EXPECT_EQ(whole.idle, Us(10));
+  ExpectWhole(whole);
+}
+
 TEST(Breakdown, AnOperatorThatWaitsForAnotherThreadDoesNotCompute) {
   const Trace trace = PlantedTrace()
                           .Operator("backward", 1, 0, 200)

@@ -289,6 +289,26 @@ TEST(Account, ABroadcastTakesTimeFromItsRootOn) {
   }
 }
 
+// The other way round: rank 0, the root, begins at 100 ns, or at 5,000 ns, when the message of rank
+// 1 is there.
+TEST(Account, WhatGoesToARootTakesTimeFromTheOthersOn) {
+  SimMachine machine = AccountMachine({2});
+  machine.system.replay_broadcasts = false;
+  for (const CollectiveType type : {CollectiveType::kReduce, CollectiveType::kGather}) {
+    SimNode node = AccountCollective(1000);
+    node.collective = type;
+    const auto moving = [&](int64_t root, int64_t other) {
+      const SimWorkload workload{.ranks = {AccountRank({{{.duration = root}}, {node}}),
+                                           AccountRank({{{.duration = other}}, {node}})}};
+      return AccountFor(machine, workload).collectives.at(0).moving;
+    };
+    const int64_t at_once = moving(100, 100);
+    EXPECT_GE(at_once, 1110);
+    EXPECT_EQ(moving(100, 700), at_once);
+    EXPECT_GE(moving(5000, 700), 4300) << "what was there already has no bandwidth";
+  }
+}
+
 // The same in groups, which have their roots by place: ranks 2 and 0, where rank 0 is late.
 TEST(Account, ABroadcastOfAGroup) {
   SimMachine machine = AccountMachine({3});

@@ -4,6 +4,42 @@
 #include <functional>
 
 namespace etude {
+namespace {
+
+// When the members of a collective with a root began it.
+class RootedBegins {
+ public:
+  void Add(int64_t begin, bool is_root) {
+    if (is_root) {
+      root_ = begin;
+    } else {
+      first_other_ = std::min(first_other_.value_or(begin), begin);
+      last_other_ = std::max(last_other_.value_or(begin), begin);
+    }
+  }
+
+  static bool HasRoot(CollectiveType type) {
+    return IsFromRoot(type) || type == CollectiveType::kGather || type == CollectiveType::kReduce;
+  }
+
+  // From when on data can move that belong to what is counted: those of the root; of those that go
+  // to it, which need not be there, of the first of the others, of reduces of the last, without
+  // whose data there is no sum. nullopt: unknown, or of no such type.
+  std::optional<int64_t> DataMoves(CollectiveType type) const {
+    if (IsFromRoot(type)) return root_;
+    if (type == CollectiveType::kGather) return first_other_;
+    if (type == CollectiveType::kReduce) return last_other_;
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<int64_t> root_;
+  std::optional<int64_t> first_other_;
+  std::optional<int64_t> last_other_;
+};
+
+}  // namespace
+
 Arrivals::Arrivals(const SimMachine& machine, const SimWorkload& workload, const SimResult& result)
     : machine_(machine), workload_(workload), result_(result), travel_(machine) {
   for (size_t i = 0; i < result.ranks.size(); ++i) {
@@ -57,8 +93,7 @@ int64_t Arrivals::MembersOf(const Place& place) const {
   return members;
 }
 
-bool Arrivals::IsSource(int64_t rank, const SimNode& node) const {
-  if (!IsFromRoot(node.collective)) return false;
+bool Arrivals::IsRoot(int64_t rank, const SimNode& node) const {
   const Circle circle = CircleOf(RankAt(rank), node);
   const auto group = workload_.groups.find(RankAt(rank).GroupOf(node));
   int64_t root = node.root;
@@ -180,7 +215,7 @@ void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<C
     int64_t first_begin = kNever;
     int64_t last_begin = 0;
     int64_t last_end = 0;
-    std::optional<int64_t> source_begin;
+    RootedBegins rooted;
     bool finished = true;
     std::optional<int64_t> absent;
     for (const Part& part : parts) {
@@ -192,7 +227,9 @@ void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<C
       const SimRankResult& done = result_.ranks[part.rank_class];
       const SimNode& node = ProgramOf(part.rank_class).nodes[index];
       one.bytes = std::max(one.bytes, node.bytes);
-      if (IsSource(result_.first[part.rank_class], node)) source_begin = done.begins[index];
+      if (RootedBegins::HasRoot(type)) {
+        rooted.Add(done.begins[index], IsRoot(result_.first[part.rank_class], node));
+      }
       first_begin = std::min(first_begin, done.begins[index]);
       last_begin = std::max(last_begin, done.begins[index]);
       last_end = std::max(last_end, done.ends[index]);
@@ -223,7 +260,7 @@ void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<C
     const auto times = static_cast<int64_t>(finished ? count : 0);
     one.time = account.time + (last_end - first_begin) * times;
     one.skew = account.skew + (last_begin - first_begin) * times;
-    one.moving = account.moving + (last_end - source_begin.value_or(last_begin)) * times;
+    one.moving = account.moving + (last_end - rooted.DataMoves(type).value_or(last_begin)) * times;
     account = one;
   }
 }

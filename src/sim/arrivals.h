@@ -89,8 +89,8 @@ class Arrivals {
   Circle CircleOf(const SimRank& rank, const SimNode& node) const;
   Place PlaceOf(int64_t rank, const Circle& circle) const;
   int64_t MembersOf(const Place& place) const;
-  // Whether all that the node's collective moves comes from its rank.
-  bool IsSource(int64_t rank, const SimNode& node) const;
+  // Whether the rank is the root of the node's collective, which has one.
+  bool IsRoot(int64_t rank, const SimNode& node) const;
 
   std::vector<uint32_t> IssueOrder(size_t rank_class) const;
   void FindCollectives();

@@ -18,6 +18,11 @@ inline constexpr uint32_t kNoCaller = UINT32_MAX;
 // label depends on (readers add that) or is called by. kNone if unknown, and for all other nodes.
 NodeId IssuerOfLabel(const Trace& trace, NodeId node);
 
+// Whether the node, on the thread that asked for it, ran beside what the thread did meanwhile:
+// Gloo's label of a send or receive, which ends when the program has waited for it, if that was
+// after the call that began it.
+bool RunsBesideItsThread(const Trace& trace, NodeId node);
+
 // Whether the node, a call of c10d's, stands for a collective whose label was lost: its time is
 // that of asking for it. Calls return before it is over, those of which the program waits at once
 // too.

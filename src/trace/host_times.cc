@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/trace/callers.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {
@@ -185,10 +186,12 @@ std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const Rec
         threads.try_emplace(lane, ThreadClock(trace, times.own_), NodeId()).first->second;
     std::optional<ThreadClock::Waited> waited;
     const auto wait_for = [&](NodeId before) {
-      if (!times.Precedes(before, node) || trace.lane_id(before) == lane) return;
+      const bool is_own = trace.lane_id(before) == lane;
+      if (!times.Precedes(before, node) || (is_own && !RunsBesideItsThread(trace, before))) return;
       const Nanos end = *trace.start(before) + *trace.duration(before);
       if (waited && end <= waited->until) return;
-      waited = {.until = end, .slack = IsGlooLabel(trace.name(before)) ? kGlooSlack : Nanos{}};
+      const bool is_late = !is_own && IsGlooLabel(trace.name(before));
+      waited = {.until = end, .slack = is_late ? kGlooSlack : Nanos{}};
     };
     for (size_t i = 0; i < trace.deps(node).size(); ++i) {
       if (trace.dep_kinds(node)[i] == DepKind::kSync) wait_for(trace.deps(node)[i]);
@@ -196,8 +199,12 @@ std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const Rec
     if (const auto more = known.find(node); more != known.end()) {
       std::ranges::for_each(more->second, wait_for);
     }
-    thread.Add(node, waited);
     times.before_[node.index()] = last;
+    if (RunsBesideItsThread(trace, node)) {
+      times.own_[node.index()] = trace.duration(node);
+      continue;
+    }
+    thread.Add(node, waited);
     last = node;
   }
   for (auto& [lane, thread] : threads) {

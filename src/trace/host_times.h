@@ -30,7 +30,8 @@ class HostTimes {
   // When each thread waited for what others did: from when it last began something or ended an
   // operator until that was over.
   const std::map<LaneId, TimeSet>& waits() const { return waits_; }
-  // The node of its thread that began before it; kNone if none did.
+  // The node of its thread that began before it, of those that do not run beside it
+  // (RunsBesideItsThread); kNone if none did.
   NodeId before(NodeId node) const { return before_[node.index()]; }
   // Whether `a` began before `b`, in an order of all nodes with times.
   bool Precedes(NodeId a, NodeId b) const;

@@ -117,6 +117,29 @@ TEST(HostTimes, TimeInLabelsLiesWhereItWas) {
   EXPECT_EQ(times->own(second), Nanos{50 * kUs});
 }
 
+// A thread computes while what it sends is under way, and waits for it in the end.
+TEST(HostTimes, ASendRunsBesideItsThread) {
+  Threads threads;
+  const NodeId step = threads.Add(NodeKind::kLabel, "step", 0, 300);
+  const NodeId call = threads.Add(NodeKind::kOperator, "c10d::send", 10, 30);
+  const NodeId send = threads.Add(NodeKind::kSend, "gloo:send", 20, 200);
+  const NodeId inside = threads.Add(NodeKind::kOperator, "aten::mm", 40, 140);
+  const NodeId after = threads.Add(NodeKind::kOperator, "aten::add", 210, 250);
+  threads.WaitFor(after, send);
+  const Trace trace = threads.Finish();
+  const auto times = HostTimes::Find(trace);
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->own(call), Nanos{20 * kUs});
+  EXPECT_EQ(times->own(send), Nanos{180 * kUs});
+  EXPECT_EQ(times->own(inside), Nanos{100 * kUs});
+  EXPECT_EQ(times->own(step), Nanos{(10 + 10 + 10 + 50) * kUs}) << "but for 140 to 200";
+  EXPECT_EQ(times->before(send), call);
+  EXPECT_EQ(times->before(inside), call);
+  const TimeSet& waits = times->waits().at(trace.lane_id(step));
+  ASSERT_EQ(waits.intervals().size(), 1u);
+  EXPECT_EQ(waits.intervals()[0], (Interval{Nanos{140 * kUs}, Nanos{200 * kUs}}));
+}
+
 // Gloo's thread wakes the one that waits before it leaves its label.
 TEST(HostTimes, WhoIsWokenBeforeTheLabelEndsHasWaited) {
   Threads threads;

@@ -145,6 +145,7 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
     std::optional<Nanos> busy_until;
     for (const Ran& one : lanes[lane]) {
+      if (RunsBesideItsThread(tree, one.node)) continue;
       const bool waited = !busy_until || one.begin - *busy_until > kThreadGap;
       if (waited) gaps.push_back({lane, one.node, busy_until, one.begin});
       // Operators of ATen's, and those that begin communications, wait for no other thread.
@@ -244,7 +245,8 @@ Nanos SlackOf(const Gap& waited) {
 
 // What waits for collectives of Gloo's, for which labels on other lanes: what comes next on a
 // thread that called one so that it waits at once, whether it had to wait long or not, and the
-// first node that uses the results of one.
+// first node that uses the results of one. Besides, what comes next on a thread behind the label of
+// a send or receive of its own.
 class CollectiveWaits {
  public:
   CollectiveWaits(const Trace& tree, std::span<const NodeTime> times,
@@ -256,6 +258,7 @@ class CollectiveWaits {
     FindCalls();
     for (const Call& call : calls_) AddCall(call, gloo);
     FindUses();
+    for (const std::vector<Ran>& ran : lanes_) AddMessages(ran);
   }
 
   const std::vector<OrderEdge>& edges() const { return edges_; }
@@ -332,6 +335,16 @@ class CollectiveWaits {
     }
   }
 
+  // A thread has waited for its own sends and receives when their labels end.
+  void AddMessages(const std::vector<Ran>& ran) {
+    for (const Ran& message : ran) {
+      if (!RunsBesideItsThread(tree_, message.node)) continue;
+      auto next = std::ranges::lower_bound(ran, message.end, {}, &Ran::begin);
+      while (next != ran.end() && RunsBesideItsThread(tree_, next->node)) ++next;
+      if (next != ran.end()) Add(next->node, message.node);
+    }
+  }
+
   void Add(NodeId node, NodeId label) {
     if (!pairs_.emplace(node, label).second) return;
     waiting_.insert(node);
@@ -354,7 +367,6 @@ class CollectiveWaits {
 // Adds the edges between these lanes.
 void AddEdges(const Trace& tree, std::span<const NodeTime> times,
               const std::vector<std::vector<Ran>>& lanes, std::vector<OrderEdge>& edges) {
-  if (lanes.size() < 2) return;
   std::vector<Gap> gaps = FindGaps(tree, times, lanes);
   std::ranges::stable_sort(gaps, {}, &Gap::end);
   LastEnded last(tree, lanes);

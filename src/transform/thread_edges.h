@@ -20,6 +20,8 @@ inline constexpr Nanos kThreadGap{1'000'000};
 //   some time later, and so does the first node that uses the results of any other collective: an
 //   eighth of the time for which the thread did nothing, or 3 ms. One edge per call and storage at
 //   most.
+// * What comes next on a thread behind Gloo's label of a send or receive of its own comes after it:
+//   the label ends when the thread has waited for it.
 // * Any other host node that is the first on its thread, or the first after more than kThreadGap
 //   without a node of no children and without an operator of ATen's or c10d's, comes after the last
 //   node that ended on another thread meanwhile, if there is one; a label of Gloo's that ends soon

@@ -244,6 +244,25 @@ TEST(ToChakra, WhatIsUsedLaterIsNotWaitedForInEachGap) {
   EXPECT_EQ(waiter(9'950), (EdgeSet{{4, 2}, {5, 2}})) << "woken by it, it seems";
 }
 
+// Two messages of one thread, which ends their labels when it has waited for both.
+TEST(ToChakra, WhatComesBehindItsMessagesWaitsForThem) {
+  Sketch sketch(TraceFormat::kNative);
+  uint64_t id = 0;
+  const auto add = [&](const char* name, NodeKind kind, int64_t start, int64_t duration) {
+    sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern("main")});
+    sketch.row.start = Nanos{start * 1000};
+    sketch.row.duration = Nanos{duration * 1000};
+    sketch.Add(++id, kind, Place::kHost, -1, name);
+  };
+  add("c10d::send", NodeKind::kOperator, 0, 10);
+  add("gloo:send", NodeKind::kSend, 5, 195);  // 2
+  add("c10d::recv_", NodeKind::kOperator, 20, 10);
+  add("gloo:recv", NodeKind::kRecv, 25, 180);  // 4
+  add("aten::mm", NodeKind::kOperator, 40, 100);
+  add("aten::add", NodeKind::kOperator, 210, 10);  // 6
+  EXPECT_EQ(DepsOf(Convert(sketch.Finish()).trace, DepKind::kSync), (EdgeSet{{6, 2}, {6, 4}}));
+}
+
 // Gloo's thread wakes the one that waits 50 us before its own label ends; another one ends too
 // late.
 TEST(ToChakra, WhoIsWokenByGlooWaitsForItsLabel) {
