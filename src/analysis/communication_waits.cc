@@ -16,13 +16,6 @@ bool ReturnsWork(std::string_view schema) {
   return results != std::string_view::npos && schema.find("c10d.Work", results) != schema.npos;
 }
 
-std::optional<Nanos> EndOf(const Trace& trace, NodeId node) {
-  const auto start = trace.start(node);
-  const auto duration = trace.duration(node);
-  if (!start || !duration) return std::nullopt;
-  return *start + *duration;
-}
-
 using Waits = std::vector<CommunicationWait>;
 
 // Of each, the end of the last Gloo label that belongs to it.

@@ -124,18 +124,11 @@ class TensorCounter {
     return lives;
   }
 
-  std::optional<Nanos> EndOf(NodeId node) const {
-    const auto start = trace_.start(node);
-    const auto duration = trace_.duration(node);
-    if (!start || !duration) return std::nullopt;
-    return *start + *duration;
-  }
-
   // A collective over Gloo holds what it was called with until its label ends, though the call has
   // returned.
   void HoldInFlight(std::vector<Life>& lives) const {
     const std::span<const NodeId> nodes = step_.nodes();
-    const auto step_end = step_.mark() ? EndOf(step_.mark()) : std::nullopt;
+    const auto step_end = step_.mark() ? EndOf(trace_, step_.mark()) : std::nullopt;
     std::vector<Nanos> begins(nodes.size());  // by position: the first of it and those behind it
     Nanos first{INT64_MAX};
     for (size_t i = nodes.size(); i-- > 0;) {
@@ -145,7 +138,7 @@ class TensorCounter {
     for (uint32_t i = 0; i < nodes.size(); ++i) {
       if (!IsGlooLabel(trace_.name(nodes[i]))) continue;
       const NodeId call = step_.enclosing_operator(i);
-      const auto end = EndOf(nodes[i]);
+      const auto end = EndOf(trace_, nodes[i]);
       if (!call || !end) continue;
       if (!IsCommOperator(FullOperatorName(trace_.text(trace_.op_schema(call))))) continue;
       auto behind = static_cast<size_t>(std::ranges::lower_bound(begins, *end) - begins.begin());

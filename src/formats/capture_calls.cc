@@ -90,15 +90,8 @@ void CaptureCalls::AddNode(OpenCall& call) {
 
 std::vector<TensorUse> CaptureCalls::TensorsOf(std::span<const Value> values) const {
   std::vector<TensorUse> tensors;
-  std::vector<std::span<const Value>> open = {values};
-  while (!open.empty()) {
-    const std::span<const Value> last = open.back();
-    open.pop_back();
-    for (const Value& value : last) {
-      if (value.kind == ValueKind::kList) open.push_back(builder_.values(value.as_list()));
-      if (value.kind == ValueKind::kTensor) tensors.push_back(builder_.tensor(value.as_tensor()));
-    }
-  }
+  ForEachTensor(builder_, values,
+                [&](TensorId tensor) { tensors.push_back(builder_.tensor(tensor)); });
   return tensors;
 }
 

@@ -15,28 +15,19 @@ namespace etude {
 namespace {
 
 void AddTensors(const TraceBuilder& builder, std::span<const Value> values, TensorSum& sum) {
-  for (const Value& value : values) {
-    if (value.kind == ValueKind::kList) {
-      AddTensors(builder, builder.values(value.as_list()), sum);
-    } else if (value.kind == ValueKind::kTensor) {
-      const TensorUse& use = builder.tensor(value.as_tensor());
-      int64_t elements = 0;
-      if (__builtin_add_overflow(sum.elements.value_or(0), use.numel, &elements)) continue;
-      sum.elements = elements;
-      if (sum.dtype == DType::kUnknown) sum.dtype = DTypeFromText(builder.text(use.type));
-    }
-  }
+  ForEachTensor(builder, values, [&](TensorId tensor) {
+    const TensorUse& use = builder.tensor(tensor);
+    int64_t elements = 0;
+    if (__builtin_add_overflow(sum.elements.value_or(0), use.numel, &elements)) return;
+    sum.elements = elements;
+    if (sum.dtype == DType::kUnknown) sum.dtype = DTypeFromText(builder.text(use.type));
+  });
 }
 
 std::set<uint64_t> StoragesOf(const TraceBuilder& builder, std::span<const Value> values) {
   std::set<uint64_t> storages;
-  for (const Value& value : values) {
-    if (value.kind == ValueKind::kList) {
-      storages.merge(StoragesOf(builder, builder.values(value.as_list())));
-    } else if (value.kind == ValueKind::kTensor) {
-      storages.insert(builder.tensor(value.as_tensor()).storage);
-    }
-  }
+  ForEachTensor(builder, values,
+                [&](TensorId tensor) { storages.insert(builder.tensor(tensor).storage); });
   storages.erase(0);
   return storages;
 }

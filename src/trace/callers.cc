@@ -214,14 +214,9 @@ bool RunsBesideItsThread(const Trace& trace, NodeId node) {
   const NodeKind kind = trace.kind(node);
   const bool is_message = kind == NodeKind::kSend || kind == NodeKind::kRecv;
   if (!is_message || !IsGlooLabel(trace.name(node))) return false;
-  const auto end_of = [&](NodeId of) -> std::optional<Nanos> {
-    const auto start = trace.start(of);
-    const auto duration = trace.duration(of);
-    return start && duration ? std::optional(*start + *duration) : std::nullopt;
-  };
   const NodeId issuer = IssuerOfLabel(trace, node);
-  const auto call_end = issuer ? end_of(issuer) : std::nullopt;
-  const auto end = end_of(node);
+  const auto call_end = issuer ? EndOf(trace, issuer) : std::nullopt;
+  const auto end = EndOf(trace, node);
   return !call_end || !end || *end > *call_end;
 }
 

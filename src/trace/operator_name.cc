@@ -114,6 +114,4 @@ bool IsOfPyTorch(std::string_view name) {
          std::ranges::count(kNamespacesOfPyTorch, name.substr(0, colons)) != 0;
 }
 
-bool IsGlooLabel(std::string_view name) { return name.starts_with("gloo:"); }
-
 }  // namespace etude

@@ -53,7 +53,7 @@ bool IsCoalescedLabel(std::string_view name);
 
 // Labels of Gloo ("gloo:all_reduce") last as long as the collective and end on another thread than
 // they began on: what runs meanwhile is not inside.
-bool IsGlooLabel(std::string_view name);
+inline bool IsGlooLabel(std::string_view name) { return name.starts_with("gloo:"); }
 
 // Whether an operator's full name is that of a communication, or of the wait for one: those of
 // c10d, "_c10d_functional::wait_tensor" and others of functional collectives.

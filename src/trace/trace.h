@@ -280,9 +280,18 @@ void ForEachNode(const Trace& trace, Fn fn) {
   for (size_t i = 0; i < trace.node_count(); ++i) fn(NodeId::FromIndex(i));
 }
 
-// Calls `fn(TensorId)` for each tensor in `values`, lists included, in order.
-template <typename Fn>
-void ForEachTensor(const Trace& trace, std::span<const Value> values, Fn&& fn) {
+// When it ended; nullopt unless its start and its duration are known.
+inline std::optional<Nanos> EndOf(const Trace& trace, NodeId node) {
+  const auto start = trace.start(node);
+  const auto duration = trace.duration(node);
+  if (!start || !duration) return std::nullopt;
+  return *start + *duration;
+}
+
+// Calls `fn(TensorId)` for each tensor in `values`, lists included, in order. Of a Trace or of the
+// builder of one.
+template <typename TraceOrBuilder, typename Fn>
+void ForEachTensor(const TraceOrBuilder& trace, std::span<const Value> values, Fn&& fn) {
   for (const Value& value : values) {
     if (value.kind == ValueKind::kTensor) fn(value.as_tensor());
     if (value.kind == ValueKind::kList) ForEachTensor(trace, trace.values(value.as_list()), fn);
