@@ -41,6 +41,7 @@ RECORDER = Product(
         "src/torch/recorder/*",
         "src/formats/capture_*",
         "src/formats/integer_*",
+        "src/trace/operator_name.h",
     ),
 )
 
