@@ -136,6 +136,7 @@ TEST(CommLog, WorkOfABackendsThreadsStandsWhereItWasIssued) {
   const NodeId reduce = add(3, "gloo:all_reduce", NodeKind::kCollective, 300);
   const NodeId gather = add(4, "gloo:all_gather", NodeKind::kCollective, 310);
   const NodeId last = add(5, "gloo:all_gather", NodeKind::kCollective, 320);
+  builder.AddDep(gather, 2, DepKind::kSync);  // what came before it on another thread
   builder.AddDep(reduce, 2, DepKind::kControl);
   builder.AddDep(gather, 1, DepKind::kControl);
   std::vector<NodeId> order;

@@ -191,7 +191,7 @@ TEST_F(RecordedStepTest, WhatABackendRunsForACollectiveIsInsideIt) {
     row.parent = id;
     row.tid = 2;
     const NodeId label = builder_.AddNode(row);
-    if (says_for_whom) builder_.AddDep(label, /*on=*/1, DepKind::kSync);
+    if (says_for_whom) builder_.AddDep(label, /*on=*/1, DepKind::kControl);
   };
   AddOn(1, 1, "c10d::_allgather_base_", 1, 50);
   AddOn(1, 2, "aten::mm", 2, 51);

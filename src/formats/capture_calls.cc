@@ -22,16 +22,16 @@ constexpr auto kCopying = std::to_array<std::string_view>({
 
 }  // namespace
 
-void CaptureCalls::End(OpenCall& call, ValueListId outputs, std::optional<int64_t> end) {
+void CaptureCalls::End(OpenCall& call, ValueListId outputs, std::optional<Moment> end) {
   call.row.outputs = outputs;
-  call.row.start = Nanos{call.begin};
+  call.row.start = Nanos{call.begin.own};
   int64_t duration = 0;
-  if (end && !__builtin_sub_overflow(*end, call.begin, &duration) && duration >= 0) {
+  if (end && !__builtin_sub_overflow(end->own, call.begin.own, &duration) && duration >= 0) {
     call.row.duration = Nanos{duration};
   } else if (end) {
     builder_.stats().Count(Stat::kNegativeDuration);
   }
-  AddNode(call);
+  AddNode(call, end);
 }
 
 void CaptureCalls::Detach(OpenCall call) {
@@ -41,16 +41,28 @@ void CaptureCalls::Detach(OpenCall call) {
     detached_.insert_or_assign(handle, std::move(call));
     return;
   }
-  End(call, end->second.outputs, end->second.time);
+  EndAt(call, end->second);
   ends_.erase(end);
 }
 
-void CaptureCalls::EndElsewhere(uint64_t handle, ValueListId outputs, int64_t end) {
+// The own clock of another thread says nothing of how long it lasted.
+void CaptureCalls::EndAt(OpenCall& call, const LateEnd& end) {
+  int64_t own = 0;
+  int64_t lasted = 0;
+  if (__builtin_sub_overflow(end.time, call.begin.time, &lasted) ||
+      __builtin_add_overflow(call.begin.own, lasted, &own)) {
+    own = end.time;
+  }
+  End(call, end.outputs, Moment{.time = end.time, .own = own});
+}
+
+void CaptureCalls::EndElsewhere(uint64_t handle, ValueListId outputs, int64_t time) {
+  const LateEnd end{.outputs = outputs, .time = time};
   if (const auto found = detached_.find(handle); found != detached_.end()) {
-    End(found->second, outputs, end);
+    EndAt(found->second, end);
     detached_.erase(found);
   } else {
-    ends_.insert_or_assign(handle, LateEnd{.outputs = outputs, .time = end});
+    ends_.insert_or_assign(handle, end);
   }
 }
 
@@ -62,7 +74,7 @@ void CaptureCalls::EndDetached() {
   for (auto& [handle, call] : ordered) End(call, ValueListId::None(), std::nullopt);
 }
 
-void CaptureCalls::AddNode(OpenCall& call) {
+void CaptureCalls::AddNode(OpenCall& call, std::optional<Moment> end) {
   const NodeId node = builder_.AddNode(call.row);
   ++count_;
   const auto changed = [&](uint8_t mode, std::string_view key) {
@@ -77,7 +89,7 @@ void CaptureCalls::AddNode(OpenCall& call) {
     AddIssued(call);
   } else if (!CommOfLabel(builder_.text(call.row.name)).empty()) {
     if (!call.group) {
-      loose_labels_.push_back({.node = node, .row = call.row});
+      loose_labels_.push_back({.node = node, .row = call.row, .begin = call.begin, .end = end});
       return;
     }
     if (call.row.parent) labelled_.push_back(*call.row.parent);
@@ -105,6 +117,7 @@ int64_t CaptureCalls::SizeOf(std::span<const Value> values) const {
 
 void CaptureCalls::AddIssued(const OpenCall& call) {
   Issued issued{.node = call.row.source_id,
+                .lane = call.row.lane,
                 .type = CollectiveFromName(builder_.text(call.row.name)),
                 .group = call.group,
                 .group_size = call.group_size};
@@ -202,6 +215,13 @@ void CaptureCalls::Settle(const LooseLabel& label, Issued* issued) {
     facts.group = builder_.text(issued->group);
     facts.group_size = issued->group_size;
     builder_.AddDep(label.node, issued->node, DepKind::kControl);
+    if (label.end) {
+      asked_labels_.push_back({.node = label.node,
+                               .lane = label.row.lane,
+                               .asker = issued->lane,
+                               .begin = label.begin,
+                               .end = *label.end});
+    }
     if (label.row.parent) groups_of_threads_[*label.row.parent].insert(issued->group);
   }
   comms_.Add(label.node, label.row, std::move(facts), control_deps);

@@ -6,8 +6,10 @@
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "src/formats/capture_clocks.h"
 #include "src/formats/et_comm.h"
 #include "src/trace/trace_builder.h"
 
@@ -17,7 +19,7 @@ namespace etude {
 struct OpenCall {
   NodeRow row;
   uint64_t handle = 0;
-  int64_t begin = 0;  // nanoseconds, by the thread's own clock
+  Moment begin;
   uint8_t modes = 0;
   uint8_t parent_modes = 0;
   // The process group of the innermost c10d operator around it, or its own.
@@ -33,16 +35,18 @@ class CaptureCalls {
   explicit CaptureCalls(TraceBuilder& builder) : builder_(builder), comms_(builder) {}
 
   // Nullopt: nobody knows when it ended.
-  void End(OpenCall& call, ValueListId outputs, std::optional<int64_t> end);
+  void End(OpenCall& call, ValueListId outputs, std::optional<Moment> end);
   // Calls that end on another thread than they began on, and such ends. Which of the two comes
   // first says nothing: each thread writes its blocks when they are full.
   void Detach(OpenCall call);
-  void EndElsewhere(uint64_t handle, ValueListId outputs, int64_t end);
+  void EndElsewhere(uint64_t handle, ValueListId outputs, int64_t time);
   // What was detached has no end if none has come by now.
   void EndDetached();
   // Settles which communications the labels of backends' threads belong to. Once, when all calls
   // have ended.
   void Finish();
+  // After that: the labels of which it is known.
+  std::vector<AskedLabel> TakeAskedLabels() { return std::move(asked_labels_); }
 
   uint64_t count() const { return count_; }  // of calls that have become nodes
 
@@ -57,6 +61,7 @@ class CaptureCalls {
   struct Issued {
     uint64_t node =
         0;  // numbers tell the order of entry over all threads; clocks of threads do not
+    LaneId lane;
     std::optional<CollectiveType> type;
     StringId group;
     std::optional<int64_t> group_size;
@@ -77,9 +82,12 @@ class CaptureCalls {
   struct LooseLabel {
     NodeId node;
     NodeRow row;
+    Moment begin;
+    std::optional<Moment> end;
   };
 
-  void AddNode(OpenCall& call);
+  void EndAt(OpenCall& call, const LateEnd& end);
+  void AddNode(OpenCall& call, std::optional<Moment> end);
   void AddIssued(const OpenCall& call);
   void SettleLooseLabels();
   void FillWaiting();
@@ -99,6 +107,7 @@ class CaptureCalls {
   std::vector<Issued> issued_;
   std::vector<uint64_t> labelled_;  // nodes with a label right below them
   std::vector<LooseLabel> loose_labels_;
+  std::vector<AskedLabel> asked_labels_;
   std::unordered_map<uint64_t, Waiting> by_storage_;  // of those that do not copy
   std::unordered_map<int64_t, Waiting> by_size_;      // of those that do
   std::map<CollectiveType, std::map<StringId, Waiting>> by_group_;

@@ -14,9 +14,11 @@
 #include "src/formats/capture_allocations.h"
 #include "src/formats/capture_blocks.h"
 #include "src/formats/capture_calls.h"
+#include "src/formats/capture_clocks.h"
 #include "src/formats/capture_format.h"
 #include "src/formats/capture_values.h"
 #include "src/formats/et_names.h"
+#include "src/trace/operator_name.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -40,6 +42,7 @@ struct Thread {
   LaneId lane;
   int64_t overhead = 0;
   int64_t clock = 0;    // at the event read last
+  bool asks = false;    // for communications
   uint64_t handle = 0;  // of the call that began last
   bool lost = false;    // a block was: calls may end that nobody saw begin
   std::vector<OpenCall> open;
@@ -78,6 +81,7 @@ class CaptureReader : public TraceReader {
   bool ReadExitOver(RecordView& records, Thread& thread);
   bool ReadExitElsewhere(RecordView& records, Thread& thread);
   bool ReadAllocation(RecordView& records, Thread& thread, bool gives_out);
+  bool Computes(const Thread& thread) const;
   void AddRoots();
 
   std::string name_;
@@ -93,6 +97,7 @@ class CaptureReader : public TraceReader {
   std::vector<Thread> threads_;
   CaptureValues values_;
   CaptureCalls calls_;
+  CaptureClocks clocks_;
   std::vector<Allocation> allocations_;
 
   CaptureBlocks blocks_;
@@ -307,8 +312,16 @@ bool CaptureReader::ReadEvents(RecordView records) {
       case Event::kFree: good = ReadAllocation(records, thread, /*gives_out=*/false); break;
     }
     if (!good || records.failed()) return false;
+    if (thread.asks)
+      clocks_.Add(thread.lane, {.time = time_, .own = thread.clock}, Computes(thread));
   }
   return !records.failed();
+}
+
+bool CaptureReader::Computes(const Thread& thread) const {
+  if (thread.open.empty()) return false;
+  const NodeRow& row = thread.open.back().row;
+  return row.kind == NodeKind::kOperator && !IsCommOperator(builder_.text(row.name));
 }
 
 // The thread's block before this one is not there: it may have ended any of the open calls.
@@ -333,7 +346,7 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread) {
   if (records.failed() || function >= functions_.size()) return false;
   OpenCall& call = thread.open.emplace_back();
   call.handle = handle;
-  call.begin = TakeOutCallback(thread, last, own);
+  call.begin = {.time = time_, .own = TakeOutCallback(thread, last, own)};
   call.modes = modes;
   call.parent_modes = capture::kGradMode;
   if (thread.open.size() > 1) {
@@ -369,7 +382,7 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread) {
     }
   }
   if (values_.group()) {
-    call.names_group = true;
+    call.names_group = thread.asks = true;
     call.group = values_.group()->name;
     call.group_size = values_.group()->size;
   }
@@ -397,7 +410,7 @@ bool CaptureReader::ReadExit(RecordView& records, Thread& thread) {
   if (thread.open.empty()) return true;
   OpenCall call = std::move(thread.open.back());
   thread.open.pop_back();
-  calls_.End(call, outputs.value_or(ValueListId::None()), own);
+  calls_.End(call, outputs.value_or(ValueListId::None()), Moment{.time = time_, .own = own});
   return true;
 }
 
@@ -413,10 +426,10 @@ bool CaptureReader::ReadExitOver(RecordView& records, Thread& thread) {
 
 bool CaptureReader::ReadExitElsewhere(RecordView& records, Thread& thread) {
   const uint64_t handle = records.Varint();
-  const int64_t own = ReadClock(records, thread);
+  ReadClock(records, thread);
   const std::optional<ValueListId> outputs = values_.Read(records);
   if (!outputs) return false;
-  calls_.EndElsewhere(handle, *outputs, own);
+  calls_.EndElsewhere(handle, *outputs, time_);
   return true;
 }
 
@@ -470,6 +483,7 @@ Result<Trace> CaptureReader::Finish(bool cut) {
   AddAllocations(std::move(allocations_), last_node_, builder_);
   for (const auto& group : values_.groups()) builder_.AddProcessGroup(group);
   calls_.Finish();
+  if (!options_.keep_recorder_time) clocks_.Settle(calls_.TakeAskedLabels(), builder_);
   Result<Trace> trace = builder_.Finish();
   if (!trace) return MakeError(trace.error().code, name_ + ": " + trace.error().message);
   return trace;

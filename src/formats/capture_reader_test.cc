@@ -472,6 +472,53 @@ TEST_F(CaptureReaderTest, ABackendsThreadWorksForAnOperator) {
   EXPECT_EQ(trace->source_id(trace->deps(node)[0]), 1200u);
 }
 
+// The recorder holds up the thread that asks for a collective much, and the one that works for it
+// hardly: what that one does lies where it lay for the one that asked, which goes on when it ends.
+TEST_F(CaptureReaderTest, ABackendsThreadHasTheClockOfWhoAsked) {
+  Create();
+  const uint32_t step = writer_->DefineFunction("step", "");
+  const uint32_t add = writer_->DefineFunction("aten::add", "aten::add.Tensor(…) -> Tensor");
+  const uint32_t call = writer_->DefineFunction("c10d::allreduce_", "c10d::allreduce_(…) -> …");
+  const uint32_t label = writer_->DefineFunction("gloo:all_reduce", "");
+  const uint32_t asks = writer_->DefineThread(2, 1, 11);
+  const uint32_t works = writer_->DefineThread(9, 2, 12);
+  const uint32_t type = writer_->DefineString("float");
+  const uint32_t cpu = writer_->DefineString("cpu");
+  Begin(asks, 0);
+  Enter(step, 20, 990'000);
+  Enter(call, 21, 3'020'000, 2, /*overhead=*/2'000'000);
+  Tensor(type, cpu, capture::tensor_flag::kContiguous);
+  records_.Mark(Tag::kProcessGroup);
+  for (const std::string_view text : {"4", "", "gloo"}) records_.Text(text);
+  for (const uint64_t number : Numbers{0, 2}) records_.Varint(number);
+  Exit(3'030'000);
+  Enter(add, 24, 4'040'000, 0, /*overhead=*/500'000);
+  Exit(4'050'000);
+  Enter(add, 25, 5'060'000, 0, /*overhead=*/300'000);
+  Exit(5'070'000);
+  Exit(5'080'000);
+  Flush();
+  Begin(works, 0);
+  Enter(label, 22, 3'040'000, 1);
+  Tensor(type, cpu, capture::tensor_flag::kContiguous);
+  Enter(add, 23, 4'000'000);
+  Exit(4'100'000);
+  Exit(5'040'000);
+  Flush();
+  const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  const auto lies = [&](uint64_t id) {
+    const NodeId node = trace->Find(id);
+    return std::pair(trace->start(node)->count, trace->duration(node)->count);
+  };
+  EXPECT_EQ(lies(21), std::pair(1'020'000L, 10'000L));
+  EXPECT_EQ(lies(22), std::pair(1'030'000L, 2'000'000L));
+  EXPECT_EQ(lies(23), std::pair(1'990'000L, 100'000L));
+  EXPECT_EQ(lies(24), std::pair(1'540'000L, 10'000L));
+  EXPECT_EQ(lies(25), std::pair(3'050'000L, 10'000L));
+  EXPECT_EQ(lies(20), std::pair(990'000L, 2'080'000L));
+}
+
 // Gloo's reduce-scatter copies its input and reduces the copy, whose memory another operator may
 // have had before: that one has its label, and the copy has as many elements as the input.
 TEST_F(CaptureReaderTest, ABackendsThreadWorksOnACopy) {

@@ -204,8 +204,9 @@ NodeId IssuerOfLabel(const Trace& trace, NodeId node) {
   if (!IsGlooLabel(trace.name(node))) return NodeId::None();
   const auto is_call = [&](NodeId of) { return of && trace.name(of).starts_with("c10d::"); };
   const std::span<const NodeId> deps = trace.deps(node);
-  const auto said = std::ranges::find_if(deps, is_call);
-  if (said != deps.end()) return *said;
+  for (size_t i = 0; i < deps.size(); ++i) {
+    if (trace.dep_kinds(node)[i] != DepKind::kSync && is_call(deps[i])) return deps[i];
+  }
   const NodeId above = trace.parent(node);
   return is_call(above) ? above : NodeId::None();
 }

@@ -15,7 +15,8 @@ namespace etude {
 inline constexpr uint32_t kNoCaller = UINT32_MAX;
 
 // The operator that asked for the collective whose work a label of Gloo's stands for: one that the
-// label depends on (readers add that) or is called by. kNone if unknown, and for all other nodes.
+// label depends on (readers add that), but does not merely wait for, or is called by. kNone if
+// unknown, and for all other nodes.
 NodeId IssuerOfLabel(const Trace& trace, NodeId node);
 
 // Whether the node, on the thread that asked for it, ran beside what the thread did meanwhile:

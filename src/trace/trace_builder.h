@@ -83,6 +83,9 @@ class TraceBuilder {
   NodeKind kind(NodeId node) const { return trace_.columns_.kind[node.index()]; }
   StringId name(NodeId node) const { return trace_.columns_.name[node.index()]; }
   uint64_t source_id(NodeId node) const { return trace_.columns_.source_id[node.index()]; }
+  LaneId lane_id(NodeId node) const { return trace_.lane_id(node); }
+  std::optional<Nanos> start(NodeId node) const { return trace_.start(node); }
+  std::optional<Nanos> duration(NodeId node) const { return trace_.duration(node); }
   std::optional<int64_t> correlation(NodeId node) const { return trace_.correlation(node); }
 
   // `node` waits for the node with id `source_id` in the file.

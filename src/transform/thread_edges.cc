@@ -147,7 +147,8 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
     for (const Ran& one : lanes[lane]) {
       if (RunsBesideItsThread(tree, one.node)) continue;
       const bool waited = !busy_until || one.begin - *busy_until > kThreadGap;
-      if (waited) gaps.push_back({lane, one.node, busy_until, one.begin});
+      const bool is_asked = static_cast<bool>(IssuerOfLabel(tree, one.node));
+      if (waited && !is_asked) gaps.push_back({lane, one.node, busy_until, one.begin});
       // Operators of ATen's, and those that begin communications, wait for no other thread.
       const std::string_view name = tree.name(one.node);
       const bool works = name.starts_with("aten::") || name.starts_with("c10d::") ||

@@ -27,7 +27,7 @@ inline constexpr Nanos kThreadGap{1'000'000};
 //   node that ended on another thread meanwhile, if there is one; a label of Gloo's that ends soon
 //   after the gap comes first: within kGlooSlack, or an eighth of a long gap. Where the first case
 //   says what the node waits for, or what waits for the label, it counts only within kGlooSlack.
-//   One edge per gap.
+//   One edge per gap; none where the trace says whose a label of Gloo's is.
 // `times` has an entry per node of `tree`. O(n log n), whatever the number of threads.
 //
 // That the one caused the other is a guess in the second case; that it came before, or began
