@@ -7,6 +7,7 @@
 
 #include "src/analysis/activity.h"
 #include "src/base/csr.h"
+#include "src/trace/callers.h"
 #include "src/trace/exclusive_times.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/record_scope.h"
@@ -192,6 +193,7 @@ class RunMaker {
         if (End(dep) > Begin(waiter) && trace_.place(dep) == Place::kHost) continue;
         AddWait(waiter, dep);
       }
+      AddAsked(node);
     });
     for (const RecordedWait& wait : waits_) {
       if (!wait.in_call && graph_.has(wait.node) && graph_.has(wait.before)) {
@@ -201,6 +203,19 @@ class RunMaker {
     before_ = Csr<NodeId>::Build(
         trace_.node_count(), found_waits_, [](const Wait& wait) { return wait.node.index(); },
         [](const Wait& wait) { return wait.before; });
+  }
+
+  // A label of Gloo's may begin on its thread before the call that asked for it returns.
+  void AddAsked(NodeId label) {
+    const NodeId issuer = IssuerOfLabel(trace_, label);
+    if (!graph_.has(issuer) || !graph_.has(label)) return;
+    if (trace_.lane_id(issuer) == trace_.lane_id(label) || Begin(issuer) > Begin(label)) return;
+    if (End(issuer) <= Begin(label)) {
+      AddWait(label, issuer);
+      return;
+    }
+    graph_.AddEdge(graph_.begin(issuer), graph_.begin(label), Begin(label) - Begin(issuer),
+                   {issuer, PathPartOf(trace_, issuer), PathPart::kIdle});
   }
 
   // The first node that does something on the thread of a label, from its beginning on.
