@@ -136,7 +136,7 @@ class JointGraph {
     auto at = std::ranges::lower_bound(numbers, member.begin, {},
                                        [&](size_t number) { return times_[edges_[number].from]; });
     for (; at != numbers.end() && times_[edges_[*at].from] < member.end; ++at) {
-      const bool is_callee = member.call.on_host && times_[edges_[*at].to] <= member.end;
+      const bool is_callee = member.call.has_callees && times_[edges_[*at].to] <= member.end;
       const RankRun::Step& step = run.steps[*at - first_edges_[member.rank]];
       if (is_callee || step.node == member.call.node) edges_[*at].weight = Nanos{};
     }

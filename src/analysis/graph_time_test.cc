@@ -148,6 +148,23 @@ TEST(GraphTime, WhoIsWokenBeforeALabelEndsHasWaitedForTheLastRank) {
   EXPECT_EQ(time.simulated, Us(10 + 5 + 10));
 }
 
+// What a thread does between a send of its own and the wait for it is not inside of the message.
+TEST(GraphTime, MessagesRunBesideTheirThread) {
+  const TwoRanks two(
+      PlantedTrace()
+          .Operator("c10d::send", 1, 0, 5)
+          .Operator("gloo:send", 1, 4, 70)
+          .Operator("mm", 1, 10, 60)
+          .Operator("more", 1, 70, 75)
+          .Read(),
+      PlantedTrace().Operator("work", 1, 0, 10).Operator("gloo:send", 1, 60, 70).Read(), 0,
+      "gloo:send");
+  const GraphTime time = FindGraphTime(two.ranks, two.match).value();
+  EXPECT_EQ(time.joint, 1u);
+  EXPECT_EQ(time.recorded, Us(75));
+  EXPECT_EQ(time.simulated, Us(5 + 50 + 5));
+}
+
 // A rank that is done before another one comes did not wait: each call takes its own time.
 TEST(GraphTime, CallsThatDoNotWait) {
   const TwoRanks two(PlantedTrace().Operator("reduce", 1, 0, 5).Read(),

@@ -6,6 +6,7 @@
 
 #include "src/analysis/activity.h"
 #include "src/analysis/run_graph.h"
+#include "src/trace/callers.h"
 #include "src/trace/thread_text.h"
 
 namespace etude {
@@ -75,7 +76,8 @@ RankRun MakeRankRun(const Trace& trace, CommLog log, std::span<const RecordedWai
     if (!graph.has(call.row)) continue;
     at = {.node = graph.begin(call.row) / 2,
           .lane = lane_of(call.row),
-          .on_host = DeviceActivity(trace, call.row) == Activity::kNone};
+          .has_callees = DeviceActivity(trace, call.row) == Activity::kNone &&
+                         !RunsBesideItsThread(trace, call.row)};
   }
   run.log = std::move(log);
   return run;

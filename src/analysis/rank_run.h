@@ -42,7 +42,7 @@ struct RankRun {
   struct Call {
     uint32_t node = 0;
     uint32_t lane = 0;
-    bool on_host = false;
+    bool has_callees = false;  // what its thread does meanwhile is inside of it
   };
 
   std::vector<Nanos> times;  // of the points, by the rank's clock

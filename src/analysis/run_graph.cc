@@ -57,7 +57,7 @@ class RunMaker {
     const LaneId lane = trace_.lane_id(node);
     if (on_device) {
       streams_[lane].push_back(node);
-    } else if (lane) {
+    } else if (lane && !RunsBesideItsThread(trace_, node)) {
       threads_[lane].push_back(node);
     } else {
       AddOwn(node);
@@ -209,7 +209,9 @@ class RunMaker {
   void AddAsked(NodeId label) {
     const NodeId issuer = IssuerOfLabel(trace_, label);
     if (!graph_.has(issuer) || !graph_.has(label)) return;
-    if (trace_.lane_id(issuer) == trace_.lane_id(label) || Begin(issuer) > Begin(label)) return;
+    const bool is_part =
+        trace_.lane_id(issuer) == trace_.lane_id(label) && !RunsBesideItsThread(trace_, label);
+    if (is_part || Begin(issuer) > Begin(label)) return;
     if (End(issuer) <= Begin(label)) {
       AddWait(label, issuer);
       return;
