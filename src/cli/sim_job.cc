@@ -165,9 +165,9 @@ void AddRecordedTimes(const std::vector<RankInput>& inputs, const std::vector<Tr
   }
 }
 
-// Whether it is a Chakra trace of a recorded rank whose host communicates: that it waited there is
-// in the times of its nodes.
-bool HasRecordedWaits(const Trace& trace) {
+// Whether it is a Chakra trace of a recorded rank whose host communicates: what its nodes took
+// themselves has no place between what they called, and tools other than Etude count waiting, too.
+bool HasRecordedHost(const Trace& trace) {
   if (trace.info().format != TraceFormat::kChakra || IsSimulated(trace)) return false;
   bool is_recorded = false;
   ForEachNode(trace, [&](NodeId node) {
@@ -177,9 +177,11 @@ bool HasRecordedWaits(const Trace& trace) {
   return is_recorded && !trace.comms().empty();
 }
 
-constexpr std::string_view kRecordedWaits =
-    "Chakra traces of a recorded job run as they are: what its hosts waited for communication is "
-    "computed, too; `etude convert --for astra-sim` makes traces of them without it";
+constexpr std::string_view kRecordedHost =
+    "Chakra traces of a recorded job run as they are: what a program did itself, in traces of "
+    "other "
+    "tools what it waited, too, comes before what it called and hides no communication; `etude "
+    "convert --for astra-sim` leaves it where it was";
 
 Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool strict,
                           const RunContext& context) {
@@ -204,8 +206,8 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     for (size_t i = 0; i < read.job->classes.size(); ++i) {
       WarnOfIds(read.job->classes[i].program, fmt::format("{}, class {}", first, i), context);
     }
-    if (std::ranges::any_of(read.job->classes, HasRecordedWaits, &RankClass::program)) {
-      read.notes.emplace_back(kRecordedWaits);
+    if (std::ranges::any_of(read.job->classes, HasRecordedHost, &RankClass::program)) {
+      read.notes.emplace_back(kRecordedHost);
     }
   } else {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs, FindRanks(options.paths, context));
@@ -231,8 +233,8 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       traces.ranks.clear();
       for (const AstraRankReport& rank : graphs.ranks) traces.ranks.push_back(rank.rank);
       traces.traces = std::move(graphs.traces);
-    } else if (std::ranges::any_of(traces.traces, HasRecordedWaits)) {
-      read.notes.emplace_back(kRecordedWaits);
+    } else if (std::ranges::any_of(traces.traces, HasRecordedHost)) {
+      read.notes.emplace_back(kRecordedHost);
     }
     std::vector<RankOfJob> ranks;
     for (size_t i = 0; i < traces.traces.size(); ++i) {

@@ -96,8 +96,8 @@ void CaptureClocks::Move(NodeId node, TraceBuilder& builder) const {
   const auto start = builder.start(node);
   if (found == threads_.end() || !start || !IsSane(start->count)) return;
   auto duration = builder.duration(node);
+  if (duration && !IsSane(duration->count)) return;
   const Nanos end = *start + duration.value_or(Nanos{});
-  if (!IsSane(end.count)) return;
   const auto [begins, ends] = ShiftsAt(found->second.shifts, start->count, end.count);
   if (duration) duration = std::max(*duration + Nanos{ends - begins}, Nanos{});
   builder.SetTimes(node, *start + Nanos{begins}, duration, std::nullopt);

@@ -300,7 +300,8 @@ class Linker {
         builder_.AddDep(node, id, dangling.kind);
       }
     }
-    for (const OrderEdge& edge : HostOrder(host_)) {
+    const auto lane_of = [&](NodeId node) { return host_times_[node.index()].lane; };
+    for (const OrderEdge& edge : HostOrder(host_, lane_of)) {
       builder_.AddDep(new_of_host_[edge.node.index()], new_of_host_[edge.before.index()],
                       DepKind::kData);
     }

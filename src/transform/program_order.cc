@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <tuple>
 #include <unordered_map>
+
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -72,25 +75,45 @@ std::vector<NodeId> ThreadsOfOrphans(const Trace& trace) {
   return threads;
 }
 
-std::vector<OrderEdge> HostOrder(const Trace& trace) {
+std::vector<OrderEdge> HostOrder(const Trace& trace, const std::function<LaneId(NodeId)>& lane_of) {
   const HostTree tree(trace);
+  const auto lane = [&](NodeId node) { return lane_of ? lane_of(node) : trace.lane_id(node); };
+  // A collective of Gloo's, where it is known to have run on another thread than what called it.
+  const auto runs_elsewhere = [&](NodeId node) {
+    const NodeId parent = trace.parent(node);
+    if (!parent || !IsGlooLabel(trace.name(node))) return false;
+    return lane(node) && lane(parent) && lane(node) != lane(parent);
+  };
   std::vector<OrderEdge> edges;
   std::vector<NodeId> stack;
+  std::vector<NodeId> elsewhere;
+  const auto walk = [&](NodeId root, NodeId& before) {
+    stack.assign(1, root);
+    while (!stack.empty()) {
+      const NodeId node = stack.back();
+      stack.pop_back();
+      if (node != root && runs_elsewhere(node)) {
+        elsewhere.push_back(node);
+        continue;
+      }
+      if (before) edges.push_back({node, before});
+      before = node;
+      tree.PushChildren(node, stack);
+    }
+  };
   ForEachNode(trace, [&](NodeId root) {
     const NodeId parent = tree.Parent(root);
     const bool begins = !parent || trace.kind(parent) == NodeKind::kProcess;
     if (!begins || trace.place(root) == Place::kDevice) return;
     if (trace.kind(root) == NodeKind::kProcess) return;
     NodeId before;
-    stack.assign(1, root);
-    while (!stack.empty()) {
-      const NodeId node = stack.back();
-      stack.pop_back();
-      if (before) edges.push_back({node, before});
-      before = node;
-      tree.PushChildren(node, stack);
-    }
+    walk(root, before);
   });
+  std::map<LaneId, NodeId> last;
+  for (size_t i = 0; i < elsewhere.size(); ++i) {
+    const NodeId root = elsewhere[i];
+    walk(root, last[lane(root)]);
+  }
   return edges;
 }
 

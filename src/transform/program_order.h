@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "src/trace/trace.h"
@@ -18,9 +19,12 @@ std::vector<NodeId> ThreadsOfOrphans(const Trace& trace);
 
 // The order in which threads ran their host nodes: each node after the one before it in the depth
 // first walk of its thread, children in the order of their ids. What is below a process root is a
-// thread each, and so is what has no parent and is not of a known thread. The edges never
-// contradict nesting, or each other.
-std::vector<OrderEdge> HostOrder(const Trace& trace);
+// thread each, and so is what has no parent and is not of a known thread. Collectives of Gloo's on
+// a thread of their own are an order of their own there, which begins with what called them. The
+// edges never contradict nesting, or each other.
+// `lane_of`: on which thread a node ran, where that is known otherwise than by the trace.
+std::vector<OrderEdge> HostOrder(const Trace& trace,
+                                 const std::function<LaneId(NodeId)>& lane_of = {});
 
 // The order in which streams ran their work (IsDeviceWork): each node after the one that started
 // before it on the same stream. Nodes of unknown start or stream have none.

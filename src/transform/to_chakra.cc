@@ -9,6 +9,7 @@
 
 #include "src/trace/carried_stats.h"
 #include "src/trace/exclusive_times.h"
+#include "src/trace/host_times.h"
 #include "src/trace/program_parts.h"
 #include "src/trace/trace_copy.h"
 #include "src/trace/validator.h"
@@ -63,17 +64,32 @@ class Converter {
     return result_.renumbered ? node.value() : trace_.source_id(node);
   }
 
-  bool LacksExclusive(NodeId node) const {
-    return trace_.duration(node).has_value() && !trace_.exclusive(node);
+  // Durations without children, where they change. What threads of the host waited for one another
+  // is in none: dependencies say it. Those of devices they wait for in calls, which linking takes
+  // out.
+  void FindDurations() {
+    if (trace_.info().format == TraceFormat::kNative) waits_ = FindRecordedWaits(trace_);
+    if (trace_.info().exclusive_durations || trace_.info().format == TraceFormat::kChakra) return;
+    const bool on_device =
+        AnyNode([&](NodeId node) { return trace_.place(node) == Place::kDevice; });
+    if (const auto host = on_device ? std::nullopt : HostTimes::Find(trace_, waits_)) {
+      ForEachNode(trace_, [&](NodeId node) { exclusive_.push_back(host->own(node)); });
+      return;
+    }
+    const auto lacks = [&](NodeId node) {
+      return trace_.duration(node) && !trace_.exclusive(node);
+    };
+    if (!AnyNode(lacks)) return;
+    exclusive_ = FindExclusiveTimes(trace_, NodeTimesOf(trace_)).times;
+    ForEachNode(trace_, [&](NodeId node) {
+      if (!lacks(node)) exclusive_[node.index()] = std::nullopt;
+    });
   }
 
-  // Only traces whose durations include children need the others, and only where they lack them.
-  void FindDurations() {
-    if (trace_.info().exclusive_durations) return;
-    bool lacks = false;
-    ForEachNode(trace_, [&](NodeId node) { lacks = lacks || LacksExclusive(node); });
-    if (!lacks) return;
-    exclusive_ = FindExclusiveTimes(trace_, NodeTimesOf(trace_)).times;
+  bool AnyNode(auto is_one) const {
+    bool any = false;
+    ForEachNode(trace_, [&](NodeId node) { any = any || is_one(node); });
+    return any;
   }
 
   // Host nodes below which a device node communicates.
@@ -96,7 +112,7 @@ class Converter {
       builder_.SetParent(node, thread);
       ++result_.adopted;
     }
-    if (!exclusive_.empty() && LacksExclusive(node)) {
+    if (!exclusive_.empty()) {
       builder_.SetTimes(node, std::nullopt, std::nullopt, exclusive_[node.index()]);
     }
     const bool retype = trace_.place(node) == Place::kHost && IsCommunication(trace_.kind(node)) &&
@@ -133,10 +149,8 @@ class Converter {
     for (const OrderEdge& edge : StreamOrder(trace_)) {
       AddOrder(edge.node, edge.before, DepKind::kSync, result_.stream_edges);
     }
-    if (trace_.info().format == TraceFormat::kNative) {
-      for (const RecordedWait& wait : FindRecordedWaits(trace_)) {
-        AddOrder(wait.node, wait.before, DepKind::kSync, result_.thread_edges);
-      }
+    for (const RecordedWait& wait : waits_) {
+      AddOrder(wait.node, wait.before, DepKind::kSync, result_.thread_edges);
     }
     if (edges_.size() != given) {
       result_.contradictions = Drop(given, FindContradictions(trace_, edges_, given));
@@ -189,6 +203,7 @@ class Converter {
   TraceBuilder builder_;
   TraceCopy copy_;
   ToChakraResult result_;
+  std::vector<RecordedWait> waits_;  // beyond the dependencies
   std::vector<std::optional<Nanos>> exclusive_;
   std::vector<NodeId> orphans_;  // by node: the thread that takes it
   std::vector<bool> on_device_;

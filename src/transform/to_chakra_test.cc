@@ -158,6 +158,30 @@ TEST(ToChakra, SynchronousCollectivesAreWaitedFor) {
   }
 }
 
+// The host goes on beside what Gloo does on a thread of its own, and what it waits for that is no
+// time of its own.
+TEST(ToChakra, GloosThreadsAreBesideTheHost) {
+  Sketch sketch(TraceFormat::kLinked);
+  uint64_t id = 0;
+  const auto add = [&](NodeKind kind, const char* name, const char* thread, int64_t start,
+                       int64_t duration, int64_t parent = -1) {
+    sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern(thread)});
+    sketch.row.start = Nanos{start};
+    sketch.row.duration = sketch.row.exclusive = Nanos{duration};
+    return sketch.Add(++id, kind, Place::kHost, parent, name);
+  };
+  add(NodeKind::kLabel, "step", "main", 0, 1'000);                               // 1
+  add(NodeKind::kOperator, "c10d::allreduce_", "main", 10, 10, 1);               // 2
+  add(NodeKind::kCollective, "gloo:all_reduce", "gloo", 15, 500, 2);             // 3
+  const NodeId mul = add(NodeKind::kOperator, "aten::mul", "main", 520, 10, 1);  // 4
+  add(NodeKind::kCollective, "gloo:all_reduce", "gloo", 600, 100, 2);            // 5
+  sketch.builder.AddDep(mul, uint64_t{3}, DepKind::kSync);
+  const Trace made = Convert(sketch.Finish()).trace;
+  EXPECT_EQ(DepsOf(made, DepKind::kData), (EdgeSet{{2, 1}, {4, 2}, {5, 3}}));
+  EXPECT_EQ(made.exclusive(made.Find(1)), Nanos{1'000 - 10 - 10 - (515 - 20)});
+  EXPECT_EQ(made.exclusive(made.Find(3)), Nanos{500});
+}
+
 // What an operator does itself is no gap, though what it called was done long before.
 TEST(ToChakra, AnOperatorThatWorksDoesNotWait) {
   for (const char* name : {"aten::addmm", "c10d::allgather_", "autograd::engine"}) {
