@@ -1,6 +1,8 @@
 #include "src/analysis/data_flow.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <ranges>
 #include <unordered_map>
 #include <utility>
@@ -48,6 +50,7 @@ class DataFlow::Walk {
     std::vector<StringId> types;               // of the tensors that lived in it
     ValueKind number_kind = ValueKind::kNone;  // of the Python number that it was made of, if so
     uint64_t number = 0;
+    int64_t bytes = INT64_MAX;  // at least as many; INT64_MAX: unknown
   };
 
   void Enter(uint32_t position) {
@@ -98,6 +101,8 @@ class DataFlow::Walk {
   // arguments and what was made while it ran.
   bool MayRead(const Current& current, const TensorUse& use, NodeId around) const {
     if (!HasType(current, use.type)) return false;
+    // Storages grow in operators, or elsewhere, where they get other memory.
+    if (const auto bytes = BytesOf(use); bytes && *bytes > current.bytes) return false;
     // Nothing writes to a Python number: where the value is another, so is the memory.
     if (use.number_kind != ValueKind::kNone &&
         (current.number_kind != use.number_kind || current.number != use.number)) {
@@ -109,6 +114,17 @@ class DataFlow::Walk {
     const Rows& rows = flow_.rows_[caller];
     return std::any_of(flow_.uses_.begin() + rows.inputs, flow_.uses_.begin() + rows.outputs,
                        [&](const Use& input) { return input.version == current.version; });
+  }
+
+  // Of its storage, as far as the use says it.
+  std::optional<int64_t> BytesOf(const TensorUse& use) const {
+    if (use.storage_bytes >= 0) return use.storage_bytes;
+    const auto shape = ShapeOf(trace_, use);
+    return shape && shape->strides_known ? std::optional(shape->storage_bytes) : std::nullopt;
+  }
+
+  void Grow(Current& current, const TensorUse& use) const {
+    current.bytes = std::max(current.bytes, BytesOf(use).value_or(INT64_MAX));
   }
 
   static bool HasType(const Current& current, StringId type) {
@@ -183,9 +199,9 @@ class DataFlow::Walk {
     for (uint32_t i = rows.inputs; i < rows.outputs; ++i) {
       const Use& input = flow_.uses_[i];
       if (!input.version || MemoryKey(trace_.tensor(input.tensor)) != key) continue;
-      if (found != current_.end() && found->second.version == input.version &&
-          !HasType(found->second, use.type)) {
-        found->second.types.push_back(use.type);
+      if (found != current_.end() && found->second.version == input.version) {
+        if (!HasType(found->second, use.type)) found->second.types.push_back(use.type);
+        Grow(found->second, use);
       }
       Touch(input.version, position);
       return input.version;
@@ -197,10 +213,13 @@ class DataFlow::Walk {
                             use.number_kind == ValueKind::kNone;
     if (found != current_.end() && !was_number && found->second.birth >= entered_at_[position]) {
       if (!HasType(found->second, use.type)) found->second.types.push_back(use.type);
+      Grow(found->second, use);
       Touch(found->second.version, position);
       return found->second.version;
     }
-    return Make(key, use.type, position, step_.nodes()[position]);
+    const StorageVersion version = Make(key, use.type, position, step_.nodes()[position]);
+    current_[key].bytes = BytesOf(use).value_or(INT64_MAX);
+    return version;
   }
 
   // Puts inputs and outputs of each node side by side.

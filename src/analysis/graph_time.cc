@@ -23,7 +23,8 @@ class JointGraph {
     if (times_.empty()) return std::nullopt;
     edges_of_ranks_ = edges_.size();
     for (const std::vector<CallPlace>& meeting : match_.meetings) Join(meeting);
-    for (const auto& [send, receive] : match_.messages) Join({{send, receive}});
+    for (const auto& [send, receive] : match_.messages)
+      Join({{send, receive}}, /*is_message=*/true);
     const LongestPath path = FindLongestPath(times_.size(), edges_);
     result_.contradictions += path.dropped;
     result_.simulated = path.length;
@@ -80,8 +81,9 @@ class JointGraph {
   }
 
   // What they do together they begin when the last one has come. By one clock it is known when each
-  // ends after that; else the quickest says it.
-  void Join(const std::vector<CallPlace>& places) {
+  // ends after that; else the quickest says it. A message is there when the first of both is done:
+  // the other one may have come long before, or wait for it much later.
+  void Join(const std::vector<CallPlace>& places, bool is_message = false) {
     if (places.size() < 2) return;
     std::vector<Member> members;
     for (const CallPlace& place : places) {
@@ -103,7 +105,7 @@ class JointGraph {
         ++result_.apart;
         return;
       }
-      shortest = std::min(shortest, member.end - member.begin);
+      shortest = std::min(shortest, member.end - (is_message ? last.begin : member.begin));
     }
     ++result_.joint;
     const auto meeting = static_cast<uint32_t>(times_.size());

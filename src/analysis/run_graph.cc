@@ -9,6 +9,7 @@
 #include "src/base/csr.h"
 #include "src/trace/callers.h"
 #include "src/trace/exclusive_times.h"
+#include "src/trace/host_times.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/record_scope.h"
 
@@ -25,10 +26,11 @@ class RunMaker {
     times_.resize(trace_.node_count());
     ForEachNode(trace_, [&](NodeId node) { AddNode(node); });
     FindWaitedTimes();
+    if (streams_.empty()) host_ = HostTimes::Find(trace_, waits_);
     SortLanes();
     began_.resize(trace_.node_count());
     ended_.resize(trace_.node_count());
-    for (const auto& [lane, nodes] : threads_) AddThread(nodes);
+    for (const auto& [lane, nodes] : threads_) AddThread(lane, nodes);
     CollectWaits();
     for (const auto& [stream, nodes] : streams_) AddStream(stream, nodes);
     AddHostWaits();
@@ -138,8 +140,12 @@ class RunMaker {
   }
 
   // Joins the points of a thread, which are where its nodes begin and end, in order of time. What
-  // lies between two points is the innermost open node's; without one nothing was recorded.
-  void AddThread(const std::vector<NodeId>& nodes) {
+  // lies between two points is the innermost open node's, but for what the thread waited for
+  // others; without one nothing was recorded.
+  void AddThread(LaneId lane, const std::vector<NodeId>& nodes) {
+    const TimeSet none;
+    const bool waits = host_ && host_->waits().contains(lane);
+    const TimeSet& waited = waits ? host_->waits().at(lane) : none;
     const std::vector<NodeId> by_end = ByEnd(nodes);
     std::vector<size_t> added;
     std::vector<NodeId> open;
@@ -150,7 +156,8 @@ class RunMaker {
       if (any) {
         const NodeId inside = open.empty() ? NodeId::None() : open.back();
         const NodeId node = inside ? inside : graph_.node_at(point);
-        const Nanos passed = inside ? At(point) - At(last) : Nanos{};
+        const Interval time{At(last), At(point)};
+        const Nanos passed = inside ? time.length() - waited.Within(time) : Nanos{};
         added.push_back(graph_.AddEdge(
             last, point, passed,
             {node, PathPartOf(trace_, node), inside ? PathPart::kHostWait : PathPart::kIdle,
@@ -175,9 +182,9 @@ class RunMaker {
     for (size_t i = added.size(); i-- > 0;) {
       Nanos& left = waited_[graph_.step(added[i]).node.index()];
       Nanos& weight = graph_.edge(added[i]).weight;
-      const Nanos waited = std::min(left, weight);
-      left = left - waited;
-      weight = weight - waited;
+      const Nanos taken = std::min(left, weight);
+      left = left - taken;
+      weight = weight - taken;
     }
   }
 
@@ -337,7 +344,8 @@ class RunMaker {
   std::span<const RecordedWait> waits_;
   Launches launches_;
   RunGraph graph_;
-  std::vector<Interval> times_;  // by node, of those of the graph
+  std::vector<Interval> times_;    // by node, of those of the graph
+  std::optional<HostTimes> host_;  // where no device works
   std::optional<Interval> span_;
   uint64_t untimed_ = 0;
   uint64_t contradictions_ = 0;

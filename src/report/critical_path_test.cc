@@ -249,7 +249,8 @@ TEST(CriticalPath, ThreadsOfANativeCapture) {
                                                  {kIdle, "MulBackward0", 500},
                                                  {kHost, "MulBackward0", 500},
                                                  {kHost, "aten::mul", 3000},
-                                                 {kIdle, "update", 1000},
+                                                 {kHost, "MulBackward0", 500},
+                                                 {kIdle, "update", 500},
                                                  {kHost, "update", 1000}}));
   ExpectBounds(path);
 }

@@ -27,6 +27,7 @@ class ThreadClock {
   };
   void Add(NodeId node, std::optional<Waited> waited) {
     const Nanos start = *trace_.start(node);
+    SettleHandOver(start);
     while (!open_.empty() && EndOf(open_.back()) <= start) Close();
     own_[node.index()] = trace_.duration(node);
     if (!open_.empty()) {
@@ -41,6 +42,15 @@ class ThreadClock {
     begins_work_ = true;
     open_.push_back(node);
     last_ = node;
+  }
+
+  // Gloo works for the call that the thread is in, if that asked for `label`.
+  void HandOver(NodeId label) {
+    const Nanos begin = *trace_.start(label);
+    while (!open_.empty() && EndOf(open_.back()) <= begin) Close();
+    if (open_.empty() || !MayAskFor(open_.back(), label)) return;
+    const NodeId call = open_.back();
+    handed_over_ = {call, {begin, std::min(EndOf(label), EndOf(call))}, EndOf(label)};
   }
 
   // After all of the thread's nodes.
@@ -81,6 +91,28 @@ class ThreadClock {
 
   Nanos EndOf(NodeId node) const { return *trace_.start(node) + *trace_.duration(node); }
   bool IsLabel(NodeId node) const { return trace_.kind(node) == NodeKind::kLabel; }
+
+  // A call that was handed over, and that the thread was in until it was done.
+  struct HandedOver {
+    NodeId call;
+    Interval rest;  // of the call
+    Nanos done;
+  };
+
+  // Where a thread goes on when the collective is done, what was left of the call was waiting, too.
+  void SettleHandOver(Nanos goes_on) {
+    const HandedOver over = std::exchange(handed_over_, {});
+    if (!over.call || goes_on < over.rest.end || goes_on < over.done - kGlooSlack) return;
+    Subtract(over.call, over.rest.length());
+    if (over.rest.length().count > 0) waits_.push_back(over.rest);
+  }
+
+  bool MayAskFor(NodeId call, NodeId label) const {
+    const std::string_view name = trace_.name(call);
+    if (!name.starts_with("c10d::")) return false;
+    if (const NodeId issuer = IssuerOfLabel(trace_, label)) return issuer == call;
+    return CollectiveFromName(name) == CollectiveFromName(CommOfLabel(trace_.name(label)));
+  }
 
   void Close() {
     const NodeId node = open_.back();
@@ -140,6 +172,7 @@ class ThreadClock {
   Nanos idle_until_;         // what is in `idle_` goes up to here
   bool begins_work_ = true;  // what comes next into `idle_` follows on something
   std::vector<Interval> waits_;
+  HandedOver handed_over_;
   NodeId last_;  // that the thread began
   std::vector<Piece> pieces_;
   size_t settled_ = 0;  // how many pieces have a node behind them
@@ -206,6 +239,10 @@ std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const Rec
     }
     thread.Add(node, waited);
     last = node;
+    if (!IsGlooLabel(trace.name(node))) continue;
+    for (auto& [other, clock] : threads) {
+      if (other != lane) clock.first.HandOver(node);
+    }
   }
   for (auto& [lane, thread] : threads) {
     std::vector<Interval> waited;

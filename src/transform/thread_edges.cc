@@ -161,8 +161,8 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
   return gaps;
 }
 
-// For every lane the last node to begin of those that have ended, as time goes on. Of Gloo's
-// threads labels alone: nobody waits for a part of a collective.
+// For every lane the last node to end of those that have ended, as time goes on. Of Gloo's threads
+// labels alone: nobody waits for a part of a collective.
 class LastEnded {
  public:
   LastEnded(const Trace& tree, const std::vector<std::vector<Ran>>& lanes)
@@ -184,7 +184,6 @@ class LastEnded {
     for (; next_ < ends_.size() && ran(ends_[next_]).end <= moment; ++next_) {
       const At at = ends_[next_];
       std::optional<size_t>& last = last_[at.lane];
-      if (last && *last > at.index) continue;
       if (last) latest_.erase({ran({at.lane, *last}).end, at.lane});
       last = at.index;
       latest_.insert({ran(at).end, at.lane});
