@@ -28,6 +28,12 @@ class DataFlowOfNumbersTest : public testing::Test {
     return Tensor({.numel = 1, .element_bytes = 8, .number_kind = ValueKind::kDouble, .number = 42},
                   "Tensor(double)");
   }
+  Value Contiguous(int64_t elements) {
+    TensorUse use{.numel = elements, .element_bytes = 4};
+    const int64_t stride = 1;
+    use.strides = builder_.InternInts({&stride, 1});
+    return Tensor(use, "Tensor(float)", {&elements, 1});
+  }
   Value Result() { return Tensor({.numel = 1, .element_bytes = 4}, "Tensor(float)"); }
 
   void Op(uint64_t id, uint64_t parent, const std::vector<Value>& inputs,
@@ -44,10 +50,10 @@ class DataFlowOfNumbersTest : public testing::Test {
   TraceBuilder builder_;
 
  private:
-  Value Tensor(TensorUse use, std::string_view type) {
+  Value Tensor(TensorUse use, std::string_view type, std::span<const int64_t> sizes = {}) {
     use.tensor = use.storage = kAddress;
     use.type = builder_.Intern(type);
-    use.shape = builder_.InternInts(std::span<const int64_t>());
+    use.shape = builder_.InternInts(sizes);
     return Value::Tensor(use.type, builder_.InternTensor(use));
   }
 };
@@ -63,6 +69,23 @@ TEST_F(DataFlowOfNumbersTest, AResultDoesNotLieInANumberThatACalleeWasGiven) {
   const StorageVersion result = flow.outputs(trace.Find(2))[0].version;
   EXPECT_NE(result, flow.inputs(trace.Find(3))[0].version);
   EXPECT_NE(result, flow.inputs(trace.Find(4))[0].version);
+}
+
+// FSDP gives a storage memory outside of operators, which then lies where a result was that is
+// gone.
+TEST_F(DataFlowOfNumbersTest, WhatReachesBeyondAResultIsOtherMemory) {
+  Op(2, 0, {}, {Contiguous(4)});
+  Op(3, 0, {Contiguous(2)}, {});
+  Op(4, 0, {Contiguous(8)}, {});
+  Op(5, 0, {Contiguous(4)}, {});
+  const Trace trace = builder_.Finish().value();
+  const RecordedStep step = RecordedStep::Select(trace, "").value();
+  const DataFlow flow(step);
+  const StorageVersion result = flow.outputs(trace.Find(2))[0].version;
+  const StorageVersion other = flow.inputs(trace.Find(4))[0].version;
+  EXPECT_EQ(result, flow.inputs(trace.Find(3))[0].version);
+  EXPECT_NE(result, other);
+  EXPECT_EQ(other, flow.inputs(trace.Find(5))[0].version);
 }
 
 TEST(DataFlow, ConsumersReadWhatTheLastProducerAtAnAddressWrote) {

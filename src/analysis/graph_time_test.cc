@@ -165,6 +165,19 @@ TEST(GraphTime, MessagesRunBesideTheirThread) {
   EXPECT_EQ(time.simulated, Us(5 + 50 + 5));
 }
 
+// Who receives waits from 2 to 61, who sends waits for its message only at 70.
+TEST(GraphTime, AMessageIsThereWhenTheFirstOfBothIsDone) {
+  TwoRanks two(PlantedTrace().Operator("work", 1, 0, 60).Operator("sent", 1, 60, 70).Read(),
+               PlantedTrace().Operator("work", 1, 0, 2).Operator("sent", 1, 2, 61).Read(), 0,
+               "sent");
+  ASSERT_EQ(two.match.meetings.size(), 1u);
+  two.match.messages.emplace_back(two.match.meetings[0][0], two.match.meetings[0][1]);
+  two.match.meetings.clear();
+  const GraphTime time = FindGraphTime(two.ranks, two.match).value();
+  EXPECT_EQ(time.joint, 1u);
+  EXPECT_EQ(time.simulated, Us(60 + 1));
+}
+
 // A rank that is done before another one comes did not wait: each call takes its own time.
 TEST(GraphTime, CallsThatDoNotWait) {
   const TwoRanks two(PlantedTrace().Operator("reduce", 1, 0, 5).Read(),

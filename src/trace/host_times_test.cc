@@ -157,6 +157,22 @@ TEST(HostTimes, WhoIsWokenBeforeTheLabelEndsHasWaited) {
   EXPECT_EQ(times->stretches().woken.at(add).time, Nanos{20 * kUs});
 }
 
+// A synchronous call whose thread did not get out of it while Gloo was at work; and one that did,
+// but was held up.
+TEST(HostTimes, WhoIsInACallWhileGlooWorksForItWaits) {
+  for (const bool waits : {true, false}) {
+    Threads threads;
+    const NodeId call = threads.Add(NodeKind::kOperator, "c10d::allreduce_", 1000, 4000);
+    threads.Add(NodeKind::kCollective, "gloo:all_reduce", 1500, 4500, true);
+    threads.Add(NodeKind::kOperator, "mul", waits ? 4510 : 4100, 5000);
+    const Trace trace = threads.Finish();
+    const auto times = HostTimes::Find(trace);
+    ASSERT_TRUE(times);
+    EXPECT_EQ(times->own(call), Nanos{(waits ? 500 : 3000) * kUs});
+    EXPECT_EQ(times->waits().begin()->second.length(), Nanos{(waits ? 2500 : 0) * kUs});
+  }
+}
+
 TEST(HostTimes, WithoutStartsNothingIsKnown) {
   TraceBuilder builder;
   builder.AddNode({.source_id = 1, .kind = NodeKind::kOperator, .duration = Nanos{5}});
