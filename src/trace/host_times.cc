@@ -27,7 +27,7 @@ class ThreadClock {
   };
   void Add(NodeId node, std::optional<Waited> waited) {
     const Nanos start = *trace_.start(node);
-    SettleHandOver(start);
+    SettleHandOver(node);
     while (!open_.empty() && EndOf(open_.back()) <= start) Close();
     own_[node.index()] = trace_.duration(node);
     if (!open_.empty()) {
@@ -37,7 +37,8 @@ class ThreadClock {
     }
     if (waited) Wait(std::min(start, waited->until), waited->slack);
     SettlePieces(node);
-    if (waited || !IsLabel(node)) idle_.clear();
+    // A thread waits no earlier than its program says.
+    if (waited || !IsLabel(node) || trace_.name(node) == kWaitLabel) idle_.clear();
     idle_until_ = start;
     begins_work_ = true;
     open_.push_back(node);
@@ -100,8 +101,13 @@ class ThreadClock {
   };
 
   // Where a thread goes on when the collective is done, what was left of the call was waiting, too.
-  void SettleHandOver(Nanos goes_on) {
+  void SettleHandOver(NodeId next) {
+    const Nanos goes_on = *trace_.start(next);
+    const bool waits_on =
+        trace_.name(next) == kWaitLabel && goes_on <= handed_over_.rest.end + kGlooSlack;
+    if (waits_on) return;
     const HandedOver over = std::exchange(handed_over_, {});
+    if (trace_.name(next) == kWaitLabel) return;
     if (!over.call || goes_on < over.rest.end || goes_on < over.done - kGlooSlack) return;
     Subtract(over.call, over.rest.length());
     if (over.rest.length().count > 0) waits_.push_back(over.rest);

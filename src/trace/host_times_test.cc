@@ -173,6 +173,25 @@ TEST(HostTimes, WhoIsInACallWhileGlooWorksForItWaits) {
   }
 }
 
+// The program worked while the collective ended, and waited no longer when it came to that.
+TEST(HostTimes, WaitingBeginsWhereTheProgramSaysThatItWaits) {
+  for (const bool waits : {true, false}) {
+    Threads threads;
+    const NodeId step = threads.Add(NodeKind::kLabel, "step", 0, 100'000);
+    threads.Add(NodeKind::kOperator, "c10d::allreduce_", 1000, 2000);
+    const int64_t end = waits ? 60'000 : 30'000;
+    const NodeId gloo = threads.Add(NodeKind::kCollective, "gloo:all_reduce", 1500, end, true);
+    threads.Add(NodeKind::kLabel, "torch.distributed.Work.wait", 50'000, waits ? 60'000 : 50'010);
+    const NodeId mul = threads.Add(NodeKind::kOperator, "mul", 61'000, 62'000);
+    threads.WaitFor(mul, gloo);
+    const Trace trace = threads.Finish();
+    const auto times = HostTimes::Find(trace);
+    ASSERT_TRUE(times);
+    EXPECT_EQ(times->waits().begin()->second.length(), Nanos{(waits ? 10'000 : 0) * kUs});
+    EXPECT_EQ(times->own(step), Nanos{(100'000 - 1000 - 1000 - (waits ? 10'000 : 10)) * kUs});
+  }
+}
+
 TEST(HostTimes, WithoutStartsNothingIsKnown) {
   TraceBuilder builder;
   builder.AddNode({.source_id = 1, .kind = NodeKind::kOperator, .duration = Nanos{5}});

@@ -55,6 +55,10 @@ bool IsCoalescedLabel(std::string_view name);
 // they began on: what runs meanwhile is not inside.
 inline bool IsGlooLabel(std::string_view name) { return name.starts_with("gloo:"); }
 
+// The label that recordings put where a program waits for what Gloo does
+// (python/etude/recording/wait_labels.py has the same).
+inline constexpr std::string_view kWaitLabel = "torch.distributed.Work.wait";
+
 // Whether an operator's full name is that of a communication, or of the wait for one: those of
 // c10d, "_c10d_functional::wait_tensor" and others of functional collectives.
 inline bool IsCommOperator(std::string_view name) {

@@ -147,6 +147,11 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
     for (const Ran& one : lanes[lane]) {
       if (RunsBesideItsThread(tree, one.node)) continue;
       const bool waited = !busy_until || one.begin - *busy_until > kThreadGap;
+      // The thread waits from here on, if at all: what comes next may follow on something.
+      if (tree.name(one.node) == kWaitLabel) {
+        busy_until = std::max(busy_until.value_or(one.begin), one.begin);
+        continue;
+      }
       const bool is_asked = static_cast<bool>(IssuerOfLabel(tree, one.node));
       if (waited && !is_asked) gaps.push_back({lane, one.node, busy_until, one.begin});
       // Operators of ATen's, and those that begin communications, wait for no other thread.
@@ -296,7 +301,8 @@ class CollectiveWaits {
     const std::vector<Ran>& ran = lanes_[call.lane];
     const Ran& self = RanAt(call);
     size_t next = call.index + 1;
-    while (next < ran.size() && ran[next].begin < self.end) ++next;
+    const auto waits_itself = [&](const Ran& one) { return tree_.name(one.node) == kWaitLabel; };
+    while (next < ran.size() && (ran[next].begin < self.end || waits_itself(ran[next]))) ++next;
     const bool waits = IsSynchronous(tree_, self.node) && next < ran.size();
     const Ran* label = gloo.Take(self, GlooLabels::TypeOf(tree_.name(self.node)), call.lane,
                                  waits ? ran[next].begin : Nanos{INT64_MAX});
@@ -340,7 +346,10 @@ class CollectiveWaits {
     for (const Ran& message : ran) {
       if (!RunsBesideItsThread(tree_, message.node)) continue;
       auto next = std::ranges::lower_bound(ran, message.end, {}, &Ran::begin);
-      while (next != ran.end() && RunsBesideItsThread(tree_, next->node)) ++next;
+      const auto is_none = [&](NodeId node) {
+        return RunsBesideItsThread(tree_, node) || tree_.name(node) == kWaitLabel;
+      };
+      while (next != ran.end() && is_none(next->node)) ++next;
       if (next != ran.end()) Add(next->node, message.node);
     }
   }

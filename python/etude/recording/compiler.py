@@ -11,7 +11,7 @@ import types
 from typing import Any, Iterator
 
 # Modules whose functions call on into the program: what they call is compiled as ever.
-_PASSING = ("optimizer_marks", "module_marks", "module_labels", "profiler_marks")
+_PASSING = ("optimizer_marks", "module_marks", "module_labels", "profiler_marks", "wait_labels")
 
 
 def exclude(torch: Any) -> None:

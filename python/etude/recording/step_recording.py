@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from . import device_trace, files, host_trace, job
 from .counted import counted
+from .wait_labels import WaitLabels
 
 # Several time slices of the scheduler, where ranks share cores.
 _FOR_GLOO_S = 0.02
@@ -37,11 +38,12 @@ class Published:
 
 
 class StepMark:
-    """The range `ProfilerStep#<index>` around the step that is recorded."""
+    """The range `ProfilerStep#<index>` around the step that is recorded, and labels of waits in it."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._range: Optional[Any] = None
+        self._waits = WaitLabels(torch)
 
     def begin(self, index: int) -> None:
         """Ends the range of the step before, if there is one, and begins that of step `index`."""
@@ -49,8 +51,10 @@ class StepMark:
         begun = self._torch.autograd.profiler.record_function(f"ProfilerStep#{index}")
         begun.__enter__()
         self._range = begun
+        self._waits.start()
 
     def end(self) -> None:
+        self._waits.stop()
         if self._range is not None:
             self._range.__exit__(None, None, None)
             self._range = None
