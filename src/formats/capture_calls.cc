@@ -77,6 +77,7 @@ void CaptureCalls::EndDetached() {
 void CaptureCalls::AddNode(OpenCall& call, std::optional<Moment> end) {
   const NodeId node = builder_.AddNode(call.row);
   ++count_;
+  if (call.in_label) inside_[*call.row.parent].push_back(node);
   const auto changed = [&](uint8_t mode, std::string_view key) {
     if (((call.modes ^ call.parent_modes) & mode) == 0) return;
     const std::string_view text = (call.modes & mode) != 0 ? "true" : "false";
@@ -118,6 +119,7 @@ int64_t CaptureCalls::SizeOf(std::span<const Value> values) const {
 void CaptureCalls::AddIssued(const OpenCall& call) {
   Issued issued{.node = call.row.source_id,
                 .lane = call.row.lane,
+                .name = call.row.name,
                 .type = CollectiveFromName(builder_.text(call.row.name)),
                 .group = call.group,
                 .group_size = call.group_size};
@@ -206,22 +208,54 @@ void CaptureCalls::FillWaiting() {
   }
 }
 
-void CaptureCalls::Settle(const LooseLabel& label, Issued* issued) {
+// For an all-reduce of memory of the host Gloo runs no operators: callbacks of the program did,
+// which run before the label ends, as those of DistributedDataParallel's communication hooks. Then
+// the collective was over.
+void CaptureCalls::FreeCallbacks() {
+  for (LooseLabel& label : loose_labels_) {
+    const auto inside = inside_.find(label.row.source_id);
+    if (!label.has_callbacks || inside == inside_.end()) continue;
+    std::optional<Nanos> first;
+    for (const NodeId node : inside->second) {
+      builder_.SetParent(node, *label.row.parent);
+      const auto start = builder_.start(node);
+      if (start && (!first || *start < *first)) first = start;
+    }
+    if (!label.end || !first || first->count < label.begin.own || *first > Nanos{label.end->own}) {
+      continue;
+    }
+    const int64_t callbacks = label.end->own - first->count;
+    label.end = Moment{.time = label.end->time - callbacks, .own = first->count};
+    builder_.SetTimes(label.node, std::nullopt, *first - Nanos{label.begin.own}, std::nullopt);
+  }
+}
+
+void CaptureCalls::AddAskedLabels() {
+  for (const LooseLabel& label : loose_labels_) {
+    if (!label.end || !label.asker) continue;
+    asked_labels_.push_back({.node = label.node,
+                             .lane = label.row.lane,
+                             .asker = label.asker,
+                             .begin = label.begin,
+                             .end = *label.end});
+  }
+}
+
+void CaptureCalls::Settle(LooseLabel& label, Issued* issued) {
   CommFacts facts;
   std::vector<uint64_t> control_deps;
   if (issued != nullptr) {
     issued->has_label = true;
+    const auto tensors = TensorsOf(builder_.values(label.row.inputs));
+    const auto on_host = [&](const TensorUse& use) { return builder_.text(use.device) == "cpu"; };
+    label.has_callbacks = label.row.parent && builder_.text(issued->name) == "c10d::allreduce_" &&
+                          builder_.text(label.row.name) == "gloo:all_reduce" &&
+                          std::ranges::all_of(tensors, on_host);
     control_deps.push_back(issued->node);
     facts.group = builder_.text(issued->group);
     facts.group_size = issued->group_size;
     builder_.AddDep(label.node, issued->node, DepKind::kControl);
-    if (label.end) {
-      asked_labels_.push_back({.node = label.node,
-                               .lane = label.row.lane,
-                               .asker = issued->lane,
-                               .begin = label.begin,
-                               .end = *label.end});
-    }
+    label.asker = issued->lane;
     if (label.row.parent) groups_of_threads_[*label.row.parent].insert(issued->group);
   }
   comms_.Add(label.node, label.row, std::move(facts), control_deps);
@@ -232,8 +266,8 @@ void CaptureCalls::Settle(const LooseLabel& label, Issued* issued) {
 void CaptureCalls::SettleLooseLabels() {
   FillWaiting();
   std::ranges::sort(loose_labels_, {}, [](const LooseLabel& label) { return label.row.source_id; });
-  std::vector<const LooseLabel*> without_memory;
-  for (const LooseLabel& label : loose_labels_) {
+  std::vector<LooseLabel*> without_memory;
+  for (LooseLabel& label : loose_labels_) {
     Issued* issued = FindByStorage(label);
     if (issued == nullptr) issued = FindBySize(label);
     if (issued == nullptr) {
@@ -242,11 +276,13 @@ void CaptureCalls::SettleLooseLabels() {
       Settle(label, issued);
     }
   }
-  for (const LooseLabel* label : without_memory) Settle(*label, FindByThread(*label));
+  for (LooseLabel* label : without_memory) Settle(*label, FindByThread(*label));
 }
 
 void CaptureCalls::Finish() {
   SettleLooseLabels();
+  FreeCallbacks();
+  AddAskedLabels();
   comms_.Finish();
 }
 

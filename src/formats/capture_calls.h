@@ -26,6 +26,7 @@ struct OpenCall {
   StringId group;
   std::optional<int64_t> group_size;
   bool names_group = false;  // it is itself such an operator
+  bool in_label = false;     // right inside of a label of Gloo's
 };
 
 // Makes nodes of the calls that a native capture tells of, wherever they end, with the
@@ -62,6 +63,7 @@ class CaptureCalls {
     uint64_t node =
         0;  // numbers tell the order of entry over all threads; clocks of threads do not
     LaneId lane;
+    StringId name;
     std::optional<CollectiveType> type;
     StringId group;
     std::optional<int64_t> group_size;
@@ -84,14 +86,18 @@ class CaptureCalls {
     NodeRow row;
     Moment begin;
     std::optional<Moment> end;
+    LaneId asker;                // kNone: unknown
+    bool has_callbacks = false;  // what ran inside is not Gloo's
   };
 
   void EndAt(OpenCall& call, const LateEnd& end);
   void AddNode(OpenCall& call, std::optional<Moment> end);
+  void FreeCallbacks();
+  void AddAskedLabels();
   void AddIssued(const OpenCall& call);
   void SettleLooseLabels();
   void FillWaiting();
-  void Settle(const LooseLabel& label, Issued* issued);
+  void Settle(LooseLabel& label, Issued* issued);
   Issued* FirstWithoutLabel(Waiting& waiting, const LooseLabel& label);
   Issued* FindByStorage(const LooseLabel& label);
   Issued* FindBySize(const LooseLabel& label);
@@ -107,6 +113,7 @@ class CaptureCalls {
   std::vector<Issued> issued_;
   std::vector<uint64_t> labelled_;  // nodes with a label right below them
   std::vector<LooseLabel> loose_labels_;
+  std::unordered_map<uint64_t, std::vector<NodeId>> inside_;  // by id of the label of Gloo's
   std::vector<AskedLabel> asked_labels_;
   std::unordered_map<uint64_t, Waiting> by_storage_;  // of those that do not copy
   std::unordered_map<int64_t, Waiting> by_size_;      // of those that do

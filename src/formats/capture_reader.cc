@@ -352,6 +352,7 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread) {
   if (thread.open.size() > 1) {
     const OpenCall& caller = thread.open[thread.open.size() - 2];
     call.parent_modes = caller.modes;
+    call.in_label = IsGlooLabel(builder_.text(caller.row.name));
     call.group = caller.group;
     call.group_size = caller.group_size;
   }

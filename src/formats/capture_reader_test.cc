@@ -478,8 +478,9 @@ TEST_F(CaptureReaderTest, ABackendsThreadHasTheClockOfWhoAsked) {
   Create();
   const uint32_t step = writer_->DefineFunction("step", "");
   const uint32_t add = writer_->DefineFunction("aten::add", "aten::add.Tensor(…) -> Tensor");
-  const uint32_t call = writer_->DefineFunction("c10d::allreduce_", "c10d::allreduce_(…) -> …");
-  const uint32_t label = writer_->DefineFunction("gloo:all_reduce", "");
+  const uint32_t call =
+      writer_->DefineFunction("c10d::_allgather_base_", "c10d::_allgather_base_(…) -> …");
+  const uint32_t label = writer_->DefineFunction("gloo:all_gather", "");
   const uint32_t asks = writer_->DefineThread(2, 1, 11);
   const uint32_t works = writer_->DefineThread(9, 2, 12);
   const uint32_t type = writer_->DefineString("float");
@@ -517,6 +518,37 @@ TEST_F(CaptureReaderTest, ABackendsThreadHasTheClockOfWhoAsked) {
   EXPECT_EQ(lies(24), std::pair(1'540'000L, 10'000L));
   EXPECT_EQ(lies(25), std::pair(3'050'000L, 10'000L));
   EXPECT_EQ(lies(20), std::pair(990'000L, 2'080'000L));
+}
+
+// A callback of the program (of a communication hook) runs before the all-reduce's label ends.
+TEST_F(CaptureReaderTest, WhatRunsBehindAnAllReduceIsNotGloos) {
+  Create();
+  const uint32_t copy = writer_->DefineFunction("aten::copy_", "aten::copy_(…) -> Tensor(a!)");
+  const uint32_t call = writer_->DefineFunction("c10d::allreduce_", "c10d::allreduce_(…) -> …");
+  const uint32_t label = writer_->DefineFunction("gloo:all_reduce", "");
+  const uint32_t asks = writer_->DefineThread(2, 1, 11);
+  const uint32_t works = writer_->DefineThread(9, 2, 12);
+  const uint32_t type = writer_->DefineString("float");
+  const uint32_t cpu = writer_->DefineString("cpu");
+  Begin(asks, 0);
+  Enter(call, 21, 1000, 2);
+  Tensor(type, cpu, capture::tensor_flag::kContiguous);
+  records_.Mark(Tag::kProcessGroup);
+  for (const std::string_view text : {"4", "", "gloo"}) records_.Text(text);
+  for (const uint64_t number : Numbers{0, 2}) records_.Varint(number);
+  Exit(1100);
+  Flush();
+  Begin(works, 0);
+  Enter(label, 22, 1200, 1);
+  Tensor(type, cpu, capture::tensor_flag::kContiguous);
+  Enter(copy, 23, 1700);
+  Exit(1800);
+  Exit(1900);
+  Flush();
+  const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->parent(trace->Find(23)), trace->Find(9));
+  EXPECT_EQ(trace->duration(trace->Find(22)), Nanos{500});
 }
 
 // Gloo's reduce-scatter copies its input and reduces the copy, whose memory another operator may

@@ -167,7 +167,7 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
 }
 
 // For every lane the last node to end of those that have ended, as time goes on. Of Gloo's threads
-// labels alone: nobody waits for a part of a collective.
+// labels and what runs behind them: nobody waits for a part of a collective.
 class LastEnded {
  public:
   LastEnded(const Trace& tree, const std::vector<std::vector<Ran>>& lanes)
@@ -177,8 +177,12 @@ class LastEnded {
       const auto is_call = [&](const Ran& one) { return IsCommOperator(tree.name(one.node)); };
       const bool is_gloo =
           std::ranges::any_of(lanes[lane], is_label) && std::ranges::none_of(lanes[lane], is_call);
+      Nanos collective_until{INT64_MIN};
       for (size_t i = 0; i < lanes[lane].size(); ++i) {
-        if (!is_gloo || is_label(lanes[lane][i])) ends_.push_back({lane, i});
+        const Ran& one = lanes[lane][i];
+        if (is_label(one)) collective_until = std::max(collective_until, one.end);
+        const bool is_part = is_gloo && !is_label(one) && one.begin < collective_until;
+        if (!is_part) ends_.push_back({lane, i});
       }
     }
     std::ranges::stable_sort(ends_, {}, [&](At at) { return ran(at).end; });

@@ -660,6 +660,7 @@ for _ in range(12):
     loss = train()
     dist.all_reduce(loss.detach(), op=dist.ReduceOp.MAX, group=group)
     dist.reduce(torch.ones(1000), 1, group=group)
+assert "etude" not in str(dist.Work.wait.__module__)  # as it was before the recording
 # Gloo's thread lets go of the tensor some time after the wait for it has ended. Where Python ends
 # before that, PyTorch aborts.
 time.sleep(0.5)
@@ -685,6 +686,7 @@ dist.destroy_process_group()
     groups = {row["group"] for row in stats["communication"]}
     assert len(groups) == 2
     assert attributes(only(nodes, "gloo:reduce"))["comm_root"] == 1
+    assert sum(node["name"] == "torch.distributed.Work.wait" for node in nodes) == 2
     simulated = json.loads(etude("simulate", folder, "--network", "Ring(2):1GB/s,1us", "--json"))
     assert "reduce" in {row["type"] for row in simulated["collectives"]}
     assert not any("root" in note for note in simulated["notes"])

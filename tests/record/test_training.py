@@ -288,6 +288,30 @@ def test_a_label_of_gloo_that_ends_after_the_step_is_there(run):
     assert "gloo:all_reduce" in names_of(result.host())
 
 
+def test_where_a_program_waits_for_gloo_is_said(run):
+    result = run(
+        program(
+            """
+            import torch.distributed as dist
+            dist.init_process_group("gloo", init_method="tcp://127.0.0.1:0", rank=0, world_size=1)
+            plain = dist.Work.wait
+            for _ in range(10):
+                loss = model(torch.randn(5, 8)).sum()
+                loss.backward()
+                work = dist.all_reduce(loss.detach(), async_op=True)
+                optimizer.zero_grad(set_to_none=False)
+                work.wait()
+                optimizer.step()
+            assert dist.Work.wait is plain
+            """
+        )
+    )
+    assert result.code == 0, result.err
+    names = names_of(result.host())
+    assert names.count("torch.distributed.Work.wait") == 1
+    assert names.index("c10d::allreduce_") < names.index("torch.distributed.Work.wait")
+
+
 def test_odd_names_of_ranges_give_valid_files(run):
     result = run(
         program(
