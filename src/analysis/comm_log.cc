@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "src/analysis/activity.h"
+#include "src/base/format_count.h"
 #include "src/base/quantity.h"
 #include "src/trace/callers.h"
 #include "src/trace/carried_calls.h"
@@ -142,6 +143,12 @@ std::string CommCall::Text(const CommLog& log) const {
   std::string text = fmt::format("{} #{}", is_known ? TypeName() : "collective", index);
   if (!in.name.empty()) text += fmt::format(" of group '{}'", in.name);
   return text;
+}
+
+std::string UngroupedText(uint64_t count) {
+  return FormatCount(count, "collective does", "collectives do") +
+         " not say in which of the job's groups, and count as of all ranks; captures of "
+         "`etude record --recorder native` do";
 }
 
 CommLog ReadCommLog(const Trace& trace, int64_t rank) {

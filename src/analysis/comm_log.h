@@ -82,6 +82,9 @@ std::optional<Nanos> CommDuration(const Trace& trace, const CommNode& one);
 // "all_reduce", "send": what the communication `node` of CommNodes is.
 std::string_view CommTypeName(const Trace& trace, NodeId node);
 
+// "12 collectives do not say in which of the job's groups, …", of CommLog::ungrouped.
+std::string UngroupedText(uint64_t count);
+
 // Device work that communicates if there is any, else the host's calls; by start, else by id.
 CommLog ReadCommLog(const Trace& trace, int64_t rank);
 

@@ -590,11 +590,7 @@ Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
                      FormatCount(match.other_steps, "communication is", "communications are"))});
   }
   if (match.unknown_groups == 0 && match.ungrouped != 0) {
-    health.reasons.push_back(
-        {Verdict::kUsable, "unknown_groups",
-         FormatCount(match.ungrouped, "collective does", "collectives do") +
-             " not say in which of the job's groups, and count as of all ranks; captures of "
-             "`etude record --recorder native` do"});
+    health.reasons.push_back({Verdict::kUsable, "unknown_groups", UngroupedText(match.ungrouped)});
   }
   if (!match.missing_ranks.empty()) {
     health.reasons.push_back({Verdict::kUsable, "missing_ranks",

@@ -286,6 +286,8 @@ DeviceMemory CountEvents(const Trace& trace, const Modules& modules, const std::
     memory.at_peak = memory.timeline.back();
     peak = i;
   }
+  // Who has given memory out has taken some: the CPU's allocator does not say how much.
+  if (memory.reserved == Bytes{} && memory.peak > Bytes{}) memory.reserved.reset();
   memory.holders = HoldersAt(trace, modules, std::span(events).first(peak + 1), memory.peak);
   return memory;
 }

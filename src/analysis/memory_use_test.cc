@@ -174,6 +174,12 @@ TEST(AllocatorMemory, OnTheCpuWhatWasThereBeforeIsUnknown) {
   EXPECT_EQ(found.front().peak, Bytes{100});
 }
 
+TEST(AllocatorMemory, WhatTheCpusAllocatorReservesIsUnknown) {
+  const Trace trace =
+      PlantedTrace().Operator("aten::empty", 1, 0, 10).Memory(1, 5, 7, 100, 100, 0).Read();
+  EXPECT_EQ(AllocatorMemory(trace).front().reserved, std::nullopt);
+}
+
 TEST(AllocatorMemory, PeakAndWhatHoldsIt) {
   const Trace trace = PlantedTrace()
                           .Operator("aten::empty", 1, 0, 10)

@@ -43,6 +43,7 @@ class PlantedTrace {
   }
 
   // What an allocator told: `bytes` given out (taken back if below 0), `total` in use after that.
+  // The one of the CPU (device type 0) says of no reserves.
   PlantedTrace& Memory(int thread, int64_t at, int64_t address, int64_t bytes, int64_t total,
                        int device_type = 1) {
     events_ +=
@@ -51,7 +52,7 @@ class PlantedTrace {
         std::to_string(thread) + ",\"ts\":" + std::to_string(at) + R"(,"args":{"Device Type":)" +
         std::to_string(device_type) + R"(,"Device Id":0,"Addr":)" + std::to_string(address) +
         ",\"Bytes\":" + std::to_string(bytes) + ",\"Total Allocated\":" + std::to_string(total) +
-        ",\"Total Reserved\":" + std::to_string(2 * total) + "}}";
+        ",\"Total Reserved\":" + std::to_string(device_type == 0 ? 0 : 2 * total) + "}}";
     return *this;
   }
 

@@ -165,6 +165,14 @@ void AddRecordedTimes(const std::vector<RankInput>& inputs, const std::vector<Tr
   }
 }
 
+void NoteUngrouped(const RankTraces& ranks, std::vector<std::string>& notes) {
+  uint64_t ungrouped = 0;
+  for (size_t i = 0; i < ranks.traces.size(); ++i) {
+    ungrouped += ReadCommLog(ranks.traces[i], ranks.ranks[i]).ungrouped;
+  }
+  if (ungrouped != 0) notes.push_back(UngroupedText(ungrouped));
+}
+
 // Whether it is a Chakra trace of a recorded rank whose host communicates: what its nodes took
 // themselves has no place between what they called, and tools other than Etude count waiting, too.
 bool HasRecordedHost(const Trace& trace) {
@@ -221,6 +229,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     });
     is_recorded = !is_chakra;
     AddRecordedTimes(inputs, traces.traces, is_recorded, context, read);
+    if (is_recorded) NoteUngrouped(traces, read.notes);
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!is_chakra || options.fill_ranks) {
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs,

@@ -311,7 +311,13 @@ std::string RanksText(const ReplayReport& report) {
     table.Row({std::to_string(row.rank), FormatTimes(row.replay.cpu), FormatTimes(row.replay.wall),
                fmt::format("{} of {}", row.operators_replayed, row.operators)});
   }
-  return table.Text();
+  std::string text = table.Text();
+  for (const RankSummary& row : report.ranks) {
+    if (row.rank == report.rank || row.operators_replayed == row.operators) continue;
+    text += fmt::format("operators of rank {0} are skipped: `--rank {0}` says which and why\n",
+                        row.rank);
+  }
+  return text;
 }
 
 std::string KindsText(const ReplayReport& report) {
