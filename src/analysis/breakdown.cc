@@ -184,7 +184,7 @@ std::vector<Work> HostWork(const Trace& trace, std::span<const RecordedWait> wai
   for (auto& [lane, thread] : threads) {
     const TimeSet communication(std::move(thread.communication));
     TimeSet compute = TimeSet(std::move(thread.compute)).Without(communication);
-    if (times && times->waits().contains(lane)) compute = compute.Without(times->waits().at(lane));
+    if (times) compute = compute.Without(times->waits(lane));
     for (const Interval& time : compute.intervals()) {
       work.push_back({time, Activity::kCompute, std::nullopt, lane});
     }

@@ -23,8 +23,9 @@ class JointGraph {
     if (times_.empty()) return std::nullopt;
     edges_of_ranks_ = edges_.size();
     for (const std::vector<CallPlace>& meeting : match_.meetings) Join(meeting);
-    for (const auto& [send, receive] : match_.messages)
+    for (const auto& [send, receive] : match_.messages) {
       Join({{send, receive}}, /*is_message=*/true);
+    }
     const LongestPath path = FindLongestPath(times_.size(), edges_);
     result_.contradictions += path.dropped;
     result_.simulated = path.length;

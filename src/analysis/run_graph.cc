@@ -143,9 +143,7 @@ class RunMaker {
   // lies between two points is the innermost open node's, but for what the thread waited for
   // others; without one nothing was recorded.
   void AddThread(LaneId lane, const std::vector<NodeId>& nodes) {
-    const TimeSet none;
-    const bool waits = host_ && host_->waits().contains(lane);
-    const TimeSet& waited = waits ? host_->waits().at(lane) : none;
+    const TimeSet waited = host_ ? host_->waits(lane) : TimeSet();
     const std::vector<NodeId> by_end = ByEnd(nodes);
     std::vector<size_t> added;
     std::vector<NodeId> open;

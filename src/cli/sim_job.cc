@@ -187,8 +187,8 @@ bool HasRecordedHost(const Trace& trace) {
 
 constexpr std::string_view kRecordedHost =
     "Chakra traces of a recorded job run as they are: what a program did itself, in traces of "
-    "other "
-    "tools what it waited, too, comes before what it called and hides no communication; `etude "
+    "other tools what it waited, too, comes before what it called and hides no communication; "
+    "`etude "
     "convert --for astra-sim` leaves it where it was";
 
 Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool strict,

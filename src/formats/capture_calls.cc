@@ -230,17 +230,6 @@ void CaptureCalls::FreeCallbacks() {
   }
 }
 
-void CaptureCalls::AddAskedLabels() {
-  for (const LooseLabel& label : loose_labels_) {
-    if (!label.end || !label.asker) continue;
-    asked_labels_.push_back({.node = label.node,
-                             .lane = label.row.lane,
-                             .asker = label.asker,
-                             .begin = label.begin,
-                             .end = *label.end});
-  }
-}
-
 void CaptureCalls::Settle(LooseLabel& label, Issued* issued) {
   CommFacts facts;
   std::vector<uint64_t> control_deps;
@@ -282,8 +271,20 @@ void CaptureCalls::SettleLooseLabels() {
 void CaptureCalls::Finish() {
   SettleLooseLabels();
   FreeCallbacks();
-  AddAskedLabels();
   comms_.Finish();
+}
+
+std::vector<AskedLabel> CaptureCalls::AskedLabels() const {
+  std::vector<AskedLabel> asked;
+  for (const LooseLabel& label : loose_labels_) {
+    if (!label.end || !label.asker) continue;
+    asked.push_back({.node = label.node,
+                     .lane = label.row.lane,
+                     .asker = label.asker,
+                     .begin = label.begin,
+                     .end = *label.end});
+  }
+  return asked;
 }
 
 }  // namespace etude

@@ -6,7 +6,6 @@
 #include <set>
 #include <span>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "src/formats/capture_clocks.h"
@@ -47,7 +46,7 @@ class CaptureCalls {
   // have ended.
   void Finish();
   // After that: the labels of which it is known.
-  std::vector<AskedLabel> TakeAskedLabels() { return std::move(asked_labels_); }
+  std::vector<AskedLabel> AskedLabels() const;
 
   uint64_t count() const { return count_; }  // of calls that have become nodes
 
@@ -93,7 +92,6 @@ class CaptureCalls {
   void EndAt(OpenCall& call, const LateEnd& end);
   void AddNode(OpenCall& call, std::optional<Moment> end);
   void FreeCallbacks();
-  void AddAskedLabels();
   void AddIssued(const OpenCall& call);
   void SettleLooseLabels();
   void FillWaiting();
@@ -114,9 +112,8 @@ class CaptureCalls {
   std::vector<uint64_t> labelled_;  // nodes with a label right below them
   std::vector<LooseLabel> loose_labels_;
   std::unordered_map<uint64_t, std::vector<NodeId>> inside_;  // by id of the label of Gloo's
-  std::vector<AskedLabel> asked_labels_;
-  std::unordered_map<uint64_t, Waiting> by_storage_;  // of those that do not copy
-  std::unordered_map<int64_t, Waiting> by_size_;      // of those that do
+  std::unordered_map<uint64_t, Waiting> by_storage_;          // of those that do not copy
+  std::unordered_map<int64_t, Waiting> by_size_;              // of those that do
   std::map<CollectiveType, std::map<StringId, Waiting>> by_group_;
   // By node of a backend's thread: the groups that it works for, usually one.
   std::unordered_map<uint64_t, std::set<StringId>> groups_of_threads_;

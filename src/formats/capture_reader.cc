@@ -312,8 +312,9 @@ bool CaptureReader::ReadEvents(RecordView records) {
       case Event::kFree: good = ReadAllocation(records, thread, /*gives_out=*/false); break;
     }
     if (!good || records.failed()) return false;
-    if (thread.asks)
+    if (thread.asks) {
       clocks_.Add(thread.lane, {.time = time_, .own = thread.clock}, Computes(thread));
+    }
   }
   return !records.failed();
 }
@@ -484,7 +485,7 @@ Result<Trace> CaptureReader::Finish(bool cut) {
   AddAllocations(std::move(allocations_), last_node_, builder_);
   for (const auto& group : values_.groups()) builder_.AddProcessGroup(group);
   calls_.Finish();
-  if (!options_.keep_recorder_time) clocks_.Settle(calls_.TakeAskedLabels(), builder_);
+  if (!options_.keep_recorder_time) clocks_.Settle(calls_.AskedLabels(), builder_);
   Result<Trace> trace = builder_.Finish();
   if (!trace) return MakeError(trace.error().code, name_ + ": " + trace.error().message);
   return trace;

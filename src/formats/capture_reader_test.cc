@@ -102,6 +102,15 @@ class CaptureReaderTest : public testing::Test {
     records_.Varint(3);
   }
 
+  // A group of two ranks, of which this is the first.
+  void Group(std::string_view name) {
+    records_.Mark(Tag::kProcessGroup);
+    for (const std::string_view text : {name, std::string_view(), std::string_view("gloo")}) {
+      records_.Text(text);
+    }
+    for (const uint64_t number : Numbers{0, 2}) records_.Varint(number);
+  }
+
   std::string Finish(const std::string& facts = "\"nodes\": 1") {
     std::string error;
     EXPECT_TRUE(writer_->Finish(facts, error)) << error;
@@ -456,10 +465,7 @@ TEST_F(CaptureReaderTest, ABackendsThreadWorksForAnOperator) {
   for (const int64_t time : {1000, 1200, 1700}) {
     Enter(call, time, time, 2);
     Tensor(type, cpu, capture::tensor_flag::kContiguous);
-    records_.Mark(Tag::kProcessGroup);
-    records_.Text(std::to_string(time));
-    for (const std::string_view text : {"", "gloo"}) records_.Text(text);
-    for (const uint64_t number : Numbers{0, 2}) records_.Varint(number);
+    Group(std::to_string(time));
     Exit(time + 10);
   }
   Flush();
@@ -489,9 +495,7 @@ TEST_F(CaptureReaderTest, ABackendsThreadHasTheClockOfWhoAsked) {
   Enter(step, 20, 990'000);
   Enter(call, 21, 3'020'000, 2, /*overhead=*/2'000'000);
   Tensor(type, cpu, capture::tensor_flag::kContiguous);
-  records_.Mark(Tag::kProcessGroup);
-  for (const std::string_view text : {"4", "", "gloo"}) records_.Text(text);
-  for (const uint64_t number : Numbers{0, 2}) records_.Varint(number);
+  Group("4");
   Exit(3'030'000);
   Enter(add, 24, 4'040'000, 0, /*overhead=*/500'000);
   Exit(4'050'000);
@@ -533,9 +537,7 @@ TEST_F(CaptureReaderTest, WhatRunsBehindAnAllReduceIsNotGloos) {
   Begin(asks, 0);
   Enter(call, 21, 1000, 2);
   Tensor(type, cpu, capture::tensor_flag::kContiguous);
-  records_.Mark(Tag::kProcessGroup);
-  for (const std::string_view text : {"4", "", "gloo"}) records_.Text(text);
-  for (const uint64_t number : Numbers{0, 2}) records_.Varint(number);
+  Group("4");
   Exit(1100);
   Flush();
   Begin(works, 0);
@@ -569,10 +571,7 @@ TEST_F(CaptureReaderTest, ABackendsThreadWorksOnACopy) {
   const auto call = [&](uint32_t function, int64_t time, uint64_t storage) {
     Enter(function, time, time, 2);
     Tensor(type, cpu, capture::tensor_flag::kContiguous, storage);
-    records_.Mark(Tag::kProcessGroup);
-    records_.Text("4");
-    for (const std::string_view text : {"", "gloo"}) records_.Text(text);
-    for (const uint64_t number : Numbers{0, 2}) records_.Varint(number);
+    Group("4");
     Exit(time + 10);
   };
   call(gather, 1000, 0xA0);
@@ -623,10 +622,7 @@ TEST_F(CaptureReaderTest, ABackendsThreadWorksForItsGroup) {
   const auto call = [&](uint32_t function, int64_t id, std::string_view group, uint64_t storage) {
     Enter(function, id, id, 2);
     Tensor(type, cpu, capture::tensor_flag::kContiguous, storage);
-    records_.Mark(Tag::kProcessGroup);
-    records_.Text(group);
-    for (const std::string_view text : {"", "gloo"}) records_.Text(text);
-    for (const uint64_t number : Numbers{0, 2}) records_.Varint(number);
+    Group(group);
     Exit(id + 10);
   };
   const auto label = [&](uint32_t function, int64_t id, uint64_t storage) {

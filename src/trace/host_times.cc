@@ -102,13 +102,12 @@ class ThreadClock {
 
   // Where a thread goes on when the collective is done, what was left of the call was waiting, too.
   void SettleHandOver(NodeId next) {
+    if (!handed_over_.call) return;
     const Nanos goes_on = *trace_.start(next);
-    const bool waits_on =
-        trace_.name(next) == kWaitLabel && goes_on <= handed_over_.rest.end + kGlooSlack;
-    if (waits_on) return;
+    const bool waits = trace_.name(next) == kWaitLabel;
+    if (waits && goes_on <= handed_over_.rest.end + kGlooSlack) return;  // on
     const HandedOver over = std::exchange(handed_over_, {});
-    if (trace_.name(next) == kWaitLabel) return;
-    if (!over.call || goes_on < over.rest.end || goes_on < over.done - kGlooSlack) return;
+    if (waits || goes_on < over.rest.end || goes_on < over.done - kGlooSlack) return;
     Subtract(over.call, over.rest.length());
     if (over.rest.length().count > 0) waits_.push_back(over.rest);
   }
@@ -256,6 +255,12 @@ std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const Rec
     times.waits_.emplace(lane, TimeSet(std::move(waited)));
   }
   return times;
+}
+
+const TimeSet& HostTimes::waits(LaneId lane) const {
+  static const TimeSet none;
+  const auto found = waits_.find(lane);
+  return found == waits_.end() ? none : found->second;
 }
 
 bool HostTimes::Precedes(NodeId a, NodeId b) const {

@@ -27,9 +27,9 @@ class HostTimes {
   // Time that a thread spent in the node itself: neither in what it called nor waiting there for
   // what other threads did. nullopt for nodes without times.
   std::optional<Nanos> own(NodeId node) const { return own_[node.index()]; }
-  // When each thread waited for what others did: from when it last began something or ended an
-  // operator until that was over.
-  const std::map<LaneId, TimeSet>& waits() const { return waits_; }
+  // When the thread waited for what others did: from when it last began something or ended an
+  // operator until that was over. Empty for threads without times.
+  const TimeSet& waits(LaneId lane) const;
   // The node of its thread that began before it, of those that do not run beside it
   // (RunsBesideItsThread); kNone if none did.
   NodeId before(NodeId node) const { return before_[node.index()]; }

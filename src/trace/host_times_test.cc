@@ -58,10 +58,10 @@ TEST(HostTimes, WaitingInALabelThatEndsIsNotItsOwn) {
   const auto times = HostTimes::Find(trace);
   ASSERT_TRUE(times);
   ExpectGather(*times, made);
-  const TimeSet& waits = times->waits().at(trace.lane_id(made.label));
+  const TimeSet& waits = times->waits(trace.lane_id(made.label));
   ASSERT_EQ(waits.intervals().size(), 1u);
   EXPECT_EQ(waits.intervals()[0], (Interval{Nanos{20 * kUs}, Nanos{90 * kUs}}));
-  EXPECT_TRUE(times->waits().at(trace.lane_id(made.gloo)).empty());
+  EXPECT_TRUE(times->waits(trace.lane_id(made.gloo)).empty());
 }
 
 TEST(HostTimes, WhatBeginsAfterTheWaitDoesNotHideIt) {
@@ -135,7 +135,7 @@ TEST(HostTimes, ASendRunsBesideItsThread) {
   EXPECT_EQ(times->own(step), Nanos{(10 + 10 + 10 + 50) * kUs}) << "but for 140 to 200";
   EXPECT_EQ(times->before(send), call);
   EXPECT_EQ(times->before(inside), call);
-  const TimeSet& waits = times->waits().at(trace.lane_id(step));
+  const TimeSet& waits = times->waits(trace.lane_id(step));
   ASSERT_EQ(waits.intervals().size(), 1u);
   EXPECT_EQ(waits.intervals()[0], (Interval{Nanos{140 * kUs}, Nanos{200 * kUs}}));
 }
@@ -169,7 +169,7 @@ TEST(HostTimes, WhoIsInACallWhileGlooWorksForItWaits) {
     const auto times = HostTimes::Find(trace);
     ASSERT_TRUE(times);
     EXPECT_EQ(times->own(call), Nanos{(waits ? 500 : 3000) * kUs});
-    EXPECT_EQ(times->waits().begin()->second.length(), Nanos{(waits ? 2500 : 0) * kUs});
+    EXPECT_EQ(times->waits(trace.lane_id(call)).length(), Nanos{(waits ? 2500 : 0) * kUs});
   }
 }
 
@@ -187,7 +187,7 @@ TEST(HostTimes, WaitingBeginsWhereTheProgramSaysThatItWaits) {
     const Trace trace = threads.Finish();
     const auto times = HostTimes::Find(trace);
     ASSERT_TRUE(times);
-    EXPECT_EQ(times->waits().begin()->second.length(), Nanos{(waits ? 10'000 : 0) * kUs});
+    EXPECT_EQ(times->waits(trace.lane_id(step)).length(), Nanos{(waits ? 10'000 : 0) * kUs});
     EXPECT_EQ(times->own(step), Nanos{(100'000 - 1000 - 1000 - (waits ? 10'000 : 10)) * kUs});
   }
 }

@@ -146,16 +146,17 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
     std::optional<Nanos> busy_until;
     for (const Ran& one : lanes[lane]) {
       if (RunsBesideItsThread(tree, one.node)) continue;
-      const bool waited = !busy_until || one.begin - *busy_until > kThreadGap;
+      const std::string_view name = tree.name(one.node);
       // The thread waits from here on, if at all: what comes next may follow on something.
-      if (tree.name(one.node) == kWaitLabel) {
+      if (name == kWaitLabel) {
         busy_until = std::max(busy_until.value_or(one.begin), one.begin);
         continue;
       }
-      const bool is_asked = static_cast<bool>(IssuerOfLabel(tree, one.node));
-      if (waited && !is_asked) gaps.push_back({lane, one.node, busy_until, one.begin});
+      const bool waited = !busy_until || one.begin - *busy_until > kThreadGap;
+      if (waited && !IssuerOfLabel(tree, one.node)) {
+        gaps.push_back({lane, one.node, busy_until, one.begin});
+      }
       // Operators of ATen's, and those that begin communications, wait for no other thread.
-      const std::string_view name = tree.name(one.node);
       const bool works = name.starts_with("aten::") || name.starts_with("c10d::") ||
                          !HasChildOnLane(tree, times, one.node);
       // What a node opens after a gap is the same gap.
@@ -166,12 +167,11 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
   return gaps;
 }
 
-// For every lane the last node to end of those that have ended, as time goes on. Of Gloo's threads
-// labels and what runs behind them: nobody waits for a part of a collective.
+// The last node to end of those that have ended, as time goes on. Of Gloo's threads labels and what
+// runs behind them: nobody waits for a part of a collective.
 class LastEnded {
  public:
-  LastEnded(const Trace& tree, const std::vector<std::vector<Ran>>& lanes)
-      : lanes_(lanes), last_(lanes.size()) {
+  LastEnded(const Trace& tree, const std::vector<std::vector<Ran>>& lanes) : lanes_(lanes) {
     for (size_t lane = 0; lane < lanes.size(); ++lane) {
       const auto is_label = [&](const Ran& one) { return IsGlooLabel(tree.name(one.node)); };
       const auto is_call = [&](const Ran& one) { return IsCommOperator(tree.name(one.node)); };
@@ -185,25 +185,24 @@ class LastEnded {
         if (!is_part) ends_.push_back({lane, i});
       }
     }
-    std::ranges::stable_sort(ends_, {}, [&](At at) { return ran(at).end; });
+    // Of several lanes the first one counts as the last.
+    std::ranges::sort(ends_, {}, [&](At at) {
+      return std::tuple(ran(at).end, lanes.size() - at.lane, at.index);
+    });
   }
 
   // Goes on to `moment`, which must not be before the last one.
   void AdvanceTo(Nanos moment) {
     for (; next_ < ends_.size() && ran(ends_[next_]).end <= moment; ++next_) {
-      const At at = ends_[next_];
-      std::optional<size_t>& last = last_[at.lane];
-      if (last) latest_.erase({ran({at.lane, *last}).end, at.lane});
-      last = at.index;
-      latest_.insert({ran(at).end, at.lane});
+      if (last_ && last_->lane != ends_[next_].lane) before_ = last_;
+      last_ = ends_[next_];
     }
   }
 
   // The one that ended last on any lane but `lane`.
   const Ran* Elsewhere(size_t lane) const {
-    auto found = latest_.begin();
-    if (found != latest_.end() && found->lane == lane) ++found;
-    return found == latest_.end() ? nullptr : &ran({found->lane, *last_[found->lane]});
+    const std::optional<At>& found = last_ && last_->lane == lane ? before_ : last_;
+    return found ? &ran(*found) : nullptr;
   }
 
  private:
@@ -211,22 +210,13 @@ class LastEnded {
     size_t lane;
     size_t index;
   };
-  struct End {
-    Nanos end;
-    size_t lane;
-
-    // Later ones first.
-    friend bool operator<(const End& a, const End& b) {
-      return a.end != b.end ? b.end < a.end : a.lane < b.lane;
-    }
-  };
   const Ran& ran(At at) const { return lanes_[at.lane][at.index]; }
 
   const std::vector<std::vector<Ran>>& lanes_;
   std::vector<At> ends_;  // in the order in which nodes end
   size_t next_ = 0;
-  std::vector<std::optional<size_t>> last_;  // by lane
-  std::set<End> latest_;                     // of each of them
+  std::optional<At> last_;
+  std::optional<At> before_;  // the last on another lane than that one
 };
 
 // The storages into which a collective puts its results.

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from . import device_trace, files, host_trace, job
 from .counted import counted
-from .wait_labels import WaitLabels
+from .wait_labels import WaitLabels, communicates_on_host
 
 # Several time slices of the scheduler, where ranks share cores.
 _FOR_GLOO_S = 0.02
@@ -230,10 +230,7 @@ def let_gloo_end_labels(torch: Any) -> None:
 
     They wake who waits for a collective first; a label that ends behind the recording is lost.
     """
-    distributed = torch.distributed
-    if not (distributed.is_available() and distributed.is_initialized()):
-        return
-    if distributed.get_backend() != "nccl":
+    if communicates_on_host(torch):
         time.sleep(_FOR_GLOO_S)
 
 

@@ -10,6 +10,12 @@ from .optimizer_marks import compiling_test
 WAIT_LABEL = "torch.distributed.Work.wait"
 
 
+def communicates_on_host(torch: Any) -> bool:
+    """Whether threads of the host do what the program communicates, as Gloo's."""
+    distributed = torch.distributed
+    return distributed.is_available() and distributed.is_initialized() and distributed.get_backend() != "nccl"
+
+
 class WaitLabels:
     """Puts a label around each `Work.wait` of Gloo's, from start to stop.
 
@@ -20,27 +26,25 @@ class WaitLabels:
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._is_compiling = compiling_test(torch)
-        self._work: Any = None  # the class, while it is changed
         self._original: Optional[Callable] = None
         self._ours: Optional[Callable] = None
 
     def start(self) -> None:
         """Begins, where the program communicates over Gloo. Does nothing if it has begun."""
-        distributed = self._torch.distributed
-        if self._work is not None or not distributed.is_available():
+        if self._ours is not None or not communicates_on_host(self._torch):
             return
-        if not distributed.is_initialized() or distributed.get_backend() == "nccl":
-            return
-        self._work = distributed.Work
-        self._original = self._work.wait
-        self._ours = self._make_wait(self._original)
-        self._work.wait = self._ours
+        work = self._torch.distributed.Work
+        self._original = work.wait
+        self._ours = work.wait = self._make_wait(self._original)
 
     def stop(self) -> None:
         """Puts everything back."""
-        if self._work is not None and self._work.wait is self._ours:
-            self._work.wait = self._original
-        self._work = self._ours = None
+        if self._ours is None:
+            return
+        work = self._torch.distributed.Work
+        if work.wait is self._ours:
+            work.wait = self._original
+        self._ours = None
 
     def _make_wait(self, original: Callable) -> Callable:
         label = self._torch.autograd.profiler.record_function
