@@ -81,6 +81,9 @@ class CompareCommand : public Command {
     options.Choice("--clock", &clock_, {"cpu", "wall"}, "the time that --tolerance is about");
     options.Flag("--run", &by_running_,
                  "run the program again and its replay, step by step in turn");
+    options.Value("--benchmark", &run_.benchmark, "PROGRAM",
+                  "with --run: compare a program of `etude benchmark`, FOLDER/benchmark.py or "
+                  "FOLDER/build/benchmark, instead of a replay");
     options.Value("--pairs", &run_.pairs, "N", "with --run: pairs of steps that count",
                   {.least = 1, .most = 100'000});
     options.Value("--starts", &run_.starts, "N",

@@ -14,6 +14,7 @@
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
 #include "src/cli/compare_certificates.h"
+#include "src/cli/interpreter.h"
 #include "src/cli/measure_noise.h"
 #include "src/cli/output_files.h"
 #include "src/cli/paced_program.h"
@@ -314,14 +315,18 @@ void WarnOfNoise(RunComparison& run, const StepBars& bars, const RunContext& con
 
 bool PassGaps(const Subject& subject, const CompareRunOptions& options) {
   return options.gaps == "recorded" &&
-         (!subject.rank->native.empty() || !subject.rank->device.empty());
+         (!options.benchmark.empty() || !subject.rank->native.empty() ||
+          !subject.rank->device.empty());
 }
 
 void NoteGaps(const Subject& subject, const CompareRunOptions& options, RunComparison& run) {
+  const std::string_view side = options.benchmark.empty() ? "replay" : "benchmark";
   if (PassGaps(subject, options)) {
-    run.notes.emplace_back("the program's gaps between operators pass in the replay as recorded");
+    run.notes.push_back(
+        fmt::format("the program's gaps between operators pass in the {} as recorded", side));
   } else if (options.gaps == "none") {
-    run.notes.emplace_back("the replay is without the program's gaps between operators");
+    run.notes.push_back(
+        fmt::format("the {} is without the program's gaps between operators", side));
   } else {
     run.notes.emplace_back(
         "the replay is without the program's gaps between operators, which are not known of a "
@@ -365,6 +370,7 @@ std::string AgainLine(const std::string& folder, const CompareRunOptions& option
   };
   add("--pairs", options.pairs, usual.pairs);
   add("--starts", options.starts, usual.starts);
+  add("--benchmark", options.benchmark, usual.benchmark);
   if (options.rank) add("--rank", *options.rank, -1);
   add("--warmup", options.warmup, usual.warmup);
   if (options.lead) add("--lead", *options.lead, -1);
@@ -387,6 +393,41 @@ std::string AgainLine(const std::string& folder, const CompareRunOptions& option
     words.insert(words.end(), options.command.begin(), options.command.end());
   }
   return ShellLine(words);
+}
+
+// Whether the benchmark can be started. Its ranks other than the first cannot be timed.
+Status CheckBenchmark(const Subject& subject, const CompareRunOptions& options) {
+  if (options.benchmark.empty()) return {};
+  std::error_code error;
+  if (!fs::is_regular_file(options.benchmark, error)) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--benchmark: found '{}', expected FOLDER/benchmark.py or "
+                                 "FOLDER/build/benchmark of a folder that `etude benchmark` wrote",
+                                 options.benchmark));
+  }
+  if (subject.world_size > 1 && subject.rank->number() != 0) {
+    return MakeError(ErrorCode::kUsage, "--benchmark of several ranks times rank 0; remove --rank");
+  }
+  if (options.pin || options.experimental) {
+    return MakeError(ErrorCode::kUsage,
+                     "--benchmark cannot be combined with --pin or --experimental");
+  }
+  return {};
+}
+
+// "bench/benchmark.py", "bench/build/benchmark" as words of a folder that may go elsewhere: what is
+// above the benchmark's folder is left out.
+std::string NameOfBenchmark(const std::string& path) {
+  if (path.empty()) return "";
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(path, error);
+  fs::path name = whole.filename();
+  fs::path above = whole.parent_path();
+  if (name.extension() != ".py") {
+    name = above.filename() / name;
+    above = above.parent_path();
+  }
+  return (above.filename() / name).string();
 }
 
 // Before anything is measured: whether files can be written where certificates are asked for.
@@ -421,6 +462,11 @@ Result<Certificate> CertificateOf(const Subject& subject, const CompareRunOption
   return options.keep_paths ? certificate : WithoutFolders(std::move(certificate));
 }
 
+// The Python of the program, which has a torch.
+std::string PythonFor(const std::vector<std::string>& command) {
+  return PythonOf(command.front()).value_or("python3");
+}
+
 // Starts both sides and runs the pairs that this start is due; whatever happens, nothing of them is
 // left. Returns why metrics are absent.
 Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& subject, size_t start,
@@ -450,8 +496,10 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
   }
   ETUDE_ASSIGN_OR_RETURN(PacedReplay replay,
                          PacedReplay::Start(*tree, {.capture = options.path,
+                                                    .benchmark = options.benchmark,
+                                                    .python = PythonFor(subject.command),
                                                     .rank = run.rank,
-                                                    .all_ranks = run.world_size > 1,
+                                                    .world_size = run.world_size,
                                                     .threads = run.threads,
                                                     .pin = options.pin,
                                                     .experimental = options.experimental,
@@ -464,8 +512,13 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
   ETUDE_RETURN_IF_ERROR(
       PairRun({*original, replay}, start, RecordedSignature(subject), options, run).Run(context));
   auto reasons = Reasons(original->watch(), replay.watch(), gpus);
+  if (!options.benchmark.empty()) {
+    for (const StepMetric metric : {StepMetric::kFlopRate, StepMetric::kByteRate}) {
+      reasons[static_cast<size_t>(metric)] = "a benchmark does not count its operations";
+    }
+  }
   const bool is_last = static_cast<int64_t>(start) + 1 == options.starts;
-  if (is_last) ETUDE_RETURN_IF_ERROR(FindKernels(replay, run));
+  if (is_last && options.benchmark.empty()) ETUDE_RETURN_IF_ERROR(FindKernels(replay, run));
   ETUDE_RETURN_IF_ERROR(replay.End());
   ETUDE_RETURN_IF_ERROR(original->End(options.finish && is_last));
   return reasons;
@@ -496,11 +549,13 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
   ETUDE_RETURN_IF_ERROR(ParseBars(DefaultBars(), options.bars));  // before anything is read
   ETUDE_ASSIGN_OR_RETURN(const Subject subject, FindSubject(options, context));
   ETUDE_ASSIGN_OR_RETURN(const StepBars bars, ParseBars(UsualBars(*subject.job), options.bars));
+  ETUDE_RETURN_IF_ERROR(CheckBenchmark(subject, options));
   ETUDE_RETURN_IF_ERROR(TryCertificates(options.certificates));
   if (options.command.empty()) ETUDE_RETURN_IF_ERROR(CheckProgram(options.path, subject.command));
   RunComparison run{.rank = subject.rank->number(),
                     .world_size = subject.world_size,
                     .command = subject.command,
+                    .benchmark = NameOfBenchmark(options.benchmark),
                     .pairs_wanted = options.pairs,
                     .starts = options.starts,
                     .seed = static_cast<uint64_t>(options.seed),
@@ -525,7 +580,9 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
   }
   run.measured = Now();
   const std::string json = JsonText(ToJson(run), 1);
-  KeepResult(RunComparisonFile(subject.folder, *subject.rank), json, context);
+  if (options.benchmark.empty()) {
+    KeepResult(RunComparisonFile(subject.folder, *subject.rank), json, context);
+  }
   for (const std::string& path : options.certificates) {
     ETUDE_ASSIGN_OR_RETURN(const Certificate certificate, CertificateOf(subject, options, run));
     ETUDE_RETURN_IF_ERROR(WriteCertificate(certificate, path));

@@ -13,6 +13,8 @@ namespace etude {
 struct CompareRunOptions {
   std::string path;                  // a capture folder
   std::vector<std::string> command;  // empty: as job.json has it
+  // A program that `etude benchmark` wrote, which is compared in place of the replay; "" for none.
+  std::string benchmark;
   std::optional<int64_t> rank;
   int64_t pairs = 30;
   int64_t starts = 3;  // of both sides, with a share of the pairs each

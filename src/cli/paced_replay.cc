@@ -23,18 +23,41 @@ constexpr std::chrono::milliseconds kReplayGrace{10'000};
 // Setting up and the first use of the wheel, which builds, take as long as they take.
 constexpr std::chrono::hours kSetUp{24};
 
-std::vector<std::string> CommandOf(const PacedReplay::Options& options) {
-  std::vector<std::string> words = {ProgramPath(), "replay", options.capture,
-                                    "--paced",     "--rank", std::to_string(options.rank)};
-  if (options.all_ranks) words.insert(words.end(), {"--ranks", "all"});
-  if (options.all_ranks && options.pin) words.emplace_back("--pin");
-  if (options.threads) words.insert(words.end(), {"--threads", std::to_string(*options.threads)});
-  if (options.gaps) words.insert(words.end(), {"--gaps", "recorded"});
+// `etude replay` as far as a benchmark has no such options.
+std::vector<std::string> ReplayWords(const PacedReplay::Options& options) {
+  std::vector<std::string> words = {ProgramPath(), "replay", options.capture, "--rank",
+                                    std::to_string(options.rank)};
+  if (options.world_size > 1) words.insert(words.end(), {"--ranks", "all"});
+  if (options.world_size > 1 && options.pin) words.emplace_back("--pin");
   if (options.experimental) words.emplace_back("--experimental");
+  if (options.quiet) words.emplace_back("--quiet");
+  return words;
+}
+
+// What starts the benchmark: Python for its Python program, torchrun for several ranks.
+std::vector<std::string> BenchmarkWords(const PacedReplay::Options& options) {
+  const bool is_python = options.benchmark.ends_with(".py");
+  std::vector<std::string> words;
+  if (is_python || options.world_size > 1) words.push_back(options.python);
+  if (options.world_size > 1) {
+    words.insert(words.end(), {"-m", "torch.distributed.run", "--standalone",
+                               fmt::format("--nproc-per-node={}", options.world_size)});
+    if (!is_python) words.emplace_back("--no-python");
+  }
+  words.push_back(options.benchmark);
+  return words;
+}
+
+std::vector<std::string> CommandOf(const PacedReplay::Options& options) {
+  std::vector<std::string> words =
+      options.benchmark.empty() ? ReplayWords(options) : BenchmarkWords(options);
+  words.emplace_back("--paced");
+  if (options.benchmark.empty())
+    words.insert(words.end(), {"--gaps", options.gaps ? "recorded" : "none"});
+  if (options.threads) words.insert(words.end(), {"--threads", std::to_string(*options.threads)});
   for (const std::string& library : options.libraries) {
     words.insert(words.end(), {"--library", library});
   }
-  if (options.quiet) words.emplace_back("--quiet");
   return words;
 }
 
@@ -103,17 +126,19 @@ Result<PacedReplay> PacedReplay::Start(ProcessTree& tree, const Options& options
       [&](pid_t child) { counters = CounterSet::Attach(child); });
   close(ends[1]);
   if (!process) return tl::unexpected<Error>(process.error());
-  ETUDE_ASSIGN_OR_RETURN(const auto line, AwaitLine(tree, channel, kSetUp, "the replay", {}));
+  const std::string name = options.benchmark.empty() ? "replay" : "benchmark";
+  ETUDE_ASSIGN_OR_RETURN(const auto line, AwaitLine(tree, channel, kSetUp, "the " + name, {}));
   const ParsedJson ready =
       ParsedJson::parse(line.value_or(""), nullptr, /*allow_exceptions=*/false);
   if (!ready.is_object()) {
     ETUDE_RETURN_IF_ERROR(tree.AwaitEnd(*process, kReplayGrace));
     const auto end = tree.ended(*process);
-    return MakeError(CodeOf(end), fmt::format("the replay could not be set up (exit code {})",
+    return MakeError(CodeOf(end), fmt::format("the {} could not be set up (exit code {})", name,
                                               end ? end->exit_code() : 0));
   }
   PacedReplay replay(tree, *process, std::move(channel),
                      StepWatch(std::move(counters), options.gpus, LevelOf(ready)));
+  replay.name_ = name;
   replay.timeout_ = options.timeout;
   replay.facts_ = FactsIn(ready);
   replay.flop_ = Number(ready, "/work/flop");
@@ -124,10 +149,10 @@ Result<PacedReplay> PacedReplay::Start(ProcessTree& tree, const Options& options
 Result<PacedStep> PacedReplay::Step() {
   watch_.Begin(stepping_);
   if (!channel_.Send("step")) return HasEnded();
-  ETUDE_ASSIGN_OR_RETURN(
-      const auto line,
-      AwaitLine(tree_, channel_, timeout_, "the replay has not ended its step in time (--timeout)",
-                [this] { watch_.Look(); }));
+  ETUDE_ASSIGN_OR_RETURN(const auto line,
+                         AwaitLine(tree_, channel_, timeout_,
+                                   "the " + name_ + " has not ended its step in time (--timeout)",
+                                   [this] { watch_.Look(); }));
   if (!line) return HasEnded();
   ETUDE_ASSIGN_OR_RETURN(PacedStep step, watch_.End(*line));
   stepping_ = static_cast<pid_t>(
@@ -152,7 +177,7 @@ tl::unexpected<Error> PacedReplay::HasEnded() {
   const Result<std::string> how = tree_.HowItFailed(process_);
   if (!how) return tl::unexpected<Error>(how.error());
   return MakeError(ErrorCode::kInternal,
-                   "the replay has ended" + (how->empty() ? "" : " (" + *how + ")"));
+                   "the " + name_ + " has ended" + (how->empty() ? "" : " (" + *how + ")"));
 }
 
 Status PacedReplay::End() {

@@ -12,13 +12,16 @@
 
 namespace etude {
 
-// `etude replay --paced` of a capture, which runs a step whenever it is asked to.
+// `etude replay --paced` of a capture, or a program that `etude benchmark` wrote, in the same mode:
+// runs a step whenever it is asked to.
 class PacedReplay {
  public:
   struct Options {
     std::string capture;
+    std::string benchmark;  // the program that runs in place of a replay; "" for a replay
+    std::string python;     // that runs the benchmark, or starts its ranks
     int64_t rank = 0;
-    bool all_ranks = false;  // as many processes, of which `rank` is timed
+    int64_t world_size = 1;  // more than one: as many processes, of which `rank` is timed
     std::optional<int64_t> threads;
     bool pin = false;           // each rank to its own processors
     bool experimental = false;  // also on a GPU
@@ -35,7 +38,8 @@ class PacedReplay {
 
   // kInternal if it has ended, which it does not do by itself.
   Result<PacedStep> Step();
-  // Learns which of the recorded kernels run, for facts(). kUnavailable if it does not say in time.
+  // Learns which of the recorded kernels run, for facts(), of a replay. kUnavailable if it does not
+  // answer in time.
   Status FindKernels();
   // Lets it end. What is left of it `tree` ends.
   Status End();
@@ -56,6 +60,7 @@ class PacedReplay {
   pid_t process_;
   LineChannel channel_;
   StepWatch watch_;
+  std::string name_;  // "replay" or "benchmark"
   std::chrono::milliseconds timeout_{};
   pid_t stepping_ = 0;  // the process that runs steps, once it has said who it is
   ReplayFacts facts_;

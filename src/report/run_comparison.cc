@@ -170,12 +170,14 @@ std::string VerdictText(std::span<const MetricComparison> metrics) {
 std::string RunComparisonText(const RunComparison& run) {
   using enum TextTable::Align;
   std::string text =
-      fmt::format("rank {}: {} of a step of the original and one of the replay, in turn{}\n",
-                  run.rank, FormatCount(run.pairs.size(), "pair"),
+      fmt::format("rank {}: {} of a step of the original and one of {}, in turn{}\n", run.rank,
+                  FormatCount(run.pairs.size(), "pair"),
+                  run.benchmark.empty() ? "the replay" : "the benchmark " + run.benchmark,
                   run.starts == 1 ? "" : fmt::format("; {} starts of both", run.starts));
   text += NoiseText(run.noise) + "\n";
   TextTable table({kLeft, kRight, kRight, kRight, kRight, kLeft});
-  table.Row({"", "original [95 %]", "replay [95 %]", "error [95 %]", "bar", "verdict"});
+  table.Row({"", "original [95 %]", run.benchmark.empty() ? "replay [95 %]" : "benchmark [95 %]",
+             "error [95 %]", "bar", "verdict"});
   for (const MetricComparison& metric : run.metrics) {
     if (!metric.figures) continue;
     const StepMetricInfo& info = InfoOf(metric.metric);
@@ -187,10 +189,13 @@ std::string RunComparisonText(const RunComparison& run) {
                metric.verdict ? std::string(Name(*metric.verdict)) : ""});
   }
   if (!run.pairs.empty()) text += table.Text() + AbsentText(run.metrics);
-  text += fmt::format("operators replayed: {} of {}; same kernels: {}\n",
-                      FormatCount(static_cast<uint64_t>(run.replay.operators_replayed)),
-                      FormatCount(static_cast<uint64_t>(run.replay.operators)),
-                      run.replay.same_kernels ? FormatShare(*run.replay.same_kernels) : "unknown");
+  if (run.benchmark.empty()) {
+    text +=
+        fmt::format("operators replayed: {} of {}; same kernels: {}\n",
+                    FormatCount(static_cast<uint64_t>(run.replay.operators_replayed)),
+                    FormatCount(static_cast<uint64_t>(run.replay.operators)),
+                    run.replay.same_kernels ? FormatShare(*run.replay.same_kernels) : "unknown");
+  }
   if (run.steps_of_other > 0) {
     text +=
         fmt::format("steps of other signatures, let run between pairs: {}\n", run.steps_of_other);

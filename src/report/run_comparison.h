@@ -91,6 +91,7 @@ struct RunComparison {
   int64_t rank = 0;
   int64_t world_size = 1;
   std::vector<std::string> command;
+  std::string benchmark;  // the program that ran in place of a replay; "" for a replay
   std::optional<int64_t> threads;
   int64_t pairs_wanted = 0;
   int64_t starts = 1;

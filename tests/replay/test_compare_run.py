@@ -175,6 +175,30 @@ def test_a_result_that_cannot_be_kept_is_shown(tmp_path):
     assert "the result is not kept" in done.stderr and "compare.0.json" in done.stderr
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_written_benchmark_in_place_of_the_replay(tmp_path, ranks):
+    if ranks == 1:
+        record(tmp_path, "40")
+        more, launcher = [], ()
+    else:
+        record(tmp_path, "40", source=JOB, launcher=LAUNCHER)
+        more, launcher = ["--ranks", "all"], LAUNCHER
+    line = [ETUDE, "benchmark", "-q", "job", "-o", "bench", "--iterations", "1", *more]
+    subprocess.run(line, cwd=tmp_path, check=True, capture_output=True)
+    benchmark = ["--benchmark", "bench/benchmark.py"]
+    done = compare(tmp_path, "--json", "--pairs", 10, "--bar", "cpu_time=100000%", *benchmark, steps=[5000], launcher=launcher)
+    assert done.returncode in (0, 1), done.stderr
+    result = json.loads(done.stdout)
+    assert result["benchmark"] == "bench/benchmark.py" and result["pairs"]["measured"] == 10
+    assert metric(result, "cpu_time")["verdict"] == "met"
+    if ranks == 1:
+        sizes = metric(result, "peak_resident")
+        assert "replay" not in sizes or sizes["replay"]["median"] > 1 << 24
+    assert not (tmp_path / "job/compare.0.json").exists()  # that is the replay's
+    done = compare(tmp_path, "--benchmark", "bench/nothing.py", steps=[5000])
+    assert done.returncode == 2 and "expected FOLDER/benchmark.py" in done.stderr
+
+
 def test_gpus_are_looked_at_where_it_is_asked_for(tmp_path, monkeypatch):
     record(tmp_path, "40")
     names = {"gpu_energy", "gpu_power", "gpu_utilisation", "gpu_memory_utilisation", "gpu_memory"}

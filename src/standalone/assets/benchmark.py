@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the benchmark of this folder and prints how long a step takes. Needs torch, nothing else.
 
-    python benchmark.py [--iterations 20] [--warmup 5] [--threads N] [--device cpu] [--library FILE] [--json]
+    python benchmark.py [--iterations 20] [--warmup 5] [--threads N] [--device cpu] [--library FILE] [--json | --paced]
 
 step.py has the step's operators; step.data the memory that they work on. README.md says what the
 benchmark stands for. Of a job of several ranks torchrun starts it, and each rank has one of the steps.
@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import pathlib
+import resource
 import statistics
 import sys
 import time
@@ -35,6 +36,35 @@ def synchronize():
         torch.accelerator.synchronize()
 
 
+def status_bytes(key):
+    """A figure of this process, such as its peak memory, "VmHWM:"."""
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key):
+            return 1024 * int(line.split()[1])
+    return -1
+
+
+def serve_steps(run_step, restore, ranks, rank):
+    """Runs one step for each line on standard input, on all ranks, and prints its figures as JSON."""
+    if rank == 0:
+        memory = {"resident_before_steps_bytes": status_bytes("VmRSS:"), "copied_bytes": 0}
+        print(json.dumps({"device": str(runtime.device()), "torch": torch.__version__, "memory": memory}), flush=True)
+    tell = ranks.tell if ranks else bool
+    while tell(rank == 0 and sys.stdin.readline() != ""):
+        restore()
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        wall, cpu = run_step()
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        if rank == 0:
+            print(json.dumps({
+                "pid": os.getpid(), "wall_ns": wall, "cpu_ns": cpu, "minor_faults": after.ru_minflt - before.ru_minflt,
+                "voluntary_switches": after.ru_nvcsw - before.ru_nvcsw,
+                "involuntary_switches": after.ru_nivcsw - before.ru_nivcsw, "peak_resident_bytes": status_bytes("VmHWM:"),
+            }), flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--iterations", type=whole(1, 10**9), default=20)
@@ -44,6 +74,8 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--library", action="append", default=[], help="a library of operators to load")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--paced", action="store_true",
+                        help="one step for each line on standard input, for `etude compare --run --benchmark`")
     args = parser.parse_args()
     folder = pathlib.Path(__file__).resolve().parent
     try:
@@ -65,9 +97,8 @@ def main():
     torch.set_num_threads(args.threads or memory.threads)
     torch.manual_seed(args.seed)
 
-    wall, cpu = [], []
-    for i in range(args.warmup + args.iterations):
-        memory.restore()
+    def run_step():
+        """The step on this rank, when all are ready for it: nanoseconds of wall and of CPU time."""
         synchronize()
         if ranks:
             ranks.meet()
@@ -77,10 +108,20 @@ def main():
             ranks.wait_for_all()
         runtime.empty(memory.slots, memory.released)
         synchronize()
-        end, end_cpu = time.perf_counter_ns(), time.process_time_ns()
+        return time.perf_counter_ns() - begin, time.process_time_ns() - begin_cpu
+
+    if args.paced:
+        serve_steps(run_step, memory.restore, ranks, rank)
+        if ranks:
+            ranks.leave()
+        return
+    wall, cpu = [], []
+    for i in range(args.warmup + args.iterations):
+        memory.restore()
+        wall_ns, cpu_ns = run_step()
         if i >= args.warmup:
-            wall.append((end - begin) / 1e6)
-            cpu.append((end_cpu - begin_cpu) / 1e6)
+            wall.append(wall_ns / 1e6)
+            cpu.append(cpu_ns / 1e6)
     result = {
         "benchmark": folder.name, "language": "Python", "torch": torch.__version__, "device": str(runtime.device()),
         "threads": torch.get_num_threads(), "steps": len(wall),

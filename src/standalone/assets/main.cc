@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -775,6 +777,7 @@ struct Options {
   int64_t threads = 0;
   uint64_t seed = 0;
   bool json = false;
+  bool paced = false;
   std::string device = "cpu";
   std::string folder;
   std::vector<std::string> libraries;
@@ -783,9 +786,12 @@ struct Options {
 constexpr const char* kUsage =
     "usage: benchmark [--iterations 20] [--warmup 5] [--threads N] [--device cpu] [--seed 0] "
     "[--json]\n"
-    "                 [--library FILE]... [--data FOLDER]\n"
+    "                 [--library FILE]... [--data FOLDER] [--paced]\n"
     "Runs the step and prints how long it takes. --library loads a library of operators. Data are\n"
-    "looked for beside the program, or in the folder that --data names.\n";
+    "looked for beside the program, or in the folder that --data names. --paced runs one step for "
+    "each\n"
+    "line on standard input and prints its figures as JSON, for `etude compare --run "
+    "--benchmark`.\n";
 
 Options ParseOptions(int count, char** words) {
   Options options;
@@ -829,6 +835,8 @@ Options ParseOptions(int count, char** words) {
       options.libraries.push_back(value());
     else if (word == "--json")
       options.json = true;
+    else if (word == "--paced")
+      options.paced = true;
     else {
       const bool help = word == "--help" || word == "-h";
       std::fprintf(help ? stdout : stderr, "%s", kUsage);
@@ -902,6 +910,68 @@ void SeedTorch(uint64_t seed) {
   }
 }
 
+// One step on this rank, after all ranks have got ready for it. What it took, in milliseconds.
+struct Took {
+  double wall = 0;
+  double cpu = 0;
+};
+
+Took RunStep(void (*step)(Slots&), Memory& memory) {
+  Meet();
+  const double begin = Milliseconds(CLOCK_MONOTONIC);
+  const double begin_cpu = Milliseconds(CLOCK_PROCESS_CPUTIME_ID);
+  give_back = memory.heap.given_back;
+  step(memory.slots);
+  for (c10::IValue& work : works) WaitFor(std::exchange(work, {}));
+  running = nullptr;
+  for (const int64_t slot : memory.released) memory.slots[static_cast<size_t>(slot)].reset();
+  Synchronize();
+  const Took took = {Milliseconds(CLOCK_MONOTONIC) - begin,
+                     Milliseconds(CLOCK_PROCESS_CPUTIME_ID) - begin_cpu};
+  give_back = 0;
+  return took;
+}
+
+// The figure in kB behind `key`, such as "VmHWM:", of this process, in bytes; -1 if there is none.
+int64_t StatusBytes(std::string_view key) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.compare(0, key.size(), key) == 0) return std::atoll(line.c_str() + key.size()) * 1024;
+  }
+  return -1;
+}
+
+// Runs steps as standard input asks for them, on all ranks.
+void ServeSteps(const Job& job, void (*step)(Slots&), Memory& memory) {
+  if (job.rank == 0) {
+    std::printf(
+        "{\"device\": \"%s\", \"memory\": {\"resident_before_steps_bytes\": %lld, "
+        "\"copied_bytes\": 0}}\n",
+        device.str().c_str(), static_cast<long long>(StatusBytes("VmRSS:")));
+    std::fflush(stdout);
+  }
+  char line[256];
+  const auto is_asked = [&] { return std::fgets(line, sizeof line, stdin) != nullptr; };
+  while (Tell(job.rank == 0 && is_asked())) {
+    memory.Restore();
+    if (std::ofstream peak("/proc/self/clear_refs"); peak) peak << "5";
+    rusage before{};
+    getrusage(RUSAGE_SELF, &before);
+    const Took took = RunStep(step, memory);
+    rusage after{};
+    getrusage(RUSAGE_SELF, &after);
+    if (job.rank != 0) continue;
+    std::printf(
+        "{\"pid\": %d, \"wall_ns\": %.0f, \"cpu_ns\": %.0f, \"minor_faults\": %ld, "
+        "\"voluntary_switches\": %ld, \"involuntary_switches\": %ld, "
+        "\"peak_resident_bytes\": %lld}\n",
+        static_cast<int>(getpid()), took.wall * 1e6, took.cpu * 1e6,
+        after.ru_minflt - before.ru_minflt, after.ru_nvcsw - before.ru_nvcsw,
+        after.ru_nivcsw - before.ru_nivcsw, static_cast<long long>(StatusBytes("VmHWM:")));
+    std::fflush(stdout);
+  }
+}
+
 int Run(const Options& options) {
   for (const std::string& library : options.libraries) {
     if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) Fail(dlerror());
@@ -913,25 +983,19 @@ int Run(const Options& options) {
   Memory memory = ReadMemory(options.folder + DataFile(job.data), options.seed);
   at::set_num_threads(static_cast<int>(options.threads > 0 ? options.threads : memory.threads));
   SeedTorch(options.seed);
+  if (options.paced) {
+    ServeSteps(job, step, memory);
+    Leave();
+    return 0;
+  }
   std::vector<double> wall;
   std::vector<double> cpu;
   for (int64_t i = 0; i < options.warmup + options.iterations; ++i) {
     memory.Restore();
-    Meet();
-    const double begin = Milliseconds(CLOCK_MONOTONIC);
-    const double begin_cpu = Milliseconds(CLOCK_PROCESS_CPUTIME_ID);
-    give_back = memory.heap.given_back;
-    step(memory.slots);
-    for (c10::IValue& work : works) WaitFor(std::exchange(work, {}));
-    running = nullptr;
-    for (const int64_t slot : memory.released) memory.slots[static_cast<size_t>(slot)].reset();
-    Synchronize();
-    const double end = Milliseconds(CLOCK_MONOTONIC);
-    const double end_cpu = Milliseconds(CLOCK_PROCESS_CPUTIME_ID);
-    give_back = 0;
+    const Took took = RunStep(step, memory);
     if (i < options.warmup) continue;
-    wall.push_back(end - begin);
-    cpu.push_back(end_cpu - begin_cpu);
+    wall.push_back(took.wall);
+    cpu.push_back(took.cpu);
   }
   Report(options, job, wall, cpu);
   Leave();

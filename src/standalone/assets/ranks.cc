@@ -3,6 +3,7 @@
 #include "ranks.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -34,6 +35,7 @@ std::vector<c10::intrusive_ptr<c10d::ProcessGroup>> groups;  // that this rank i
 std::vector<std::string> names;                              // of them
 int meetings = 0;
 int gathered = 0;
+int told = 0;
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
@@ -187,6 +189,14 @@ void Meet() {
   const std::string key = "meeting/" + std::to_string(meetings++);
   if (store->add(key, 1) == job.size) store->set(key + "/all", std::vector<uint8_t>());
   store->wait({key + "/all"});
+}
+
+bool Tell(bool own) {
+  const std::string key = "answer/" + std::to_string(told++);
+  if (job.rank == 0) store->set(key, std::vector<uint8_t>{static_cast<uint8_t>(own)});
+  // Whoever asks for steps may take its time.
+  if (job.rank != 0) store->wait({key}, std::chrono::hours(24));
+  return store->get(key).at(0) != 0;
 }
 
 std::vector<double> Gather(double own) {

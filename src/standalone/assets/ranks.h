@@ -23,6 +23,8 @@ std::string DataFile(int data);
 Job Join(const std::string& folder, c10::Device& device);
 // Returns when all ranks have called it as often.
 void Meet();
+// What rank 0 says, on all ranks.
+bool Tell(bool own);
 // What all ranks say, by rank, on rank 0; nothing on others.
 std::vector<double> Gather(double own);
 void Leave();

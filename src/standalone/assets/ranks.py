@@ -40,6 +40,13 @@ def meet():
     dist.barrier()
 
 
+def tell(own):
+    """What rank 0 says, on all ranks."""
+    said = torch.tensor([int(own)], device=runtime.device())
+    dist.broadcast(said, 0)
+    return bool(said.item())
+
+
 def gather(numbers):
     """What all ranks say, by rank."""
     own = torch.tensor(numbers, dtype=torch.float64, device=runtime.device())
