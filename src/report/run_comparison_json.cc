@@ -218,13 +218,13 @@ OrderedJson ToJson(const RunComparison& run) {
       {"rank", run.rank},
       {"world_size", run.world_size},
       {"command", run.command},
-      {"benchmark", run.benchmark.empty() ? OrderedJson() : OrderedJson(run.benchmark)},
       {"machine", ToJson(run.machine)},
       {"versions", run.versions},
       {"environment", OrNull(run.environment)},
       {"threads", OrNull(run.threads)},
       {"gaps", run.gaps.empty() ? OrderedJson() : OrderedJson(run.gaps)},
       {"seed", run.seed}};
+  if (!run.benchmark.empty()) json["benchmark"] = run.benchmark;
   json["pairs"] = {{"wanted", run.pairs_wanted}, {"measured", run.pairs.size()}};
   json["starts"] = run.starts;
   json["ended"] = run.ended.empty() ? OrderedJson(nullptr) : OrderedJson(run.ended);
