@@ -555,10 +555,14 @@ PROGRAMS = {
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", choices=PROGRAMS)
+    parser.add_argument("name", choices=PROGRAMS, nargs="?")
+    parser.add_argument("--list", action="store_true", help="print the names")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
+    if args.list or args.name is None:
+        print("\n".join(PROGRAMS))
+        return
     torch.set_num_threads(args.threads)
     warnings.filterwarnings("ignore")
     logging.getLogger("lightning").setLevel(logging.ERROR)
