@@ -8,7 +8,7 @@ _TIMED, _RECORDED = 10, 8
 STEPS = WARMUP + _TIMED + _RECORDED + 5
 # Options of `etude record`.
 NATIVE = ["--recorder", "native", "--record-steps", str(_RECORDED), "--warmup", str(WARMUP), "--steps", str(_TIMED)]
-OBSERVERS = ["--warmup", str(WARMUP), "--steps", str(_TIMED)]
+OBSERVERS = ["--recorder", "observers", "--warmup", str(WARMUP), "--steps", str(_TIMED)]
 
 # The C library's heap, the same from start to start: it keeps what is freed and maps nothing up to 32 MiB. Left to itself it adapts, and
 # whether a step has thousands of page faults or none is decided anew whenever a program or its replay starts.
