@@ -150,13 +150,23 @@ class BenchmarkCommand : public Command {
         .health = JudgeTrace(source.trace, RunOfTrace(source.trace, source.rank.value_or(0))),
         .keep_names = keep_names_};
     if (report.part.is_whole() && source.original.wall) {
-      facts.original_wall = source.original.wall->median;
+      facts.original.wall = source.original.wall->median;
     }
     if (report.part.is_whole() && source.original.cpu) {
-      facts.original_cpu = source.original.cpu->median;
+      facts.original.cpu = source.original.cpu->median;
     }
-    if (report.replay.wall) facts.replay_wall = report.replay.wall->median;
-    if (report.replay.cpu) facts.replay_cpu = report.replay.cpu->median;
+    if (report.part.is_whole() && report.recorded_faults) {
+      facts.original_faults = static_cast<double>(*report.recorded_faults);
+    }
+    const auto figures = [](const StepTimes& times) {
+      return BenchmarkFacts::Figures{
+          .cpu = times.cpu ? std::optional(times.cpu->median) : std::nullopt,
+          .wall = times.wall ? std::optional(times.wall->median) : std::nullopt};
+    };
+    facts.replay_faults = report.minor_faults;
+    facts.peak = Bytes{report.peak_bytes};
+    facts.with_gaps = figures(report.with_gaps);
+    facts.without_gaps = figures(report.without_gaps);
     for (const SkippedOperators& row : report.skipped) {
       facts.left_out.push_back({.op = row.op, .reason = row.reason, .count = row.count});
     }

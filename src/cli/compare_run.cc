@@ -315,8 +315,7 @@ void WarnOfNoise(RunComparison& run, const StepBars& bars, const RunContext& con
 
 bool PassGaps(const Subject& subject, const CompareRunOptions& options) {
   return options.gaps == "recorded" &&
-         (!options.benchmark.empty() || !subject.rank->native.empty() ||
-          !subject.rank->device.empty());
+         (!subject.rank->native.empty() || !subject.rank->device.empty());
 }
 
 void NoteGaps(const Subject& subject, const CompareRunOptions& options, RunComparison& run) {

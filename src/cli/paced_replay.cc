@@ -51,9 +51,7 @@ std::vector<std::string> BenchmarkWords(const PacedReplay::Options& options) {
 std::vector<std::string> CommandOf(const PacedReplay::Options& options) {
   std::vector<std::string> words =
       options.benchmark.empty() ? ReplayWords(options) : BenchmarkWords(options);
-  words.emplace_back("--paced");
-  if (options.benchmark.empty())
-    words.insert(words.end(), {"--gaps", options.gaps ? "recorded" : "none"});
+  words.insert(words.end(), {"--paced", "--gaps", options.gaps ? "recorded" : "none"});
   if (options.threads) words.insert(words.end(), {"--threads", std::to_string(*options.threads)});
   for (const std::string& library : options.libraries) {
     words.insert(words.end(), {"--library", library});

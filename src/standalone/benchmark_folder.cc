@@ -1,6 +1,7 @@
 #include "src/standalone/benchmark_folder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -37,12 +38,28 @@ std::string Number(size_t ranks, size_t number) {
   return ranks == 1 ? "" : fmt::format("_{}", number);
 }
 
-// How far `time` is from the original's.
-std::string Deviation(std::optional<Nanos> original, Nanos time) {
-  if (!original || original->count <= 0) return "unknown";
-  return fmt::format(
-      "{:+.1f} %",
-      100.0 * (static_cast<double>(time.count) / static_cast<double>(original->count) - 1.0));
+std::string FaultText(const std::optional<double>& faults) {
+  return faults ? FormatCount(static_cast<uint64_t>(std::llround(*faults))) : "unknown";
+}
+
+// How far a figure is from the original's.
+std::string Deviation(std::optional<double> original, std::optional<double> figure) {
+  if (!original || !figure) return "unknown";
+  if (*original <= 0) return *figure <= 0 ? "+0.0 %" : "unknown";
+  return fmt::format("{:+.1f} %", 100.0 * (*figure / *original - 1.0));
+}
+
+std::optional<double> Number(const std::optional<Nanos>& time) {
+  return time ? std::optional(static_cast<double>(time->count)) : std::nullopt;
+}
+
+// Two rows of the README's table.
+std::string FigureRows(std::string_view what, const BenchmarkFacts::Figures& original,
+                       const BenchmarkFacts::Figures& figures) {
+  return fmt::format("| {} | {} | {} |\n| deviation | {} | {} |\n", what, Milliseconds(figures.cpu),
+                     Milliseconds(figures.wall),
+                     Deviation(Number(original.cpu), Number(figures.cpu)),
+                     Deviation(Number(original.wall), Number(figures.wall)));
 }
 
 // How the ranks of a job are told apart: the process groups, and the different codes and data, with
@@ -173,9 +190,28 @@ std::string NamesText(std::span<const StepSource> ranks, bool keep_names) {
   return text.empty() ? text : text + '\n';
 }
 
+// What of the original's time between operators is in the benchmark.
+std::string_view GapText(const StepSource& source) {
+  return source.gaps.empty()
+             ? "The time that passed in the original\nprogram between operators (Python, waiting) "
+               "is unknown and not part of the benchmark; the Python program takes\ntime of its "
+               "own "
+               "there."
+             : "The time that passed in the original\nprogram between operators (Python, "
+               "autograd's "
+               "engine, waiting) passes in the benchmark, too, where nothing runs;\n`--gaps none` "
+               "leaves it out and tells what the operators cost.";
+}
+
 std::string Readme(std::span<const StepSource> ranks, size_t steps, const BenchmarkFacts& facts) {
   const StepSource& source = ranks.front();
   const size_t size = ranks.size();
+  std::string rows;
+  if (!source.gaps.empty()) {
+    rows += FigureRows("with the time between operators", facts.original, facts.with_gaps);
+  }
+  rows += FigureRows(source.gaps.empty() ? "the operators alone" : "without it (`--gaps none`)",
+                     facts.original, facts.without_gaps);
   std::string text = fmt::format(
       R"(# A benchmark of one step of a PyTorch program
 
@@ -193,19 +229,18 @@ In Python:
 
     {}benchmark.py
 
-Both take `--iterations`, `--warmup`, `--threads`, `--device`, `--seed`, `--library` and `--json`. Python itself takes time
-between operators; where operators are small, the C++ program is the one that tells what the operators cost.
+Both take `--iterations`, `--warmup`, `--threads`, `--device`, `--seed`, `--library`, `--gaps` and `--json`. {}
 
 ## What it stands for
 
 | | CPU time | wall time |
 |---|---|---|
 | step of the original program | {} | {} |
-| the same operators, replayed when this was made | {} | {} |
-| deviation | {} | {} |
+{}
+Page faults of a step: {} in the original, {} here ({}). Tensors take {:.1f} MiB at the peak.
 
-Made with torch {} on {}, {}. The original's time includes what the program did between operators,
-which is not part of the benchmark.
+Made with torch {} on {}, {}. The figures are those of a replay of the same operators on the machine that made the benchmark, not of this one.
+`etude compare CAPTURE --run --benchmark {}` measures the benchmark beside the original program, with its memory.
 
 Operators of the recorded step: {}, of which {} are run here{}.
 )",
@@ -216,12 +251,12 @@ Operators of the recorded step: {}, of which {} are run here{}.
                               "between the ranks' processes.{}",
                               size, steps == 1 ? " All ranks do the same." : ""),
       size == 1 ? "" : fmt::format("torchrun --no-python --nproc-per-node={} ", size),
-      size == 1 ? "python " : fmt::format("torchrun --nproc-per-node={} ", size),
-      Milliseconds(facts.original_cpu), Milliseconds(facts.original_wall),
-      Milliseconds(facts.replay_cpu), Milliseconds(facts.replay_wall),
-      Deviation(facts.original_cpu, facts.replay_cpu),
-      Deviation(facts.original_wall, facts.replay_wall), facts.torch_version, facts.device,
-      CountText(source.threads, "thread"), facts.operators, facts.operators_run,
+      size == 1 ? "python " : fmt::format("torchrun --nproc-per-node={} ", size), GapText(source),
+      Milliseconds(facts.original.cpu), Milliseconds(facts.original.wall), rows,
+      FaultText(facts.original_faults), FaultText(facts.replay_faults),
+      Deviation(facts.original_faults, facts.replay_faults),
+      static_cast<double>(facts.peak.count) / (1 << 20), facts.torch_version, facts.device,
+      CountText(source.threads, "thread"), "benchmark.py", facts.operators, facts.operators_run,
       facts.time_coverage ? fmt::format(", {:.1f} % of their time", 100 * *facts.time_coverage)
                           : "");
   for (const BenchmarkFacts::LeftOut& row : LeftOutRows(facts)) {
@@ -247,14 +282,20 @@ probabilities, learning rates); how indices are distributed, as an exponent{}.
 ## Files
 
 * `step{}.cc`, `step{}.py`: {}, {} in the text; repeated parts are loops.
-* `step{}.data`: the forms of tensors, the memory that is there before the step, and numbers in the
+{}* `step{}.data`: the forms of tensors, the memory that is there before the step, and numbers in the
   code that follow no formula.
 * `benchmark.h`, `main.cc`, `CMakeLists.txt`; `benchmark.py`, `runtime.py`: what runs and times it.
 )",
                   NamesText(ranks, facts.keep_names), facts.keep_names ? "" : "names, its ",
                   size == 1 ? "" : "; how many ranks there are and which of them form groups",
                   Number(size, 0), Number(size, 0), steps == 1 ? "the step" : "the step of rank 0",
-                  CountText(source.calls_in_text, "call"), Number(size, 0));
+                  CountText(source.calls_in_text, "call"),
+                  source.gaps.empty()
+                      ? ""
+                      : fmt::format("* `gaps{}.data`: the time before each call, in nanoseconds: "
+                                    "waiting, and busy.\n",
+                                    Number(size, 0)),
+                  Number(size, 0));
   if (size == 1) {
     return text + "* `ranks.h`, `one_rank.cc`: what would be between several ranks.\n";
   }
@@ -308,7 +349,8 @@ Status RemoveOld(const std::string& folder, const std::set<std::string>& written
     const bool is_step = (name.starts_with("step_") || name.starts_with("step.")) &&
                          (ending == ".cc" || ending == ".py" || ending == ".data");
     std::error_code kept;
-    const bool is_part = is_step || name == "ranks.data";
+    const bool is_gaps = name.starts_with("gaps") && ending == ".data";
+    const bool is_part = is_step || is_gaps || name == "ranks.data";
     if (is_part && !written.contains(name)) std::filesystem::remove(files->path(), kept);
     if (kept) return MakeError(ErrorCode::kIo, files->path().string() + ": " + kept.message());
   }
@@ -321,6 +363,7 @@ StepSource SourceOf(const Program& program) {
   StepText cpp = CppStep(program);
   StepSource source{.python = PythonStep(program).text,
                     .data = ProgramData(program, cpp.tables),
+                    .gaps = GapData(program),
                     .groups = program.groups,
                     .calls = static_cast<int64_t>(program.calls.size()),
                     .calls_in_text = cpp.calls,
@@ -349,7 +392,8 @@ std::string ToBytes(const StepSource& source) {
                                source.bytes,
                                source.threads,
                                source.left_out,
-                               source.library_operators};
+                               source.library_operators,
+                               source.gaps};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -359,6 +403,7 @@ Result<StepSource> StepSourceOf(std::string_view bytes) {
     StepSource source{.cpp = json.at(0),
                       .python = json.at(1),
                       .data = json.at(2),
+                      .gaps = json.at(11),
                       .calls = json.at(4),
                       .calls_in_text = json.at(5),
                       .operators = json.at(6),
@@ -420,6 +465,10 @@ Status WriteBenchmark(std::span<const StepSource> sources, const BenchmarkFacts&
   }
   for (size_t i = 0; i < ranks.data.size(); ++i) {
     ETUDE_RETURN_IF_ERROR(write("step" + Number(size, i) + ".data", ranks.data[i]->data));
+  }
+  for (size_t rank = 0; rank < size; ++rank) {
+    if (sources[rank].gaps.empty()) continue;
+    ETUDE_RETURN_IF_ERROR(write("gaps" + Number(size, rank) + ".data", sources[rank].gaps));
   }
   if (size > 1) ETUDE_RETURN_IF_ERROR(write("ranks.data", RanksData(sources, ranks)));
   ETUDE_RETURN_IF_ERROR(write("README.md", Readme(sources, ranks.codes.size(), facts)));

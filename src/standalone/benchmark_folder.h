@@ -19,6 +19,7 @@ struct StepSource {
   std::string cpp;
   std::string python;
   std::string data;
+  std::string gaps;                  // "" where they are unknown
   std::vector<ProgramGroup> groups;  // in the order in which the step numbers them
   int64_t calls = 0;
   int64_t calls_in_text = 0;
@@ -46,10 +47,20 @@ struct BenchmarkFacts {
     int64_t count = 0;
   };
   std::vector<LeftOut> left_out;
-  std::optional<Nanos> original_wall;  // of a step without recording, median
-  std::optional<Nanos> original_cpu;
-  Nanos replay_wall;  // of Etude's replay of the same operators, when the benchmark was made
-  Nanos replay_cpu;
+  // Medians of a step; nullopt: unknown.
+  struct Figures {
+    std::optional<Nanos> cpu;
+    std::optional<Nanos> wall;
+  };
+  Figures original;  // without recording
+  // Of Etude's replay of the same operators, when the benchmark was made: with the time that passed
+  // in the original between operators, and without it.
+  Figures with_gaps;
+  Figures without_gaps;
+  // Page faults of a step of the original and of the replay, medians; of tensors at the peak.
+  std::optional<double> original_faults;
+  std::optional<double> replay_faults;
+  Bytes peak;
   std::string torch_version;
   std::string device;
   Health health;  // of the trace

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/units.h"
 #include "src/standalone/memory_fill.h"
 
 namespace etude {
@@ -119,6 +120,7 @@ struct ProgramMemory {
   std::string dtype;  // of the elements that are filled
   MemoryFill fill;
   bool restored = false;  // the step changes it: it is set back before each
+  bool state = false;     // a program makes it in its first step: an optimizer's state
   std::vector<Tensor> tensors;
 };
 
@@ -134,6 +136,13 @@ struct ProgramHeap {
   int64_t map_threshold = 0;  // bytes from which on blocks are mapped; 0: not known
   bool keeps_freed = false;   // nothing is given back to the system, but
   int64_t given_back = 0;     // so many bytes of the tensors that a step frees
+};
+
+// What passed in the recorded program between two operators, recording left out: `busy` time of the
+// processor, `idle` time in which the program waited, first.
+struct ProgramGap {
+  Nanos idle;
+  Nanos busy;
 };
 
 // A process group as one of its ranks sees it.
@@ -152,6 +161,8 @@ struct Program {
   std::vector<ProgramMemory> memory;
   std::vector<ProgramNumber> numbers;
   std::vector<int32_t> released_at_end;
+  // Before each call, and one more after the last; empty: unknown.
+  std::vector<ProgramGap> gaps;
   std::vector<std::string> labels;
   std::vector<ProgramGroup> groups;  // in the order of their first use
   int32_t slots = 0;

@@ -33,7 +33,7 @@ void Append(const Numbers& numbers, std::string& text) {
 
 std::string ProgramData(const Program& program, const std::vector<std::vector<int32_t>>& tables) {
   std::string text =
-      fmt::format("benchmark 1\nthreads {}\nheap {} {} {}\nslots {}\n", program.threads,
+      fmt::format("benchmark 2\nthreads {}\nheap {} {} {}\nslots {}\n", program.threads,
                   program.heap.map_threshold, program.heap.keeps_freed ? 1 : 0,
                   program.heap.given_back, program.slots);
   text += fmt::format("forms {}\n", program.forms.size());
@@ -45,9 +45,10 @@ std::string ProgramData(const Program& program, const std::vector<std::vector<in
   }
   text += fmt::format("memory {}\n", program.memory.size());
   for (const ProgramMemory& memory : program.memory) {
-    text += fmt::format("{} {} {} {} {} {} {} {}", memory.bytes, memory.dtype,
-                        NameOf(memory.fill.kind), memory.fill.real, memory.fill.low,
-                        memory.fill.high, memory.restored ? 1 : 0, memory.tensors.size());
+    text +=
+        fmt::format("{} {} {} {} {} {} {} {} {}", memory.bytes, memory.dtype,
+                    NameOf(memory.fill.kind), memory.fill.real, memory.fill.low, memory.fill.high,
+                    memory.restored ? 1 : 0, memory.state ? 1 : 0, memory.tensors.size());
     for (const ProgramMemory::Tensor& tensor : memory.tensors) {
       text += fmt::format(" {} {}", tensor.slot, tensor.form);
     }
@@ -68,6 +69,15 @@ std::string ProgramData(const Program& program, const std::vector<std::vector<in
     text += fmt::format("{}", table.size());
     Append(table, text);
     text += '\n';
+  }
+  return text;
+}
+
+std::string GapData(const Program& program) {
+  if (program.gaps.empty()) return "";
+  std::string text = fmt::format("gaps 1\ncalls {}\n", program.calls.size());
+  for (const ProgramGap& gap : program.gaps) {
+    text += fmt::format("{} {}\n", gap.idle.count, gap.busy.count);
   }
   return text;
 }

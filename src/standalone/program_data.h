@@ -12,4 +12,7 @@ namespace etude {
 // memory that is there before the step, and the tables of the code.
 std::string ProgramData(const Program& program, const std::vector<std::vector<int32_t>>& tables);
 
+// The gaps between its calls, as text; "" where they are unknown.
+std::string GapData(const Program& program);
+
 }  // namespace etude

@@ -403,20 +403,31 @@ TEST(Program, NumbersOfOneValueAreOneSlot) {
 }
 
 TEST(Program, Data) {
-  EXPECT_EQ(ProgramData(Layers(1), {{7, 8}}), R"(benchmark 1
+  EXPECT_EQ(ProgramData(Layers(1), {{7, 8}}), R"(benchmark 2
 threads 1
 heap 0 0 0
 slots 4
 forms 1
 float32 0 2 4 4 4 1
 memory 2
-64 float32 normal 0.5 0 0 0 1 1 0
-64 float32 normal 0.5 0 0 0 1 0 0
+64 float32 normal 0.5 0 0 0 0 1 1 0
+64 float32 normal 0.5 0 0 0 0 1 0 0
 numbers 0
 released 0
 tables 1
 2 7 8
 )");
+}
+
+TEST(Program, GapsAsData) {
+  Program program = Layers(1);
+  EXPECT_EQ(GapData(program), "");
+  program.gaps.assign(program.calls.size() + 1, {.idle = Nanos{7}, .busy = Nanos{1'500}});
+  program.gaps.back() = {};
+  const std::string text = GapData(program);
+  EXPECT_EQ(text.substr(0, text.find('\n')), "gaps 1");
+  EXPECT_NE(text.find("\n7 1500\n"), std::string::npos);
+  EXPECT_TRUE(text.ends_with("\n0 0\n"));
 }
 
 }  // namespace

@@ -315,8 +315,8 @@ class PythonWriter : public StepWriter {
                    ? ""
                    : "from ranks import begin, begin_batch, end_batch, finish, group, group_name, "
                      "reduction, wait\n") +
-           "from runtime import FORMS, TABLES, copy_bytes, device, each, empty, fit, view\n\n"
-           "ops = torch.ops\n\n\n";
+           "from runtime import FORMS, TABLES, copy_bytes, device, each, empty, fit, ops, "
+           "view\n\n\n";
   }
 
   static std::string Slot(const std::string& number) { return fmt::format("t[{}]", number); }

@@ -124,11 +124,24 @@ class Replayer::Impl {
     program.heap = {.map_threshold = MapThreshold(),
                     .keeps_freed = heap_faults_.keeps_freed(),
                     .given_back = heap_faults_.given_back()};
+    if (gaps_) program.gaps = GapsOf(gaps_->gaps);
     return program;
   }
   const ReplayReport& report() const { return report_; }
 
  private:
+  // Before each operator, and after the last.
+  static std::vector<ProgramGap> GapsOf(const HostGaps& gaps) {
+    std::vector<ProgramGap> all;
+    const auto add = [&](Nanos gap) {
+      const Nanos idle = all.size() < gaps.idle.size() ? gaps.idle[all.size()] : Nanos{};
+      all.push_back({.idle = idle, .busy = gap - idle});
+    };
+    for (const Nanos gap : gaps.before) add(gap);
+    add(gaps.after);
+    return all;
+  }
+
   // A step whose beginning is over; `finish` is part of it.
   template <typename Finish>
   Result<StepSample> TimeStep(GapMode mode, Finish finish) {

@@ -319,7 +319,8 @@ class ProgramMaker {
 
   Status AddMemory(const OutsideStorage& outside) {
     ProgramMemory memory{.bytes = outside.bytes,
-                         .restored = step_.memory().is_restored(outside.version)};
+                         .restored = step_.memory().is_restored(outside.version),
+                         .state = outside.made_in_first_step};
     for (const SlotId slot : outside.slots) {
       const TensorUse& use = trace_.tensor(plan_.slots[slot.index()].tensor);
       const auto number = static_cast<int32_t>(slot.index());

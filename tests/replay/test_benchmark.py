@@ -173,6 +173,36 @@ def test_the_cpp_program_needs_libtorch_only(made, tmp_path):
     assert json.loads(there)["device"] == "loopback"
 
 
+def test_gaps_of_the_original_pass(job, tmp_path):
+    """Each rank's own: here those of rank 0 are made very long, of which it waits for the first half."""
+    words = (job / "gaps_0.data").read_text().split()
+    count = int(words[3])
+    assert words[:3] == ["gaps", "1", "calls"] and len(words) == 4 + 2 * (count + 1)
+    assert sum(map(int, words[4:])) > 0 and (job / "gaps_1.data").exists()
+    folder = shutil.copytree(job, tmp_path / "alone")
+    millisecond = 10**6
+    rows = [(0, 0)] * (count + 1)
+    rows[count // 2] = rows[count] = (20 * millisecond, 20 * millisecond)
+    (folder / "gaps_0.data").write_text(f"gaps 1\ncalls {count}\n" + "".join(f"{idle} {busy}\n" for idle, busy in rows))
+    build(folder)
+    for program in (["benchmark.py"], ["--no-python", "build/benchmark"]):
+        result = launched(folder, *program)
+        assert result["gaps"] == "recorded" and result["wall_ms"]["min"] >= 80
+        # No processor works while it waits.
+        assert result["cpu_ms"]["min"] >= 20 and launched(folder, *program, "--gaps", "none")["gaps"] == "none"
+    (folder / "gaps_0.data").unlink()
+    assert launched(folder, "benchmark.py")["gaps"] == "none"
+    ranks = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    done = subprocess.run([*ranks, "benchmark.py", "--gaps", "recorded"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode != 0 and "the gaps of the original program are unknown" in done.stderr
+
+
+def test_the_readme_says_how_close_it_is(job):
+    readme = (job / "README.md").read_text()
+    assert readme.count("| deviation |") == 2 and "| with the time between operators |" in readme
+    assert "Page faults of a step:" in readme and "* `gaps_0.data`" in readme
+
+
 def test_repeated_layers_are_loops(made):
     text = (made / "bench/step.py").read_text()
     assert "for i in range(12):" in text

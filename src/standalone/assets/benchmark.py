@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Runs the benchmark of this folder and prints how long a step takes. Needs torch, nothing else.
 
-    python benchmark.py [--iterations 20] [--warmup 5] [--threads N] [--device cpu] [--library FILE] [--json | --paced]
+    python benchmark.py [--iterations 20] [--warmup 5] [--threads N] [--device cpu] [--library FILE]
+                        [--gaps recorded|none] [--json | --paced]
 
-step.py has the step's operators; step.data the memory that they work on. README.md says what the
+step.py has the step's operators; step.data the memory that they work on; gaps.data the time that passed in the original program between
+operators, which passes here as well (--gaps none: it does not). README.md says what the
 benchmark stands for. Of a job of several ranks torchrun starts it, and each rank has one of the steps.
 """
 
@@ -44,14 +46,14 @@ def status_bytes(key):
     return -1
 
 
-def serve_steps(run_step, restore, ranks, rank):
+def serve_steps(run_step, memory, ranks, rank):
     """Runs one step for each line on standard input, on all ranks, and prints its figures as JSON."""
     if rank == 0:
-        memory = {"resident_before_steps_bytes": status_bytes("VmRSS:"), "copied_bytes": 0}
-        print(json.dumps({"device": str(runtime.device()), "torch": torch.__version__, "memory": memory}), flush=True)
+        level = {"resident_before_steps_bytes": status_bytes("VmRSS:") - memory.state_bytes, "copied_bytes": 0}
+        print(json.dumps({"device": str(runtime.device()), "torch": torch.__version__, "memory": level}), flush=True)
     tell = ranks.tell if ranks else bool
     while tell(rank == 0 and sys.stdin.readline() != ""):
-        restore()
+        memory.restore()
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")
         before = resource.getrusage(resource.RUSAGE_SELF)
@@ -59,7 +61,8 @@ def serve_steps(run_step, restore, ranks, rank):
         after = resource.getrusage(resource.RUSAGE_SELF)
         if rank == 0:
             print(json.dumps({
-                "pid": os.getpid(), "wall_ns": wall, "cpu_ns": cpu, "minor_faults": after.ru_minflt - before.ru_minflt,
+                "pid": os.getpid(), "wall_ns": wall, "cpu_ns": cpu, "busy_gaps_ns": runtime.gaps.busy,
+                "idle_gaps_ns": runtime.gaps.idle, "minor_faults": after.ru_minflt - before.ru_minflt,
                 "voluntary_switches": after.ru_nvcsw - before.ru_nvcsw,
                 "involuntary_switches": after.ru_nivcsw - before.ru_nivcsw, "peak_resident_bytes": status_bytes("VmHWM:"),
             }), flush=True)
@@ -73,6 +76,8 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--library", action="append", default=[], help="a library of operators to load")
+    parser.add_argument("--gaps", choices=["recorded", "none"],
+                        help="whether the time that passed between operators passes here, too (default: recorded, if known)")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--paced", action="store_true",
                         help="one step for each line on standard input, for `etude compare --run --benchmark`")
@@ -84,11 +89,15 @@ def main():
         runtime.run_on(args.device)
     except (RuntimeError, OSError) as error:
         raise SystemExit(f"benchmark.py: {str(error).splitlines()[0]}")
-    ranks, rank, code, data = None, 0, "step", "step.data"
+    ranks, rank, code, data, gaps = None, 0, "step", "step.data", "gaps.data"
     if (folder / "ranks.data").exists():
         import ranks
         rank, step_number, data_number = ranks.join(folder)
-        code, data = f"step_{step_number}", f"step_{data_number}.data"
+        code, data, gaps = f"step_{step_number}", f"step_{data_number}.data", f"gaps_{rank}.data"
+    if args.gaps != "none" and (folder / gaps).exists():
+        runtime.pass_gaps((folder / gaps).read_text())
+    elif args.gaps == "recorded":
+        raise SystemExit("benchmark.py: --gaps recorded: the gaps of the original program are unknown")
     step = importlib.import_module(code)
     try:
         memory = runtime.Memory((folder / data).read_text(), args.seed)
@@ -103,15 +112,17 @@ def main():
         if ranks:
             ranks.meet()
         begin, begin_cpu = time.perf_counter_ns(), time.process_time_ns()
+        runtime.gaps.begin_step()
         step.step(memory.slots)
         if ranks:
             ranks.wait_for_all()
         runtime.empty(memory.slots, memory.released)
+        runtime.gaps.pass_next(calls=0)
         synchronize()
         return time.perf_counter_ns() - begin, time.process_time_ns() - begin_cpu
 
     if args.paced:
-        serve_steps(run_step, memory.restore, ranks, rank)
+        serve_steps(run_step, memory, ranks, rank)
         if ranks:
             ranks.leave()
         return
@@ -124,7 +135,7 @@ def main():
             cpu.append(cpu_ns / 1e6)
     result = {
         "benchmark": folder.name, "language": "Python", "torch": torch.__version__, "device": str(runtime.device()),
-        "threads": torch.get_num_threads(), "steps": len(wall),
+        "threads": torch.get_num_threads(), "gaps": "recorded" if runtime.gaps.any() else "none", "steps": len(wall),
         "wall_ms": {"median": statistics.median(wall), "min": min(wall), "max": max(wall)},
         "cpu_ms": {"median": statistics.median(cpu), "min": min(cpu), "max": max(cpu)},
     }

@@ -48,6 +48,61 @@ std::vector<void (*)(Slots&)>& Steps() {
   static std::vector<void (*)(Slots&)> all;
   return all;
 }
+int64_t Nanoseconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+// The time that passed in the original program between two operators: while the processor was busy
+// with something else, Python for example, and before that while the program waited.
+class Gaps {
+ public:
+  void Add(int64_t idle, int64_t busy) { rows_.push_back({idle, busy}); }
+  bool any() const { return !rows_.empty(); }
+  // How much passed since the beginning of the step.
+  int64_t idle() const { return idle_; }
+  int64_t busy() const { return busy_; }
+
+  void BeginStep() {
+    next_ = 0;
+    idle_ = busy_ = 0;
+    Left();
+  }
+  // An operator has returned, or a communication that was waited for is over.
+  void Left() {
+    if (!rows_.empty()) left_ = Nanoseconds(CLOCK_MONOTONIC);
+  }
+  // Lets the next gap pass, of which freeing memory and the like have taken a part.
+  void Pass() {
+    if (next_ >= rows_.size()) return;
+    const auto [idle, busy] = rows_[next_++];
+    int64_t now = Nanoseconds(CLOCK_MONOTONIC);
+    if (left_ + idle > now) {
+      const int64_t end = left_ + idle;
+      const timespec until = {end / 1'000'000'000, end % 1'000'000'000};
+      clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+      const int64_t awake = Nanoseconds(CLOCK_MONOTONIC);
+      idle_ += awake - std::exchange(now, awake);
+    }
+    const int64_t begin = now;
+    while (now < left_ + idle + busy) now = Nanoseconds(CLOCK_MONOTONIC);
+    busy_ += now - begin;
+  }
+
+ private:
+  struct Row {
+    int64_t idle;
+    int64_t busy;
+  };
+  std::vector<Row> rows_;  // before each call, and after the last; empty: none pass
+  size_t next_ = 0;
+  int64_t left_ = 0;
+  int64_t idle_ = 0;
+  int64_t busy_ = 0;
+};
+
+Gaps gaps;
 std::vector<c10::IValue> works;  // communications that are under way
 std::vector<size_t> batch;       // of these, those begun since BeginBatch
 const char* running = nullptr;   // the operator at work
@@ -331,6 +386,7 @@ void Op::operator()(Slots& t, std::initializer_list<int> inputs, std::initialize
 void Op::Finish(Slots& t, std::initializer_list<int> inputs, std::initializer_list<int> results,
                 std::initializer_list<int> numbers) const {
   WaitFor(Run(t, inputs, results, numbers));
+  gaps.Left();
 }
 
 void Op::Begin(int work, Slots& t, std::initializer_list<int> inputs,
@@ -357,6 +413,7 @@ void Await(int work) {
   const auto place = static_cast<size_t>(work);
   if (place >= works.size()) return;
   WaitFor(std::exchange(works[place], {}));
+  gaps.Left();
 }
 
 c10::IValue Op::Run(Slots& t, std::initializer_list<int> inputs, std::initializer_list<int> results,
@@ -406,7 +463,9 @@ c10::IValue Op::Run(Slots& t, std::initializer_list<int> inputs, std::initialize
     }
   }
   running = name_;
+  gaps.Pass();
   prepared_->handle.callBoxed(stack);
+  gaps.Left();
   const int* result = results.begin();
   const auto keep = [&](const auto& self, const c10::IValue& value) -> void {
     if (value.isTensor()) {
@@ -663,6 +722,7 @@ struct Memory {
   Heap heap;
   Slots slots;
   std::vector<int64_t> released;
+  int64_t state_bytes = 0;  // that the original program made in its first step
   std::vector<std::pair<at::Tensor, at::Tensor>> restored;  // what steps change, and a copy
 
   void Restore() const {
@@ -677,6 +737,7 @@ void MakeMemory(Words& words, std::mt19937_64& random, Memory& memory) {
   fill.low = words.Number();
   fill.high = words.Number();
   const bool restored = words.Number() != 0;
+  if (words.Number() != 0) memory.state_bytes += bytes;
   const at::Tensor whole = Empty(std::max<int64_t>(bytes, 0), c10::kByte, device);
   const int64_t count = bytes / static_cast<int64_t>(c10::elementSize(dtype));
   if (count > 0) {
@@ -711,7 +772,7 @@ Memory ReadMemory(const std::string& path, uint64_t seed) {
   std::mt19937_64 random(seed);
   Memory memory;
   words.Expect("benchmark");
-  words.Expect("1");
+  words.Expect("2");
   words.Expect("threads");
   memory.threads = words.Number();
   words.Expect("heap");
@@ -747,6 +808,22 @@ Memory ReadMemory(const std::string& path, uint64_t seed) {
   return memory;
 }
 
+// What passes between the calls of a step; fails if there is nothing and it was asked for.
+void ReadGaps(const std::string& path, bool must) {
+  if (!std::ifstream(path)) {
+    if (must) Fail("--gaps recorded: the gaps of the original program are unknown");
+    return;
+  }
+  Words words(path);
+  words.Expect("gaps");
+  words.Expect("1");
+  words.Expect("calls");
+  for (int64_t n = words.Number() + 1; n > 0; --n) {
+    const int64_t idle = words.Number();
+    gaps.Add(idle, words.Number());
+  }
+}
+
 // Waits until the device has done all it was given.
 void Synchronize() {
   if (device.is_cpu()) return;
@@ -754,11 +831,7 @@ void Synchronize() {
   guard.synchronizeDevice(device.has_index() ? device.index() : 0);
 }
 
-double Milliseconds(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
+double Milliseconds(clockid_t clock) { return static_cast<double>(Nanoseconds(clock)) / 1e6; }
 
 struct Figures {
   double median, least, most;
@@ -778,6 +851,7 @@ struct Options {
   uint64_t seed = 0;
   bool json = false;
   bool paced = false;
+  std::string gaps;  // "recorded", "none"; "": as recorded where they are known
   std::string device = "cpu";
   std::string folder;
   std::vector<std::string> libraries;
@@ -786,8 +860,12 @@ struct Options {
 constexpr const char* kUsage =
     "usage: benchmark [--iterations 20] [--warmup 5] [--threads N] [--device cpu] [--seed 0] "
     "[--json]\n"
+    "                 [--gaps recorded|none]\n"
     "                 [--library FILE]... [--data FOLDER] [--paced]\n"
-    "Runs the step and prints how long it takes. --library loads a library of operators. Data are\n"
+    "Runs the step and prints how long it takes, with the time that passed in the original "
+    "program\n"
+    "between operators (--gaps recorded) or without. --library loads a library of operators. Data "
+    "are\n"
     "looked for beside the program, or in the folder that --data names. --paced runs one step for "
     "each\n"
     "line on standard input and prints its figures as JSON, for `etude compare --run "
@@ -829,7 +907,14 @@ Options ParseOptions(int count, char** words) {
       options.seed = static_cast<uint64_t>(number(0, INT64_MAX));
     else if (word == "--device")
       options.device = value();
-    else if (word == "--data")
+    else if (word == "--gaps") {
+      options.gaps = value();
+      if (options.gaps != "recorded" && options.gaps != "none") {
+        std::fprintf(stderr, "benchmark: --gaps: found '%s', expected recorded or none\n",
+                     options.gaps.c_str());
+        std::exit(2);
+      }
+    } else if (word == "--data")
       options.folder = value() + "/";
     else if (word == "--library")
       options.libraries.push_back(value());
@@ -855,11 +940,12 @@ void Report(const Options& options, const Job& job, const std::vector<double>& w
   if (job.rank != 0) return;
   if (options.json) {
     std::printf(
-        "{\"language\": \"C++\", \"device\": \"%s\", \"threads\": %d, \"steps\": %zu, "
+        "{\"language\": \"C++\", \"device\": \"%s\", \"threads\": %d, \"gaps\": \"%s\", "
+        "\"steps\": %zu, "
         "\"wall_ms\": {\"median\": %.6f, \"min\": %.6f, \"max\": %.6f}, "
         "\"cpu_ms\": {\"median\": %.6f, \"min\": %.6f, \"max\": %.6f}",
-        device.str().c_str(), at::get_num_threads(), wall.size(), walls.median, walls.least,
-        walls.most, cpus.median, cpus.least, cpus.most);
+        device.str().c_str(), at::get_num_threads(), gaps.any() ? "recorded" : "none", wall.size(),
+        walls.median, walls.least, walls.most, cpus.median, cpus.least, cpus.most);
     for (size_t rank = 0; job.size > 1 && rank < walls_of_ranks.size(); ++rank) {
       std::printf("%s{\"rank\": %zu, \"wall_ms\": %.6f, \"cpu_ms\": %.6f}",
                   rank == 0 ? ", \"ranks\": [" : ", ", rank, walls_of_ranks[rank],
@@ -921,10 +1007,16 @@ Took RunStep(void (*step)(Slots&), Memory& memory) {
   const double begin = Milliseconds(CLOCK_MONOTONIC);
   const double begin_cpu = Milliseconds(CLOCK_PROCESS_CPUTIME_ID);
   give_back = memory.heap.given_back;
+  gaps.BeginStep();
   step(memory.slots);
-  for (c10::IValue& work : works) WaitFor(std::exchange(work, {}));
+  for (c10::IValue& work : works) {
+    if (work.isNone()) continue;
+    WaitFor(std::exchange(work, {}));
+    gaps.Left();
+  }
   running = nullptr;
   for (const int64_t slot : memory.released) memory.slots[static_cast<size_t>(slot)].reset();
+  gaps.Pass();
   Synchronize();
   const Took took = {Milliseconds(CLOCK_MONOTONIC) - begin,
                      Milliseconds(CLOCK_PROCESS_CPUTIME_ID) - begin_cpu};
@@ -947,7 +1039,7 @@ void ServeSteps(const Job& job, void (*step)(Slots&), Memory& memory) {
     std::printf(
         "{\"device\": \"%s\", \"memory\": {\"resident_before_steps_bytes\": %lld, "
         "\"copied_bytes\": 0}}\n",
-        device.str().c_str(), static_cast<long long>(StatusBytes("VmRSS:")));
+        device.str().c_str(), static_cast<long long>(StatusBytes("VmRSS:") - memory.state_bytes));
     std::fflush(stdout);
   }
   char line[256];
@@ -962,10 +1054,12 @@ void ServeSteps(const Job& job, void (*step)(Slots&), Memory& memory) {
     getrusage(RUSAGE_SELF, &after);
     if (job.rank != 0) continue;
     std::printf(
-        "{\"pid\": %d, \"wall_ns\": %.0f, \"cpu_ns\": %.0f, \"minor_faults\": %ld, "
+        "{\"pid\": %d, \"wall_ns\": %.0f, \"cpu_ns\": %.0f, \"busy_gaps_ns\": %lld, "
+        "\"idle_gaps_ns\": %lld, \"minor_faults\": %ld, "
         "\"voluntary_switches\": %ld, \"involuntary_switches\": %ld, "
         "\"peak_resident_bytes\": %lld}\n",
         static_cast<int>(getpid()), took.wall * 1e6, took.cpu * 1e6,
+        static_cast<long long>(gaps.busy()), static_cast<long long>(gaps.idle()),
         after.ru_minflt - before.ru_minflt, after.ru_nvcsw - before.ru_nvcsw,
         after.ru_nivcsw - before.ru_nivcsw, static_cast<long long>(StatusBytes("VmHWM:")));
     std::fflush(stdout);
@@ -981,6 +1075,9 @@ int Run(const Options& options) {
   Op::FindAll();
   const auto step = Steps().at(static_cast<size_t>(job.step));
   Memory memory = ReadMemory(options.folder + DataFile(job.data), options.seed);
+  if (options.gaps != "none") {
+    ReadGaps(options.folder + GapFile(job.rank), options.gaps == "recorded");
+  }
   at::set_num_threads(static_cast<int>(options.threads > 0 ? options.threads : memory.threads));
   SeedTorch(options.seed);
   if (options.paced) {

@@ -134,6 +134,7 @@ void MakeGroup(const std::string& name, const std::vector<int>& ranks, int own) 
 
 }  // namespace
 
+std::string GapFile(int rank) { return "gaps_" + std::to_string(rank) + ".data"; }
 std::string DataFile(int data) { return "step_" + std::to_string(data) + ".data"; }
 
 Job Join(const std::string& folder, c10::Device& wanted) {

@@ -17,6 +17,7 @@ struct Job {
 };
 
 std::string DataFile(int data);
+std::string GapFile(int rank);
 
 // Finds the other ranks and makes the process groups, for communications of this device's memory;
 // of one without a number it takes that of the rank on its machine.

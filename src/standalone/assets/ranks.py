@@ -132,12 +132,14 @@ def finish(t, slots, results):
     work = _keep(t, slots, results)
     if work is not None:  # NCCL has none where its stream is the current one
         work.wait()
+    runtime.gaps.left()
 
 
 def wait(number):
     work = _works.pop(number, None)
     if work is not None:
         work.wait()
+    runtime.gaps.left()
 
 
 def wait_for_all():

@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import time
 
 import torch
 
@@ -42,6 +43,102 @@ class Words:
 
     def numbers(self, count):
         return [int(self.word()) for _ in range(count)]
+
+
+class Gaps:
+    """The time that passed in the original program between two operators, in nanoseconds: while it waited, and then while the
+    processor was busy with something else.
+
+    Python itself takes time between two calls, and within each to get to the operator. Both are parts of the gap. What
+    is more than a gap has comes off the next ones.
+    """
+
+    def __init__(self):
+        self._rows = []  # before each call, and after the last; empty: none pass
+        self._next = 0
+        self._left = self._debt = self._call = 0
+        self.idle = self.busy = 0
+
+    def read(self, text):
+        words = Words(text)
+        words.word("gaps"), words.word("1"), words.word("calls")
+        self._rows = [(words.number(), words.number()) for _ in range(words.number() + 1)]
+        self._call = _cost_of_a_call()
+
+    def any(self):
+        return bool(self._rows)
+
+    def begin_step(self):
+        self._next = self._debt = self.idle = self.busy = 0
+        self.left()
+
+    def left(self):
+        """An operator has returned, or a communication that was waited for is over."""
+        self._left = time.perf_counter_ns()
+
+    def pass_next(self, calls=1):
+        """Lets the next gap pass, before so many calls."""
+        if self._next >= len(self._rows):
+            return
+        idle, busy = self._rows[self._next]
+        self._next += 1
+        now = begin = time.perf_counter_ns()
+        if idle and self._left + idle > now:
+            time.sleep((self._left + idle - now) / 1e9)
+            now = time.perf_counter_ns()
+            self.idle += now - begin
+            begin = now
+        busy -= self._debt + calls * self._call
+        end = self._left + idle + busy
+        self._debt = max(now - end, 0)
+        while now < end:
+            now = time.perf_counter_ns()
+        self.busy += now - begin
+
+    def around(self, function):
+        """The function with the gap before it."""
+        def run(*args, **kwargs):
+            self.pass_next()
+            result = function(*args, **kwargs)
+            self._left = time.perf_counter_ns()
+            return result
+
+        return run
+
+
+def _cost_of_a_call():
+    """What Python takes in a call until the operator runs, and after it: that of an operator that does next to nothing."""
+    tensor, times, many = torch.zeros(4, 4), [], 200
+    for _ in range(20):
+        begin = time.perf_counter_ns()
+        for _ in range(many):
+            torch.ops.aten.view.default(tensor, [16])
+        times.append((time.perf_counter_ns() - begin) // many)
+    return min(times)
+
+
+class _Operators:
+    """torch.ops, or a part of it, whose operators have their gap before them."""
+
+    def __init__(self, part, depth):
+        self._part, self._depth = part, depth
+
+    def __getattr__(self, name):
+        found = getattr(self._part, name)
+        found = gaps.around(found) if self._depth == 2 else _Operators(found, self._depth + 1)
+        setattr(self, name, found)
+        return found
+
+
+gaps = Gaps()
+ops = torch.ops  # as the step calls them
+
+
+def pass_gaps(text):
+    """From now on gaps pass, as gaps.data has them."""
+    global ops
+    gaps.read(text)
+    ops = _Operators(torch.ops, 0)
 
 
 def each(results):
@@ -153,7 +250,7 @@ class Memory:
 
     def __init__(self, text, seed):
         words = Words(text)
-        words.word("benchmark"), words.word("1")
+        words.word("benchmark"), words.word("2")
         words.word("threads")
         self.threads = words.number()
         words.word("heap")
@@ -166,6 +263,7 @@ class Memory:
             FORMS.append((dtype, offset, words.numbers(rank), words.numbers(rank)))
         generator = torch.Generator().manual_seed(seed)
         self._restored = []
+        self.state_bytes = 0  # that the original program made in its first step
         words.word("memory")
         for _ in range(words.number()):
             self._make(words, generator)
@@ -182,6 +280,7 @@ class Memory:
     def _make(self, words, generator):
         size, dtype, fill = words.number(), getattr(torch, words.word()), words.word()
         real, low, high, restored = float(words.word()), words.number(), words.number(), words.number()
+        self.state_bytes += size if words.number() else 0
         whole = torch.empty(max(size, 0), dtype=torch.uint8, device=_device[0])
         count = size // dtype.itemsize
         if count > 0:
