@@ -115,7 +115,8 @@ std::vector<KernelCount> Rows(const std::map<Key, int64_t>& counts) {
 }  // namespace
 
 KernelMatch MatchKernels(const RecordedStep& original, std::span<const NodeId> tops,
-                         const RecordedStep& replayed, const DurationOf& duration) {
+                         const RecordedStep& replayed, const DurationOf& duration,
+                         std::span<const OwnCode> left_out) {
   std::vector<bool> wanted(original.nodes().size());
   for (const NodeId top : tops) wanted[original.position(top)] = true;
   std::vector<Leaf> leaves = Leaves(original);
@@ -138,11 +139,17 @@ KernelMatch MatchKernels(const RecordedStep& original, std::span<const NodeId> t
     row.time = row.time + time.value_or(Nanos{});
     total = total + time.value_or(Nanos{});
   }
+  const size_t kernels = leaves.size() + left_out.size();
+  std::map<Key, int64_t> missing;
+  for (const OwnCode& code : left_out) {
+    ++missing[KeyOf(original, original.position(code.node), with_strides)];
+    untimed += code.time ? 0 : 1;
+    total = total + code.time.value_or(Nanos{});
+  }
   std::map<Key, int64_t> extra;
   for (const Leaf& leaf : ran) ++extra[KeyOf(replayed, leaf.position, with_strides)];
 
-  KernelMatch match{.recorded = static_cast<int64_t>(leaves.size())};
-  std::map<Key, int64_t> missing;
+  KernelMatch match{.recorded = static_cast<int64_t>(kernels)};
   int64_t shared = 0;
   double shared_time = 0;
   for (const auto& [key, row] : recorded) {
@@ -152,12 +159,12 @@ KernelMatch MatchKernels(const RecordedStep& original, std::span<const NodeId> t
     shared_time += static_cast<double>(row.time.count) * static_cast<double>(both) /
                    static_cast<double>(row.count);
     times -= both;
-    missing[key] = row.count - both;
+    missing[key] += row.count - both;
   }
   if (match.recorded > 0) {
     match.by_count = static_cast<double>(shared) / static_cast<double>(match.recorded);
   }
-  if (FewAreUntimed(untimed, leaves.size()) && total.count > 0) {
+  if (FewAreUntimed(untimed, kernels) && total.count > 0) {
     match.by_time = shared_time / static_cast<double>(total.count);
   }
   match.missing = Rows(missing);

@@ -37,10 +37,19 @@ struct KernelMatch {
   std::vector<KernelCount> extra;    // run, but not recorded
 };
 
+// Code of an operator that called others and worked itself: the time of the operator less that of
+// what it called; nullopt if one of these is unknown.
+struct OwnCode {
+  NodeId node;
+  std::optional<Nanos> time;
+};
+
 // Compares multisets of leaf operators inside `tops`, topmost operators of `original`, with all of
 // `replayed`. Strides are compared where both say them. `duration`: of the original's nodes.
+// `left_out`: code of operators inside `tops` that did not run; it counts as kernels of theirs.
 KernelMatch MatchKernels(const RecordedStep& original, std::span<const NodeId> tops,
-                         const RecordedStep& replayed, const DurationOf& duration);
+                         const RecordedStep& replayed, const DurationOf& duration,
+                         std::span<const OwnCode> left_out = {});
 
 // The phase of training that the node at `position` belongs to, by the labels around it: forward
 // where no label says otherwise.

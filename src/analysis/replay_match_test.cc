@@ -94,6 +94,25 @@ TEST(ReplayMatch, CountsInnermostOperatorsByTheirForms) {
   EXPECT_EQ(match.extra[1].inputs, "float32[4,8]");
 }
 
+// An operator that called another and worked itself, of which only what it called ran.
+TEST(ReplayMatch, CodeThatDidNotRunIsAKernelThatIsMissing) {
+  Made original;
+  const uint64_t filter = original.Operator("my::filter", {8, 4}, {4, 1}, 100);
+  original.Operator("aten::mul", {8, 4}, {4, 1}, 20, filter);
+  Made replayed;
+  replayed.Operator("aten::mul", {8, 4}, {4, 1}, 1);
+  const RecordedStep& step = original.Step();
+  const OwnCode own{.node = step.top_operators().front(), .time = Nanos{80}};
+  const KernelMatch match =
+      MatchKernels(step, step.top_operators(), replayed.Step(),
+                   [&](NodeId node) { return original.Duration(node); }, {&own, 1});
+  EXPECT_EQ(match.recorded, 2);
+  EXPECT_DOUBLE_EQ(match.by_count.value(), 0.5);
+  EXPECT_DOUBLE_EQ(match.by_time.value(), 0.2);
+  ASSERT_EQ(match.missing.size(), 1u);
+  EXPECT_EQ(match.missing[0].op, "my::filter");
+}
+
 TEST(ReplayMatch, LeavesOutStridesThatOneSideDoesNotSay) {
   Made original;
   original.Operator("aten::mm", {8, 4}, {}, 60);

@@ -55,14 +55,17 @@ class BenchmarkCommand : public Command {
                    "leave this operator out, or those of a class: comm, compute, matrix");
     options.Values("--only", &replay_.only, "OPERATOR",
                    "this operator only, or those of a class: comm, compute, matrix");
+    options.Values("--stand-in", &replay_.stand_in, "OPERATOR",
+                   "let the recorded time of this operator pass if it cannot run");
     options.Value("--warmup", &replay_.warmup, "N", "steps of the replay before the timed ones",
                   {.least = 0, .most = kMostSteps});
     options.Value("--iterations", &replay_.iterations, "N",
                   "timed steps of the replay, which the README compares with the original",
                   {.least = 1, .most = kMostSteps});
     options.Footer(
-        "Of several recorded steps the one with the median time is taken. Exit code 1 if an "
-        "operator could not be taken over; the README lists them.");
+        "Of several recorded steps the one with the median time is taken. Exit code 1 if "
+        "operators could not be taken over that took 0.05 % of the time or more, or that "
+        "communicate; the README lists them.");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -97,6 +100,7 @@ class BenchmarkCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const Program program, replayer.ToProgram(keep_names_));
     StepSource own = SourceOf(program);
     own.left_out = report.operators - report.operators_replayed;
+    own.complete = IsComplete(report.skipped);
     ETUDE_ASSIGN_OR_RETURN(const auto steps, ShareSteps(group, std::move(own)));
     // The first rank's answer is that of all.
     if (steps.empty()) return ExitCode::kOk;
@@ -109,9 +113,7 @@ class BenchmarkCommand : public Command {
                               FormatCount(report.operators, "operator"),
                               FormatCount(program.calls.size(), "call"), of_ranks));
     console.Print(SkippedText(report));
-    return std::ranges::all_of(steps, [](const StepSource& step) { return step.left_out == 0; })
-               ? ExitCode::kOk
-               : ExitCode::kNo;
+    return std::ranges::all_of(steps, &StepSource::complete) ? ExitCode::kOk : ExitCode::kNo;
   }
 
   // The steps of all ranks, on the first, and none on others; the one that there is.
@@ -168,7 +170,11 @@ class BenchmarkCommand : public Command {
     facts.with_gaps = figures(report.with_gaps);
     facts.without_gaps = figures(report.without_gaps);
     for (const SkippedOperators& row : report.skipped) {
-      facts.left_out.push_back({.op = row.op, .reason = row.reason, .count = row.count});
+      facts.left_out.push_back({.op = row.op,
+                                .reason = row.reason,
+                                .count = row.count,
+                                .time_share = row.time_share,
+                                .stand_in = row.stand_in});
     }
     return facts;
   }

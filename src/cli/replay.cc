@@ -78,6 +78,9 @@ class ReplayCommand : public Command {
                    "do not run this operator, or those of a class: comm, compute, matrix");
     options.Values("--only", &replay_.only, "OPERATOR",
                    "run only this operator, or those of a class: comm, compute, matrix");
+    options.Values("--stand-in", &replay_.stand_in, "OPERATOR",
+                   "with --gaps recorded: let the recorded time of this operator pass if it cannot "
+                   "run");
     options.Flag("--allow-skips", &allow_skips_, "exit with 0 although operators were skipped");
     options.Flag("--per-op", &per_operator_, "list the times of operators, recorded and replayed");
     options.Value("--record", &replay_.recording, "FILE",
@@ -90,13 +93,18 @@ class ReplayCommand : public Command {
     options.Flag("--paced", &paced_,
                  "after set-up, run one step per line of standard input and print its time");
     options.Flag("--json", &json_, "print JSON");
-    options.Footer("Exit code 1 if an operator could not be replayed, unless --allow-skips.");
+    options.Footer(
+        "Exit code 1 if operators could not be replayed that took 0.05 % of the time or more, or "
+        "that communicate, unless --allow-skips.");
   }
 
   Result<ExitCode> Run(const Console& console) override {
     if (gaps_ == "recorded") replay_.gaps = GapMode::kRecorded;
     replay_.seed = static_cast<uint64_t>(seed_);
     replay_.paced = paced_;
+    if (!replay_.stand_in.empty() && replay_.gaps == GapMode::kNone) {
+      return MakeError(ErrorCode::kUsage, "--stand-in requires --gaps recorded");
+    }
     ETUDE_RETURN_IF_ERROR(ReadScale());
     ETUDE_ASSIGN_OR_RETURN(peers_, PeersOption::Parse(peers_text_));
     ETUDE_ASSIGN_OR_RETURN(const std::optional<Launch> launch, FindLaunch(FromEnvironment));
@@ -275,9 +283,7 @@ class ReplayCommand : public Command {
 
   ExitCode Answer(const ReplayReport& report) const {
     const bool complete =
-        report.skipped.empty() && std::ranges::all_of(report.ranks, [](const RankSummary& row) {
-          return row.operators_replayed == row.operators;
-        });
+        IsComplete(report.skipped) && std::ranges::all_of(report.ranks, &RankSummary::complete);
     return complete || allow_skips_ ? ExitCode::kOk : ExitCode::kNo;
   }
 

@@ -80,7 +80,9 @@ Status CheckNames(const Trace& trace, const ReplayOptions& options) {
   const std::vector<std::string> scaled = options.scale && options.group == nullptr
                                               ? options.scale->operators()
                                               : std::vector<std::string>();
-  if (options.only.empty() && options.skip.empty() && scaled.empty()) return {};
+  if (options.only.empty() && options.skip.empty() && options.stand_in.empty() && scaled.empty()) {
+    return {};
+  }
   ETUDE_ASSIGN_OR_RETURN(const RecordedStep step, RecordedStep::Select(trace, options.label));
   std::map<std::string, int64_t> names;
   for (const NodeId node : step.top_operators()) ++names[std::string(OperatorNameOf(trace, node))];
@@ -112,6 +114,9 @@ Status CheckNames(const Trace& trace, const ReplayOptions& options) {
   };
   for (const std::string& name : options.only) ETUDE_RETURN_IF_ERROR(check("--only", name));
   for (const std::string& name : options.skip) ETUDE_RETURN_IF_ERROR(check("--skip", name));
+  for (const std::string& name : options.stand_in) {
+    ETUDE_RETURN_IF_ERROR(check("--stand-in", name));
+  }
   for (const std::string& name : scaled) ETUDE_RETURN_IF_ERROR(check("--scale", name));
   return {};
 }

@@ -6,8 +6,8 @@
 
 namespace etude {
 
-// kUsage if --label, --only, --skip or --scale name what the step does not have: mistakes, for
-// which there are suggestions. What --scale names may be on another rank of several.
+// kUsage if --label, --only, --skip, --stand-in or --scale name what the step does not have:
+// mistakes, for which there are suggestions. What --scale names may be on another rank of several.
 Status CheckNames(const Trace& trace, const ReplayOptions& options);
 
 }  // namespace etude

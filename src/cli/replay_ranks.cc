@@ -59,6 +59,7 @@ Status ShareSummaries(RankGroup& group, ReplayReport& report) {
   const RankSummary own{.rank = group.rank(),
                         .operators = report.operators,
                         .operators_replayed = report.operators_replayed,
+                        .complete = IsComplete(report.skipped),
                         .time_coverage = report.time_coverage,
                         .replay = report.replay};
   std::string bytes(sizeof own, '\0');

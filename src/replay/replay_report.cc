@@ -14,6 +14,7 @@
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
 #include "src/report/operator_share.h"
+#include "src/trace/operator_name.h"
 
 namespace etude {
 namespace {
@@ -313,7 +314,7 @@ std::string RanksText(const ReplayReport& report) {
   }
   std::string text = table.Text();
   for (const RankSummary& row : report.ranks) {
-    if (row.rank == report.rank || row.operators_replayed == row.operators) continue;
+    if (row.rank == report.rank || row.complete) continue;
     text += fmt::format("operators of rank {0} are skipped: `--rank {0}` says which and why\n",
                         row.rank);
   }
@@ -405,7 +406,8 @@ std::string ReplayReportJson(const ReplayReport& report) {
                        {"schema", row.schema},
                        {"reason", row.reason},
                        {"count", row.count},
-                       {"time_share", OrNull(row.time_share)}});
+                       {"time_share", OrNull(row.time_share)},
+                       {"stand_in_ms", row.stand_in.ms()}});
   }
   json["skipped"] = std::move(skipped);
   json["original"] = StepJson(report.original);
@@ -447,11 +449,26 @@ std::string ReplayReportJson(const ReplayReport& report) {
   return JsonText(json);
 }
 
+bool IsComplete(const std::vector<SkippedOperators>& skipped) {
+  double share = 0;
+  for (const SkippedOperators& row : skipped) {
+    if (row.stand_in_asked) continue;
+    if (!row.time_share || IsCommOperator(row.op)) return false;
+    share += *row.time_share;
+  }
+  return share < kNegligibleShare;
+}
+
 std::string SkippedText(const ReplayReport& report) {
   TextTable skipped({Align::kLeft, Align::kRight, Align::kRight, Align::kLeft});
   for (const SkippedOperators& row : report.skipped) {
     skipped.Row({row.op, fmt::format("{} ×", row.count),
-                 row.time_share ? FormatShare(*row.time_share) : "time unknown", row.reason});
+                 row.time_share ? FormatShare(*row.time_share) : "time unknown",
+                 row.reason + (row.stand_in > Nanos{}
+                                   ? fmt::format("; stand-in{}: {} of the gaps pass in its place",
+                                                 report.gaps_passed ? "" : " with --gaps recorded",
+                                                 FormatTime(row.stand_in))
+                                   : "")});
   }
   return skipped.empty() ? ""
                          : "skipped (operator, count, share of time, reason)\n" + skipped.Text();

@@ -25,7 +25,18 @@ struct SkippedOperators {
   std::string reason;  // the first one of those that differ in numbers only
   int64_t count = 0;
   std::optional<double> time_share;  // of the recorded time of all top-level operators
+  // Of a step's gaps: recorded time that passes in the place of these; 0: none does.
+  Nanos stand_in;
+  bool stand_in_asked = false;  // by --stand-in
 };
+
+// The share of the time up to which skipped operators that do not communicate make no replay
+// incomplete: they would print as 0.0 %.
+inline constexpr double kNegligibleShare = 0.0005;
+
+// Whether all operators ran, but for those that are negligible together or for which time stands in
+// because it was asked for.
+bool IsComplete(const std::vector<SkippedOperators>& skipped);
 
 // What skipped operators are put together by: the name, and the reason but for its numbers, which
 // differ from call to call. Digits of names ("conv2d") are no numbers.
@@ -41,6 +52,7 @@ struct RankSummary {
   int64_t rank = 0;
   int64_t operators = 0;
   int64_t operators_replayed = 0;
+  bool complete = true;  // IsComplete
   std::optional<double> time_coverage;
   StepTimes replay;
 };

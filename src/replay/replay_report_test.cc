@@ -22,6 +22,24 @@ TEST(SkippedKey, KeepsNamesWithDigits) {
   EXPECT_NE(SkippedKey("a", "at the end 1."), SkippedKey("a", "at the end 1"));
 }
 
+TEST(IsComplete, ButForWhatIsNegligible) {
+  EXPECT_TRUE(IsComplete({}));
+  const SkippedOperators small{.op = "aten::mm", .count = 1, .time_share = 0.0003};
+  EXPECT_TRUE(IsComplete({small}));
+  EXPECT_FALSE(IsComplete({small, small}));  // together
+  SkippedOperators unknown = small;
+  unknown.time_share.reset();
+  EXPECT_FALSE(IsComplete({unknown}));
+  SkippedOperators communication = small;
+  communication.op = "c10d::allreduce_";
+  EXPECT_FALSE(IsComplete({communication}));
+  SkippedOperators large = small;
+  large.time_share = 0.5;
+  EXPECT_FALSE(IsComplete({large}));
+  large.stand_in_asked = true;
+  EXPECT_TRUE(IsComplete({large}));
+}
+
 // What ran at the same time runs one after the other in a replay; a hundredth is not worth a word.
 TEST(ReplayReport, WhatOverlappedInTheRecordedStep) {
   ReplayReport report;

@@ -131,9 +131,17 @@ BenchmarkFacts::LeftOut Told(const BenchmarkFacts::LeftOut& row, bool keep_names
   // A compiler's kernels are named, and their files are, by the program.
   const bool is_operator = row.op.find("::") != std::string::npos;
   if (keep_names) return row;
-  if (!is_operator) return {"no operator", "work of compiled code", row.count};
-  if (IsOfPyTorch(row.op)) return {row.op, WithoutQuoted(row.reason), row.count};
-  return {"operators of libraries", "--keep-names names them, and says why", row.count};
+  BenchmarkFacts::LeftOut told = row;
+  if (!is_operator) {
+    told.op = "no operator";
+    told.reason = "work of compiled code";
+  } else if (IsOfPyTorch(row.op)) {
+    told.reason = WithoutQuoted(row.reason);
+  } else {
+    told.op = "operators of libraries";
+    told.reason = "--keep-names names them, and says why";
+  }
+  return told;
 }
 
 // The same rows in one.
@@ -148,6 +156,10 @@ std::vector<BenchmarkFacts::LeftOut> LeftOutRows(const BenchmarkFacts& facts) {
       rows.push_back(told);
     } else {
       same->count += told.count;
+      same->stand_in = same->stand_in + told.stand_in;
+      same->time_share = same->time_share && told.time_share
+                             ? std::optional(*same->time_share + *told.time_share)
+                             : std::nullopt;
     }
   }
   return rows;
@@ -261,8 +273,13 @@ Operators of the recorded step: {}, of which {} are run here{}.
                           : "");
   for (const BenchmarkFacts::LeftOut& row : LeftOutRows(facts)) {
     const bool is_name = row.op.find(' ') == std::string::npos;
-    text += fmt::format("* not run: {0}{1}{0}, {2} ×: {3}\n", is_name ? "`" : "", row.op, row.count,
-                        row.reason);
+    text += fmt::format(
+        "* not run: {0}{1}{0}, {2} ×{3}: {4}{5}\n", is_name ? "`" : "", row.op, row.count,
+        row.time_share ? fmt::format(", {:.1f} % of the time", 100 * *row.time_share) : "",
+        row.reason,
+        row.stand_in > Nanos{}
+            ? fmt::format("; a stand-in passes its time, {} of a step", Milliseconds(row.stand_in))
+            : "");
   }
   for (size_t rank = 1; rank < size; ++rank) {
     if (ranks[rank].left_out == 0) continue;
@@ -393,7 +410,8 @@ std::string ToBytes(const StepSource& source) {
                                source.threads,
                                source.left_out,
                                source.library_operators,
-                               source.gaps};
+                               source.gaps,
+                               source.complete};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -410,6 +428,7 @@ Result<StepSource> StepSourceOf(std::string_view bytes) {
                       .bytes = json.at(7),
                       .threads = json.at(8),
                       .left_out = json.at(9),
+                      .complete = json.at(12),
                       .library_operators = json.at(10)};
     for (const nlohmann::json& group : json.at(3)) {
       source.groups.push_back({.name = group.at(0), .ranks = group.at(1)});

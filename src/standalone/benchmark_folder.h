@@ -27,6 +27,7 @@ struct StepSource {
   int64_t bytes = 0;      // there before the step
   int64_t threads = 1;
   int64_t left_out = 0;  // operators of the recorded step
+  bool complete = true;  // but for a negligible part
   // Of libraries, not of PyTorch, by their names, which the code has to call them.
   std::vector<std::string> library_operators;
 };
@@ -45,6 +46,8 @@ struct BenchmarkFacts {
     std::string op;
     std::string reason;
     int64_t count = 0;
+    std::optional<double> time_share;  // of the recorded time of all operators
+    Nanos stand_in;                    // of a step's gaps: time that passes in their place
   };
   std::vector<LeftOut> left_out;
   // Medians of a step; nullopt: unknown.

@@ -49,6 +49,10 @@ std::vector<OperatorTime> SumTimes(const ReplayedStep& step,
     add(ops[i].node, Median(times[i]));
   }
   for (const auto& skipped : step.selection().skipped()) add(skipped.node, Nanos{});
+  for (const OwnCode& code : step.CodeLeftOut()) {
+    sum.Add(PhaseAt(recorded, recorded.position(code.node)),
+            OperatorNameOf(step.trace(), code.node), 1, code.time, Nanos{});
+  }
   return sum.Rows();
 }
 
@@ -67,8 +71,9 @@ Status CompareRecording(const ReplayedStep& step, const std::function<Status(int
                            RecordedStep::Select(*replayed, "", static_cast<size_t>(i)));
     AddTimes(step, one, times);
     if (i + 1 < steps) continue;
-    report.kernels = MatchKernels(step.recorded(), step.selection().top(), one,
-                                  [&](NodeId node) { return step.times().duration(node); });
+    report.kernels = MatchKernels(
+        step.recorded(), step.selection().top(), one,
+        [&](NodeId node) { return step.times().duration(node); }, step.CodeLeftOut());
   }
   report.operator_times = SumTimes(step, times);
   return {};

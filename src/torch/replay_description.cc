@@ -168,9 +168,11 @@ void DescribeSkipped(const ReplayedStep& step, const DeviceWork& devices, Replay
   std::map<std::pair<std::string, std::string>, SkippedOperators> rows;
   double skipped_share = 0;
   const auto add = [&](std::string_view op, NodeId node, const std::string& reason,
-                       std::optional<Nanos> duration) {
+                       std::optional<Nanos> duration, bool stands_in = false) {
     SkippedOperators& row = rows[SkippedKey(op, reason)];
     row.op = op;
+    if (stands_in) row.stand_in = row.stand_in + duration.value_or(Nanos{});
+    row.stand_in_asked = step.StandsIn(node);
     row.schema = SchemaOf(trace, node);
     if (row.reason.empty()) row.reason = reason;
     ++row.count;
@@ -181,7 +183,12 @@ void DescribeSkipped(const ReplayedStep& step, const DeviceWork& devices, Replay
   };
   for (const auto& skipped : step.selection().skipped()) {
     add(OperatorNameOf(trace, skipped.node), skipped.node, skipped.reason,
-        step.times().duration(skipped.node));
+        step.times().duration(skipped.node), step.StandsIn(skipped.node));
+  }
+  for (const OwnCode& code : step.CodeLeftOut()) {
+    add(OperatorNameOf(trace, code.node), code.node,
+        "its own code is not here, only the operators that it called are", code.time,
+        /*stands_in=*/true);
   }
   for (const NodeId node : step.compiled_code()) {
     add(CompiledCode(trace.name(node)), node,
@@ -243,7 +250,14 @@ void DescribeReplay(const ReplayedStep& step, ReplayReport& report) {
         static_cast<double>(devices.replayed.count) / static_cast<double>(devices.all.count);
     report.stream_overlap = devices.streams.Overlap();
   }
-  report.operators_replayed = static_cast<int64_t>(selection.ReplayedTop().size());
+  std::unordered_set<NodeId> replayed = selection.ReplayedTop();
+  for (const OwnCode& code : step.CodeLeftOut()) {
+    NodeId node = code.node;
+    while (node && replayed.erase(node) == 0) {
+      node = step.recorded().enclosing_operator(step.recorded().position(node));
+    }
+  }
+  report.operators_replayed = static_cast<int64_t>(replayed.size());
   report.calls = static_cast<int64_t>(step.plan().ops.size());
   report.part = {.label = options.label, .only = options.only, .skip = options.skip};
   report.stats = trace.stats();

@@ -34,7 +34,9 @@ std::optional<ReplayGaps> FindReplayGaps(const ReplayedStep& step) {
   for (const PlannedOp& op : step.plan().ops) operators.push_back(op.node);
   const RecordedStep& recorded = step.recorded();
   std::vector<NodeId> others(recorded.compiled_code().begin(), recorded.compiled_code().end());
-  for (const auto& skipped : step.selection().skipped()) others.push_back(skipped.node);
+  for (const auto& skipped : step.selection().skipped()) {
+    if (!step.StandsIn(skipped.node)) others.push_back(skipped.node);
+  }
   const std::unordered_set<NodeId> chosen(step.selection().top().begin(),
                                           step.selection().top().end());
   for (const NodeId node : recorded.top_operators()) {

@@ -26,13 +26,14 @@ struct ReplayOptions {
   int64_t iterations = 20;
   int64_t threads = 1;
   uint64_t seed = 0;
-  size_t step = 0;                // of several recorded ones
-  std::vector<size_t> alike;      // recorded steps of its kind, whose times count as well
-  bool compiled_kernels = false;  // as RecordedStep::Select takes it
-  std::string label;              // replay only what is below the first node named so
-  std::vector<std::string> skip;  // operators not to run: base or full names
-  std::vector<std::string> only;  // if not empty: run only these
-  std::string recording;          // where to keep the recording of the replay; "": nowhere
+  size_t step = 0;                    // of several recorded ones
+  std::vector<size_t> alike;          // recorded steps of its kind, whose times count as well
+  bool compiled_kernels = false;      // as RecordedStep::Select takes it
+  std::string label;                  // replay only what is below the first node named so
+  std::vector<std::string> skip;      // operators not to run: base or full names
+  std::vector<std::string> only;      // if not empty: run only these
+  std::vector<std::string> stand_in;  // whose recorded time passes as a gap if they cannot run
+  std::string recording;              // where to keep the recording of the replay; "": nowhere
   // The other ranks, each of which replays its own trace with the same numbers of steps; null: the
   // rank is replayed alone. Not owned.
   RankGroup* group = nullptr;

@@ -205,6 +205,23 @@ Status ReplayedStep::PlanAndLoad() {
   return Load(std::move(plan));
 }
 
+std::vector<OwnCode> ReplayedStep::CodeLeftOut() const {
+  std::vector<OwnCode> found;
+  for (const NodeId node : selection_.replaced()) {
+    // An operator that is known here and was replaced does nothing but call others.
+    if (bound_.contains(node)) continue;
+    std::optional<Nanos> own = times_.duration(node);
+    if (!trace_.info().exclusive_durations) {
+      for (const NodeId part : step_.OperatorsBelow(node)) {
+        const auto inner = times_.duration(part);
+        own = own && inner ? std::optional(std::max(Nanos{}, *own - *inner)) : std::nullopt;
+      }
+    }
+    found.push_back({node, own});
+  }
+  return found;
+}
+
 Status ReplayedStep::ProvideAll() { return Provide(true); }
 Status ReplayedStep::ProvideAllButState() { return Provide(false); }
 

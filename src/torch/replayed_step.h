@@ -10,6 +10,7 @@
 
 #include "src/analysis/data_flow.h"
 #include "src/analysis/recorded_step.h"
+#include "src/analysis/replay_match.h"
 #include "src/analysis/typical_times.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
@@ -80,6 +81,11 @@ class ReplayedStep {
   // What the machine could give before anything was made. Later it does not tell: what the trial
   // frees may stay with the process.
   std::optional<Bytes> free_at_start() const { return free_at_start_; }
+  // The own code of operators that this torch does not know: those that they called run in their
+  // place.
+  std::vector<OwnCode> CodeLeftOut() const;
+  // Whether the recorded time of an operator that cannot run is to pass.
+  bool StandsIn(NodeId node) const { return NameIn(options_.stand_in, node); }
   // Compiled code that counts: none if only some operators do.
   std::span<const NodeId> compiled_code() const;
 

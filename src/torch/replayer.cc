@@ -76,6 +76,9 @@ class Replayer::Impl {
     report_.first_step = CpuTimeWithChildren() - first_begin - (step_.fill_time() - filled);
     report_.fill = step_.fill_time();
     DescribeReplay(step_, report_);
+    for (SkippedOperators& row : report_.skipped) {
+      row.stand_in = gaps_ ? Scaled(row.stand_in, gaps_->scale) : Nanos{};
+    }
     if (report_.part.is_whole()) {
       report_.recorded_faults = step_.options().minor_faults;
       heap_faults_.Want(report_.recorded_faults);
