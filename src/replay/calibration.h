@@ -17,6 +17,7 @@ struct TrialVerdict {
     kUseParts,         // the operators that it called take its place
     kRunBeside,        // it runs by itself, besides the operator that called it
     kWithoutGradient,  // it runs without the gradient to come that it had
+    kGiveValues,       // it is given values that it can work with
   };
   uint32_t position = 0;  // in the recorded step
   Action action = Action::kSkip;

@@ -29,10 +29,11 @@ MemoryFill IntegersBy(const FillRule& rule, bool is_byte) {
     case FillRule::Kind::kSteps: fill.kind = Fill::kSteps; return fill;
     case FillRule::Kind::kLengths: fill.kind = Fill::kLengths; return fill;
     case FillRule::Kind::kConstant: fill.kind = Fill::kConstant; return fill;
+    case FillRule::Kind::kMask: fill.kind = Fill::kMask; return fill;
+    case FillRule::Kind::kDistinct: fill.kind = Fill::kDistinct; return fill;
     case FillRule::Kind::kDefault:
     case FillRule::Kind::kWeight:
-    case FillRule::Kind::kPositive:
-    case FillRule::Kind::kMask: break;
+    case FillRule::Kind::kPositive: break;
   }
   fill.kind = is_byte && rule.kind == FillRule::Kind::kDefault ? Fill::kBytes : Fill::kConstant;
   fill.low = 1;
@@ -40,6 +41,8 @@ MemoryFill IntegersBy(const FillRule& rule, bool is_byte) {
 }
 
 MemoryFill FloatsBy(FillRule::Kind kind, int64_t elements, std::span<const int64_t> sizes) {
+  if (kind == FillRule::Kind::kMask) return {.kind = MemoryFill::Kind::kMask};
+  if (kind == FillRule::Kind::kDistinct) return {.kind = MemoryFill::Kind::kDistinct};
   if (elements == 1) return {.kind = MemoryFill::Kind::kConstant};
   if (kind == FillRule::Kind::kPositive) return {.kind = MemoryFill::Kind::kUniform};
   return {.kind = MemoryFill::Kind::kNormal,

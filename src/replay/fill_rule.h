@@ -19,7 +19,8 @@ struct FillRule {
     kOffsets,   // integers: ascending from 0, at most `high`, evenly spread
     kSteps,     // integers: from each of kOffsets' numbers to the next, so that they are their sums
     kLengths,   // integers: descending, first `low`, sum `high`
-    kMask,      // bools: `high` of them true
+    kMask,      // `high` of them true, or 1 and the others 0
+    kDistinct,  // numbers: ascending, each of `low` … `high` - 1 at least once
     kConstant,  // integers: `low`
   };
   Kind kind = Kind::kDefault;

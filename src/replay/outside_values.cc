@@ -134,9 +134,10 @@ FillRule Merge(const FillRule& a, const FillRule& b) {
       case Kind::kConstant: return 3;
       case Kind::kMask: return 4;
       case Kind::kIndex: return 5;
-      case Kind::kOffsets: return 6;
-      case Kind::kSteps: return 7;
-      case Kind::kLengths: return 8;
+      case Kind::kDistinct: return 6;
+      case Kind::kOffsets: return 7;
+      case Kind::kSteps: return 8;
+      case Kind::kLengths: return 9;
     }
     return 0;
   };
@@ -161,7 +162,7 @@ class Inference {
     for (const ValueDemand& demand : ValueDemands()) demands_[demand.op].push_back(&demand);
   }
 
-  std::vector<FillRule> Run() {
+  ValueRules Run() {
     for (const NodeId node : step_.nodes()) {
       if (step_.is_operator(step_.position(node))) Collect(node);
     }
@@ -175,7 +176,7 @@ class Inference {
     for (const auto& [version, range] : ranges_) {
       if (rules_[version.index()].kind == Kind::kDefault) Add(version, range);
     }
-    return std::move(rules_);
+    return {.of_versions = std::move(rules_), .demanded = std::move(demanded_)};
   }
 
  private:
@@ -225,9 +226,14 @@ class Inference {
     const auto rule = RuleOf(trace_, node, demand, element, uses[flat].tensor);
     if (!rule) return;
     Add(uses[flat].version, *rule);
-    if (demand.bound == ValueDemand::Bound::kRoot && rule->kind == Kind::kPositive) {
-      is_root_[uses[flat].version.index()] = true;
-    }
+    const bool is_root =
+        demand.bound == ValueDemand::Bound::kRoot || demand.bound == ValueDemand::Bound::kBase;
+    if (is_root && rule->kind == Kind::kPositive) is_root_[uses[flat].version.index()] = true;
+    if (rule->kind == Kind::kPositive || rule->kind == Kind::kWeight) return;
+    demanded_.push_back({.node = node,
+                         .version = uses[flat].version,
+                         .tensor = uses[flat].tensor,
+                         .decides_size = DecidesSize(demand.bound) || rule->kind == Kind::kMask});
   }
 
   // The observer's tensor_range: {"flat tensor index":[min,max],…}.
@@ -411,6 +417,7 @@ class Inference {
   const Trace& trace_;
   const DataFlow& flow_;
   std::vector<FillRule> rules_;
+  std::vector<DemandedValues> demanded_;
   std::vector<bool> is_root_;  // by version: of what a root is taken, or of what that is made
   std::vector<std::pair<StorageVersion, FillRule>> ranges_;
   std::unordered_map<std::string_view, std::vector<const ValueDemand*>> demands_;
@@ -419,7 +426,7 @@ class Inference {
 
 }  // namespace
 
-std::vector<FillRule> InferFillRules(const RecordedStep& step, const DataFlow& flow) {
+ValueRules InferFillRules(const RecordedStep& step, const DataFlow& flow) {
   return Inference(step, flow).Run();
 }
 

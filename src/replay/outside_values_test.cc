@@ -21,7 +21,7 @@ TEST(FillRules, AnIndexIsValidWhereItComesFrom) {
       made.Op("aten::embedding(Tensor weight, Tensor indices) -> Tensor", {10, kInteger + 1}, {20});
   const uint64_t add = made.Add(11, 20, 22);
   const Flow flow(made);
-  const std::vector<FillRule> rules = InferFillRules(flow.step, flow.flow);
+  const std::vector<FillRule> rules = InferFillRules(flow.step, flow.flow).of_versions;
   const FillRule below_four = {FillRule::Kind::kIndex, 0, 4};
   EXPECT_EQ(rules[flow.Read(copy, 0).index()], below_four);
   EXPECT_EQ(rules[flow.Read(look, 1).index()], below_four);
@@ -34,7 +34,7 @@ TEST(FillRules, OfASumThatIsAnIndexOneTermIsValidAndTheOtherNothing) {
                                {kInteger, kInteger + 1}, {kInteger + 2});
   made.Op("aten::embedding(Tensor weight, Tensor indices) -> Tensor", {10, kInteger + 2}, {20});
   const Flow flow(made);
-  const std::vector<FillRule> rules = InferFillRules(flow.step, flow.flow);
+  const std::vector<FillRule> rules = InferFillRules(flow.step, flow.flow).of_versions;
   const FillRule below_four = {FillRule::Kind::kIndex, 0, 4};
   const FillRule nothing = {FillRule::Kind::kConstant, 0, 0};
   EXPECT_EQ(rules[flow.Read(sum, 0).index()], below_four);
@@ -56,7 +56,7 @@ TEST(FillRules, WhatARootIsTakenOfIsMadeOfWhatIsPositive) {
       made.Op("aten::rsub.Scalar(Tensor self, Scalar other) -> Tensor", {22}, {23});
   made.Op(sqrt, {23}, {24});
   const Flow flow(made);
-  const std::vector<FillRule> rules = InferFillRules(flow.step, flow.flow);
+  const std::vector<FillRule> rules = InferFillRules(flow.step, flow.flow).of_versions;
   const auto kind = [&](uint64_t id, size_t i) { return rules[flow.Read(id, i).index()].kind; };
   EXPECT_EQ(kind(sum, 0), FillRule::Kind::kPositive);
   EXPECT_EQ(kind(sum, 1), FillRule::Kind::kDefault) << "what is added to it, an epsilon or a part";

@@ -87,10 +87,36 @@ void FillLengths(std::span<int64_t> out, const MemoryFill& fill) {
   }
 }
 
+// Exactly `wanted` of the elements become 1, spread by chance: each place is taken with the chance
+// left; the others become 0.
+template <typename T>
+void FillMask(std::span<T> out, int64_t wanted, uint64_t seed) {
+  RandomStream random(seed);
+  auto left =
+      static_cast<uint64_t>(std::clamp<int64_t>(wanted, 0, static_cast<int64_t>(out.size())));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const bool taken = random.Below(out.size() - i) < left;
+    out[i] = taken ? T{1} : T{0};
+    left -= taken ? 1 : 0;
+  }
+}
+
+template <typename T>
+void FillDistinct(std::span<T> out, const MemoryFill& fill) {
+  const int64_t values = std::max<int64_t>(fill.high - fill.low, 1);
+  const auto count = static_cast<__int128>(out.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<T>(fill.low + static_cast<int64_t>(i * static_cast<__int128>(values) /
+                                                            std::max<__int128>(count, 1)));
+  }
+}
+
 }  // namespace
 
 void FillFloats(std::span<float> out, const MemoryFill& fill, uint64_t seed) {
   switch (fill.kind) {
+    case MemoryFill::Kind::kMask: FillMask(out, fill.high, seed); return;
+    case MemoryFill::Kind::kDistinct: FillDistinct(out, fill); return;
     case MemoryFill::Kind::kNormal: FillNormal(out, static_cast<float>(fill.real), seed); return;
     case MemoryFill::Kind::kUniform: FillUniform(out, 0.5F, 1.0F, seed); return;
     case MemoryFill::Kind::kConstant:
@@ -99,7 +125,6 @@ void FillFloats(std::span<float> out, const MemoryFill& fill, uint64_t seed) {
     case MemoryFill::Kind::kOffsets:
     case MemoryFill::Kind::kSteps:
     case MemoryFill::Kind::kLengths:
-    case MemoryFill::Kind::kMask:
     case MemoryFill::Kind::kCoin: std::ranges::fill(out, 1.0F); return;
   }
 }
@@ -123,12 +148,13 @@ void FillIntegers(std::span<int64_t> out, const MemoryFill& fill,
     case Fill::kIndex: FillIndices(out, fill, random); return;
     case Fill::kOffsets: FillOffsets(out, fill); return;
     case Fill::kLengths: FillLengths(out, fill); return;
+    case Fill::kMask: FillMask(out, fill.high, seed); return;
+    case Fill::kDistinct: FillDistinct(out, fill); return;
     case Fill::kConstant:
     case Fill::kNormal:
     case Fill::kUniform:
     case Fill::kBytes:
     case Fill::kSteps:
-    case Fill::kMask:
     case Fill::kCoin: std::ranges::fill(out, fill.low); return;
   }
 }
@@ -139,19 +165,12 @@ void FillBytes(std::span<uint8_t> out, uint64_t seed) {
 }
 
 void FillBools(std::span<uint8_t> out, const MemoryFill& fill, uint64_t seed) {
-  RandomStream random(seed);
-  if (fill.kind != MemoryFill::Kind::kMask) {
-    for (uint8_t& value : out) value = static_cast<uint8_t>(random.Next() & 1);
+  if (fill.kind == MemoryFill::Kind::kMask) {
+    FillMask(out, fill.high, seed);
     return;
   }
-  // Exactly fill.high of them, spread by chance: each place is taken with the chance left.
-  uint64_t wanted =
-      static_cast<uint64_t>(std::clamp<int64_t>(fill.high, 0, static_cast<int64_t>(out.size())));
-  for (size_t i = 0; i < out.size(); ++i) {
-    const bool taken = random.Below(out.size() - i) < wanted;
-    out[i] = taken ? 1 : 0;
-    wanted -= taken ? 1 : 0;
-  }
+  RandomStream random(seed);
+  for (uint8_t& value : out) value = static_cast<uint8_t>(random.Next() & 1);
 }
 
 }  // namespace etude

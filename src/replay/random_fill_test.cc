@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "src/replay/fill_rule.h"
@@ -91,6 +92,19 @@ TEST(FillBools, AMaskHasAsManyAsItSays) {
   std::vector<uint8_t> out(1000);
   FillBools(out, {.kind = MemoryFill::Kind::kMask, .high = 321}, 5);
   EXPECT_EQ(std::ranges::count(out, 1), 321);
+}
+
+TEST(FillIntegers, MasksAndDifferentNumbers) {
+  std::vector<int64_t> out(100);
+  FillIntegers(out, {.kind = MemoryFill::Kind::kMask, .low = 0, .high = 33}, nullptr, 5);
+  EXPECT_EQ(std::ranges::count(out, 1), 33);
+  EXPECT_EQ(std::ranges::count(out, 0), 67);
+  FillIntegers(out, {.kind = MemoryFill::Kind::kDistinct, .low = 2, .high = 9}, nullptr, 5);
+  EXPECT_TRUE(std::ranges::is_sorted(out));
+  EXPECT_EQ(std::set<int64_t>(out.begin(), out.end()), (std::set<int64_t>{2, 3, 4, 5, 6, 7, 8}));
+  std::vector<float> floats(10);
+  FillFloats(floats, {.kind = MemoryFill::Kind::kDistinct, .low = 0, .high = 3}, 5);
+  EXPECT_EQ(std::set<float>(floats.begin(), floats.end()), (std::set<float>{0, 1, 2}));
 }
 
 TEST(FillBy, TheElementDecidesWhatARuleMeans) {

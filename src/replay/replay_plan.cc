@@ -1,7 +1,9 @@
 #include "src/replay/replay_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "src/analysis/tensor_shape.h"
@@ -16,11 +18,13 @@ constexpr uint32_t kNever = UINT32_MAX;
 
 class Planner {
  public:
-  Planner(const RecordedStep& step, const DataFlow& flow, std::span<const NodeId> selection)
+  Planner(const RecordedStep& step, const DataFlow& flow, std::span<const NodeId> selection,
+          std::span<const GivenValues> given)
       : step_(step),
         trace_(step.trace()),
         flow_(flow),
         selection_(selection),
+        given_(given),
         updated_(step.trace()) {}
 
   Result<ReplayPlan> Run() {
@@ -44,6 +48,7 @@ class Planner {
       NoteWritten(selection_[op]);
     }
     PlanContent();
+    PlanGiven();
     PlanReleases();
     EstimateMemory();
     return std::move(plan_);
@@ -209,6 +214,49 @@ class Planner {
     }
   }
 
+  void PlanGiven() {
+    if (given_.empty()) return;
+    std::unordered_map<NodeId, uint32_t> index;
+    for (uint32_t op = 0; op < selection_.size(); ++op) index[selection_[op]] = op;
+    std::map<uint32_t, std::vector<const GivenValues*>> by_op;
+    for (const GivenValues& values : given_) {
+      const uint32_t position = step_.position(values.node);
+      const auto around = index.find(maker_[position]);
+      if (around != index.end()) by_op[around->second].push_back(&values);
+    }
+    for (const auto& [op, all] : by_op) {
+      for (const GivenValues* values : all) Give(op, *values);
+    }
+  }
+
+  void Give(uint32_t op, const GivenValues& values) {
+    const VersionState& state = versions_[values.version.index()];
+    PlannedOp& planned = plan_.ops[op];
+    const std::optional<TensorShape> shape = ShapeOf(trace_, trace_.tensor(values.tensor));
+    const bool is_whole =
+        shape && trace_.tensor(values.tensor).offset == 0 && shape->storage_bytes == state.bytes;
+    if (state.outside != kNever || !is_whole) return;
+    const auto uses = flow_.inputs(planned.node);
+    for (size_t i = 0; i < uses.size() && i < planned.inputs.size(); ++i) {
+      if (uses[i].version != values.version || !planned.inputs[i]) continue;
+      const auto known =
+          std::ranges::find(planned.given, planned.inputs[i], &Content::to) != planned.given.end();
+      if (known) return;
+      // What one operator is given others may be as well.
+      SlotId& from = given_from_[values.version];
+      if (!from) {
+        from = AddHiddenSlot({.tensor = values.tensor,
+                              .version = values.version,
+                              .source = SlotSource::kOutside,
+                              .base = {}});
+        plan_.outside.push_back(
+            {.version = values.version, .bytes = 0, .slots = {from}, .first_use = op});
+      }
+      planned.given.push_back({.to = planned.inputs[i], .from = from});
+      return;
+    }
+  }
+
   void NoteWritten(NodeId node) {
     const auto uses = flow_.inputs(node);
     const std::vector<bool> updated = updated_.Of(node);
@@ -358,6 +406,8 @@ class Planner {
   const Trace& trace_;
   const DataFlow& flow_;
   std::span<const NodeId> selection_;
+  std::span<const GivenValues> given_;
+  std::unordered_map<StorageVersion, SlotId> given_from_;
   ReplayPlan plan_;
   std::vector<VersionState> versions_;
   UpdatedTensors updated_;
@@ -372,8 +422,9 @@ class Planner {
 }  // namespace
 
 Result<ReplayPlan> PlanReplay(const RecordedStep& step, const DataFlow& flow,
-                              std::span<const NodeId> selection) {
-  return Planner(step, flow, selection).Run();
+                              std::span<const NodeId> selection,
+                              std::span<const GivenValues> given) {
+  return Planner(step, flow, selection, given).Run();
 }
 
 }  // namespace etude

@@ -44,6 +44,7 @@ struct PlannedOp {
   std::vector<SlotId> results;  // kNone: nobody reads it, or the argument's slot holds it already
   std::vector<SlotId> release_before;  // gradients of the step before, where zero_grad ran
   std::vector<SlotId> derive;          // built before the call, in order
+  std::vector<Content> given;          // to arguments, right before the call
   std::vector<SlotId> differentiated;  // inputs that had a gradient to come: PlanGradients
   std::vector<Content> content;        // of results that no operator writes: copied after the call
   std::vector<SlotId> release;         // last used by this operator: freed after the call
@@ -81,9 +82,19 @@ struct ReplayPlan {
   int64_t peak_bytes = 0;     // outside memory and what the step holds at its fullest moment
 };
 
+// Values that an operator of the step is given in place of those that were computed for it.
+struct GivenValues {
+  NodeId node;
+  StorageVersion version;
+  TensorId tensor;
+};
+
 // Plans the replay of `selection`, operators of the step in order of entry of which none contains
-// another. kBadInput if a tensor's size is negative or does not fit 63 bits.
+// another. `given`: to operators of the step, where these values were computed in it before the
+// operator of the selection around them and the tensor is all of its memory. kBadInput if a
+// tensor's size is negative or does not fit 63 bits.
 Result<ReplayPlan> PlanReplay(const RecordedStep& step, const DataFlow& flow,
-                              std::span<const NodeId> selection);
+                              std::span<const NodeId> selection,
+                              std::span<const GivenValues> given = {});
 
 }  // namespace etude

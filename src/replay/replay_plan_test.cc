@@ -58,6 +58,29 @@ TEST(ReplayPlan, KeepsAGradientThatIsAddedToAfterAnothersZeroGrad) {
   EXPECT_EQ(plan.slots[plan.ops[0].release_before[0].index()].version, kept);
 }
 
+TEST(ReplayPlan, GivesValuesRightBeforeTheOperatorThatDemandsThem) {
+  MadeUpStep made;
+  made.Add(10, 11, 20);
+  made.Add(20, 10, 21);
+  const uint64_t reader = made.Add(20, 21, 22);
+  const Flow flow(made);
+  const NodeId node = flow.step.top_operators()[2];
+  const DataFlow::Use computed = flow.flow.inputs(node)[0];
+  const DataFlow::Use outside = flow.flow.inputs(flow.step.top_operators()[0])[0];
+  const std::vector<GivenValues> given = {
+      {node, computed.version, computed.tensor},
+      {flow.step.top_operators()[0], outside.version, outside.tensor}};
+  const ReplayPlan plan =
+      PlanReplay(flow.step, flow.flow, flow.step.top_operators(), given).value();
+  EXPECT_EQ(flow.Read(reader, 0), computed.version);
+  EXPECT_TRUE(plan.ops[0].given.empty()) << "what comes from outside has its values";
+  ASSERT_EQ(plan.ops[2].given.size(), 1u);
+  EXPECT_EQ(plan.ops[2].given[0].to, plan.ops[2].inputs[0]);
+  ASSERT_EQ(plan.outside.size(), 3u);
+  EXPECT_EQ(plan.outside[2].slots, std::vector<SlotId>{plan.ops[2].given[0].from});
+  EXPECT_EQ(plan.outside[2].bytes, 16);
+}
+
 TEST(ReplayPlan, CountsWhatTheStepChangesOfOutsideMemory) {
   MadeUpStep made;
   made.Op("aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", {10, 11}, {10});

@@ -1,6 +1,8 @@
 #include "src/replay/value_demands.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "src/analysis/tensor_shape.h"
@@ -77,8 +79,15 @@ constexpr auto kDemands = std::to_array<ValueDemand>({
     {"aten::multilabel_margin_loss", 1, Bound::kRows, 0, -1},
     {"aten::multilabel_margin_loss_forward", 1, Bound::kRows, 0, -1},
     {"aten::multilabel_margin_loss_backward", 2, Bound::kRows, 1, -1},
-    {"aten::one_hot", 0, Bound::kOutputRows, 0, -1},
-    {"aten::bincount", 0, Bound::kOutputRows, 0, 0},
+    {"aten::one_hot", 0, Bound::kHighest, 0, -1},
+    {"aten::bincount", 0, Bound::kHighest, 0, 0},
+    {"aten::nonzero", 0, Bound::kMaskOfResult, 0, 0},
+    {"aten::argwhere", 0, Bound::kMaskOfResult, 0, 0},
+    {"aten::masked_scatter", 1, Bound::kMaskOfArg, 2, 0},
+    {"aten::masked_scatter_", 1, Bound::kMaskOfArg, 2, 0},
+    {"aten::_unique", 0, Bound::kDistinct, 0, 0},
+    {"aten::_unique2", 0, Bound::kDistinct, 0, 0},
+    {"aten::unique_consecutive", 0, Bound::kDistinct, 0, 0},
     {"aten::ctc_loss", 1, Bound::kLabels, 0, 2},
     {"aten::ctc_loss", 2, Bound::kRows, 0, 0},
     {"aten::ctc_loss", 3, Bound::kRows, 1, -1},
@@ -121,6 +130,40 @@ constexpr auto kDemands = std::to_array<ValueDemand>({
     {"aten::_foreach_rsqrt_", 0, Bound::kRoot, 0, 0},
     {"aten::_foreach_log", 0, Bound::kRoot, 0, 0},
     {"aten::_foreach_reciprocal_", 0, Bound::kPositive, 0, 0},
+    {"aten::_foreach_log2", 0, Bound::kRoot, 0, 0},
+    {"aten::_foreach_log10", 0, Bound::kRoot, 0, 0},
+    {"aten::_foreach_log1p", 0, Bound::kRoot, 0, 0},
+    {"aten::_foreach_lgamma", 0, Bound::kRoot, 0, 0},
+    {"aten::_foreach_pow", 0, Bound::kBase, 1, 0},
+    {"aten::_foreach_pow_", 0, Bound::kBase, 1, 0},
+    {"aten::pow", 0, Bound::kBase, 1, 0},
+    {"aten::pow_", 0, Bound::kBase, 1, 0},
+    {"aten::float_power", 0, Bound::kBase, 1, 0},
+    {"aten::log1p", 0, Bound::kRoot, 0, 0},
+    {"aten::log1p_", 0, Bound::kRoot, 0, 0},
+    {"aten::log2_", 0, Bound::kRoot, 0, 0},
+    {"aten::log10_", 0, Bound::kRoot, 0, 0},
+    {"aten::lgamma", 0, Bound::kRoot, 0, 0},
+    {"aten::digamma", 0, Bound::kRoot, 0, 0},
+    {"aten::acos", 0, Bound::kRoot, 0, 0},
+    {"aten::acos_", 0, Bound::kRoot, 0, 0},
+    {"aten::asin", 0, Bound::kRoot, 0, 0},
+    {"aten::asin_", 0, Bound::kRoot, 0, 0},
+    {"aten::atanh", 0, Bound::kRoot, 0, 0},
+    {"aten::atanh_", 0, Bound::kRoot, 0, 0},
+    {"aten::erfinv", 0, Bound::kRoot, 0, 0},
+    {"aten::erfinv_", 0, Bound::kRoot, 0, 0},
+    {"aten::logit", 0, Bound::kRoot, 0, 0},
+    {"aten::logit_", 0, Bound::kRoot, 0, 0},
+    {"aten::xlogy", 1, Bound::kRoot, 0, 0},
+    {"aten::bernoulli", 0, Bound::kRoot, 0, 0},
+    {"aten::bernoulli_", 1, Bound::kRoot, 0, 0},
+    {"aten::binary_cross_entropy", 0, Bound::kRoot, 0, 0},
+    {"aten::binary_cross_entropy", 1, Bound::kRoot, 0, 0},
+    {"aten::binary_cross_entropy_backward", 1, Bound::kRoot, 0, 0},
+    {"aten::multinomial", 0, Bound::kRoot, 0, 0},
+    {"aten::poisson", 0, Bound::kRoot, 0, 0},
+    {"aten::normal", 1, Bound::kRoot, 0, 0},
     {"aten::_fused_adam_", 3, Bound::kPositive, 0, 0},
     {"aten::_fused_adam_", 4, Bound::kPositive, 0, 0},
     {"aten::_fused_adamw_", 3, Bound::kPositive, 0, 0},
@@ -172,8 +215,26 @@ class CallDemands {
         return floating ? std::optional(FillRule{Kind::kWeight, 0, 0}) : std::nullopt;
       case Bound::kDivisor:
         return floating ? FillRule{Kind::kPositive, 0, 0} : FillRule{Kind::kConstant, 1, 0};
-      case Bound::kMaskOfResult: return Mask(dtype, OutputSize(0));
-      case Bound::kIndexList: return IndexListRule(demand, element, dtype);
+      case Bound::kBase:
+        return floating && HasFractionalExponent(demand.of)
+                   ? std::optional(FillRule{Kind::kPositive, 0, 0})
+                   : std::nullopt;
+      case Bound::kMaskOfResult: return Mask(tensor, OutputSize(0));
+      case Bound::kMaskOfArg: {
+        const auto values = Tensor(demand.of);
+        return values ? Mask(tensor, values->numel) : std::nullopt;
+      }
+      case Bound::kDistinct: {
+        const auto rows = OutputSize(0);
+        if (!rows || *rows <= 0) return std::nullopt;
+        return FillRule{Kind::kDistinct, 0, *rows};
+      }
+      case Bound::kHighest: {
+        const auto rows = OutputSize(demand.dim);
+        if (!rows || *rows <= 0 || !IsInteger(dtype)) return std::nullopt;
+        return FillRule{Kind::kDistinct, 0, *rows};
+      }
+      case Bound::kIndexList: return IndexListRule(demand, element, tensor);
       case Bound::kPackLengths: return PackLengths();
       case Bound::kPackSizes: {
         const auto rows = Size(demand.of, 0);
@@ -185,6 +246,8 @@ class CallDemands {
         const auto own = trace_.tensor(tensor).numel;
         const auto rows = OutputSize(0);
         if (!rows || own <= 0 || !IsInteger(dtype)) return std::nullopt;
+        // Of two tensors the second holds the repeats, and the first what is repeated.
+        if (demand.argument == 0 && Tensor(1)) return std::nullopt;
         return FillRule{Kind::kLengths, CeilDiv(*rows, own), *rows};
       }
       case Bound::kOffsets: {
@@ -282,7 +345,6 @@ class CallDemands {
         const auto sizes = trace_.ints(tensor->shape);
         return At(sizes, sizes.size() > 1 ? 1 : 0);
       }
-      case Bound::kOutputRows: return OutputSize(demand.dim);
       default: return std::nullopt;
     }
   }
@@ -295,15 +357,35 @@ class CallDemands {
     return product;
   }
 
-  static std::optional<FillRule> Mask(DType dtype, std::optional<int64_t> count) {
-    if (dtype != DType::kBool || !count) return std::nullopt;
-    return FillRule{Kind::kMask, 0, *count};
+  // So many true of the tensor; of its memory fewer, where it repeats that (`expand`).
+  std::optional<FillRule> Mask(TensorId tensor, std::optional<int64_t> count) const {
+    const TensorUse& use = trace_.tensor(tensor);
+    const auto shape = ShapeOf(trace_, use);
+    const int64_t size = ElementBytes(DTypeOf(trace_, use)).value_or(0);
+    if (!count || !shape || size <= 0) return std::nullopt;
+    const int64_t elements = shape->storage_bytes / size - use.offset;
+    const int64_t repeats = elements > 0 ? std::max<int64_t>(use.numel / elements, 1) : 1;
+    return FillRule{Kind::kMask, 0, CeilDiv(*count, repeats)};
+  }
+
+  // Whether a power of a negative number may be none.
+  bool HasFractionalExponent(int argument) const {
+    if (argument < 0 || static_cast<size_t>(argument) >= inputs_.size()) return false;
+    const auto is_fraction = [](const Value& value) {
+      if (value.kind == ValueKind::kInt) return value.as_int() < 0;
+      if (value.kind != ValueKind::kDouble) return value.kind == ValueKind::kTensor;
+      return value.as_double() < 0 || value.as_double() != std::trunc(value.as_double());
+    };
+    const Value& exponent = inputs_[static_cast<size_t>(argument)];
+    if (exponent.kind != ValueKind::kList) return is_fraction(exponent);
+    return std::ranges::any_of(trace_.values(exponent.as_list()), is_fraction);
   }
 
   // Element k of `indices` in self[indices]: which dimension it stands for depends on the elements
   // before it, as a mask takes as many dimensions as it has.
   std::optional<FillRule> IndexListRule(const ValueDemand& demand, size_t element,
-                                        DType dtype) const {
+                                        TensorId tensor) const {
+    const DType dtype = DTypeOf(trace_, trace_.tensor(tensor));
     const auto self = Tensor(demand.of);
     const Value& list = inputs_[static_cast<size_t>(demand.argument)];
     if (!self || list.kind != ValueKind::kList) return std::nullopt;
@@ -322,10 +404,14 @@ class CallDemands {
     if (dtype == DType::kBool) {
       // A put names the values by its third argument, a get by its result.
       const auto values = Tensor(2);
-      if (values && !trace_.ints(values->shape).empty()) {
-        return Mask(dtype, At(trace_.ints(values->shape), 0));
-      }
-      return Mask(dtype, OutputSize(0));
+      if (!values) return Mask(tensor, OutputSize(0));
+      // Of one value for all places it is not known how many these are.
+      const auto sizes = trace_.ints(values->shape);
+      const auto masked = static_cast<size_t>(std::max<int64_t>(
+          1, static_cast<int64_t>(trace_.ints(self->shape).size()) -
+                 static_cast<int64_t>(trace_.ints(trace_.tensor(tensor).shape).size()) + 1));
+      if (sizes.size() < masked || values->numel == 1) return std::nullopt;
+      return Mask(tensor, At(sizes, 0));
     }
     if (!IsInteger(dtype)) return std::nullopt;
     const auto high = At(trace_.ints(self->shape), dim);
@@ -346,6 +432,19 @@ class CallDemands {
 };
 
 }  // namespace
+
+bool DecidesSize(ValueDemand::Bound bound) {
+  switch (bound) {
+    case Bound::kPackLengths:
+    case Bound::kPackSizes:
+    case Bound::kRepeats:
+    case Bound::kMaskOfResult:
+    case Bound::kMaskOfArg:
+    case Bound::kDistinct:
+    case Bound::kHighest: return true;
+    default: return false;
+  }
+}
 
 std::span<const ValueDemand> ValueDemands() { return kDemands; }
 

@@ -30,17 +30,24 @@ struct ValueDemand {
     kPackLengths,   // lengths of packed sequences
     kPackSizes,     // batch sizes of packed sequences: descending, sum = rows of argument `of`
     kRepeats,       // their sum is the number of results
-    kMaskOfResult,  // as many true as the result has rows
-    kOutputRows,    // index below dimension `dim` of the result
+    kMaskOfResult,  // as many true, or other than 0, as the result has rows
+    kMaskOfArg,     // as many true as argument `of` has elements
+    kDistinct,      // as many different values as the result has rows
+    kHighest,       // index below dimension `dim` of the result, the last one being there
     kDivisor,       // must not be 0
     kPositive,      // should be above 0: a variance, a scale
-    kRoot,          // must be above 0, or the result is no number: what a root or logarithm is of
+    kRoot,          // must be in (0, 1), or the result may be no number: of what a root or
+                    // logarithm is, a probability
+    kBase,          // the same where the exponent, argument `of`, is no whole number from 0 on
     kWeight,        // a weight: sums over rows of it should stay near one
   };
   Bound bound = Bound::kRows;
   int of = 0;
   int dim = 0;
 };
+
+// Whether the size of a result depends on the values.
+bool DecidesSize(ValueDemand::Bound bound);
 
 // The table of demands, by operator.
 std::span<const ValueDemand> ValueDemands();

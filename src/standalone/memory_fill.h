@@ -15,7 +15,8 @@ struct MemoryFill {
     kOffsets,   // integers: ascending from 0, at most `high`, evenly spread; `low` 1: with the end
     kSteps,     // integers: the differences of kOffsets
     kLengths,   // integers: descending, first `low`, sum `high`
-    kMask,      // bools: `high` of them true
+    kMask,      // `high` of them true, or 1 and the others 0
+    kDistinct,  // numbers: ascending, each of `low` … `high` - 1 at least once
     kCoin,      // bools: at random
   };
   Kind kind = Kind::kConstant;

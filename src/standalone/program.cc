@@ -23,6 +23,10 @@ void ForEachSlot(Call& call, Fn fn) {
     fn(view.base, SlotUse::kReads);
     fn(view.slot, SlotUse::kFills);
   }
+  for (auto& copy : call.given) {
+    fn(copy.to, SlotUse::kReads);
+    fn(copy.from, SlotUse::kReads);
+  }
   for (auto& slot : call.inputs) fn(slot, SlotUse::kReads);
   for (auto& slot : call.results) fn(slot, SlotUse::kFills);
   for (auto& copy : call.content) {
@@ -45,8 +49,8 @@ Signature SignatureOf(const ProgramCall& call) {
   const auto group = [](int32_t number) { return static_cast<size_t>(number - kNoGroup); };
   return {call.op,
           {call.awaited.size(), call.clear.size(), call.views.size(), call.inputs.size(),
-           call.results.size(), call.fits.size(), call.content.size(), call.released.size(),
-           group(call.batch_begins), group(call.batch_ends)},
+           call.results.size(), call.fits.size(), call.given.size(), call.content.size(),
+           call.released.size(), group(call.batch_begins), group(call.batch_ends)},
           std::move(there)};
 }
 

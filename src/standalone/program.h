@@ -93,6 +93,7 @@ struct ProgramCall {
   std::vector<int32_t> awaited;  // communications that are waited for before
   std::vector<int32_t> clear;    // slots emptied before
   std::vector<View> views;       // made before the call, in order
+  std::vector<Copy> given;       // bytes copied right before the call, past the dispatcher
   std::vector<int32_t> inputs;   // slots
   std::vector<int32_t>
       numbers;  // whole numbers among the operator's arguments that calls differ in

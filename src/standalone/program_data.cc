@@ -19,6 +19,7 @@ std::string_view NameOf(MemoryFill::Kind fill) {
     case Fill::kSteps: return "steps";
     case Fill::kLengths: return "lengths";
     case Fill::kMask: return "mask";
+    case Fill::kDistinct: return "distinct";
     case Fill::kCoin: return "coin";
   }
   return {};

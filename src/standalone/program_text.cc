@@ -40,6 +40,7 @@ struct CallText {
   std::vector<std::string> awaited;
   std::vector<std::string> clear;
   std::vector<View> views;
+  std::vector<Copy> given;
   std::vector<std::string> inputs;
   std::vector<std::string> numbers;
   std::vector<std::string> results;
@@ -150,6 +151,17 @@ class StepWriter {
     return texts;
   }
 
+  std::vector<CallText::Copy> Copies(uint32_t index,
+                                     std::vector<ProgramCall::Copy> ProgramCall::*copies) {
+    std::vector<CallText::Copy> texts;
+    for (size_t k = 0; k < (program_.calls[index].*copies).size(); ++k) {
+      texts.push_back(
+          {.to = Number(index, [=](const ProgramCall& call) { return (call.*copies)[k].to; }),
+           .from = Number(index, [=](const ProgramCall& call) { return (call.*copies)[k].from; })});
+    }
+    return texts;
+  }
+
   // Always in this order, so that tables have the same numbers in all languages.
   CallText TextOf(uint32_t index) {
     const ProgramCall& call = program_.calls[index];
@@ -162,15 +174,12 @@ class StepWriter {
            .base = Number(index, [=](const ProgramCall& one) { return one.views[k].base; }),
            .form = Number(index, [=](const ProgramCall& one) { return one.views[k].form; })});
     }
+    text.given = Copies(index, &ProgramCall::given);
     text.inputs = Numbers(index, &ProgramCall::inputs);
     text.numbers = Numbers(index, &ProgramCall::numbers);
     text.results = Numbers(index, &ProgramCall::results);
     text.fits = Numbers(index, &ProgramCall::fits);
-    for (size_t k = 0; k < call.content.size(); ++k) {
-      text.content.push_back(
-          {.to = Number(index, [=](const ProgramCall& one) { return one.content[k].to; }),
-           .from = Number(index, [=](const ProgramCall& one) { return one.content[k].from; })});
-    }
+    text.content = Copies(index, &ProgramCall::content);
     text.released = Numbers(index, &ProgramCall::released);
     if (call.work != kNoWork) {
       text.work = Number(index, [](const ProgramCall& one) { return one.work; });
@@ -337,6 +346,9 @@ class PythonWriter : public StepWriter {
     for (const CallText::View& view : text.views) {
       Line(fmt::format("{} = view({}, FORMS[{}])", Slot(view.slot), Slot(view.base), view.form));
     }
+    for (const CallText::Copy& copy : text.given) {
+      Line(fmt::format("copy_bytes({}, {})", Slot(copy.to), Slot(copy.from)));
+    }
     const ProgramOperator& op = program_.operators[static_cast<size_t>(call.op)];
     std::string arguments;
     for (const ProgramOperator::Argument& argument : op.arguments) {
@@ -501,6 +513,9 @@ class CppWriter : public StepWriter {
     Empty(call.clear, text.clear);
     for (const CallText::View& view : text.views) {
       Line(fmt::format("View(t, {}, {}, {});", view.slot, view.base, view.form));
+    }
+    for (const CallText::Copy& copy : text.given) {
+      Line(fmt::format("CopyBytes(t, {}, {});", copy.to, copy.from));
     }
     const std::string way = call.finishes       ? ".Finish("
                             : text.work.empty() ? "("

@@ -52,7 +52,7 @@ Status ReplayedStep::Choose() {
   FollowTensors();
   devices_.set_step_uses_device(UsesDevice(step_, flow_));
   at::set_num_threads(static_cast<int>(options_.threads));
-  SeedDevice(devices_.target(), options_.seed);
+  Seed();
   rules_ = InferFillRules(step_, flow_);
   if (options_.gradients) made_nodes_ = MadeAutogradNodes(step_);
   if (!devices_.target_is_cpu()) memory_.Pin(FindPinned(step_, flow_));
@@ -68,6 +68,8 @@ Status ReplayedStep::Choose() {
   }
   return CheckNotEmpty();
 }
+
+void ReplayedStep::Seed() const { SeedDevice(devices_.target(), options_.seed); }
 
 bool ReplayedStep::NameIn(const std::vector<std::string>& names, NodeId node) const {
   return std::ranges::any_of(names, [&](const std::string& name) {
@@ -151,9 +153,32 @@ void ReplayedStep::AddGradients(ReplayPlan& plan) const {
   }
 }
 
+bool ReplayedStep::GiveValues(NodeId node) {
+  const uint32_t begin = step_.position(node);
+  const bool demands = std::ranges::any_of(rules_.demanded, [&](const DemandedValues& values) {
+    const uint32_t position = step_.position(values.node);
+    return begin <= position && position <= step_.last_inside(begin) && !values.decides_size;
+  });
+  return demands && given_values_.insert(node).second;
+}
+
+// What decides the size of a result, and all that operators demand which could not work without.
+std::vector<GivenValues> ReplayedStep::Given() const {
+  std::vector<GivenValues> given;
+  for (const DemandedValues& values : rules_.demanded) {
+    NodeId around = values.node;
+    while (around && !given_values_.contains(around)) {
+      around = step_.enclosing_operator(step_.position(around));
+    }
+    if (values.decides_size || around)
+      given.push_back({values.node, values.version, values.tensor});
+  }
+  return given;
+}
+
 Result<ReplayPlan> ReplayedStep::Plan() {
   while (true) {
-    ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, PlanReplay(step_, flow_, selection_.nodes()));
+    ETUDE_ASSIGN_OR_RETURN(ReplayPlan plan, PlanReplay(step_, flow_, selection_.nodes(), Given()));
     bool changed = false;
     std::unordered_set<NodeId> seen;
     for (const HiddenResult& hidden : plan.hidden) {
@@ -229,7 +254,7 @@ Status ReplayedStep::Provide(bool with_state) {
   const Nanos begin = CpuTime();
   for (const OutsideStorage& wanted : plan().outside) {
     if (wanted.made_in_first_step && !with_state) continue;
-    ETUDE_RETURN_IF_ERROR(memory_.Provide(plan(), wanted, rules_, runner_.slots()));
+    ETUDE_RETURN_IF_ERROR(memory_.Provide(plan(), wanted, rules_.of_versions, runner_.slots()));
   }
   AddFillTime(CpuTime() - begin);
   return {};

@@ -17,6 +17,7 @@
 #include "src/base/units.h"
 #include "src/replay/device_map.h"
 #include "src/replay/operator_selection.h"
+#include "src/replay/outside_values.h"
 #include "src/replay/replay_plan.h"
 #include "src/torch/bound_operator.h"
 #include "src/torch/outside_memory.h"
@@ -49,9 +50,14 @@ class ReplayedStep {
   // Lets the operator run without the gradient to come that it had when it was recorded: false, and
   // no change, if it does.
   bool DropGradient(NodeId node) { return without_gradient_.insert(node).second; }
+  // Gives the operator values that it can work with in place of computed ones: false, and no
+  // change, if there are none or it was given them already.
+  bool GiveValues(NodeId node);
   // Plans what is chosen; operators inside which memory was made that others read are replaced by
   // their parts where that brings the memory to light.
   Result<ReplayPlan> Plan();
+  // Sets PyTorch's generators back, so that each step draws the same numbers, as the trial did.
+  void Seed() const;
   // Gives a plan to the runner. kBadInput if it needs more memory than allowed.
   Status Load(ReplayPlan plan);
   Status PlanAndLoad();
@@ -67,7 +73,7 @@ class ReplayedStep {
   const DeviceMap& devices() const { return devices_; }
   const OperatorSelection& selection() const { return selection_; }
   const BoundOperator& bound(NodeId node) const { return bound_.at(node); }
-  const FillRule& rule(StorageVersion version) const { return rules_[version.index()]; }
+  const FillRule& rule(StorageVersion version) const { return rules_.of_versions[version.index()]; }
   const ReplayPlan& plan() const { return runner_.plan(); }
   const ReplayOptions& options() const { return options_; }
   const RunContext& context() const { return context_; }
@@ -90,6 +96,7 @@ class ReplayedStep {
   std::span<const NodeId> compiled_code() const;
 
  private:
+  std::vector<GivenValues> Given() const;
   void ApplyNames();
   Status CheckNotEmpty() const;
   bool NameIn(const std::vector<std::string>& names, NodeId node) const;
@@ -110,7 +117,8 @@ class ReplayedStep {
   OperatorSelection selection_;
   OutsideMemory memory_;
   StepRunner runner_;
-  std::vector<FillRule> rules_;
+  ValueRules rules_;
+  std::unordered_set<NodeId> given_values_;  // operators that are given all that they demand
   std::vector<bool> made_nodes_;  // by position: nodes for a backward pass, when it was recorded
   std::unordered_set<NodeId> without_gradient_;
   std::unordered_map<NodeId, BoundOperator> bound_;

@@ -262,6 +262,7 @@ class Replayer::Impl {
   // What comes before a step and belongs to none: its memory, and the other ranks.
   Status BeginStep() {
     ETUDE_RETURN_IF_ERROR(step_.memory().Restore());
+    step_.Seed();
     if (group() == nullptr) return {};
     return Explained(group()->Meet(/*in_time=*/!step_.options().paced));
   }
@@ -294,6 +295,7 @@ class Replayer::Impl {
       // Copies are no memory of the recorded program, but what makes the step repeatable.
       report_.resident_before_steps = Bytes{resident->count - step_.memory().copied_bytes()};
     }
+    step_.Seed();
     if (first == outside.end()) return RunAtOnce();
     ETUDE_RETURN_IF_ERROR(Explained(step_.runner().RunWith(coerce_, [&](size_t op) -> Status {
       return op == first->first_use ? step_.ProvideAll() : Status();

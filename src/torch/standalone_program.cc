@@ -188,6 +188,11 @@ class ProgramMaker {
     return numbers;
   }
 
+  static ProgramCall::Copy CopyOf(const Content& content) {
+    return {.to = static_cast<int32_t>(content.to.index()),
+            .from = static_cast<int32_t>(content.from.index())};
+  }
+
   Result<int32_t> FormOf(SlotId slot) {
     const TensorUse& use = trace_.tensor(plan_.slots[slot.index()].tensor);
     std::optional<TensorShape> shape = ShapeOf(trace_, use);
@@ -297,6 +302,7 @@ class ProgramMaker {
                             .base = static_cast<int32_t>(base.index()),
                             .form = form});
     }
+    for (const Content& content : planned.given) call.given.push_back(CopyOf(content));
     call.inputs = Slots(planned.inputs);
     call.results = Slots(planned.results);
     if (coerce_[index]) {
@@ -308,10 +314,7 @@ class ProgramMaker {
         call.fits.push_back(form);
       }
     }
-    for (const Content& content : planned.content) {
-      call.content.push_back({.to = static_cast<int32_t>(content.to.index()),
-                              .from = static_cast<int32_t>(content.from.index())});
-    }
+    for (const Content& content : planned.content) call.content.push_back(CopyOf(content));
     call.released = Slots(planned.release);
     program_.calls.push_back(std::move(call));
     return {};

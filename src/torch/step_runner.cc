@@ -276,6 +276,7 @@ void StepRunner::RunOne(size_t index, bool coerce, Before before_call, After aft
   for (const uint32_t collective : waits_[index]) Await(collective);
   Release(op.release_before);
   Derive(op);
+  for (const Content& content : op.given) GiveContent(content);
   bound.Push(op.inputs, slots_, stack_);
   const GradientToCome gradient(op.inputs, op.differentiated, slots_);
   before_call();
@@ -516,6 +517,7 @@ Result<std::vector<Observation>> StepRunner::RunObserved(
       if (std::string wrong = WrongArgument(i); !wrong.empty()) {
         throw std::runtime_error(std::move(wrong));
       }
+      for (const Content& content : op.given) GiveContent(content);
       operators_[i]->Push(op.inputs, slots_, stack_);
       const GradientToCome gradient(op.inputs, op.differentiated, slots_);
       watch.Begin(&observations[i]);

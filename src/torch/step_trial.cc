@@ -131,7 +131,10 @@ std::vector<TrialVerdict> Judge(ReplayedStep& step, const std::vector<Observatio
     const uint32_t position = step.recorded().position(node);
     const Observation& seen = observations[i];
     const bool has_gradient = !ops[i].differentiated.empty();
-    if (has_gradient && GradientMayBeWhy(step, node, seen) && step.DropGradient(node)) {
+    const bool has_failed = !seen.failure.empty() || seen.wrong_shape;
+    if (has_failed && step.GiveValues(node)) {
+      verdicts.push_back({position, Action::kGiveValues, ""});
+    } else if (has_gradient && GradientMayBeWhy(step, node, seen) && step.DropGradient(node)) {
       verdicts.push_back({position, Action::kWithoutGradient, ""});
     } else if (!seen.failure.empty()) {
       const bool parts = step.UseParts(node);
@@ -222,6 +225,7 @@ Result<Calibration> TryOutHere(ReplayedStep& step, const Announce& announce) {
     ETUDE_RETURN_IF_ERROR(step.ProvideAll());
     ETUDE_RETURN_IF_ERROR(step.memory().NoteContent());
     const auto& ops = step.plan().ops;
+    step.Seed();
     ETUDE_ASSIGN_OR_RETURN(const std::vector<Observation> observations,
                            step.runner().RunObserved([&](size_t op) {
                              announce(step.recorded().position(ops[op].node));
@@ -255,6 +259,7 @@ Status FollowTrial(ReplayedStep& step, const Calibration& found) {
       switch (verdict.action) {
         case TrialVerdict::Action::kSkip: step.Skip(node, verdict.reason); break;
         case TrialVerdict::Action::kUseParts: followed = step.UseParts(node); break;
+        case TrialVerdict::Action::kGiveValues: followed = step.GiveValues(node); break;
         case TrialVerdict::Action::kWithoutGradient: followed = step.DropGradient(node); break;
         case TrialVerdict::Action::kRunBeside:
           followed = step.RunBeside(step.recorded().enclosing_operator(verdict.position), node);

@@ -115,15 +115,16 @@ FLOW = """
 
 
 def test_consumers_read_what_producers_wrote(tmp_path):
-    path = record(tmp_path, FLOW)
-    # The number of rows that nonzero returns follows from the values it reads: none here.
-    assert replay(path)["coerced"]["shapes"] == 0
+    body = FLOW.replace("d = torch.nonzero(c)", "e.add_(b / c)")
+    path = record(tmp_path, body, "e = torch.ones(8)")
+    # What is divided by nothing is infinite.
+    assert replay(path)["values"]["non_finite_tensors"] > 0
     # With another producer upstream the same consumer must see other values.
     text = path.read_text()
     assert "aten::zeros(SymInt[] size" in text
     corrupted = tmp_path / "corrupted.json"
     corrupted.write_text(text.replace("aten::zeros", "aten::ones"))
-    assert replay(corrupted)["coerced"]["shapes"] > 0
+    assert replay(corrupted)["values"]["non_finite_tensors"] == 0
 
 
 def test_what_autograd_copies_is_copied(tmp_path):
@@ -868,3 +869,67 @@ def test_operators_under_hooks_for_saved_tensors_have_a_gradient_to_come(tmp_pat
     made = seen_gradients(record(tmp_path, "step()", setup), tmp_path / "replay", ["aten::t", "aten::addmm", "aten::relu"])
     # Two layers twice; what is computed again ends within the last operator, which is none in the trace.
     assert made == {"aten::t": 4, "aten::addmm": 4, "aten::relu": 2}
+
+
+# What a step computes with, and the statement whose result's size depends on it.
+SIZES = {
+    "index": ("m = h[:, 0] > 0.3", "h[m].sum()"),
+    "index_two": ("m = (h > 0.3) & (h < 0.9)", "h[m].sum()"),
+    "index_put": ("m = h[:, 0] > 0.3", "y = torch.zeros(60, 8); y[m] = h[m] * 2"),
+    "put_scalar": ("m = h[:, 0] > 0.3", "h[m] = 0.5"),
+    "masked_select": ("m = h > 0.3", "h.masked_select(m).sum()"),
+    "masked_scatter": ("m = (h[:, 0] > 0.3).unsqueeze(-1).expand_as(h)", "torch.zeros(60, 8).masked_scatter(m, h[h[:, 0] > 0.3])"),
+    "nonzero": ("m = h[:, 0] > 0.3", "h[m.nonzero().squeeze(1)].sum()"),
+    "where": ("m = h[:, 0] > 0.3", "h.index_select(0, torch.where(m)[0]).sum()"),
+    "argwhere": ("m = h > 0.5", "i = torch.argwhere(m); h[i[:, 0], i[:, 1]].sum()"),
+    "unique": ("ids = (h[:, 0].abs() * 9).long()", "u, inverse = ids.unique(return_inverse=True); h[:1].expand(len(u), 8)[inverse].sum()"),
+    "bincount": ("ids = (h[:, 0].abs() * 9).long()", "torch.bincount(ids).float().sum()"),
+    "one_hot": ("ids = (h[:, 0].abs() * 9).long()", "torch.nn.functional.one_hot(ids).float().sum()"),
+    "repeat_interleave": ("r = (h[:, 0].abs() * 3).long() + 1", "h.repeat_interleave(r, 0).sum()"),
+    "pack": (
+        "n = (h[:6, 0].abs() * 5).long().clamp(1, 9).sort(descending=True)[0]",
+        "p = torch._pack_padded_sequence(torch.randn(6, int(n[0]), 4), n, True); torch._pad_packed_sequence(*p, True, 0.0, int(n[0]))",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_values_make_results_of_the_recorded_size(tmp_path, name):
+    """Although a mask, lengths or numbers are computed from random numbers: the operator is given others."""
+    computed, used = SIZES[name]
+    path = record(tmp_path, f"h = torch.nn.functional.linear(x, w)\n{computed}\n{used}", "x = torch.randn(60, 4)\nw = torch.randn(8, 4)")
+    for seed in ("0", "1"):
+        report = replay(path, "--seed", seed)
+        assert report["coverage"]["ops"] == 1 and report["coerced"]["shapes"] == 0, report["skipped"]
+        # Slices of packed sequences have the sizes of batches, of which the sum alone is known.
+        assert report["same_kernels"] >= (0.8 if name == "pack" else 1), report["kernels"]
+
+
+def test_a_benchmark_is_given_the_same_values(tmp_path):
+    path = record(tmp_path, "h = torch.nn.functional.linear(x, w)\ny = h[h[:, 0] > 0.3]", "x = torch.randn(60, 4)\nw = torch.randn(8, 4)")
+    subprocess.run([ETUDE, "benchmark", "-q", path, "-o", tmp_path / "bench", "--iterations", "1"], check=True)
+    text = (tmp_path / "bench/step.py").read_text()
+    assert text.index("copy_bytes(") < text.index("aten.index.Tensor") and "fit(t[" not in text
+    subprocess.run([sys.executable, tmp_path / "bench/benchmark.py", "--iterations", "1"], check=True)
+
+
+def test_computed_indices_that_are_out_of_bounds_are_replaced(tmp_path):
+    """Arithmetic that no rule goes back over: the trial fails, and the operator is given indices."""
+    body = "i = (x * 0.001).round().long().square() + 3\ny = table[i]\nz = torch.nn.functional.cross_entropy(logits, (x * 4).long().remainder(7))"
+    path = record(tmp_path, body, "x = torch.rand(9)\ntable = torch.randn(4, 2)\nlogits = torch.randn(9, 7)")
+    report = replay(path)
+    assert report["coverage"]["ops"] == 1, report["skipped"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "a ** 0.5", "(1 - a) ** 0.5", "a.pow(-1.5)", "a.pow_(0.3)", "torch._foreach_pow([a, b], 0.5)", "a.lgamma()", "a.log1p()",
+        "a.asin()", "torch.bernoulli(a)", "torch.nn.functional.binary_cross_entropy(a, b)", "a.logit()", "torch.pow(a, b)",
+    ],
+)
+def test_values_are_where_operators_are_defined(tmp_path, statement):
+    """Alphas of a diffusion model's schedule, for example, of which some are picked first."""
+    path = record(tmp_path, f"a, b = a[i], b[i]\ny = {statement}", "a = torch.rand(50)\nb = torch.rand(50)\ni = torch.arange(20)")
+    report = replay(path)
+    assert report["coverage"]["ops"] == 1 and report["values"]["non_finite_tensors"] == 0

@@ -104,10 +104,10 @@ def main():
     except OSError as error:
         raise SystemExit(f"benchmark.py: {error.filename}: {error.strerror}")
     torch.set_num_threads(args.threads or memory.threads)
-    torch.manual_seed(args.seed)
 
     def run_step():
         """The step on this rank, when all are ready for it: nanoseconds of wall and of CPU time."""
+        torch.manual_seed(args.seed)  # each step draws the same numbers
         synchronize()
         if ranks:
             ranks.meet()
