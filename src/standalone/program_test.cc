@@ -230,9 +230,7 @@ TEST(Program, PythonText) {
 
 import torch
 
-from runtime import FORMS, TABLES, copy_bytes, device, each, empty, fit, view
-
-ops = torch.ops
+from runtime import FORMS, TABLES, copy_bytes, device, each, empty, fit, ops, view
 
 
 def part_1(t):

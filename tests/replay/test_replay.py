@@ -626,11 +626,12 @@ def test_operators_of_a_library_replay_with_it(tmp_path):
     assert report["skipped"] == [] and report["libraries"] == [str(OPERATORS)]
     assert report["replaced_by_parts"] == [] and report["same_kernels"] == 1.0
     assert "test_operators::add_twice" in {row["op"] for row in report["per_operator"]}
-    # Without it what it called runs in its place.
-    without = replay(path, "--per-op")
+    # Without it what it called runs in its place, but not its own code, of which the trace has no time.
+    without = replay(path, "--per-op", codes=(1,))
+    assert [row["op"] for row in without["skipped"]] == ["test_operators::add_twice"]
     assert without["replaced_by_parts"] == [{"op": "test_operators::add_twice", "count": 1}]
     rows = {row["op"] for row in without["per_operator"]}
-    assert "test_operators::add_twice" not in rows and "aten::add.Tensor" in rows
+    assert "aten::add.Tensor" in rows
 
 
 def test_a_library_that_cannot_be_loaded_is_an_error(tmp_path):
