@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "src/analysis/activity.h"
 #include "src/analysis/comm_log.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/job_classes.h"
@@ -20,6 +21,7 @@
 #include "src/trace/simulated.h"
 #include "src/transform/for_astra_sim.h"
 #include "src/transform/read_job.h"
+#include "src/transform/recording_cost.h"
 #include "src/transform/to_chakra.h"
 
 namespace etude {
@@ -143,14 +145,30 @@ std::vector<std::string> NotesOf(const AstraJob& job) {
   return notes;
 }
 
+// Takes out of the times of one rank what recording cost, as far as it is known; returns the rest
+// of what there is to say of it.
+Result<std::string> TakeOutCost(const RecordingCost& cost, bool keep, const Limits& limits,
+                                Trace& trace, SimJob& job) {
+  if (!cost.program || keep) return RecordingCostNote(cost);
+  std::vector<Interval> steps;
+  for (const StepWindow& step : FindSteps(trace)) steps.push_back(step.window);
+  ETUDE_ASSIGN_OR_RETURN(auto without, TakeOutRecordingCost(trace, steps, *cost.program, limits));
+  if (!without) return RecordingCostNote(cost);
+  const Nanos per_step{without->taken.count / static_cast<int64_t>(steps.size())};
+  job.recording_taken = std::max(job.recording_taken, per_step);
+  trace = std::move(without->trace);
+  return std::string();
+}
+
 // What was measured of the step, and what there is to say of it.
-void AddRecordedTimes(const std::vector<RankInput>& inputs, const std::vector<Trace>& traces,
-                      bool is_recorded, const RunContext& context, SimJob& job) {
+Status AddRecordedTimes(const std::vector<RankInput>& inputs, std::vector<Trace>& traces,
+                        bool is_recorded, bool keep, const RunContext& context, SimJob& job) {
   size_t steps = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const RecordingCost cost =
         FindRecordingCost(traces[i], inputs[i].path, inputs[i].rank, context);
-    const std::string note = RecordingCostNote(cost);
+    ETUDE_ASSIGN_OR_RETURN(const std::string note,
+                           TakeOutCost(cost, keep || !is_recorded, context.limits, traces[i], job));
     if (!note.empty() && job.notes.empty()) job.notes.push_back(note);
     steps = std::max(steps, cost.steps);
     job.recorded_step = std::max(job.recorded_step, cost.recorded);
@@ -163,6 +181,7 @@ void AddRecordedTimes(const std::vector<RankInput>& inputs, const std::vector<Tr
                     "all; `etude slice --step` makes a job of one",
                     FormatCount(steps)));
   }
+  return {};
 }
 
 void NoteUngrouped(const RankTraces& ranks, std::vector<std::string>& notes) {
@@ -228,7 +247,8 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       return trace.info().format == TraceFormat::kChakra;
     });
     is_recorded = !is_chakra;
-    AddRecordedTimes(inputs, traces.traces, is_recorded, context, read);
+    ETUDE_RETURN_IF_ERROR(AddRecordedTimes(inputs, traces.traces, is_recorded,
+                                           options.with_recording, context, read));
     if (is_recorded) NoteUngrouped(traces, read.notes);
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!is_chakra || options.fill_ranks) {
@@ -311,6 +331,8 @@ void SimJobOptions::Declare(Options& options) {
                  "a roofline");
   options.Flag("--fill-ranks", &fill_ranks,
                "ranks without a recorded trace do what the nearest recorded one does");
+  options.Flag("--with-recording", &with_recording,
+               "of recorded jobs: keep in the times what recording cost");
   options.Jobs(&jobs, "traces read");
 }
 

@@ -20,6 +20,7 @@ struct SimJobOptions {
   std::string groups;
   std::string compute = "durations";
   bool fill_ranks = false;
+  bool with_recording = false;  // times keep what recording cost
   int64_t jobs = 0;
 
   friend bool operator==(const SimJobOptions&, const SimJobOptions&) = default;
@@ -37,6 +38,8 @@ struct SimJob {
   // the traces, and without recording.
   std::optional<Nanos> recorded_step;
   std::optional<Nanos> program_step;
+  // What of the recorded step was taken out as the cost of recording it, the most of a rank.
+  Nanos recording_taken;
   std::vector<std::string> warnings;  // while it was read
   // What was done to recorded traces so that they can run, and what was left out; a line each.
   std::vector<std::string> notes;

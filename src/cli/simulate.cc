@@ -60,6 +60,9 @@ std::string RecordedTextOf(const SimJob& job) {
   std::vector<std::string> times;
   if (job.recorded_step) times.push_back("a step " + FormatTime(*job.recorded_step));
   if (job.program_step) times.push_back("without recording " + FormatTime(*job.program_step));
+  if (job.recording_taken > Nanos{} && job.recorded_step) {
+    times.push_back(FormatTime(job.recording_taken) + " of recording are taken out of the times");
+  }
   return times.empty() ? "" : fmt::format("  recorded     {}\n", fmt::join(times, ", "));
 }
 
@@ -220,6 +223,9 @@ class SimulateCommand : public Command {
                                    {"written", step.written}};
     if (step.job.recorded_step) json["recorded_step_ns"] = step.job.recorded_step->count;
     if (step.job.program_step) json["program_step_ns"] = step.job.program_step->count;
+    if (step.job.recording_taken > Nanos{}) {
+      json["recording_taken_ns"] = step.job.recording_taken.count;
+    }
     if (step.diagnosis) json["waiting"] = ToJson(*step.diagnosis);
     AddWanted(tables, json);
     return json;
