@@ -52,6 +52,24 @@ std::string ShareText(uint64_t count, std::string_view all, std::string_view one
   return fmt::format("{} of {} {}", FormatCount(count), all, count == 1 ? one : many);
 }
 
+// What a gap is, before where it is: "gaps on host thread 7".
+std::string_view GapText(GapKind kind) {
+  switch (kind) {
+    case GapKind::kHostGap: return "gaps on host";
+    case GapKind::kLaunch: return "launches on";
+    case GapKind::kQueue: return "work queued on";
+    case GapKind::kHostWait: return "waits on host";
+    case GapKind::kTransfer: return "transfers on";
+    case GapKind::kUnexplained: return "unexplained, on";
+  }
+  return "unexplained, on";
+}
+
+// Milliseconds with as many digits as one reads.
+std::string Milliseconds(Nanos time) {
+  return fmt::format("{:.{}f}", time.ms(), std::abs(time.count) < 10'000'000 ? 3 : 1);
+}
+
 std::string PiecesText(uint64_t works) {
   return FormatCount(works, "piece of device work", "pieces of device work");
 }
@@ -63,13 +81,15 @@ void JudgeGraph(std::optional<GraphTime> time, bool is_job, Health& health) {
   if (Share(time->untimed, time->untimed + time->nodes) > kTooMany) return;
   if (std::abs(time->error()) > kTooMany) {
     std::string text =
-        fmt::format("the graph alone takes {:.3f} ms of the recorded {:.3f} ms ({:+.1f} %)",
-                    time->simulated.ms(), time->recorded.ms(), 100 * time->error());
+        time->error() < 0
+            ? fmt::format("dependencies explain {} of {} ms", Milliseconds(time->simulated),
+                          Milliseconds(time->recorded))
+            : fmt::format("by its dependencies a step takes {} ms, recorded were {}",
+                          Milliseconds(time->simulated), Milliseconds(time->recorded));
     if (!time->gaps.empty()) {
       const GraphTime::Gap& most = time->gaps.front();
-      text +=
-          fmt::format("; most of the rest: {} ({}{}), {:.3f} ms", Name(most.kind),
-                      is_job ? fmt::format("rank {}, ", most.rank) : "", most.lane, most.time.ms());
+      text += fmt::format("; {} ms are {} {}{}", Milliseconds(most.time), GapText(most.kind),
+                          most.lane, is_job ? fmt::format(" of rank {}", most.rank) : "");
     }
     health.reasons.push_back({Verdict::kUsable, std::string(kGraphTime), std::move(text)});
   }

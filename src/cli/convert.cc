@@ -276,7 +276,7 @@ class ConvertCommand : public Command {
     converted.json["output"] = ToJson(written);
     converted.json["health"] = ToJson(converted.health);
     converted.text = ToText(written);
-    if (converted.health.verdict() != Verdict::kGood) converted.text += ToText(converted.health);
+    converted.text += ShortText(converted.health);
     return converted;
   }
 

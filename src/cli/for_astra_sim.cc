@@ -233,9 +233,7 @@ Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Consol
     json["health"] = ToJson(health);
     console.Print(JsonText(json));
   } else {
-    std::string text = ToText(job, target, groups_path);
-    if (health.verdict() != Verdict::kGood) text += ToText(health);
-    console.Print(text);
+    console.Print(ToText(job, target, groups_path) + ShortText(health));
   }
   return ExitCode::kOk;
 }

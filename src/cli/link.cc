@@ -222,7 +222,9 @@ class LinkCommand : public Command {
     linked.health = JudgeTrace(result.trace, linked.run);
     linked.json = AccountJson(job, result, written);
     linked.json["health"] = ToJson(linked.health);
-    linked.text = AccountText(job, result) + ToText(written) + ToText(linked.health);
+    linked.text = AccountText(job, result) + ToText(written) +
+                  (linked.health.verdict() == Verdict::kGood ? ToText(linked.health)
+                                                             : ShortText(linked.health));
     return linked;
   }
 

@@ -532,7 +532,7 @@ std::string ReplayReportText(const ReplayReport& report) {
                           ? fmt::format(", recorded {}", faults(report.recorded_faults))
                           : std::string());
   text += WorkText(report) + KindsText(report) + RanksText(report) + OperatorsText(report);
-  return report.health.verdict() == Verdict::kGood ? text : text + ToText(report.health);
+  return text + ShortText(report.health);
 }
 
 }  // namespace etude

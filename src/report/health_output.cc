@@ -29,6 +29,18 @@ nlohmann::ordered_json ToJson(const Health& health) {
   return json;
 }
 
+std::string ShortText(const Health& health) {
+  if (health.verdict() == Verdict::kGood) return "";
+  std::string text = fmt::format("verdict: {}", Name(health.verdict()));
+  for (const Health::Reason& reason : health.reasons) {
+    if (reason.verdict != health.verdict()) continue;
+    text += ": " + reason.text;
+    break;
+  }
+  const size_t others = health.reasons.empty() ? 0 : health.reasons.size() - 1;
+  return text + (others > 0 ? fmt::format(" (and {} more: `etude validate`)\n", others) : "\n");
+}
+
 std::string ToText(const Health& health) {
   std::string text = fmt::format("verdict: {}\n", Name(health.verdict()));
   for (const Health::Reason& reason : health.reasons) {

@@ -17,5 +17,7 @@ nlohmann::ordered_json ToJson(const Stats& stats);
 nlohmann::ordered_json ToJson(const Health& health);
 // "usable" and a line per reason, indented; one line "good" if there are none.
 std::string ToText(const Health& health);
+// The same for commands that do something else: one line with the worst reason, "" of what is good.
+std::string ShortText(const Health& health);
 
 }  // namespace etude

@@ -50,7 +50,7 @@ std::string ToText(const std::vector<Inspected>& found, std::string_view only, s
                             : one.rank        ? fmt::format("rank {}: ", *one.rank)
                                               : one.path + ": ";
     for (const std::string& note : one.notes) text += "note: " + who + note + "\n";
-    if (one.health.verdict() != Verdict::kGood) text += who + ToText(one.health);
+    if (one.health.verdict() != Verdict::kGood) text += who + ShortText(one.health);
   }
   return text;
 }
