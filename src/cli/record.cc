@@ -126,8 +126,10 @@ class RecordCommand : public Command {
                    "what ends a step");
     options.Choice("--integer-ranges", &ranges_, {"auto", "on", "off"},
                    "record minima and maxima of integer inputs (auto: on the CPU)");
-    options.Choice("--recorder", &recorder_, {"observers", "native"},
-                   "record with PyTorch's observers, or with Etude's own recorder");
+    options.Choice(
+        "--recorder", &recorder_, {"auto", "observers", "native"},
+        "record with Etude's own recorder, or with PyTorch's observers (auto: its own where "
+        "it is built for the program's torch)");
     options.Value("--index-values", &index_values_, "BYTES",
                   "record index tensors whole, up to so many bytes of them (native recorder)");
     options.Choice("--modules", &modules_, {"on", "off"},
@@ -181,7 +183,7 @@ class RecordCommand : public Command {
   int64_t record_steps_ = 1;
   std::string kind_ = "auto";
   std::string ranges_ = "auto";
-  std::string recorder_ = "observers";
+  std::string recorder_ = "auto";
   bool force_ = false;
   bool memory_ = false;
   std::string modules_ = "on";
@@ -338,6 +340,13 @@ Result<bool> RecordCommand::Report(const Console& console, const ChildEnd& end,
     Explain(ExplainNoCapture(folder.staging(), ReadStatuses(folder.staging()), end.killed),
             summary);
     if (folder.has_earlier()) return false;
+  }
+  const bool early =
+      std::ranges::any_of(job.ranks, [](const auto& entry) { return entry.second.recorded_early; });
+  summary["early"] = early;
+  if (early && end.exit_code() != 0 && folder.has_earlier()) {
+    console.Complain("the program failed before a warm step was recorded");
+    return false;
   }
   ETUDE_RETURN_IF_ERROR(folder.Publish());
 

@@ -62,6 +62,7 @@ Result<JobRank> ParseRank(const std::string& where, const Json& json) {
     rank.timed_steps.push_back(*step);
   }
   rank.recorded = ParseStep(members.Object("recorded_step"));
+  rank.recorded_early = members.Object("recorded_step").Truth("early").value_or(false);
   if (rank.recorded && !rank.recorded->signature.empty()) {
     rank.recorded_signature = rank.recorded->signature;
   }

@@ -44,6 +44,7 @@ struct JobRank {
   std::vector<StepTime> timed_steps;
   std::string recorded_signature;         // "" if the file does not say
   std::optional<StepTime> recorded;       // the step in the trace, slowed down by recording
+  bool recorded_early = false;            // in the warm-up: the program ended before a warm one was
   std::optional<int64_t> threads;         // of PyTorch's intra-op pool
   std::optional<int64_t> mmap_threshold;  // bytes from which on glibc maps blocks
   bool compiled_kernels = false;          // a compiler's, which are no operators, may have run

@@ -38,7 +38,7 @@ def etude(*arguments, cwd, **more):
 
 def record(tmp_path, source, *options, python=(sys.executable,), arguments=(), **more):
     (tmp_path / "program.py").write_text(source)
-    line = ["record", "-o", "job", *COUNTS, *options, "--", *python, "program.py", *arguments]
+    line = ["record", "--recorder", "observers", "-o", "job", *COUNTS, *options, "--", *python, "program.py", *arguments]
     return etude(*line, cwd=tmp_path, **more)
 
 
@@ -148,7 +148,7 @@ def test_program_that_is_not_there(tmp_path):
 
 def test_nobody_reads_on(tmp_path):
     (tmp_path / "program.py").write_text(program("for _ in range(10): train()"))
-    line = shlex.join([str(ETUDE), "record", "-o", "job", *map(str, COUNTS), "--", sys.executable, "program.py"])
+    line = shlex.join([str(ETUDE), "record", "--recorder", "observers", "-o", "job", *map(str, COUNTS), "--", sys.executable, "program.py"])
     subprocess.run(["bash", "-c", line + " 2>&1 | true"], cwd=tmp_path, check=True, timeout=120)
     assert {path.name for path in (tmp_path / "job").iterdir()} == {"device.0.json.gz", "host.0.json.gz", "job.json"}
 
@@ -177,7 +177,7 @@ def test_wrong_command_lines(tmp_path, arguments):
 
 def test_program_with_options_of_its_own(tmp_path):
     (tmp_path / "program.py").write_text("import sys; print(sys.argv[1:])")
-    line = ["record", "-o", "job", "--", sys.executable, "program.py", "--steps", "x", "--", "-o"]
+    line = ["record", "--recorder", "observers", "-o", "job", "--", sys.executable, "program.py", "--steps", "x", "--", "-o"]
     assert etude(*line, cwd=tmp_path).stdout == "['--steps', 'x', '--', '-o']\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Union
 
@@ -77,6 +78,8 @@ class Capture:
                 )
                 + ": what ran of that during the recorded step is part of it"
             ]
+        timed_steps = timed.steps_json()
+        counts = Counter(one["signature"] for one in timed_steps)
         for signature in table.all():
             signature.recorded = signature is step.signature
         entry = {
@@ -85,8 +88,10 @@ class Capture:
             "step_kind": finder.kind,
             "step_pattern": finder.pattern(),
             "steps_seen": steps_seen,
-            "signatures": table.to_json(),
-            "timed_steps": timed.steps_json(),
+            "signatures": [
+                {**signature, "timed": counts[signature["id"]]} for signature in table.to_json()
+            ],
+            "timed_steps": timed_steps,
             "timed_block": timed.block_json(),
             "recorded_step": step.facts,
             "threads": facts.threads(self._torch),

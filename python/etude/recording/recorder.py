@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+from time import perf_counter_ns
 from typing import Any, Callable, List, Optional, Tuple
 
 from . import clock, facts, files, job, recordings
@@ -14,6 +15,7 @@ from .counted import counted
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .status import Status, suggest
+from .early_capture import EarlyCapture
 from .step_recording import Busy, RangesFailed
 from .timing import TimedBlock
 from .watcher import LEARNING_STEPS, RecordingWatcher
@@ -25,6 +27,13 @@ _ATTEMPTS_MAX = 8
 _TIMED_FACTOR = 4
 # Of fewer timed steps, where more were asked for, a note says that they are few.
 _TIMED_LEAST = 3
+# The step that is recorded early, and from what --warmup on: the last steps of the warm-up pass
+# between it and the first timed one.
+_EARLY_STEP = 2
+_EARLY_WARMUP = 4
+# Warm-up and timing need no more than three steps each once they have taken so long.
+_LONG_NS = 60_000_000_000
+_LONG_LEAST = 3
 # Steps after the capture is complete in which a step may still turn out to be a larger one.
 _WATCH_MAX = 5000
 
@@ -32,8 +41,9 @@ _WATCH_MAX = 5000
 class Recorder(RecordingWatcher):
     """Watches one process, times its steps and records one of them (or a few in a row).
 
-    Phases: "warmup" until enough steps have passed and it is known what a step is; "timing"
-    without observer and profiler; "recording" until a step of the most frequent signature is
+    Phases: "warmup" until enough steps have passed and it is known what a step is, in which the third
+    step is recorded early, for programs that end soon (`early_capture`); "timing" without observer
+    and profiler; "recording" until a step of the most frequent signature is
     recorded; "timing-more" when the recorded signature has fewer timed steps than asked for;
     "done". The capture is complete from the end of the recording on.
 
@@ -55,12 +65,18 @@ class Recorder(RecordingWatcher):
         self._notes: List[str] = []
         self._candidate: Optional[RecordedStep] = None
         self._published: Optional[RecordedStep] = None
+        self._early = EarlyCapture(self._capture)
         self._reset(0)
 
     @property
     def notes(self) -> List[str]:
         """What is to be known of the capture, once it is complete."""
-        return list(self._capture.entry["notes"])
+        return list(self._capture.entry["notes"]) if self._capture.entry is not None else []
+
+    @property
+    def provisional(self) -> bool:
+        """Whether the program ended before the capture was complete, but left an early one."""
+        return not self.complete and self._capture.entry is not None
 
     def _reset(self, passed: int) -> None:
         """The beginning of a warm-up after `passed` steps."""
@@ -78,6 +94,8 @@ class Recorder(RecordingWatcher):
         self._busy_reason: Optional[str] = None
         self._modes: Optional[dict] = None
         self._watched = 0
+        self._early.reset()
+        self._phase_began = perf_counter_ns()
 
     # -- Life ------------------------------------------------------------------------------------
 
@@ -89,7 +107,7 @@ class Recorder(RecordingWatcher):
         if self._closed or os.getpid() != self._pid:
             return
         try:
-            self._end_early()
+            self._end_early(ended_by)
         except Exception as error:
             self.failed(error)
         if not self.complete:
@@ -119,13 +137,16 @@ class Recorder(RecordingWatcher):
         if self._on_done is not None:
             self._on_done()
 
-    def _end_early(self) -> None:
+    def _end_early(self, ended_by: Optional[str]) -> None:
         """Publishes what is recorded already, drops the rest."""
         self._drop_recording()
         if self._phase == "timing-more":
             self._put_entry()
         elif self._phase == "recording" and self._candidate is not None:
             self._publish()
+        elif not self.complete and self._early.recorded is not None:
+            how = f" ({ended_by})" if ended_by else ""
+            self._put_early(f"the program ended after {counted(self._steps_seen, 'step')}{how}")
         elif self._capture.entry is not None and self._phase != "done":
             self._capture.add_note(
                 "later in the program a step was something else, but it ended before that could "
@@ -160,6 +181,9 @@ class Recorder(RecordingWatcher):
         passed = reading.since(self._start)
         if self._recording is not None:
             self._end_recorded(index, signature, passed)
+        elif self._phase == "warmup":
+            if self._clean and not self._finder.profilers.busy():
+                self._early.add(index, signature, passed)
         elif self._phase in ("timing", "timing-more"):
             self._end_timed(index, signature, passed)
 
@@ -167,6 +191,8 @@ class Recorder(RecordingWatcher):
         """What takes long happens here, between the clock of one step and that of the next."""
         if self._phase == "warmup":
             self._warm_up()
+        if self._phase in ("warmup", "timing") and self._early.wants_update():
+            self._put_early(f"the program was at step {self._steps_seen} when this was written")
         if self._phase == "timing" and self._timing_is_over():
             self._timed.end(self._steps_seen - self._phase_step)
             self._set_phase("recording")
@@ -184,16 +210,42 @@ class Recorder(RecordingWatcher):
     def _warm_up(self) -> None:
         if self._steps_seen <= 1:
             self._write_status()
-        if self._steps_seen == self._phase_step + LEARNING_STEPS:
+        learning = LEARNING_STEPS + (1 if self._early.tried else 0)
+        if self._steps_seen == self._phase_step + learning:
             self._finder.modules.settle()
-        if self._steps_seen - self._phase_step >= max(1, self.settings.warmup):
+        if self._early_is_due():
+            self._finder.modules.settle()
+            self._try_recording()
+        elif self._warm_up_is_over():
             self._finder.modules.settle()
             self._lockstep = job.rank_and_world(self._torch)[1] > 1
             self._set_phase("timing")
             self._timed = TimedBlock(self._torch, self._steps_seen)
 
+    def _warm_up_is_over(self) -> bool:
+        passed = self._steps_seen - self._phase_step
+        # A step passes after the early one.
+        if self._early.tried and self._steps_seen <= self._recording_first + 1:
+            return False
+        return passed >= max(1, self.settings.warmup) or (passed >= _LONG_LEAST and self._is_long())
+
+    def _early_is_due(self) -> bool:
+        return (
+            not self._early.tried
+            and self._learnt_at is not None
+            and self.settings.warmup >= _EARLY_WARMUP
+            and self._steps_seen - self._phase_step >= _EARLY_STEP
+        )
+
+    def _is_long(self) -> bool:
+        """Whether the phase has taken long enough. Never of several ranks: each has its own clock."""
+        if job.rank_and_world(self._torch)[1] > 1:
+            return False
+        return perf_counter_ns() - self._phase_began >= _LONG_NS
+
     def _set_phase(self, phase: str) -> None:
         self._phase = phase
+        self._phase_began = perf_counter_ns()
         self._phase_step = self._steps_seen
         self._write_status()
 
@@ -209,14 +261,19 @@ class Recorder(RecordingWatcher):
         wanted = self.settings.steps
         if self._lockstep:
             return self._steps_seen - self._phase_step >= wanted and len(self._timed) > 0
-        return len(self._timed) >= wanted
+        timed = len(self._timed)
+        return timed >= wanted or (timed >= _LONG_LEAST and self._is_long())
 
     def _more_timing_is_over(self) -> bool:
         passed = self._steps_seen - self._phase_step
-        return self._timed_enough() or passed >= _TIMED_FACTOR * self.settings.steps
+        if passed >= _TIMED_FACTOR * self.settings.steps:
+            return True
+        return self._timed_enough() or (passed >= _LONG_LEAST and self._is_long())
 
     def _timed_enough(self) -> bool:
-        return self._published.signature.timed >= self.settings.steps
+        """Whether the recorded signature has as many timed steps as the timing was to have."""
+        wanted = min(self.settings.steps, max(len(self._timed), _LONG_LEAST))
+        return self._published.signature.timed >= wanted
 
     def _most_timed(self) -> int:
         return max((signature.timed for signature in self._table.all()), default=0)
@@ -228,19 +285,24 @@ class Recorder(RecordingWatcher):
         if self._finder.profilers.busy():
             self._busy_reason = "a profiler of the program was running"
             return
+        early = self._phase == "warmup"
         rank, world = job.rank_and_world(self._torch)
         files.check_writable(self.settings.directory)
         job.check_free(self.settings, rank, world)
         made = recordings.make(
             self._torch,
             self.settings,
-            files.temporary(self.settings.directory, str(self._attempts)),
+            files.temporary(self.settings.directory, "early" if early else str(self._attempts)),
             finder=self._finder,
+            # What profiles devices may cost the program something ever after: not before it is timed.
+            devices=not early,
         )
         for note in made.notes:
             self._note(note)
         self._profiled = self._profiled or made.profiled
         self._recording = made.recording
+        self._early.tried = True
+        self._recording_first = self._steps_seen
         with self._finder.profilers.own():
             try:
                 made.recording.start(self._steps_seen)
@@ -248,7 +310,6 @@ class Recorder(RecordingWatcher):
                 self._busy_reason = str(error)
                 self._drop_recording()
                 return
-        self._recording_first = self._steps_seen
         self._recording_start = clock.begin()
         self._modes = None
         self._finder.modules.on_enter = self._take_modes
@@ -260,7 +321,8 @@ class Recorder(RecordingWatcher):
     def _end_recorded(self, index: int, signature: Signature, passed: Reading) -> None:
         recording = self._recording
         steps = index + 1 - self._recording_first
-        if steps < self.settings.record_steps:
+        early = self._phase == "warmup"
+        if steps < self.settings.record_steps and not early:
             recording.next_step(index + 1)
             return
         if steps > 1:
@@ -284,7 +346,13 @@ class Recorder(RecordingWatcher):
             "modes": self._modes,
         }
         found = {name: value for name, value in found.items() if value is not None}
-        self._take(RecordedStep(recording, signature, found))
+        step = RecordedStep(recording, signature, found)
+        if early:
+            self._early.take(step)
+            # Modules that are called in the next step are still to be learnt.
+            self._finder.modules.learn()
+        else:
+            self._take(step)
 
     def _take(self, new: RecordedStep) -> None:
         """Keeps the better of two recorded steps; publishes when waiting will not help."""
@@ -311,11 +379,15 @@ class Recorder(RecordingWatcher):
             self._candidate.recording.discard()
             self._candidate = None
 
+    def _put_early(self, when: str) -> None:
+        self._early.put(when, self._finder, self._table, self._timed, self._steps_seen, self._notes)
+
     # -- Results ---------------------------------------------------------------------------------
 
     def _publish(self) -> None:
         step = self._candidate
         self._candidate = None
+        self._early.drop()
         for note in self._capture.put_files(step):
             self._note(note)
         self._published = step

@@ -9,7 +9,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 KINDS = ("auto", "optimizer", "module", "profiler", "explicit")
 RANGES = ("auto", "on", "off")
-RECORDERS = ("observers", "native")
+RECORDERS = ("auto", "observers", "native")
 # src/cli/recording_folder.cc writes it.
 _COMMAND_FILE = ".etude-command"
 
@@ -21,7 +21,8 @@ class Settings:
     directory: the capture folder. warmup: steps before the first timed one. steps: timed steps of
     the signature that is recorded. record_steps: steps in the trace files. kind: which marks end a
     step. ranges: whether minima and maxima of integer inputs are recorded ("auto": on the CPU).
-    recorder: PyTorch's observers, or the native recorder in `library`. memory: whether what the
+    recorder: "observers", PyTorch's, or the native recorder in `library` where it fits the program's torch
+    ("auto", and "native", for which `etude record` builds one). memory: whether what the
     allocators give out and take back is recorded. callback_cost: whether the native recorder measures
     what calling it costs, for readers to take out of the times. index_values: bytes of index tensors
     that the native recorder may keep whole. modules: whether it labels the calls of modules.
@@ -34,7 +35,7 @@ class Settings:
     record_steps: int = 1
     kind: str = "auto"
     ranges: str = "auto"
-    recorder: str = "observers"
+    recorder: str = "auto"
     library: Optional[str] = None
     memory: bool = False
     callback_cost: bool = True
