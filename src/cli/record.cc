@@ -122,6 +122,9 @@ class RecordCommand : public Command {
     options.Value("--warmup", &warmup_, "N", "steps before the first timed one", {.least = 0});
     options.Value("--steps", &steps_, "N", "steps to time, without instrumentation", {.least = 1});
     options.Value("--record-steps", &record_steps_, "N", "steps to record in a row", {.least = 1});
+    options.Value("--kinds", &kinds_, "N|auto",
+                  "record on until the N kinds of steps with the most time are recorded, or those "
+                  "with 90 % of it");
     options.Choice("--step", &kind_, {"auto", "optimizer", "module", "profiler"},
                    "what ends a step");
     options.Choice("--integer-ranges", &ranges_, {"auto", "on", "off"},
@@ -181,6 +184,7 @@ class RecordCommand : public Command {
   int64_t warmup_ = 5;
   int64_t steps_ = 20;
   int64_t record_steps_ = 1;
+  std::string kinds_ = "1";
   std::string kind_ = "auto";
   std::string ranges_ = "auto";
   std::string recorder_ = "auto";
@@ -204,6 +208,11 @@ Status RecordCommand::Check() const {
   if (!values || values->count < 0) {
     return MakeError(ErrorCode::kUsage, "record: --index-values: found '" + index_values_ +
                                             "', expected bytes, such as 64MiB");
+  }
+  const std::optional<int64_t> kinds = ParseWhole(kinds_);
+  if (kinds_ != "auto" && kinds.value_or(0) < 1) {
+    return MakeError(ErrorCode::kUsage, "record: --kinds: found '" + kinds_ +
+                                            "', expected a whole number >= 1, or auto");
   }
   if (IsFolder(summary_file_)) {
     return MakeError(ErrorCode::kUsage, "record: --summary: " + summary_file_ + " is a folder");
@@ -275,6 +284,7 @@ Result<Variables> RecordCommand::Environment(const std::string& python,
       {"ETUDE_RECORD_WARMUP", std::to_string(warmup_)},
       {"ETUDE_RECORD_STEPS", std::to_string(steps_)},
       {"ETUDE_RECORD_RECORD_STEPS", std::to_string(record_steps_)},
+      {"ETUDE_RECORD_KINDS", kinds_},
       {"ETUDE_RECORD_KIND", kind_},
       {"ETUDE_RECORD_RANGES", ranges_},
       {"ETUDE_RECORD_RECORDER", recorder_},

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import sys
 import warnings
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from . import files, job, session
 from .recorder import Recorder
@@ -27,7 +27,8 @@ class record:
 
     Steps are found as `etude record` finds them: optimizer steps, calls of the outermost module,
     or `profiler.step()`; call `step()` at the end of each step to say it yourself. `warmup` steps
-    pass, `steps` are timed without instrumentation, `record_steps` are recorded; `done` is True
+    pass, `steps` are timed without instrumentation, `record_steps` are recorded, or with `kinds` (a number, or "auto")
+    as many as hold the kinds of steps that take the most time; `done` is True
     when the capture is complete, so that a loop can stop. The block may run on: there is no cost
     after that.
 
@@ -54,6 +55,7 @@ class record:
         warmup: int = Settings.warmup,
         steps: int = Settings.steps,
         record_steps: int = Settings.record_steps,
+        kinds: Union[int, str] = Settings.kinds,
         kind: str = Settings.kind,
         ranges: str = Settings.ranges,
         recorder: str = Settings.recorder,
@@ -66,6 +68,7 @@ class record:
             warmup=warmup,
             steps=steps,
             record_steps=record_steps,
+            kinds=kinds,
             kind=kind,
             ranges=ranges,
             recorder=recorder,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+from itertools import accumulate
 from time import perf_counter_ns
 from typing import Any, Callable, List, Optional, Tuple
 
@@ -25,6 +26,10 @@ _ATTEMPTS_MAX = 8
 # When signatures vary, timing goes on after the recording until the recorded one has as many steps
 # as asked for, but for at most this many times the steps asked for.
 _TIMED_FACTOR = 4
+# Recorded kinds cover so much of the time with `kinds="auto"`, and the steps between them are no more
+# than this.
+_COVERED = 0.9
+_RECORDED_MAX = 64
 # Of fewer timed steps, where more were asked for, a note says that they are few.
 _TIMED_LEAST = 3
 # The step that is recorded early, and from what --warmup on: the last steps of the warm-up pass
@@ -254,6 +259,7 @@ class Recorder(RecordingWatcher):
     def _end_timed(self, index: int, signature: Signature, passed: Reading) -> None:
         if self._clean and not self._finder.profilers.busy():
             self._timed.add(index, signature, passed)
+            signature.timed_ns += passed.wall_ns
         else:
             self._busy_reason = "a profiler of the program was running"
 
@@ -275,8 +281,26 @@ class Recorder(RecordingWatcher):
         wanted = min(self.settings.steps, max(len(self._timed), _LONG_LEAST))
         return self._published.signature.timed >= wanted
 
-    def _most_timed(self) -> int:
-        return max((signature.timed for signature in self._table.all()), default=0)
+    def _wanted_kinds(self) -> List[Signature]:
+        """The signatures that are to be recorded, the most time first."""
+        wanted = self._table.by_time()
+        if self.settings.kinds != "auto":
+            return wanted[: self.settings.kinds]
+        least = _COVERED * sum(signature.timed_ns for signature in wanted)
+        for count, passed in enumerate(accumulate(one.timed_ns for one in wanted), start=1):
+            if passed >= least:
+                return wanted[:count]
+        return wanted
+
+    def _recorded_enough(self, steps: int) -> bool:
+        """Whether the recording, of so many steps, may end. In a job of several ranks by their number only."""
+        if steps < self.settings.record_steps:
+            return False
+        if self.settings.kinds == 1 or steps >= _RECORDED_MAX:
+            return True
+        if self._lockstep:
+            return steps >= self.settings.steps
+        return {one.id for one in self._wanted_kinds()} <= set(self._recorded_ids)
 
     # -- Recording -------------------------------------------------------------------------------
 
@@ -311,6 +335,7 @@ class Recorder(RecordingWatcher):
                 self._drop_recording()
                 return
         self._recording_start = clock.begin()
+        self._recorded_ids: List[str] = []
         self._modes = None
         self._finder.modules.on_enter = self._take_modes
 
@@ -322,9 +347,12 @@ class Recorder(RecordingWatcher):
         recording = self._recording
         steps = index + 1 - self._recording_first
         early = self._phase == "warmup"
-        if steps < self.settings.record_steps and not early:
+        self._recorded_ids.append(signature.id)
+        if not early and not self._recorded_enough(steps):
             recording.next_step(index + 1)
             return
+        if steps > 1:
+            signature = self._most_time(self._recorded_ids)
         if steps > 1:
             passed = clock.end().since(self._recording_start)
         self._finder.modules.on_enter = None
@@ -341,6 +369,7 @@ class Recorder(RecordingWatcher):
             "signature": signature.id,
             "index": self._recording_first,
             "steps": steps,
+            "signatures": self._recorded_ids,
             **passed.to_json(),
             "integer_ranges": recording.ranges,
             "modes": self._modes,
@@ -358,15 +387,22 @@ class Recorder(RecordingWatcher):
         """Keeps the better of two recorded steps; publishes when waiting will not help."""
         self._attempts += 1
         old = self._candidate
-        if old is not None and new.signature.timed <= old.signature.timed:
+        if old is not None and new.signature.timed_ns <= old.signature.timed_ns:
             new.recording.discard()
         else:
             self._candidate = new
             if old is not None:
                 old.recording.discard()
-        best = self._candidate.signature.timed >= self._most_timed()
-        if best or self._lockstep or self._attempts >= _ATTEMPTS_MAX:
+        by_time = self._table.by_time()
+        best = not by_time or self._candidate.signature.timed_ns >= by_time[0].timed_ns
+        several = self.settings.kinds != 1
+        if best or several or self._lockstep or self._attempts >= _ATTEMPTS_MAX:
             self._publish()
+
+    def _most_time(self, ids: List[str]) -> Signature:
+        """Of the signatures of recorded steps the one with the most time, of equal ones the first."""
+        recorded = [one for one in self._table.all() if one.id in ids]
+        return max(recorded, key=lambda one: one.timed_ns)
 
     def _drop_recording(self) -> None:
         if self._recording is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 KINDS = ("auto", "optimizer", "module", "profiler", "explicit")
 RANGES = ("auto", "on", "off")
@@ -19,7 +19,8 @@ class Settings:
     """One recording. Counts are steps.
 
     directory: the capture folder. warmup: steps before the first timed one. steps: timed steps of
-    the signature that is recorded. record_steps: steps in the trace files. kind: which marks end a
+    the signature that is recorded. record_steps: steps in the trace files, at least. kinds: how many of the
+    signatures with the most time they are to hold, or "auto": those with 90 % of the time. kind: which marks end a
     step. ranges: whether minima and maxima of integer inputs are recorded ("auto": on the CPU).
     recorder: "observers", PyTorch's, or the native recorder in `library` where it fits the program's torch
     ("auto", and "native", for which `etude record` builds one). memory: whether what the
@@ -33,6 +34,7 @@ class Settings:
     warmup: int = 5
     steps: int = 20
     record_steps: int = 1
+    kinds: Union[int, str] = 1
     kind: str = "auto"
     ranges: str = "auto"
     recorder: str = "auto"
@@ -51,6 +53,8 @@ class Settings:
         _check_count("warmup", self.warmup, 0)
         _check_count("steps", self.steps, 1)
         _check_count("record_steps", self.record_steps, 1)
+        if self.kinds != "auto":
+            _check_count("kinds", self.kinds, 1)
         _check_choice("kind", self.kind, KINDS)
         _check_choice("ranges", self.ranges, RANGES)
         _check_choice("recorder", self.recorder, RECORDERS)
@@ -85,6 +89,10 @@ def _count(text: str) -> int:
         raise ValueError("a whole number") from None
 
 
+def _kinds(text: str) -> Union[int, str]:
+    return text if text == "auto" else _count(text)
+
+
 def _switch(text: str) -> bool:
     return text == "1"
 
@@ -109,6 +117,7 @@ _VARIABLES: Dict[str, Tuple[str, Callable[[str], object]]] = {
     "ETUDE_RECORD_WARMUP": ("warmup", _count),
     "ETUDE_RECORD_STEPS": ("steps", _count),
     "ETUDE_RECORD_RECORD_STEPS": ("record_steps", _count),
+    "ETUDE_RECORD_KINDS": ("kinds", _kinds),
     "ETUDE_RECORD_KIND": ("kind", str),
     "ETUDE_RECORD_RANGES": ("ranges", str),
     "ETUDE_RECORD_RECORDER": ("recorder", str),

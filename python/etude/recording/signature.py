@@ -97,13 +97,14 @@ def _jagged_shape(tensor: Any) -> tuple:
 
 @dataclass
 class Signature:
-    """One kind of step. `seen` and `timed` are counts of steps."""
+    """One kind of step. `seen` and `timed` are counts of steps, `timed_ns` is the time of the timed ones."""
 
     id: str
     units: Tuple[str, ...]
     calls: tuple
     seen: int = 0
     timed: int = 0
+    timed_ns: int = 0
     recorded: bool = False
 
     def to_json(self) -> dict:
@@ -149,6 +150,11 @@ class SignatureTable:
             self._by_key[key] = found
         found.seen += 1
         return found
+
+    def by_time(self) -> List[Signature]:
+        """Those that were timed, the most time first."""
+        timed = [signature for signature in self._by_key.values() if signature.timed]
+        return sorted(timed, key=lambda signature: -signature.timed_ns)
 
     def all(self) -> List[Signature]:
         return list(self._by_key.values())
