@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 
+#include "src/analysis/recorded_step.h"
 #include "src/base/units.h"
 #include "src/replay/calibration.h"
 #include "src/replay/step_mix.h"
@@ -80,12 +82,21 @@ std::vector<KindSummary> WeightsOf(const std::vector<StepKind>& kinds, size_t st
 }
 
 Work WorkOfStep(const Trace& trace, const std::vector<StepKind>& kinds) {
-  double steps = 0;
-  for (const StepKind& kind : kinds) steps += static_cast<double>(kind.steps.size());
-  Work work = WorkOf(trace);
-  work.flop /= steps;
-  work.bytes /= steps;
-  return work;
+  double all = 0;
+  for (const StepKind& kind : kinds) all += kind.weight;
+  std::map<size_t, double> of_steps;
+  for (const StepKind& kind : kinds) {
+    const double weight = kind.weight / all / static_cast<double>(kind.steps.size());
+    for (const size_t step : kind.steps) of_steps[step] = weight;
+  }
+  std::vector<double> weights(trace.node_count(), 0);
+  size_t marks = 0;
+  for (const NodeId node : HostNodesById(trace)) {
+    if (IsStepMark(trace.name(node))) ++marks;
+    const auto weight = of_steps.find(marks == 0 ? 0 : marks - 1);
+    if (weight != of_steps.end()) weights[node.index()] = weight->second;
+  }
+  return WorkOf(trace, weights);
 }
 
 }  // namespace etude

@@ -87,6 +87,7 @@ Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const Capt
   const bool is_mix = kinds != json.end() && kinds->is_array() && kinds->size() > 1;
   comparison.original =
       is_mix ? MeanOfSteps(job->StepsOfRecordedKinds()) : SummariseSteps(job->ComparableSteps());
+  comparison.notes = job->notes;
   comparison.replay = {.wall = SummaryOf(json, "/replay/step_ms/wall"),
                        .cpu = SummaryOf(json, "/replay/step_ms/cpu")};
   return comparison;

@@ -259,7 +259,7 @@ class Recorder(RecordingWatcher):
     def _end_timed(self, index: int, signature: Signature, passed: Reading) -> None:
         if self._clean and not self._finder.profilers.busy():
             self._timed.add(index, signature, passed)
-            signature.timed_ns += passed.wall_ns
+            signature.times.append(passed.wall_ns)
         else:
             self._busy_reason = "a profiler of the program was running"
 
@@ -286,8 +286,8 @@ class Recorder(RecordingWatcher):
         wanted = self._table.by_time()
         if self.settings.kinds != "auto":
             return wanted[: self.settings.kinds]
-        least = _COVERED * sum(signature.timed_ns for signature in wanted)
-        for count, passed in enumerate(accumulate(one.timed_ns for one in wanted), start=1):
+        least = _COVERED * sum(signature.typical_ns for signature in wanted)
+        for count, passed in enumerate(accumulate(one.typical_ns for one in wanted), start=1):
             if passed >= least:
                 return wanted[:count]
         return wanted
@@ -387,14 +387,14 @@ class Recorder(RecordingWatcher):
         """Keeps the better of two recorded steps; publishes when waiting will not help."""
         self._attempts += 1
         old = self._candidate
-        if old is not None and new.signature.timed_ns <= old.signature.timed_ns:
+        if old is not None and new.signature.typical_ns <= old.signature.typical_ns:
             new.recording.discard()
         else:
             self._candidate = new
             if old is not None:
                 old.recording.discard()
         by_time = self._table.by_time()
-        best = not by_time or self._candidate.signature.timed_ns >= by_time[0].timed_ns
+        best = not by_time or self._candidate.signature.typical_ns >= by_time[0].typical_ns
         several = self.settings.kinds != 1
         if best or several or self._lockstep or self._attempts >= _ATTEMPTS_MAX:
             self._publish()
@@ -402,7 +402,7 @@ class Recorder(RecordingWatcher):
     def _most_time(self, ids: List[str]) -> Signature:
         """Of the signatures of recorded steps the one with the most time, of equal ones the first."""
         recorded = [one for one in self._table.all() if one.id in ids]
-        return max(recorded, key=lambda one: one.timed_ns)
+        return max(recorded, key=lambda one: one.typical_ns)
 
     def _drop_recording(self) -> None:
         if self._recording is not None:
