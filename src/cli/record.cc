@@ -351,10 +351,15 @@ Result<bool> RecordCommand::Report(const Console& console, const ChildEnd& end,
             summary);
     if (folder.has_earlier()) return false;
   }
-  const bool early =
-      std::ranges::any_of(job.ranks, [](const auto& entry) { return entry.second.recorded_early; });
-  summary["early"] = early;
-  if (early && end.exit_code() != 0 && folder.has_earlier()) {
+  const auto early = std::ranges::count_if(
+      job.ranks, [](const auto& entry) { return entry.second.recorded_early; });
+  summary["early"] = early > 0;
+  if (early > 0 && early < std::ssize(job.ranks)) {
+    console.Complain(fmt::format(
+        "{} of {} ranks ended before a warm step was recorded: the ranks' steps are not the same",
+        early, job.ranks.size()));
+  }
+  if (early > 0 && end.exit_code() != 0 && folder.has_earlier()) {
     console.Complain("the program failed before a warm step was recorded");
     return false;
   }

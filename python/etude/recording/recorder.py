@@ -215,8 +215,7 @@ class Recorder(RecordingWatcher):
     def _warm_up(self) -> None:
         if self._steps_seen <= 1:
             self._write_status()
-        learning = LEARNING_STEPS + (1 if self._early.tried else 0)
-        if self._steps_seen == self._phase_step + learning:
+        if self._steps_seen == self._phase_step + LEARNING_STEPS:
             self._finder.modules.settle()
         if self._early_is_due():
             self._finder.modules.settle()
@@ -378,8 +377,6 @@ class Recorder(RecordingWatcher):
         step = RecordedStep(recording, signature, found)
         if early:
             self._early.take(step)
-            # Modules that are called in the next step are still to be learnt.
-            self._finder.modules.learn()
         else:
             self._take(step)
 
