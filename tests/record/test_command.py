@@ -125,6 +125,22 @@ def test_program_that_ends_early(tmp_path):
     assert not (tmp_path / "job").exists()
 
 
+def test_program_that_fails_early_replaces_no_capture(tmp_path):
+    record(tmp_path, TRAINING)
+    job = tmp_path / "job/job.json"
+    before = job.read_text()
+    line = ["record", "--force", "-o", "job", "--", sys.executable, "program.py"]
+    (tmp_path / "program.py").write_text(program("for _ in range(8): train()\nraise ValueError('mine')"))
+    done = etude(*line, cwd=tmp_path)
+    assert done.returncode == 1 and "the earlier capture stays" in done.stderr
+    assert job.read_text() == before
+    (tmp_path / "program.py").write_text(program("for _ in range(8): train()"))
+    done = etude(*line, cwd=tmp_path)
+    assert done.returncode == 0 and "recorded early" in done.stderr
+    assert json.loads(job.read_text())["ranks"]["0"]["native"] == "capture.0.etude"
+    assert not (tmp_path / "job/host.0.json.gz").exists()
+
+
 def test_program_without_torch(tmp_path):
     done = record(tmp_path, "print('hello')", "--summary", "summary.json")
     assert (done.returncode, done.stdout) == (1, "hello\n")
