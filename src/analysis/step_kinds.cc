@@ -72,7 +72,7 @@ std::vector<StepKind> FindStepKinds(const Trace& trace) {
       steps.back().has_work = true;
     }
   }
-  if (steps.empty()) return {StepKind{.steps = {0}}};
+  if (steps.empty()) return {StepKind{.steps = {0}, .weight = 1}};
   LeaveOutOthers(trace.stats(), steps);
 
   std::vector<StepKind> kinds;
@@ -83,6 +83,7 @@ std::vector<StepKind> FindStepKinds(const Trace& trace) {
     if (added) kinds.push_back({.time = Nanos{}});
     StepKind& kind = kinds[found->second];
     kind.steps.push_back(i);
+    kind.weight += 1;
     kind.time =
         kind.time && steps[i].time ? std::optional(*kind.time + *steps[i].time) : std::nullopt;
   }
@@ -96,15 +97,56 @@ std::vector<StepKind> FindStepKinds(const Trace& trace) {
   return kinds;
 }
 
+std::optional<double> StepKind::MeanTime() const {
+  if (!time) return std::nullopt;
+  return static_cast<double>(time->count) / static_cast<double>(steps.size());
+}
+
+void WeighKinds(std::span<const double> step_weights, std::vector<StepKind>& kinds) {
+  std::vector<double> weights;
+  double all = 0;
+  for (const StepKind& kind : kinds) {
+    double weight = 0;
+    for (const size_t step : kind.steps) {
+      if (step >= step_weights.size()) return;
+      weight += step_weights[step];
+    }
+    weights.push_back(weight);
+    all += weight;
+  }
+  if (all <= 0) return;
+  for (size_t i = 0; i < kinds.size(); ++i) kinds[i].weight = weights[i];
+}
+
+std::vector<double> KindTimeShares(std::span<const StepKind> kinds) {
+  std::vector<double> shares;
+  double all = 0;
+  for (const StepKind& kind : kinds) {
+    const std::optional<double> time = kind.MeanTime();
+    if (!time) return {};
+    shares.push_back(*time * kind.weight);
+    all += shares.back();
+  }
+  if (all <= 0) return {};
+  for (double& share : shares) share /= all;
+  return shares;
+}
+
 const StepKind& MiddleKind(const std::vector<StepKind>& kinds) {
-  std::vector<std::pair<Nanos, const StepKind*>> steps;
+  std::vector<std::pair<double, const StepKind*>> by_time;
+  double all = 0;
   for (const StepKind& kind : kinds) {
     if (!kind.time) return kinds.front();
-    const auto count = static_cast<int64_t>(kind.steps.size());
-    steps.insert(steps.end(), kind.steps.size(), {Nanos{kind.time->count / count}, &kind});
+    by_time.emplace_back(*kind.MeanTime(), &kind);
+    all += kind.weight;
   }
-  std::ranges::stable_sort(steps, {}, [](const auto& step) { return step.first; });
-  return *steps[steps.size() / 2].second;
+  std::ranges::stable_sort(by_time, {}, [](const auto& entry) { return entry.first; });
+  double below = 0;
+  for (const auto& [time, kind] : by_time) {
+    below += kind->weight;
+    if (below > all / 2) return *kind;
+  }
+  return kinds.front();
 }
 
 }  // namespace etude

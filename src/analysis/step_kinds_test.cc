@@ -69,6 +69,27 @@ TEST_F(StepKindsTest, AreToldBySizesAndOperators) {
   EXPECT_EQ(kinds[2].steps, std::vector<size_t>{4});
 }
 
+TEST_F(StepKindsTest, StandForStepsOfTheProgram) {
+  for (const auto& [size, nanos] : {std::pair{8, 10}, {9, 40}, {8, 30}}) {
+    Mark(nanos);
+    Operator("aten::relu", size);
+  }
+  auto kinds = Find();
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_EQ(KindTimeShares(kinds), (std::vector<double>{0.5, 0.5}));
+  EXPECT_EQ(&MiddleKind(kinds), &kinds[0]);
+  WeighKinds(std::vector<double>{0.5, 3, 0.5}, kinds);
+  EXPECT_EQ(kinds[0].weight, 1);
+  EXPECT_EQ(kinds[1].weight, 3);
+  EXPECT_EQ(&MiddleKind(kinds), &kinds[1]);
+  EXPECT_DOUBLE_EQ(KindTimeShares(kinds)[1], 120 / 140.0);
+  // Of another recording.
+  WeighKinds(std::vector<double>{1}, kinds);
+  EXPECT_EQ(kinds[1].weight, 3);
+  WeighKinds(std::vector<double>{0, 0, 0}, kinds);
+  EXPECT_EQ(kinds[1].weight, 3);
+}
+
 TEST_F(StepKindsTest, WithoutMarksThereIsOne) {
   Operator("aten::relu", 8);
   Operator("aten::relu", 9);

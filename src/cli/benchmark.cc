@@ -135,8 +135,8 @@ class BenchmarkCommand : public Command {
     if (replay_.device.empty() && replay_.group != nullptr) replay_.device = "cpu";
     FollowProgram(source, threads_, replay_);
     replay_.gradients = false;  // the program that is written has no autograd either
-    const std::vector<StepKind> kinds = FindStepKinds(source.trace);
-    const StepKind& kind = MiddleKind(kinds);
+    const std::vector<StepKind> kinds = source.Kinds();
+    const StepKind& kind = source.MainKind(kinds);
     // Ranks choose by themselves: the first of a kind is the same step on all.
     replay_.step = replay_.group == nullptr ? kind.typical : kinds.front().steps.front();
     replay_.alike = replay_.group == nullptr ? kind.steps : kinds.front().steps;

@@ -29,6 +29,8 @@ std::string ShareText(const std::optional<double>& share) {
 std::string ComparisonText(const RankComparison& rank) {
   TextTable table = StepTable(fmt::format("rank {}", rank.rank));
   AddStepRows("step", rank.original, rank.replay, table);
+  std::string notes;
+  for (const std::string& note : rank.notes) notes += "as recorded: " + note + "\n";
   return table.Text("") +
          fmt::format("operators replayed: {} by count, {} by time; same kernels: {}\n",
                      ShareText(rank.coverage_ops), ShareText(rank.coverage_time),
@@ -36,7 +38,7 @@ std::string ComparisonText(const RankComparison& rank) {
          (rank.operator_time_difference ? fmt::format("times of operators differ by {} of all\n",
                                                       FormatShare(*rank.operator_time_difference))
                                         : "") +
-         (rank.operator_share ? OperatorShareText(*rank.operator_share) : "");
+         (rank.operator_share ? OperatorShareText(*rank.operator_share) : "") + notes;
 }
 
 // The mean of several kinds has no quartiles.
@@ -63,7 +65,7 @@ Json ComparisonJson(const RankComparison& rank) {
   json["same_kernels"] = OrNull(rank.same_kernels);
   json["operator_time_difference"] = OrNull(rank.operator_time_difference);
   json["skipped"] = rank.skipped;
-  json["recorded"] = {{"operator_share", OrNull(rank.operator_share)}};
+  json["recorded"] = {{"operator_share", OrNull(rank.operator_share)}, {"notes", rank.notes}};
   return json;
 }
 

@@ -131,6 +131,7 @@ class LinkCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    // None where the times are in the traces already.
     ETUDE_ASSIGN_OR_RETURN(const std::vector<LinkJob> jobs, FindJobs(console));
     for (const LinkJob& job : jobs) {
       ETUDE_RETURN_IF_ERROR(CheckOutput(job.output, {job.host, job.device}));
@@ -150,7 +151,7 @@ class LinkCommand : public Command {
                                                      return LinkAndWrite(jobs[i], console.strict(),
                                                                          context);
                                                    }));
-    if (jobs.front().output == "-") return ExitCode::kOk;
+    if (!jobs.empty() && jobs.front().output == "-") return ExitCode::kOk;
     PrintRankResults(std::move(done), json_, "etude-link", "links", console);
     return ExitCode::kOk;
   }
@@ -197,9 +198,12 @@ class LinkCommand : public Command {
       console.context().Warn(timed + ": has no profile of devices beside it; not linked");
     }
     if (jobs.empty() && !timed.empty()) {
-      return BadInput(timed +
-                      ": found a native capture, which has its times already: there is nothing to "
-                      "link, and every command reads it as it is");
+      const std::string why = timed +
+                              ": found a native capture, which has its times already: there is "
+                              "nothing to link, and every command reads it as it is";
+      if (!output_.empty() || !to_.empty()) return BadInput(why);
+      console.Say("etude: " + why);
+      return jobs;
     }
     if (jobs.empty()) {
       return BadInput(folder.path +

@@ -122,12 +122,17 @@ class RecordCommand : public Command {
     options.Value("--warmup", &warmup_, "N", "steps before the first timed one", {.least = 0});
     options.Value("--steps", &steps_, "N", "steps to time, without instrumentation", {.least = 1});
     options.Value("--record-steps", &record_steps_, "N", "steps to record in a row", {.least = 1});
+    options.Value("--kinds", &kinds_, "N|auto",
+                  "record on until the N kinds of steps with the most time are recorded, or those "
+                  "with 90 % of it");
     options.Choice("--step", &kind_, {"auto", "optimizer", "module", "profiler"},
                    "what ends a step");
     options.Choice("--integer-ranges", &ranges_, {"auto", "on", "off"},
                    "record minima and maxima of integer inputs (auto: on the CPU)");
-    options.Choice("--recorder", &recorder_, {"observers", "native"},
-                   "record with PyTorch's observers, or with Etude's own recorder");
+    options.Choice(
+        "--recorder", &recorder_, {"auto", "observers", "native"},
+        "record with Etude's own recorder, or with PyTorch's observers (auto: its own where "
+        "it is built for the program's torch)");
     options.Value("--index-values", &index_values_, "BYTES",
                   "record index tensors whole, up to so many bytes of them (native recorder)");
     options.Choice("--modules", &modules_, {"on", "off"},
@@ -179,9 +184,10 @@ class RecordCommand : public Command {
   int64_t warmup_ = 5;
   int64_t steps_ = 20;
   int64_t record_steps_ = 1;
+  std::string kinds_ = "1";
   std::string kind_ = "auto";
   std::string ranges_ = "auto";
-  std::string recorder_ = "observers";
+  std::string recorder_ = "auto";
   bool force_ = false;
   bool memory_ = false;
   std::string modules_ = "on";
@@ -202,6 +208,11 @@ Status RecordCommand::Check() const {
   if (!values || values->count < 0) {
     return MakeError(ErrorCode::kUsage, "record: --index-values: found '" + index_values_ +
                                             "', expected bytes, such as 64MiB");
+  }
+  const std::optional<int64_t> kinds = ParseWhole(kinds_);
+  if (kinds_ != "auto" && kinds.value_or(0) < 1) {
+    return MakeError(ErrorCode::kUsage, "record: --kinds: found '" + kinds_ +
+                                            "', expected a whole number >= 1, or auto");
   }
   if (IsFolder(summary_file_)) {
     return MakeError(ErrorCode::kUsage, "record: --summary: " + summary_file_ + " is a folder");
@@ -273,6 +284,7 @@ Result<Variables> RecordCommand::Environment(const std::string& python,
       {"ETUDE_RECORD_WARMUP", std::to_string(warmup_)},
       {"ETUDE_RECORD_STEPS", std::to_string(steps_)},
       {"ETUDE_RECORD_RECORD_STEPS", std::to_string(record_steps_)},
+      {"ETUDE_RECORD_KINDS", kinds_},
       {"ETUDE_RECORD_KIND", kind_},
       {"ETUDE_RECORD_RANGES", ranges_},
       {"ETUDE_RECORD_RECORDER", recorder_},
@@ -338,6 +350,18 @@ Result<bool> RecordCommand::Report(const Console& console, const ChildEnd& end,
     Explain(ExplainNoCapture(folder.staging(), ReadStatuses(folder.staging()), end.killed),
             summary);
     if (folder.has_earlier()) return false;
+  }
+  const auto early = std::ranges::count_if(
+      job.ranks, [](const auto& entry) { return entry.second.recorded_early; });
+  summary["early"] = early > 0;
+  if (early > 0 && early < std::ssize(job.ranks)) {
+    console.Complain(fmt::format(
+        "{} of {} ranks ended before a warm step was recorded: the ranks' steps are not the same",
+        early, job.ranks.size()));
+  }
+  if (early > 0 && end.exit_code() != 0 && folder.has_earlier()) {
+    console.Complain("the program failed before a warm step was recorded");
+    return false;
   }
   ETUDE_RETURN_IF_ERROR(folder.Publish());
 

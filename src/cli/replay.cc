@@ -215,8 +215,8 @@ class ReplayCommand : public Command {
     }
     ETUDE_RETURN_IF_ERROR(CheckNames(source.trace, replay_));
     FollowProgram(source, threads_, replay_);
-    const std::vector<StepKind> kinds = FindStepKinds(source.trace);
-    if (all_steps_ != "first") TakeStep(paced_ ? MiddleKind(kinds) : kinds.front(), replay_);
+    const std::vector<StepKind> kinds = source.Kinds();
+    if (all_steps_ != "first") TakeStep(paced_ ? source.MainKind(kinds) : kinds.front(), replay_);
     // A trace that lacks something is replayed in full all the same: kernels of a compiler.
     if (is_lead()) {
       for (const std::string& note : source.notes) context.Warn("as recorded: " + note);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 
+#include "src/analysis/recorded_step.h"
 #include "src/base/units.h"
 #include "src/replay/calibration.h"
 #include "src/replay/step_mix.h"
@@ -21,14 +23,12 @@ std::optional<Nanos> ShareOf(const StepTimes& mean, const std::vector<StepKind>&
   double time = 0;
   for (const StepKind& one : kinds) {
     if (!one.time) return std::nullopt;
-    steps += static_cast<double>(one.steps.size());
-    time += static_cast<double>(one.time->count);
+    steps += one.weight;
+    time += *one.MeanTime() * one.weight;
   }
   if (!mean.wall || time <= 0) return std::nullopt;
-  const double recorded =
-      static_cast<double>(kind.time->count) / static_cast<double>(kind.steps.size());
   const auto whole = static_cast<double>(mean.wall->median.count);
-  return Nanos{static_cast<int64_t>(whole * recorded / (time / steps))};
+  return Nanos{static_cast<int64_t>(whole * *kind.MeanTime() / (time / steps))};
 }
 
 }  // namespace
@@ -59,38 +59,44 @@ Result<ReplayReport> ReplayEachKind(const ReplaySource& source, const std::vecto
     replayed.push_back({.step = static_cast<int64_t>(kind.typical),
                         .steps = static_cast<int64_t>(kind.steps.size()),
                         .recorded = kind.time,
+                        .weight = kind.weight,
                         .report = std::move(report)});
   }
   return CombineKinds(std::move(replayed));
 }
 
 std::vector<KindSummary> WeightsOf(const std::vector<StepKind>& kinds, size_t step) {
-  Nanos all;
-  bool known = true;
-  for (const StepKind& kind : kinds) {
-    known = known && kind.time.has_value();
-    all = all + kind.time.value_or(Nanos{});
-  }
+  const std::vector<double> shares = KindTimeShares(kinds);
+  double weight = 0;
+  for (const StepKind& kind : kinds) weight += kind.weight;
   std::vector<KindSummary> rows;
   for (const StepKind& kind : kinds) {
     KindSummary row{.replayed = std::ranges::count(kind.steps, step) != 0,
                     .step = static_cast<int64_t>(kind.typical),
-                    .steps = static_cast<int64_t>(kind.steps.size())};
-    if (known && all.count > 0) {
-      row.time_share = static_cast<double>(kind.time->count) / static_cast<double>(all.count);
-    }
+                    .steps = static_cast<int64_t>(kind.steps.size()),
+                    .step_share = kind.weight / weight};
+    if (!shares.empty()) row.time_share = shares[rows.size()];
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
 Work WorkOfStep(const Trace& trace, const std::vector<StepKind>& kinds) {
-  double steps = 0;
-  for (const StepKind& kind : kinds) steps += static_cast<double>(kind.steps.size());
-  Work work = WorkOf(trace);
-  work.flop /= steps;
-  work.bytes /= steps;
-  return work;
+  double all = 0;
+  for (const StepKind& kind : kinds) all += kind.weight;
+  std::map<size_t, double> of_steps;
+  for (const StepKind& kind : kinds) {
+    const double weight = kind.weight / all / static_cast<double>(kind.steps.size());
+    for (const size_t step : kind.steps) of_steps[step] = weight;
+  }
+  std::vector<double> weights(trace.node_count(), 0);
+  size_t marks = 0;
+  for (const NodeId node : HostNodesById(trace)) {
+    if (IsStepMark(trace.name(node))) ++marks;
+    const auto weight = of_steps.find(marks == 0 ? 0 : marks - 1);
+    if (weight != of_steps.end()) weights[node.index()] = weight->second;
+  }
+  return WorkOf(trace, weights);
 }
 
 }  // namespace etude

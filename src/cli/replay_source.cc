@@ -125,6 +125,21 @@ Status CheckOneProcess(const Trace& trace, const std::string& path) {
 
 }  // namespace
 
+std::vector<StepKind> ReplaySource::Kinds() const {
+  std::vector<StepKind> kinds = FindStepKinds(trace);
+  WeighKinds(step_weights, kinds);
+  return kinds;
+}
+
+const StepKind& ReplaySource::MainKind(const std::vector<StepKind>& kinds) const {
+  const auto main = [&](const StepKind& kind) {
+    return std::ranges::count_if(
+        kind.steps, [&](size_t step) { return step < main_steps.size() && main_steps[step]; });
+  };
+  const auto found = std::ranges::max_element(kinds, {}, main);
+  return main(*found) > 0 ? *found : MiddleKind(kinds);
+}
+
 Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> wanted_rank,
                                 bool strict, const RunContext& context) {
   const ReadOptions options{.strict = strict};
@@ -157,7 +172,11 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
     source.result_path = ReplayFile(folder, *rank);
     const std::vector<StepTime> steps = job->ComparableSteps();
     source.original = SummariseSteps(steps);
-    source.original_mix = MeanOfSteps(job->timed_steps);
+    source.original_mix = MeanOfSteps(job->StepsOfRecordedKinds());
+    source.step_weights = job->StepWeights();
+    for (const std::string& signature : job->recorded_signatures) {
+      source.main_steps.push_back(signature == job->recorded_signature);
+    }
     source.host_time = HostTimeOf(steps, source.original);
     source.threads = job->threads;
     source.mmap_threshold = job->mmap_threshold;

@@ -7,6 +7,7 @@
 
 #include "src/analysis/host_gaps.h"
 #include "src/analysis/launched_work.h"
+#include "src/analysis/step_kinds.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/replay/replay_report.h"
@@ -18,10 +19,12 @@ namespace etude {
 // A recorded step and what is known about the program it comes from.
 struct ReplaySource {
   Trace trace;
-  std::optional<int64_t> rank;     // as the folder says
-  StepTimes original;              // of steps like the recorded one
-  StepTimes original_mix;          // of steps of all kinds
-  std::optional<Nanos> host_time;  // of a step, which waits for no device
+  std::optional<int64_t> rank;       // as the folder says
+  StepTimes original;                // of steps like the recorded one
+  StepTimes original_mix;            // of steps of all recorded kinds
+  std::vector<double> step_weights;  // JobRank::StepWeights
+  std::vector<bool> main_steps;      // of the recorded steps those that `original` is of; or empty
+  std::optional<Nanos> host_time;    // of a step, which waits for no device
   std::optional<int64_t> threads;
   std::optional<int64_t> mmap_threshold;
   std::optional<int64_t> minor_faults;
@@ -31,6 +34,12 @@ struct ReplaySource {
   std::vector<std::string> files;      // that the trace was read from
   std::vector<std::string> notes;      // what was unusual when it was recorded
   std::string result_path;             // where the report is kept; "" for what is no capture
+
+  // The kinds of recorded steps, by how many of the program's steps they stand for.
+  std::vector<StepKind> Kinds() const;
+  // That of them which `original` is of; where the folder does not say the one with the median
+  // time.
+  const StepKind& MainKind(const std::vector<StepKind>& kinds) const;
 };
 
 // Opens a trace, or that of a rank of a capture folder, with the operators' recorded times where

@@ -1,5 +1,7 @@
 #include "src/formats/job_json.h"
 
+#include <algorithm>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -62,6 +64,13 @@ Result<JobRank> ParseRank(const std::string& where, const Json& json) {
     rank.timed_steps.push_back(*step);
   }
   rank.recorded = ParseStep(members.Object("recorded_step"));
+  for (const Json& item : members.Object("recorded_step").List("signatures")) {
+    if (!item.is_string()) {
+      return BadInput(where + ": recorded_step.signatures: expected the ids of signatures");
+    }
+    rank.recorded_signatures.push_back(item.get<std::string>());
+  }
+  rank.recorded_early = members.Object("recorded_step").Truth("early").value_or(false);
   if (rank.recorded && !rank.recorded->signature.empty()) {
     rank.recorded_signature = rank.recorded->signature;
   }
@@ -102,6 +111,27 @@ std::vector<StepTime> JobRank::ComparableSteps() const {
     if (step.signature == recorded_signature) steps.push_back(step);
   }
   return steps;
+}
+
+std::vector<StepTime> JobRank::StepsOfRecordedKinds() const {
+  if (recorded_signatures.empty()) return timed_steps;
+  std::vector<StepTime> steps;
+  for (const StepTime& step : timed_steps) {
+    if (std::ranges::count(recorded_signatures, step.signature) != 0) steps.push_back(step);
+  }
+  return steps;
+}
+
+std::vector<double> JobRank::StepWeights() const {
+  std::map<std::string_view, double> timed;
+  std::map<std::string_view, double> recorded_steps;
+  for (const StepTime& step : timed_steps) timed[step.signature] += 1;
+  for (const std::string& signature : recorded_signatures) recorded_steps[signature] += 1;
+  std::vector<double> weights;
+  for (const std::string& signature : recorded_signatures) {
+    weights.push_back(timed[signature] / recorded_steps[signature]);
+  }
+  return weights;
 }
 
 Result<JobFile> ParseJobFile(const std::string& path, std::string_view text,

@@ -42,8 +42,10 @@ struct JobRank {
   std::string step_kind;  // what marked the steps: "optimizer", "module", "profiler"
   std::vector<StepSignature> signatures;
   std::vector<StepTime> timed_steps;
-  std::string recorded_signature;         // "" if the file does not say
-  std::optional<StepTime> recorded;       // the step in the trace, slowed down by recording
+  std::string recorded_signature;                // "" if the file does not say
+  std::optional<StepTime> recorded;              // the step in the trace, slowed down by recording
+  std::vector<std::string> recorded_signatures;  // of each step in the trace; empty if unknown
+  bool recorded_early = false;            // in the warm-up: the program ended before a warm one was
   std::optional<int64_t> threads;         // of PyTorch's intra-op pool
   std::optional<int64_t> mmap_threshold;  // bytes from which on glibc maps blocks
   bool compiled_kernels = false;          // a compiler's, which are no operators, may have run
@@ -51,6 +53,11 @@ struct JobRank {
 
   // Timed steps of the recorded signature: what a replay is compared with.
   std::vector<StepTime> ComparableSteps() const;
+  // Those of all recorded signatures; all timed steps where the file does not say which these are.
+  std::vector<StepTime> StepsOfRecordedKinds() const;
+  // For how many timed steps each step in the trace stands: those of its signature, shared among
+  // the recorded steps of that. Empty if unknown.
+  std::vector<double> StepWeights() const;
 };
 
 // job.json of a capture folder; docs/formats/capture.md describes it.

@@ -172,6 +172,7 @@ Json KindsJson(const ReplayReport& report) {
   for (const KindSummary& row : report.kinds) {
     Json json = {{"step", row.step},
                  {"steps", row.steps},
+                 {"step_share", row.step_share},
                  {"time_share", OrNull(row.time_share)},
                  {"replayed", row.replayed},
                  {"coverage",
@@ -323,15 +324,18 @@ std::string RanksText(const ReplayReport& report) {
 
 std::string KindsText(const ReplayReport& report) {
   if (report.kinds.size() < 2) return "";
-  TextTable table({Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
-  table.Row({"step", "stands for", "of the time", "replay, CPU time", "operators replayed"});
+  TextTable table(
+      {Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  table.Row({"step", "recorded", "of the steps", "of the time", "replay, CPU time",
+             "operators replayed"});
   for (const KindSummary& row : report.kinds) {
     table.Row({std::to_string(row.step), FormatCount(static_cast<uint64_t>(row.steps), "step"),
+               FormatShare(row.step_share),
                row.time_share ? FormatShare(*row.time_share) : "unknown",
                FormatTimes(row.replay.cpu),
                fmt::format("{} of {}", row.operators_replayed, row.operators)});
   }
-  return "kinds of recorded steps; all other figures are means or sums over them\n" + table.Text();
+  return "kinds of recorded steps; times are means over them, counts are sums\n" + table.Text();
 }
 
 std::string OperatorsText(const ReplayReport& report) {

@@ -62,8 +62,9 @@ struct RankSummary {
 struct KindSummary {
   bool replayed = true;
   int64_t step = 0;                  // the number of the one that was replayed
-  int64_t steps = 0;                 // how many recorded steps it stands for
-  std::optional<double> time_share;  // of all recorded steps
+  int64_t steps = 0;                 // how many recorded steps are of this kind
+  double step_share = 0;             // of the program's timed steps of all recorded kinds
+  std::optional<double> time_share;  // of their time
   int64_t operators = 0;             // of one step
   int64_t operators_replayed = 0;
   std::optional<double> same_kernels;

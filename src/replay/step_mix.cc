@@ -25,16 +25,21 @@ std::optional<T> Sum(const std::vector<ReplayedKind>& kinds, Get get, Add add) {
 class Combiner {
  public:
   explicit Combiner(std::vector<ReplayedKind> kinds) : kinds_(std::move(kinds)) {
-    Nanos recorded;
+    double weight = 0;
+    for (const ReplayedKind& kind : kinds_) weight += kind.weight;
+    if (weight <= 0) {
+      for (ReplayedKind& kind : kinds_) kind.weight = static_cast<double>(kind.steps);
+    }
+    double recorded = 0;
     bool known = true;
     for (const ReplayedKind& kind : kinds_) {
-      steps_ += kind.steps;
+      weight_ += kind.weight;
       known &= kind.recorded.has_value();
-      recorded = recorded + kind.recorded.value_or(Nanos{});
+      if (kind.recorded) recorded += TimeOf(kind);
     }
-    if (known && recorded.count > 0) recorded_ = recorded;
+    if (known && recorded > 0) recorded_ = recorded;
     std::ranges::stable_sort(kinds_, std::ranges::greater{}, [&](const ReplayedKind& kind) {
-      return recorded_ ? kind.recorded->count : kind.steps;
+      return recorded_ ? TimeOf(kind) : kind.weight;
     });
   }
 
@@ -52,17 +57,21 @@ class Combiner {
   }
 
  private:
-  double Weight(const ReplayedKind& kind) const {
-    return static_cast<double>(kind.steps) / static_cast<double>(steps_);
+  double Weight(const ReplayedKind& kind) const { return kind.weight / weight_; }
+  // Recorded, of the steps that the kind stands for.
+  static double TimeOf(const ReplayedKind& kind) {
+    return static_cast<double>(kind.recorded->count) / static_cast<double>(kind.steps) *
+           kind.weight;
   }
   std::optional<double> TimeShare(const ReplayedKind& kind) const {
     if (!recorded_) return std::nullopt;
-    return static_cast<double>(kind.recorded->count) / static_cast<double>(recorded_->count);
+    return TimeOf(kind) / *recorded_;
   }
   KindSummary Row(const ReplayedKind& kind) const {
     const ReplayReport& report = kind.report;
     return {.step = kind.step,
             .steps = kind.steps,
+            .step_share = Weight(kind),
             .time_share = TimeShare(kind),
             .operators = report.operators,
             .operators_replayed = report.operators_replayed,
@@ -244,8 +253,8 @@ class Combiner {
   }
 
   std::vector<ReplayedKind> kinds_;  // those that took the most time first
-  int64_t steps_ = 0;
-  std::optional<Nanos> recorded_;
+  double weight_ = 0;
+  std::optional<double> recorded_;  // TimeOf all
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ struct ReplayedKind {
   int64_t step = 0;               // the number of the one that was replayed
   int64_t steps = 0;              // how many recorded steps it stands for
   std::optional<Nanos> recorded;  // their time
+  double weight = 0;              // how many of the program's steps; 0 of all kinds: `steps`
   ReplayReport report;
 };
 

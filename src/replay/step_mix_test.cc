@@ -25,6 +25,24 @@ TEST(CombineKinds, GapsAreMeansAndMemoryIsTheMost) {
   EXPECT_EQ(all.copied_bytes, 30);
 }
 
+TEST(CombineKinds, ProgramsStepsWeighTimes) {
+  ReplayReport often;
+  often.gaps = Nanos{100};
+  often.operators = 5;
+  ReplayReport seldom;
+  seldom.gaps = Nanos{500};
+  seldom.operators = 7;
+  const ReplayReport all = CombineKinds(
+      {{.step = 0, .steps = 3, .recorded = Nanos{300}, .weight = 1, .report = often},
+       {.step = 3, .steps = 1, .recorded = Nanos{300}, .weight = 3, .report = seldom}});
+  EXPECT_EQ(all.gaps, Nanos{400});
+  EXPECT_EQ(all.operators, 3 * 5 + 7) << "of all recorded steps";
+  ASSERT_EQ(all.kinds.size(), 2u);
+  EXPECT_EQ(all.kinds[0].step, 3) << "the most time first";
+  EXPECT_DOUBLE_EQ(all.kinds[0].step_share, 0.75);
+  EXPECT_DOUBLE_EQ(*all.kinds[0].time_share, 0.9);
+}
+
 TEST(CombineKinds, DeviceWorkAndEmulatedCommunicationsAreOfAllSteps) {
   ReplayReport often;
   often.device_time = Nanos{100};

@@ -86,7 +86,8 @@ Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const Capt
   const auto kinds = json.find("step_kinds");
   const bool is_mix = kinds != json.end() && kinds->is_array() && kinds->size() > 1;
   comparison.original =
-      is_mix ? MeanOfSteps(job->timed_steps) : SummariseSteps(job->ComparableSteps());
+      is_mix ? MeanOfSteps(job->StepsOfRecordedKinds()) : SummariseSteps(job->ComparableSteps());
+  comparison.notes = job->notes;
   comparison.replay = {.wall = SummaryOf(json, "/replay/step_ms/wall"),
                        .cpu = SummaryOf(json, "/replay/step_ms/cpu")};
   return comparison;

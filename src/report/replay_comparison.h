@@ -23,8 +23,9 @@ struct RankComparison {
   std::optional<double> same_kernels;
   std::optional<double> operator_time_difference;  // Σ|Δ time| / Σ recorded time, of operators
   std::optional<double> operator_share;
-  int64_t skipped = 0;            // kinds of operators
-  std::vector<int64_t> together;  // the ranks that were replayed with it; none: it was alone
+  int64_t skipped = 0;             // kinds of operators
+  std::vector<std::string> notes;  // of the recording
+  std::vector<int64_t> together;   // the ranks that were replayed with it; none: it was alone
 };
 
 // The file that `etude replay` leaves for `rank`: replay.N.json.

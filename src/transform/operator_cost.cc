@@ -355,7 +355,7 @@ std::vector<std::optional<OperatorCost>> OperatorCosts(const Trace& trace) {
   return costs;
 }
 
-Work WorkOf(const Trace& trace) {
+Work WorkOf(const Trace& trace, std::span<const double> weights) {
   Work work;
   const auto costs = OperatorCosts(trace);
   ForEachNode(trace, [&](NodeId node) {
@@ -364,8 +364,9 @@ Work WorkOf(const Trace& trace) {
     if (!cost) {
       ++work.without_shapes;
     } else if (!cost->done_below) {
-      work.flop += static_cast<double>(cost->ops);
-      work.bytes += static_cast<double>(cost->bytes);
+      const double weight = weights.empty() ? 1 : weights[node.index()];
+      work.flop += static_cast<double>(cost->ops) * weight;
+      work.bytes += static_cast<double>(cost->bytes) * weight;
     }
   });
   return work;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct Work {
   double bytes = 0;
   int64_t without_shapes = 0;  // operators that are not in these sums
 };
-Work WorkOf(const Trace& trace);
+// `weights`: by node how often it counts; empty: once.
+Work WorkOf(const Trace& trace, std::span<const double> weights = {});
 
 }  // namespace etude

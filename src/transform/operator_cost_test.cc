@@ -162,5 +162,14 @@ TEST(OperatorCost, WorkCountsOnceWhereItIsDone) {
   EXPECT_EQ(work.without_shapes, 1);
 }
 
+TEST(OperatorCost, WorkCountsByTheWeightOfItsNode) {
+  CostSketch sketch;
+  const Value a = sketch.Tensor({2, 3});
+  sketch.Op("aten::relu", {a}, {a});
+  sketch.Op("aten::relu", {a}, {a});
+  const std::vector<double> weights = {0.25, 0};
+  EXPECT_EQ(WorkOf(sketch.builder.Finish().value(), weights).flop, 1.5);
+}
+
 }  // namespace
 }  // namespace etude

@@ -1,10 +1,12 @@
-"""The main job on a real program: record, link, convert, validate, replay, compare."""
+"""The main job on a real program: record, convert, validate, replay, compare; and link, of PyTorch's observers."""
 
 import json
 import os
 import pathlib
 import subprocess
 import sys
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
@@ -16,18 +18,23 @@ def etude(*args, expect=0, **kwargs):
     return done
 
 
-def test_main_job(tmp_path):
+@pytest.mark.parametrize("recorder", ["auto", "observers"])
+def test_main_job(tmp_path, recorder):
     job = tmp_path / "job"
     program = [sys.executable, ROOT / "examples/train_resnet.py", "--epochs", "1", "--size", "16"]
-    done = etude("record", "-o", job, "--warmup", 3, "--steps", 8, "--", *program)
+    counts = ["--warmup", 3, "--steps", 8]
+    done = etude("record", "-o", job, "--recorder", recorder, *counts, "--", *program)
     assert "test accuracy" in done.stdout  # the program's own output passes through
     assert (job / "job.json").exists()
-    assert (job / "host.0.json.gz").exists() and (job / "device.0.json.gz").exists()
-
-    etude("link", job)
+    if recorder == "auto":
+        assert (job / "capture.0.etude").exists()
+        assert "nothing to link" in etude("link", job).stderr
+    else:
+        assert (job / "host.0.json.gz").exists() and (job / "device.0.json.gz").exists()
+        etude("link", job)
     etude("convert", job)
     verdict = json.loads(etude("validate", job, "--json").stdout)
-    assert verdict["valid"] and len(verdict["traces"]) >= 4
+    assert verdict["valid"] and len(verdict["traces"]) >= (2 if recorder == "auto" else 4)
 
     replay = json.loads(
         etude("replay", job, "--json", "--warmup", 2, "--iterations", 8).stdout

@@ -138,6 +138,7 @@ def run(tmp_path):
         values["ETUDE_CACHE_DIR"] = str(tmp_path / "cache")
         if hook:
             values["ETUDE_RECORD_DIR"] = str(folder)
+            values["ETUDE_RECORD_RECORDER"] = "observers"
             values["ETUDE_RECORD_WARMUP"] = str(warmup)
             values["ETUDE_RECORD_STEPS"] = str(steps)
             values["ETUDE_RECORD_RECORD_STEPS"] = str(record_steps)

@@ -38,7 +38,7 @@ def etude(*arguments, cwd, **more):
 
 def record(tmp_path, source, *options, python=(sys.executable,), arguments=(), **more):
     (tmp_path / "program.py").write_text(source)
-    line = ["record", "-o", "job", *COUNTS, *options, "--", *python, "program.py", *arguments]
+    line = ["record", "--recorder", "observers", "-o", "job", *COUNTS, *options, "--", *python, "program.py", *arguments]
     return etude(*line, cwd=tmp_path, **more)
 
 
@@ -125,6 +125,22 @@ def test_program_that_ends_early(tmp_path):
     assert not (tmp_path / "job").exists()
 
 
+def test_program_that_fails_early_replaces_no_capture(tmp_path):
+    record(tmp_path, TRAINING)
+    job = tmp_path / "job/job.json"
+    before = job.read_text()
+    line = ["record", "--force", "-o", "job", "--", sys.executable, "program.py"]
+    (tmp_path / "program.py").write_text(program("for _ in range(8): train()\nraise ValueError('mine')"))
+    done = etude(*line, cwd=tmp_path)
+    assert done.returncode == 1 and "the earlier capture stays" in done.stderr
+    assert job.read_text() == before
+    (tmp_path / "program.py").write_text(program("for _ in range(8): train()"))
+    done = etude(*line, cwd=tmp_path)
+    assert done.returncode == 0 and "recorded early" in done.stderr
+    assert json.loads(job.read_text())["ranks"]["0"]["native"] == "capture.0.etude"
+    assert not (tmp_path / "job/host.0.json.gz").exists()
+
+
 def test_program_without_torch(tmp_path):
     done = record(tmp_path, "print('hello')", "--summary", "summary.json")
     assert (done.returncode, done.stdout) == (1, "hello\n")
@@ -148,7 +164,7 @@ def test_program_that_is_not_there(tmp_path):
 
 def test_nobody_reads_on(tmp_path):
     (tmp_path / "program.py").write_text(program("for _ in range(10): train()"))
-    line = shlex.join([str(ETUDE), "record", "-o", "job", *map(str, COUNTS), "--", sys.executable, "program.py"])
+    line = shlex.join([str(ETUDE), "record", "--recorder", "observers", "-o", "job", *map(str, COUNTS), "--", sys.executable, "program.py"])
     subprocess.run(["bash", "-c", line + " 2>&1 | true"], cwd=tmp_path, check=True, timeout=120)
     assert {path.name for path in (tmp_path / "job").iterdir()} == {"device.0.json.gz", "host.0.json.gz", "job.json"}
 
@@ -177,7 +193,7 @@ def test_wrong_command_lines(tmp_path, arguments):
 
 def test_program_with_options_of_its_own(tmp_path):
     (tmp_path / "program.py").write_text("import sys; print(sys.argv[1:])")
-    line = ["record", "-o", "job", "--", sys.executable, "program.py", "--steps", "x", "--", "-o"]
+    line = ["record", "--recorder", "observers", "-o", "job", "--", sys.executable, "program.py", "--steps", "x", "--", "-o"]
     assert etude(*line, cwd=tmp_path).stdout == "['--steps', 'x', '--', '-o']\n"
 
 

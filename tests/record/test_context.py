@@ -1,5 +1,6 @@
 """`with etude.record(...)`."""
 
+import pytest
 from conftest import check_traces, program
 
 BLOCK = """
@@ -80,7 +81,7 @@ def test_block_that_ends_too_early_warns(run):
             """
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                with etude.record(os.environ["CAPTURE"]):
+                with etude.record(os.environ["CAPTURE"], warmup=2, recorder="observers"):
                     for i in range(8):
                         train()
             print(caught[0].category.__name__, caught[0].message)
@@ -98,6 +99,70 @@ def test_block_that_ends_too_early_warns(run):
     assert "warmup=1, steps=6 would have fitted" in first
     assert second.startswith("RecordingError no capture")
     assert result.names() == []
+
+
+def test_block_that_ends_soon_leaves_an_early_capture(run):
+    result = run(
+        block(
+            """
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                with etude.record(os.environ["CAPTURE"], recorder="observers", strict=True) as recording:
+                    for i in range(8):
+                        train()
+            print(recording.done, caught[0].category.__name__, caught[0].message)
+            """
+        ),
+        hook=False,
+    )
+    assert result.code == 0, result.err
+    assert result.out.startswith("False RecordingWarning recorded early, in the warm-up: the program ended after 8")
+    check_traces(result)
+    assert result.rank()["recorded_step"]["early"]
+
+
+@pytest.mark.parametrize("steps", [1, 5])
+def test_block_that_fails_keeps_the_earlier_capture(run, steps):
+    result = run(
+        block(
+            f"""
+            counts = {{"warmup": 4, "steps": 3, "recorder": "observers"}}
+            with etude.record(os.environ["CAPTURE"], **counts):
+                for _ in range(9):
+                    train()
+            job = open(os.environ["CAPTURE"] + "/job.json").read()
+            try:
+                with etude.record(os.environ["CAPTURE"], overwrite=True, **counts):
+                    for _ in range({steps}):
+                        train()
+                    raise KeyError("mine")
+            except KeyError:
+                print(open(os.environ["CAPTURE"] + "/job.json").read() == job)
+            """
+        ),
+        hook=False,
+    )
+    assert (result.code, result.out) == (0, "True\n"), result.err
+    assert "the earlier capture stays" in result.err
+    check_traces(result)
+    assert result.hidden() == [".lock"]
+
+
+def test_ranks_replace_a_capture_together(tmp_path):
+    from etude.recording.replacement import Replacement, holds_capture
+
+    (tmp_path / "job.json").write_text('{"format": "etude-job", "ranks": {}}')
+    (tmp_path / "linked.0.json").write_text("of the earlier one")
+    (tmp_path / "notes.txt").write_text("somebody's")
+    assert holds_capture(str(tmp_path))
+    first, second = (Replacement(str(tmp_path), rank, 2) for rank in range(2))
+    (tmp_path / ".etude-recording" / "job.json").write_text('{"format": "etude-job", "ranks": {"0": {}, "1": {}}}')
+    assert first.ended(well=True)
+    assert (tmp_path / "linked.0.json").exists()
+    assert second.ended(well=True)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [".lock", "job.json", "notes.txt"]
+    assert "1" in (tmp_path / "job.json").read_text()
 
 
 def test_nested_blocks_are_an_error(run):

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import statistics
 import shutil
 import subprocess
 import sys
@@ -146,10 +147,50 @@ for step in range(40):
     rank = recorded.rank()
     assert len(rank["signatures"]) == 3
     (taken,) = [signature for signature in rank["signatures"] if signature["recorded"]]
-    assert taken["timed"] == max(signature["timed"] for signature in rank["signatures"])
+    # The kind with the most time of the steps that were timed before.
+    times = {}
+    for step in rank["timed_steps"]:
+        if step["index"] < rank["recorded_step"]["index"]:
+            times.setdefault(step["signature"], []).append(step["wall_ns"])
+    of_kinds = {kind: len(of_kind) * statistics.median(of_kind) for kind, of_kind in times.items()}
+    assert taken["id"] == max(of_kinds, key=of_kinds.get)
     batch = int(taken["description"].split("f32[")[1].split(",")[0])
     adds = [node for node in recorded.nodes() if node["name"] == "aten::addmm"]
     assert {node["inputs"]["shapes"][1][0] for node in adds} == {batch}
+
+
+def test_several_kinds_are_one_mix(record):
+    recorded = record(
+        SETUP
+        + """
+for step in range(60):
+    train([5, 5, 64, 5, 7, 64][step % 6])
+""",
+        "--kinds",
+        "auto",
+    )
+    rank = recorded.rank()
+    kinds = rank["recorded_step"]["signatures"]
+    assert len(kinds) == rank["recorded_step"]["steps"] > 1
+    assert {one["id"] for one in rank["signatures"] if one["recorded"]} == set(kinds)
+    replay = json.loads(etude("replay", recorded.folder, "--json", "--warmup", "1", "--iterations", "2"))
+    shares = {one["step"]: one["step_share"] for one in replay["step_kinds"]}
+    timed = [step for step in rank["timed_steps"] if step["signature"] in kinds]
+    for step, share in shares.items():
+        of_kind = sum(one["signature"] == kinds[step] for one in timed)
+        assert share == pytest.approx(of_kind / len(timed))
+    mean = sum(step["wall_ns"] for step in timed) / len(timed) / 1e6
+    assert replay["original"]["step_ms"]["wall"]["median"] == pytest.approx(mean, rel=1e-3)
+
+
+def test_the_share_of_the_recorded_kind_is_said(record):
+    recorded = record(SETUP + "for step in range(40): train(5 if step % 4 else 300)")
+    rank = recorded.rank()
+    (taken,) = [one for one in rank["signatures"] if one["recorded"]]
+    seen = sum(one["seen"] for one in rank["signatures"])
+    (note,) = [note for note in rank["notes"] if "kinds of steps were seen" in note]
+    assert note.startswith(f"the recorded kind is {taken['seen']} of {seen} steps and ")
+    assert note.endswith("; 2 kinds of steps were seen")
 
 
 @pytest.mark.parametrize("reentrant", [True, False])

@@ -435,7 +435,7 @@ def test_ranks_run_their_steps_together(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     done = compare(tmp_path, steps=[100])
     assert done.returncode == 3 and "runs with 1 rank, 2 were recorded" in done.stderr
-    for trace in tmp_path.glob("**/*.1.json*"):
+    for trace in (*tmp_path.glob("**/*.1.json*"), tmp_path / "job/capture.1.etude"):
         trace.unlink()
     (tmp_path / "program.py").write_text("raise SystemExit('has run')\n")
     done = compare(tmp_path, steps=[100])

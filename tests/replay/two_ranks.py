@@ -12,7 +12,9 @@ ATTEMPTS = 3
 
 
 def record(folder, source, *options):
-    """The capture of a job, in `folder`."""
+    """The capture of a job, in `folder`; by PyTorch's observers, whose files tests change, unless `options` say."""
+    if "--recorder" not in options:
+        options = ("--recorder", "observers", *options)
     folder.mkdir(exist_ok=True)
     (folder / "job.py").write_text(source)
     command = [ETUDE, "record", "-q", "--force", *options, "-o", folder / "job", "--warmup", "2", "--steps", "2", "--"]

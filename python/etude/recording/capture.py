@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Union
 
@@ -77,16 +78,21 @@ class Capture:
                 )
                 + ": what ran of that during the recorded step is part of it"
             ]
+        timed_steps = timed.steps_json()
+        counts = Counter(one["signature"] for one in timed_steps)
         for signature in table.all():
-            signature.recorded = signature is step.signature
+            signature.recorded = signature.id in step.facts["signatures"]
+        notes = notes + _share_notes(step, table, timed_steps)
         entry = {
             "pid": os.getpid(),
             **step.files,
             "step_kind": finder.kind,
             "step_pattern": finder.pattern(),
             "steps_seen": steps_seen,
-            "signatures": table.to_json(),
-            "timed_steps": timed.steps_json(),
+            "signatures": [
+                {**signature, "timed": counts[signature["id"]]} for signature in table.to_json()
+            ],
+            "timed_steps": timed_steps,
             "timed_block": timed.block_json(),
             "recorded_step": step.facts,
             "threads": facts.threads(self._torch),
@@ -103,3 +109,18 @@ class Capture:
         rank, world = job.rank_and_world(self._torch)
         self.entry["notes"] = self.entry["notes"] + [note]
         job.publish(self._settings, self._torch, rank, world, self.entry)
+
+
+def _share_notes(step: RecordedStep, table: SignatureTable, timed_steps: List[dict]) -> List[str]:
+    """What the recorded kinds of steps stand for, where the program has others."""
+    kinds = table.all()
+    recorded = set(step.facts["signatures"])
+    if len(recorded) == len(kinds):
+        return []
+    seen = sum(kind.seen for kind in kinds if kind.id in recorded)
+    all_seen = sum(kind.seen for kind in kinds)
+    time = sum(one["wall_ns"] for one in timed_steps if one["signature"] in recorded)
+    all_time = sum(one["wall_ns"] for one in timed_steps)
+    what = "the recorded kind is" if len(recorded) == 1 else f"the {len(recorded)} recorded kinds are"
+    share = f" and {100 * time / all_time:.1f} % of the time of those timed" if all_time else ""
+    return [f"{what} {seen} of {counted(all_seen, 'step')}{share}; {len(kinds)} kinds of steps were seen"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 import warnings
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from . import files, job, session
 from .recorder import Recorder
+from .replacement import Replacement, holds_capture
 from .settings import Settings, job_name
 
 
@@ -25,16 +27,19 @@ class record:
 
     Steps are found as `etude record` finds them: optimizer steps, calls of the outermost module,
     or `profiler.step()`; call `step()` at the end of each step to say it yourself. `warmup` steps
-    pass, `steps` are timed without instrumentation, `record_steps` are recorded; `done` is True
+    pass, `steps` are timed without instrumentation, `record_steps` are recorded, or with `kinds` (a number, or "auto")
+    as many as hold the kinds of steps that take the most time; `done` is True
     when the capture is complete, so that a loop can stop. The block may run on: there is no cost
     after that.
 
-    `recorder` is "observers", PyTorch's, or "native", Etude's own where it was built for this torch; `modules`
-    has it label the calls of modules.
+    `recorder` is "auto", Etude's own where it was built for this torch and PyTorch's observers elsewhere, or
+    "observers"; `modules` has the native recorder label the calls of modules.
 
-    `overwrite` allows an earlier capture of this rank to be replaced. When the block ends too
-    early there is a RecordingWarning, or with `strict` a RecordingError; `status` holds the facts. What is
-    to be known of a complete capture (its notes in job.json) are RecordingWarnings, too.
+    `overwrite` allows an earlier capture to be replaced, once the new one is whole: where the block
+    raises before that, or a rank does not end, the earlier one stays. A block that ends too early leaves a
+    capture of its third step and a RecordingWarning. If there is none, with less than three steps, that is a
+    RecordingWarning, or with `strict` a RecordingError; `status` holds the facts. What is
+    to be known of a capture (its notes in job.json) are RecordingWarnings, too.
     An exception of the block passes through. In a job of several ranks each rank enters a block
     with the same folder. Under `etude record` the block does nothing: the program is recorded;
     under `etude compare --run` it only marks steps.
@@ -50,6 +55,7 @@ class record:
         warmup: int = Settings.warmup,
         steps: int = Settings.steps,
         record_steps: int = Settings.record_steps,
+        kinds: Union[int, str] = Settings.kinds,
         kind: str = Settings.kind,
         ranges: str = Settings.ranges,
         recorder: str = Settings.recorder,
@@ -62,6 +68,7 @@ class record:
             warmup=warmup,
             steps=steps,
             record_steps=record_steps,
+            kinds=kinds,
             kind=kind,
             ranges=ranges,
             recorder=recorder,
@@ -74,6 +81,7 @@ class record:
         self._overwrite = overwrite
         self._strict = strict
         self._recorder: Optional[Recorder] = None
+        self._replacement: Optional[Replacement] = None
         self._pacer: Optional[Any] = None
         self._entered = False
 
@@ -132,10 +140,17 @@ class record:
         session.set_active(torch, None)
         status = recorder.status.to_json()
         recorder.status.remove()
-        if recorder.complete:
+        recorded = recorder.complete or recorder.provisional
+        if self._replacement is not None:
+            well = recorder.complete or (recorder.provisional and kind is None)
+            recorded = self._replacement.ended(well)
+            if not recorded:
+                text = f"{os.path.dirname(self._replacement.folder)}: the earlier capture stays as it was"
+                warnings.warn(text, RecordingWarning, stacklevel=2)
+        if recorded:
             for note in recorder.notes:
                 warnings.warn(note, RecordingWarning, stacklevel=2)
-        if recorder.complete or kind is not None:
+        if recorded or kind is not None:
             return
         text = _describe(status)
         if self._strict:
@@ -150,8 +165,12 @@ class record:
             raise RecordingError(f"{directory}: cannot be made: {error.strerror}") from error
         rank, world = job.rank_and_world(torch)
         try:
-            if self._overwrite:
-                job.remove_rank(directory, rank)
+            if self._overwrite and holds_capture(directory):
+                self._replacement = Replacement(directory, rank, world)
+                self._settings = dataclasses.replace(
+                    self._settings, directory=self._replacement.folder
+                )
+                return
             entry = (files.read_json(directory, files.JOB) or {}).get("ranks", {}).get(str(rank))
             if entry is not None:
                 raise job.RankTaken(f"rank {rank} was recorded earlier; overwrite=True replaces it")

@@ -194,6 +194,7 @@ class Duty(RecordingWatcher):
         self._profiled = self._profiled or made.profiled
         self._capture = Capture(self._torch, settings)
         self._recording = made.recording
+        self._recorded_ids: List[str] = []
         with self._finder.profilers.own():
             try:
                 made.recording.start(self._step)
@@ -211,6 +212,7 @@ class Duty(RecordingWatcher):
     def _end_recorded(self, index: int, signature: Signature, passed: Reading) -> None:
         recording = self._recording
         steps = index + 1 - self._first
+        self._recorded_ids.append(signature.id)
         if steps < self._duty.steps:
             recording.next_step(index + 1)
             return
@@ -227,6 +229,7 @@ class Duty(RecordingWatcher):
             "signature": signature.id,
             "index": self._first,
             "steps": steps,
+            "signatures": self._recorded_ids,
             "integer_ranges": recording.ranges,
         }
         if steps == 1:

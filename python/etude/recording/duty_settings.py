@@ -37,7 +37,7 @@ class DutySettings:
     keep: Optional[int] = None
     max_bytes: Optional[int] = None
     max_seconds: Optional[int] = None
-    recorder: str = "native"
+    recorder: str = Settings.recorder
     library: Optional[str] = None
     kind: str = Settings.kind
     ranges: str = Settings.ranges

@@ -261,8 +261,10 @@ class _Channel:
 
 def _recorded_signature(entry: dict) -> Optional[dict]:
     """The signature of the recorded step in a rank's entry of job.json."""
-    signatures: List[dict] = entry.get("signatures", [])
-    return next((one for one in signatures if one.get("recorded")), None)
+    signatures: List[dict] = [one for one in entry.get("signatures", []) if one.get("recorded")]
+    # Of several the one that the replay runs, too.
+    main = entry.get("recorded_step", {}).get("signature")
+    return next((one for one in signatures if one.get("id") == main), signatures[0] if signatures else None)
 
 
 def _resident_bytes() -> Optional[int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+from itertools import accumulate
+from time import perf_counter_ns
 from typing import Any, Callable, List, Optional, Tuple
 
 from . import clock, facts, files, job, recordings
@@ -14,6 +16,7 @@ from .counted import counted
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .status import Status, suggest
+from .early_capture import EarlyCapture
 from .step_recording import Busy, RangesFailed
 from .timing import TimedBlock
 from .watcher import LEARNING_STEPS, RecordingWatcher
@@ -23,8 +26,19 @@ _ATTEMPTS_MAX = 8
 # When signatures vary, timing goes on after the recording until the recorded one has as many steps
 # as asked for, but for at most this many times the steps asked for.
 _TIMED_FACTOR = 4
+# Recorded kinds cover so much of the time with `kinds="auto"`, and the steps between them are no more
+# than this.
+_COVERED = 0.9
+_RECORDED_MAX = 64
 # Of fewer timed steps, where more were asked for, a note says that they are few.
 _TIMED_LEAST = 3
+# The step that is recorded early, and from what --warmup on: the last steps of the warm-up pass
+# between it and the first timed one.
+_EARLY_STEP = 2
+_EARLY_WARMUP = 4
+# Warm-up and timing need no more than three steps each once they have taken so long.
+_LONG_NS = 60_000_000_000
+_LONG_LEAST = 3
 # Steps after the capture is complete in which a step may still turn out to be a larger one.
 _WATCH_MAX = 5000
 
@@ -32,8 +46,9 @@ _WATCH_MAX = 5000
 class Recorder(RecordingWatcher):
     """Watches one process, times its steps and records one of them (or a few in a row).
 
-    Phases: "warmup" until enough steps have passed and it is known what a step is; "timing"
-    without observer and profiler; "recording" until a step of the most frequent signature is
+    Phases: "warmup" until enough steps have passed and it is known what a step is, in which the third
+    step is recorded early, for programs that end soon (`early_capture`); "timing" without observer
+    and profiler; "recording" until a step of the most frequent signature is
     recorded; "timing-more" when the recorded signature has fewer timed steps than asked for;
     "done". The capture is complete from the end of the recording on.
 
@@ -55,12 +70,18 @@ class Recorder(RecordingWatcher):
         self._notes: List[str] = []
         self._candidate: Optional[RecordedStep] = None
         self._published: Optional[RecordedStep] = None
+        self._early = EarlyCapture(self._capture)
         self._reset(0)
 
     @property
     def notes(self) -> List[str]:
         """What is to be known of the capture, once it is complete."""
-        return list(self._capture.entry["notes"])
+        return list(self._capture.entry["notes"]) if self._capture.entry is not None else []
+
+    @property
+    def provisional(self) -> bool:
+        """Whether the program ended before the capture was complete, but left an early one."""
+        return not self.complete and self._capture.entry is not None
 
     def _reset(self, passed: int) -> None:
         """The beginning of a warm-up after `passed` steps."""
@@ -78,6 +99,8 @@ class Recorder(RecordingWatcher):
         self._busy_reason: Optional[str] = None
         self._modes: Optional[dict] = None
         self._watched = 0
+        self._early.reset()
+        self._phase_began = perf_counter_ns()
 
     # -- Life ------------------------------------------------------------------------------------
 
@@ -89,7 +112,7 @@ class Recorder(RecordingWatcher):
         if self._closed or os.getpid() != self._pid:
             return
         try:
-            self._end_early()
+            self._end_early(ended_by)
         except Exception as error:
             self.failed(error)
         if not self.complete:
@@ -119,13 +142,16 @@ class Recorder(RecordingWatcher):
         if self._on_done is not None:
             self._on_done()
 
-    def _end_early(self) -> None:
+    def _end_early(self, ended_by: Optional[str]) -> None:
         """Publishes what is recorded already, drops the rest."""
         self._drop_recording()
         if self._phase == "timing-more":
             self._put_entry()
         elif self._phase == "recording" and self._candidate is not None:
             self._publish()
+        elif not self.complete and self._early.recorded is not None:
+            how = f" ({ended_by})" if ended_by else ""
+            self._put_early(f"the program ended after {counted(self._steps_seen, 'step')}{how}")
         elif self._capture.entry is not None and self._phase != "done":
             self._capture.add_note(
                 "later in the program a step was something else, but it ended before that could "
@@ -160,6 +186,9 @@ class Recorder(RecordingWatcher):
         passed = reading.since(self._start)
         if self._recording is not None:
             self._end_recorded(index, signature, passed)
+        elif self._phase == "warmup":
+            if self._clean and not self._finder.profilers.busy():
+                self._early.add(index, signature, passed)
         elif self._phase in ("timing", "timing-more"):
             self._end_timed(index, signature, passed)
 
@@ -167,6 +196,8 @@ class Recorder(RecordingWatcher):
         """What takes long happens here, between the clock of one step and that of the next."""
         if self._phase == "warmup":
             self._warm_up()
+        if self._phase in ("warmup", "timing") and self._early.wants_update():
+            self._put_early(f"the program was at step {self._steps_seen} when this was written")
         if self._phase == "timing" and self._timing_is_over():
             self._timed.end(self._steps_seen - self._phase_step)
             self._set_phase("recording")
@@ -186,14 +217,39 @@ class Recorder(RecordingWatcher):
             self._write_status()
         if self._steps_seen == self._phase_step + LEARNING_STEPS:
             self._finder.modules.settle()
-        if self._steps_seen - self._phase_step >= max(1, self.settings.warmup):
+        if self._early_is_due():
+            self._finder.modules.settle()
+            self._try_recording()
+        elif self._warm_up_is_over():
             self._finder.modules.settle()
             self._lockstep = job.rank_and_world(self._torch)[1] > 1
             self._set_phase("timing")
             self._timed = TimedBlock(self._torch, self._steps_seen)
 
+    def _warm_up_is_over(self) -> bool:
+        passed = self._steps_seen - self._phase_step
+        # A step passes after the early one.
+        if self._early.tried and self._steps_seen <= self._recording_first + 1:
+            return False
+        return passed >= max(1, self.settings.warmup) or (passed >= _LONG_LEAST and self._is_long())
+
+    def _early_is_due(self) -> bool:
+        return (
+            not self._early.tried
+            and self._learnt_at is not None
+            and self.settings.warmup >= _EARLY_WARMUP
+            and self._steps_seen - self._phase_step >= _EARLY_STEP
+        )
+
+    def _is_long(self) -> bool:
+        """Whether the phase has taken long enough. Never of several ranks: each has its own clock."""
+        if job.rank_and_world(self._torch)[1] > 1:
+            return False
+        return perf_counter_ns() - self._phase_began >= _LONG_NS
+
     def _set_phase(self, phase: str) -> None:
         self._phase = phase
+        self._phase_began = perf_counter_ns()
         self._phase_step = self._steps_seen
         self._write_status()
 
@@ -202,6 +258,7 @@ class Recorder(RecordingWatcher):
     def _end_timed(self, index: int, signature: Signature, passed: Reading) -> None:
         if self._clean and not self._finder.profilers.busy():
             self._timed.add(index, signature, passed)
+            signature.times.append(passed.wall_ns)
         else:
             self._busy_reason = "a profiler of the program was running"
 
@@ -209,17 +266,40 @@ class Recorder(RecordingWatcher):
         wanted = self.settings.steps
         if self._lockstep:
             return self._steps_seen - self._phase_step >= wanted and len(self._timed) > 0
-        return len(self._timed) >= wanted
+        timed = len(self._timed)
+        return timed >= wanted or (timed >= _LONG_LEAST and self._is_long())
 
     def _more_timing_is_over(self) -> bool:
         passed = self._steps_seen - self._phase_step
-        return self._timed_enough() or passed >= _TIMED_FACTOR * self.settings.steps
+        if passed >= _TIMED_FACTOR * self.settings.steps:
+            return True
+        return self._timed_enough() or (passed >= _LONG_LEAST and self._is_long())
 
     def _timed_enough(self) -> bool:
-        return self._published.signature.timed >= self.settings.steps
+        """Whether the recorded signature has as many timed steps as the timing was to have."""
+        wanted = min(self.settings.steps, max(len(self._timed), _LONG_LEAST))
+        return self._published.signature.timed >= wanted
 
-    def _most_timed(self) -> int:
-        return max((signature.timed for signature in self._table.all()), default=0)
+    def _wanted_kinds(self) -> List[Signature]:
+        """The signatures that are to be recorded, the most time first."""
+        wanted = self._table.by_time()
+        if self.settings.kinds != "auto":
+            return wanted[: self.settings.kinds]
+        least = _COVERED * sum(signature.typical_ns for signature in wanted)
+        for count, passed in enumerate(accumulate(one.typical_ns for one in wanted), start=1):
+            if passed >= least:
+                return wanted[:count]
+        return wanted
+
+    def _recorded_enough(self, steps: int) -> bool:
+        """Whether the recording, of so many steps, may end. In a job of several ranks by their number only."""
+        if steps < self.settings.record_steps:
+            return False
+        if self.settings.kinds == 1 or steps >= _RECORDED_MAX:
+            return True
+        if self._lockstep:
+            return steps >= self.settings.steps
+        return {one.id for one in self._wanted_kinds()} <= set(self._recorded_ids)
 
     # -- Recording -------------------------------------------------------------------------------
 
@@ -228,19 +308,24 @@ class Recorder(RecordingWatcher):
         if self._finder.profilers.busy():
             self._busy_reason = "a profiler of the program was running"
             return
+        early = self._phase == "warmup"
         rank, world = job.rank_and_world(self._torch)
         files.check_writable(self.settings.directory)
         job.check_free(self.settings, rank, world)
         made = recordings.make(
             self._torch,
             self.settings,
-            files.temporary(self.settings.directory, str(self._attempts)),
+            files.temporary(self.settings.directory, "early" if early else str(self._attempts)),
             finder=self._finder,
+            # What profiles devices may cost the program something ever after: not before it is timed.
+            devices=not early,
         )
         for note in made.notes:
             self._note(note)
         self._profiled = self._profiled or made.profiled
         self._recording = made.recording
+        self._early.tried = True
+        self._recording_first = self._steps_seen
         with self._finder.profilers.own():
             try:
                 made.recording.start(self._steps_seen)
@@ -248,8 +333,8 @@ class Recorder(RecordingWatcher):
                 self._busy_reason = str(error)
                 self._drop_recording()
                 return
-        self._recording_first = self._steps_seen
         self._recording_start = clock.begin()
+        self._recorded_ids: List[str] = []
         self._modes = None
         self._finder.modules.on_enter = self._take_modes
 
@@ -260,9 +345,13 @@ class Recorder(RecordingWatcher):
     def _end_recorded(self, index: int, signature: Signature, passed: Reading) -> None:
         recording = self._recording
         steps = index + 1 - self._recording_first
-        if steps < self.settings.record_steps:
+        early = self._phase == "warmup"
+        self._recorded_ids.append(signature.id)
+        if not early and not self._recorded_enough(steps):
             recording.next_step(index + 1)
             return
+        if steps > 1:
+            signature = self._most_time(self._recorded_ids)
         if steps > 1:
             passed = clock.end().since(self._recording_start)
         self._finder.modules.on_enter = None
@@ -279,26 +368,38 @@ class Recorder(RecordingWatcher):
             "signature": signature.id,
             "index": self._recording_first,
             "steps": steps,
+            "signatures": self._recorded_ids,
             **passed.to_json(),
             "integer_ranges": recording.ranges,
             "modes": self._modes,
         }
         found = {name: value for name, value in found.items() if value is not None}
-        self._take(RecordedStep(recording, signature, found))
+        step = RecordedStep(recording, signature, found)
+        if early:
+            self._early.take(step)
+        else:
+            self._take(step)
 
     def _take(self, new: RecordedStep) -> None:
         """Keeps the better of two recorded steps; publishes when waiting will not help."""
         self._attempts += 1
         old = self._candidate
-        if old is not None and new.signature.timed <= old.signature.timed:
+        if old is not None and new.signature.typical_ns <= old.signature.typical_ns:
             new.recording.discard()
         else:
             self._candidate = new
             if old is not None:
                 old.recording.discard()
-        best = self._candidate.signature.timed >= self._most_timed()
-        if best or self._lockstep or self._attempts >= _ATTEMPTS_MAX:
+        by_time = self._table.by_time()
+        best = not by_time or self._candidate.signature.typical_ns >= by_time[0].typical_ns
+        several = self.settings.kinds != 1
+        if best or several or self._lockstep or self._attempts >= _ATTEMPTS_MAX:
             self._publish()
+
+    def _most_time(self, ids: List[str]) -> Signature:
+        """Of the signatures of recorded steps the one with the most time, of equal ones the first."""
+        recorded = [one for one in self._table.all() if one.id in ids]
+        return max(recorded, key=lambda one: one.typical_ns)
 
     def _drop_recording(self) -> None:
         if self._recording is not None:
@@ -311,11 +412,15 @@ class Recorder(RecordingWatcher):
             self._candidate.recording.discard()
             self._candidate = None
 
+    def _put_early(self, when: str) -> None:
+        self._early.put(when, self._finder, self._table, self._timed, self._steps_seen, self._notes)
+
     # -- Results ---------------------------------------------------------------------------------
 
     def _publish(self) -> None:
         step = self._candidate
         self._candidate = None
+        self._early.drop()
         for note in self._capture.put_files(step):
             self._note(note)
         self._published = step

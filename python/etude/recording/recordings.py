@@ -29,25 +29,30 @@ def make(
     *,
     finder: StepFinder,
     most_bytes: Optional[int] = None,
+    devices: bool = True,
 ) -> Made:
-    """A recording into temporary files that begin with `prefix`; `finder` knows the program."""
+    """A recording into temporary files that begin with `prefix`; `finder` knows the program.
+
+    `devices`: whether devices are profiled, where the program uses some.
+    """
     heap.facts()  # kept: what is recorded may be published when the program ends, where no thread starts
     notes = []
-    if settings.recorder == "native":
+    if settings.recorder != "observers":
         try:
             library = native_recording.load(torch, settings.library)
             path = f"{prefix}.capture"
             outermost = None
             if settings.modules and not finder.modules.learning:
                 outermost = finder.modules.outermost()
-            devices = DeviceProfile(torch, f"{prefix}.device") if uses_cuda(torch) else None
-            made = NativeRecording(torch, library, path, settings, most_bytes, outermost, devices)
-            return Made(made, profiled=devices is not None)
+            profiled = devices and uses_cuda(torch)
+            profile = DeviceProfile(torch, f"{prefix}.device") if profiled else None
+            made = NativeRecording(torch, library, path, settings, most_bytes, outermost, profile)
+            return Made(made, profiled=profiled)
         except native_recording.NoRecorder as error:
             notes.append(f"{error}: recorded with PyTorch's observers instead")
     ranges = _want_ranges(torch, settings, finder.optimizers.have_tensor_subclasses())
     recording = StepRecording(
-        torch, f"{prefix}.host", f"{prefix}.device", ranges, settings.memory
+        torch, f"{prefix}.host", f"{prefix}.device", ranges, settings.memory, devices
     )
     return Made(recording, profiled=True, notes=notes)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 KINDS = ("auto", "optimizer", "module", "profiler", "explicit")
 RANGES = ("auto", "on", "off")
-RECORDERS = ("observers", "native")
+RECORDERS = ("auto", "observers", "native")
 # src/cli/recording_folder.cc writes it.
 _COMMAND_FILE = ".etude-command"
 
@@ -19,9 +19,11 @@ class Settings:
     """One recording. Counts are steps.
 
     directory: the capture folder. warmup: steps before the first timed one. steps: timed steps of
-    the signature that is recorded. record_steps: steps in the trace files. kind: which marks end a
+    the signature that is recorded. record_steps: steps in the trace files, at least. kinds: how many of the
+    signatures with the most time they are to hold, or "auto": those with 90 % of the time. kind: which marks end a
     step. ranges: whether minima and maxima of integer inputs are recorded ("auto": on the CPU).
-    recorder: PyTorch's observers, or the native recorder in `library`. memory: whether what the
+    recorder: "observers", PyTorch's, or the native recorder in `library` where it fits the program's torch
+    ("auto", and "native", for which `etude record` builds one). memory: whether what the
     allocators give out and take back is recorded. callback_cost: whether the native recorder measures
     what calling it costs, for readers to take out of the times. index_values: bytes of index tensors
     that the native recorder may keep whole. modules: whether it labels the calls of modules.
@@ -32,9 +34,10 @@ class Settings:
     warmup: int = 5
     steps: int = 20
     record_steps: int = 1
+    kinds: Union[int, str] = 1
     kind: str = "auto"
     ranges: str = "auto"
-    recorder: str = "observers"
+    recorder: str = "auto"
     library: Optional[str] = None
     memory: bool = False
     callback_cost: bool = True
@@ -50,6 +53,8 @@ class Settings:
         _check_count("warmup", self.warmup, 0)
         _check_count("steps", self.steps, 1)
         _check_count("record_steps", self.record_steps, 1)
+        if self.kinds != "auto":
+            _check_count("kinds", self.kinds, 1)
         _check_choice("kind", self.kind, KINDS)
         _check_choice("ranges", self.ranges, RANGES)
         _check_choice("recorder", self.recorder, RECORDERS)
@@ -84,6 +89,10 @@ def _count(text: str) -> int:
         raise ValueError("a whole number") from None
 
 
+def _kinds(text: str) -> Union[int, str]:
+    return text if text == "auto" else _count(text)
+
+
 def _switch(text: str) -> bool:
     return text == "1"
 
@@ -108,6 +117,7 @@ _VARIABLES: Dict[str, Tuple[str, Callable[[str], object]]] = {
     "ETUDE_RECORD_WARMUP": ("warmup", _count),
     "ETUDE_RECORD_STEPS": ("steps", _count),
     "ETUDE_RECORD_RECORD_STEPS": ("record_steps", _count),
+    "ETUDE_RECORD_KINDS": ("kinds", _kinds),
     "ETUDE_RECORD_KIND": ("kind", str),
     "ETUDE_RECORD_RANGES": ("ranges", str),
     "ETUDE_RECORD_RECORDER": ("recorder", str),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import median
 from typing import Any, Dict, List, Tuple
 
 # What is looked at of the arguments of one call. Beyond it, inputs count as equal.
@@ -97,14 +98,20 @@ def _jagged_shape(tensor: Any) -> tuple:
 
 @dataclass
 class Signature:
-    """One kind of step. `seen` and `timed` are counts of steps."""
+    """One kind of step. `seen` and `timed` are counts of steps, `times` those of the timed ones, in ns."""
 
     id: str
     units: Tuple[str, ...]
     calls: tuple
     seen: int = 0
     timed: int = 0
+    times: List[int] = field(default_factory=list)
     recorded: bool = False
+
+    @property
+    def typical_ns(self) -> float:
+        """Time of the timed steps, without what single ones took longer by chance."""
+        return len(self.times) * median(self.times) if self.times else 0.0
 
     def to_json(self) -> dict:
         """The entry of job.json."""
@@ -149,6 +156,11 @@ class SignatureTable:
             self._by_key[key] = found
         found.seen += 1
         return found
+
+    def by_time(self) -> List[Signature]:
+        """Those that were timed, the most time first."""
+        timed = [signature for signature in self._by_key.values() if signature.times]
+        return sorted(timed, key=lambda signature: -signature.typical_ns)
 
     def all(self) -> List[Signature]:
         return list(self._by_key.values())

@@ -75,11 +75,12 @@ class StepRecording:
     `ProfilerStep#<index>`. All calls come from the thread of the program that runs the steps. On
     CUDA the devices are synchronised before the start and before the end, so that the trace holds
     the kernels of its steps and no others. `ranges` asks for the minima and maxima of integer
-    inputs, `memory` for events of the allocators.
+    inputs, `memory` for events of the allocators, `devices` for what CUDA devices do.
     """
 
     def __init__(
-        self, torch: Any, host_path: str, device_path: str, ranges: bool, memory: bool = False
+        self, torch: Any, host_path: str, device_path: str, ranges: bool, memory: bool = False,
+        devices: bool = True,
     ) -> None:
         self.host_path = host_path
         self.device_path = device_path
@@ -87,6 +88,7 @@ class StepRecording:
         self._torch = torch
         self.ranges = ranges
         self._memory = memory
+        self._devices = devices
         self._observer: Optional[Any] = None
         self._profile: Optional[Any] = None
         self._mark = StepMark(torch)
@@ -193,7 +195,7 @@ class StepRecording:
     def _make_profile(self, observer: Any) -> Any:
         profiler = self._torch.profiler
         activities = [profiler.ProfilerActivity.CPU]
-        if uses_cuda(self._torch):
+        if self._devices and uses_cuda(self._torch):
             activities.append(profiler.ProfilerActivity.CUDA)
         return make_profile(
             self._torch,
