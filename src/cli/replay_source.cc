@@ -45,27 +45,39 @@ std::optional<int64_t> MedianOf(const std::vector<StepTime>& steps, Get get) {
   return Median(std::move(values));
 }
 
-// What of a step no thread of the program ran. Only of a program that waits: one that never did was
-// kept from running by others.
+// What of a step other work took from the program: as it was measured; of older captures, if the
+// program waited for nothing, what no thread of it ran.
+Nanos StolenOf(const StepTime& step) {
+  const Nanos idle = std::max(Nanos{}, step.host.value_or(step.wall) - step.cpu);
+  if (step.stolen) return std::min(*step.stolen, step.host.value_or(step.wall));
+  return step.voluntary_switches.value_or(0) > 0 ? Nanos{} : idle;
+}
+
+// What of a step no thread of the program ran by its own will. Only of a program that waits: one
+// that never did was kept from running by others.
 Waiting WaitingOf(const std::vector<StepTime>& steps) {
   const auto times = MedianOf(steps, [](const StepTime& step) { return step.voluntary_switches; });
   const auto idle = MedianOf(steps, [](const StepTime& step) {
-    return std::optional((step.host.value_or(step.wall) - step.cpu).count);
+    return std::optional((step.host.value_or(step.wall) - step.cpu - StolenOf(step)).count);
   });
   if (times.value_or(0) <= 0 || idle.value_or(0) <= 0) return {};
   return {.time = Nanos{*idle}, .times = *times};
 }
 
-// How long the host takes for a step that waits for nothing: what the gaps of the recorded step,
-// which recording has stretched, are measured by. Where it runs ahead of a device, it waits in most
-// steps until there is room for more work; the shortest did not.
+// How long the host takes for a step that waits for nothing and shares its processor with nobody:
+// what the gaps of the recorded step, which recording has stretched, are measured by. Where it runs
+// ahead of a device, it waits in most steps until there is room for more work; the shortest did
+// not.
 std::optional<Nanos> HostTimeOf(const std::vector<StepTime>& steps, const StepTimes& summary) {
   std::optional<Nanos> shortest;
   for (const StepTime& step : steps) {
     if (step.host) shortest = std::min(shortest.value_or(*step.host), *step.host);
   }
   if (shortest || !summary.wall) return shortest;
-  return summary.wall->median;
+  const auto own = MedianOf(steps, [](const StepTime& step) {
+    return std::optional((step.wall - StolenOf(step)).count);
+  });
+  return own ? Nanos{*own} : summary.wall->median;
 }
 
 // The trace of a rank, with the operators' recorded times where they can be had.

@@ -23,6 +23,7 @@ std::optional<StepTime> ParseStep(const JsonMembers& step) {
   const auto cpu = step.Whole("cpu_ns", 0);
   const auto faults = step.Whole("minor_faults", 0);
   const auto switches = step.Whole("voluntary_switches", 0);
+  const auto stolen = step.Whole("stolen_ns", 0);
   const auto device = step.Whole("device_ns", 0);
   step.Whole("steps", 1);
   const std::string signature = step.Text("signature").value_or("");
@@ -32,7 +33,8 @@ std::optional<StepTime> ParseStep(const JsonMembers& step) {
                   .cpu = Nanos{*cpu},
                   .host = device ? std::optional(Nanos{*wall}) : std::nullopt,
                   .minor_faults = faults,
-                  .voluntary_switches = switches};
+                  .voluntary_switches = switches,
+                  .stolen = stolen ? std::optional(Nanos{*stolen}) : std::nullopt};
 }
 
 Result<JobRank> ParseRank(const std::string& where, const Json& json) {
@@ -110,7 +112,7 @@ std::vector<StepTime> JobRank::ComparableSteps() const {
   for (const StepTime& step : timed_steps) {
     if (step.signature == recorded_signature) steps.push_back(step);
   }
-  return steps;
+  return steps.empty() ? timed_steps : steps;
 }
 
 std::vector<StepTime> JobRank::StepsOfRecordedKinds() const {
@@ -119,7 +121,7 @@ std::vector<StepTime> JobRank::StepsOfRecordedKinds() const {
   for (const StepTime& step : timed_steps) {
     if (std::ranges::count(recorded_signatures, step.signature) != 0) steps.push_back(step);
   }
-  return steps;
+  return steps.empty() ? timed_steps : steps;
 }
 
 std::vector<double> JobRank::StepWeights() const {

@@ -26,6 +26,8 @@ struct StepTime {
   std::optional<Nanos> host;                  // then, what elapsed on the host
   std::optional<int64_t> minor_faults;        // pages given without reading a disk
   std::optional<int64_t> voluntary_switches;  // how often a thread waited
+  // For how long the thread of the step could have run while other work had its processor.
+  std::optional<Nanos> stolen;
 };
 
 // What tells steps of a program apart.
@@ -51,9 +53,11 @@ struct JobRank {
   bool compiled_kernels = false;          // a compiler's, which are no operators, may have run
   std::vector<std::string> notes;
 
-  // Timed steps of the recorded signature: what a replay is compared with.
+  // Timed steps of the recorded signature: what a replay is compared with. All timed steps where
+  // none of these was timed.
   std::vector<StepTime> ComparableSteps() const;
-  // Those of all recorded signatures; all timed steps where the file does not say which these are.
+  // Those of all recorded signatures; all timed steps where the file does not say which these are,
+  // or none of them was timed.
   std::vector<StepTime> StepsOfRecordedKinds() const;
   // For how many timed steps each step in the trace stands: those of its signature, shared among
   // the recorded steps of that. Empty if unknown.

@@ -93,7 +93,7 @@ class PlainSteps:
             signature.timed += 1
 
     def block_json(self) -> dict:
-        total = Reading(0, 0, 0, 0)
+        total = Reading(0, 0, 0, 0, 0)
         for _, _, passed in self._steps:
             total = total.plus(passed)
         return {"steps": len(self._steps), **total.to_json()}
