@@ -25,6 +25,16 @@ Nanos CpuTime() {
   return Nanos{now.tv_sec * 1'000'000'000 + now.tv_nsec};
 }
 
+std::optional<Nanos> StolenTime() {
+  std::FILE* file = std::fopen("/proc/thread-self/schedstat", "r");
+  if (file == nullptr) return std::nullopt;
+  unsigned long long ran = 0;
+  unsigned long long waited = 0;
+  const bool found = std::fscanf(file, "%llu %llu", &ran, &waited) == 2;
+  std::fclose(file);
+  return found ? std::optional(Nanos{static_cast<int64_t>(waited)}) : std::nullopt;
+}
+
 Nanos CpuTimeWithChildren() {
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);

@@ -22,6 +22,10 @@ struct ProcessCounts {
   }
 };
 
+// For how long this thread could have run while other work had its processor; nullopt where the
+// system does not say.
+std::optional<Nanos> StolenTime();
+
 // CPU time of this process, all threads together; the same with its children that have ended.
 Nanos CpuTime();
 Nanos CpuTimeWithChildren();

@@ -64,6 +64,24 @@ Waiting WaitingOf(const std::vector<StepTime>& steps) {
   return {.time = Nanos{*idle}, .times = *times};
 }
 
+// What to say of steps that other work slowed down when they were timed; "" of others.
+std::string BusyNote(const std::vector<StepTime>& steps) {
+  constexpr double kWorthSaying = 0.05;
+  Nanos stolen;
+  Nanos wall;
+  for (const StepTime& step : steps) {
+    stolen = stolen + StolenOf(step);
+    wall = wall + step.host.value_or(step.wall);
+  }
+  const double share =
+      wall.count > 0 ? static_cast<double>(stolen.count) / static_cast<double>(wall.count) : 0.0;
+  if (share < kWorthSaying) return "";
+  return fmt::format(
+      "the machine was busy: other work had the processor for {:.0f} % of the timed steps; their "
+      "wall times are not the program's, and CPU times may be longer than on a quiet machine",
+      100 * share);
+}
+
 // How long the host takes for a step that waits for nothing and shares its processor with nobody:
 // what the gaps of the recorded step, which recording has stretched, are measured by. Where it runs
 // ahead of a device, it waits in most steps until there is room for more work; the shortest did
@@ -196,6 +214,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
     source.minor_faults = MedianOf(steps, [](const StepTime& step) { return step.minor_faults; });
     source.waiting = WaitingOf(steps);
     source.notes = job->notes;
+    if (std::string busy = BusyNote(steps); !busy.empty()) source.notes.push_back(std::move(busy));
   }
   return source;
 }

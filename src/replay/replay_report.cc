@@ -418,6 +418,7 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["replay"] = StepJson(report.replay);
   json["replay"]["warmup"] = report.warmup;
   json["replay"]["minor_faults"] = OrNull(report.minor_faults);
+  json["replay"]["stolen_share"] = OrNull(report.stolen_share);
   json["error"] = ErrorJson(report.original, report.replay);
   json["expected"] = ExpectationJson(report);
   json["gaps"] = GapsJson(report);
@@ -536,6 +537,12 @@ std::string ReplayReportText(const ReplayReport& report) {
                           ? fmt::format(", recorded {}", faults(report.recorded_faults))
                           : std::string());
   text += WorkText(report) + KindsText(report) + RanksText(report) + OperatorsText(report);
+  if (report.stolen_share.value_or(0) > kStolenShareMax) {
+    text += fmt::format(
+        "other work had the processor for {} of the replay's time: its wall times cannot be "
+        "trusted, and its CPU times little\n",
+        FormatShare(*report.stolen_share));
+  }
   return text + ShortText(report.health);
 }
 

@@ -34,6 +34,9 @@ struct SkippedOperators {
 // incomplete: they would print as 0.0 %.
 inline constexpr double kNegligibleShare = 0.0005;
 
+// From this share on the wall times of a replay say nothing, and its CPU times little.
+inline constexpr double kStolenShareMax = 0.05;
+
 // Whether all operators ran, but for those that are negligible together or for which time stands in
 // because it was asked for.
 bool IsComplete(const std::vector<SkippedOperators>& skipped);
@@ -145,6 +148,8 @@ struct ReplayReport {
   // What the process had in use before its first step, copies not counted.
   std::optional<Bytes> resident_before_steps;
   std::optional<double> minor_faults;  // per step, median
+  // The share of the timed steps' wall time for which other work had this thread's processor.
+  std::optional<double> stolen_share;
   // Per step of the program, median; only where the replay follows it.
   std::optional<int64_t> recorded_faults;
   int64_t given_back_bytes = 0;  // of what each step frees, to have as many page faults

@@ -144,6 +144,7 @@ class Combiner {
     for (const ReplayedKind& kind : kinds_) all.gap_scale += kind.report.gap_scale * Weight(kind);
     all.operator_share = ByTime([](const ReplayReport& report) { return report.operator_share; });
     all.time_coverage = ByTime([](const ReplayReport& report) { return report.time_coverage; });
+    all.stolen_share = ByTime([](const ReplayReport& report) { return report.stolen_share; });
     all.minor_faults = Sum<double>(
         kinds_, [](const ReplayReport& report) { return report.minor_faults; },
         [&](double& sum, double one, const ReplayedKind& kind) { sum += one * Weight(kind); });

@@ -236,12 +236,17 @@ std::vector<OwnCode> ReplayedStep::CodeLeftOut() const {
     // An operator that is known here and was replaced does nothing but call others.
     if (bound_.contains(node)) continue;
     std::optional<Nanos> own = times_.duration(node);
+    const std::vector<NodeId> parts = step_.OperatorsBelow(node);
     if (!trace_.info().exclusive_durations) {
-      for (const NodeId part : step_.OperatorsBelow(node)) {
+      for (const NodeId part : parts) {
         const auto inner = times_.duration(part);
         own = own && inner ? std::optional(std::max(Nanos{}, *own - *inner)) : std::nullopt;
       }
     }
+    // Python that calls operators takes as much as elsewhere, where it is a gap.
+    constexpr int64_t kCallNs = 50'000;
+    const Nanos calls{kCallNs * static_cast<int64_t>(parts.size() + 1)};
+    if (own ? *own <= calls : IsOfPyTorch(OperatorNameOf(trace_, node))) continue;
     found.push_back({node, own});
   }
   return found;

@@ -103,8 +103,11 @@ class Replayer::Impl {
                        static_cast<uint64_t>(options.warmup));
       ETUDE_RETURN_IF_ERROR(RunStep(options.gaps));
     }
+    const std::optional<Nanos> stolen = StolenTime();
+    const Nanos begin = MonotonicTime();
     ETUDE_ASSIGN_OR_RETURN(const std::vector<StepSample> samples,
                            RunSteps(options.iterations, options.gaps));
+    report_.stolen_share = ShareStolen(stolen, StolenTime(), MonotonicTime() - begin);
     ETUDE_RETURN_IF_ERROR(FindKernels());
     report_.non_finite = step_.memory().CountNonFinite();
     report_.denormal = step_.memory().CountDenormal();
@@ -133,6 +136,12 @@ class Replayer::Impl {
   const ReplayReport& report() const { return report_; }
 
  private:
+  static std::optional<double> ShareStolen(std::optional<Nanos> before, std::optional<Nanos> after,
+                                           Nanos passed) {
+    if (!before || !after || passed <= Nanos{}) return std::nullopt;
+    return static_cast<double>((*after - *before).count) / static_cast<double>(passed.count);
+  }
+
   // Before each operator, and after the last.
   static std::vector<ProgramGap> GapsOf(const HostGaps& gaps) {
     std::vector<ProgramGap> all;

@@ -23,6 +23,7 @@ constexpr auto kNamespacesOfPyTorch = std::to_array<std::string_view>({
     "_c10d_functional",
     "prims",
     "rngprims",
+    "fsdp",
     "inductor",
     "inductor_prims",
     "fsdp",

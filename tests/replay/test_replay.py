@@ -517,6 +517,45 @@ def test_waits_of_the_program_take_no_processor(tmp_path):
     assert times["wall"]["min"] - times["cpu"]["min"] > gaps["idle_ms"] / 2
 
 
+def test_time_that_other_work_took_is_no_gap(tmp_path):
+    """As on a machine on which each step takes 100 ms longer, for which others have the processor."""
+    folder = capture(
+        tmp_path,
+        """
+        import torch
+        x = torch.nn.Parameter(torch.ones(3000))
+        optimizer = torch.optim.SGD([x], lr=0.1)
+        for _ in range(20):
+            optimizer.zero_grad()
+            (x * 2).sum().backward()
+            optimizer.step()
+        """,
+    )
+    job = json.loads((folder / "job.json").read_text())
+    steps = job["ranks"]["0"]["timed_steps"]
+    assert all(step["stolen_ns"] >= 0 for step in steps)
+    for step in steps:
+        step["wall_ns"], step["cpu_ns"], step["stolen_ns"] = 10**6, 10**6, 0
+        step["voluntary_switches"] = 0
+    (folder / "job.json").write_text(json.dumps(job))
+    quiet = replay(folder)
+    assert not any("busy" in note for note in quiet["notes"])
+    for step in steps:
+        step["wall_ns"] += 10**8
+        step["stolen_ns"] = 10**8
+    (folder / "job.json").write_text(json.dumps(job))
+    busy = replay(folder)
+    assert busy["gaps"]["ms"] == quiet["gaps"]["ms"] and busy["gaps"]["scale"] == quiet["gaps"]["scale"]
+    assert busy["gaps"]["idle_ms"] == 0
+    assert any("other work had the processor for 99 %" in note for note in busy["notes"])
+    # A program that waits as well: what is neither work nor stolen.
+    for step in steps:
+        step["wall_ns"] += 3 * 10**6
+        step["voluntary_switches"] = 4
+    (folder / "job.json").write_text(json.dumps(job))
+    assert replay(folder)["gaps"]["scale"] > busy["gaps"]["scale"] or busy["gaps"]["scale"] == 1
+
+
 def test_without_a_folder_for_temporary_files_kernels_are_unknown(tmp_path, monkeypatch):
     path = record(tmp_path, "x = torch.ones(4, 3)\nx @ x.t()")
     monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))

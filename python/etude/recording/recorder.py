@@ -435,7 +435,9 @@ class Recorder(RecordingWatcher):
         notes = list(self._notes)
         timed = self._published.signature.timed
         if timed == 0:
-            notes.append("no timed step has the signature of the recorded one")
+            notes.append(
+                "no timed step has the signature of the recorded one: all timed steps stand for the original"
+            )
         elif timed < min(_TIMED_LEAST, self.settings.steps):
             notes.append(
                 f"of the steps with the recorded signature {timed} of {self.settings.steps} asked "
