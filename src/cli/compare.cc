@@ -91,6 +91,9 @@ class CompareCommand : public Command {
     options.Value("--starts", &run_.starts, "N",
                   "with --run: starts of program and replay, which share the pairs",
                   {.least = 1, .most = 1000});
+    options.Choice("--until", &run_.until, {"decided"},
+                   "with --run: go on with more pairs and starts until no bar is undetermined, up "
+                   "to ten times --pairs");
     options.Value("--rank", &run_.rank, "N",
                   "with --run: whose steps are timed (default: the first)", {.least = 0});
     options.Value("--warmup", &run_.warmup, "N",

@@ -369,6 +369,7 @@ std::string AgainLine(const std::string& folder, const CompareRunOptions& option
   };
   add("--pairs", options.pairs, usual.pairs);
   add("--starts", options.starts, usual.starts);
+  add("--until", options.until, usual.until);
   add("--benchmark", options.benchmark, usual.benchmark);
   if (options.rank) add("--rank", *options.rank, -1);
   add("--warmup", options.warmup, usual.warmup);
@@ -523,6 +524,12 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
   return reasons;
 }
 
+bool IsUndetermined(const RunComparison& run) {
+  return std::ranges::any_of(run.metrics, [](const MetricComparison& metric) {
+    return metric.verdict == BarVerdict::kUndetermined;
+  });
+}
+
 }  // namespace
 
 Result<double> ParseShare(const std::string& option, std::string_view text) {
@@ -568,11 +575,22 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
   const bool with_gpus = options.experimental || UsesGpu(*subject.job);
   const GpuSensors gpus = with_gpus ? GpuSensors::Open() : GpuSensors();
   std::array<std::string, kStepMetricCount> reasons;
-  for (int64_t start = 0; start < options.starts; ++start) {
+  CompareRunOptions extended = options;  // by what it takes to decide
+  const auto begin = std::chrono::steady_clock::now();
+  for (int64_t start = 0; start < extended.starts; ++start) {
     ETUDE_ASSIGN_OR_RETURN(
-        reasons, MeasureStart(subject, static_cast<size_t>(start), options, gpus, context, run));
+        reasons, MeasureStart(subject, static_cast<size_t>(start), extended, gpus, context, run));
+    if (start + 1 < extended.starts) continue;
+    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    JudgeRun(run, bars, reasons);
+    if (options.until.empty() || !run.ended.empty() || !IsUndetermined(run)) continue;
+    const int64_t share = (options.pairs + options.starts - 1) / options.starts;
+    if (extended.pairs + share > kMorePairs * options.pairs) continue;
+    ++extended.starts;
+    extended.pairs += share;
+    run.starts = extended.starts;
+    run.pairs_wanted = extended.pairs;
   }
-  JudgeRun(run, bars, reasons);
   if (!with_gpus) {
     std::erase_if(run.metrics,
                   [](const auto& row) { return row.metric >= StepMetric::kGpuEnergy; });

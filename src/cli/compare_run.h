@@ -18,6 +18,9 @@ struct CompareRunOptions {
   std::optional<int64_t> rank;
   int64_t pairs = 30;
   int64_t starts = 3;  // of both sides, with a share of the pairs each
+  // "decided": goes on with more starts until no bar is undetermined, up to kMorePairs times the
+  // pairs; "": does not.
+  std::string until;
   int64_t warmup = 5;  // steps
   // Steps of either side in its turn before the one that is measured; unknown: as short steps need.
   std::optional<int64_t> lead;
@@ -35,6 +38,8 @@ struct CompareRunOptions {
 
   friend bool operator==(const CompareRunOptions&, const CompareRunOptions&) = default;
 };
+
+inline constexpr int64_t kMorePairs = 10;
 
 // Runs the original program again, in turn with its replay, and judges the replay by it. Leaves
 // compare.N.json in the folder, and certificates where they are asked for. kNo if a bar is not met.

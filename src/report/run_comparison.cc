@@ -78,6 +78,53 @@ std::vector<std::vector<FigurePair>> PairsByStart(const RunComparison& run, Step
   return starts;
 }
 
+namespace {
+
+// How many pairs would tell on which side of the bar the error lies, if it is what it is now and
+// its interval narrows with the square root of their number.
+std::optional<int64_t> PairsToDecide(const PairedComparison& figures, double bar) {
+  if (figures.pairs < kLeastPairs) return static_cast<int64_t>(kLeastPairs);
+  if (!figures.error || !std::isfinite(figures.error->high)) return std::nullopt;
+  const double value = figures.error->value;
+  const double edge = value < 0 ? -bar : bar;
+  // The half of the interval that reaches over the edge.
+  const double reach = edge > value ? figures.error->high - value : value - figures.error->low;
+  const double half = std::max(reach, (figures.error->high - figures.error->low) / 2);
+  const double distance = std::abs(edge - value);
+  if (distance <= 0) return std::nullopt;
+  const double factor = std::max(1.0, half / distance);
+  const double pairs = static_cast<double>(figures.pairs) * factor * factor;
+  if (!(pairs < static_cast<double>(kPairsMost))) return std::nullopt;
+  return static_cast<int64_t>(std::ceil(pairs)) + 1;
+}
+
+std::string DurationText(double seconds) {
+  return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
+}
+
+// What it would take to decide what is undetermined.
+std::string UndecidedText(const RunComparison& run) {
+  std::vector<std::string> parts;
+  for (const MetricComparison& metric : run.metrics) {
+    if (metric.verdict != BarVerdict::kUndetermined) continue;
+    const std::string_view title = InfoOf(metric.metric).title;
+    if (!metric.pairs_to_decide) {
+      parts.push_back(fmt::format("{}: no number of pairs, as far as these tell", title));
+      continue;
+    }
+    const double each = run.pairs.empty() ? 0 : run.seconds / static_cast<double>(run.pairs.size());
+    const double seconds = each * static_cast<double>(*metric.pairs_to_decide);
+    parts.push_back(fmt::format("{}: about {}{}", title,
+                                FormatCount(static_cast<uint64_t>(*metric.pairs_to_decide), "pair"),
+                                seconds > 0 ? fmt::format(" ({})", DurationText(seconds)) : ""));
+  }
+  if (parts.empty()) return "";
+  return fmt::format("what would decide, in as many more starts: {}; --until decided goes on\n",
+                     fmt::join(parts, ", "));
+}
+
+}  // namespace
+
 MetricComparison JudgeMetric(const RunComparison& run, StepMetric metric,
                              const std::optional<double>& bar) {
   MetricComparison row{.metric = metric, .bar = bar};
@@ -87,6 +134,9 @@ MetricComparison JudgeMetric(const RunComparison& run, StepMetric metric,
   if (!any && !run.pairs.empty()) return row;
   row.figures = ComparePairs(starts, run.seed);
   if (bar) row.verdict = Judge(*row.figures, *bar);
+  if (row.verdict == BarVerdict::kUndetermined) {
+    row.pairs_to_decide = PairsToDecide(*row.figures, *bar);
+  }
   return row;
 }
 
@@ -202,7 +252,7 @@ std::string RunComparisonText(const RunComparison& run) {
   }
   for (const std::string& note : run.notes) text += "note: " + note + "\n";
   if (!run.ended.empty()) text += run.ended + "\n";
-  return text + VerdictText(run.metrics);
+  return text + VerdictText(run.metrics) + UndecidedText(run);
 }
 
 std::vector<Table::Column> WithFigures(std::vector<Table::Column> columns) {

@@ -81,7 +81,12 @@ struct MetricComparison {
   std::string reason;                       // why it is not
   std::optional<double> bar;
   std::optional<BarVerdict> verdict;  // if there is a bar, and figures
+  // Of what is undetermined: with so many pairs, of which as many starts have a share, the interval
+  // would be narrow enough to tell, if it narrows with their square root. nullopt: nobody knows, or
+  // more than kPairsMost.
+  std::optional<int64_t> pairs_to_decide;
 };
+inline constexpr int64_t kPairsMost = 100'000;
 
 // Whether no bar is missed and none undetermined.
 bool AllMet(std::span<const MetricComparison> metrics);
@@ -96,6 +101,7 @@ struct RunComparison {
   int64_t pairs_wanted = 0;
   int64_t starts = 1;
   uint64_t seed = 0;
+  double seconds = 0;          // that all starts took; 0: unknown
   std::string ended;           // why there are fewer pairs than wanted; ""
   int64_t steps_passed = 0;    // of the original, warm-up
   int64_t steps_of_other = 0;  // of the original, of other signatures than the recorded one

@@ -206,6 +206,7 @@ OrderedJson ToJson(const MetricComparison& metric) {
   }
   json["bar"] = NumberJson(metric.bar);
   json["verdict"] = metric.verdict ? OrderedJson(Name(*metric.verdict)) : OrderedJson(nullptr);
+  if (metric.pairs_to_decide) json["pairs_to_decide"] = *metric.pairs_to_decide;
   return json;
 }
 
@@ -227,6 +228,7 @@ OrderedJson ToJson(const RunComparison& run) {
   if (!run.benchmark.empty()) json["benchmark"] = run.benchmark;
   json["pairs"] = {{"wanted", run.pairs_wanted}, {"measured", run.pairs.size()}};
   json["starts"] = run.starts;
+  if (run.seconds > 0) json["seconds"] = run.seconds;
   json["ended"] = run.ended.empty() ? OrderedJson(nullptr) : OrderedJson(run.ended);
   json["original"] = {{"warmup_steps", run.steps_passed},
                       {"steps_of_other_signatures", run.steps_of_other}};

@@ -44,6 +44,32 @@ TEST(RunComparison, MetricsHaveNamesOfTheirOwnInTheirOrder) {
   }
 }
 
+TEST(RunComparison, HowManyPairsWouldDecide) {
+  // Errors of 0 and 8 % in turn: the median is between, its interval reaches over the bar of 5 %.
+  RunComparison run;
+  for (int i = 0; i < 20; ++i) {
+    StepPair pair;
+    pair.original[kCpuTime] = 100e6;
+    pair.replay[kCpuTime] = i % 2 == 0 ? 100e6 : 108e6;
+    run.pairs.push_back(pair);
+  }
+  run.seconds = 40;
+  JudgeRun(run, DefaultBars(), NoReasons());
+  EXPECT_EQ(Of(run, kCpuTime).verdict, BarVerdict::kUndetermined);
+  ASSERT_TRUE(Of(run, kCpuTime).pairs_to_decide.has_value());
+  EXPECT_GT(*Of(run, kCpuTime).pairs_to_decide, 20);
+  const std::string text = RunComparisonText(run);
+  EXPECT_NE(text.find("CPU time: about "), std::string::npos) << text;
+  EXPECT_NE(text.find("--until decided"), std::string::npos);
+  // What is decided needs no more; of few pairs the least number that decides is said.
+  RunComparison met = RunOf(20, 100e6, 101e6);
+  JudgeRun(met, DefaultBars(), NoReasons());
+  EXPECT_FALSE(Of(met, kCpuTime).pairs_to_decide.has_value());
+  RunComparison few = RunOf(3, 100e6, 101e6);
+  JudgeRun(few, DefaultBars(), NoReasons());
+  EXPECT_EQ(Of(few, kCpuTime).pairs_to_decide, static_cast<int64_t>(kLeastPairs));
+}
+
 TEST(RunComparison, JudgesWhatBothSidesHave) {
   RunComparison run = RunOf(20, 100e6, 103e6);
   std::array<std::string, kStepMetricCount> reasons;
