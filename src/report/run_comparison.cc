@@ -105,22 +105,30 @@ std::string DurationText(double seconds) {
 // What it would take to decide what is undetermined.
 std::string UndecidedText(const RunComparison& run) {
   std::vector<std::string> parts;
+  std::vector<std::string_view> hopeless;
   for (const MetricComparison& metric : run.metrics) {
     if (metric.verdict != BarVerdict::kUndetermined) continue;
     const std::string_view title = InfoOf(metric.metric).title;
     if (!metric.pairs_to_decide) {
-      parts.push_back(fmt::format("{}: no number of pairs, as far as these tell", title));
+      hopeless.push_back(title);
       continue;
     }
     const double each = run.pairs.empty() ? 0 : run.seconds / static_cast<double>(run.pairs.size());
     const double seconds = each * static_cast<double>(*metric.pairs_to_decide);
-    parts.push_back(fmt::format("{}: about {}{}", title,
+    parts.push_back(fmt::format("{} about {}{}", title,
                                 FormatCount(static_cast<uint64_t>(*metric.pairs_to_decide), "pair"),
                                 seconds > 0 ? fmt::format(" ({})", DurationText(seconds)) : ""));
   }
-  if (parts.empty()) return "";
-  return fmt::format("what would decide, in as many more starts: {}; --until decided goes on\n",
-                     fmt::join(parts, ", "));
+  std::string text;
+  if (!parts.empty()) {
+    text +=
+        fmt::format("to decide: {}; --until decided goes on until then\n", fmt::join(parts, ", "));
+  }
+  if (!hopeless.empty()) {
+    text += fmt::format("more pairs would hardly decide, as the spread is: {}\n",
+                        fmt::join(hopeless, ", "));
+  }
+  return text;
 }
 
 }  // namespace

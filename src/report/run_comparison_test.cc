@@ -59,7 +59,7 @@ TEST(RunComparison, HowManyPairsWouldDecide) {
   ASSERT_TRUE(Of(run, kCpuTime).pairs_to_decide.has_value());
   EXPECT_GT(*Of(run, kCpuTime).pairs_to_decide, 20);
   const std::string text = RunComparisonText(run);
-  EXPECT_NE(text.find("CPU time: about "), std::string::npos) << text;
+  EXPECT_NE(text.find("to decide: CPU time about "), std::string::npos) << text;
   EXPECT_NE(text.find("--until decided"), std::string::npos);
   // What is decided needs no more; of few pairs the least number that decides is said.
   RunComparison met = RunOf(20, 100e6, 101e6);
