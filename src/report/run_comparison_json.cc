@@ -96,8 +96,10 @@ std::vector<MetricComparison> ParseMetrics(const JsonMembers& run) {
     if (std::ranges::count(metrics, info->metric, &MetricComparison::metric) != 0) {
       row.Refuse("name", "each metric once");
     }
-    MetricComparison metric{
-        .metric = info->metric, .bar = ParseBar(row), .verdict = ParseVerdict(row)};
+    MetricComparison metric{.metric = info->metric,
+                            .bar = ParseBar(row),
+                            .verdict = ParseVerdict(row),
+                            .pairs_to_decide = row.Whole("pairs_to_decide", 0, kPairsMost + 1)};
     if (row.Has("not_available")) {
       metric.reason = row.Text("not_available").value_or("");
     } else {
@@ -259,6 +261,7 @@ RunComparison ParseRunComparison(const JsonMembers& members) {
                     .pairs_wanted = members.Object("pairs").Whole("wanted", 0).value_or(0),
                     .starts = members.Whole("starts", 1, kMostStarts).value_or(1),
                     .seed = static_cast<uint64_t>(members.Whole("seed", 0).value_or(0)),
+                    .seconds = members.Number("seconds").value_or(0),
                     .ended = members.Text("ended").value_or(""),
                     .steps_passed = original.Whole("warmup_steps", 0).value_or(0),
                     .steps_of_other = original.Whole("steps_of_other_signatures", 0).value_or(0),

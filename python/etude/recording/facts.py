@@ -132,9 +132,11 @@ def compiled_frames() -> int:
 
     utils = sys.modules.get("torch._dynamo.utils")
     counters = getattr(utils, "counters", None)
-    if counters is None or "frames" not in counters:
+    if counters is None:
         return 0
-    return int(counters["frames"].get("ok", 0))
+    # PyTorch 2.13 counts frames only in part.
+    known = [(group, name) for group, name in (("frames", "ok"), ("stats", "unique_graphs")) if group in counters]
+    return max((int(counters[group].get(name, 0)) for group, name in known), default=0)
 
 
 def has_compiled_kernels() -> bool:

@@ -4,7 +4,8 @@ Hooks are avoided on purpose: a hook on an instance is pickled and copied with t
 `Module.compile` compile once more; a global hook is seen by the compiler in every frame.
 Instead `torch.nn.Module.__call__` is replaced while the outermost modules are being learnt, but put
 back for the duration of each outermost call: what runs inside, compiled or not, sees the original.
-After that only the classes of the outermost modules have a `__call__` of ours.
+After that only the classes of the outermost modules have a `__call__` of ours, which stays there and does nothing where code
+was compiled meanwhile.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import weakref
 from threading import get_ident
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
+from .facts import compiled_frames
 from .optimizer_marks import compiling_test
 
 # Outermost modules beyond this many are not followed.
@@ -39,6 +41,7 @@ class ModuleMarks:
         self._is_compiling = compiling_test(torch)
         self._entries: Dict[int, Tuple[weakref.ref, Optional[int]]] = {}
         self._classes: List[Tuple[type, Callable, Optional[Callable]]] = []
+        self._compiled = 0  # frames, when the first of these was taken
         self._original: Optional[Callable] = None
         self._learner: Optional[Callable] = None
         self._inside: Set[int] = set()  # the threads in an outermost module
@@ -76,6 +79,7 @@ class ModuleMarks:
         self._stop_learning()
         self._release_classes()
         self.on_enter = None
+        self._entries.clear()  # what stays in classes does nothing from now on
 
     def _stop_learning(self) -> None:
         if not self.learning:
@@ -141,11 +145,15 @@ class ModuleMarks:
     def _take_class(self, cls: type) -> None:
         own = cls.__dict__.get("__call__")
         ours = self._make_class_call(cls, own)
+        if not self._classes:
+            self._compiled = compiled_frames()
         cls.__call__ = ours
         self._classes.append((cls, ours, own))
 
     def _release_classes(self) -> None:
-        for cls, ours, own in self._classes:
+        # Code that was compiled meanwhile has found our calls in the classes: without them it would be compiled anew.
+        keep = bool(self._classes) and compiled_frames() > self._compiled
+        for cls, ours, own in self._classes if not keep else ():
             if cls.__dict__.get("__call__") is not ours:
                 continue
             if own is None:

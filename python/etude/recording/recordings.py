@@ -42,7 +42,9 @@ def make(
             library = native_recording.load(torch, settings.library)
             path = f"{prefix}.capture"
             outermost = None
-            if settings.modules and not finder.modules.learning:
+            # A call of a module that is replaced may have compiled code compiled anew.
+            keeps_code = settings.recorder == "native" or not facts.compiled_frames()
+            if settings.modules and not finder.modules.learning and keeps_code:
                 outermost = finder.modules.outermost()
             profiled = devices and uses_cuda(torch)
             profile = DeviceProfile(torch, f"{prefix}.device") if profiled else None
