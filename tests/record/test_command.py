@@ -209,7 +209,8 @@ def test_signals_are_passed_on(tmp_path, number):
         "import signal, sys, time\n"
         f"signal.signal({int(number)}, lambda *_: sys.exit(9))\n"
         "print('ready', flush=True)\n"
-        "time.sleep(60)\n"
+        # A signal right before a sleep does not end it: Python looks for signals before and after.
+        "for _ in range(600): time.sleep(0.1)\n"
     )
     line = [str(ETUDE), "record", "-o", "job", "--", sys.executable, "program.py"]
     with subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
