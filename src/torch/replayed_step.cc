@@ -246,7 +246,8 @@ std::vector<OwnCode> ReplayedStep::CodeLeftOut() const {
     // Python that calls operators takes as much as elsewhere, where it is a gap.
     constexpr int64_t kCallNs = 50'000;
     const Nanos calls{kCallNs * static_cast<int64_t>(parts.size() + 1)};
-    if (own ? *own <= calls : IsOfPyTorch(OperatorNameOf(trace_, node))) continue;
+    // Of PyTorch's own such operators (FSDP's) it is all that they do.
+    if (IsOfPyTorch(OperatorNameOf(trace_, node)) || (own && *own <= calls)) continue;
     found.push_back({node, own});
   }
   return found;

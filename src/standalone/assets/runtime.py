@@ -251,6 +251,14 @@ def set_heap(map_threshold, keeps_freed, given_back):
         mallopt(most_mapped, 0)
 
 
+def give_back_free():
+    """What making the memory has left behind in glibc's heap goes back to the system."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError):
+        pass
+
+
 class Memory:
     """What is there before the step: tensors in their slots, and the bytes that a step changes."""
 
@@ -282,6 +290,7 @@ class Memory:
         words.word("tables")
         for _ in range(words.number()):
             TABLES.append(words.numbers(words.number()))
+        give_back_free()
 
     def _make(self, words, generator):
         size, dtype, fill = words.number(), getattr(torch, words.word()), words.word()
