@@ -166,6 +166,8 @@ class BenchmarkCommand : public Command {
           .wall = times.wall ? std::optional(times.wall->median) : std::nullopt};
     };
     facts.replay_faults = report.minor_faults;
+    facts.original_growth = report.recorded_memory_growth;
+    facts.replay_growth = report.memory_growth;
     facts.peak = Bytes{report.peak_bytes};
     facts.with_gaps = figures(report.with_gaps);
     facts.without_gaps = figures(report.without_gaps);

@@ -210,6 +210,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
     source.host_time = HostTimeOf(steps, source.original);
     source.threads = job->threads;
     source.mmap_threshold = job->mmap_threshold;
+    source.memory_growth = job->memory_growth;
     source.compiled_kernels = job->compiled_kernels;
     source.minor_faults = MedianOf(steps, [](const StepTime& step) { return step.minor_faults; });
     source.waiting = WaitingOf(steps);
@@ -227,6 +228,7 @@ void FollowProgram(const ReplaySource& source, std::optional<int64_t> threads,
   options.mmap_threshold = source.mmap_threshold;
   options.compiled_kernels = source.compiled_kernels;
   options.minor_faults = source.minor_faults;
+  options.memory_growth = source.memory_growth;
   options.original_waiting = source.waiting;
   options.launched = &source.launched;
 }

@@ -28,6 +28,7 @@ struct ReplaySource {
   std::optional<int64_t> threads;
   std::optional<int64_t> mmap_threshold;
   std::optional<int64_t> minor_faults;
+  std::optional<Bytes> memory_growth;  // JobRank::memory_growth
   bool compiled_kernels = false;
   Waiting waiting;
   std::vector<LaunchedWork> launched;  // what devices did for which host node

@@ -78,6 +78,10 @@ Result<JobRank> ParseRank(const std::string& where, const Json& json) {
   }
   rank.threads = members.Object("threads").Whole("intra_op", 1, kMostThreads);
   rank.mmap_threshold = members.Object("heap").Whole("mmap_threshold", 0);
+  const JsonMembers memory = members.Object("memory");
+  const auto before = memory.Whole("before_steps_bytes", 0);
+  const auto peak = memory.Whole("peak_bytes", 0);
+  if (before && peak && *peak > *before) rank.memory_growth = Bytes{*peak - *before};
   rank.compiled_kernels = members.Truth("compiled_kernels").value_or(false);
   rank.notes = members.Texts("notes");
   ETUDE_RETURN_IF_ERROR(status);

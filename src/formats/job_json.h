@@ -50,7 +50,9 @@ struct JobRank {
   bool recorded_early = false;            // in the warm-up: the program ended before a warm one was
   std::optional<int64_t> threads;         // of PyTorch's intra-op pool
   std::optional<int64_t> mmap_threshold;  // bytes from which on glibc maps blocks
-  bool compiled_kernels = false;          // a compiler's, which are no operators, may have run
+  // What the steps added to the memory in use before the first one, at the peak.
+  std::optional<Bytes> memory_growth;
+  bool compiled_kernels = false;  // a compiler's, which are no operators, may have run
   std::vector<std::string> notes;
 
   // Timed steps of the recorded signature: what a replay is compared with. All timed steps where

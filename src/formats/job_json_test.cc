@@ -40,6 +40,7 @@ TEST_F(JobJsonTest, ReadsWhatIsThere) {
   const auto job = Read(R"("command": ["a", "b"], "world_size": 2, )",
                         R"("native": "capture.0.etude", "threads": {"intra_op": 8},
                            "heap": {"mmap_threshold": 131072}, "notes": ["n"],
+                           "memory": {"before_steps_bytes": 100, "peak_bytes": 130},
                            "signatures": [{"id": "a", "seen": 3, "timed": 2, "recorded": true}],
                            "timed_steps": [{"wall_ns": 5, "cpu_ns": 4, "minor_faults": 0}],
                            "recorded_step": {"wall_ns": 9, "cpu_ns": 8, "steps": 2})");
@@ -49,6 +50,7 @@ TEST_F(JobJsonTest, ReadsWhatIsThere) {
   const JobRank& rank = job->ranks.at(0);
   EXPECT_EQ(rank.threads, 8);
   EXPECT_EQ(rank.mmap_threshold, 131072);
+  EXPECT_EQ(rank.memory_growth, Bytes{30});
   EXPECT_EQ(rank.recorded_signature, "a");
   EXPECT_EQ(rank.signatures[0].seen, 3u);
   EXPECT_EQ(rank.timed_steps[0].minor_faults, 0);

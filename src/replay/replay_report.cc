@@ -437,7 +437,10 @@ std::string ReplayReportJson(const ReplayReport& report) {
       {"peak_bytes", report.peak_bytes},
       {"copied_bytes", report.copied_bytes},
       {"resident_before_steps_bytes",
-       report.resident_before_steps ? Json(report.resident_before_steps->count) : Json(nullptr)}};
+       report.resident_before_steps ? Json(report.resident_before_steps->count) : Json(nullptr)},
+      {"growth_bytes", report.memory_growth ? Json(report.memory_growth->count) : Json(nullptr)},
+      {"recorded_growth_bytes",
+       report.recorded_memory_growth ? Json(report.recorded_memory_growth->count) : Json(nullptr)}};
   json["work"] = WorkJson(report);
   json["setup_ms"] = {{"plan", report.setup.ms()},
                       {"trial", report.trial.ms()},
@@ -477,6 +480,20 @@ std::string SkippedText(const ReplayReport& report) {
   }
   return skipped.empty() ? ""
                          : "skipped (operator, count, share of time, reason)\n" + skipped.Text();
+}
+
+// What steps add to the process's memory, beside what those of the program added.
+std::string GrowthText(const ReplayReport& report) {
+  if (!report.memory_growth) return "";
+  const auto& recorded = report.recorded_memory_growth;
+  if (!recorded || recorded->count == 0) {
+    return fmt::format("memory added by steps: {}\n", FormatBytes(*report.memory_growth));
+  }
+  const double ratio =
+      static_cast<double>(report.memory_growth->count) / static_cast<double>(recorded->count);
+  return fmt::format("memory added by steps: {}, recorded {} ({})\n",
+                     FormatBytes(*report.memory_growth), FormatBytes(*recorded),
+                     FormatError(ratio - 1));
 }
 
 // What is less than a hundredth of the step, or unknown, is not worth a word.
@@ -536,6 +553,7 @@ std::string ReplayReportText(const ReplayReport& report) {
                       report.recorded_faults
                           ? fmt::format(", recorded {}", faults(report.recorded_faults))
                           : std::string());
+  text += GrowthText(report);
   text += WorkText(report) + KindsText(report) + RanksText(report) + OperatorsText(report);
   if (report.stolen_share.value_or(0) > kStolenShareMax) {
     text += fmt::format(

@@ -147,6 +147,10 @@ struct ReplayReport {
   int64_t copied_bytes = 0;  // of what a step changes, to set it back
   // What the process had in use before its first step, copies not counted.
   std::optional<Bytes> resident_before_steps;
+  // What timed steps added to that at the peak, and what those of the program did; the latter only
+  // of a whole step.
+  std::optional<Bytes> memory_growth;
+  std::optional<Bytes> recorded_memory_growth;
   std::optional<double> minor_faults;  // per step, median
   // The share of the timed steps' wall time for which other work had this thread's processor.
   std::optional<double> stolen_share;

@@ -18,6 +18,23 @@ size_t Width(std::string_view text) {
       std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
+// Where code point `index` begins; the text's end if it has fewer.
+size_t PointAt(std::string_view text, size_t index) {
+  size_t points = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if ((text[i] & 0xC0) != 0x80 && points++ == index) return i;
+  }
+  return text.size();
+}
+
+// Whether a name consists of parts, as those of modules and scopes do, and not of a kernel's
+// parameters.
+bool IsPath(std::string_view name) {
+  return name.find('<') == std::string_view::npos &&
+         (name.find_first_of("./") != std::string_view::npos ||
+          name.find("::") != std::string_view::npos);
+}
+
 // `value` in the largest of `units` of which it is one at least; each is `step` of the one before.
 std::string Scaled(double value, double step, std::span<const std::string_view> units) {
   size_t unit = 0;
@@ -60,17 +77,18 @@ std::string FormatNumber(double number) {
 std::string FormatError(double error) { return fmt::format("{:+.1f} %", error * 100); }
 
 std::string ShortText(std::string_view text, size_t most) {
-  size_t points = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool begins = (text[i] & 0xC0) != 0x80;
-    if (begins && points++ == most) return std::string(text.substr(0, i)) + "…";
-  }
-  return std::string(text);
+  const size_t end = PointAt(text, most);
+  return end == text.size() ? std::string(text) : std::string(text.substr(0, end)) + "…";
 }
 
 std::string ShortName(std::string_view name, size_t most) {
-  std::string shortened = ShortText(name, most);
-  return shortened == name ? shortened : ShortText(BareFunctionName(name), most);
+  if (Width(name) <= most) return std::string(name);
+  const std::string bare(BareFunctionName(name));
+  const size_t points = Width(bare);
+  if (points <= most) return bare;
+  if (!IsPath(bare)) return ShortText(bare, most);
+  const size_t tail = most / 2;
+  return ShortText(bare, most - tail) + bare.substr(PointAt(bare, points - tail));
 }
 
 void TextTable::Row(std::vector<std::string> cells) {

@@ -26,8 +26,9 @@ std::string FormatError(double error);
 
 // The first `most` code points, with "…" behind them if there are more.
 std::string ShortText(std::string_view text, size_t most);
-// The same of a name. Longer names of C++ functions, as compilers write those of kernels, are first
-// rid of what most of them share: result, arguments and namespaces.
+// A name of at most `most` code points and a "…": in the middle of a path such as "model.layers.0",
+// because long paths differ at their ends, and at the end of others. C++ functions first lose their
+// result, arguments and namespaces.
 std::string ShortName(std::string_view name, size_t most);
 
 // A table in plain text: columns are padded to their widest cell, two blanks apart. Cells may hold

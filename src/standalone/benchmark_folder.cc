@@ -53,6 +53,15 @@ std::optional<double> Number(const std::optional<Nanos>& time) {
   return time ? std::optional(static_cast<double>(time->count)) : std::nullopt;
 }
 
+std::optional<double> Number(const std::optional<Bytes>& bytes) {
+  return bytes ? std::optional(static_cast<double>(bytes->count)) : std::nullopt;
+}
+
+std::string Mebibytes(const std::optional<Bytes>& bytes) {
+  return bytes ? fmt::format("{:.1f} MiB", static_cast<double>(bytes->count) / (1 << 20))
+               : "unknown";
+}
+
 // Two rows of the README's table.
 std::string FigureRows(std::string_view what, const BenchmarkFacts::Figures& original,
                        const BenchmarkFacts::Figures& figures) {
@@ -250,6 +259,7 @@ Both take `--iterations`, `--warmup`, `--threads`, `--device`, `--seed`, `--libr
 | step of the original program | {} | {} |
 {}
 Page faults of a step: {} in the original, {} here ({}). Tensors take {:.1f} MiB at the peak.
+Memory that steps add to what the process had before them, at the peak: {} in the original, {} here ({}).
 
 Made with torch {} on {}, {}. The figures are those of a replay of the same operators on the machine that made the benchmark, not of this one.
 `etude compare CAPTURE --run --benchmark {}` measures the benchmark beside the original program, with its memory.
@@ -267,8 +277,11 @@ Operators of the recorded step: {}, of which {} are run here{}.
       Milliseconds(facts.original.cpu), Milliseconds(facts.original.wall), rows,
       FaultText(facts.original_faults), FaultText(facts.replay_faults),
       Deviation(facts.original_faults, facts.replay_faults),
-      static_cast<double>(facts.peak.count) / (1 << 20), facts.torch_version, facts.device,
-      CountText(source.threads, "thread"), "benchmark.py", facts.operators, facts.operators_run,
+      static_cast<double>(facts.peak.count) / (1 << 20), Mebibytes(facts.original_growth),
+      Mebibytes(facts.replay_growth),
+      Deviation(Number(facts.original_growth), Number(facts.replay_growth)), facts.torch_version,
+      facts.device, CountText(source.threads, "thread"), "benchmark.py", facts.operators,
+      facts.operators_run,
       facts.time_coverage ? fmt::format(", {:.1f} % of their time", 100 * *facts.time_coverage)
                           : "");
   for (const BenchmarkFacts::LeftOut& row : LeftOutRows(facts)) {

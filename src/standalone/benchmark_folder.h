@@ -64,6 +64,9 @@ struct BenchmarkFacts {
   std::optional<double> original_faults;
   std::optional<double> replay_faults;
   Bytes peak;
+  // What steps add to the process's memory, at the peak.
+  std::optional<Bytes> original_growth;
+  std::optional<Bytes> replay_growth;
   std::string torch_version;
   std::string device;
   Health health;  // of the trace

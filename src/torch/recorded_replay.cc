@@ -49,7 +49,7 @@ std::vector<OperatorTime> SumTimes(const ReplayedStep& step,
     add(ops[i].node, Median(times[i]));
   }
   for (const auto& skipped : step.selection().skipped()) add(skipped.node, Nanos{});
-  for (const OwnCode& code : step.CodeLeftOut()) {
+  for (const OwnCode& code : step.code_left_out()) {
     sum.Add(PhaseAt(recorded, recorded.position(code.node)),
             OperatorNameOf(step.trace(), code.node), 1, code.time, Nanos{});
   }
@@ -73,7 +73,7 @@ Status CompareRecording(const ReplayedStep& step, const std::function<Status(int
     if (i + 1 < steps) continue;
     report.kernels = MatchKernels(
         step.recorded(), step.selection().top(), one,
-        [&](NodeId node) { return step.times().duration(node); }, step.CodeLeftOut());
+        [&](NodeId node) { return step.times().duration(node); }, step.code_left_out());
   }
   report.operator_times = SumTimes(step, times);
   return {};

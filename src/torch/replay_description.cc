@@ -185,7 +185,7 @@ void DescribeSkipped(const ReplayedStep& step, const DeviceWork& devices, Replay
     add(OperatorNameOf(trace, skipped.node), skipped.node, skipped.reason,
         step.times().duration(skipped.node), step.StandsIn(skipped.node));
   }
-  for (const OwnCode& code : step.CodeLeftOut()) {
+  for (const OwnCode& code : step.code_left_out()) {
     add(OperatorNameOf(trace, code.node), code.node,
         "its own code is not here, only the operators that it called are", code.time,
         /*stands_in=*/true);
@@ -251,7 +251,7 @@ void DescribeReplay(const ReplayedStep& step, ReplayReport& report) {
     report.stream_overlap = devices.streams.Overlap();
   }
   std::unordered_set<NodeId> replayed = selection.ReplayedTop();
-  for (const OwnCode& code : step.CodeLeftOut()) {
+  for (const OwnCode& code : step.code_left_out()) {
     NodeId node = code.node;
     while (node && replayed.erase(node) == 0) {
       node = step.recorded().enclosing_operator(step.recorded().position(node));

@@ -54,6 +54,8 @@ struct ReplayOptions {
   std::optional<int64_t> mmap_threshold;
   // Page faults of a step of the program, which the replay is to have; nullopt: as its heap has it.
   std::optional<int64_t> minor_faults;
+  // What the program's steps added to its memory, at the peak; nullopt: unknown.
+  std::optional<Bytes> memory_growth;
   // What devices did for which host node of the trace; null: not known. Not owned.
   const std::vector<LaunchedWork>* launched = nullptr;
   // What trying out the step has found earlier; null: it is tried out. Not owned.

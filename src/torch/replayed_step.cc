@@ -221,6 +221,7 @@ Status ReplayedStep::Load(ReplayPlan plan) {
     nodes.push_back(op.node);
   }
   const auto waits = FindCommunicationWaits(step_, flow_, nodes);
+  code_left_out_ = FindCodeLeftOut();
   runner_.Load(std::move(plan), std::move(operators), waits, options_.group);
   return {};
 }
@@ -230,7 +231,7 @@ Status ReplayedStep::PlanAndLoad() {
   return Load(std::move(plan));
 }
 
-std::vector<OwnCode> ReplayedStep::CodeLeftOut() const {
+std::vector<OwnCode> ReplayedStep::FindCodeLeftOut() const {
   std::vector<OwnCode> found;
   for (const NodeId node : selection_.replaced()) {
     // An operator that is known here and was replaced does nothing but call others.

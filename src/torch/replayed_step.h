@@ -89,7 +89,7 @@ class ReplayedStep {
   std::optional<Bytes> free_at_start() const { return free_at_start_; }
   // The own code of operators that this torch does not know: those that they called run in their
   // place.
-  std::vector<OwnCode> CodeLeftOut() const;
+  const std::vector<OwnCode>& code_left_out() const { return code_left_out_; }
   // Whether the recorded time of an operator that cannot run is to pass.
   bool StandsIn(NodeId node) const { return NameIn(options_.stand_in, node); }
   // Compiled code that counts: none if only some operators do.
@@ -105,6 +105,7 @@ class ReplayedStep {
   Status Provide(bool with_state);
   void AddGradients(ReplayPlan& plan) const;
   Status CheckMemory(const ReplayPlan& plan) const;
+  std::vector<OwnCode> FindCodeLeftOut() const;
 
   const Trace& trace_;
   ReplayOptions options_;
@@ -122,6 +123,7 @@ class ReplayedStep {
   std::vector<bool> made_nodes_;  // by position: nodes for a backward pass, when it was recorded
   std::unordered_set<NodeId> without_gradient_;
   std::unordered_map<NodeId, BoundOperator> bound_;
+  std::vector<OwnCode> code_left_out_;
   std::optional<Bytes> free_at_start_;
   Nanos fill_time_;
 };

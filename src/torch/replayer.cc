@@ -80,6 +80,7 @@ class Replayer::Impl {
       row.stand_in = gaps_ ? Scaled(row.stand_in, gaps_->scale) : Nanos{};
     }
     if (report_.part.is_whole()) {
+      report_.recorded_memory_growth = step_.options().memory_growth;
       report_.recorded_faults = step_.options().minor_faults;
       heap_faults_.Want(report_.recorded_faults);
     }
@@ -116,6 +117,7 @@ class Replayer::Impl {
     if (samples.empty()) return report;
     report.replay = Summarised(samples);
     report.minor_faults = MedianFaults(samples);
+    report.memory_growth = MemoryGrowth(samples);
     ETUDE_RETURN_IF_ERROR(MeasureOtherMode(report));
     return report;
   }
@@ -136,6 +138,18 @@ class Replayer::Impl {
   const ReplayReport& report() const { return report_; }
 
  private:
+  // The most that a step added to what was in use before the first one.
+  std::optional<Bytes> MemoryGrowth(const std::vector<StepSample>& samples) const {
+    if (!report_.resident_before_steps) return std::nullopt;
+    const int64_t level = report_.resident_before_steps->count + step_.memory().copied_bytes();
+    std::optional<Bytes> growth;
+    for (const StepSample& sample : samples) {
+      if (!sample.peak_resident) return std::nullopt;
+      growth = Bytes{std::max(growth.value_or(Bytes{}).count, sample.peak_resident->count - level)};
+    }
+    return growth;
+  }
+
   static std::optional<double> ShareStolen(std::optional<Nanos> before, std::optional<Nanos> after,
                                            Nanos passed) {
     if (!before || !after || passed <= Nanos{}) return std::nullopt;

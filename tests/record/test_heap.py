@@ -1,4 +1,4 @@
-"""What is said of the C library's heap."""
+"""What is recorded of the C library's heap and of memory."""
 
 import threading
 
@@ -41,3 +41,22 @@ def test_a_capture_that_the_end_of_the_program_publishes(run):
     assert (result.code, result.err) == (0, "")
     check_traces(result)
     assert "mmap_threshold" in result.rank()["heap"]
+
+
+def test_memory_that_steps_add(run):
+    """A step holds 64 MB at its peak, which the process did not have before."""
+    result = run(
+        program(
+            """
+            for _ in range(12):
+                optimizer.zero_grad()
+                result = model(torch.randn(5, 8))
+                block = torch.ones(16 << 20)
+                result.sum().backward()
+                optimizer.step()
+                del block
+            """
+        )
+    )
+    memory = result.rank()["memory"]
+    assert 64 << 20 <= memory["peak_bytes"] - memory["before_steps_bytes"] < 100 << 20

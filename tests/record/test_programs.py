@@ -249,6 +249,27 @@ for _ in range(12): train()
     assert any("gather" in kind for kind in kinds) and any("reduce" in kind for kind in kinds)
 
 
+def test_ranks_record_the_same_kinds(record):
+    recorded = record(
+        SHARDED
+        + """
+model = torch.nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(40):
+    train([5, 64][step % 2])
+"""
+        + END,
+        "--kinds", "2", launcher=(sys.executable, *TWO_RANKS), ranks=2,
+    )  # fmt: skip
+    first, second = (recorded.rank(rank)["recorded_step"] for rank in range(2))
+    assert len(set(first["signatures"])) == 2 and first["signatures"] == second["signatures"]
+    assert first["index"] == second["index"]
+    report = json.loads(
+        etude("replay", recorded.folder, "--ranks", "all", "--json", "--warmup", "1", "--iterations", "2")
+    )
+    assert report["coverage"]["ops"] == 1
+
+
 def test_dtensor(record):
     recorded = record(
         SHARDED

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Optional, Union
 from . import facts, heap, job
 from .counted import counted
 from .native_recording import NativeRecording
+from .process_memory import StepMemory
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .step_recording import StepRecording
@@ -31,10 +32,14 @@ class RecordedStep:
 
 
 class Capture:
-    """What this process has put into the capture folder. Raises job.RankTaken and OSError."""
+    """What this process has put into the capture folder. Raises job.RankTaken and OSError.
+
+    `memory`: what steps add to the memory in use, where that is watched.
+    """
 
     def __init__(self, torch: Any, settings: Settings) -> None:
         self.entry: Optional[dict] = None
+        self.memory: Optional[StepMemory] = None
         self._torch = torch
         self._settings = settings
 
@@ -98,6 +103,7 @@ class Capture:
             "threads": facts.threads(self._torch),
             "state": facts.state(self._torch),
             "heap": heap.facts(),
+            "memory": self.memory.to_json() if self.memory is not None else None,
             "compiled_kernels": facts.has_compiled_kernels() or None,
             "notes": notes,
         }

@@ -9,7 +9,7 @@ import resource
 import socket
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from . import clock, facts, files, job
+from . import clock, facts, files, job, process_memory
 from .clock import Reading
 from .settings import KINDS, Settings
 from .signature import Signature, SignatureTable
@@ -123,7 +123,7 @@ class Pacer(Watcher):
             "other_signature": None if matches else signature.describe(),
             **reading.since(start).to_json(),
             "involuntary_switches": after.ru_nivcsw - before.ru_nivcsw,
-            "peak_resident_bytes": _peak_resident_bytes() if self._has_peak else None,
+            "peak_resident_bytes": process_memory.peak_resident_bytes() if self._has_peak else None,
         }
         self._start = None
         self._asked = False
@@ -142,7 +142,7 @@ class Pacer(Watcher):
             return
         if uses_cuda(self._torch):
             self._torch.cuda.synchronize()
-        self._has_peak = _begin_peak()
+        self._has_peak = process_memory.begin_peak()
         self._clean = not self._finder.profilers.busy()
         self._usage = resource.getrusage(resource.RUSAGE_SELF)
         self._start = clock.begin()
@@ -224,7 +224,7 @@ class Pacer(Watcher):
         Where optimizers end steps, those before there is one are of making the model.
         """
         if self.is_idle():
-            self._level = _resident_bytes()
+            self._level = process_memory.resident_bytes()
         if self._kind != "optimizer" or self._finder.optimizers.known() > 0:
             self._finder.modules.on_enter = None
 
@@ -265,33 +265,3 @@ def _recorded_signature(entry: dict) -> Optional[dict]:
     # Of several the one that the replay runs, too.
     main = entry.get("recorded_step", {}).get("signature")
     return next((one for one in signatures if one.get("id") == main), signatures[0] if signatures else None)
-
-
-def _resident_bytes() -> Optional[int]:
-    """Memory in use by this process; None if the system does not say."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
-    except (OSError, IndexError, ValueError):
-        return None
-
-
-def _begin_peak() -> bool:
-    """Begins a new peak of the memory in use; False if the kernel keeps that of the whole life."""
-    try:
-        with open("/proc/self/clear_refs", "wb", buffering=0) as file:
-            file.write(b"5")
-        return True
-    except OSError:
-        return False
-
-
-def _peak_resident_bytes() -> Optional[int]:
-    try:
-        with open("/proc/self/status", "rb") as file:
-            for line in file:
-                if line.startswith(b"VmHWM:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, IndexError, ValueError):
-        pass
-    return None

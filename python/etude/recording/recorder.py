@@ -13,6 +13,7 @@ from . import clock, facts, files, job, recordings
 from .capture import Capture, RecordedStep
 from .clock import Reading
 from .counted import counted
+from .process_memory import StepMemory
 from .settings import Settings
 from .signature import Signature, SignatureTable
 from .status import Status, suggest
@@ -67,6 +68,8 @@ class Recorder(RecordingWatcher):
         super().__init__(torch, settings.kind)
         self._on_done = on_done
         self._capture = Capture(torch, settings)
+        self._memory = StepMemory(self._finder)
+        self._capture.memory = self._memory
         self._notes: List[str] = []
         self._candidate: Optional[RecordedStep] = None
         self._published: Optional[RecordedStep] = None
@@ -160,7 +163,12 @@ class Recorder(RecordingWatcher):
 
     # -- Steps -----------------------------------------------------------------------------------
 
+    def attach(self) -> None:
+        super().attach()
+        self._memory.watch()
+
     def steps_learnt(self, passed: int) -> None:
+        self._memory.stop()
         self._steps_seen = max(self._steps_seen, passed)
         self._learnt_at = self._steps_seen + 1
         self._start = None
@@ -189,6 +197,7 @@ class Recorder(RecordingWatcher):
         elif self._phase == "warmup":
             if self._clean and not self._finder.profilers.busy():
                 self._early.add(index, signature, passed)
+                self._memory.step_ended()
         elif self._phase in ("timing", "timing-more"):
             self._end_timed(index, signature, passed)
 
@@ -258,6 +267,8 @@ class Recorder(RecordingWatcher):
     def _end_timed(self, index: int, signature: Signature, passed: Reading) -> None:
         if self._clean and not self._finder.profilers.busy():
             self._timed.add(index, signature, passed)
+            if self._phase == "timing":
+                self._memory.step_ended()
             signature.times.append(passed.wall_ns)
         else:
             self._busy_reason = "a profiler of the program was running"
