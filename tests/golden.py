@@ -47,6 +47,7 @@ class Runner:
             DATA=str(self.data),
             TESTDATA=str(TEST_DATA),
             CASE=str(case or ""),
+            XDG_STATE_HOME=f"{cwd}/state",
             LC_ALL="C.UTF-8",
         )
         done = subprocess.run(

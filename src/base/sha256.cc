@@ -58,9 +58,7 @@ void TakeBlock(const char* block, Sha256State& state) {
   for (size_t i = 0; i < state.size(); ++i) state[i] += sum[i];
 }
 
-}  // namespace
-
-std::string Sha256(std::string_view bytes) {
+Sha256State Digest(std::string_view bytes) {
   Sha256State state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                        0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   const uint64_t bits = uint64_t{bytes.size()} * 8;
@@ -74,11 +72,46 @@ std::string Sha256(std::string_view bytes) {
   while (rest.size() % kBlock != kBlock - 8) rest += '\0';
   for (int shift = 56; shift >= 0; shift -= 8) rest += static_cast<char>(bits >> shift & 0xff);
   for (size_t at = 0; at < rest.size(); at += kBlock) TakeBlock(rest.data() + at, state);
+  return state;
+}
+
+std::string BytesOf(const Sha256State& state) {
+  std::string bytes;
+  for (const uint32_t word : state) {
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(word >> shift & 0xff);
+  }
+  return bytes;
+}
+
+std::string Hexadecimal(const Sha256State& state) {
   std::string text;
   for (const uint32_t word : state) {
     for (int shift = 28; shift >= 0; shift -= 4) text += "0123456789abcdef"[word >> shift & 0xf];
   }
   return text;
+}
+
+}  // namespace
+
+std::string Sha256(std::string_view bytes) { return Hexadecimal(Digest(bytes)); }
+
+std::string HmacSha256(std::string_view key, std::string_view bytes) {
+  std::string block = key.size() > kBlock ? BytesOf(Digest(key)) : std::string(key);
+  block.resize(kBlock);
+  std::string inner;
+  std::string outer;
+  for (const char byte : block) {
+    inner += static_cast<char>(byte ^ 0x36);
+    outer += static_cast<char>(byte ^ 0x5c);
+  }
+  return Hexadecimal(Digest(outer + BytesOf(Digest(inner.append(bytes)))));
+}
+
+bool SameSecret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned char differences = 0;
+  for (size_t i = 0; i < a.size(); ++i) differences |= static_cast<unsigned char>(a[i] ^ b[i]);
+  return differences == 0;
 }
 
 }  // namespace etude

@@ -21,5 +21,23 @@ TEST(Sha256, Examples) {
             "b4f73dff046400b76728ab32619e3d89e00132653725f660c62ab9fca975b372");
 }
 
+// Cases 1, 2 and 6 of RFC 4231: a short key, a text for a key, a key longer than a block.
+TEST(Sha256, HmacExamples) {
+  EXPECT_EQ(HmacSha256(std::string(20, '\x0b'), "Hi There"),
+            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  EXPECT_EQ(HmacSha256("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_EQ(HmacSha256(std::string(131, '\xaa'),
+                       "Test Using Larger Than Block-Size Key - Hash Key First"),
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
+TEST(Sha256, SameSecretComparesAll) {
+  EXPECT_TRUE(SameSecret("", ""));
+  EXPECT_TRUE(SameSecret("abc", "abc"));
+  EXPECT_FALSE(SameSecret("abc", "abd"));
+  EXPECT_FALSE(SameSecret("abc", "ab"));
+}
+
 }  // namespace
 }  // namespace etude

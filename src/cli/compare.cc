@@ -126,6 +126,9 @@ class CompareCommand : public Command {
                     "with --run: write a certificate to it, as a page if it ends in .html, else as "
                     "JSON; otherwise: show this one, or compare it with the next one",
                     {".json", ".html"});
+    options.Flag("--trust", &run_.trust,
+                 "with --run: run the command of job.json although this user has not recorded the "
+                 "folder on this machine");
     options.Flag("--keep-paths", &run_.keep_paths,
                  "with --run: folders stay in the paths of the certificate's commands");
     options.Outputs("-o,--output", &outputs_, "FILE",

@@ -9,14 +9,15 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "src/base/nearest.h"
+#include "src/base/printable.h"
 #include "src/base/quantity.h"
 #include "src/cli/compare_certificates.h"
 #include "src/cli/interpreter.h"
 #include "src/cli/measure_noise.h"
 #include "src/cli/output_files.h"
+#include "src/cli/own_mark.h"
 #include "src/cli/paced_program.h"
 #include "src/cli/paced_replay.h"
 #include "src/cli/process_tree.h"
@@ -91,6 +92,18 @@ struct Subject {
   int64_t world_size = 1;
   const JobRank* job = nullptr;
 };
+
+// A command that a folder brings along runs where its user ran it before, or is asked to.
+Status CheckOwn(const CompareRunOptions& options, const JobFile& job) {
+  if (!options.command.empty() || options.trust) return {};
+  const std::string reason = WhyNotOwn(job);
+  if (reason.empty()) return {};
+  return BadInput(fmt::format(
+      "{}: job.json names a command that you did not record on this machine ({}), and it was not "
+      "run: {}\n"
+      "--trust runs it; -- COMMAND runs another one",
+      options.path, reason, Printable(ShellLine(job.command))));
+}
 
 // Whether the program that job.json names is where its relative path says, as far as a path shows.
 Status CheckProgram(const std::string& capture, const std::vector<std::string>& command) {
@@ -431,8 +444,13 @@ std::string NameOfBenchmark(const std::string& path) {
 }
 
 // Before anything is measured: whether files can be written where certificates are asked for.
-Status TryCertificates(const std::vector<std::string>& paths) {
+Status TryCertificates(const std::vector<std::string>& paths, const CaptureFolder& folder) {
   for (const std::string& path : paths) {
+    for (const CaptureRank& rank : folder.ranks) {
+      for (const std::string& file : rank.files()) {
+        ETUDE_RETURN_IF_ERROR(CheckOutput(path, {file}));
+      }
+    }
     if (path == "-") {
       return MakeError(ErrorCode::kUsage,
                        "compare: --certificate: found '-', expected a file; --json prints what was "
@@ -556,8 +574,9 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
   ETUDE_ASSIGN_OR_RETURN(const Subject subject, FindSubject(options, context));
   ETUDE_ASSIGN_OR_RETURN(const StepBars bars, ParseBars(UsualBars(*subject.job), options.bars));
   ETUDE_RETURN_IF_ERROR(CheckBenchmark(subject, options));
-  ETUDE_RETURN_IF_ERROR(TryCertificates(options.certificates));
+  ETUDE_RETURN_IF_ERROR(TryCertificates(options.certificates, subject.folder));
   if (options.command.empty()) ETUDE_RETURN_IF_ERROR(CheckProgram(options.path, subject.command));
+  ETUDE_RETURN_IF_ERROR(CheckOwn(options, *subject.folder.job));
   RunComparison run{.rank = subject.rank->number(),
                     .world_size = subject.world_size,
                     .command = subject.command,
@@ -569,8 +588,7 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
                     .noise = MeasureNoise()};
   WarnOfNoise(run, bars, context);
   if (options.command.empty()) {
-    console.Say("etude: running what job.json names: " +
-                fmt::format("{}", fmt::join(run.command, " ")));
+    console.Say("etude: running what job.json names: " + Printable(ShellLine(run.command)));
   }
   const bool with_gpus = options.experimental || UsesGpu(*subject.job);
   const GpuSensors gpus = with_gpus ? GpuSensors::Open() : GpuSensors();

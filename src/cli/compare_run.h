@@ -13,6 +13,7 @@ namespace etude {
 struct CompareRunOptions {
   std::string path;                  // a capture folder
   std::vector<std::string> command;  // empty: as job.json has it
+  bool trust = false;                // run that also where somebody else recorded the folder
   // A program that `etude benchmark` wrote, which is compared in place of the replay; "" for none.
   std::string benchmark;
   std::optional<int64_t> rank;

@@ -406,6 +406,16 @@ uint64_t ByteSource::bytes_in() const { return impl_->bytes_in(); }
 std::optional<uint64_t> ByteSource::size_in() const { return impl_->size_in(); }
 uint64_t ByteSource::bytes_out() const { return impl_->bytes_out(); }
 
+Status CheckRegular(const std::string& path) {
+  if (path == "-") return BadInput("found '-', standard input, expected a file");
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) return {};
+  const char* kind = S_ISFIFO(info.st_mode)   ? "a pipe"
+                     : S_ISSOCK(info.st_mode) ? "a socket"
+                                              : "a device";
+  return BadInput(path + ": found " + kind + ", expected a file");
+}
+
 Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits, uint64_t most,
                                   std::string_view remark) {
   ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, limits));

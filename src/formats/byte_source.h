@@ -74,6 +74,11 @@ class ByteSource {
   std::unique_ptr<Impl> impl_;
 };
 
+// Refuses (kBadInput) a pipe, a device, a socket and "-": reading them may never end. For files
+// that a folder or another file names; what the user names is read. Of what cannot be looked at,
+// opening it says why.
+Status CheckRegular(const std::string& path);
+
 // All uncompressed bytes of a file. kBadInput, besides what ByteSource has, for more than `most`;
 // `remark` ends that message: ", expected a recipe in TOML".
 Result<std::string> ReadWholeFile(const std::string& path, const Limits& limits, uint64_t most,

@@ -2,6 +2,7 @@
 #include "src/formats/test_support.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -78,6 +79,26 @@ TEST(ByteSource, ReadsPlainBytesAtAnOffset) {
   EXPECT_EQ(ReadAll(gzip), text);
   EXPECT_FALSE(gzip.can_read_at());
   std::filesystem::remove(path);
+}
+
+// Reading it would wait until somebody writes.
+TEST(ByteSource, WhatAFolderNamesIsAFile) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "what_a_folder_names";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  std::ofstream(folder / "file") << "text";
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", folder / "link");
+  EXPECT_TRUE(CheckRegular(folder / "file").has_value());
+  EXPECT_TRUE(CheckRegular(folder / "nothing").has_value()) << "opening it says so";
+  for (const std::string& path : {(folder / "pipe").string(), (folder / "link").string(),
+                                  std::string("/dev/null"), std::string("-")}) {
+    const Status status = CheckRegular(path);
+    ASSERT_FALSE(status.has_value()) << path;
+    EXPECT_EQ(status.error().code, ErrorCode::kBadInput);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ByteSource, PeekConsumesNothing) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/quantity.h"
+#include "src/formats/byte_source.h"
 #include "src/formats/json_document.h"
 
 namespace etude {
@@ -94,6 +95,7 @@ Result<JobFile> ParseJob(const std::string& path, const Json& json) {
   JobFile job;
   job.id = members.Text("job").value_or("");
   job.command = members.Texts("command");
+  job.mark = members.Text("mark").value_or("");
   job.world_size = members.Whole("world_size", 1);
   ETUDE_RETURN_IF_ERROR(status);
   const Json ranks = json.value("ranks", Json());
@@ -147,6 +149,7 @@ Result<JobFile> ParseJobFile(const std::string& path, std::string_view text,
 }
 
 Result<JobFile> ReadJobFile(const std::string& path, const RunContext& context) {
+  ETUDE_RETURN_IF_ERROR(CheckRegular(path));
   ETUDE_ASSIGN_OR_RETURN(const Json json, ReadDocument(path, kJobDocument, context));
   return ParseJob(path, json);
 }

@@ -70,6 +70,7 @@ struct JobRank {
 struct JobFile {
   std::string id;  // the same for all ranks of one run; "" if the file does not say
   std::vector<std::string> command;
+  std::string mark;  // of the user who recorded it (python/etude/recording/marks.py); "": none
   std::optional<int64_t> world_size;
   std::map<int64_t, JobRank> ranks;
 };

@@ -9,6 +9,9 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+import own_state  # noqa: E402, F401
+
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
 

@@ -4,10 +4,14 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS))
+import own_state  # noqa: E402, F401
+
 DATA = TESTS / "data"
 HOST = DATA / "mlp_et.json.gz"
 DEVICE = DATA / "mlp_kineto.json.gz"

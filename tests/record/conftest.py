@@ -13,6 +13,7 @@ import pytest
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 import forked_python  # noqa: E402
+import own_state  # noqa: E402, F401
 from forked_python import LIGHT  # noqa: E402
 
 PYTHON_FOLDER = TESTS.parent / "python"

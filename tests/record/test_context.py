@@ -33,6 +33,25 @@ def test_block_is_recorded(run):
     assert result.job()["versions"]["etude"]
 
 
+def test_capture_has_the_mark_of_its_user_or_says_why_not(run, tmp_path):
+    text = block(
+        """
+        with etude.record(os.environ["CAPTURE"], warmup=1, steps=1, overwrite=True) as recording:
+            for i in range(6):
+                train()
+        """
+    )
+    result = run(text, hook=False, environment={"XDG_STATE_HOME": str(tmp_path / "state")})
+    assert result.code == 0 and len(result.job()["mark"]) == 64, result.err
+    assert not any("mark" in note for note in result.rank()["notes"])
+    (tmp_path / "file").write_text("")
+    result = run(text, hook=False, environment={"XDG_STATE_HOME": str(tmp_path / "file")})
+    assert result.code == 0 and "mark" not in result.job()
+    (note,) = [note for note in result.rank()["notes"] if "mark" in note]
+    assert note.startswith("the capture has no mark of its user, so that `etude compare --run` needs --trust: ")
+    assert note in result.err  # as a RecordingWarning
+
+
 def test_optimizer_and_scheduler_from_before_the_block(run):
     result = run(
         block(

@@ -305,10 +305,26 @@ def test_program_without_a_recorded_step_left(tmp_path):
     assert kept.read_text() == "{}" and not page.exists()
 
 
+def test_recorded_command_runs_where_it_was_recorded(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    line = [ETUDE, "record", "-q", "-o", "job", "--warmup", "2", "--steps", "3", "--", sys.executable, "program.py", "20"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    document = json.loads((tmp_path / "job/job.json").read_text())
+    assert len(document["mark"]) == 64
+    done = compare(tmp_path, "--lead", 0, "--pairs", 10)
+    assert done.returncode in (0, 1), done.stderr
+    assert f"running what job.json names: {sys.executable} program.py 20\n" in done.stderr
+    document["command"][-1] = "21"
+    (tmp_path / "job/job.json").write_text(json.dumps(document))
+    done = compare(tmp_path, "--lead", 0, "--pairs", 10)
+    assert done.returncode == 3 and "did not record" in done.stderr and done.stdout == ""
+
+
 def test_program_that_ends_early(tmp_path):
     record(tmp_path, "20")
-    # Without a command: as recorded. Of 20 steps two warm up and one pair does not count.
-    result = compared(tmp_path, "--lead", 0)
+    # Without a command: as recorded, here or for another test. Of 20 steps two warm up and one pair does not count.
+    result = compared(tmp_path, "--lead", 0, "--trust")
     assert result["pairs"] == {"wanted": 30, "measured": 17}
     assert result["ended"] == "the program ended after 17 of 30 pairs"
     # Two turns of two steps each, and one that has begun.

@@ -68,7 +68,7 @@ class Capture:
     ) -> None:
         """Writes or replaces the entry of this process in job.json."""
         rank, world = job.rank_and_world(self._torch)
-        notes = finder.notes + notes + facts.compiler_notes()
+        notes = finder.notes + notes + facts.compiler_notes() + job.mark_notes(self._settings)
         if finder.foreign_marks:
             notes = notes + [
                 counted(finder.foreign_marks, "step mark of another thread was", "step marks of other threads were")

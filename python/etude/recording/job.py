@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
-from . import facts, files
+from . import facts, files, marks
 from .settings import Settings
 
 # Launchers name the rank of a process in the environment: (rank, world size); src/cli/launcher.cc knows more of each.
@@ -98,12 +98,29 @@ def _check(job: Optional[dict], settings: Settings, rank: int, world: int) -> No
         raise RankTaken(f"rank {rank} was already recorded by process {entry.get('pid')}")
 
 
+def mark_notes(settings: Settings) -> List[str]:
+    """What to say where the capture cannot have its user's mark."""
+    why = _mark(settings)[1]
+    return [f"the capture has no mark of its user, so that `etude compare --run` needs --trust: {why}"] if why else []
+
+
+def _mark(settings: Settings) -> Tuple[Optional[str], str]:
+    """The mark of the capture, None without one, and why there is none; a capture without a command needs none."""
+    if not settings.command:
+        return None, ""
+    try:
+        return marks.mark(settings.job, settings.command, settings.folder), ""
+    except marks.NoKey as error:
+        return None, str(error)
+
+
 def _new_job(settings: Settings, torch: Any, world: int) -> dict:
     job = {
         "format": "etude-job",
         "version": 1,
         "job": settings.job,
         "command": settings.command or None,
+        "mark": _mark(settings)[0],
         "world_size": world,
         "versions": facts.versions(torch, settings.etude_version),
         "machine": facts.machine(torch),

@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Mapping, Optional, Tuple, Union
 
+from . import marks
+
 KINDS = ("auto", "optimizer", "module", "profiler", "explicit")
 RANGES = ("auto", "on", "off")
 RECORDERS = ("auto", "observers", "native")
@@ -27,7 +29,8 @@ class Settings:
     allocators give out and take back is recorded. callback_cost: whether the native recorder measures
     what calling it costs, for readers to take out of the times. index_values: bytes of index tensors
     that the native recorder may keep whole. modules: whether it labels the calls of modules.
-    command: the program's command line. job: a text that is the same in all processes of one run.
+    command: the program's command line. folder: the working folder in which it ran. job: a text that is the same in all
+    processes of one run.
     """
 
     directory: str
@@ -44,6 +47,7 @@ class Settings:
     index_values: int = 0
     modules: bool = True
     command: List[str] = field(default_factory=list)
+    folder: Optional[str] = field(default_factory=marks.working_folder)
     job: Optional[str] = None
     etude_version: Optional[str] = None
 
