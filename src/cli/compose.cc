@@ -13,6 +13,7 @@
 #include "src/compose/compose.h"
 #include "src/compose/recipe.h"
 #include "src/formats/atomic_file.h"
+#include "src/formats/byte_source.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/toml_text.h"
 #include "src/report/accounts.h"
@@ -114,6 +115,10 @@ class ComposeCommand : public Command {
     const auto fails = [&](std::string_view message) {
       return BadInput(fmt::format("{}: trace '{}': {}: {}", recipe_, trace.name, path, message));
     };
+    if (const Status regular = CheckRegular(path); !regular) {
+      return BadInput(
+          fmt::format("{}: trace '{}': {}", recipe_, trace.name, regular.error().message));
+    }
     ETUDE_ASSIGN_OR_RETURN(std::vector<RankInput> found,
                            FindRanks(std::vector<std::string>{path}, console.context()));
     const std::optional<int64_t> rank = trace.rank ? trace.rank : rank_;

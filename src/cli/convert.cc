@@ -264,8 +264,10 @@ class ConvertCommand : public Command {
       ETUDE_RETURN_IF_ERROR(
           WriteTrace(trace, linked_, OutputFormat::kLinked, {.limits = context.limits}));
     }
-    const TraceOutput output{
-        .path = job.output, .format = ChooseFormat(to_, job.output), .break_cycles = !strict};
+    const TraceOutput output{.path = job.output,
+                             .format = ChooseFormat(to_, job.output),
+                             .break_cycles = !strict,
+                             .existing = ExistingAt(job)};
     ETUDE_ASSIGN_OR_RETURN(const WrittenTrace written,
                            WriteTraceOf(job.input, trace, output, context));
     RankResult converted;
@@ -280,10 +282,20 @@ class ConvertCommand : public Command {
     return converted;
   }
 
+  // The user names the output of a trace, not those of a folder's ranks.
+  Existing ExistingAt(const ConvertJob& job) const {
+    return job.output == output_ ? Existing::kFollow : Existing::kReplace;
+  }
+
   Status ConvertAsChakra(const ConvertJob& job, const RunContext& context) const {
-    if (job.device.empty()) return compat::ConvertPyTorch(job.input, job.output, context);
-    return compat::TraceLink(
-        {.host = job.input, .device = job.device, .linked = linked_, .et = job.output}, context);
+    const Existing existing = ExistingAt(job);
+    if (job.device.empty()) return compat::ConvertPyTorch(job.input, job.output, context, existing);
+    return compat::TraceLink({.host = job.input,
+                              .device = job.device,
+                              .linked = linked_,
+                              .et = job.output,
+                              .existing = existing},
+                             context);
   }
 
   Result<Trace> Read(const ConvertJob& job, bool strict, const RunContext& context) const {

@@ -220,11 +220,11 @@ Result<ExitCode> WriteJobRanks(const JobRanksRequest& request, const Console& co
                                                       own));
                                  WrittenRank file{.path = fmt::format("{}.{}.et", prefix, ranks[i]),
                                                   .bytes = bytes.size()};
-                                 ETUDE_RETURN_IF_ERROR(WriteFile(file.path, bytes));
+                                 ETUDE_RETURN_IF_ERROR(ReplaceFile(file.path, bytes));
                                  return file;
                                }));
   if (!groups.empty()) {
-    ETUDE_RETURN_IF_ERROR(WriteFile(GroupsFileName(prefix), GroupRanksText(groups)));
+    ETUDE_RETURN_IF_ERROR(ReplaceFile(GroupsFileName(prefix), GroupRanksText(groups)));
   }
   uint64_t bytes = 0;
   for (const WrittenRank& file : files) bytes += file.bytes;

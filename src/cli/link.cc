@@ -219,7 +219,10 @@ class LinkCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(
         const WrittenTrace written,
         WriteTraceOf(job.name(), result.trace,
-                     {.path = job.output, .format = FormatOf(to_, job.output)}, context));
+                     {.path = job.output,
+                      .format = FormatOf(to_, job.output),
+                      .existing = job.output == output_ ? Existing::kFollow : Existing::kReplace},
+                     context));
     RankResult linked;
     linked.rank = result.trace.info().rank.value_or(job.rank);
     linked.run = RunOfTrace(result.trace, linked.rank);

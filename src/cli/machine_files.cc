@@ -15,7 +15,7 @@ namespace {
 // Prefixes of files that a configuration names are relative to the working folder, as in ASTRA-sim,
 // or else to the configuration.
 std::string PathBeside(const std::string& config, const std::string& name, const char* suffix) {
-  if (ByteSource::Open(name + suffix, {})) return name;
+  if (CheckRegular(name + suffix) && ByteSource::Open(name + suffix, {})) return name;
   const size_t slash = config.rfind('/');
   if (name.starts_with('/') || slash == std::string::npos) return name;
   return config.substr(0, slash + 1) + name;

@@ -72,12 +72,12 @@ Status CheckOtherFolder(std::string_view command, const std::string& input,
 }
 
 void KeepResult(const std::string& path, const std::string& text, const RunContext& context) {
-  const Status written = WriteFile(path, text);
+  const Status written = ReplaceFile(path, text);
   if (!written) context.Warn("the result is not kept: " + written.error().message);
 }
 
 Result<ChakraWriteReport> WriteChakraFile(const Trace& trace, const std::string& path) {
-  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path, Existing::kReplace));
   const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
   ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report, WriteChakra(trace, {}, sink));
   ETUDE_RETURN_IF_ERROR(file.Commit());
@@ -154,7 +154,7 @@ Status WriteGroupsFile(const std::map<int64_t, std::vector<int64_t>>& groups,
                        const std::string& path) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const auto& [id, ranks] : groups) json[std::to_string(id)] = ranks;
-  return WriteFile(path, json.dump() + "\n");
+  return ReplaceFile(path, json.dump() + "\n");
 }
 
 }  // namespace etude

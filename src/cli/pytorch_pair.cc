@@ -60,8 +60,8 @@ Result<Pair> WritePair(const Source& source, const RankInput& input, const std::
   for (const std::string& target : {pair.host, pair.device}) {
     ETUDE_RETURN_IF_ERROR(CheckOutput(target, {input.path, input.device}));
   }
-  ETUDE_ASSIGN_OR_RETURN(AtomicFile host, AtomicFile::Create(pair.host));
-  ETUDE_ASSIGN_OR_RETURN(AtomicFile device, AtomicFile::Create(pair.device));
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile host, AtomicFile::Create(pair.host, Existing::kReplace));
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile device, AtomicFile::Create(pair.device, Existing::kReplace));
   const auto to = [](AtomicFile& file) {
     return [&file](std::string_view bytes) { return file.Write(bytes); };
   };

@@ -166,8 +166,9 @@ RecordingFolder::~RecordingFolder() {
 std::string RecordingFolder::staging() const { return path_ + "/" + std::string(kStaging); }
 
 Status RecordingFolder::LeaveCommand(const std::vector<std::string>& command) const {
-  return WriteFile(staging() + "/" + std::string(kCommandFile),
-                   ParsedJson(command).dump(-1, ' ', false, ParsedJson::error_handler_t::replace));
+  return ReplaceFile(
+      staging() + "/" + std::string(kCommandFile),
+      ParsedJson(command).dump(-1, ' ', false, ParsedJson::error_handler_t::replace));
 }
 
 bool RecordingFolder::has_new() const {

@@ -56,7 +56,7 @@ Result<Lines> WriteRanks(const std::string& folder, int64_t ranks, const GroupRa
   }
   Lines lines{RanksLine(prefix, ranks, bytes)};
   if (groups.empty()) return lines;
-  ETUDE_RETURN_IF_ERROR(WriteFile(GroupsFileName(prefix), GroupRanksText(groups)));
+  ETUDE_RETURN_IF_ERROR(ReplaceFile(GroupsFileName(prefix), GroupRanksText(groups)));
   lines.push_back(
       fmt::format("wrote {}: {}", GroupsFileName(prefix), FormatCount(groups.size(), "group")));
   return lines;

@@ -145,7 +145,10 @@ class SliceCommand : public Command {
     }
     if (job.output != output_) ETUDE_RETURN_IF_ERROR(MakeFolder(output_));
     const TraceOutput output{
-        .path = job.output, .format = FormatOf(to_, job.output), .break_cycles = !strict};
+        .path = job.output,
+        .format = FormatOf(to_, job.output),
+        .break_cycles = !strict,
+        .existing = job.output == output_ ? Existing::kFollow : Existing::kReplace};
     ETUDE_ASSIGN_OR_RETURN(const WrittenTrace written,
                            WriteTraceOf(job.input.path, slice->trace, output, context));
     SliceDone result;

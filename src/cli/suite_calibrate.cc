@@ -134,7 +134,7 @@ class SuiteCalibrateCommand : public Command {
     }
     ordered_json json{{"format", "etude-suite-calibration"}, {"version", 1}};
     for (const Calibration& one : all) json["tasks"].push_back(ToJson(one));
-    ETUDE_RETURN_IF_ERROR(WriteFile(output_ + "/calibration.json", JsonText(json, 1)));
+    ETUDE_RETURN_IF_ERROR(ReplaceFile(output_ + "/calibration.json", JsonText(json, 1)));
     console.Print(ToText(Summary(all)));
     return std::ranges::all_of(all, &Calibration::holds) ? ExitCode::kOk : ExitCode::kNo;
   }

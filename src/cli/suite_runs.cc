@@ -181,7 +181,7 @@ Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOp
                                                  ? suite::RunSteps(task, own, ranks, inner)
                                                  : suite::RunToQuality(task, own, ranks, inner));
     record.noise = noise_;
-    return rank == 0 ? WriteFile(path, JsonText(suite::ToJson(record), 1)) : Status();
+    return rank == 0 ? ReplaceFile(path, JsonText(suite::ToJson(record), 1)) : Status();
   };
   ETUDE_RETURN_IF_ERROR(RunRanksWith(work, context));
   std::filesystem::remove(checkpoint, error);

@@ -122,6 +122,7 @@ class Sweep {
       const bool is_kept = std::filesystem::exists(path, error);
       if (error) return MakeError(ErrorCode::kIo, path + ": " + error.message());
       if (!is_kept) continue;
+      ETUDE_RETURN_IF_ERROR(CheckRegular(path));
       const auto text = ReadWholeFile(path, console_.context().limits, kMostSpecBytes);
       std::optional<SweepOutcome> outcome;
       if (text) outcome = ReadSweepFile(*text, task.identity);
@@ -149,6 +150,7 @@ class Sweep {
     if (open.empty()) return "all points are known";
     // Those of one job after each other, so that it is read once.
     std::ranges::stable_sort(open, {}, &SweepTask::job_hash);
+    ETUDE_RETURN_IF_ERROR(CheckNoLink(folder_ + "/points"));
     ETUDE_RETURN_IF_ERROR(MakeFolder(folder_ + "/points"));
     RunTasks(open, threads);
     if (error_) return tl::unexpected<Error>(*error_);
@@ -308,7 +310,7 @@ class Sweep {
                              .times = {},
                              .notes = {}};
     }
-    ETUDE_RETURN_IF_ERROR(WriteFile(PointPath(task), SweepFileText(task.identity, *outcome)));
+    ETUDE_RETURN_IF_ERROR(ReplaceFile(PointPath(task), SweepFileText(task.identity, *outcome)));
     const std::lock_guard lock(mutex_);
     SetOutcome(task, *outcome);
     return {};
@@ -439,8 +441,8 @@ class SweepCommand : public Command {
 
   Status WriteResults(const SweepResults& results) const {
     if (results.rows.size() == results.points) {
-      ETUDE_RETURN_IF_ERROR(WriteFile(Written("sweep.json"), JsonText(SweepJson(results))));
-      ETUDE_RETURN_IF_ERROR(WriteFile(Written("sweep.csv"), ToCsv(SweepPointTable(results))));
+      ETUDE_RETURN_IF_ERROR(ReplaceFile(Written("sweep.json"), JsonText(SweepJson(results))));
+      ETUDE_RETURN_IF_ERROR(ReplaceFile(Written("sweep.csv"), ToCsv(SweepPointTable(results))));
     }
     if (report_.empty()) return {};
     return WriteFile(report_, ToHtml(SweepPage(results)));

@@ -45,6 +45,7 @@ bool HasClasses(const std::string& what) { return what != "microbench" && what !
 
 Status AddFile(const std::string& name, const std::string& path, const Limits& limits,
                std::string& listing) {
+  ETUDE_RETURN_IF_ERROR(CheckRegular(path));
   ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, limits, limits.total_bytes));
   listing += fmt::format("{} {}\n", Sha256(bytes), name);
   return {};
@@ -229,6 +230,7 @@ Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::stri
     context.Warn(fmt::format("{}: is damaged, the job is generated again", folder));
   }
   const std::string jobs = jobs_folder();
+  ETUDE_RETURN_IF_ERROR(CheckNoLink(jobs));
   ETUDE_RETURN_IF_ERROR(MakeFolder(jobs));
   // Complete or not at all: made beside, then renamed.
   ETUDE_ASSIGN_OR_RETURN(const JobInMaking making,
@@ -267,8 +269,9 @@ std::string SweepJobs::FolderOf(const std::string& hash) const {
 }
 
 bool SweepJobs::IsWhole(const std::string& folder, const std::string& hash) const {
-  const auto said =
-      ReadWholeFile(fmt::format("{}/{}", folder, kCheckFile), console_.context().limits);
+  const std::string check = fmt::format("{}/{}", folder, kCheckFile);
+  if (!CheckRegular(check)) return false;
+  const auto said = ReadWholeFile(check, console_.context().limits);
   const auto is = CheckOf(folder, hash);
   return said && is && *said == *is;
 }

@@ -42,13 +42,13 @@ class NodeListWriter {
 
 // `text`: where the nodes of the trace are from.
 Status WriteEt(EtTrace& trace, const FileText& text, const std::string& name,
-               const std::string& output) {
+               const std::string& output, Existing existing) {
   // Made only when there is something to write: a trace that is refused leaves no file behind.
   std::optional<AtomicFile> file;
   std::optional<NodeListWriter> writer;
   ETUDE_RETURN_IF_ERROR(WriteChakraEt(trace, name, [&](std::string_view bytes) -> Status {
     if (!file) {
-      ETUDE_ASSIGN_OR_RETURN(file, AtomicFile::Create(output));
+      ETUDE_ASSIGN_OR_RETURN(file, AtomicFile::Create(output, existing));
       writer.emplace(*file, text);
     }
     return writer->Write(bytes);
@@ -91,18 +91,18 @@ Status TraceLink(const LinkRequest& request, const RunContext& context) {
     device.events = {};
     linked = {};
     host_text.Release();
-    ETUDE_RETURN_IF_ERROR(WriteEt(trace, host_text, request.host, request.et));
+    ETUDE_RETURN_IF_ERROR(WriteEt(trace, host_text, request.host, request.et, request.existing));
   }
   return {};
 }
 
 Status ConvertPyTorch(const std::string& input, const std::string& output,
-                      const RunContext& context) {
+                      const RunContext& context, Existing existing) {
   ETUDE_ASSIGN_OR_RETURN(const FileText file, FileText::Open(input, context.limits));
   NodeTextReader reader(context.limits.depth);
   ETUDE_ASSIGN_OR_RETURN(EtTrace trace, ReadEtTrace(file.text(), input, context.limits, reader));
   file.Release();
-  return WriteEt(trace, file, input, output);
+  return WriteEt(trace, file, input, output, existing);
 }
 
 Status ConvertTextFile(const TextRequest& request, const RunContext& context) {

@@ -6,6 +6,7 @@
 #include "src/base/run_context.h"
 #include "src/compat/generator.h"
 #include "src/compat/text_converter.h"
+#include "src/formats/atomic_file.h"
 
 // The tools of MLCommons Chakra 1.0.0 from file to file: the same bytes out of the same input.
 // kBadInput where the tool would stop with an exception, and then no file is written.
@@ -16,14 +17,15 @@ namespace etude::compat {
 struct LinkRequest {
   std::string host;
   std::string device;
-  std::string linked;  // file to write; "": none
-  std::string et;      // likewise
+  std::string linked;                     // file to write; "": none
+  std::string et;                         // likewise
+  Existing existing = Existing::kFollow;  // of `et`
 };
 Status TraceLink(const LinkRequest& request, const RunContext& context);
 
 // chakra_converter PyTorch: a linked or host trace to a Chakra trace.
 Status ConvertPyTorch(const std::string& input, const std::string& output,
-                      const RunContext& context);
+                      const RunContext& context, Existing existing = Existing::kFollow);
 
 // chakra_converter Text: a model in ASTRA-sim's first format to OUTPUT.NPU.et.
 Status ConvertTextFile(const TextRequest& request, const RunContext& context);

@@ -327,22 +327,25 @@ AtomicFile::AtomicFile(AtomicFile&&) noexcept = default;
 AtomicFile& AtomicFile::operator=(AtomicFile&&) noexcept = default;
 AtomicFile::~AtomicFile() = default;
 
-Result<AtomicFile> AtomicFile::Create(const std::string& path) {
-  if (path == "-" || path == "/dev/stdout") {
+Result<AtomicFile> AtomicFile::Create(const std::string& path, Existing existing) {
+  const bool follows = existing == Existing::kFollow;
+  if (follows && (path == "-" || path == "/dev/stdout")) {
     return AtomicFile(
         std::make_unique<Impl>(Impl::Names{.path = path}, STDOUT_FILENO, /*owned=*/false));
   }
   const auto failure = [&](int error) {
     return MakeError(ErrorCode::kIo, path + ": cannot create it: " + std::strerror(error));
   };
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return failure(EISDIR);
-  if (IsSpecial(path)) {
+  struct stat replaced {};
+  const bool replaces =
+      follows ? ::stat(path.c_str(), &replaced) == 0 : ::lstat(path.c_str(), &replaced) == 0;
+  if (replaces && S_ISDIR(replaced.st_mode)) return failure(EISDIR);
+  if (follows && IsSpecial(path)) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd < 0) return failure(errno);
     return AtomicFile(std::make_unique<Impl>(Impl::Names{.path = path}, fd, /*owned=*/true));
   }
-  const std::string target = Target(path);
+  const std::string target = follows ? Target(path) : path;
   const size_t slash = target.rfind('/');
   const size_t name = slash == std::string::npos ? 0 : slash + 1;
   Impl::Names names{.path = path,
@@ -359,9 +362,9 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
     if (fd < 0) return failure(errno);
   }
   auto impl = std::make_unique<Impl>(std::move(names), fd, /*owned=*/true);
-  struct stat replaced {};
-  const bool replaces = ::stat(target.c_str(), &replaced) == 0;
-  if (replaces && ::fchmod(fd, replaced.st_mode & 07777) != 0) return failure(errno);
+  // A file keeps its mode.
+  if (replaces && S_ISREG(replaced.st_mode) && ::fchmod(fd, replaced.st_mode & 0777) != 0)
+    return failure(errno);
   return AtomicFile(std::move(impl));
 }
 
@@ -403,8 +406,9 @@ Status CheckOutput(const std::string& output, std::initializer_list<std::string>
   return {};
 }
 
-Result<AtomicFile> CompleteFile(const std::string& path, std::string_view bytes) {
-  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+Result<AtomicFile> CompleteFile(const std::string& path, std::string_view bytes,
+                                Existing existing) {
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path, existing));
   ETUDE_RETURN_IF_ERROR(file.Write(bytes));
   ETUDE_RETURN_IF_ERROR(file.Complete());
   return file;
@@ -413,6 +417,17 @@ Result<AtomicFile> CompleteFile(const std::string& path, std::string_view bytes)
 Status WriteFile(const std::string& path, std::string_view bytes) {
   ETUDE_ASSIGN_OR_RETURN(AtomicFile file, CompleteFile(path, bytes));
   return file.Commit();
+}
+
+Status ReplaceFile(const std::string& path, std::string_view bytes) {
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, CompleteFile(path, bytes, Existing::kReplace));
+  return file.Commit();
+}
+
+Status CheckNoLink(const std::string& folder) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(folder, error)) return {};
+  return MakeError(ErrorCode::kIo, folder + ": found a symbolic link, expected a folder");
 }
 
 }  // namespace etude

@@ -172,6 +172,37 @@ TEST_F(AtomicFileTest, FollowsSymbolicLinks) {
   EXPECT_EQ(ReadFileBytes(Path("target")), "new");
 }
 
+// A folder from somebody else may have links that lead to other files, and pipes.
+TEST_F(AtomicFileTest, ReplacesWhatHasTheNameOfAFileInAFolder) {
+  ASSERT_TRUE(WriteFile(Path("target"), "old").has_value());
+  fs::create_symlink("target", Path("link"));
+  fs::create_symlink("nowhere", Path("dangling"));
+  fs::create_directory_symlink(".", Path("folder_link"));
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  for (const char* name : {"link", "dangling", "folder_link", "pipe", "new"}) {
+    ASSERT_TRUE(ReplaceFile(Path(name), "new").has_value()) << name;
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(Path(name)))) << name;
+    EXPECT_EQ(ReadFileBytes(Path(name)), "new");
+  }
+  EXPECT_EQ(ReadFileBytes(Path("target")), "old");
+  EXPECT_FALSE(fs::exists(Path("nowhere")));
+  EXPECT_FALSE(ReplaceFile(folder_.string(), "new").has_value()) << "no folder is replaced";
+}
+
+TEST_F(AtomicFileTest, KeepsNoRightOfAnotherUser) {
+  ASSERT_TRUE(WriteFile(Path("a"), "old").has_value());
+  ASSERT_EQ(chmod(Path("a").c_str(), 04755), 0);
+  ASSERT_TRUE(WriteFile(Path("a"), "new").has_value());
+  EXPECT_EQ(fs::status(Path("a")).permissions(), static_cast<fs::perms>(0755));
+}
+
+TEST_F(AtomicFileTest, RefusesALinkForAFolder) {
+  fs::create_directory_symlink(".", Path("link"));
+  EXPECT_EQ(CheckNoLink(Path("link")).error().code, ErrorCode::kIo);
+  EXPECT_TRUE(CheckNoLink(folder_.string()).has_value());
+  EXPECT_TRUE(CheckNoLink(Path("nothing")).has_value());
+}
+
 TEST_F(AtomicFileTest, RefusalsOfTheSystemAreIoErrors) {
   for (const std::string& path :
        {Path("no/such/folder"), folder_.string(), std::string("/proc/cannot/be")}) {

@@ -112,6 +112,26 @@ std::string DamageOf(const Candidate& file, std::string_view beginning) {
                      beginning.empty() ? "no" : "other", expected);
 }
 
+// Where a link in the folder leads, if that is outside of it; "" for all others.
+std::string OutsideOf(const std::string& folder, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return "";
+  const fs::path target = fs::canonical(path, error);
+  if (error) return "";
+  const fs::path inside = fs::canonical(folder, error);
+  if (error) return "";
+  const bool is_inside = std::ranges::mismatch(inside, target).in1 == inside.end();
+  return is_inside ? "" : target.string();
+}
+
+// What a folder that was sent to somebody reads of that one's files is said.
+void WarnOfOutside(const std::string& folder, const std::string& path, const RunContext& context) {
+  const std::string target = OutsideOf(folder, path);
+  if (target.empty()) return;
+  context.Warn(fmt::format("{}: is a link out of the folder: what is read is {}", path, target));
+}
+
 // Of what is damaged the messages go to `damaged`.
 Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunContext& context,
                                           std::vector<DamagedFile>& damaged) {
@@ -131,6 +151,7 @@ Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunCont
     if (!damage.empty()) damaged.push_back({.path = trace.path, .message = std::move(damage)});
     CaptureRank scratch;
     if (FileOfKind(scratch, trace.kind) == nullptr) continue;
+    WarnOfOutside(path, trace.path, context);
     trace.rank = RankFromName(name);
     if (!trace.rank && trace.kind == FileKind::kKineto) {
       trace.rank = RankFromDistributedInfo(beginning);
@@ -271,6 +292,7 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
   const std::string job_path = folder.File(std::string(kJobFile));
   std::error_code error;
   if (std::filesystem::exists(job_path, error)) {
+    WarnOfOutside(folder.path, job_path, context);
     ETUDE_ASSIGN_OR_RETURN(folder.job, ReadJobFile(job_path, context));
     const int64_t world = folder.job->world_size.value_or(0);
     const auto found = static_cast<int64_t>(folder.ranks.size());

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 namespace etude {
 namespace {
@@ -131,6 +133,24 @@ TEST_F(CaptureFolderTest, ReadsTheStepTimesOfTheRecordedSignature) {
   EXPECT_EQ(rank->threads, 2);
   ASSERT_EQ(rank->ComparableSteps().size(), 1u);
   EXPECT_EQ(rank->ComparableSteps()[0].cpu, Nanos{9});
+}
+
+TEST_F(CaptureFolderTest, LinksOutOfTheFolderAreSaid) {
+  std::filesystem::create_directories(folder_ / "capture");
+  Put("elsewhere.json", kHost);
+  Put("capture/own.data", kHost);
+  const std::filesystem::path capture = folder_ / "capture";
+  RunContext context;
+  std::vector<std::string> warnings;
+  context.warn = [&](std::string_view text) { warnings.emplace_back(text); };
+  std::filesystem::create_symlink("own.data", capture / "host.0.json");
+  ASSERT_TRUE(ListCaptureFolder(capture.string(), context));
+  EXPECT_TRUE(warnings.empty()) << warnings.front();
+  std::filesystem::create_symlink("../elsewhere.json", capture / "host.1.json");
+  ASSERT_TRUE(ListCaptureFolder(capture.string(), context));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(warnings[0].starts_with((capture / "host.1.json").string() + ": is a link out"))
+      << warnings[0];
 }
 
 TEST_F(CaptureFolderTest, ABrokenJobFileIsAnError) {

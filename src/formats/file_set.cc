@@ -23,7 +23,7 @@ FileSet::FileSet() : most_open_(MostOpen()) {}
 
 Status FileSet::Add(const std::string& path, std::string_view bytes) {
   if (complete_.size() >= most_open_) ETUDE_RETURN_IF_ERROR(Commit());
-  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, CompleteFile(path, bytes));
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, CompleteFile(path, bytes, Existing::kReplace));
   complete_.push_back(std::move(file));
   return {};
 }

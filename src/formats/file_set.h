@@ -10,9 +10,9 @@
 
 namespace etude {
 
-// Files that belong together: none has its name before all are complete, or as many as are open at
-// a time, 500 at most and half of what the process may have open. What is not committed is gone
-// with the set. Not thread-safe.
+// Files that belong together in a folder, in which they replace what has their names (Existing):
+// none has its name before all are complete, or as many as are open at a time, 500 at most and half
+// of what the process may have open. What is not committed is gone with the set. Not thread-safe.
 class FileSet {
  public:
   FileSet();

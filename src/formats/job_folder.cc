@@ -550,6 +550,7 @@ Result<Trace> ReadProgram(const ClassesFile& file, size_t rank_class, const std:
   if (!std::filesystem::exists(path, error) && !error) {
     return BadInput(fmt::format("{}: found no such file, which {} names", path, kClassesFile));
   }
+  ETUDE_RETURN_IF_ERROR(CheckRegular(path));
   ETUDE_ASSIGN_OR_RETURN(std::string bytes,
                          ReadWholeFile(path, context.limits, context.limits.total_bytes));
   const std::string hash = fmt::format("{:016x}", HashBytes(bytes));

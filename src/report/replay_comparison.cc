@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/bounded_json.h"
+#include "src/formats/byte_source.h"
 
 namespace etude {
 namespace {
@@ -45,6 +46,7 @@ std::string ReplayFile(const CaptureFolder& folder, const CaptureRank& rank) {
 
 Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const CaptureRank& rank) {
   const std::string path = ReplayFile(folder, rank);
+  ETUDE_RETURN_IF_ERROR(CheckRegular(path));
   std::ifstream file(path);
   if (!file) {
     return BadInput(fmt::format("{}: not found; `etude replay {}{}` writes it", path, folder.path,

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "src/base/version.h"
+#include "src/formats/byte_source.h"
 #include "src/report/json_output.h"
 
 namespace etude {
@@ -282,6 +283,7 @@ RunComparison ParseRunComparison(const JsonMembers& members) {
 }
 
 Result<RunComparison> ReadRunComparison(const std::string& path, const RunContext& context) {
+  ETUDE_RETURN_IF_ERROR(CheckRegular(path));
   ETUDE_ASSIGN_OR_RETURN(const nlohmann::json json, ReadDocument(path, kRunDocument, context));
   Status status;
   RunComparison run = ParseRunComparison(JsonMembers(path + ": comparison", json, status));

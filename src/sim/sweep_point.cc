@@ -39,7 +39,8 @@ void FindPrograms(const std::string& folder, Json& prefixes) {
     if (!prefix.is_string()) continue;
     const auto name = prefix.get<std::string>();
     if (name.starts_with('/')) continue;
-    if (ByteSource::Open(folder + name + ".0.et", {})) prefix = folder + name;
+    const std::string first = folder + name + ".0.et";
+    if (CheckRegular(first) && ByteSource::Open(first, {})) prefix = folder + name;
   }
 }
 
@@ -123,7 +124,9 @@ Json ParseAgain(const std::string& text) {
 }  // namespace
 
 std::string SweepPoint::PathOf(const std::string& file) const {
-  return file.starts_with('/') ? file : folder + file;
+  if (file.starts_with('/')) return file;
+  // No option of a command, and not standard input.
+  return folder.empty() && file.starts_with('-') ? "./" + file : folder + file;
 }
 
 Result<SweepMachine> MachineOf(const SweepPoint& point) {
@@ -305,7 +308,9 @@ Result<Json> SweepPlanner::ReadSection(const SweepSetting& setting, const SweepP
   const std::string path = point.PathOf(setting.value.get<std::string>());
   const auto [found, is_new] = files_.emplace(std::pair(section, path), Json());
   if (!is_new) return found->second;
-  const Result<std::string> read = ReadWholeFile(path, limits_);
+  const Status regular = CheckRegular(path);
+  const Result<std::string> read =
+      regular ? ReadWholeFile(path, limits_) : tl::unexpected<Error>(regular.error());
   if (!read) {
     return MakeError(read.error().code,
                      fmt::format("{}: {}", PlacedKey(setting), read.error().message));

@@ -142,6 +142,16 @@ TEST_F(SweepPointTest, GeneratedJobs) {
   EXPECT_TRUE(path->job.generate.empty());
 }
 
+// Paths become words of a command.
+TEST_F(SweepPointTest, APathIsNoOption) {
+  SweepPoint point;
+  EXPECT_EQ(point.PathOf("--output=x.toml"), "./--output=x.toml");
+  EXPECT_EQ(point.PathOf("-"), "./-");
+  EXPECT_EQ(point.PathOf("a-b"), "a-b");
+  point.folder = "specs/";
+  EXPECT_EQ(point.PathOf("-"), "specs/-");
+}
+
 TEST_F(SweepPointTest, FaultsOfMachines) {
   const auto point = PointOf(std::string(kTwoDims) +
                              "[grid]\nstraggler = ['3:1.5 4:2']\nslow_link = ['0-1:0.5+2us']\n");

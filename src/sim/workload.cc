@@ -88,6 +88,7 @@ class EqualFiles {
 
   // A rank asked of before whose file has the bytes of `rank`'s.
   Result<std::optional<int64_t>> Before(int64_t rank) {
+    ETUDE_RETURN_IF_ERROR(CheckRegular(RankFileOf(prefix_, rank)));
     ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(RankFileOf(prefix_, rank), limits_));
     uint64_t hash = 0;
     size_t pieces = 0;

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/format_count.h"
+#include "src/base/printable.h"
 #include "src/formats/file_set.h"
 #include "src/standalone/program_data.h"
 #include "src/standalone/program_text.h"
@@ -60,6 +61,19 @@ std::optional<double> Number(const std::optional<Bytes>& bytes) {
 std::string Mebibytes(const std::optional<Bytes>& bytes) {
   return bytes ? fmt::format("{:.1f} MiB", static_cast<double>(bytes->count) / (1 << 20))
                : "unknown";
+}
+
+// What a trace says, as a line of Markdown can hold it.
+std::string LineOf(std::string_view text) {
+  std::string line;
+  for (const char c : Printable(text)) {
+    if (c == '<') {
+      line += "&lt;";
+    } else {
+      line += c == '`' ? '\'' : c;
+    }
+  }
+  return line;
 }
 
 // Two rows of the README's table.
@@ -287,9 +301,9 @@ Operators of the recorded step: {}, of which {} are run here{}.
   for (const BenchmarkFacts::LeftOut& row : LeftOutRows(facts)) {
     const bool is_name = row.op.find(' ') == std::string::npos;
     text += fmt::format(
-        "* not run: {0}{1}{0}, {2} ×{3}: {4}{5}\n", is_name ? "`" : "", row.op, row.count,
+        "* not run: {0}{1}{0}, {2} ×{3}: {4}{5}\n", is_name ? "`" : "", LineOf(row.op), row.count,
         row.time_share ? fmt::format(", {:.1f} % of the time", 100 * *row.time_share) : "",
-        row.reason,
+        LineOf(row.reason),
         row.stand_in > Nanos{}
             ? fmt::format("; a stand-in passes its time, {} of a step", Milliseconds(row.stand_in))
             : "");
@@ -351,7 +365,10 @@ bool IsBenchmark(const std::string& folder) {
 
 // Whether the file in `folder` is to the letter that which a benchmark has.
 bool IsOurs(const std::string& folder, const RuntimeFile& file) {
-  std::ifstream stream(std::filesystem::path(folder) / file.name, std::ios::binary);
+  const std::filesystem::path path = std::filesystem::path(folder) / file.name;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  std::ifstream stream(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   return stream && text == file.text;
 }

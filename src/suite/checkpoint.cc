@@ -96,7 +96,7 @@ Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
   text.append((8 - text.size() % 8) % 8, ' ');
   const uint64_t length = text.size();  // little-endian, as all machines that PyTorch runs on
 
-  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path, Existing::kReplace));
   ETUDE_RETURN_IF_ERROR(
       file.Write(std::string_view(reinterpret_cast<const char*>(&length), sizeof length)));
   ETUDE_RETURN_IF_ERROR(file.Write(text));
@@ -111,6 +111,7 @@ Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
 Result<std::map<std::string, std::string>> ReadCheckpoint(
     const std::string& path, const std::vector<std::pair<std::string, at::Tensor>>& into,
     const RunContext& context) {
+  ETUDE_RETURN_IF_ERROR(CheckRegular(path));
   ETUDE_ASSIGN_OR_RETURN(const std::string bytes,
                          ReadWholeFile(path, context.limits, context.limits.total_bytes, ""));
   uint64_t length = 0;

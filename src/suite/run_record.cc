@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/formats/byte_source.h"
 #include "src/formats/json_document.h"
 #include "src/report/json_output.h"
 
@@ -190,6 +191,7 @@ Result<RunRecord> ParseRunRecord(const std::string& path, std::string_view text,
 }
 
 Result<RunRecord> ReadRunRecord(const std::string& path, const RunContext& context) {
+  ETUDE_RETURN_IF_ERROR(CheckRegular(path));
   ETUDE_ASSIGN_OR_RETURN(const nlohmann::json document, ReadDocument(path, kDocument, context));
   Status status;
   RunRecord record = Parse(JsonMembers(path, document, status));

@@ -127,7 +127,7 @@ Status TaskRecording::WriteJob(const RunRecord& run,
                  {"machine", etude::ToJson(run.machine)},
                  {"threads", {{"intra_op", run.threads}}},
                  {"ranks", std::move(ranks)}};
-  return WriteFile(folder_ + "/job.json", JsonText(job, 1));
+  return ReplaceFile(folder_ + "/job.json", JsonText(job, 1));
 }
 
 }  // namespace etude::suite

@@ -72,8 +72,8 @@ OutputFormat ChooseFormat(std::string_view word, std::string_view path) {
 }
 
 Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, OutputFormat format,
-                                const ToChakraOptions& options) {
-  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+                                const ToChakraOptions& options, Existing existing) {
+  ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path, existing));
   const auto write = [&]() -> Result<WrittenTrace> {
     if (format == OutputFormat::kChakra) return WriteChakraFile(trace, file, options);
     if (trace.info().format == TraceFormat::kNative) {
@@ -98,7 +98,8 @@ Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, Out
 Result<WrittenTrace> WriteTraceOf(std::string_view source, const Trace& trace,
                                   const TraceOutput& output, const RunContext& context) {
   const ToChakraOptions options{.break_cycles = output.break_cycles, .limits = context.limits};
-  Result<WrittenTrace> written = WriteTrace(trace, output.path, output.format, options);
+  Result<WrittenTrace> written =
+      WriteTrace(trace, output.path, output.format, options, output.existing);
   if (!written) return ErrorOf(source, written.error());
   WarnOfBrokenCycles(source, trace, written->chakra, context);
   return written;

@@ -6,6 +6,7 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/formats/atomic_file.h"
 #include "src/trace/trace.h"
 #include "src/transform/to_chakra.h"
 
@@ -34,7 +35,8 @@ struct WrittenTrace {
 // Writes `trace` to `path`, complete or not at all; first makes a graph for simulators of it if the
 // format is Chakra's. What is linked of a profile alone (kKineto) is a profile.
 Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, OutputFormat format,
-                                const ToChakraOptions& options);
+                                const ToChakraOptions& options,
+                                Existing existing = Existing::kFollow);
 
 // The graph for simulators that is made of `source`, in whose name it says what is wrong with the
 // trace, and warns of cycles that it broke.
@@ -46,6 +48,7 @@ struct TraceOutput {
   std::string path;
   OutputFormat format = OutputFormat::kLinked;
   bool break_cycles = false;  // as of ToChakraOptions
+  Existing existing = Existing::kFollow;
 };
 
 // Does this with what was made of `source`, in whose name it says what is wrong with the trace, and

@@ -96,7 +96,7 @@ def _leave_trace():
     """Tells `etude record` that a Python has started with the hook."""
     try:
         path = os.path.join(os.environ["ETUDE_RECORD_DIR"], ".etude-hook")
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o644))
     except OSError:
         pass
 

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import json
 import os
+import stat
 from typing import Any, Callable, Iterator, Optional
 
 _LOCK = ".lock"
@@ -58,10 +59,15 @@ def write_json(directory: str, name: str, value: Any) -> None:
 
 def overwrite_json(directory: str, name: str, value: Any) -> None:
     """Writes over a document that is there, without a new file."""
-    with open(os.path.join(directory, name), "r+", encoding="utf-8") as out:
+    with open(os.path.join(directory, name), "r+", encoding="utf-8", opener=_open_unlinked) as out:
         before = os.fstat(out.fileno()).st_size
         text = json.dumps(value, ensure_ascii=False)
         out.write(text + " " * (before - len(text.encode("utf-8"))))
+
+
+def _open_unlinked(path: str, flags: int) -> int:
+    """Opens a file of a folder, but no link there, which may lead to any file."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
 def is_full(directory: str, error: BaseException) -> bool:
@@ -78,13 +84,24 @@ def is_full(directory: str, error: BaseException) -> bool:
 def read_json(directory: str, name: str) -> Optional[dict]:
     """The document, None when there is none. ValueError when it is no JSON object."""
     try:
-        with open(os.path.join(directory, name), encoding="utf-8") as file:
+        with open(os.path.join(directory, name), encoding="utf-8", opener=_open_regular) as file:
             document = json.load(file)
     except FileNotFoundError:
         return None
+    except RecursionError:
+        raise ValueError(f"{name}: found JSON that is nested too deeply") from None
     if not isinstance(document, dict):
         raise ValueError(f"{name}: found no JSON object, expected one")
     return document
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Opens a file that a folder has. ValueError for a pipe or a device, which might never end."""
+    handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise ValueError(f"{os.path.basename(path)}: found a pipe, a device or a folder, expected a file")
+    return handle
 
 
 def update_job(directory: str, change: Callable[[Optional[Any]], Any]) -> None:
@@ -112,7 +129,8 @@ def remove_lock(directory: str) -> None:
 @contextlib.contextmanager
 def locked(directory: str) -> Iterator[None]:
     """Within it no other process of the job is in such a block with this folder."""
-    handle = os.open(os.path.join(directory, _LOCK), os.O_CREAT | os.O_RDWR, 0o644)
+    flags = os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    handle = os.open(os.path.join(directory, _LOCK), flags, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

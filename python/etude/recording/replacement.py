@@ -27,6 +27,8 @@ class Replacement:
         self._directory = directory
         self._rank = rank
         self._world = world
+        if os.path.islink(self.folder):
+            os.remove(self.folder)
         os.makedirs(self.folder, exist_ok=True)
         # What a run has left that did not end.
         self._forget_rank()

@@ -27,6 +27,7 @@ Result<IdxArray> ReadIdx(const std::string& path, const RunContext& context) {
   const bool packed =
       !std::filesystem::exists(path, error) && std::filesystem::exists(path + ".gz", error);
   const std::string file = packed ? path + ".gz" : path;
+  ETUDE_RETURN_IF_ERROR(CheckRegular(file));
   ETUDE_ASSIGN_OR_RETURN(const std::string all,
                          ReadWholeFile(file, context.limits, kLargestArray, ""));
 

@@ -25,6 +25,7 @@ struct CloseDecoder {
 }  // namespace
 
 Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) {
+  ETUDE_RETURN_IF_ERROR(CheckRegular(path));
   ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, context.limits));
   const std::unique_ptr<void, CloseDecoder> decoder(tjInitDecompress());
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());

@@ -50,6 +50,7 @@ class ReadSpeech : public Speech {
 // Adds a chapter's utterances: lines such as "84-121123-0000 GO DO YOU HEAR".
 Status AddChapter(const std::string& path, const RunContext& context,
                   std::vector<SpokenText>& utterances) {
+  ETUDE_RETURN_IF_ERROR(CheckRegular(path));
   ETUDE_ASSIGN_OR_RETURN(const std::string all, ReadWholeFile(path, context.limits));
   const std::string folder = std::filesystem::path(path).parent_path().string();
   std::string_view rest = all;

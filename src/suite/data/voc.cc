@@ -22,6 +22,7 @@ constexpr float kLargestVocSide = 65'535;  // of a JPEG picture
 class VocAnnotation {
  public:
   static Result<VocAnnotation> Read(const std::string& path, const RunContext& context) {
+    ETUDE_RETURN_IF_ERROR(CheckRegular(path));
     ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, context.limits));
     ETUDE_ASSIGN_OR_RETURN(XmlElement root, ParseXml(path, text, context.limits));
     VocAnnotation file(path);
@@ -117,6 +118,7 @@ struct VocPart {
 Result<VocPart> ReadVocPart(const std::string& folder, std::string_view name,
                             const RunContext& context) {
   const std::string list = fmt::format("{}/ImageSets/Main/{}.txt", folder, name);
+  ETUDE_RETURN_IF_ERROR(CheckRegular(list));
   ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(list, context.limits));
   VocPart part;
   std::string_view rest = text;
