@@ -64,14 +64,18 @@ def find_or_build(product: Product = TOOL, python: str | None = None) -> pathlib
     """The product for the torch of this Python; built if it is not in the cache."""
     python = python or os.environ.get("ETUDE_TORCH_PYTHON") or sys.executable
     root, version = find_torch(python)
-    found = torch_cache.built(product, root, version)
+    try:
+        found = torch_cache.built(product, root, version)
+    except torch_cache.Unsafe as error:
+        fail(f"{error}; it is not run; ETUDE_CACHE_DIR says where to build instead")
     if found is not None:
         return found
     folder = torch_cache.folder(product, root, version)
     if not torch_cache.source().is_dir():
         fail(f"found no sources at {torch_cache.source()}, expected those of a wheel")
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        torch_cache.close_to_others(folder.parent)
         with locked(folder.with_name(folder.name + ".lock"), product):
             if torch_cache.built(product, root, version) is None:
                 build(product, folder, python, version)
@@ -157,8 +161,9 @@ def build(product: Product, folder: pathlib.Path, python: str, version: str) -> 
         with open(log, "wb") as out:
             run(product, configure, out)
             run(product, ["cmake", "--build", str(work / "build"), *target], out)
-        (work / "done").mkdir()
+        (work / "done").mkdir(mode=0o700)
         made = work / "build" / product.path
+        made.chmod(0o755)  # not for others to write, whatever umask says
         os.replace(made, work / "done" / made.name)
         os.replace(work / "done", folder)
     finally:

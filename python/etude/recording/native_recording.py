@@ -138,7 +138,10 @@ def load(torch: Any, path: Optional[str]) -> ctypes.CDLL:
         except NoRecorder as error:
             why = str(error)
     root = os.path.dirname(os.path.abspath(torch.__file__))
-    built = torch_cache.built(torch_cache.RECORDER, root, str(torch.__version__))
+    try:
+        built = torch_cache.built(torch_cache.RECORDER, root, str(torch.__version__))
+    except torch_cache.Unsafe as error:
+        raise NoRecorder(f"the native recorder is not loaded: {error}") from error
     if built is not None:
         return _load(torch, str(built))
     raise NoRecorder(f"{why} (`etude record --build-recorder {sys.executable}` builds one)")

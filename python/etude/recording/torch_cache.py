@@ -7,10 +7,12 @@ Imports nothing of Etude: recorded programs look here for the recorder.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import pathlib
 import re
+import stat
 from dataclasses import dataclass
 from typing import Iterator, Optional, Tuple
 
@@ -78,10 +80,37 @@ def folder(product: Product, root: str, version: str) -> pathlib.Path:
     return cache() / f"{product.name}-{_version()}-torch-{safe}-{facts.hexdigest()[:12]}"
 
 
+class Unsafe(OSError):
+    """What is in the cache may have been put there by somebody else; the text says why."""
+
+
 def built(product: Product, root: str, version: str) -> Optional[pathlib.Path]:
-    """The product if it is in the cache."""
+    """The product if it is in the cache. Raises Unsafe where somebody else may have put it there."""
     path = folder(product, root, version) / pathlib.PurePath(product.path).name
-    return path if path.exists() else None
+    if not path.exists():
+        return None
+    close_to_others(path.parent.parent)
+    for part in (path.parent.parent, path.parent, path):
+        _check_own(part)
+    return path
+
+
+def close_to_others(path: pathlib.Path) -> None:
+    """Takes the right to write into a folder from all others, where it is this user's."""
+    with contextlib.suppress(OSError):
+        about = os.stat(path)
+        if about.st_uid == os.geteuid() and about.st_mode & 0o022 and not about.st_mode & stat.S_ISVTX:
+            os.chmod(path, stat.S_IMODE(about.st_mode) & ~0o022)
+
+
+def _check_own(path: pathlib.Path) -> None:
+    """Raises Unsafe unless only this user, or root, can have written there."""
+    about = os.stat(path)
+    if about.st_uid not in (os.geteuid(), 0):
+        raise Unsafe(f"{path}: belongs to another user, expected this one")
+    # In a folder such as /tmp nobody can replace what others have.
+    if about.st_mode & 0o022 and not about.st_mode & stat.S_ISVTX:
+        raise Unsafe(f"{path}: others can write there (chmod go-w)")
 
 
 def _files(tree: pathlib.Path, product: Product) -> Iterator[pathlib.Path]:
