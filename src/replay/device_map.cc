@@ -52,7 +52,7 @@ struct Refusal {
 constexpr auto kRefusals = std::to_array<Refusal>({
     {"symm_mem::", "needs memory that devices share: not replayed"},
     {"aten::record_stream", "allocator hint for streams, nothing to run"},
-    {"aten::from_file", "touches files"},
+    {"aten::from_file", kTouchesFiles},
     {"aten::set_data", "not an operator of the dispatcher"},
     {"prim::", "not an operator of a model"},
     {"profiler::", "not an operator of a model"},
@@ -64,7 +64,32 @@ constexpr auto kRefusals = std::to_array<Refusal>({
     {"_test::", "not an operator of a model"},
 });
 
+// Names of text arguments by which operators are given a file, a folder or an address: those that
+// PyTorch's, torchvision's, torchaudio's and torchtext's schemas use.
+constexpr auto kFileArguments = std::to_array<std::string_view>({
+    "dest",
+    "dir",
+    "directory",
+    "dst",
+    "file",
+    "file_name",
+    "file_path",
+    "filename",
+    "filepath",
+    "folder",
+    "output_path",
+    "path",
+    "root",
+    "src",
+    "uri",
+    "url",
+});
+
 }  // namespace
+
+bool IsFileArgument(std::string_view argument) {
+  return std::ranges::binary_search(kFileArguments, argument);
+}
 
 std::string DeviceMap::Map(std::string_view recorded) const {
   if (recorded.empty()) return target_;

@@ -53,4 +53,8 @@ const Equivalent* FindEquivalent(std::string_view op);
 // called from here.
 std::string_view ReasonNotToRun(std::string_view op);
 
+// Whether operators that take a text of this name are given a file, a folder or an address by it.
+bool IsFileArgument(std::string_view argument);
+inline constexpr std::string_view kTouchesFiles = "touches files";
+
 }  // namespace etude

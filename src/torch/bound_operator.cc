@@ -33,6 +33,15 @@ std::string TritonReason(const Trace& trace, NodeId node) {
          " is not in the trace";
 }
 
+// Operators of libraries that read and write files, which a trace could name at will.
+bool TouchesFiles(const c10::FunctionSchema& schema) {
+  return std::ranges::any_of(schema.arguments(), [](const c10::Argument& argument) {
+    c10::TypePtr type = argument.type();
+    if (const auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
+    return type->kind() == c10::TypeKind::StringType && IsFileArgument(argument.name());
+  });
+}
+
 int32_t CountTensors(const Trace& trace, std::span<const Value> values) {
   int32_t count = 0;
   auto add = [&](TensorId) { ++count; };
@@ -75,6 +84,11 @@ const OperatorBinder::Known& OperatorBinder::Look(StringId schema) {
     known.recorded = torch::jit::parseSchema(std::string(text));
     auto& dispatcher = c10::Dispatcher::singleton();
     known.handle = dispatcher.findSchema(known.recorded->operator_name());
+    if (known.handle && TouchesFiles(known.handle->schema())) {
+      known.reason = kTouchesFiles;
+      known.handle.reset();
+      return known;
+    }
     const bool runs = known.handle && known.handle->hasComputedKernelForDispatchKey(TargetKey());
     const Equivalent* equivalent = FindEquivalent(known.name);
     const bool fails = equivalent != nullptr && equivalent->fails_on_cpu;

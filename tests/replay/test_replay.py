@@ -673,6 +673,23 @@ def test_operators_of_a_library_replay_with_it(tmp_path):
     assert "aten::add.Tensor" in rows
 
 
+def test_operators_that_are_given_files_are_not_run(tmp_path):
+    """A trace from somebody else could name any file."""
+    setup = f"torch.ops.load_library({str(OPERATORS)!r})\nwritten, mapped = {str(tmp_path / 'w')!r}, {str(tmp_path / 'm')!r}"
+    body = """x = torch.ones(4)
+y = torch.ops.test_operators.append(x, written)
+z = torch.from_file(mapped, shared=True, size=4)
+y + 1"""
+    path = record(tmp_path, body, setup)
+    for file in ("w", "m"):
+        (tmp_path / file).unlink()
+    report = replay(path, "--library", OPERATORS, codes=(1,))
+    skipped = {row["op"]: row["reason"] for row in report["skipped"]}
+    assert "touches files" in skipped["test_operators::append"]
+    assert "touches files" in skipped["aten::from_file"]
+    assert not (tmp_path / "w").exists() and not (tmp_path / "m").exists()
+
+
 def test_a_library_that_cannot_be_loaded_is_an_error(tmp_path):
     path = record(tmp_path, "torch.ones(4) + 1")
     broken = tmp_path / "broken.so"
