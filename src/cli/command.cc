@@ -159,7 +159,12 @@ void Console::WriteLine(std::string_view line) const {
 
 void Console::Print(std::string_view text) const { Write(stdout, Shown(text)); }
 
-void Console::PrintData(std::string_view data) const { Write(stdout, data); }
+void Console::PrintData(std::string_view data) const {
+  if (isatty(STDOUT_FILENO) == 0) return Write(stdout, data);
+  std::string lines(data);
+  std::erase(lines, '\r');
+  Write(stdout, PrintableLines(lines));
+}
 
 void Console::Say(std::string_view line) const {
   if (!quiet_) WriteLine(line);

@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include "src/base/printable.h"
 #include "src/python/bindings.h"
 
 namespace etude::python {
@@ -25,7 +26,8 @@ const char* CodeName(ErrorCode code) {
 
 void Raise(const Error& error) {
   const nb::object type = nb::module_::import_("etude.errors").attr("Error");
-  const nb::object value = type(nb::str(CodeName(error.code)), ToPython(error.message));
+  const nb::object value =
+      type(nb::str(CodeName(error.code)), ToPython(PrintableLines(error.message)));
   PyErr_SetObject(type.ptr(), value.ptr());
   throw nb::python_error();
 }
@@ -43,7 +45,8 @@ void Warn(const std::vector<std::string>& texts) {
   if (texts.empty()) return;
   const nb::object type = nb::module_::import_("etude.errors").attr("Warning");
   for (const std::string& text : texts) {
-    if (PyErr_WarnFormat(type.ptr(), 1, "%U", ToPython(text).ptr()) != 0) throw nb::python_error();
+    if (PyErr_WarnFormat(type.ptr(), 1, "%U", ToPython(PrintableLines(text)).ptr()) != 0)
+      throw nb::python_error();
   }
 }
 

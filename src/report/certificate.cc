@@ -166,9 +166,10 @@ std::string ShellLine(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (!line.empty()) line += ' ';
     constexpr std::string_view kPlain = "-+=%@:,./…";
-    const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
-      return IsWord(c) || kPlain.find(c) != std::string_view::npos;
-    });
+    const bool plain =
+        !word.empty() && word.front() != '=' && std::ranges::all_of(word, [&](char c) {
+          return IsWord(c) || kPlain.find(c) != std::string_view::npos;
+        });
     line += plain ? word : ShellQuoted(word);
   }
   return line;

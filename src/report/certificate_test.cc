@@ -144,6 +144,7 @@ TEST(Certificate, FoldersOfPathsAreLeftOut) {
 TEST(Certificate, CommandsAreQuotedForAShell) {
   EXPECT_EQ(ShellLine({"python", "train.py", "--lr=0.1"}), "python train.py --lr=0.1");
   EXPECT_EQ(ShellLine({"a b", "it's", "", "$x"}), R"('a b' 'it'\''s' '' '$x')");
+  EXPECT_EQ(ShellLine({"=ls", "a=b"}), "'=ls' a=b") << "zsh puts a path in its place";
 }
 
 }  // namespace

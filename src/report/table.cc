@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/quantity.h"
 #include "src/report/format.h"
 
 namespace etude {
@@ -20,7 +21,17 @@ std::string ShortCell(const Cell& cell, Unit unit) {
   return text != nullptr ? ShortName(*text, kMostPoints) : ToText(cell, unit);
 }
 
-std::string CsvText(const std::string& text) {
+// Whether spreadsheets take the text for a formula, which may call programs: it begins as one does
+// and is no number.
+bool IsFormula(std::string_view text) {
+  constexpr std::string_view kBegin = "=+-@\t\r";
+  if (text.empty() || kBegin.find(text.front()) == std::string_view::npos) return false;
+  return !ParseDecimal(text.substr(text.front() == '+' ? 1 : 0));
+}
+
+// An apostrophe keeps what may be a formula a text.
+std::string CsvText(std::string text) {
+  if (IsFormula(text)) text.insert(text.begin(), '\'');
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {

@@ -46,6 +46,18 @@ TEST(Table, CsvQuotesAndLeavesUnknownEmpty) {
   EXPECT_EQ(ToCsv(Example()), "name,total_ns,share\r\n\"a,\"\"b\"\"\",1500,0.25\r\nmm,,\r\n");
 }
 
+// Spreadsheets would run it.
+TEST(Table, CsvHasNoFormulas) {
+  Table table = Example();
+  const char* texts[] = {
+      "=HYPERLINK(A1)", "+cmd|' /C calc'!A0", "@sum", "-2+3", "\t=1", "-5", "+1.5"};
+  table.rows.clear();
+  for (const char* text : texts) table.rows.push_back({std::string(text), Cell(), Cell()});
+  EXPECT_EQ(ToCsv(table),
+            "name,total_ns,share\r\n'=HYPERLINK(A1),,\r\n'+cmd|' /C calc'!A0,,\r\n'@sum,,\r\n"
+            "'-2+3,,\r\n'\t=1,,\r\n-5,,\r\n+1.5,,\r\n");
+}
+
 TEST(Table, JsonHasAnObjectPerRow) {
   EXPECT_EQ(ToJson(Example()).dump(), R"([{"name":"a,\"b\"","total_ns":1500,"share":0.25},)"
                                       R"({"name":"mm","total_ns":null,"share":null}])");

@@ -428,5 +428,16 @@ TEST(Program, GapsAsData) {
   EXPECT_TRUE(text.ends_with("\n0 0\n"));
 }
 
+// Marks of writing direction would show code in an order in which it does not run; an end of a line
+// would end the comment.
+TEST(ProgramText, NamesInCommentsStayInThem) {
+  Program program = Layers(1);
+  program.labels = {"a\nimport os\r\xe2\x80\xae\\"};
+  program.calls.front().label = 0;
+  for (const std::string& text : {PythonStep(program).text, CppStep(program).text}) {
+    EXPECT_NE(text.find(" a?import os?\\u202e?\n"), std::string::npos) << text;
+  }
+}
+
 }  // namespace
 }  // namespace etude

@@ -55,7 +55,7 @@ std::string OneLine(std::string name) {
   std::ranges::replace_if(
       name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F || c == '\\'; },
       '?');
-  return name;
+  return Printable(name);  // marks of writing direction would show code that is not there
 }
 
 // Writes the step in one language. What is alike in both is here: the order of statements, loops,

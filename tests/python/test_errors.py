@@ -41,6 +41,13 @@ def test_a_file_that_is_none_of_ours(tmp_path):
     assert code == "bad_input" and "found no trace" in text
 
 
+def test_names_in_messages_do_not_steer_terminals(tmp_path):
+    (tmp_path / "host.0.json").write_text('{"schema": "\\u001b[2J\\u202e", "nodes": []}')
+    with pytest.warns(etude.Warning) as warned:
+        etude.open(tmp_path / "host.0.json")
+    assert r"unknown version '\u001b[2J\u202e'" in str(warned[0].message)
+
+
 def test_a_damaged_file_names_the_place(tmp_path):
     path = write_trace(tmp_path / "x.json", planted_nodes())
     text = path.read_text()

@@ -28,6 +28,8 @@ def join(folder):
     if runtime.device().type == "cuda" and runtime.device().index is None:
         runtime.run_on(f"cuda:{os.environ['LOCAL_RANK']}")
         torch.cuda.set_device(runtime.device())
+    if os.environ.get("LOCAL_WORLD_SIZE") == str(size) and os.path.exists("/sys/class/net/lo"):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # ranks of one machine listen to no other
     dist.init_process_group("nccl" if runtime.device().type == "cuda" else "gloo")
     # All ranks make all groups, in one order.
     made = [dist.new_group(ranks) for ranks in groups]
