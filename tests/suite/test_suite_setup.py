@@ -1,0 +1,192 @@
+"""Setting the suite's data up: from any index that pip knows, without running what is downloaded, and with all that is missing said at
+once."""
+
+import base64
+import hashlib
+import http.server
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import threading
+
+import pytest
+from etude import package_index, suite_data
+from etude.package_index import PackageFile, Settings, Unavailable, fetch, read_settings
+
+NAME = "Some_Flights-0.1.tar.gz"
+
+
+def sdist(path, marker):
+    """A source package whose set-up code leaves a file and needs what is missing here."""
+    code = f"open({str(marker)!r}, 'w')\nimport a_module_that_nobody_has\n".encode()
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo("some-flights-0.1/setup.py")
+        member.size = len(code)
+        archive.addfile(member, io.BytesIO(code))
+    return PackageFile("Some_Flights", NAME, hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+class Index(http.server.ThreadingHTTPServer):
+    """Serves pages by path, as (kind, contents); a status alone for others; notes what was asked."""
+
+    def __init__(self, pages):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.pages = pages
+        self.asked = []
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    @property
+    def host(self):
+        return f"127.0.0.1:{self.server_port}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append((self.path, dict(self.headers)))
+        pages = self.server.pages.get(self.path, [404])
+        page = pages.pop(0) if len(pages) > 1 else pages[0]
+        kind, contents = page if isinstance(page, tuple) else ("text/plain", b"")
+        self.send_response(page if isinstance(page, int) else 200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(contents)))
+        self.end_headers()
+        self.wfile.write(contents)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_this_machine(monkeypatch, tmp_path):
+    for name in list(os.environ):
+        if name.startswith("PIP_") or name.lower().endswith("_proxy") or name in ("ETUDE_PIP_ARGS", "NETRC"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(package_index, "configuration_files", lambda _: [])
+
+
+@pytest.fixture
+def file(tmp_path):
+    return sdist(tmp_path / NAME, tmp_path / "ran")
+
+
+def serve(*pages):
+    index = Index(dict(pages))
+    return index
+
+
+@pytest.mark.parametrize("kind", ["json", "html"])
+def test_a_source_package_is_got_and_not_run(kind, file, tmp_path):
+    if kind == "json":
+        row = {"filename": NAME, "url": f"../../files/{NAME}", "hashes": {"sha256": file.sha256}}
+        page = ("application/vnd.pypi.simple.v1+json", json.dumps({"files": [row]}).encode())
+    else:
+        page = ("text/html", f'<a href="../../files/{NAME}#sha256={file.sha256}">{NAME}</a>'.encode())
+    index = serve(("/simple/some-flights/", [page]), (f"/files/{NAME}", [503, ("x/y", (tmp_path / NAME).read_bytes())]))
+    to = tmp_path / "to"
+    to.mkdir()
+    settings = Settings(index_url=f"http://somebody:se%40cret@{index.host}/simple/")
+    got = fetch(file, to, settings)
+    assert got == to / NAME and got.read_bytes() == (tmp_path / NAME).read_bytes()
+    assert not (tmp_path / "ran").exists()
+    expected = "Basic " + base64.b64encode(b"somebody:se@cret").decode()
+    assert {headers.get("Authorization") for _, headers in index.asked} == {expected}
+
+
+def test_folders_and_file_indexes(file, tmp_path):
+    to = tmp_path / "to"
+    (tmp_path / "simple/some-flights").mkdir(parents=True)
+    to.mkdir()
+    (tmp_path / "simple/some-flights/index.html").write_text(f'<a href="../../{NAME}">x</a>')
+    for settings in (Settings(find_links=[str(tmp_path)], no_index=True),
+                     Settings(find_links=[str(tmp_path / NAME)], no_index=True),
+                     Settings(index_url="file:///nowhere", extra_index_url=[(tmp_path / "simple").as_uri()])):  # fmt: skip
+        got = fetch(file, to, settings)
+        assert got.read_bytes() == (tmp_path / NAME).read_bytes()
+        got.unlink()
+
+
+def test_what_each_place_lacks_is_said(file, tmp_path):
+    other = ("text/html", f'<a href="/{NAME}">x</a>'.encode())
+    local = ("text/html", f'<a href="{(tmp_path / NAME).as_uri()}">x</a>'.encode())
+    damaged = ("application/vnd.pypi.simple.v1+json", b"[1]")
+    index = serve(("/a/some-flights/", [other]), (f"/{NAME}", [("x/y", b"another")]), ("/l/some-flights/", [local]),
+                  ("/d/some-flights/", [damaged]))  # fmt: skip
+    host = index.host
+    urls = [f"http://u:secret@{host}/{name}" for name in ("none", "l", "d")]
+    with pytest.raises(Unavailable) as raised:
+        fetch(file, tmp_path, Settings(index_url=f"http://{host}/a", extra_index_url=urls, find_links=["/nowhere/at/all"]))
+    told = str(raised.value)
+    found = hashlib.sha256(b"another").hexdigest()
+    assert f"http://{host}/{NAME}: found SHA-256 {found}, expected {file.sha256}" in told
+    assert f"http://{host}/none/some-flights/: HTTP Error 404" in told
+    assert f"http://{host}/l/some-flights/: no {NAME}" in told
+    assert f"http://{host}/d/some-flights/: not a page of a package index" in told
+    assert "/nowhere/at/all: " in told and "secret" not in told
+
+
+def test_settings_are_those_of_pip(monkeypatch, tmp_path):
+    monkeypatch.undo()
+    first, second = tmp_path / "first.conf", tmp_path / "second.conf"
+    (tmp_path / "xdg/pip").mkdir(parents=True)
+    (tmp_path / "xdg/pip/pip.conf").write_text("[global]\nindex-url = http://xdg\nproxy = http://p\ntimeout = soon\n")
+    second.write_text("[global]\nextra-index-url =\n  http://a\n  http://b\n[download]\nindex_url = http://download\nno-index = true\n")
+    first.write_text("no section\n")
+    base = {"XDG_CONFIG_DIRS": str(tmp_path / "none"), "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "xdg")}
+    found = read_settings(base)
+    assert (found.proxy, found.timeout, found.no_index) == ("http://p", 15, False)
+    found = read_settings(base | {"PIP_CONFIG_FILE": str(second), "PIP_DEFAULT_TIMEOUT": "180", "PIP_NO_INDEX": "0"})
+    assert (found.index_url, found.extra_index_url) == ("http://download", ["http://a", "http://b"])
+    assert (found.timeout, found.no_index, found.proxy) == (180, False, "")
+    given = "--index-url http://given -f wheels --extra-index-url=http://c --no-index --only-binary :all:"
+    found = read_settings(base | {"PIP_CONFIG_FILE": str(second), "PIP_INDEX_URL": "http://variable", "ETUDE_PIP_ARGS": given})
+    assert (found.index_url, found.find_links, found.no_index) == ("http://given", ["wheels"], True)
+    assert found.extra_index_url == ["http://a", "http://b", "http://c"]
+    assert read_settings(base | {"PIP_CONFIG_FILE": os.devnull}) == Settings()
+    # One that is damaged is skipped.
+    assert read_settings(base | {"PIP_CONFIG_FILE": str(first)}).no_index is False
+
+
+def test_all_that_is_missing_is_said_at_once(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    there = suite_data.importlib.util.find_spec
+    monkeypatch.setattr(suite_data.importlib.util, "find_spec", lambda name: None if name == "zlib" else there(name))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(1, 1, 1_500_000))
+    assert suite_data.main([str(tmp_path / "data")]) == 4
+    told = capsys.readouterr().err
+    assert "program espeak-ng: apt-get install espeak-ng (for spoken-digits)" in told
+    assert "Python module zlib" in told and "(for mnist-5k, nycflights)" in told
+    assert f"disk space in {tmp_path / 'data'}: 56 MB needed, 2 MB free" in told
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_what_can_be_made_is_made(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+
+    def gone(_file, _folder):
+        raise Unavailable("could not get it")
+
+    monkeypatch.setattr(suite_data, "fetch", gone)
+    monkeypatch.setitem(suite_data.SETS, "nycflights", suite_data.DataSet(lambda _, to: (to / "train.txt").touch(), 1))
+    (tmp_path / "mnist-5k").mkdir()
+    assert suite_data.main([str(tmp_path)]) == 4
+    told = capsys.readouterr().err
+    assert "mnist-5k: exists" in told and "espeak-ng" in told and (tmp_path / "nycflights/train.txt").exists()
+    (tmp_path / "mnist-5k").rmdir()
+    assert suite_data.main([str(tmp_path), "mnist-5k", "nycflights"]) == 4
+    told = capsys.readouterr().err
+    assert "etude: mnist-5k: could not get it" in told and sorted(os.listdir(tmp_path)) == ["nycflights"]
+
+
+def test_nothing_but_the_standard_library_is_needed(tmp_path):
+    package = pathlib.Path(suite_data.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", "import sys; sys.path.insert(0, sys.argv[1]); import etude.suite_data as s; "
+                           "sys.exit(s.main([sys.argv[2], 'mnist-5k']))", package, tmp_path],
+                          capture_output=True, text=True, env={"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull})  # fmt: skip
+    assert done.returncode == 4, done.stderr
+    assert "no place to get it from: no-index is set and find-links is not" in done.stderr
