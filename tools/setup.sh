@@ -18,8 +18,10 @@ ETUDE_TEST_PACKAGES=(libgtest-dev librapidcheck-dev libbenchmark-dev libprotobuf
 # another package that asks for torch, takes a build of several gigabytes.
 ETUDE_TORCH_REQUIREMENT=torch==2.13.0
 ETUDE_PYTHON_REQUIREMENTS=(numpy scikit-learn==1.7.2 pytest==8.4.2 protobuf)
+# Those that build the wheel.
+ETUDE_WHEEL_REQUIREMENTS=(nanobind==3.1.0 scikit-build-core==1.1.2)
 # Those that build and test the Python module, in an environment without torch.
-ETUDE_MODULE_REQUIREMENTS=(nanobind==3.1.0 scikit-build-core==1.1.2 numpy pytest==8.4.2 pandas==3.1.1
+ETUDE_MODULE_REQUIREMENTS=("${ETUDE_WHEEL_REQUIREMENTS[@]}" numpy pytest==8.4.2 pandas==3.1.1
   pyarrow==26.0.1 networkx==3.6.1 mypy==2.4.1 ray==2.60.0)
 # Read by tests that compare with them; only their readers are used, which need no more than is here.
 ETUDE_PYTHON_WITHOUT_DEPENDENCIES=(mlc-chakra==1.0.0 mlperf-logging==4.1.68)

@@ -58,11 +58,16 @@ def build(target, settings, folder):
 def wheel(tmp_path_factory):
     # A neighbour of the build folder, and kept: what has not changed is not compiled again, and what
     # the build has compiled the compiler's cache knows, also by relative paths.
-    settings = {"build-dir": str(PROJECT / "build-wheel"), "cmake.define.ETUDE_WERROR": "ON"}
+    settings = ["-C", "cmake.define.ETUDE_WERROR=ON"]
     charts = TOOL.parent.parent / "chart-library/echarts.min.js"
     if charts.exists():
-        settings["cmake.define.ETUDE_CHART_LIBRARY"] = str(charts)
-    return build("wheel", settings, tmp_path_factory.mktemp("wheel"))
+        settings += ["-C", f"cmake.define.ETUDE_CHART_LIBRARY={charts}"]
+    folder = tmp_path_factory.mktemp("wheel")
+    # The flags and the compiler's name of the build that is tested: its cache has most of it.
+    told = run(PROJECT / "tools/wheel.sh", "--python", sys.executable, "-o", folder, *settings, CXX=os.environ.get("ETUDE_CXX", "c++"))
+    (made,) = folder.glob("etude-*")
+    assert f"{PYTHON} -m pip install {made}" in told
+    return made
 
 
 def pip_install(*arguments):
