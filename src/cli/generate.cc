@@ -68,35 +68,37 @@ class GenerateCommand : public Command {
     options.Value("--ranks", &ranks_, "N",
                   "ranks of the job (default: 2, of models as their options say)",
                   {.least = 1, .most = 1 << 20});
+    options.Value("--count", &bench_.count, "N",
+                  "microbench, text: repetitions, one after the other",
+                  {.least = 1, .most = 100'000'000});
+    options.Flag("--json", &json_, "print what was written as JSON");
+    options.Group("Patterns (microbench)");
     options.Value("--size", &size_, "BYTES",
                   "that a rank puts in, sends or moves: 64MiB (default: 1MiB)");
-    options.Value("--count", &bench_.count, "N", "repetitions, one after the other",
-                  {.least = 1, .most = 100'000'000});
     options.Value("--duration", &duration_, "TIME", "of each computation: 50us (default: 100us)");
     options.Value("--group-size", &bench_.group_size, "N",
                   "collectives in groups of N neighbours (default: all ranks)", {.least = 0});
     options.Flag("--native", &bench_.native,
                  "one node for collectives that ASTRA-sim refuses, instead of sends and receives");
-    model_options_.Declare(options);
+    options.Group(kAllModels);
     options.Value("--device", &device_, "NAME",
-                  "of models: durations of computations by the roofline of a device of the list "
-                  "below, or of a file that ends in .toml");
-    options.Value(
-        "--measured", &measured_, "FILE",
-        "of models: durations of matrix products from a recorded trace, or a table that ends in "
-        ".csv, before --device");
+                  "durations of computations by the roofline of a device of the list below, or of "
+                  "a file that ends in .toml");
+    options.Value("--measured", &measured_, "FILE",
+                  "durations of matrix products from a recorded trace, or a table that ends in "
+                  ".csv, before --device");
     options.Flag("--memory", &memory_,
-                 "of models: say what ranks hold, and in the traces what is in use over time");
+                 "say what ranks hold, and in the traces what is in use over time");
     options.Choice("--to", &to_, {"et", "classes"},
-                   "of models: a file for each rank, or -o as a folder with one for all ranks that "
-                   "do the same");
-    options.Flag("--json", &json_, "print what was written as JSON");
+                   "a file for each rank, or -o as a folder with one for all ranks that do the "
+                   "same");
+    model_options_.Declare(options);
     std::string footer = "Patterns:\n";
     for (const PatternInfo& info : Patterns()) {
       footer += fmt::format("  {:<15} {}\n", info.name, info.help);
     }
     for (const ModelKind& kind : ModelKinds()) {
-      footer += fmt::format("Models of {}:\n", kind.name);
+      footer += fmt::format("Models of {} ({}):\n", kind.name, kind.family);
       for (const auto& [name, source] : kind.presets) {
         footer += fmt::format("  {:<16} {}\n", name, source);
       }

@@ -140,6 +140,7 @@ Result<GeneratedJob> MakeDlrm(const std::string& model, const ModelOptions& opti
 ModelKind DlrmKind() {
   ModelKind kind{
       .name = "dlrm",
+      .family = "recommendation",
       .options = {"--dp", "--bucket", "--batch", "--phase", "--optimizer", "--replicate-tables",
                   "--split-rows", "--split-columns", "--table-cost"},
       .presets = {},

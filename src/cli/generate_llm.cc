@@ -248,6 +248,7 @@ Result<GeneratedJob> MakeMoe(const std::string& model, const ModelOptions& optio
 
 ModelKind TransformerKind(std::string_view name, bool experts) {
   ModelKind kind{.name = name,
+                 .family = "language",
                  .options = {"--dp",        "--tp",         "--pp",
                              "--cp",        "--ep",         "--no-sequence-parallel",
                              "--zero",      "--sequences",  "--micro-batches",

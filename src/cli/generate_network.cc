@@ -164,6 +164,7 @@ Result<GeneratedJob> MakeDiffusion(const std::string& model, const ModelOptions&
 
 ModelKind CnnKind() {
   ModelKind kind{.name = "cnn",
+                 .family = "image",
                  .options = {"--dp", "--zero", "--micro-batches", "--bucket", "--batch", "--image",
                              "--optimizer", "--phase"},
                  .presets = {},
@@ -175,6 +176,7 @@ ModelKind CnnKind() {
 
 ModelKind DiffusionKind() {
   ModelKind kind{.name = "diffusion",
+                 .family = "image",
                  .options = {"--dp", "--zero", "--micro-batches", "--bucket", "--batch", "--image",
                              "--optimizer", "--phase", "--steps"},
                  .presets = {},

@@ -1,6 +1,8 @@
 #include "src/cli/model_kind.h"
 
 #include <algorithm>
+#include <cctype>
+#include <utility>
 
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
@@ -10,13 +12,33 @@ namespace {
 
 constexpr Bounds kFromOne{.least = 1, .most = int64_t{1} << 24};
 
-// "llm, moe: " for an option that these kinds take.
-std::string KindsWith(std::string_view option) {
-  std::vector<std::string_view> names;
+// How the help shows an option of models: below which heading, and for which kinds of those there
+// ("diffusion: "; "": all).
+struct PlaceInHelp {
+  std::string heading;
+  std::string kinds;
+};
+
+// "Language models (llm, moe)", "Recommendation and image models (dlrm, cnn, diffusion)".
+PlaceInHelp PlaceOf(std::string_view option) {
+  std::vector<std::string_view> takers;
+  std::vector<std::string_view> families;
   for (const ModelKind& kind : ModelKinds()) {
-    if (std::ranges::find(kind.options, option) != kind.options.end()) names.push_back(kind.name);
+    if (std::ranges::find(kind.options, option) == kind.options.end()) continue;
+    takers.push_back(kind.name);
+    if (std::ranges::find(families, kind.family) == families.end()) families.push_back(kind.family);
   }
-  return fmt::format("{}: ", fmt::join(names, ", "));
+  std::vector<std::string_view> shown;
+  for (const ModelKind& kind : ModelKinds()) {
+    if (std::ranges::find(families, kind.family) != families.end()) shown.push_back(kind.name);
+  }
+  std::string heading(kAllModels);
+  if (shown.size() != ModelKinds().size()) {
+    heading = fmt::format("{} models ({})", fmt::join(families, " and "), fmt::join(shown, ", "));
+    heading.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(heading.front())));
+  }
+  return {.heading = std::move(heading),
+          .kinds = takers == shown ? "" : fmt::format("{}: ", fmt::join(takers, ", "))};
 }
 
 Result<Bytes> SizeOf(std::string_view option, const std::optional<std::string>& size,
@@ -38,18 +60,24 @@ std::string KeyOfOption(std::string_view option) {
 }
 
 void ModelOptions::Declare(Options& options) {
+  // What the help says of it, below its heading.
+  const auto place = [&](std::string_view name, std::string_view help) {
+    PlaceInHelp found = PlaceOf(name);
+    options.Group(found.heading);
+    return found.kinds.append(help);
+  };
   const auto number = [&](const char* name, std::optional<int64_t>* value, const char* what,
                           std::string_view help, Bounds bounds = kFromOne) {
-    options.Value(name, value, what, KindsWith(name).append(help), bounds);
+    options.Value(name, value, what, place(name, help), bounds);
     declared_.push_back({name, [value] { return value->has_value(); }});
   };
   const auto word = [&](const char* name, std::optional<std::string>* value, const char* what,
                         std::string_view help) {
-    options.Value(name, value, what, KindsWith(name).append(help));
+    options.Value(name, value, what, place(name, help));
     declared_.push_back({name, [value] { return value->has_value(); }});
   };
   const auto flag = [&](const char* name, bool* value, std::string_view help) {
-    options.Flag(name, value, KindsWith(name).append(help));
+    options.Flag(name, value, place(name, help));
     declared_.push_back({name, [value] { return *value; }});
   };
   number("--dp", &plan.data, "N", "data-parallel replicas");
@@ -65,10 +93,10 @@ void ModelOptions::Declare(Options& options) {
   number("--sequences", &plan.sequences, "N", "sequences of a micro-batch of a replica");
   number("--micro-batches", &plan.micro_batches, "N", "micro-batches of a step");
   word("--schedule", &schedule, "NAME", "gpipe, 1f1b, interleaved or zero-bubble (default: 1f1b)");
-  number("--chunks", &plan.chunks, "N", "of layers on each stage, interleaved");
+  number("--chunks", &plan.chunks, "N", "chunks of layers on each stage, interleaved");
   word("--bucket", &bucket, "BYTES", "gradients that are reduced at once (default: 25MiB)");
-  flag("--clip", &clip, "gradients by the norm of all of them");
-  word("--first-bucket", &first_bucket, "BYTES", "the first time (default: as --bucket)");
+  flag("--clip", &clip, "clip gradients by the norm of all of them");
+  word("--first-bucket", &first_bucket, "BYTES", "the first of these (default: as --bucket)");
   flag("--keep-ends", &keep_ends,
        "embedding and head stay gathered from forward to backward (ZeRO 3)");
   word("--recompute", &recompute, "WHAT", "none, selective or full (default: none)");
@@ -78,12 +106,12 @@ void ModelOptions::Declare(Options& options) {
       "what context-parallel ranks exchange: all-gather, ring or all-to-all (default: all-gather)");
   options.Value(
       "--imbalance", &imbalance, "Z",
-      KindsWith("--imbalance") +
-          "tokens prefer some experts: the exponent of Zipf's law (default: 0, all alike)");
+      place("--imbalance",
+            "tokens prefer some experts: the exponent of Zipf's law (default: 0, all alike)"));
   declared_.push_back({"--imbalance", [this] { return imbalance.has_value(); }});
-  number("--seed", &seed, "N", "of which experts they prefer (default: 0)",
+  number("--seed", &seed, "N", "seed of which experts they prefer (default: 0)",
          {.least = 0, .most = int64_t{1} << 24});
-  number("--layers", &layers, "N", "instead of the model's");
+  number("--layers", &layers, "N", "layers instead of the model's");
   number("--sequence", &sequence, "N", "tokens of a sequence instead of the model's");
   number("--batch", &batch, "N",
          "samples of a replica, or of its micro-batches (default: dlrm 2048, others 1)");
@@ -106,9 +134,10 @@ void ModelOptions::Declare(Options& options) {
          {.least = 0, .most = int64_t{1} << 24});
   number("--tokens", &plan.tokens, "N", "decode: tokens of each sequence, one after the other");
   word("--cache-type", &cache_type, "TYPE",
-       "prefill, decode: of keys and values in the cache (default: that of the weights)");
-  word("--image", &image, "SIDE", "instead of the model's, 224 or 224x320: height and width");
-  number("--steps", &steps, "N", "of sampling");
+       "prefill, decode: type of keys and values in the cache (default: that of the weights)");
+  word("--image", &image, "SIDE", "height and width instead of the model's: 224 or 224x320");
+  number("--steps", &steps, "N", "sampling steps");
+  options.Group("");
 }
 
 std::vector<std::string_view> ModelOptions::Given() const {

@@ -23,6 +23,9 @@
 
 namespace etude {
 
+// The heading of the help for options that all kinds of models take.
+inline constexpr std::string_view kAllModels = "All models";
+
 // What is asked of a job of a model, beside what all of `etude generate` has.
 class ModelOptions {
  public:
@@ -78,6 +81,7 @@ struct GeneratedJob {
 // Models of one kind, for which `etude generate NAME` makes jobs.
 struct ModelKind {
   std::string_view name;
+  std::string_view family;                // "language": what kinds are shown together in the help
   std::vector<std::string_view> options;  // ModelOptions that it takes
   // Known models, each with where its numbers are from.
   std::vector<std::pair<std::string_view, std::string_view>> presets;

@@ -19,6 +19,7 @@ struct Options::Impl {
   std::vector<std::string>* rest_target = nullptr;
   std::vector<std::string>* after_target = nullptr;
   size_t positionals = 0;
+  std::string first_group;  // CLI11's own
 };
 
 Options::Options(std::string_view command, std::string_view summary)
@@ -27,6 +28,7 @@ Options::Options(std::string_view command, std::string_view summary)
   impl_->app.description(std::string(summary));
   impl_->app.get_formatter()->column_width(32);
   impl_->app.set_help_flag("-h,--help", "show this help");
+  impl_->first_group = impl_->app.option_defaults()->get_group();
 }
 
 Options::~Options() = default;
@@ -193,6 +195,10 @@ void Options::Required(std::string_view name) {
   impl_->app.get_option(std::string(name))->required();
 }
 
+void Options::Group(std::string_view heading) {
+  impl_->app.option_defaults()->group(heading.empty() ? impl_->first_group : std::string(heading));
+}
+
 void Options::Positional(std::string_view name, std::string* target, std::string_view help,
                          bool required) {
   Described(impl_->app.add_option(std::string(name), *target, std::string(help)), "")
@@ -254,6 +260,13 @@ std::string FirstExtra(const CLI::App& app) {
   return "unknown option '" + extra + "'" + DidYouMean(extra, known);
 }
 
+// CLI11 leaves two blank lines between groups.
+std::string WithoutDoubleGaps(std::string help) {
+  constexpr std::string_view kGap = "\n\n\n";
+  for (size_t at = 0; (at = help.find(kGap, at)) != std::string::npos;) help.erase(at, 1);
+  return help;
+}
+
 // The first argument or option that must be given and is not, and what it is.
 std::string FirstMissing(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
@@ -293,7 +306,7 @@ Options::Parsed Options::Parse(const std::vector<std::string>& args) {
     std::ranges::reverse(own);  // CLI11 takes a stack
     impl_->app.parse(own);
   } catch (const CLI::CallForHelp&) {
-    return {Outcome::kHelp, impl_->app.help()};
+    return {Outcome::kHelp, WithoutDoubleGaps(impl_->app.help())};
   } catch (const CLI::ExtrasError&) {
     return {Outcome::kError, FirstExtra(impl_->app)};
   } catch (const CLI::RequiredError&) {

@@ -53,6 +53,8 @@ class Options {
   void Choice(std::string_view names, std::string* target, std::vector<std::string> choices,
               std::string_view help);
   void Required(std::string_view name);
+  // Options that are declared from now on are shown below this heading; "": below the first one.
+  void Group(std::string_view heading);
   void Positional(std::string_view name, std::string* target, std::string_view help,
                   bool required = true);
   void Positionals(std::string_view name, std::vector<std::string>* target, std::string_view help,
