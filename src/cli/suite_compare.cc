@@ -1,12 +1,8 @@
 #include "src/cli/suite_compare.h"
 
-#include <algorithm>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "src/report/json_output.h"
 #include "src/suite/ranking.h"
@@ -49,22 +45,6 @@ ordered_json ConvergenceJson(const std::vector<suite::RankedSystem>& systems) {
     }
   }
   return rows;
-}
-
-// What a ranking should not count.
-std::vector<std::string> TooFastNotes(const std::vector<suite::RankedSystem>& systems) {
-  std::vector<std::string> notes;
-  for (const suite::RankedSystem& system : systems) {
-    for (const suite::Score& score : system.scores) {
-      if (!score.convergence ||
-          score.convergence->verdict != suite::Convergence::Verdict::kTooFast) {
-        continue;
-      }
-      notes.push_back(
-          fmt::format("{}: {}: {}", system.name, score.task, ToText(*score.convergence)));
-    }
-  }
-  return notes;
 }
 
 ordered_json ToJson(const Ranking& ranking) {
@@ -113,9 +93,8 @@ class SuiteCompareCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(auto scores, suite::ReadScores(folder, console.context()));
       systems.push_back({folder, std::move(scores)});
     }
-    ETUDE_ASSIGN_OR_RETURN(Ranking ranking,
+    ETUDE_ASSIGN_OR_RETURN(const Ranking ranking,
                            suite::RankSystems(systems, static_cast<uint64_t>(seed_)));
-    std::ranges::move(TooFastNotes(systems), std::back_inserter(ranking.notes));
     if (json_) {
       ordered_json json = ToJson(ranking);
       json["convergence"] = ConvergenceJson(systems);

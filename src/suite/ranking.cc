@@ -273,6 +273,11 @@ std::optional<Estimate> SpeedOf(const RunFigures& first, const RunFigures& own, 
   return EstimateOf(*mean_of_first / *mean, std::move(drawn));
 }
 
+// Reached the target by less work than other machines: not comparable with them.
+bool IsTooFast(const Score& score) {
+  return score.convergence && score.convergence->verdict == Convergence::Verdict::kTooFast;
+}
+
 Cell SpeedText(const std::optional<Estimate>& speed) {
   if (!speed) return {};
   return fmt::format("{:.3f} [{:.3f}, {:.3f}]", speed->value, speed->low, speed->high);
@@ -326,20 +331,31 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
     std::vector<RunFigures> of_task;
     for (const Score* each : counterparts) of_task.push_back(TimesOf(*each));
     bool all = true;
+    bool comparable = true;
     for (size_t system = 0; system < systems.size(); ++system) {
       const RunFigures& own = of_task[system];
       const std::optional<double> seconds = SecondsOf(own);
       all = all && seconds.has_value();
+      const bool too_fast = IsTooFast(*counterparts[system]);
+      if (too_fast) {
+        comparable = false;
+        ranking.notes.push_back(fmt::format("{}: {}: {}; not ranked by it", systems[system].name,
+                                            score.task,
+                                            ToText(*counterparts[system]->convergence)));
+      }
+      const bool beside_too_fast = too_fast || IsTooFast(*counterparts.front());
       few = few || own.values.size() + own.missed < kFewRuns;
-      ranking.by_task.push_back({.task = score.task,
-                                 .system = systems[system].name,
-                                 .seconds = seconds,
-                                 .speed = SpeedOf(of_task.front(), own, seed)});
+      ranking.by_task.push_back(
+          {.task = score.task,
+           .system = systems[system].name,
+           .seconds = seconds,
+           .speed = beside_too_fast ? std::nullopt : SpeedOf(of_task.front(), own, seed)});
     }
     if (!all) {
       ranking.notes.push_back(score.task + ": the target was missed, not ranked by it");
       continue;
     }
+    if (!comparable) continue;
     ranking.tasks.push_back(score.task);
     for (size_t system = 0; system < systems.size(); ++system) {
       times[system].push_back(of_task[system]);

@@ -20,7 +20,8 @@ struct Ranking {
     std::string task;
     std::string system;
     std::optional<double> seconds;  // to quality, or of a step
-    std::optional<Estimate> speed;  // unknown where a target was missed
+    // Unknown where a target was missed, and beside runs that converged too fast.
+    std::optional<Estimate> speed;
   };
   struct SystemRow {
     std::string system;
@@ -31,7 +32,7 @@ struct Ranking {
     std::optional<double> noise;  // of the noisiest run
   };
 
-  std::vector<std::string> tasks;  // that all did
+  std::vector<std::string> tasks;  // that all did, and by which they are ranked
   std::vector<TaskRow> by_task;
   std::vector<SystemRow> systems;
   std::vector<std::string> notes;  // what the figures leave out

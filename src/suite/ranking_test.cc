@@ -52,6 +52,33 @@ TEST(RankSystems, ATaskThatOneMissedDoesNotRank) {
   EXPECT_EQ(ranking->systems[0].rank, 1);
 }
 
+TEST(RankSystems, RunsThatConvergedTooFastDoNotRank) {
+  const auto with = [](Convergence::Verdict verdict, std::vector<double> seconds) {
+    Score score = ScoreWith("t", seconds);
+    score.convergence = Convergence{.verdict = verdict, .epochs = 2, .reference = 5, .least = 4};
+    return score;
+  };
+  const Score fair = with(Convergence::Verdict::kComparable, {10, 10, 10});
+  const Score fast = with(Convergence::Verdict::kTooFast, {1, 1, 1});
+  const Score other = ScoreWith("u", {5, 5, 5});
+  const Score slower = ScoreWith("u", {10, 10, 10});
+  const auto ranking = RankSystems({{"a", {fair, other}}, {"b", {fast, slower}}}, 1);
+  ASSERT_TRUE(ranking.has_value());
+  EXPECT_EQ(ranking->tasks, std::vector<std::string>{"u"});
+  EXPECT_NEAR(ranking->systems[1].speed->value, 0.5, 1e-9);
+  EXPECT_TRUE(ranking->by_task[0].speed.has_value());
+  EXPECT_FALSE(ranking->by_task[1].speed.has_value());
+  EXPECT_NEAR(*ranking->by_task[1].seconds, 1, 1e-9);
+  EXPECT_EQ(ranking->notes, std::vector<std::string>{
+                                "b: t: 2 epochs to the target (reference 5, at least 4): converged "
+                                "too fast: not comparable; not ranked by it"});
+  // Nothing is beside the first system's then, and without another task nobody is ranked.
+  const auto first = RankSystems({{"b", {fast}}, {"a", {fair}}}, 1);
+  ASSERT_TRUE(first.has_value());
+  EXPECT_FALSE(first->by_task[1].speed.has_value());
+  EXPECT_EQ(first->systems[0].rank, 0);
+}
+
 TEST(RankSystems, ATasksTimeIsItsScores) {
   const std::vector<std::vector<double>> all = {{3, 1, 2},           {3, 1, 2, 9},
                                                 {3, 1, 2, 9, 20},    {3, 1, 2, 9, 0},

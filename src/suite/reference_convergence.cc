@@ -71,31 +71,58 @@ double DeviationOf(const std::vector<double>& values) {
   return std::sqrt(squares / count);
 }
 
-// What nineteen of twenty draws of Student's distribution are below: a table, then the beginning of
-// Cornish and Fisher's expansion, right to four digits there.
-double StudentQuantile(size_t freedom) {
-  constexpr std::array kFirst = {6.313752, 2.919986, 2.353363, 2.131847, 2.015048,
-                                 1.943180, 1.894579, 1.859548, 1.833113};
-  if (freedom <= kFirst.size()) return kFirst.at(freedom - 1);
-  constexpr double kNormal = 1.6448536269514722;
-  constexpr double kSquare = kNormal * kNormal;
+// Quantiles of Student's distribution from one degree of freedom on, and the normal
+// distribution's, which they approach.
+struct Level {
+  std::array<double, 9> first;
+  double normal = 0;
+};
+// What 19 of 20 draws are below: MLPerf's level.
+constexpr Level kMlPerfLevel{
+    {6.313752, 2.919986, 2.353363, 2.131847, 2.015048, 1.943180, 1.894579, 1.859548, 1.833113},
+    1.6448536269514722};
+// What 99 of 100 draws are below: for fewer runs than MLPerf decides by.
+constexpr Level kFewRunsLevel{
+    {31.820516, 6.964557, 4.540703, 3.746947, 3.364930, 3.142668, 2.997952, 2.896459, 2.821438},
+    2.3263478740408408};
+constexpr size_t kMlPerfRuns = 5;
+
+// From the table, then by the beginning of Cornish and Fisher's expansion, right to three digits.
+double StudentQuantile(const Level& level, size_t freedom) {
+  if (freedom <= level.first.size()) return level.first.at(freedom - 1);
+  const double normal = level.normal;
+  const double square = normal * normal;
   const auto n = static_cast<double>(freedom);
-  return kNormal *
-         (1 + (kSquare + 1) / (4 * n) + (5 * kSquare * kSquare + 16 * kSquare + 3) / (96 * n * n) +
-          (3 * kSquare * kSquare * kSquare + 19 * kSquare * kSquare + 17 * kSquare - 15) /
+  return normal *
+         (1 + (square + 1) / (4 * n) + (5 * square * square + 16 * square + 3) / (96 * n * n) +
+          (3 * square * square * square + 19 * square * square + 17 * square - 15) /
               (384 * n * n * n));
 }
 
-// The least mean of `runs` that the spread of the reference explains. `resolution`: epochs from one
-// evaluation to the next, within which nobody knows when the target was reached.
-double LeastMean(const OlympicMean& reference, const std::vector<double>& epochs, double resolution,
-                 size_t runs) {
+struct RunCounts {
+  size_t runs = 0;
+  size_t in_mean = 0;  // without those that the mean leaves out
+};
+
+// The least mean of runs that the spread of the reference explains, and not above that of its own
+// fastest runs. `resolution`: epochs from one evaluation to the next, within which nobody knows
+// when the target was reached.
+double LeastMean(const OlympicMean& reference, std::vector<double> epochs, double resolution,
+                 const RunCounts& counts) {
   const double deviation = std::max(DeviationOf(epochs), resolution / (2 * std::numbers::sqrt3));
   const auto n = static_cast<double>(reference.count);
-  const auto m = static_cast<double>(runs);
-  return reference.value -
-         StudentQuantile(reference.count + runs - 2) * deviation * std::sqrt(1 / n + 1 / m);
+  const auto m = static_cast<double>(counts.in_mean);
+  const Level& level = counts.runs < kMlPerfRuns ? kFewRunsLevel : kMlPerfLevel;
+  const double explained =
+      reference.value - StudentQuantile(level, reference.count + counts.in_mean - 2) * deviation *
+                            std::sqrt(1 / n + 1 / m);
+  std::ranges::sort(epochs);
+  epochs.resize(std::min(epochs.size(), counts.runs));
+  return std::min(explained, OlympicMeanOf({.values = std::move(epochs)})->value);
 }
+
+// Sums of the same figures differ in their last digits.
+bool IsBelow(double mean, double least) { return mean < least - 1e-9 * std::abs(least); }
 
 ConvergenceReference ParseReference(const JsonMembers& task) {
   ConvergenceReference reference;
@@ -258,9 +285,10 @@ Convergence JudgeConvergence(std::span<const RunRecord> runs,
   const double resolution = static_cast<double>(*reference->evaluate_every) *
                             static_cast<double>(*reference->batch) /
                             static_cast<double>(*reference->samples);
-  found.least = LeastMean(middle, reference->epochs, resolution, mean->count);
-  found.verdict = mean->value < *found.least ? Convergence::Verdict::kTooFast
-                                             : Convergence::Verdict::kComparable;
+  found.least = LeastMean(middle, reference->epochs, resolution,
+                          {.runs = runs.size(), .in_mean = mean->count});
+  found.verdict = IsBelow(mean->value, *found.least) ? Convergence::Verdict::kTooFast
+                                                     : Convergence::Verdict::kComparable;
   return found;
 }
 
