@@ -28,7 +28,7 @@ TIMEOUT_S = 120
 
 
 def needs_torch(text):
-    return any(f"etude {name}" in text for name in ("replay", "benchmark", "suite"))
+    return any(f"etude {name}" in text for name in ("replay", "benchmark", "suite run", "suite calibrate"))
 
 
 class Runner:

@@ -39,42 +39,25 @@
 #include "src/cli/suite.h"
 #include "src/cli/sweep.h"
 #include "src/cli/timeline.h"
+#include "src/cli/torch_command.h"
 #include "src/cli/validate.h"
 
 namespace etude {
 namespace {
 
-struct TorchCommand {
-  std::string_view name;
-  std::string_view summary;
-};
-
 constexpr std::array kTorchCommands = {
-    TorchCommand{"replay", kReplaySummary},
-    TorchCommand{"benchmark", kBenchmarkSummary},
-    TorchCommand{"suite", kSuiteSummary},
-};
-
-// Stands for a command of etude-torch in the overview and among the suggestions.
-class TorchCommandStub : public Command {
- public:
-  explicit TorchCommandStub(const TorchCommand& command) : command_(command) {}
-  std::string_view name() const override { return command_.name; }
-  std::string_view summary() const override { return command_.summary; }
-  void Declare(Options&) override {}
-  Result<ExitCode> Run(const Console&) override {
-    return Unavailable(std::string(command_.name) +
-                       ": needs etude-torch, which is not beside this program; build with "
-                       "-DETUDE_TORCH=ON or run ./quickstart");
-  }
-
- private:
-  TorchCommand command_;
+    TorchCommand{"replay", kReplaySummary, "replay"},
+    TorchCommand{"benchmark", kBenchmarkSummary, "benchmark"},
 };
 
 template <size_t kIndex>
-std::unique_ptr<Command> MakeTorchCommandStub() {
-  return std::make_unique<TorchCommandStub>(kTorchCommands[kIndex]);
+std::unique_ptr<Command> MakeStub() {
+  return MakeTorchCommandStub(kTorchCommands[kIndex]);
+}
+
+// Stands for the commands of `etude suite` in the overview.
+std::unique_ptr<Command> MakeSuiteStub() {
+  return MakeTorchCommandStub({"suite", kSuiteSummary, "suite"});
 }
 
 // In the order of the overview.
@@ -86,9 +69,9 @@ constexpr CommandEntry kCommands[] = {
     {"record", MakeRecordCommand},
     {"link", MakeLinkCommand},
     {"convert", MakeConvertCommand},
-    {kTorchCommands[0].name, MakeTorchCommandStub<0>},
-    {kTorchCommands[1].name, MakeTorchCommandStub<1>},
-    {kTorchCommands[2].name, MakeTorchCommandStub<2>},
+    {kTorchCommands[0].name, MakeStub<0>},
+    {kTorchCommands[1].name, MakeStub<1>},
+    {"suite", MakeSuiteStub},
     {"compare", MakeCompareCommand},
     {"compat", MakeCompatCommand},
     {"info", MakeInfoCommand},
@@ -130,6 +113,26 @@ void RunTorchCommand(const std::vector<std::string>& args) {
   Become(PythonCall(*python, *package, "torch_tool", "etude.torch_tool.main(sys.argv[1:])", args));
 }
 
+// What is left for the stub of a command that etude-torch has: which options are right only that
+// program knows.
+std::vector<std::string> WithoutOptions(const std::vector<std::string>& args, size_t words) {
+  std::vector<std::string> left(args.begin(), args.begin() + static_cast<ptrdiff_t>(words));
+  const bool help =
+      std::ranges::any_of(args, [](const auto& arg) { return arg == "--help" || arg == "-h"; });
+  if (help) left.emplace_back("--help");
+  return left;
+}
+
+// `etude suite …`: what trains is a command of etude-torch, the rest needs no libtorch.
+int RunSuite(std::vector<std::string> args) {
+  if (args.size() > 1 && IsTrainingCommand(args[1])) {
+    RunTorchCommand(args);
+    args = WithoutOptions(args, 2);
+  }
+  args.erase(args.begin());
+  return RunCommandLine("etude suite", SuiteCommands(), args);
+}
+
 // "help link" says what "link --help" says.
 std::vector<std::string> WithoutHelpCommand(std::vector<std::string> args) {
   if (args.size() > 1 && args[0] == "help") return {args[1], "--help"};
@@ -141,7 +144,9 @@ int Main(std::vector<std::string> args) {
   args = WithoutHelpCommand(std::move(args));
   if (!args.empty() && std::ranges::count(kTorchCommands, args[0], &TorchCommand::name) != 0) {
     RunTorchCommand(args);
+    args = WithoutOptions(args, 1);
   }
+  if (!args.empty() && args[0] == "suite") return RunSuite(std::move(args));
   // One that is asked for is made alone: what the others are made of is not even loaded.
   const auto asked = std::ranges::find(kCommands, args.empty() ? "" : args[0], &CommandEntry::name);
   std::vector<std::unique_ptr<Command>> commands;

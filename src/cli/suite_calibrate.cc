@@ -106,9 +106,7 @@ ordered_json ToJson(const Calibration& calibration) {
 class SuiteCalibrateCommand : public Command {
  public:
   std::string_view name() const override { return "calibrate"; }
-  std::string_view summary() const override {
-    return "find targets on some seeds and check them on others";
-  }
+  std::string_view summary() const override { return kSuiteCalibrateSummary; }
 
   void Declare(Options& options) override {
     tasks_.Declare(options);
@@ -128,6 +126,14 @@ class SuiteCalibrateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
     settings_.Read();
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_ + "/runs"));
+    std::vector<SuiteRunner::Job> first;
+    for (const TaskFacts* task : tasks) {
+      RunOptions options = settings_.run;
+      options.seed = 1;
+      options.to_the_end = true;
+      first.push_back(JobOf(*task, "fit", std::move(options)));
+    }
+    ETUDE_RETURN_IF_ERROR(runner->CheckAll(first, SuiteRunner::Mode::kQuality, console.context()));
     std::vector<Calibration> all;
     for (const TaskFacts* task : tasks) {
       ETUDE_ASSIGN_OR_RETURN(all.emplace_back(), Calibrate(*task, *runner, console));
@@ -140,6 +146,13 @@ class SuiteCalibrateCommand : public Command {
   }
 
  private:
+  static SuiteRunner::Job JobOf(const TaskFacts& task, std::string_view kind, RunOptions options) {
+    options.kind_in_name = true;
+    std::string name =
+        fmt::format("{}.{}.{}.{}", task.id, suite::Name(options.scale), kind, options.seed);
+    return {.task = &task, .options = std::move(options), .name = std::move(name)};
+  }
+
   Result<Calibration> Calibrate(const TaskFacts& task, SuiteRunner& runner,
                                 const Console& console) const {
     const std::optional<suite::Target> target = task.TargetOf(settings_.run.scale);
@@ -147,10 +160,9 @@ class SuiteCalibrateCommand : public Command {
       return MakeError(ErrorCode::kUsage, fmt::format("{}: has no target at this scale", task.id));
     }
     const auto run = [&](std::string_view kind, RunOptions options) {
-      options.kind_in_name = true;
-      const std::string name =
-          fmt::format("{}.{}.{}.{}", task.id, suite::Name(options.scale), kind, options.seed);
-      return runner.Run(task, SuiteRunner::Mode::kQuality, options, name, console.context());
+      const SuiteRunner::Job job = JobOf(task, kind, std::move(options));
+      return runner.Run(task, SuiteRunner::Mode::kQuality, job.options, job.name,
+                        console.context());
     };
     Calibration found{.task = &task, .target = target->quality};
     for (int64_t i = 0; i < 2 * seeds_; ++i) {

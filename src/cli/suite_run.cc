@@ -1,7 +1,9 @@
 #include "src/cli/suite_run.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,10 +21,20 @@ using suite::RunRecord;
 using suite::Score;
 using suite::TaskFacts;
 
+// A run that ended with an error.
+struct FailedRun {
+  const SuiteRunner::Job* job = nullptr;
+  Error error;
+
+  std::string text() const {
+    return fmt::format("{}, seed {}: {}", job->task->id, job->options.seed, error.message);
+  }
+};
+
 class SuiteRunCommand : public Command {
  public:
   std::string_view name() const override { return "run"; }
-  std::string_view summary() const override { return "train tasks and time them"; }
+  std::string_view summary() const override { return kSuiteRunSummary; }
 
   void Declare(Options& options) override {
     tasks_.Declare(options);
@@ -63,30 +75,86 @@ class SuiteRunCommand : public Command {
     if (!record_.empty()) return Record(tasks, *runner, console);
 
     const auto mode = mode_ == "steps" ? SuiteRunner::Mode::kSteps : SuiteRunner::Mode::kQuality;
+    const std::vector<SuiteRunner::Job> jobs = Jobs(tasks, mode);
+    ETUDE_RETURN_IF_ERROR(runner->CheckAll(jobs, mode, console.context()));
     std::vector<Score> scores;
-    for (const TaskFacts* task : tasks) {
+    std::vector<FailedRun> failed;
+    for (size_t begin = 0; begin < jobs.size(); begin += static_cast<size_t>(seeds_)) {
+      const TaskFacts& task = *jobs[begin].task;
       std::vector<RunRecord> runs;
-      for (int64_t seed = seed_; seed < seed_ + seeds_; ++seed) {
-        suite::RunOptions options = settings_.run;
-        options.seed = static_cast<uint64_t>(seed);
-        const std::string name = RunName(*task, options.scale, mode, options.seed);
-        ETUDE_ASSIGN_OR_RETURN(runs.emplace_back(),
-                               runner->Run(*task, mode, options, name, console.context()));
+      for (const SuiteRunner::Job& job :
+           std::span(jobs).subspan(begin, static_cast<size_t>(seeds_))) {
+        Result<RunRecord> ran = runner->Run(task, mode, job.options, job.name, console.context());
+        if (!ran) {
+          failed.push_back({.job = &job, .error = std::move(ran.error())});
+          if (tasks.size() > 1 && !WasInterrupted(failed)) console.Complain(failed.back().text());
+          break;
+        }
+        runs.push_back(*std::move(ran));
         if (!json_) console.Print(suite::ToText(runs.back()) + "\n");
       }
-      scores.push_back(suite::ScoreOf(std::move(runs), references));
-      if (!json_ && scores.back().convergence) {
-        console.Print(fmt::format("{}: {}\n", task->id, ToText(*scores.back().convergence)));
+      // What has been found stays, whatever becomes of the rest.
+      if (!runs.empty()) {
+        scores.push_back(suite::ScoreOf(std::move(runs), references));
+        if (!json_ && scores.back().convergence) {
+          console.Print(fmt::format("{}: {}\n", task.id, ToText(*scores.back().convergence)));
+        }
       }
+      if (WasInterrupted(failed)) break;
     }
-    if (json_) console.Print(JsonText(suite::ToJson(scores), 1));
+    if (json_) console.Print(JsonText(WithFailed(suite::ToJson(scores), failed), 1));
+    if (!failed.empty()) return Failure(failed, tasks.size());
     if (mode == SuiteRunner::Mode::kSteps) return ExitCode::kOk;
     return std::ranges::all_of(scores, &Score::reached) ? ExitCode::kOk : ExitCode::kNo;
   }
 
  private:
+  // Each seed of each task, tasks one after the other.
+  std::vector<SuiteRunner::Job> Jobs(const std::vector<const TaskFacts*>& tasks,
+                                     SuiteRunner::Mode mode) const {
+    std::vector<SuiteRunner::Job> jobs;
+    for (const TaskFacts* task : tasks) {
+      for (int64_t seed = seed_; seed < seed_ + seeds_; ++seed) {
+        suite::RunOptions options = settings_.run;
+        options.seed = static_cast<uint64_t>(seed);
+        std::string name = RunName(*task, options.scale, mode, options.seed);
+        jobs.push_back({.task = task, .options = std::move(options), .name = std::move(name)});
+      }
+    }
+    return jobs;
+  }
+
+  static nlohmann::ordered_json WithFailed(nlohmann::ordered_json json,
+                                           const std::vector<FailedRun>& failed) {
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (const FailedRun& run : failed) {
+      rows.push_back({{"id", run.job->task->id},
+                      {"seed", run.job->options.seed},
+                      {"exit_code", static_cast<int>(ExitCodeOf(run.error.code))},
+                      {"error", run.error.message}});
+    }
+    json["failed"] = std::move(rows);
+    return json;
+  }
+
+  static bool WasInterrupted(const std::vector<FailedRun>& failed) {
+    return !failed.empty() && failed.back().error.code == ErrorCode::kInterrupted;
+  }
+
+  // What the command ends with. Errors of several tasks have been printed.
+  static tl::unexpected<Error> Failure(const std::vector<FailedRun>& failed, size_t tasks) {
+    if (tasks == 1 || WasInterrupted(failed)) return tl::unexpected<Error>(failed.back().error);
+    std::vector<std::string_view> names;
+    for (const FailedRun& run : failed) names.push_back(run.job->task->id);
+    return MakeError(
+        failed.front().error.code,
+        fmt::format("{} of {} tasks failed: {}", failed.size(), tasks, fmt::join(names, ", ")));
+  }
+
   Result<ExitCode> Record(const std::vector<const TaskFacts*>& tasks, SuiteRunner& runner,
                           const Console& console) {
+    ETUDE_RETURN_IF_ERROR(runner.CheckAll(Jobs(tasks, SuiteRunner::Mode::kSteps),
+                                          SuiteRunner::Mode::kSteps, console.context()));
     for (const TaskFacts* task : tasks) {
       suite::RunOptions options = settings_.run;
       options.seed = static_cast<uint64_t>(seed_);

@@ -3,13 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,10 +20,12 @@
 #include "src/cli/measure_noise.h"
 #include "src/cli/output_files.h"
 #include "src/cli/rank_processes.h"
+#include "src/cli/suite_data_folder.h"
 #include "src/formats/atomic_file.h"
 #include "src/report/json_output.h"
 #include "src/suite/data_parallel.h"
 #include "src/suite/kept_run.h"
+#include "src/suite/task_maker.h"
 #include "src/torch/operator_library.h"
 
 namespace etude {
@@ -32,23 +36,14 @@ using suite::RunRecord;
 using suite::TaskFacts;
 
 constexpr int64_t kMostProcesses = 1024;
+// Below it, what others use of the cores does not matter.
+constexpr double kBusyCores = 0.3;
 
 std::string_view Name(SuiteRunner::Mode mode) {
   return mode == SuiteRunner::Mode::kSteps ? "steps" : "quality";
 }
 
-std::string VariableOr(const char* name, const std::string& otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr || *value == '\0' ? otherwise : value;
-}
-
 }  // namespace
-
-std::string DefaultSuiteData() {
-  return VariableOr(
-      "ETUDE_SUITE_DATA",
-      VariableOr("XDG_CACHE_HOME", VariableOr("HOME", ".") + "/.cache") + "/etude/suite");
-}
 
 void TaskChoice::Declare(Options& options) {
   options.Positionals("tasks", &names_, "tasks by name or by AIBench's number", false);
@@ -144,37 +139,124 @@ Result<std::unique_ptr<SuiteRunner>> SuiteRunner::Make(const RunSettings& settin
       new SuiteRunner(settings, place, folder.empty(), std::move(stop)));
 }
 
+Result<std::optional<RunRecord>> SuiteRunner::Kept(const TaskFacts& task, Mode mode,
+                                                   const RunOptions& options,
+                                                   const std::string& name,
+                                                   const RunContext& context) {
+  const std::string path = folder_ + "/" + name + ".json";
+  std::string& data_set = data_sets_[std::string(task.id)];
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return std::optional<RunRecord>();
+  ETUDE_ASSIGN_OR_RETURN(RunRecord kept, suite::ReadRunRecord(path, context));
+  ETUDE_RETURN_IF_ERROR(suite::CheckKept(path, kept,
+                                         {.options = options,
+                                          .task = task.id,
+                                          .mode = Name(mode),
+                                          .ranks = settings_.ranks,
+                                          .data_set = data_set}));
+  // Data that are not there any more are none that differ.
+  const suite::TaskMaker* maker = suite::FindMaker(task.id);
+  const std::string here = maker == nullptr || maker->find_data_set == nullptr
+                               ? std::string()
+                               : maker->find_data_set(options.scale, options.data);
+  if (!here.empty() && !kept.data_set.empty() && here != kept.data_set) {
+    return MakeError(ErrorCode::kUsage,
+                     suite::OtherDataSetText(task.id, options.data, here, kept.data_set));
+  }
+  if (data_set.empty()) data_set = kept.data_set;
+  return std::optional(std::move(kept));
+}
+
+Status SuiteRunner::CheckAll(const std::vector<Job>& jobs, Mode mode, const RunContext& context) {
+  std::vector<Error> errors;
+  const auto note = [&](const Error& error) {
+    // Seeds of one task lack the same.
+    if (std::ranges::find(errors, error.message, &Error::message) == errors.end()) {
+      errors.push_back(error);
+    }
+  };
+  const RunContext quiet = context.Unwarned();
+  std::vector<const Job*> left;
+  std::set<std::string_view> tasks;
+  for (const Job& job : jobs) {
+    const auto kept = Kept(*job.task, mode, job.options, job.name, quiet);
+    if (!kept) note(kept.error());
+    if (!kept || *kept) continue;
+    std::error_code error;
+    // The first run of a task that is left, and those that were begun.
+    const std::string checkpoint = folder_ + "/" + job.name + ".safetensors";
+    const bool begun = !temporary_ && std::filesystem::exists(checkpoint, error);
+    if (!tasks.insert(job.task->id).second && !begun) continue;
+    left.push_back(&job);
+  }
+  if (tasks.size() > 1) {
+    for (const Job* job : left) {
+      RunOptions options = job->options;
+      options.data_set = data_sets_[std::string(job->task->id)];
+      if (!temporary_) options.checkpoint = folder_ + "/" + job->name + ".safetensors";
+      const auto work = [&](int64_t, suite::DataParallel* ranks, const RunContext& inner) {
+        return suite::CheckRun(*job->task, Name(mode), options, ranks, inner);
+      };
+      const Status checked = RunRanksWith(work, quiet);
+      if (checked) continue;
+      if (checked.error().code == ErrorCode::kInterrupted) return checked;
+      note(checked.error());
+    }
+  }
+  if (errors.empty()) return {};
+  std::string message;
+  for (const Error& error : errors) {
+    message += (message.empty() ? "" : "\n  ") + error.message;
+  }
+  return MakeError(errors.front().code, std::move(message));
+}
+
+void SuiteRunner::TellBusyCores(const RunContext& context) {
+  const auto before = CoreUse::Now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const auto after = CoreUse::Now();
+  const double cores = CoreLimit();
+  if (!before || !after || cores <= 0) return;
+  const double others = CoresOfOthers(*before, *after);
+  const double wanted =
+      settings_.run.threads ? static_cast<double>(settings_.ranks * *settings_.run.threads) : cores;
+  if (others < kBusyCores || wanted + others <= cores + kBusyCores) return;
+  context.Warn(
+      fmt::format("other programs use {:.1f} of {:.3g} cores: runs take longer", others, cores));
+}
+
+void SuiteRunner::TellBusyCores(const CoreUse& before, RunRecord& record,
+                                const RunContext& context) const {
+  const auto after = CoreUse::Now();
+  if (!after) return;
+  record.others_cores = CoresOfOthers(before, *after);
+  const double cores = CoreLimit();
+  const auto wanted = static_cast<double>(record.ranks * record.threads);
+  if (*record.others_cores < kBusyCores ||
+      std::min(wanted, cores) + *record.others_cores <= cores + kBusyCores) {
+    return;
+  }
+  context.Warn(fmt::format(
+      "{}, seed {}: other programs used {:.1f} of {:.3g} cores while it ran: its times are longer",
+      record.task, record.seed, *record.others_cores, cores));
+}
+
 Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOptions& options,
                                    const std::string& name, const RunContext& context) {
   const std::string path = folder_ + "/" + name + ".json";
   const std::string checkpoint = folder_ + "/" + name + ".safetensors";
   std::string& data_set = data_sets_[std::string(task.id)];
-  std::error_code error;
-  if (std::filesystem::exists(path, error)) {
-    ETUDE_ASSIGN_OR_RETURN(RunRecord kept, suite::ReadRunRecord(path, context));
-    ETUDE_RETURN_IF_ERROR(suite::CheckKept(path, kept,
-                                           {.options = options,
-                                            .task = task.id,
-                                            .mode = Name(mode),
-                                            .ranks = settings_.ranks,
-                                            .data_set = data_set}));
-    // Data that are not there any more are none that differ.
-    const std::string here = task.find_data_set == nullptr
-                                 ? std::string()
-                                 : task.find_data_set(options.scale, options.data);
-    if (!here.empty() && !kept.data_set.empty() && here != kept.data_set) {
-      return MakeError(ErrorCode::kUsage,
-                       suite::OtherDataSetText(task.id, options.data, here, kept.data_set));
-    }
-    if (data_set.empty()) data_set = kept.data_set;
-    return kept;
-  }
+  ETUDE_ASSIGN_OR_RETURN(auto kept, Kept(task, mode, options, name, context));
+  if (kept) return *std::move(kept);
   RunOptions own = options;
   own.data_set = data_set;
+  if (!has_begun_) TellBusyCores(context);
+  own.tell_threads = !std::exchange(has_begun_, true);
   if (!temporary_) {
     own.checkpoint = checkpoint;
     if (!noise_) noise_ = MeasureNoise().wall.share();  // what is kept may be compared
   }
+  const auto cores_before = CoreUse::Now();
   const auto work = [&](int64_t rank, suite::DataParallel* ranks,
                         const RunContext& inner) -> Status {
     ETUDE_ASSIGN_OR_RETURN(RunRecord record, mode == Mode::kSteps
@@ -184,8 +266,15 @@ Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOp
     return rank == 0 ? ReplaceFile(path, JsonText(suite::ToJson(record), 1)) : Status();
   };
   ETUDE_RETURN_IF_ERROR(RunRanksWith(work, context));
+  std::error_code error;
   std::filesystem::remove(checkpoint, error);
   ETUDE_ASSIGN_OR_RETURN(RunRecord record, suite::ReadRunRecord(path, context));
+  if (cores_before) {
+    TellBusyCores(*cores_before, record, context);
+    // It is kept already, without that.
+    const Status kept_again = WriteFile(path, JsonText(suite::ToJson(record), 1));
+    if (!kept_again) context.Warn(kept_again.error().message);
+  }
   data_set = record.data_set;
   return record;
 }

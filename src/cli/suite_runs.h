@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/core_use.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/cli/options.h"
@@ -67,6 +68,18 @@ class SuiteRunner {
   SuiteRunner(const SuiteRunner&) = delete;
   SuiteRunner& operator=(const SuiteRunner&) = delete;
 
+  // One run of a task, and the name that it is kept under.
+  struct Job {
+    const suite::TaskFacts* task = nullptr;
+    suite::RunOptions options;
+    std::string name;
+  };
+
+  // Looks at what all of them need before the first one begins: what is kept of them, and for each
+  // task the device, its data and its settings. Of one task alone its first run finds out. The
+  // error has all that is wrong, a line each.
+  Status CheckAll(const std::vector<Job>& jobs, Mode mode, const RunContext& context);
+
   // Trains once with the seed of `options`, or takes the record that is kept already under this
   // name; an unfinished run goes on. kUsage if what is kept is of other settings, or if the task
   // had another data set in another run.
@@ -80,6 +93,15 @@ class SuiteRunner {
  private:
   SuiteRunner(const RunSettings& settings, std::string folder, bool temporary,
               std::unique_ptr<StopSignal> stop);
+  // The record that is kept under this name; nullopt if there is none. Errors as those of Run.
+  Result<std::optional<suite::RunRecord>> Kept(const suite::TaskFacts& task, Mode mode,
+                                               const suite::RunOptions& options,
+                                               const std::string& name, const RunContext& context);
+  // Says which of the machine's cores other programs use, before the first run, and of `record`
+  // what they used while it ran, if the two together want more than there are.
+  void TellBusyCores(const RunContext& context);
+  void TellBusyCores(const CoreUse& before, suite::RunRecord& record,
+                     const RunContext& context) const;
   // In a process of each rank.
   Status RunRanksWith(const std::function<Status(int64_t rank, suite::DataParallel* ranks,
                                                  const RunContext& context)>& work,
@@ -89,12 +111,10 @@ class SuiteRunner {
   std::string folder_;
   bool temporary_;
   std::optional<double> noise_;
+  bool has_begun_ = false;                        // a run has
   std::map<std::string, std::string> data_sets_;  // by task, of its runs so far; "": not known
   std::unique_ptr<StopSignal> stop_;
 };
-
-// Where data sets are unless somebody says: $ETUDE_SUITE_DATA, else in the user's cache.
-std::string DefaultSuiteData();
 
 // "image-classification.smoke.quality.1": what a run is kept as.
 std::string RunName(const suite::TaskFacts& task, suite::Scale scale, SuiteRunner::Mode mode,

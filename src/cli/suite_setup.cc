@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/cli/installation.h"
-#include "src/cli/suite_runs.h"
+#include "src/cli/suite_data_folder.h"
 
 namespace etude {
 namespace {

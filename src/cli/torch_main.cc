@@ -2,19 +2,24 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/cli/benchmark.h"
 #include "src/cli/command.h"
 #include "src/cli/replay.h"
-#include "src/cli/suite.h"
+#include "src/cli/suite_calibrate.h"
+#include "src/cli/suite_run.h"
 #include "src/torch/program_heap.h"
 
 int main(int argc, char** argv) {
   std::vector<std::string> args(argv + 1, argv + argc);
   if (!args.empty() && args[0] == "suite") {
     args.erase(args.begin());
-    return etude::RunCommandLine("etude suite", etude::SuiteCommands(), args);
+    std::vector<std::unique_ptr<etude::Command>> commands;
+    commands.push_back(etude::MakeSuiteRunCommand());
+    commands.push_back(etude::MakeSuiteCalibrateCommand());
+    return etude::RunCommandLine("etude suite", std::move(commands), args);
   }
   etude::FixHeap();  // only for replays: the suite's heap is set by suite/run.cc
   std::vector<std::unique_ptr<etude::Command>> commands;

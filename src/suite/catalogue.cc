@@ -3,14 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "src/suite/task.h"
-#include "src/suite/tasks/image_classification.h"
-#include "src/suite/tasks/image_to_text.h"
-#include "src/suite/tasks/learning_to_rank.h"
-#include "src/suite/tasks/object_detection.h"
-#include "src/suite/tasks/spatial_transformer.h"
-#include "src/suite/tasks/speech_recognition.h"
-
 namespace etude::suite {
 namespace {
 
@@ -28,8 +20,7 @@ constexpr std::array kTasks = {
               .smoke_data = "4,000 handwritten digits of MNIST",
               .paper_data = "ImageNet",
               .smoke = {0.97, Origin::kMeasured},
-              .published = Target{0.749, Origin::kFound},
-              .make = MakeImageClassification},
+              .published = Target{0.749, Origin::kFound}},
     TaskFacts{.id = "image-to-text",
               .aibench = "C4",
               .title = "Image to text",
@@ -40,8 +31,7 @@ constexpr std::array kTasks = {
               .smoke_data = "16,000 generated scenes of coloured shapes",
               .paper_data = "MS COCO 2014",
               .smoke = {1.25, Origin::kMeasured},
-              .published = Target{4.2, Origin::kRecalled},
-              .make = MakeImageToText},
+              .published = Target{4.2, Origin::kRecalled}},
     TaskFacts{.id = "speech-recognition",
               .aibench = "C6",
               .title = "Speech recognition",
@@ -52,9 +42,7 @@ constexpr std::array kTasks = {
               .smoke_data = "strings of one to five spoken digits",
               .paper_data = "LibriSpeech",
               .smoke = {0.05, Origin::kMeasured},
-              .published = Target{0.0533, Origin::kRecalled},
-              .make = MakeSpeechRecognition,
-              .find_data_set = FindSpeechDataSet},
+              .published = Target{0.0533, Origin::kRecalled}},
     TaskFacts{.id = "object-detection",
               .aibench = "C9",
               .title = "Object detection",
@@ -65,8 +53,7 @@ constexpr std::array kTasks = {
               .smoke_data = "2,000 generated pictures of shapes",
               .paper_data = "VOC 2007",
               .smoke = {0.9, Origin::kMeasured},
-              .published = Target{0.75, Origin::kRecalled},
-              .make = MakeObjectDetection},
+              .published = Target{0.75, Origin::kRecalled}},
     TaskFacts{.id = "spatial-transformer",
               .aibench = "C15",
               .title = "Spatial transformer",
@@ -77,8 +64,7 @@ constexpr std::array kTasks = {
               .smoke_data = "4,000 handwritten digits of MNIST, distorted",
               .paper_data = "MNIST, distorted",
               .smoke = {0.9, Origin::kMeasured},
-              .published = Target{0.99, Origin::kRecalled},
-              .make = MakeSpatialTransformer},
+              .published = Target{0.99, Origin::kRecalled}},
     TaskFacts{.id = "learning-to-rank",
               .aibench = "C16",
               .title = "Learning to rank",
@@ -89,8 +75,7 @@ constexpr std::array kTasks = {
               .smoke_data = "where 3,000 airplanes flew in 2013",
               .paper_data = "Gowalla",
               .smoke = {0.46, Origin::kMeasured},
-              .published = Target{0.1458, Origin::kRecalled},
-              .make = MakeLearningToRank},
+              .published = Target{0.1458, Origin::kRecalled}},
 };
 
 }  // namespace

@@ -1,18 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 
-#include "src/base/result.h"
 #include "src/suite/hyperparameters.h"
 
 namespace etude::suite {
-
-class Task;
-struct TaskOptions;
 
 // What a task's quality is measured by.
 struct Metric {
@@ -33,7 +28,7 @@ struct Target {
   Origin origin = Origin::kMeasured;
 };
 
-// One task: a row of the table.
+// One task: a row of the table. What makes it is in task_maker.h.
 struct TaskFacts {
   std::string_view id;       // "image-classification"
   std::string_view aibench;  // AIBench's number: "C1"
@@ -46,10 +41,6 @@ struct TaskFacts {
   std::string_view paper_data;
   Target smoke;
   std::optional<Target> published;
-  Result<std::unique_ptr<Task>> (*make)(const TaskOptions& options);
-  // Of a task that may learn from several data sets: which one it would find in a folder, by the
-  // folder's entries alone; "" if none.
-  std::string (*find_data_set)(Scale scale, const std::string& data) = nullptr;
 
   // The target of a scale; none where AIBench gives none.
   std::optional<Target> TargetOf(Scale scale) const {

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
 
+#include "src/base/core_use.h"
 #include "src/base/format_count.h"
 #include "src/base/process_usage.h"
 #include "src/suite/checkpoint.h"
@@ -25,6 +26,7 @@
 #include "src/suite/kept_run.h"
 #include "src/suite/nn/functional.h"
 #include "src/suite/task.h"
+#include "src/suite/task_maker.h"
 #include "src/suite/task_recording.h"
 #include "src/suite/this_machine.h"
 #include "src/suite/trainer.h"
@@ -100,14 +102,29 @@ struct Prepared {
 
 Result<std::unique_ptr<Task>> MakeTask(const TaskFacts& facts, const RunOptions& options,
                                        const RunContext& context) {
+  const TaskMaker* maker = FindMaker(facts.id);
+  if (maker == nullptr) {
+    return MakeError(ErrorCode::kInternal, fmt::format("{}: nothing makes this task", facts.id));
+  }
   return Guarded(facts.id, [&] {
-    return facts.make({.scale = options.scale,
-                       .seed = options.seed,
-                       .device = at::Device(options.device),
-                       .data = options.data,
-                       .context = context,
-                       .shuffled_labels = options.shuffled_labels});
+    return maker->make({.scale = options.scale,
+                        .seed = options.seed,
+                        .device = at::Device(options.device),
+                        .data = options.data,
+                        .context = context,
+                        .shuffled_labels = options.shuffled_labels});
   });
+}
+
+// More threads than cores wait for each other, most of all several ranks of them.
+void TellThreads(int64_t ranks, const RunContext& context) {
+  const double cores = CoreLimit();
+  const int threads = at::get_num_threads();
+  if (cores <= 0 || static_cast<double>(ranks * threads) <= cores + 0.05) return;
+  context.Warn(fmt::format(
+      "{}{} threads on {:.3g} cores: they take turns, and runs take longer; --threads sets their "
+      "number",
+      ranks == 1 ? "" : fmt::format("{} ranks × ", ranks), threads, cores));
 }
 
 Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
@@ -118,6 +135,9 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   // Pages that are given back and taken again with each step would be a third of the CPU time.
   KeepFreed();
   if (options.threads) at::set_num_threads(static_cast<int>(*options.threads));
+  if (options.tell_threads && (ranks == nullptr || ranks->rank() == 0)) {
+    TellThreads(ranks == nullptr ? 1 : ranks->size(), context);
+  }
   if (options.deterministic) UseDeterministicOperators();
   ETUDE_RETURN_IF_ERROR(FindDevice(options.device));
   SeedTorch(options.seed);
@@ -210,6 +230,12 @@ class QualityRun {
         context_(context),
         energy_(options.device != "cpu"),
         divergence_(ranks, context) {}
+
+  // Up to where training begins.
+  Status Check() {
+    record_.mode = "quality";
+    return TakeUp();
+  }
 
   Result<RunRecord> Run() {
     record_.mode = "quality";
@@ -390,6 +416,13 @@ class QualityRun {
 };
 
 }  // namespace
+
+Status CheckRun(const TaskFacts& facts, std::string_view mode, const RunOptions& options,
+                DataParallel* ranks, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(Prepared run, Prepare(facts, options, ranks, context));
+  if (mode != "quality") return {};
+  return QualityRun(std::move(run), options, ranks, context).Check();
+}
 
 Result<RunRecord> RunToQuality(const TaskFacts& facts, const RunOptions& options,
                                DataParallel* ranks, const RunContext& context) {

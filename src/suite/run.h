@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
@@ -40,7 +41,13 @@ struct RunOptions {
   std::string checkpoint;
   int64_t warmup = 5;  // steps before those that are timed or recorded
   int64_t timed_steps = 20;
+  bool tell_threads = false;  // warn of more threads than cores, where rank 0 begins
 };
+
+// Looks at what a run needs without training: device, data, settings, and what is kept of it
+// (`mode` as RunRecord has it). What RunToQuality and RunSteps would refuse at their beginning.
+Status CheckRun(const TaskFacts& facts, std::string_view mode, const RunOptions& options,
+                DataParallel* ranks, const RunContext& context);
 
 // Trains to the target, or as long as the hyperparameters say: time to quality. With `ranks` as one
 // of them, each of which returns the same but for times. kInterrupted after RunContext::stop; the

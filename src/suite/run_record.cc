@@ -79,6 +79,7 @@ RunRecord Parse(const JsonMembers& run) {
   }
   record.step_seconds = Numbers(run, "step_seconds");
   record.noise = run.Number("noise");
+  record.others_cores = run.Number("others_cores");
   record.machine = ParseMachineFacts(run.Object("machine"));
   record.torch = text("torch");
   return record;
@@ -176,6 +177,7 @@ Json ToJson(const RunRecord& run) {
           {"curve", std::move(curve)},
           {"step_seconds", run.step_seconds},
           {"noise", OrNull(run.noise)},
+          {"others_cores", OrNull(run.others_cores)},
           {"machine", etude::ToJson(run.machine)},
           {"torch", run.torch}};
 }

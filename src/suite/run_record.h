@@ -72,6 +72,9 @@ struct RunRecord {
   std::vector<double> step_seconds;  // of timed steps, in steps mode
   std::optional<double>
       noise;  // of the machine, by equal work: the ninth tenth over the first, minus 1
+  // How many cores other programs used while it ran, the mean; of the last part of a run that was
+  // taken up again.
+  std::optional<double> others_cores;
   MachineFacts machine;
   std::string torch;
 

@@ -11,7 +11,7 @@ from paper_data import tone, write_librispeech
 
 from etude import suite_data
 
-ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude-torch")
+ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
 
 def run(folder, *options, code=0):

@@ -1,0 +1,35 @@
+#include "src/suite/task_maker.h"
+
+#include <algorithm>
+#include <array>
+
+#include "src/suite/task.h"
+#include "src/suite/tasks/image_classification.h"
+#include "src/suite/tasks/image_to_text.h"
+#include "src/suite/tasks/learning_to_rank.h"
+#include "src/suite/tasks/object_detection.h"
+#include "src/suite/tasks/spatial_transformer.h"
+#include "src/suite/tasks/speech_recognition.h"
+
+namespace etude::suite {
+namespace {
+
+constexpr std::array kMakers = {
+    TaskMaker{.id = "image-classification", .make = MakeImageClassification},
+    TaskMaker{.id = "image-to-text", .make = MakeImageToText},
+    TaskMaker{.id = "speech-recognition",
+              .make = MakeSpeechRecognition,
+              .find_data_set = FindSpeechDataSet},
+    TaskMaker{.id = "object-detection", .make = MakeObjectDetection},
+    TaskMaker{.id = "spatial-transformer", .make = MakeSpatialTransformer},
+    TaskMaker{.id = "learning-to-rank", .make = MakeLearningToRank},
+};
+
+}  // namespace
+
+const TaskMaker* FindMaker(std::string_view id) {
+  const auto found = std::ranges::find(kMakers, id, &TaskMaker::id);
+  return found == kMakers.end() ? nullptr : &*found;
+}
+
+}  // namespace etude::suite
