@@ -23,6 +23,7 @@
 #include "src/formats/kineto_reader.h"
 #include "src/trace/callers.h"
 #include "src/trace/carried_stats.h"
+#include "src/trace/exclusive_times.h"
 #include "src/trace/launch.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/other_process.h"
@@ -110,6 +111,7 @@ class Judge {
     JudgeLinks();
     JudgeLaunches();
     JudgeStreams();
+    JudgeOwnTimes();
     JudgeGaps();
     JudgeLists();
     JudgeSteps();
@@ -488,6 +490,44 @@ class Judge {
       Say(Verdict::kUsable, "gap",
           fmt::format("nothing ran for {:.1f} ms of {:.1f} ms", widest.ms(), span.ms()));
     }
+  }
+
+  // A thread does one thing at a time: the own times of what it ran cannot be more than the time in
+  // which it ran anything. They are where a trace has lost who called whom.
+  void JudgeOwnTimes() {
+    if (trace_.info().exclusive_durations) return;
+    struct Thread {
+      std::vector<Interval> busy;
+      Nanos own;
+    };
+    std::map<LaneId, Thread> threads;
+    const std::vector<std::optional<Nanos>> self = SelfTimes(trace_);
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto start = trace_.start(node);
+      const auto duration = trace_.duration(node);
+      if (trace_.place(node) != Place::kHost || !start || !duration || !self[node.index()]) return;
+      if (IsGlooLabel(trace_.name(node)) || !trace_.lane_id(node)) return;
+      Thread& thread = threads[trace_.lane_id(node)];
+      thread.busy.push_back({*start, *start + *duration});
+      thread.own = thread.own + *self[node.index()];
+    });
+    uint64_t wrong = 0;
+    Nanos most;
+    std::string text;
+    for (auto& [lane, thread] : threads) {
+      const Nanos busy = TimeSet(std::move(thread.busy)).length();
+      const Nanos surplus = thread.own - busy;
+      if (static_cast<double>(surplus.count) <= kMany * static_cast<double>(busy.count)) continue;
+      ++wrong;
+      if (surplus <= most) continue;
+      most = surplus;
+      text = fmt::format("own times of thread {} add up to {} ms, but it was busy for {} ms",
+                         trace_.text(trace_.lane(lane).thread), Milliseconds(thread.own),
+                         Milliseconds(busy));
+    }
+    if (wrong == 0) return;
+    if (wrong > 1) text += fmt::format(" ({} threads are like that)", FormatCount(wrong));
+    Say(Verdict::kUsable, "own_times", text + ": calls are missing or nest wrongly");
   }
 
   void JudgeLists() {

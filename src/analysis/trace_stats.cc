@@ -10,6 +10,7 @@
 #include "src/analysis/activity.h"
 #include "src/analysis/comm_log.h"
 #include "src/analysis/modules.h"
+#include "src/analysis/profiled_inputs.h"
 #include "src/analysis/tensor_shape.h"
 #include "src/base/hash.h"
 #include "src/trace/copied_bytes.h"
@@ -51,7 +52,11 @@ TensorSizes SizesOf(const Trace& trace, std::span<const Value> values) {
 class TraceCounter {
  public:
   explicit TraceCounter(const Trace& trace)
-      : trace_(trace), launches_(trace), modules_(trace, launches_), self_(SelfTimes(trace)) {}
+      : trace_(trace),
+        launches_(trace),
+        modules_(trace, launches_),
+        profiled_(trace),
+        self_(SelfTimes(trace)) {}
 
   TraceStats Run() {
     stats_.nodes = trace_.node_count();
@@ -113,7 +118,12 @@ class TraceCounter {
       row.durations.push_back(*duration);
       row.op.longest = std::max(row.op.longest.value_or(*duration), *duration);
     }
-    const TensorSizes inputs = SizesOf(trace_, trace_.inputs(node));
+    TensorSizes inputs = SizesOf(trace_, trace_.inputs(node));
+    if (trace_.inputs(node).empty()) {
+      if (const auto profiled = profiled_.Of(node)) {
+        inputs = {.bytes = profiled->bytes, .shapes = profiled->shapes};
+      }
+    }
     AddTo(row.op.inputs, inputs.bytes);
     AddTo(row.op.outputs, SizesOf(trace_, trace_.outputs(node)).bytes);
     if (inputs.shapes != 0) row.shapes.insert(inputs.shapes);
@@ -257,6 +267,7 @@ class TraceCounter {
   const Trace& trace_;
   Launches launches_;
   Modules modules_;
+  ProfiledInputs profiled_;
   std::vector<std::optional<Nanos>> self_;
   TraceStats stats_;
   std::array<TraceStats::Kind, kNodeKindCount> kinds_{};

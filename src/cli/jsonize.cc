@@ -96,6 +96,16 @@ class JsonizeCommand : public Command {
       console.context().Warn(fmt::format("{}: left out {} that Chakra does not have", input_,
                                          FormatCount(report.unknown_fields, "field")));
     }
+    if (report.no_metadata) {
+      console.context().Warn(
+          input_ + ":byte 0: found a Node, expected GlobalMetadata; \"metadata\" is empty");
+    }
+    if (report.misplaced != 0) {
+      console.context().Warn(
+          fmt::format("{}: left out {}", input_,
+                      FormatCount(report.misplaced, "GlobalMetadata that is not the first message",
+                                  "GlobalMetadata that are not the first message")));
+    }
     if (report.cut) console.context().Warn(input_ + ": the file ends early");
     if (output_ == "-") return;
     console.Print(fmt::format("wrote {}: {}, {}\n", output_, FormatCount(report.nodes, "node"),

@@ -106,7 +106,8 @@ Result<Trace> ReadFromFolder(const CaptureFolder& folder, const CaptureRank& ran
     const std::string& joined = rank.linked.empty() ? rank.chakra : rank.linked;
     if (!joined.empty()) return ReadTrace(joined, options, context);
     return BadInput(folder.path +
-                    ": found no PyTorch execution trace of the rank, which a replay needs");
+                    ": found no PyTorch execution trace of the rank, which a replay needs; " +
+                    std::string(kRecordHint));
   }
   ETUDE_ASSIGN_OR_RETURN(Trace host, ReadTrace(rank.host, options, context));
   if (rank.device.empty()) return host;
@@ -179,6 +180,13 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
                        "--rank chooses from a folder, but " + path + " is one trace");
     }
     ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(path, options, context));
+    if (trace.info().format == TraceFormat::kKineto) {
+      return BadInput(
+          fmt::format("{}: found a profile (Kineto) alone, expected a PyTorch execution trace, a "
+                      "linked trace or "
+                      "a native capture, which have the arguments of operators; {}",
+                      path, kRecordHint));
+    }
     ReplaySource source{.trace = std::move(trace), .files = {path}, .notes = {}, .result_path = {}};
     source.launched = FindLaunchedWork(source.trace);
     if (const auto composed = CompositionOf(source.trace)) {

@@ -19,6 +19,7 @@
 #include "src/compose/resize.h"
 #include "src/compose/retype.h"
 #include "src/compose/source_trace.h"
+#include "src/formats/read_trace.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/exclusive_times.h"
 #include "src/trace/operator_name.h"
@@ -175,7 +176,8 @@ class Composer {
       if (info.format == TraceFormat::kKineto) {
         return BadInput(input.name +
                         ": found a profile alone, expected a host or linked trace; `etude link` "
-                        "joins it with its host trace");
+                        "joins it with its host trace, " +
+                        std::string(kRecordHint));
       }
       if (info.exclusive_durations) {
         return BadInput(input.name +

@@ -127,6 +127,7 @@ size_t BracketScanner::Scan(std::string_view text) {
       const size_t taken = ScanBytes(data, kBlock);
       position += taken;
       if (state_ != State::kOpen) return position;
+      if (saw_control_ && stops_at_control_) return position;
       continue;
     }
     // A string's opening quote counts as inside, its closing one does not.
@@ -145,6 +146,7 @@ size_t BracketScanner::Scan(std::string_view text) {
     if (masks.non_ascii != 0) saw_non_ascii_ = true;
     in_string_ = (inside >> (kBlock - 1)) != 0;
     position += kBlock;
+    if (saw_control_ && stops_at_control_) return position;
   }
   return position + ScanBytes(text.data() + position, text.size() - position);
 }

@@ -31,6 +31,10 @@ class BracketScanner {
   // kMismatch or kTooDeep.
   size_t Scan(std::string_view text);
 
+  // Whether Scan also stops, with the state kOpen, soon behind the first control byte inside a
+  // string.
+  void set_stops_at_control(bool stops) { stops_at_control_ = stops; }
+
   State state() const { return state_; }
   size_t depth() const { return depth_; }
   // The bracket that would close the innermost container.
@@ -51,6 +55,7 @@ class BracketScanner {
   std::array<char, kMaxDepth> closers_;  // of the open brackets, innermost last
   bool in_string_ = false;
   bool escaped_ = false;  // the next byte is escaped
+  bool stops_at_control_ = false;
   bool saw_backslash_ = false;
   bool saw_control_ = false;
   bool saw_non_ascii_ = false;

@@ -135,12 +135,14 @@ Status Feeder::ReadOn() {
 Status Feeder::ReadMessage() {
   ETUDE_ASSIGN_OR_RETURN(const auto message, NextMessage(source_, frames_));
   if (!message) return End();
-  return frames_.number() == 0 ? TakeMetadata(*message) : TakeNode(*message);
+  return IsMetadata(*message, frames_.number() == 0) ? TakeMetadata(*message) : TakeNode(*message);
 }
 
 Status Feeder::TakeMetadata(std::string_view message) {
   ETUDE_RETURN_IF_ERROR(CheckMessage(CheckMetadata(message), frames_));
-  metadata_ = message;
+  if (frames_.number() != 0 && misplaced_.empty()) misplaced_ = frames_.Where();
+  if (!has_metadata_) metadata_ = message;
+  has_metadata_ = true;
   return {};
 }
 
@@ -212,7 +214,7 @@ Status Feeder::FindIds() {
   while (true) {
     ETUDE_ASSIGN_OR_RETURN(const auto message, NextMessage(source, frames));
     if (!message) break;
-    if (frames.number() == 0) continue;
+    if (IsMetadata(*message, frames.number() == 0)) continue;
     const DependencyKinds none{.ctrl = false, .data = false};
     ETUDE_RETURN_IF_ERROR(CheckMessage(ReadNodeHead(*message, none, head), frames));
     ids.Insert(head.id);
@@ -226,6 +228,14 @@ Status Feeder::End() {
   if (source_.trailing_bytes() != 0) {
     context_.Warn(source_.name() + ": " + std::to_string(source_.trailing_bytes()) +
                   " bytes after the compressed data are left out");
+  }
+  if (!has_metadata_) {
+    context_.Warn(source_.name() +
+                  ":byte 0: found a Node, expected GlobalMetadata; the metadata is missing");
+  }
+  if (!misplaced_.empty()) {
+    context_.Warn(misplaced_ + ": found GlobalMetadata, expected it once, as the first message; " +
+                  "the first one counts");
   }
   ETUDE_RETURN_IF_ERROR(ReleaseUnread());
   if (missing_ != 0) {

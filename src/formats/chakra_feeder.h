@@ -74,7 +74,7 @@ class Feeder {
 
   // Nodes read so far that wait for `id`, in the order of the file, each once.
   std::vector<uint64_t> Dependents(uint64_t id) const;
-  // The bytes of the file's GlobalMetadata.
+  // The bytes of the file's GlobalMetadata, once it was read; "" if it has none.
   const std::string& metadata() const { return metadata_; }
   FeederCounts counts() const;
   // What the nodes held and the sets of ids take; not the buffers of reading.
@@ -134,6 +134,8 @@ class Feeder {
   RunContext context_;
   Frames frames_;
   std::string metadata_;
+  bool has_metadata_ = false;
+  std::string misplaced_;  // where the first metadata is that is not the first message
   NodeHead head_;
   bool ended_ = false;
   std::optional<Error> error_;

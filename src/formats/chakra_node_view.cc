@@ -58,7 +58,46 @@ NodeIo DecodeIo(pbf_reader reader) {
   return io;
 }
 
+// Whether bytes are an AttributeProto with a name.
+bool IsNamedAttr(std::string_view bytes) {
+  bool has_name = false;
+  const std::string_view why = ForEachField(bytes, [&](pbf_reader& reader) {
+    if (reader.tag_and_type() != Delimited(AttrField::kName)) return reader.skip();
+    has_name = View(reader.get_view()) != "";
+  });
+  return why.empty() && has_name;
+}
+
 }  // namespace
+
+// Both have fields 1 and 2: version and attributes here, id and name there.
+bool IsMetadata(std::string_view message, bool is_first) {
+  constexpr char kIdTag = '\x08';
+  if (message.starts_with(kIdTag)) return false;
+  try {
+    bool has_attr = false;
+    pbf_reader reader(message.data(), message.size());
+    while (reader.next()) {
+      switch (reader.tag_and_type()) {
+        case Delimited(MetadataField::kVersion): return true;
+        case Delimited(MetadataField::kAttr):
+          if (!IsNamedAttr(View(reader.get_view()))) return false;
+          has_attr = true;
+          break;
+        default: {
+          const uint32_t field = reader.tag();
+          const bool is_node = field >= static_cast<uint32_t>(NodeField::kId) &&
+                               field <= static_cast<uint32_t>(NodeField::kAttr);
+          if (is_node) return false;
+          reader.skip();
+        }
+      }
+    }
+    return has_attr || is_first;
+  } catch (const protozero::exception&) {
+    return is_first;
+  }
+}
 
 std::string_view ReadNodeHead(std::string_view message, DependencyKinds kinds, NodeHead& head) {
   head.id = 0;

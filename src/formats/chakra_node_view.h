@@ -24,6 +24,10 @@ struct NodeIo {
   std::string_view types;
 };
 
+// Whether a message is a GlobalMetadata and not a Node. The first one of a file should be;
+// `is_first`: so one of which neither can be told is.
+bool IsMetadata(std::string_view message, bool is_first);
+
 // A Node message (docs/formats/chakra.md), looked at where its bytes are: each accessor searches
 // them and allocates nothing but its result. The bytes must outlive the view and be what
 // ReadNodeHead accepted. Of several fields of one number the last one counts, of several attributes

@@ -12,6 +12,7 @@
 #include "src/formats/chakra_attr.h"
 #include "src/formats/chakra_frames.h"
 #include "src/formats/chakra_node_reader.h"
+#include "src/formats/chakra_node_view.h"
 #include "src/formats/chakra_schema.h"
 #include "src/formats/process_groups.h"
 #include "src/formats/protobuf.h"
@@ -47,7 +48,10 @@ class ChakraReader : public TraceReader {
 
  private:
   Status TakeMessage(std::string_view message);
+  Status TakeMetadata(std::string_view message);
+  Status TakeFirstNode();
   Status Malformed(std::string_view why);
+  void SayMetadata();
   void ReadMetadata(std::string_view message);
   void ReadMetadataAttr(std::string_view message, std::string_view field);
   bool SetGlobal(GlobalAttr attr, const AttrValue& value);
@@ -62,6 +66,8 @@ class ChakraReader : public TraceReader {
   chakra::NodeReader nodes_;
   chakra::Frames frames_;
   std::string first_malformed_;
+  bool has_metadata_ = false;
+  std::string misplaced_;  // where the first metadata is that is not the first message
 
   AttrMessage attr_;
   std::string version_;
@@ -80,17 +86,50 @@ Status ChakraReader::Push(std::string_view chunk) {
 
 Status ChakraReader::TakeMessage(std::string_view message) {
   try {
-    if (frames_.number() == 0) {
-      ReadMetadata(message);
-    } else {
-      nodes_.Read(message);
-    }
+    const bool is_first = frames_.number() == 0;
+    if (chakra::IsMetadata(message, is_first)) return TakeMetadata(message);
+    if (is_first) ETUDE_RETURN_IF_ERROR(TakeFirstNode());
+    nodes_.Read(message);
   } catch (const protozero::exception& error) {
     return Malformed(error.what());
   } catch (const std::exception& error) {
     return MakeError(ErrorCode::kInternal, frames_.Where() + ": " + error.what());
   }
   return {};
+}
+
+// Some generators write it twice, others last, where it still says what the trace is.
+Status ChakraReader::TakeMetadata(std::string_view message) {
+  if (frames_.number() != 0) {
+    if (options_.strict) {
+      return BadInput(frames_.Where() + ": found GlobalMetadata, expected a Node");
+    }
+    builder_.stats().Count(Stat::kMisplacedMetadata);
+    if (misplaced_.empty()) misplaced_ = frames_.Where();
+  }
+  if (!has_metadata_) ReadMetadata(message);
+  has_metadata_ = true;
+  return {};
+}
+
+// The file begins with a node.
+Status ChakraReader::TakeFirstNode() {
+  if (options_.strict) return BadInput(name_ + ":byte 0: found a Node, expected GlobalMetadata");
+  nodes_.SetDefaults(StringId(), inclusive_, HostComputes(builder_));
+  return {};
+}
+
+void ChakraReader::SayMetadata() {
+  if (!has_metadata_) {
+    builder_.stats().Count(Stat::kMissingMetadata);
+    context_.Warn(name_ +
+                  ":byte 0: found a Node, expected GlobalMetadata; the metadata is missing, so "
+                  "schema, process and rank are unknown");
+  }
+  if (!misplaced_.empty()) {
+    context_.Warn(misplaced_ + ": found GlobalMetadata, expected it once, as the first message; " +
+                  "the first one counts");
+  }
 }
 
 Status ChakraReader::Malformed(std::string_view why) {
@@ -207,6 +246,7 @@ Result<Trace> ChakraReader::Finish(bool cut) {
   if (malformed != 0) {
     context_.Warn(first_malformed_ + "; " + std::to_string(malformed) + " left out");
   }
+  SayMetadata();
   nodes_.Finish();
   Result<Trace> trace = builder_.Finish();
   if (!trace) return MakeError(trace.error().code, name_ + ": " + trace.error().message);

@@ -14,6 +14,7 @@
 #include "src/formats/json_text.h"
 #include "src/formats/json_walk.h"
 #include "src/formats/kineto_categories.h"
+#include "src/formats/mend_element.h"
 #include "src/formats/process_groups.h"
 
 namespace etude {
@@ -128,6 +129,20 @@ constexpr auto kAttrFields = std::to_array<FieldRow>({
     {kEtKindAttr, Field::kKind},
 });
 
+// Every key that a node may have: flat nodes have those of attributes, too.
+constexpr auto kNodeKeys = [] {
+  std::array<std::string_view, kNodeFields.size() + kAttrFields.size()> keys;
+  for (size_t i = 0; i < kNodeFields.size(); ++i) keys[i] = kNodeFields[i].name;
+  for (size_t i = 0; i < kAttrFields.size(); ++i)
+    keys[kNodeFields.size() + i] = kAttrFields[i].name;
+  return keys;
+}();
+// The observer writes names as they are, quotation marks included: between "name": " and
+// ", "ctrl_deps" in nested nodes, ", "id" in flat ones.
+constexpr auto kKeysAfterNodeName = std::to_array<std::string_view>({"ctrl_deps", "id"});
+constexpr ElementRules kNodeRules = {
+    .keys = kNodeKeys, .after_name = kKeysAfterNodeName, .first = "id", .required = "id"};
+
 class FieldFinder {
  public:
   Field OfNode(std::string_view key) {
@@ -156,7 +171,8 @@ class EtJsonReader : public JsonReaderBase {
       : JsonReaderBase({.name = std::move(name),
                         .array_keys = {"nodes"},
                         .bare_array = false,
-                        .limits = context.limits},
+                        .limits = context.limits,
+                        .rules = &EtNodeRules()},
                        "node", options, context),
         comms_(builder()) {
     builder().info().format = TraceFormat::kPyTorchEt;
@@ -575,6 +591,8 @@ class EtJsonReader : public JsonReaderBase {
 };
 
 }  // namespace
+
+const ElementRules& EtNodeRules() { return kNodeRules; }
 
 bool IsEtNodeKey(std::string_view key) { return FieldFinder().OfNode(key) != Field::kUnknown; }
 

@@ -9,6 +9,8 @@
 
 namespace etude {
 
+struct ElementRules;
+
 // Versions of PyTorch's execution trace that were seen; others of the same shape are read too, with
 // a warning.
 struct EtVersion {
@@ -20,6 +22,8 @@ bool IsKnownEtVersion(std::string_view schema);
 
 // Whether a key of a node means something to the reader.
 bool IsEtNodeKey(std::string_view key);
+// How nodes are written, for repairs.
+const ElementRules& EtNodeRules();
 
 // Extras that come from a node's `attrs` have this before the attribute's name as key, and the
 // whole attribute object {"name":…,"type":…,"value":…} as text. Extras without it are keys of the

@@ -9,6 +9,7 @@
 #include "src/base/ascii.h"
 #include "src/formats/bracket_scanner.h"
 #include "src/formats/json_text.h"
+#include "src/formats/mend_element.h"
 
 namespace etude {
 namespace {
@@ -24,9 +25,18 @@ std::string Describe(char c) {
 
 class JsonElements::Impl {
  public:
-  explicit Impl(Options options) : options_(std::move(options)), scanner_(options_.limits.depth) {}
+  explicit Impl(Options options)
+      : options_(std::move(options)),
+        mends_(options_.rules != nullptr),
+        repairs_(mends_ && !options_.strict),
+        scanner_(options_.limits.depth) {}
 
-  void Push(std::string_view chunk) { chunk_ = chunk; }
+  void Push(std::string_view chunk) {
+    chunk_ = chunk;
+    text_begin_ = nullptr;
+  }
+
+  void End() { is_last_ = true; }
 
   Result<JsonItem> Next() {
     if (error_) return tl::unexpected<Error>(*error_);
@@ -35,7 +45,40 @@ class JsonElements::Impl {
     return item;
   }
 
+  Result<bool> Reread() {
+    if (!mends_ || !given_ || error_) return false;
+    given_ = false;
+    const std::string_view chunk = chunk_;
+    const State state = state_;
+    const uint64_t offset = offset_;
+    const uint64_t index = std::exchange(index_, given_index_);
+    GoBack();
+    const MendedElement mended =
+        MendElement(chunk_, is_last_, *options_.rules, options_.limits.depth);
+    using Outcome = MendedElement::Outcome;
+    const bool is_other = mended.outcome == Outcome::kMended ||
+                          (mended.outcome == Outcome::kMore && !mended.is_clean) ||
+                          (mended.outcome == Outcome::kWhole && mended.length != given_length_);
+    if (is_other) {
+      begin_again_ = true;
+      return true;
+    }
+    if (mended.outcome == Outcome::kLost) {
+      Skip(mended.length);
+      state_ = State::kAfterElement;
+      return false;
+    }
+    // As it was; the bytes may lie elsewhere now.
+    chunk_.remove_prefix(chunk_.size() - chunk.size());
+    state_ = state;
+    offset_ = offset;
+    index_ = index;
+    return false;
+  }
+
   bool complete() const { return state_ == State::kEnd; }
+  const std::string& first_name() const { return first_name_; }
+  const std::string& first_comma() const { return first_comma_; }
   uint64_t trailing_bytes() const { return trailing_; }
   uint64_t offset() const { return offset_; }
   const Stats& stats() const { return stats_; }
@@ -76,9 +119,10 @@ class JsonElements::Impl {
       text_.clear();
       clear_text_ = false;
     }
-    while (!chunk_.empty()) {
+    given_ = false;
+    while (!chunk_.empty() || IsLastOpen()) {
       if (state_ == State::kText) {
-        ETUDE_ASSIGN_OR_RETURN(const bool ended, ReadText());
+        ETUDE_ASSIGN_OR_RETURN(const bool ended, MayMend() ? ReadElement() : ReadText());
         if (!ended) continue;
         ETUDE_ASSIGN_OR_RETURN(const std::optional<JsonItem> item, FinishText());
         if (item) return *item;
@@ -113,6 +157,10 @@ class JsonElements::Impl {
         if (c == '}') return To(State::kEnd);
         [[fallthrough]];
       case State::kKey:
+        if (repairs_ && (c == ',' || c == '}')) {
+          CountComma(offset_);
+          return To(c == ',' ? state_ : State::kEnd);
+        }
         if (c != '"') return Unexpected("a key in quotes");
         BeginText(TextForm::kString);
         text_is_key_ = true;
@@ -125,17 +173,26 @@ class JsonElements::Impl {
       case State::kAfterMember:
         if (c == ',') return To(State::kKey);
         if (c == '}') return To(State::kEnd);
+        if (repairs_ && c == '"') return InsertComma(State::kKey);
         return Unexpected("',' or '}'");
       case State::kElementOrEnd:
         if (c == ']') return EndArray();
         [[fallthrough]];
       case State::kElement: {
+        if (repairs_ && (c == ',' || c == ']')) {
+          CountComma(offset_);
+          return c == ',' ? To(state_) : EndArray();
+        }
         ETUDE_RETURN_IF_ERROR(BeginValue(c));
         text_is_element_ = true;
         return std::nullopt;
       }
       case State::kAfterElement:
         if (c == ']') return EndArray();
+        if (repairs_ && c == '{') {
+          ++index_;
+          return InsertComma(State::kElement);
+        }
         if (c != ',') return Unexpected("',' or ']'");
         ++index_;
         return To(State::kElement);
@@ -153,6 +210,25 @@ class JsonElements::Impl {
     state_ = state;
     Skip(1);
     return std::nullopt;
+  }
+
+  // Goes on as if a comma were there.
+  std::optional<JsonItem> InsertComma(State state) {
+    CountComma(offset_);
+    state_ = state;
+    return std::nullopt;
+  }
+
+  std::string Place(uint64_t offset) const {
+    std::string place = "byte " + std::to_string(offset);
+    if (!has_array_) return place;
+    place += ", in element " + std::to_string(index_);
+    return array_key_.empty() ? place : place + " of '" + array_key_ + "'";
+  }
+
+  void CountComma(uint64_t offset) {
+    if (first_comma_.empty()) first_comma_ = Place(offset);
+    stats_.Count(Stat::kRepairedComma);
   }
 
   Result<std::optional<JsonItem>> Begin(char c) {
@@ -212,10 +288,181 @@ class JsonElements::Impl {
     form_ = form;
     text_is_key_ = false;
     text_offset_ = offset_;
+    text_begin_ = chunk_.data();
     escaped_ = false;
     odd_bytes_ = false;
+    is_odd_ = false;
+    is_closed_ = false;
+    is_mended_ = false;
+    begin_again_ = false;
+    has_given_up_ = false;
+    doubts_control_ = true;
+    doubted_bytes_ = kDoubtedBytes;
+    after_.clear();
+    after_comma_ = false;
+    raw_.clear();
     text_.clear();
     scanner_.Reset();
+    scanner_.set_stops_at_control(false);
+  }
+
+  // The text is an element that can be repaired.
+  bool MayMend() const { return mends_ && text_is_element_ && form_ == TextForm::kContainer; }
+  // An element has begun, and no more bytes of it come.
+  bool IsLastOpen() const {
+    return is_last_ && state_ == State::kText && MayMend() && !has_given_up_;
+  }
+
+  // Takes the bytes of the chunk that belong to the element, and looks at what is behind it: an
+  // element of which a part is missing mostly goes on there. True once it has ended.
+  Result<bool> ReadElement() {
+    if (begin_again_) return Mend();
+    if (is_closed_) return LookBehind();
+    if (is_odd_) {
+      if (!is_last_ && text_.size() + chunk_.size() < doubted_bytes_) {
+        text_ += chunk_;
+        Skip(chunk_.size());
+        return false;
+      }
+      GoBack();
+      return Mend();
+    }
+    if (chunk_.empty()) {
+      GoBack();
+      return Mend();
+    }
+    scanner_.set_stops_at_control(doubts_control_);
+    auto closed = ReadText();
+    if (!closed) {
+      if (scanner_.state() != BracketScanner::State::kMismatch &&
+          scanner_.state() != BracketScanner::State::kTooDeep) {
+        return closed;
+      }
+      trouble_ = closed.error();
+      GoBack();
+      return Mend();
+    }
+    if (*closed) {
+      is_closed_ = true;
+      return LookBehind();
+    }
+    const bool is_doubtful =
+        (doubts_control_ && scanner_.saw_control()) || text_.size() >= doubted_bytes_;
+    if (!is_doubtful) return false;
+    GoBack();
+    return Mend();
+  }
+
+  // The element is closed: ',' and the next one, or ']' must be behind it.
+  Result<bool> LookBehind() {
+    bool after_comma = after_comma_;
+    for (size_t i = 0; i < chunk_.size(); ++i) {
+      const char c = chunk_[i];
+      if (IsBlank(c)) continue;
+      if (!after_comma && c == ',') {
+        after_comma = true;
+        continue;
+      }
+      if (after_comma ? c == '{' || c == ',' || c == ']' : c == ']') return true;
+      if (!trouble_) {
+        Skip(i);
+        trouble_ = Unexpected(after_comma ? "'{'" : "',' or ']'").value();
+        chunk_ = std::string_view(chunk_.data() - i, chunk_.size() + i);
+        offset_ -= i;
+      }
+      GoBack();
+      return Mend();
+    }
+    constexpr size_t kMostBlanks = size_t{64} << 10;
+    if (is_last_ || after_.size() > kMostBlanks) return true;
+    after_ += chunk_;
+    after_comma_ = after_comma;
+    Skip(chunk_.size());
+    return false;
+  }
+
+  // Makes the chunk begin where the element does.
+  void GoBack() {
+    if (text_begin_ != nullptr) {
+      const char* end = chunk_.data() + chunk_.size();
+      chunk_ = std::string_view(text_begin_, static_cast<size_t>(end - text_begin_));
+    } else {
+      std::string whole = raw_.empty() ? std::move(text_) : std::move(raw_);
+      whole += after_;
+      whole += chunk_;
+      again_ = std::move(whole);
+      chunk_ = again_;
+      text_begin_ = chunk_.data();
+    }
+    state_ = State::kText;
+    form_ = TextForm::kContainer;
+    text_is_element_ = true;
+    text_is_key_ = false;
+    offset_ = text_offset_;
+    is_closed_ = false;
+    is_mended_ = false;
+    after_.clear();
+    after_comma_ = false;
+    clear_text_ = false;
+    text_.clear();
+    raw_.clear();
+    scanner_.Reset();
+  }
+
+  // Reads the element with which the chunk begins another way. True if it has ended.
+  Result<bool> Mend() {
+    begin_again_ = false;
+    const MendedElement mended =
+        MendElement(chunk_, is_last_, *options_.rules, options_.limits.depth);
+    switch (mended.outcome) {
+      case MendedElement::Outcome::kTooDeep:
+        if (trouble_) return tl::unexpected<Error>(*trouble_);
+        return BadInput(Message(text_offset_, "more than " + std::to_string(options_.limits.depth) +
+                                                  " nested brackets (limit 'depth')"));
+      case MendedElement::Outcome::kMore:
+        doubted_bytes_ = std::max(doubted_bytes_, 2 * chunk_.size());
+        if (mended.is_clean && !trouble_) {
+          doubts_control_ = false;
+          return false;  // and it is scanned from its beginning
+        }
+        [[fallthrough]];
+      case MendedElement::Outcome::kCut:
+        if (is_last_ && trouble_) return tl::unexpected<Error>(*trouble_);
+        if (chunk_.size() > options_.limits.element_bytes) {
+          return BadInput(Message(text_offset_, "a value of more than " +
+                                                    std::to_string(options_.limits.element_bytes) +
+                                                    " bytes (limit 'element_bytes')"));
+        }
+        is_odd_ = true;
+        has_given_up_ = is_last_;
+        text_ = chunk_;
+        Skip(chunk_.size());
+        return false;
+      case MendedElement::Outcome::kWhole:
+      case MendedElement::Outcome::kLost: text_ = chunk_.substr(0, mended.length); break;
+      case MendedElement::Outcome::kMended: ETUDE_RETURN_IF_ERROR(TakeMended(mended)); break;
+    }
+    is_mended_ = mended.outcome != MendedElement::Outcome::kLost;
+    is_lost_ = !is_mended_;
+    trouble_.reset();
+    Skip(mended.length);
+    return true;
+  }
+
+  Status TakeMended(const MendedElement& mended) {
+    const uint64_t offset = text_offset_ + mended.first_repair;
+    if (options_.strict) {
+      return BadInput(Message(
+          offset, mended.quotes != 0
+                      ? "found a quotation mark that is not escaped in this text, expected '\\\"'"
+                      : "found a comma too many or too few, expected one between values"));
+    }
+    if (mended.quotes != 0 && first_name_.empty()) first_name_ = Place(offset);
+    if (mended.commas != 0 && first_comma_.empty()) first_comma_ = Place(offset);
+    stats_.Count(Stat::kRepairedName, mended.quotes);
+    stats_.Count(Stat::kRepairedComma, mended.commas);
+    text_ = mended.text;
+    return {};
   }
 
   // Takes the bytes of the chunk that belong to the text; true once the text has ended.
@@ -281,6 +528,8 @@ class JsonElements::Impl {
   }
 
   bool NeedsRepair() const {
+    if (is_lost_) return false;
+    if (is_mended_) return true;
     if (form_ == TextForm::kString) return odd_bytes_;
     if (form_ == TextForm::kScalar) return false;
     if (scanner_.saw_backslash() || scanner_.saw_control()) return true;
@@ -288,7 +537,11 @@ class JsonElements::Impl {
   }
 
   Result<std::optional<JsonItem>> FinishText() {
-    if (NeedsRepair()) RepairJsonStrings(text_, stats_);
+    raw_.clear();
+    if (NeedsRepair()) {
+      if (mends_ && text_is_element_ && text_begin_ == nullptr) raw_ = text_;
+      RepairJsonStrings(text_, stats_);
+    }
     if (text_is_key_) {
       state_ = State::kColon;
       return SetKey();
@@ -301,6 +554,14 @@ class JsonElements::Impl {
       item.kind = JsonItem::Kind::kElement;
       item.key = array_key_;
       item.index = index_;
+      given_ = MayMend() && !is_mended_ && !is_lost_;
+      given_index_ = index_;
+      given_length_ = given_ ? static_cast<size_t>(offset_ - text_offset_ - after_.size()) : 0;
+      is_lost_ = false;
+      if (after_comma_) {
+        ++index_;
+        state_ = State::kElement;
+      }
       return item;
     }
     if (!CheckJson(text_).valid) {
@@ -328,6 +589,8 @@ class JsonElements::Impl {
   }
 
   Options options_;
+  bool mends_ = false;      // there are rules for the elements
+  bool repairs_ = false;    // and what they would repair is no error
   std::string_view chunk_;  // what is left of it
   uint64_t offset_ = 0;
   uint64_t trailing_ = 0;
@@ -348,11 +611,34 @@ class JsonElements::Impl {
   TextForm form_ = TextForm::kScalar;
   bool text_is_key_ = false;
   bool text_is_element_ = false;
-  bool clear_text_ = false;  // the caller was given text_ and has called again since
-  bool escaped_ = false;     // kString: the next byte is escaped
-  bool odd_bytes_ = false;   // kString: has bytes that may need repair
+  bool clear_text_ = false;           // the caller was given text_ and has called again since
+  const char* text_begin_ = nullptr;  // in the chunk; null if it began in an earlier one
+  bool escaped_ = false;              // kString: the next byte is escaped
+  bool odd_bytes_ = false;            // kString: has bytes that may need repair
   BracketScanner scanner_;
   simdjson::ondemand::parser key_parser_;
+
+  // Elements that may be damaged.
+  static constexpr size_t kDoubtedBytes = size_t{64} << 10;
+  bool is_last_ = false;        // no more bytes come
+  bool is_odd_ = false;         // text_ is kept until there are more bytes to read it with
+  bool is_closed_ = false;      // the element has ended, and what follows is to be seen
+  bool is_mended_ = false;      // text_ was read another way
+  bool is_lost_ = false;        // text_ is what cannot be read
+  bool begin_again_ = false;    // the chunk begins with an element to be mended
+  bool has_given_up_ = false;   // the last bytes are no element
+  bool doubts_control_ = true;  // a raw control byte in a string is a reason to look closer
+  size_t doubted_bytes_ = kDoubtedBytes;  // so is this length
+  std::string after_;  // blanks and the comma behind the element, of earlier chunks
+  bool after_comma_ = false;
+  std::optional<Error> trouble_;  // what is wrong with the document if the element is as it is
+  std::string raw_;               // the element as it was, if text_ no longer is
+  std::string again_;             // bytes of earlier chunks that are read once more, and the rest
+  bool given_ = false;            // the element was returned as it is
+  uint64_t given_index_ = 0;
+  size_t given_length_ = 0;
+  std::string first_name_;
+  std::string first_comma_;
 };
 
 JsonElements::JsonElements(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -361,7 +647,9 @@ JsonElements& JsonElements::operator=(JsonElements&&) noexcept = default;
 JsonElements::~JsonElements() = default;
 
 void JsonElements::Push(std::string_view chunk) { impl_->Push(chunk); }
+void JsonElements::End() { impl_->End(); }
 Result<JsonItem> JsonElements::Next() { return impl_->Next(); }
+Result<bool> JsonElements::Reread() { return impl_->Reread(); }
 bool JsonElements::complete() const { return impl_->complete(); }
 uint64_t JsonElements::trailing_bytes() const { return impl_->trailing_bytes(); }
 uint64_t JsonElements::offset() const { return impl_->offset(); }
@@ -370,5 +658,7 @@ std::string JsonElements::Message(uint64_t offset, std::string_view what) const 
   return impl_->Message(offset, what);
 }
 const Stats& JsonElements::stats() const { return impl_->stats(); }
+const std::string& JsonElements::first_name() const { return impl_->first_name(); }
+const std::string& JsonElements::first_comma() const { return impl_->first_comma(); }
 
 }  // namespace etude

@@ -13,6 +13,8 @@
 
 namespace etude {
 
+struct ElementRules;
+
 // A piece of a JSON document. The views stay valid until the next call of JsonElements::Next.
 struct JsonItem {
   enum class Kind : uint8_t {
@@ -35,8 +37,9 @@ struct JsonItem {
 //
 // Checked here: the grammar outside the elements; inside them that brackets match and strings end;
 // the limits `depth` and `element_bytes`. Repaired and counted: invalid escapes, raw control bytes
-// in strings, lone surrogates, invalid UTF-8. What an element says is for its reader to check.
-// Not thread-safe.
+// in strings, lone surrogates, invalid UTF-8; with rules for the elements also names whose
+// quotation marks are not escaped, and commas too many or too few. What an element says is for its
+// reader to check. Not thread-safe.
 class JsonElements {
  public:
   static constexpr size_t kPadding = 64;
@@ -46,6 +49,9 @@ class JsonElements {
     std::vector<std::string> array_keys;  // the first of these met as a member is the array
     bool bare_array = false;              // the document may be the array itself
     Limits limits;
+    // How the elements are written, for repairs; static. Null: nothing of that kind is repaired.
+    const ElementRules* rules = nullptr;
+    bool strict = false;  // what `rules` would repair is an error
   };
 
   explicit JsonElements(Options options);
@@ -56,8 +62,13 @@ class JsonElements {
   // Gives the next bytes of the document; they must stay valid until Next returns kNone. To be
   // called only when Next returned kNone, or first.
   void Push(std::string_view chunk);
+  // No more bytes come: call Next until it returns kNone once more. To be called like Push.
+  void End();
   // The next item; kBadInput where the document is malformed, and from then on.
   Result<JsonItem> Next();
+  // The element that Next has just returned cannot be read. True: it may have been damaged, and
+  // Next returns it again, repaired. False: there is nothing to repair.
+  Result<bool> Reread();
 
   // The document is complete: only blanks may follow.
   bool complete() const;
@@ -69,8 +80,11 @@ class JsonElements {
   std::string Where() const;
   // "name:place: found, expected"; for errors at `offset`.
   std::string Message(uint64_t offset, std::string_view what) const;
-  // kRepairedEscape and kRepairedUtf8.
+  // kRepairedEscape, kRepairedUtf8, kRepairedName and kRepairedComma.
   const Stats& stats() const;
+  // "byte 812, in element 3 of 'nodes'": the first name, and the first comma, that was repaired.
+  const std::string& first_name() const;
+  const std::string& first_comma() const;
 
  private:
   class Impl;

@@ -4,8 +4,12 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
+
+#include "src/formats/json_text.h"
+#include "src/formats/mend_element.h"
 
 namespace etude {
 namespace {
@@ -169,6 +173,64 @@ TEST(JsonElements, EnforcesItsLimits) {
   for (const std::string start : {"[\"", "[{\"a\":\"", "{\"", "{\"a\":\"", "[1"}) {
     const Elements document = SplitElements(start + std::string(100'000, '1'), 64, limits);
     EXPECT_NE(document.error.find("limit 'element_bytes'"), std::string::npos) << start;
+  }
+}
+
+constexpr auto kRepairedKeys = std::to_array<std::string_view>({"id", "name", "next"});
+constexpr auto kRepairedAfterName = std::to_array<std::string_view>({"next"});
+constexpr ElementRules kRepairRules = {
+    .keys = kRepairedKeys, .after_name = kRepairedAfterName, .first = "id", .required = "id"};
+
+// As readers do: elements that are no JSON are asked for again.
+std::vector<std::string> SplitRepaired(std::string_view text, size_t chunk, Stats& stats) {
+  JsonElements splitter({.name = "f", .array_keys = {"nodes"}, .rules = &kRepairRules});
+  std::vector<std::string> items;
+  for (size_t at = 0; at < text.size() + chunk; at += chunk) {
+    const std::string piece(at < text.size() ? text.substr(at, chunk) : "");
+    if (piece.empty()) {
+      splitter.End();
+    } else {
+      splitter.Push(piece);
+    }
+    while (true) {
+      const auto item = splitter.Next();
+      if (!item) return {item.error().message};
+      if (item->kind == JsonItem::Kind::kNone) break;
+      std::string copy(item->text);
+      if (item->kind == JsonItem::Kind::kElement && !CheckJson(copy).valid) {
+        const auto again = splitter.Reread();
+        if (again && *again) continue;
+        copy = "malformed";
+      }
+      if (item->kind != JsonItem::Kind::kArray) items.push_back(std::move(copy));
+    }
+  }
+  stats = splitter.stats();
+  return items;
+}
+
+TEST(JsonElements, RepairsElementsWithRulesInChunksOfAnySize) {
+  constexpr std::string_view kDamaged = R"json({"nodes": [,
+{"id": 1, "name": "5" tile", "next": 2},
+{"id": 2, "name": "say "hi"", "next": 3},, {"id": 3, "name": "}"]}", "next": 4}
+{"id": 4, "name": "C:\q\q "x"", "next": 5}, {"id": 5, "name": "no end, "next": 6},
+{"id": 6,, "name": "a" "next": 7},
+{"id": 7, "name": "a
+b", "next": [8,]},
+] "tail": 1,})json";
+  const std::vector<std::string> expected = {R"({"id": 1, "name": "5\" tile", "next": 2})",
+                                             R"({"id": 2, "name": "say \"hi\"", "next": 3})",
+                                             R"({"id": 3, "name": "}\"]}", "next": 4})",
+                                             R"({"id": 4, "name": "C:\\q\\q \"x\"", "next": 5})",
+                                             "malformed",
+                                             R"({"id": 6, "name": "a" ,"next": 7})",
+                                             R"({"id": 7, "name": "a\u000ab", "next": [8]})",
+                                             "1"};
+  for (size_t chunk = 1; chunk <= kDamaged.size(); ++chunk) {
+    Stats stats;
+    EXPECT_EQ(SplitRepaired(kDamaged, chunk, stats), expected) << chunk;
+    EXPECT_EQ(stats[Stat::kRepairedName], 4u) << chunk;
+    EXPECT_EQ(stats[Stat::kRepairedComma], 9u) << chunk;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/format_count.h"
 #include "src/formats/json_text.h"
 
 namespace etude {
@@ -13,11 +14,18 @@ JsonReaderBase::JsonReaderBase(JsonElements::Options elements, std::string_view 
       element_word_(element_word),
       options_(options),
       context_(context),
-      elements_(std::move(elements)),
+      elements_([&] {
+        elements.strict = options.strict;
+        return std::move(elements);
+      }()),
       builder_(context.limits) {}
 
 Status JsonReaderBase::Push(std::string_view chunk) {
   elements_.Push(chunk);
+  return Drain();
+}
+
+Status JsonReaderBase::Drain() {
   while (true) {
     ETUDE_ASSIGN_OR_RETURN(const JsonItem item, elements_.Next());
     switch (item.kind) {
@@ -58,6 +66,11 @@ Status JsonReaderBase::TakeElement(const JsonItem& item) {
   if (error == simdjson::SUCCESS) error = ReadElement(item, object);
   if (error == simdjson::SUCCESS) return {};
   const std::string problem = std::exchange(problem_, {});
+  ETUDE_ASSIGN_OR_RETURN(const bool again, elements_.Reread());
+  if (again) {
+    --element_count_;
+    return {};
+  }
   return Malformed(item, problem.empty() ? simdjson::error_message(error) : problem.c_str());
 }
 
@@ -69,6 +82,20 @@ Status JsonReaderBase::Malformed(const JsonItem& item, std::string_view what) {
   builder_.stats().Count(Stat::kMalformedElement);
   if (first_malformed_.empty()) first_malformed_ = std::move(message);
   return {};
+}
+
+void JsonReaderBase::SayRepairs() {
+  const Stats& stats = elements_.stats();
+  if (const uint64_t names = stats[Stat::kRepairedName]; names != 0) {
+    context_.Warn(
+        name_ + ": repaired " + FormatCount(names, "name", "names") +
+        " with quotation marks that are not escaped; the first: " + elements_.first_name());
+  }
+  if (const uint64_t commas = stats[Stat::kRepairedComma]; commas != 0) {
+    context_.Warn(name_ + ": repaired " +
+                  FormatCount(commas, "missing or surplus comma", "missing or surplus commas") +
+                  "; the first: " + elements_.first_comma());
+  }
 }
 
 Status JsonReaderBase::CheckEnd(bool cut) {
@@ -92,6 +119,7 @@ Status JsonReaderBase::CheckEnd(bool cut) {
     builder_.stats().Count(Stat::kTrailingData, trailing);
     context_.Warn(message);
   }
+  SayRepairs();
   const uint64_t malformed = builder_.stats()[Stat::kMalformedElement];
   if (malformed != 0) {
     context_.Warn(name_ + ": skipped " + std::to_string(malformed) + " malformed " +
@@ -101,6 +129,8 @@ Status JsonReaderBase::CheckEnd(bool cut) {
 }
 
 Result<Trace> JsonReaderBase::Finish(bool cut) {
+  elements_.End();
+  ETUDE_RETURN_IF_ERROR(Drain());
   if (element_count_ != 0 && builder_.stats()[Stat::kMalformedElement] == element_count_) {
     const std::string others = " (nor any other of " + std::to_string(element_count_) + ")";
     return BadInput(first_malformed_ + (element_count_ == 1 ? "" : others));

@@ -53,7 +53,9 @@ class JsonReaderBase : public TraceReader {
   const char* element_end() const { return element_end_; }
 
  private:
+  Status Drain();
   Status TakeElement(const JsonItem& item);
+  void SayRepairs();
   Status Malformed(const JsonItem& item, std::string_view what);
   Status CheckEnd(bool cut);
 

@@ -18,6 +18,7 @@
 #include "src/formats/json_text.h"
 #include "src/formats/json_walk.h"
 #include "src/formats/kineto_categories.h"
+#include "src/formats/mend_element.h"
 #include "src/formats/process_groups.h"
 #include "src/formats/time_nesting.h"
 #include "src/trace/operator_name.h"
@@ -61,6 +62,14 @@ constexpr auto kArgs = std::to_array<ArgRow>({
     {kPlaceArg, Arg::kPlace},
 });
 
+// The profiler writes names of Python frames and of record_function's ranges as they are, quotation
+// marks included, between "name": " and ", "pid".
+constexpr auto kEventKeys = std::to_array<std::string_view>(
+    {"ph", "cat", "name", "pid", "tid", "ts", "dur", "args", "id", "bp", "s", "tts", "tdur"});
+constexpr auto kKeysAfterEventName = std::to_array<std::string_view>({"pid"});
+constexpr ElementRules kEventRules = {
+    .keys = kEventKeys, .after_name = kKeysAfterEventName, .first = "ph", .required = "ph"};
+
 // What is in the quotes of a text without escapes.
 std::string_view Word(std::string_view token) {
   const bool is_text = token.size() >= 2 && token.starts_with('"') && token.ends_with('"');
@@ -90,7 +99,8 @@ class KinetoReader : public JsonReaderBase {
       : JsonReaderBase({.name = std::move(name),
                         .array_keys = {"traceEvents"},
                         .bare_array = true,
-                        .limits = context.limits},
+                        .limits = context.limits,
+                        .rules = &kEventRules},
                        "event", options, context) {
     builder().info().format = TraceFormat::kKineto;
   }

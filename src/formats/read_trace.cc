@@ -14,11 +14,13 @@
 #include "src/formats/capture_format.h"
 #include "src/formats/capture_reader.h"
 #include "src/formats/chakra_reader.h"
+#include "src/formats/chakra_schema.h"
 #include "src/formats/et_json_reader.h"
 #include "src/formats/job_folder.h"
 #include "src/formats/json_elements.h"
 #include "src/formats/kineto_reader.h"
 #include "src/formats/perfetto_reader.h"
+#include "src/formats/protobuf.h"
 
 namespace etude {
 namespace {
@@ -105,7 +107,8 @@ Detection DetectJson(std::string_view beginning) {
   JsonElements elements({.name = {},
                          .array_keys = {"nodes", "traceEvents", "workload_graph"},
                          .bare_array = true,
-                         .limits = {}});
+                         .limits = {},
+                         .rules = &EtNodeRules()});
   elements.Push(beginning);
   Detection guess{.kind = FileKind::kOtherJson, .found = {}, .problem = {}};
   KeyList keys;
@@ -170,7 +173,42 @@ bool LooksLikeMessage(std::string_view message, uint32_t last_field) {
   }
 }
 
-// GlobalMetadata (version = 1, attr = 2), then Nodes (fields up to 10, later ones may come).
+// True if `message` has the fields of a Node and no others: an id or a name, and a type.
+bool LooksLikeNode(std::string_view message) {
+  using chakra::NodeField;
+  using protobuf::Delimited;
+  using protobuf::Varint;
+  bool has_id = false;
+  bool has_name = false;
+  bool has_type = false;
+  try {
+    protozero::pbf_reader reader(message.data(), message.size());
+    while (reader.next()) {
+      switch (reader.tag_and_type()) {
+        case Varint(NodeField::kId): has_id = true; break;
+        case Delimited(NodeField::kName): has_name = true; break;
+        case Varint(NodeField::kType): has_type = true; break;
+        case Delimited(NodeField::kCtrlDeps):
+        case Varint(NodeField::kCtrlDeps):
+        case Delimited(NodeField::kDataDeps):
+        case Varint(NodeField::kDataDeps):
+        case Varint(NodeField::kStartMicros):
+        case Varint(NodeField::kDurationMicros):
+        case Delimited(NodeField::kInputs):
+        case Delimited(NodeField::kOutputs):
+        case Delimited(NodeField::kAttr): break;
+        default: return false;
+      }
+      reader.skip();
+    }
+  } catch (const protozero::exception&) {
+    return false;
+  }
+  return (has_id || has_name) && has_type;
+}
+
+// GlobalMetadata (version = 1, attr = 2), then Nodes (fields up to 10, later ones may come). Some
+// generators forget the metadata.
 bool LooksLikeChakra(std::string_view beginning) {
   constexpr uint32_t kLastMetadataField = 2;
   constexpr uint32_t kLastNodeField = 15;
@@ -181,6 +219,7 @@ bool LooksLikeChakra(std::string_view beginning) {
     // The metadata goes on beyond the beginning: its first tag must do.
     return !rest.empty() && (rest.front() == '\x0a' || rest.front() == '\x12');
   }
+  if (LooksLikeNode(rest.substr(0, *length))) return true;
   if (!LooksLikeMessage(rest.substr(0, *length), kLastMetadataField)) return false;
   rest.remove_prefix(*length);
   if (rest.empty()) return *length != 0;

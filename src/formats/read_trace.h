@@ -12,6 +12,10 @@ namespace etude {
 
 class ByteSource;
 
+// The way out for messages about a profile where an execution trace or a capture is needed.
+inline constexpr std::string_view kRecordHint =
+    "`etude record -o DIR -- COMMAND` records what is needed";
+
 // What a file is, by its first uncompressed bytes.
 enum class FileKind : uint8_t {
   kUnknown,

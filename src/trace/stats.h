@@ -12,6 +12,8 @@ namespace etude {
 enum class Stat : uint8_t {
   kTruncated,           // the file ended before its document did
   kRepairedEscape,      // invalid JSON escape or control byte repaired
+  kRepairedName,        // a name whose quotation marks were not escaped was repaired
+  kRepairedComma,       // a missing comma was put in, or one too many left out
   kRepairedUtf8,        // invalid UTF-8 or lone surrogate replaced
   kNonFiniteNumber,     // bare NaN or Infinity, or a number out of range
   kRoundedTime,         // a time finer than a nanosecond was rounded
@@ -25,6 +27,8 @@ enum class Stat : uint8_t {
   kDependencyCycle,     // nodes on, or waiting for, a cycle of dependencies
   kUnknownDuration,     // a node that should have a duration but has none
   kNegativeDuration,    // a duration below zero; kept as unknown
+  kMissingMetadata,     // a Chakra trace without GlobalMetadata
+  kMisplacedMetadata,   // GlobalMetadata behind nodes, or a second one
   kTrailingData,        // bytes after the document's end were ignored
   kSkippedEvent,        // device trace events that carry no work (flow arrows, counters, names)
   kUnlinkedHost,        // host nodes without a matching device trace event

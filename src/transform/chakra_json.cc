@@ -1,9 +1,11 @@
 #include "src/transform/chakra_json.h"
 
+#include <fmt/format.h>
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
 
 #include "src/compat/jsonizer.h"
+#include "src/formats/chakra_node_view.h"
 #include "src/formats/chakra_schema.h"
 
 namespace etude {
@@ -36,7 +38,21 @@ Status ChakraJson::Push(std::string_view chunk) {
 }
 
 Status ChakraJson::TakeMessage(std::string_view message) {
-  const bool is_metadata = frames_.number() == 0;
+  const bool is_first = frames_.number() == 0;
+  const bool is_metadata = chakra::IsMetadata(message, is_first);
+  if (is_metadata != is_first) {
+    if (strict_) {
+      return BadInput(fmt::format(
+          "{}: found {}", frames_.Where(),
+          is_first ? "a Node, expected GlobalMetadata" : "GlobalMetadata, expected a Node"));
+    }
+    if (is_metadata) {
+      ++report_.misplaced;
+      return {};
+    }
+    report_.no_metadata = true;
+    out_.Append("{\n  \"metadata\": {},\n  \"nodes\": [");
+  }
   message_.Clear();
   const bool good = is_metadata ? compat::AppendMetadataJson(message, kMetadataLevel, message_)
                                 : compat::AppendNodeJson(message, kNodeLevel, message_);

@@ -18,6 +18,8 @@ struct ChakraJsonReport {
   uint64_t bytes = 0;
   uint64_t malformed = 0;       // messages that are no nodes: left out
   uint64_t unknown_fields = 0;  // of nodes and metadata, that Chakra 1.0.0 does not have: left out
+  bool no_metadata = false;     // the file begins with a node; "metadata" is empty
+  uint64_t misplaced = 0;       // metadata that is not the first message: left out
   bool cut = false;             // the file ends within a message
 };
 

@@ -47,7 +47,8 @@ void MatchById(const Trace& host, const Trace& device, const EventById& by_id, H
   });
 }
 
-// Of events with one id the first one counts.
+// Of events with one id the first one counts. 0 is nobody's: the profiler writes it where no
+// observer gave ids.
 EventById IndexEvents(const Trace& device,
                       const std::function<std::optional<uint64_t>(NodeId)>& id_of,
                       uint64_t& repeated) {
@@ -56,9 +57,26 @@ EventById IndexEvents(const Trace& device,
   ForEachNode(device, [&](NodeId event) {
     if (!IsHostEvent(device, event)) return;
     const auto id = id_of(event);
+    if (id == 0) return;
     if (id && !by_id.emplace(*id, event).second) ++repeated;
   });
   return by_id;
+}
+
+// Record function ids that name one event each, of the node's name, for nine nodes in ten of those
+// that they name any for.
+bool AreIds(const HostMatch& match, uint64_t events) {
+  uint64_t matched = 0;
+  uint64_t wrong = match.ambiguous;
+  for (const HostLink link : match.links) {
+    matched += IsMatched(link) ? 1 : 0;
+    wrong += link == HostLink::kOtherName || link == HostLink::kTaken ? 1 : 0;
+  }
+  return wrong * 10 <= matched + wrong && match.ambiguous * 10 <= events + match.ambiguous;
+}
+
+uint64_t CountMatched(const HostMatch& match) {
+  return static_cast<uint64_t>(std::ranges::count_if(match.links, IsMatched));
 }
 
 // External ids are taken for record function ids only if they name the right events for nine nodes
@@ -77,7 +95,11 @@ bool Agree(const Trace& host, const HostMatch& match) {
 class Aligner {
  public:
   Aligner(const Trace& host, const Trace& device, HostMatch& match)
-      : host_(host), device_(device), match_(match) {}
+      : host_(host), device_(device), match_(match), orphans_(host.node_count()) {
+    for (const Trace::Dangling& dangling : host.dangling()) {
+      if (dangling.is_parent) orphans_[dangling.node.index()] = true;
+    }
+  }
 
   void Run() {
     CollectHostThreads();
@@ -226,7 +248,14 @@ class Aligner {
     return NodeId::None();
   }
 
-  // Aligned pairs whose nearest aligned ancestors are a pair as well.
+  // Whether the nodes above are known up to a root: PyTorch's observer loses callers.
+  bool HasItsCallers(NodeId node) const {
+    constexpr int kLevels = 4096;
+    for (int level = 0; level < kLevels && host_.parent(node); ++level) node = host_.parent(node);
+    return !orphans_[node.index()];
+  }
+
+  // Aligned pairs whose nearest aligned ancestors are a pair as well, as far as they are known.
   Candidate Try(const Thread& thread, const Thread& other) {
     const auto [from, to] = NearPart(thread, other);
     const Alignment alignment =
@@ -240,8 +269,8 @@ class Aligner {
       const NodeId event = other.nodes[from + j];
       const NodeId node_above = NearestIn(host_, node, event_of);
       const NodeId event_above = NearestIn(device_, event, node_of);
-      const bool nests_alike =
-          node_above ? event_of[node_above.value()] == event_above : event_above.is_none();
+      const bool nests_alike = node_above ? event_of[node_above.value()] == event_above
+                                          : event_above.is_none() || !HasItsCallers(node);
       if (!nests_alike) continue;
       event_of.emplace(node.value(), event);
       node_of.emplace(event.value(), node);
@@ -253,6 +282,7 @@ class Aligner {
   const Trace& host_;
   const Trace& device_;
   HostMatch& match_;
+  std::vector<bool> orphans_;  // by host node: its caller is not in the trace
   std::vector<Thread> host_threads_;
   std::vector<Thread> device_threads_;
   std::vector<uint32_t> counts_;
@@ -267,6 +297,20 @@ bool HasRecordFunctionIds(const Trace& host) {
   bool any = false;
   ForEachNode(host, [&](NodeId node) { any = any || host.rf_id(node).value_or(0) > 0; });
   return any;
+}
+
+// The ways that are left where there are no record function ids. `match`: without any match.
+HostMatch MatchWithoutIds(const Trace& host, const Trace& device, HostMatch match) {
+  const auto external_id = [&](NodeId event) {
+    const auto id = device.external_id(event);
+    return id && *id >= 0 ? std::optional(static_cast<uint64_t>(*id)) : std::nullopt;
+  };
+  HostMatch by_external = match;
+  MatchById(host, device, IndexEvents(device, external_id, by_external.ambiguous),
+            HostLink::kExternalId, by_external);
+  if (Agree(host, by_external)) return by_external;
+  Aligner(host, device, match).Run();
+  return match;
 }
 
 }  // namespace
@@ -290,22 +334,15 @@ HostMatch MatchHost(const Trace& host, const Trace& device) {
       match.links[node.index()] = HostLink::kRoot;
     }
   });
+  HostMatch by_id = match;
   const EventById by_rf_id = IndexEvents(
-      device, [&](NodeId event) { return device.rf_id(event); }, match.ambiguous);
+      device, [&](NodeId event) { return device.rf_id(event); }, by_id.ambiguous);
   if (!by_rf_id.empty() && HasRecordFunctionIds(host)) {
-    MatchById(host, device, by_rf_id, HostLink::kRfId, match);
-    return match;
+    MatchById(host, device, by_rf_id, HostLink::kRfId, by_id);
+    if (AreIds(by_id, by_rf_id.size())) return by_id;
   }
-  HostMatch by_external = match;
-  const auto external_id = [&](NodeId event) {
-    const auto id = device.external_id(event);
-    return id && *id >= 0 ? std::optional(static_cast<uint64_t>(*id)) : std::nullopt;
-  };
-  MatchById(host, device, IndexEvents(device, external_id, by_external.ambiguous),
-            HostLink::kExternalId, by_external);
-  if (Agree(host, by_external)) return by_external;
-  Aligner(host, device, match).Run();
-  return match;
+  HostMatch other = MatchWithoutIds(host, device, match);
+  return CountMatched(by_id) > CountMatched(other) ? by_id : other;
 }
 
 }  // namespace etude

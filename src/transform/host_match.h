@@ -42,8 +42,9 @@ struct HostMatch {
 };
 
 // Finds the event that stands for each node of `host`: by the record function id; where the device
-// trace has none, by External ids if these are the same numbers; else thread by thread by the
-// longest common subsequence of names, of which only what nests alike counts. O(n log n).
+// trace has none, or they are not unique or name other operators, by External ids if these are the
+// same numbers; else thread by thread by the longest common subsequence of names, of which only
+// what nests alike counts. 0 is no id. O(n log n).
 HostMatch MatchHost(const Trace& host, const Trace& device);
 
 }  // namespace etude

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "src/formats/read_trace.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/program_parts.h"
 #include "src/trace/trace_builder.h"
@@ -48,7 +50,8 @@ class Merger {
       if (info.format == TraceFormat::kKineto) {
         return BadInput(input.label +
                         ": found a profile alone, expected a host, linked or Chakra trace; `etude "
-                        "link` joins it with its host trace, `etude timeline` shows several");
+                        "link` joins it with its host trace, `etude timeline` shows several, " +
+                        std::string(kRecordHint));
       }
       if (info.exclusive_durations != info_of(0).exclusive_durations) {
         return BadInput(input.label +

@@ -214,12 +214,12 @@ Status ReadAllOf(const CaptureRank& rank, const ReadOptions& options, const RunC
 Result<LinkResult> LinkRun(const NamedTrace& host, const NamedTrace& device,
                            const LinkOptions& options) {
   if (host.trace->info().format != TraceFormat::kPyTorchEt) {
-    return BadInput(fmt::format("{}: found a {} trace, expected a PyTorch execution trace",
-                                host.name, Name(host.trace->info().format)));
+    return BadInput(fmt::format("{}: found a {} trace, expected a PyTorch execution trace; {}",
+                                host.name, Name(host.trace->info().format), kRecordHint));
   }
   if (device.trace->info().format != TraceFormat::kKineto) {
-    return BadInput(fmt::format("{}: found a {} trace, expected a Kineto trace", device.name,
-                                Name(device.trace->info().format)));
+    return BadInput(fmt::format("{}: found a {} trace, expected a Kineto trace; {}", device.name,
+                                Name(device.trace->info().format), kRecordHint));
   }
   ETUDE_ASSIGN_OR_RETURN(LinkResult result, LinkFiles(host, device, options));
   if (result.host_matched() == 0 && result.host_linkable() != 0) {

@@ -15,7 +15,8 @@ struct RightNesting {
 };
 
 // `host` with its nodes below the callers that FindCallers tells, by the times of `device` where
-// PyTorch's observer was disturbed. nullopt if nothing is to be moved, or ids are not unique.
+// PyTorch's observer was disturbed. A node whose caller is not in the trace goes below the node
+// that ran around it on its thread. nullopt if nothing is to be moved, or ids are not unique.
 Result<std::optional<RightNesting>> SetNestingRight(const Trace& host, const Trace& device,
                                                     const Limits& limits);
 

@@ -4,9 +4,11 @@
 #include <optional>
 #include <ranges>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "src/formats/read_trace.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/exclusive_times.h"
 #include "src/trace/host_times.h"
@@ -29,8 +31,8 @@ class Converter {
     if (trace_.info().format == TraceFormat::kKineto) {
       return BadInput(
           "found a device trace (Kineto) alone, expected a host trace or a linked one; `etude "
-          "link` "
-          "joins host and device traces");
+          "link` joins host and device traces, " +
+          std::string(kRecordHint));
     }
     if (!trace_.is_acyclic() && !options_.break_cycles) {
       return BadInput("found a cycle of dependencies: " + CycleText(trace_));
