@@ -16,10 +16,12 @@
 
 #include <fmt/format.h>
 
+#include "src/base/bounded_json.h"
 #include "src/base/format_count.h"
 #include "src/base/function_name.h"
 #include "src/base/intervals.h"
 #include "src/formats/comm_facts.h"
+#include "src/formats/kineto_processes.h"
 #include "src/formats/kineto_reader.h"
 #include "src/trace/callers.h"
 #include "src/trace/carried_stats.h"
@@ -66,9 +68,20 @@ std::string_view GapText(GapKind kind) {
   return "unexplained, on";
 }
 
-// Milliseconds with as many digits as one reads.
-std::string Milliseconds(Nanos time) {
-  return fmt::format("{:.{}f}", time.ms(), std::abs(time.count) < 10'000'000 ? 3 : 1);
+// "12.3 ms", with as many digits as one reads; much longer times in larger units.
+std::string TimeText(Nanos time) {
+  constexpr Nanos kLong{int64_t{1000} * 1'000'000'000};
+  if (time >= kLong) return FormatTime(time);
+  return fmt::format("{:.{}f} ms", time.ms(), std::abs(time.count) < 10'000'000 ? 3 : 1);
+}
+
+// The same without its unit where that is the one of `other`.
+std::string BareTimeText(Nanos time, Nanos other) {
+  std::string text = TimeText(time);
+  const std::string with_unit = TimeText(other);
+  const std::string_view unit = std::string_view(with_unit).substr(with_unit.rfind(' '));
+  if (text.ends_with(unit)) text.resize(text.size() - unit.size());
+  return text;
 }
 
 std::string PiecesText(uint64_t works) {
@@ -83,14 +96,14 @@ void JudgeGraph(std::optional<GraphTime> time, bool is_job, Health& health) {
   if (std::abs(time->error()) > kTooMany) {
     std::string text =
         time->error() < 0
-            ? fmt::format("dependencies explain {} of {} ms", Milliseconds(time->simulated),
-                          Milliseconds(time->recorded))
-            : fmt::format("by its dependencies a step takes {} ms, recorded were {}",
-                          Milliseconds(time->simulated), Milliseconds(time->recorded));
+            ? fmt::format("dependencies explain {} of {}",
+                          BareTimeText(time->simulated, time->recorded), TimeText(time->recorded))
+            : fmt::format("by its dependencies a step takes {}, recorded were {}",
+                          TimeText(time->simulated), BareTimeText(time->recorded, time->simulated));
     if (!time->gaps.empty()) {
       const GraphTime::Gap& most = time->gaps.front();
-      text += fmt::format("; {} ms are {} {}{}", Milliseconds(most.time), GapText(most.kind),
-                          most.lane, is_job ? fmt::format(" of rank {}", most.rank) : "");
+      text += fmt::format("; {} are {} {}{}", TimeText(most.time), GapText(most.kind), most.lane,
+                          is_job ? fmt::format(" of rank {}", most.rank) : "");
     }
     health.reasons.push_back({Verdict::kUsable, std::string(kGraphTime), std::move(text)});
   }
@@ -105,6 +118,7 @@ class Judge {
   Health Run() {
     CountNodes();
     JudgeReading();
+    JudgeTimes();
     JudgeKinds();
     JudgeNames();
     JudgeLostLabels();
@@ -180,9 +194,39 @@ class Judge {
     }
   }
 
+  // Times that cannot be true are unknown.
+  void JudgeTimes() {
+    if (const uint64_t all = Met(Stat::kUnknownTime); all != 0) {
+      uint64_t works = 0;
+      uint64_t untimed = 0;
+      ForEachNode(trace_, [&](NodeId node) {
+        if (!IsDeviceWork(node)) return;
+        ++works;
+        untimed += trace_.start(node) ? 0 : 1;
+      });
+      const uint64_t others = all - std::min(all, untimed);
+      std::string text;
+      if (untimed != 0) {
+        text = ShareText(untimed, PiecesText(works), "has no known times", "have no known times");
+      }
+      if (others != 0) {
+        text += fmt::format("{}{} no known times", untimed != 0 ? ", " : "",
+                            FormatCount(others, untimed != 0 ? "other event has" : "event has",
+                                        untimed != 0 ? "other events have" : "events have"));
+      }
+      Say(Above(Share(untimed, works), kLost), "unknown_times",
+          text + ": what the file has for them cannot be true");
+    }
+    if (const uint64_t count = Met(Stat::kCallByOrder); count != 0) {
+      Say(Verdict::kUsable, "communication_by_order",
+          FormatCount(count, "communication kernel was", "communication kernels were") +
+              " matched with the calls of the host by order because ids are missing");
+    }
+  }
+
   // Events of categories that no table knows are counted nowhere.
   void JudgeKinds() {
-    if (trace_.info().format != TraceFormat::kKineto) return;
+    if (!IsProfile(trace_.info().format)) return;
     if (trace_.node_count() == 0) {
       Say(Verdict::kDontTrust, "no_nodes", "none of its events was read as a piece of work");
     }
@@ -209,6 +253,23 @@ class Judge {
                   "has a category ('cat') that is not known, and counts nowhere: ",
                   "have a category ('cat') that is not known, and count nowhere: ") +
             text);
+    JudgeUnreadProcesses();
+  }
+
+  // Events without a category are known by their processes, if at all.
+  void JudgeUnreadProcesses() {
+    for (const Extra& extra : trace_.info().extras) {
+      if (trace_.text(extra.key) != kUnreadProcessesKey) continue;
+      const auto processes = ParseBounded<nlohmann::ordered_json>(trace_.text(extra.text));
+      if (!processes.is_object()) continue;
+      for (const auto& [process, count] : processes.items()) {
+        if (!SpeaksOfDevice(process) || !count.is_number_unsigned()) continue;
+        Say(Verdict::kDontTrust, "unread_device",
+            fmt::format("device events of '{}' are not recognized: {} neither a category nor "
+                        "arguments that are known",
+                        process, FormatCount(count.get<uint64_t>(), "event has", "events have")));
+      }
+    }
   }
 
   // Kernels of a library that no table knows count as computation.
@@ -363,7 +424,7 @@ class Judge {
 
   // Only device traces have both sides.
   void JudgeLaunches() {
-    if (trace_.info().format != TraceFormat::kKineto) return;
+    if (!IsProfile(trace_.info().format)) return;
     std::unordered_set<int64_t> launched;
     std::unordered_set<int64_t> ran;
     uint64_t launches = 0;
@@ -375,6 +436,8 @@ class Judge {
       if (IsDeviceWork(node)) ran.insert(*correlation);
     });
     const auto has_other_side = [&](NodeId node, const std::unordered_set<int64_t>& other) {
+      const NodeId parent = trace_.parent(node);
+      if (parent && IsDeviceWork(node) && trace_.place(parent) == Place::kHost) return true;
       const auto correlation = LaunchCorrelation(trace_, node);
       return correlation && other.contains(*correlation);
     };
@@ -384,14 +447,16 @@ class Judge {
       if (IsDeviceWork(node)) {
         ++works;
         if (!has_other_side(node, launched)) unlaunched.push_back(node);
-      } else if (trace_.kind(node) == NodeKind::kRuntime && LaunchesWork(trace_.name(node))) {
+      } else if (!launched.empty() && trace_.kind(node) == NodeKind::kRuntime &&
+                 LaunchesWork(trace_.name(node))) {
         ++launches;
         if (!has_other_side(node, ran)) idle.push_back(node);
       }
     });
-    // In timelines of simulated jobs nothing is launched.
-    const bool computes = std::ranges::any_of(
-        unlaunched, [&](NodeId node) { return trace_.kind(node) == NodeKind::kCompute; });
+    // In timelines of simulated jobs nothing is launched, and profiles of TPUs say nothing of it.
+    const bool computes = std::ranges::any_of(unlaunched, [&](NodeId node) {
+      return trace_.kind(node) == NodeKind::kCompute || trace_.correlation(node) == std::nullopt;
+    });
     if (computes && launched.empty() && ran.empty()) unlaunched.clear();
     const uint64_t launched_before = CountLaunchedBefore(
         unlaunched, [&](NodeId node) { return has_other_side(node, launched); });
@@ -454,9 +519,11 @@ class Judge {
     };
     constexpr Nanos kClock{1000};  // events of whole microseconds may touch
     uint64_t overlaps = 0;
+    size_t last = 0;  // of those before on the stream, the last to end
     for (size_t i = 1; i < ran.size(); ++i) {
-      if (ran[i].lane != ran[i - 1].lane || ran[i].begin + kClock >= ran[i - 1].end) continue;
-      overlaps += is_early(ran[i], ran[i - 1]) ? 0 : 1;
+      const bool is_over = ran[i].lane != ran[last].lane || ran[i].begin + kClock >= ran[last].end;
+      if (!is_over && !is_early(ran[i], ran[last])) ++overlaps;
+      if (ran[i].lane != ran[last].lane || ran[i].end >= ran[last].end) last = i;
     }
     if (overlaps != 0) {
       Say(Above(Share(overlaps, ran.size()), kTooMany), "overlaps",
@@ -464,6 +531,11 @@ class Judge {
                     "begins before the one before on its stream ended",
                     "begin before the one before on their stream ended"));
     }
+  }
+
+  static std::string GapTime(Nanos time) {
+    constexpr Nanos kLong{int64_t{1000} * 1'000'000'000};
+    return time >= kLong ? FormatTime(time) : fmt::format("{:.1f} ms", time.ms());
   }
 
   // Time in which nothing at all ran.
@@ -488,7 +560,7 @@ class Judge {
     if (widest > kWide &&
         static_cast<double>(widest.count) > kTooMany * static_cast<double>(span.count)) {
       Say(Verdict::kUsable, "gap",
-          fmt::format("nothing ran for {:.1f} ms of {:.1f} ms", widest.ms(), span.ms()));
+          fmt::format("nothing ran for {} of {}", GapTime(widest), GapTime(span)));
     }
   }
 

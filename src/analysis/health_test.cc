@@ -167,6 +167,46 @@ TEST(Health, AStreamRunsOneThingAtATime) {
   EXPECT_EQ(health.verdict(), Verdict::kUsable);
 }
 
+// Not with the one right before alone: that is over.
+TEST(Health, WorkThatOverlapsAllThatFollows) {
+  std::string events = Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 5, 1) + "," +
+                       Event("kernel", "long", 20, 10, 200, 1);
+  for (int i = 0; i < 20; ++i) events += "," + Event("kernel", "k", 20, 20 + i * 10, 5, 1);
+  const Health health = Judged(Kineto(events));
+  ASSERT_EQ(Names(health).front(), "overlaps");
+  EXPECT_EQ(health.reasons[0].text.substr(0, 9), "19 of 21 ");
+  EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
+}
+
+TEST(Health, DeviceWorkWithoutTimes) {
+  constexpr int64_t kNow = 1'615'207'264'500'000;
+  const auto judged = [&](int lost) {
+    std::string events = Event("cpu_op", "a", 1, kNow, 400);
+    for (int i = 0; i < 20; ++i) {
+      events += "," + Event("cuda_runtime", "cudaLaunchKernel", 1, kNow + i * 20, 5, i + 1);
+      events += "," + Event("kernel", "k", 20, i < lost ? 0 : kNow + 10 + i * 20, i < lost ? 0 : 10,
+                            i + 1);
+    }
+    return Judged(Kineto(events));
+  };
+  EXPECT_EQ(judged(4).reasons.at(0).text,
+            "4 of 20 pieces of device work have no known times: what the file has for them cannot "
+            "be true");
+  EXPECT_EQ(judged(4).verdict(), Verdict::kUsable);
+  EXPECT_EQ(judged(6).verdict(), Verdict::kDontTrust);
+}
+
+TEST(Health, DevicesThatNoTableKnows) {
+  const Health health =
+      Judged(Kineto(R"J({"ph":"M","name":"process_name","pid":4,"args":{"name":"FPGA device 1"}},)J"
+                    R"J({"ph":"X","name":"gemm","pid":4,"tid":1,"ts":1,"dur":2},)J" +
+                    Event("cpu_op", "a", 1, 0, 400)));
+  EXPECT_EQ(Names(health), (Expected{"unknown_categories", "unread_device"}));
+  EXPECT_EQ(health.reasons[1].text,
+            "device events of 'FPGA device 1' are not recognized: 1 event has neither a category "
+            "nor arguments that are known");
+}
+
 TEST(Health, KernelsThatWereLaunchedToBeginEarly) {
   const auto overlap = [](const std::string& call, const std::string& category) {
     const std::string launch = Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 5, 1);

@@ -8,14 +8,13 @@
 #include <unordered_map>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "src/analysis/data_flow.h"
 #include "src/analysis/modules.h"
 #include "src/analysis/recorded_step.h"
 #include "src/analysis/tensor_shape.h"
 #include "src/formats/chakra_attr.h"
 #include "src/formats/kineto_categories.h"
+#include "src/trace/device_name.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/stated_number.h"
 
@@ -207,17 +206,6 @@ struct AllocatorEvent {
 };
 
 constexpr std::string_view kCpu = "cpu";
-
-// c10::DeviceType.
-std::string DeviceName(int64_t type, int64_t number) {
-  switch (type) {
-    case 0: return std::string(kCpu);
-    case 1: return fmt::format("cuda:{}", number);
-    case 6: return fmt::format("hip:{}", number);
-    case 12: return fmt::format("xpu:{}", number);
-    default: return fmt::format("device type {}:{}", type, number);
-  }
-}
 
 // What is in use after each event. Where an event does not say it: the least that it can have been,
 // by what all events gave out and took back.

@@ -86,15 +86,17 @@ class TraceCounter {
   };
   // Bytes over time.
   struct Rate {
-    double bytes = 0;
-    double seconds = 0;
+    long double bytes = 0;
+    long double nanos = 0;
 
     void Add(Bytes more, Nanos time) {
-      bytes += static_cast<double>(more.count);
-      seconds += static_cast<double>(time.count) / 1e9;
+      bytes += static_cast<long double>(more.count);
+      nanos += static_cast<long double>(time.count);
     }
+    // Whole where it is: in whole seconds it would be a little off.
     std::optional<double> Known() const {
-      return bytes > 0 && seconds > 0 ? std::optional(bytes / seconds) : std::nullopt;
+      if (!(bytes > 0 && nanos > 0)) return std::nullopt;
+      return static_cast<double>(bytes * 1e9L / nanos);
     }
   };
   using OpKey = std::tuple<StringId, NodeKind, Place>;

@@ -1,5 +1,6 @@
 #include "src/base/format_count.h"
 
+#include <cmath>
 #include <cstddef>
 
 #include <fmt/format.h>
@@ -19,5 +20,20 @@ std::string FormatCount(uint64_t count, std::string_view one, std::string_view m
 }
 
 std::string FormatShare(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+std::string FormatTime(Nanos time) {
+  constexpr double kHour = 3600e9;
+  constexpr double kDay = 24 * kHour;
+  constexpr double kYear = 365.25 * kDay;
+  const double ns = static_cast<double>(time.count);
+  const double size = std::abs(ns);
+  if (size < 1e3) return fmt::format("{} ns", time.count);
+  if (size < 1e6) return fmt::format("{:.1f} µs", ns / 1e3);
+  if (size < 1e9) return fmt::format("{:.3f} ms", ns / 1e6);
+  if (size < 1e13) return fmt::format("{:.3f} s", ns / 1e9);
+  if (size < 3 * kDay) return fmt::format("{:.1f} h", ns / kHour);
+  if (size < 2 * kYear) return fmt::format("{:.1f} days", ns / kDay);
+  return fmt::format("{:.1f} years", ns / kYear);
+}
 
 }  // namespace etude

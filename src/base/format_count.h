@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 
-// Counts and shares as people read them.
+#include "src/base/units.h"
+
+// Counts, shares and times as people read them.
 namespace etude {
 
 // "14,392".
@@ -13,5 +15,8 @@ std::string FormatCount(uint64_t count);
 std::string FormatCount(uint64_t count, std::string_view one, std::string_view many = "");
 // "98.7 %"; `share` in 0..1.
 std::string FormatShare(double share);
+// "1.234 ms", "12.3 µs", "850 ns", "2.500 s", and from 10,000 s on "2.8 h", "4.2 days", "51.2
+// years".
+std::string FormatTime(Nanos time);
 
 }  // namespace etude

@@ -17,6 +17,16 @@ TEST(FormatCount, GroupsDigitsAndSaysOfWhat) {
   EXPECT_EQ(FormatCount(2, "class", "classes"), "2 classes");
 }
 
+TEST(FormatCount, TimesInSensibleUnits) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  EXPECT_EQ(FormatTime(Nanos{850}), "850 ns");
+  EXPECT_EQ(FormatTime(Nanos{9999 * kSecond}), "9999.000 s");
+  EXPECT_EQ(FormatTime(Nanos{10000 * kSecond}), "2.8 h");
+  EXPECT_EQ(FormatTime(Nanos{5 * 86400 * kSecond}), "5.0 days");
+  EXPECT_EQ(FormatTime(Nanos{1615207264 * kSecond}), "51.2 years");
+  EXPECT_EQ(FormatTime(Nanos{-1615207264 * kSecond}), "-51.2 years");
+}
+
 TEST(FormatCount, SharesInPercent) { EXPECT_EQ(FormatShare(0.987), "98.7 %"); }
 
 }  // namespace

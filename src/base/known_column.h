@@ -29,6 +29,13 @@ class KnownColumn {
     if (value) Set(row, *value);
   }
 
+  // Row `row` becomes unknown.
+  void Clear(size_t row) {
+    if (row >= values_.size()) return;
+    values_[row] = T{};
+    known_[row / 64] &= ~(uint64_t{1} << (row % 64));
+  }
+
   bool known(size_t row) const {
     return row < values_.size() && ((known_[row / 64] >> (row % 64)) & 1) != 0;
   }

@@ -173,7 +173,7 @@ class Composer {
   Status Open() {
     for (const ComposeInput& input : inputs_) {
       const TraceInfo& info = input.trace->info();
-      if (info.format == TraceFormat::kKineto) {
+      if (IsProfile(info.format)) {
         return BadInput(input.name +
                         ": found a profile alone, expected a host or linked trace; `etude link` "
                         "joins it with its host trace, " +

@@ -6,6 +6,7 @@
 
 #include "src/base/ascii.h"
 #include "src/base/bounded_json.h"
+#include "src/base/function_name.h"
 #include "src/formats/json_text.h"
 
 namespace etude {
@@ -49,8 +50,8 @@ constexpr auto kCommKernels = std::to_array<std::string_view>({
     "ncclDevKernel",  // NCCL since
     "mscclKernel",    // RCCL with MSCCL
     // On symmetric memory: NCCL 2.27, and since 2.28
-    "ncclSymDevKernel",
-    "ncclSymkDevKernel",
+    "ncclSymDevKernel", "ncclSymkDevKernel",
+    "hcom_",  // HCCL, of Ascend's devices
 });
 
 // Functions of kernels that communicate without NCCL, by their name and, where that could be
@@ -84,8 +85,21 @@ constexpr auto kCommFunctions = std::to_array<CommFunction>({
     {"", "allgather_lastdim*", CollectiveType::kAllGather},
     {"", "allgather_vec*", CollectiveType::kAllGather},
     {"", "allgather_naive*", CollectiveType::kAllGather},
+    // MSCCL++: its collectives, and the executor of plans of any
+    {"mscclpp::collective", "allreduce*", CollectiveType::kAllReduce},
+    {"mscclpp::collective", "allgather*", CollectiveType::kAllGather},
+    {"mscclpp::collective", "alltoall*", CollectiveType::kAllToAll},
+    {"mscclpp::collective", "reduceScatter*", CollectiveType::kReduceScatter},
+    {"mscclpp::collective", "broadcast*", CollectiveType::kBroadcast},
+    {"mscclpp", "executionKernel*", CollectiveType::kUnknown},
+    // XLA's own
+    {"", "AllReduceKernelImpl", CollectiveType::kAllReduce},
     // TensorRT-LLM and FlashInfer
     {"", "allreduce_fusion_kernel*", CollectiveType::kAllReduce},
+    {"", "moereduce_allreduce_fusion_kernel*", CollectiveType::kAllReduce},
+    {"", "moefinalize_allreduce_fusion_kernel*", CollectiveType::kAllReduce},
+    {"", "lowPrecisionTwoShotAllReduceKernel", CollectiveType::kAllReduce},
+    {"", "lowPrecisionTwoShotHierAllReduceKernel", CollectiveType::kAllReduce},
     {"", "oneShotAllReduceKernel", CollectiveType::kAllReduce},
     {"", "twoShotAllReduceKernel", CollectiveType::kAllReduce},
     {"", "oneshotAllreduceFusionKernel", CollectiveType::kAllReduce},
@@ -114,6 +128,23 @@ constexpr auto kCommFunctions = std::to_array<CommFunction>({
     {"", "EpDispatch*", CollectiveType::kAllToAll},
     {"", "EpCombine*", CollectiveType::kAllToAll},
 });
+
+// A kernel's name as the tables have it: mangled ones are decoded.
+class WrittenName {
+ public:
+  explicit WrittenName(std::string_view kernel) : name_(kernel) {
+    if (kernel.starts_with("_Z")) decoded_ = MangledFunctionPath(kernel);
+    if (decoded_.empty() && kernel.ends_with(".kd")) decoded_ = DemangledName(kernel);
+    if (!decoded_.empty()) name_ = decoded_;
+  }
+  WrittenName(const WrittenName&) = delete;
+  WrittenName& operator=(const WrittenName&) = delete;
+  std::string_view text() const { return name_; }
+
+ private:
+  std::string decoded_;
+  std::string_view name_;
+};
 
 // "a::b::c" of "void (anonymous namespace)::a::b::c<int>(float*)", with what stands before it.
 std::string_view WithoutParameters(std::string_view kernel) {
@@ -373,14 +404,16 @@ NodeKind KindOfCommunication(std::string_view name) {
 }
 
 bool IsCommKernel(std::string_view name) {
-  return IsNcclKernel(name) || FindCommFunction(name) != nullptr;
+  const WrittenName written(name);
+  return IsNcclKernel(written.text()) || FindCommFunction(written.text()) != nullptr;
 }
 
 bool SpeaksOfCommunication(std::string_view kernel) {
   constexpr auto kWords = std::to_array<std::string_view>(
       {"allreduce", "all_reduce", "allgather", "all_gather", "alltoall", "all_to_all",
-       "reducescatter", "reduce_scatter", "nccl", "shmem"});
-  const std::string_view function = WithoutParameters(kernel);
+       "reducescatter", "reduce_scatter", "cross_device", "nccl", "rccl", "msccl", "shmem"});
+  const WrittenName written(kernel);
+  const std::string_view function = WithoutParameters(written.text());
   // The compiler names kernels after all that is fused in them: what follows a collective, too.
   if (function.starts_with("triton_")) return false;
   std::string lower(function);
@@ -390,9 +423,11 @@ bool SpeaksOfCommunication(std::string_view kernel) {
 }
 
 CollectiveType CollectiveOfKernel(std::string_view name) {
-  const CommFunction* function = IsNcclKernel(name) ? nullptr : FindCommFunction(name);
+  const WrittenName written(name);
+  const CommFunction* function =
+      IsNcclKernel(written.text()) ? nullptr : FindCommFunction(written.text());
   if (function != nullptr) return function->type;
-  return CollectiveFromName(name).value_or(CollectiveType::kUnknown);
+  return CollectiveFromName(written.text()).value_or(CollectiveType::kUnknown);
 }
 
 std::optional<std::vector<int64_t>> ParseIntList(std::string_view text) {

@@ -86,6 +86,25 @@ TEST(CommFacts, KernelsThatCommunicateWithoutNccl) {
                 CollectiveType::kReduceScatter},
            Case{"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)",
                 CollectiveType::kAllReduce},
+           Case{"void mscclpp::collective::allgatherFullmesh2<false>(void*)",
+                CollectiveType::kAllGather},
+           Case{"void tensorrt_llm::kernels::ar_fusion::moe::moereduce_allreduce_fusion_kernel_"
+                "oneshot_lamport<8>(int)",
+                CollectiveType::kAllReduce},
+           // Mangled, as profiles of ROCm have them
+           Case{"_ZN5aiter26cross_device_reduce_2stageIDF16bLi8ELb0EEEvPNS_8RankDataES2_NS_"
+                "11RankSignalsEPNS_6SignalEPT_ii",
+                CollectiveType::kAllReduce},
+           Case{"_ZN4vllm26cross_device_reduce_1stageI14__hip_bfloat16Li8EEEvPNS_8RankDataE",
+                CollectiveType::kAllReduce},
+           Case{"_ZN11quickreduce27allreduce_prototype_twoshotIDF16_EEvPKT_.kd",
+                CollectiveType::kAllReduce},
+           Case{"_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE",
+                CollectiveType::kAllReduce},
+           Case{"_ZN12_GLOBAL__N_126multimem_all_gather_kernelILi16EEEvPc",
+                CollectiveType::kAllGather},
+           Case{"_ZN7deep_ep9intranode8dispatchILi8EEEvPi", CollectiveType::kAllToAll},
+           Case{"hcom_allReduce__345_0_1", CollectiveType::kAllReduce},
        }) {
     EXPECT_TRUE(IsCommKernel(kernel)) << kernel;
     EXPECT_EQ(CollectiveOfKernel(kernel), type) << kernel;
@@ -96,6 +115,8 @@ TEST(CommFacts, KernelsThatCommunicateWithoutNccl) {
         "void moe::intranode::combine_bias_gelu<float>(float*)", "void intranode::dispatch(int*)",
         "void deep_ep::internode::dispatch_table(int*)", "one_shot_all_reduce_test_reference",
         "void mylib::cross_device_reduce_norm(float*)", "void a::oneShotAllReduceKernelTimer()",
+        "_ZN5aiter33bf16gemm_fp32bf16_tn_64x64_splitkE", "_ZN4mine8dispatchILi8EEEvPi",
+        "_ZN5aiter20all_reduce_referenceEv", "_Z", "_ZN26cross_device_reduce_2stage",
         "void cross_device::reduce(int)", "triton_poi_fused_one_shot_all_reduce_0"}) {
     EXPECT_FALSE(IsCommKernel(kernel)) << kernel;
   }

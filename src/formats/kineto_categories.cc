@@ -48,6 +48,26 @@ constexpr auto kCategories = std::to_array<KinetoCategory>({
     // Of Etude's timelines.
     {"compute", NodeKind::kCompute, Place::kDevice},
     {"sync", NodeKind::kSync, Place::kHost},
+    // Of torch_npu, beside those above
+    {"enqueue", NodeKind::kRuntime, Place::kHost},
+    {"dequeue", NodeKind::kRuntime, Place::kHost},
+    // Of rocprofv3
+    {"kernel_dispatch", NodeKind::kKernel, Place::kDevice},
+    {"memory_copy", NodeKind::kMemcpy, Place::kDevice},
+    {"hip_api", NodeKind::kRuntime, Place::kHost},
+    {"hip_runtime_api", NodeKind::kRuntime, Place::kHost},
+    {"hip_compiler_api", NodeKind::kRuntime, Place::kHost},
+    {"hsa_api", NodeKind::kRuntime, Place::kHost},
+    {"memory_allocation", NodeKind::kRuntime, Place::kHost},
+    {"rocdecode_api", NodeKind::kRuntime, Place::kHost},
+    {"rocjpeg_api", NodeKind::kRuntime, Place::kHost},
+    {"rccl_api", NodeKind::kLabel, Place::kHost},
+    {"marker_api", NodeKind::kLabel, Place::kHost},
+    {"scratch_memory", NodeKind::kLabel, Place::kDevice},
+    // Of ONNX Runtime, whose kernels of devices are "Kernel"
+    {"Session", NodeKind::kLabel, Place::kHost},
+    {"Node", NodeKind::kOperator, Place::kHost},
+    {"Api", NodeKind::kRuntime, Place::kHost},
     // As PyTorch 1.8 and 1.9 called them.
     {"Operator", NodeKind::kOperator, Place::kHost},
     {"Runtime", NodeKind::kRuntime, Place::kHost},

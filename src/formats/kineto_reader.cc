@@ -5,22 +5,28 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "src/base/intern_table.h"
 #include "src/formats/chakra_kind.h"
 #include "src/formats/comm_facts.h"
+#include "src/formats/comm_order.h"
 #include "src/formats/et_comm.h"
 #include "src/formats/et_json_reader.h"
+#include "src/formats/impossible_times.h"
 #include "src/formats/json_reader_base.h"
 #include "src/formats/json_text.h"
 #include "src/formats/json_walk.h"
 #include "src/formats/kineto_categories.h"
+#include "src/formats/kineto_processes.h"
 #include "src/formats/mend_element.h"
 #include "src/formats/process_groups.h"
 #include "src/formats/time_nesting.h"
+#include "src/trace/launch.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/record_scope.h"
 
@@ -37,6 +43,8 @@ enum class Arg : uint8_t {
   kForwardThread,
   kDevice,
   kStream,
+  kAgent,  // a device by a text that ends with its number
+  kQueue,  // a stream where the event names none
   kFinished,
   // Of Etude's own events.
   kKind,
@@ -53,10 +61,16 @@ constexpr auto kArgs = std::to_array<ArgRow>({
     {"external id", Arg::kExternalId},
     {"Record function id", Arg::kRecordFunctionId},
     {"correlation", Arg::kCorrelation},
+    {"corr_id", Arg::kCorrelation},  // of rocprofv3
     {"Sequence number", Arg::kSequenceNumber},
     {"Fwd thread id", Arg::kForwardThread},
     {"device", Arg::kDevice},
     {"stream", Arg::kStream},
+    {"Stream Id", Arg::kStream},  // of Ascend
+    {"stream_id", Arg::kStream},  // of rocprofv3
+    {"agent", Arg::kAgent},
+    {"dst_agent", Arg::kAgent},
+    {"queue", Arg::kQueue},
     {"finished", Arg::kFinished},
     {kEtKindAttr, Arg::kKind},
     {kPlaceArg, Arg::kPlace},
@@ -89,20 +103,50 @@ std::optional<int32_t> SmallInt(std::string_view token) {
   return static_cast<int32_t>(*number);
 }
 
+// The facts that both have.
+Comm InBoth(Comm one, const Comm& other) {
+  const auto keep = [](auto& fact, const auto& same) {
+    if (fact != same) fact = std::remove_cvref_t<decltype(fact)>();
+  };
+  keep(one.type, other.type);
+  keep(one.name, other.name);
+  keep(one.group, other.group);
+  keep(one.dtype, other.dtype);
+  keep(one.bytes, other.bytes);
+  keep(one.in_elements, other.in_elements);
+  keep(one.out_elements, other.out_elements);
+  keep(one.in_split, other.in_split);
+  keep(one.out_split, other.out_split);
+  keep(one.root, other.root);
+  keep(one.src, other.src);
+  keep(one.dst, other.dst);
+  keep(one.tag, other.tag);
+  keep(one.group_size, other.group_size);
+  keep(one.priority, other.priority);
+  return one;
+}
+
+// 4 of "GPU-4", in quotes or not.
+std::optional<int32_t> LastNumber(std::string_view token) {
+  if (token.ends_with('"')) token = Word(token);
+  return SmallInt(token.substr(token.find_last_not_of("0123456789") + 1));
+}
+
 // PyTorch 2.11 writes the profiler's own marks with their phase inside of their name:
 // {"name": "Record Window End\", \"ph\": \"i\", \"s\": \"g", "pid": "", …}.
 constexpr std::string_view kPhaseInName = R"(", "ph": "i", "s": "g)";
 
 class KinetoReader : public JsonReaderBase {
  public:
-  KinetoReader(std::string name, const ReadOptions& options, const RunContext& context)
+  KinetoReader(std::string name, TraceFormat format, const ReadOptions& options,
+               const RunContext& context)
       : JsonReaderBase({.name = std::move(name),
                         .array_keys = {"traceEvents"},
                         .bare_array = true,
                         .limits = context.limits,
                         .rules = &kEventRules},
                        "event", options, context) {
-    builder().info().format = TraceFormat::kKineto;
+    builder().info().format = format;
   }
 
  private:
@@ -143,6 +187,9 @@ class KinetoReader : public JsonReaderBase {
     std::optional<uint64_t> forward_thread;
     std::optional<int32_t> device;
     std::optional<int32_t> stream;
+    std::string_view stream_key;   // of the argument that says so
+    std::optional<int32_t> agent;  // the device, and the stream, where no other argument says them
+    std::optional<int32_t> queue;
     std::optional<NodeKind> kind;  // where the rest does not say it
     std::optional<Place> place;
     bool on_no_stream = false;  // it says so: -1, whatever its tid is
@@ -167,7 +214,11 @@ class KinetoReader : public JsonReaderBase {
     std::vector<Kept> kept = std::move(event_.kept);
     kept.clear();
     event_ = Event{.kept = std::move(kept)};
-    const auto read = [this](std::string_view key, Value& value) { return ReadKey(key, value); };
+    bool is_empty = true;
+    const auto read = [&](std::string_view key, Value& value) {
+      is_empty = false;
+      return ReadKey(key, value);
+    };
     if (const auto error = ForEachMember(object, read)) return error;
     if (Is(event_.phase, "X")) return AddComplete(item.index);
     if (Is(event_.phase, "B")) return AddBegin(item.index);
@@ -175,8 +226,11 @@ class KinetoReader : public JsonReaderBase {
     if (Is(event_.phase, "i") && event_.name == kMemoryEvent) return AddMemoryEvent(item.index);
     // Work without a known end, on Etude's timelines.
     if (Is(event_.phase, "i") && event_.kind) return AddComplete(item.index);
+    if (Is(event_.phase, "M")) TakeName();
+    if (Is(event_.phase, "s") || Is(event_.phase, "f")) TakeArrow();
     const bool is_mark = event_.phase.empty() && event_.name.ends_with(kPhaseInName);
-    if (event_.phase.empty() && !is_mark) return Problem("found no 'ph'", kMissing);
+    // Some writers (XLA, rocprof) begin or end the list with an event of nothing.
+    if (event_.phase.empty() && !is_mark && !is_empty) return Problem("found no 'ph'", kMissing);
     builder().stats().Count(Stat::kSkippedEvent);
     return kSuccess;
   }
@@ -244,7 +298,10 @@ class KinetoReader : public JsonReaderBase {
         take(event_.stream, SmallInt(token));
         event_.on_no_stream = JsonInt(token).value_or(0) < 0;
         event_.stream_begin = token.data();
+        event_.stream_key = row->name;
         break;
+      case Arg::kAgent: event_.agent = LastNumber(token); break;
+      case Arg::kQueue: event_.queue = SmallInt(token); break;
       case Arg::kFinished: event_.is_unfinished = token == "false"; break;
       case Arg::kKind: take(event_.kind, chakra::KindFromName(Word(token))); break;
       case Arg::kPlace: take(event_.place, PlaceFromName(Word(token))); break;
@@ -271,6 +328,11 @@ class KinetoReader : public JsonReaderBase {
   }
 
   simdjson::error_code AddComplete(uint64_t index) {
+    if (event_.category.empty() && event_.pid.begin != nullptr &&
+        processes_.HasSums(builder().Intern(event_.pid.text))) {
+      builder().stats().Count(Stat::kSkippedEvent);
+      return kSuccess;
+    }
     std::optional<Nanos> seen;
     if (!event_.dur.empty()) seen = Time(event_.dur);
     std::optional<Nanos> duration = seen;
@@ -381,6 +443,7 @@ class KinetoReader : public JsonReaderBase {
     }
     const NodeId node = builder().AddNode(row);
     if (comm) builder().SetComm(node, *comm);
+    if (event_.category.empty() && row.kind == NodeKind::kUnknown) AddUncategorised(node);
     AddExtras(node);
     size_t timed = kNotTimed;
     if (row.place != Place::kDevice) {
@@ -410,9 +473,13 @@ class KinetoReader : public JsonReaderBase {
   Lane LaneOf(const KinetoCategory& category) {
     if (category.place != Place::kDevice) return Thread();
     Lane lane;
-    lane.device = event_.device.value_or(SmallInt(event_.pid.text).value_or(-1));
-    const auto tid = event_.on_no_stream ? std::nullopt : SmallInt(event_.tid.text);
-    lane.stream = event_.stream.value_or(tid.value_or(-1));
+    auto device = event_.device ? event_.device : event_.agent;
+    if (!device) device = SmallInt(event_.pid.text);
+    auto stream = event_.stream;
+    if (!stream && !event_.on_no_stream) stream = SmallInt(event_.tid.text);
+    if (!stream) stream = event_.queue;
+    lane.device = device.value_or(-1);
+    lane.stream = stream.value_or(-1);
     return lane;
   }
 
@@ -438,7 +505,7 @@ class KinetoReader : public JsonReaderBase {
       event_.kept.push_back({.key = "device", .begin = event_.device_begin});
     }
     if (event_.stream && event_.stream != lane.stream) {
-      event_.kept.push_back({.key = "stream", .begin = event_.stream_begin});
+      event_.kept.push_back({.key = event_.stream_key, .begin = event_.stream_begin});
     }
   }
 
@@ -472,6 +539,69 @@ class KinetoReader : public JsonReaderBase {
     if (is_silent) silent_.insert_or_assign(node, comm);
     if (is_kernel && !is_silent) silent_.erase(node);
     return comm;
+  }
+
+  // What the event's process and thread are called, if it says that.
+  void TakeName() {
+    const bool is_label = event_.name == "process_labels";
+    const bool is_process = event_.name == "process_name";
+    if (!is_label && !is_process && event_.name != "thread_name") return;
+    const std::string_view key = is_label ? "labels" : "name";
+    const auto kept = std::ranges::find_if(
+        event_.kept, [&](const Kept& one) { return one.is_arg && one.key == key; });
+    if (kept == event_.kept.end() || event_.pid.begin == nullptr) return;
+    const auto json = RawText(kept->begin);
+    const auto text = json ? TextOf(*json) : std::nullopt;
+    if (!text) return;
+    const StringId process = builder().Intern(event_.pid.text);
+    const StringId name = builder().Intern(*text);
+    if (is_label) {
+      processes_.LabelProcess(process, name);
+    } else if (is_process) {
+      processes_.NameProcess(process, name);
+    } else if (event_.tid.begin != nullptr) {
+      processes_.NameThread(process, builder().Intern(event_.tid.text), name);
+    }
+  }
+
+  // The text of a JSON string without escapes.
+  static std::optional<std::string_view> TextOf(std::string_view json) {
+    const std::string_view word = Word(json);
+    if (word.empty() || word.find('\\') != word.npos) return std::nullopt;
+    return word;
+  }
+
+  // The beginning or end of an arrow from the host to the work that it launched.
+  void TakeArrow() {
+    if (!IsLaunchArrow(event_.category) || event_.ts.empty()) return;
+    const auto id = std::ranges::find_if(
+        event_.kept, [](const Kept& one) { return !one.is_arg && one.key == "id"; });
+    const JsonTime at = JsonMicros(event_.ts);
+    if (id == event_.kept.end() || !at.nanos) return;
+    if (arrows_.size() >= context().limits.nodes) return;
+    const auto text = RawText(id->begin);
+    if (!text) return;
+    arrows_.push_back({.id = builder().Intern(*text),
+                       .lane = builder().InternLane(Thread()),
+                       .at = *at.nanos,
+                       .begins = Is(event_.phase, "s")});
+  }
+
+  void AddUncategorised(NodeId node) {
+    UncategorisedEvent event{.node = node,
+                             .process = {},
+                             .thread = {},
+                             .device = event_.device,
+                             .stream = event_.stream,
+                             .task_type = {},
+                             .correlation = {}};
+    if (event_.pid.begin != nullptr) event.process = builder().Intern(event_.pid.text);
+    if (event_.tid.begin != nullptr) event.thread = builder().Intern(event_.tid.text);
+    const auto task_type = TextOf(ExtraNamed("Task Type"));
+    if (task_type) event.task_type = builder().Intern(*task_type);
+    const std::string_view correlation = ExtraNamed("correlation_id");
+    event.correlation = JsonInt(correlation.starts_with('"') ? Word(correlation) : correlation);
+    processes_.Add(event);
   }
 
   // JSON of an argument that is kept of the event; "" without one.
@@ -532,8 +662,62 @@ class KinetoReader : public JsonReaderBase {
     for (const auto& stack : open_) {
       if (!stack.empty()) builder().stats().Count(Stat::kUnknownDuration, stack.size());
     }
+    processes_.Settle();
+    ClearImpossibleTimes();
     SetParents();
     return {};
+  }
+
+  // Times that cannot be true are unknown; what the file has instead is kept.
+  void ClearImpossibleTimes() {
+    const std::vector<NodeId> impossible = FindImpossibleTimes(builder());
+    if (impossible.empty() && processes_.events().empty()) return;
+    const StringId ts = builder().Intern(std::string(kKinetoEventPrefix) + "ts");
+    const StringId dur = builder().Intern(std::string(kKinetoEventPrefix) + "dur");
+    for (const NodeId node : impossible) {
+      const auto keep = [&](StringId key, std::optional<Nanos> time) {
+        if (!time) return;
+        builder().AddExtra(node, {.key = key, .text = builder().Intern(MicrosText(*time))});
+      };
+      keep(ts, builder().start(node));
+      keep(dur, builder().duration(node));
+      builder().ClearTimes(node);
+      builder().stats().Count(Stat::kUnknownTime);
+    }
+    std::erase_if(timed_, [&](const TimedNode& timed) {
+      return builder().place(timed.node) == Place::kDevice || !builder().start(timed.node);
+    });
+  }
+
+  // Work at which an arrow ends belongs to the host node in which the arrow begins, which are found
+  // by time.
+  struct Arrow {
+    StringId id;
+    LaneId lane;  // by pid and tid
+    Nanos at;
+    bool begins = false;
+  };
+  void SetLaunchers(const std::vector<NodeId>& begins_in) {
+    std::unordered_map<StringId, NodeId> launchers;
+    std::map<std::pair<LaneId, Nanos>, NodeId> ends;
+    for (size_t i = 0; i < arrows_.size(); ++i) {
+      const Arrow& arrow = arrows_[i];
+      if (arrow.begins && begins_in[i]) launchers.emplace(arrow.id, begins_in[i]);
+    }
+    for (const Arrow& arrow : arrows_) {
+      if (arrow.begins) continue;
+      const auto launcher = launchers.find(arrow.id);
+      if (launcher == launchers.end()) continue;
+      ends.emplace(std::pair(arrow.lane, arrow.at), launcher->second);
+    }
+    if (ends.empty()) return;
+    for (const UncategorisedEvent& event : processes_.events()) {
+      const auto start = builder().start(event.node);
+      if (!start || builder().place(event.node) != Place::kDevice) continue;
+      const LaneId lane = builder().InternLane({.process = event.process, .thread = event.thread});
+      const auto end = ends.find({lane, *start});
+      if (end != ends.end()) builder().SetParent(event.node, end->second);
+    }
   }
 
   // Profiles do not say which of their operators are autograd's nodes.
@@ -553,7 +737,21 @@ class KinetoReader : public JsonReaderBase {
     for (TimedNode& timed : timed_) {
       if (IsGlooLabel(builder().text(builder().name(timed.node)))) timed.has_end = false;
     }
+    // The beginnings of arrows are looked for like nodes, behind all of these.
+    const size_t nodes = builder().node_count();
+    std::vector<NodeId> begins_in(arrows_.size());
+    for (size_t i = 0; i < arrows_.size(); ++i) {
+      if (!arrows_[i].begins) continue;
+      timed_.push_back({.node = NodeId::FromIndex(nodes + i),
+                        .lane = arrows_[i].lane,
+                        .start = arrows_[i].at,
+                        .end = arrows_[i].at});
+    }
     for (const Nesting& nesting : NestByTime(std::move(timed_))) {
+      if (nesting.node.index() >= nodes) {
+        begins_in[nesting.node.index() - nodes] = nesting.parent;
+        continue;
+      }
       builder().SetParent(nesting.node, nesting.parent);
       SetAutogradNode(nesting.node, nesting.parent);
       if (!parent_of.empty()) parent_of[nesting.node.index()] = nesting.parent;
@@ -570,6 +768,7 @@ class KinetoReader : public JsonReaderBase {
       builder().SetComm(node, comm);
       calls_.insert_or_assign(node, comm);
     }
+    SetLaunchers(begins_in);
     FillFromCalls(parent_of);
   }
 
@@ -584,18 +783,119 @@ class KinetoReader : public JsonReaderBase {
       const int64_t correlation = builder().correlation(node).value_or(0);
       if (correlation > 0) launches.emplace(correlation, node);
     }
+    std::vector<NodeId> lost;
     for (const auto& [kernel, own] : silent_) {
       const auto launch = launches.find(builder().correlation(kernel).value_or(0));
-      if (launch == launches.end()) continue;
+      if (launch == launches.end()) {
+        lost.push_back(kernel);
+        continue;
+      }
       NodeId above = parent_of[launch->second.index()];
       while (above && !calls_.contains(above)) above = parent_of[above.index()];
-      if (!above) continue;
-      if (builder().kind(kernel) == NodeKind::kCollective) {
-        builder().SetKind(kernel, builder().kind(above));
+      if (above) FillFrom(above, kernel, own);
+    }
+    FillByOrder(lost, launches, parent_of);
+  }
+
+  // The outermost call around a node, or the node itself, that stands for a communication; or
+  // kNone.
+  NodeId CallAround(NodeId node, const std::vector<NodeId>& parent_of) {
+    NodeId call;
+    for (; node; node = parent_of[node.index()]) {
+      if (calls_.contains(node) && IsCommunication(builder().kind(node))) call = node;
+    }
+    return call;
+  }
+
+  void FillFrom(NodeId call_node, NodeId kernel, const Comm& own) {
+    if (builder().kind(kernel) == NodeKind::kCollective) {
+      builder().SetKind(kernel, builder().kind(call_node));
+    }
+    Comm call = calls_.at(call_node);
+    call.name = StringId::None();  // a host trace has the full one: "all_to_allv"
+    builder().SetComm(kernel, FilledFrom(own, call));
+  }
+
+  // Kernels whose correlation leads to no launch, as those of RCCL in ROCm 6.1 whose correlation is
+  // 0, belong to the calls without a kernel, in order.
+  void FillByOrder(const std::vector<NodeId>& kernels,
+                   const std::unordered_map<int64_t, NodeId>& launches,
+                   const std::vector<NodeId>& parent_of) {
+    if (kernels.empty()) return;
+    std::unordered_set<int64_t> ran;
+    std::unordered_set<NodeId> served;
+    for (size_t i = 0; i < builder().node_count(); ++i) {
+      const NodeId node = NodeId::FromIndex(i);
+      if (builder().place(node) != Place::kDevice) continue;
+      const int64_t correlation = builder().correlation(node).value_or(0);
+      if (correlation <= 0) continue;
+      ran.insert(correlation);
+      const auto launch = launches.find(correlation);
+      if (launch == launches.end() || !IsCommunication(builder().kind(node))) continue;
+      served.insert(CallAround(launch->second, parent_of));
+    }
+    std::vector<StrayKernel> stray_kernels;
+    for (const NodeId kernel : kernels) {
+      const auto start = builder().start(kernel);
+      if (!start) continue;
+      stray_kernels.push_back({.node = kernel,
+                               .stream = builder().lane_id(kernel),
+                               .start = *start,
+                               .end = *start + builder().duration(kernel).value_or(Nanos{}),
+                               .type = silent_.at(kernel).type});
+    }
+    std::vector<StrayCall> stray_calls;
+    for (const auto& [call, comm] : calls_) {
+      const auto start = builder().start(call);
+      if (!start || served.contains(call) || CallAround(call, parent_of) != call) continue;
+      stray_calls.push_back(
+          {.node = call, .group = comm.group, .start = *start, .type = comm.type});
+    }
+    // Of each call the launch in it whose work is not in the trace; kNone if there are several.
+    std::unordered_map<NodeId, NodeId> launch_in;
+    for (const auto& [correlation, launch] : launches) {
+      if (ran.contains(correlation)) continue;
+      if (!LaunchesWork(builder().text(builder().name(launch)))) continue;
+      const auto [at, is_new] = launch_in.emplace(CallAround(launch, parent_of), launch);
+      if (!is_new) at->second = NodeId::None();
+    }
+    std::unordered_set<NodeId> paired;
+    for (const OrderedPair& pair : PairByOrder(stray_kernels, stray_calls)) {
+      paired.insert(pair.kernel);
+      paired.insert(pair.call);
+      FillFrom(pair.call, pair.kernel, silent_.at(pair.kernel));
+      builder().stats().Count(Stat::kCallByOrder);
+      const auto launch = launch_in.find(pair.call);
+      if (launch == launch_in.end() || !launch->second) continue;
+      NodeRow ids;
+      ids.correlation = builder().correlation(launch->second);
+      builder().SetIds(pair.kernel, ids);
+    }
+    std::erase_if(stray_kernels, [&](const auto& one) { return paired.contains(one.node); });
+    std::erase_if(stray_calls, [&](const auto& one) { return paired.contains(one.node); });
+    FillFromAll(stray_kernels, stray_calls);
+  }
+
+  // Whichever call a kernel belongs to: that on which all calls agree is true of it.
+  void FillFromAll(const std::vector<StrayKernel>& kernels, const std::vector<StrayCall>& calls) {
+    if (kernels.empty() || kernels.size() > calls.size()) return;
+    Comm common = calls_.at(calls.front().node);
+    NodeKind kind = builder().kind(calls.front().node);
+    for (const StrayCall& call : calls) {
+      common = InBoth(common, calls_.at(call.node));
+      if (builder().kind(call.node) != kind) kind = NodeKind::kCollective;
+    }
+    common.name = StringId::None();
+    if (common == Comm()) return;
+    for (const StrayKernel& kernel : kernels) {
+      if (kernel.type != CollectiveType::kUnknown && common.type != CollectiveType::kUnknown &&
+          kernel.type != common.type) {
+        continue;
       }
-      Comm call = calls_.at(above);
-      call.name = StringId::None();  // a host trace has the full one: "all_to_allv"
-      builder().SetComm(kernel, FilledFrom(own, call));
+      if (builder().kind(kernel.node) == NodeKind::kCollective)
+        builder().SetKind(kernel.node, kind);
+      builder().SetComm(kernel.node, FilledFrom(silent_.at(kernel.node), common));
+      builder().stats().Count(Stat::kCallByOrder);
     }
   }
 
@@ -609,6 +909,8 @@ class KinetoReader : public JsonReaderBase {
   // Host nodes named like a backend's communication, and what they say of it.
   std::vector<std::pair<NodeId, Comm>> labels_;
   std::unordered_map<NodeId, Comm> calls_;  // host nodes that stand for a communication
+  KinetoProcesses processes_{builder()};
+  std::vector<Arrow> arrows_;
   // Kernels of which the profiler says only that they communicate, and what their names say.
   std::map<NodeId, Comm> silent_;
 };
@@ -617,7 +919,13 @@ class KinetoReader : public JsonReaderBase {
 
 std::unique_ptr<TraceReader> MakeKinetoReader(std::string name, const ReadOptions& options,
                                               const RunContext& context) {
-  return std::make_unique<KinetoReader>(std::move(name), options, context);
+  return MakeProfileReader(std::move(name), TraceFormat::kKineto, options, context);
+}
+
+std::unique_ptr<TraceReader> MakeProfileReader(std::string name, TraceFormat format,
+                                               const ReadOptions& options,
+                                               const RunContext& context) {
+  return std::make_unique<KinetoReader>(std::move(name), format, options, context);
 }
 
 }  // namespace etude

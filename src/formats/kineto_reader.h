@@ -20,5 +20,9 @@ inline constexpr std::string_view kKinetoCategoryKey = "event/cat";
 // without a column are extras.
 std::unique_ptr<TraceReader> MakeKinetoReader(std::string name, const ReadOptions& options,
                                               const RunContext& context);
+// The same of events that were written in another format, which IsProfile.
+std::unique_ptr<TraceReader> MakeProfileReader(std::string name, TraceFormat format,
+                                               const ReadOptions& options,
+                                               const RunContext& context);
 
 }  // namespace etude

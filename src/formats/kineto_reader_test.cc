@@ -12,6 +12,7 @@
 #include "src/formats/et_json_reader.h"
 #include "src/formats/test_support.h"
 #include "src/formats/timeline.h"
+#include "src/trace/copied_bytes.h"
 #include "src/trace/record_scope.h"
 
 namespace etude {
@@ -347,6 +348,194 @@ TEST(KinetoReader, GlooLabelsContainNothingAndEndNothing) {
       {"ph":"X","cat":"cpu_op","name":"aten::mul","pid":1,"tid":1,"ts":10,"dur":2})J");
   EXPECT_EQ(trace.parent(NodeId(2)), NodeId(1));
   EXPECT_EQ(trace.parent(NodeId(3)), NodeId(0));
+}
+
+// Ascend's devices by torch_npu: arrows begin where the operator does, names come after the events.
+TEST(KinetoReader, AscendsDevicesByProcessesAndArguments) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"cpu_op","name":"aten::add","pid":9,"tid":9,"ts":"10.000","dur":20},
+      {"ph":"X","name":"aclnnAdd","pid":"3_0","tid":5,"ts":"40.000","dur":4,
+       "args":{"Task Type":"AI_VECTOR_CORE","Stream Id":5}},
+      {"ph":"X","name":"MemcpyAsync","pid":"3_0","tid":5,"ts":"50.000","dur":4,
+       "args":{"Task Type":"MEMCPY_ASYNC","Stream Id":5}},
+      {"ph":"X","name":"EVENT_WAIT","pid":"3_0","tid":5,"ts":"60.000","dur":4,
+       "args":{"Task Type":"EVENT_WAIT","Stream Id":5}},
+      {"ph":"X","name":"hcom_allReduce__345_0_1","pid":7,"tid":0,"ts":"70.000","dur":8},
+      {"ph":"X","name":"Notify_Wait","pid":7,"tid":1,"ts":"70.000","dur":8},
+      {"ph":"X","name":"Computing","pid":8,"tid":0,"ts":"40.000","dur":4},
+      {"ph":"X","name":"AscendCL@aclnnAdd","pid":6,"tid":2,"ts":"20.000","dur":4},
+      {"ph":"X","name":"thing","pid":5,"tid":2,"ts":"20.000","dur":4},
+      {"ph":"s","name":"torch_to_npu","id":"5_1_0","pid":9,"tid":9,"ts":"10.000","cat":"async_npu"},
+      {"ph":"f","name":"torch_to_npu","id":"5_1_0","pid":"3_0","tid":5,"ts":"40.000","cat":"async_npu"},
+      {"ph":"M","name":"process_name","pid":"3_0","args":{"name":"Ascend Hardware"}},
+      {"ph":"M","name":"process_name","pid":7,"args":{"name":"Communication"}},
+      {"ph":"M","name":"process_name","pid":8,"args":{"name":"Overlap Analysis"}},
+      {"ph":"M","name":"process_name","pid":6,"args":{"name":"CANN"}},
+      {"ph":"M","name":"process_name","pid":5,"args":{"name":"NPU 3"}})J");
+  const auto is = [&](uint32_t node, NodeKind kind, Place place) {
+    return trace.kind(NodeId(node)) == kind && trace.place(NodeId(node)) == place;
+  };
+  EXPECT_TRUE(is(1, NodeKind::kKernel, Place::kDevice));
+  EXPECT_EQ(trace.lane(trace.lane_id(NodeId(1))).stream, 5);
+  EXPECT_EQ(trace.parent(NodeId(1)), NodeId(0)) << "as its arrow says";
+  EXPECT_TRUE(is(2, NodeKind::kMemcpy, Place::kDevice));
+  EXPECT_TRUE(is(3, NodeKind::kSync, Place::kDevice));
+  EXPECT_TRUE(is(4, NodeKind::kCollective, Place::kDevice));
+  EXPECT_EQ(trace.comm(NodeId(4))->type, CollectiveType::kAllReduce);
+  EXPECT_TRUE(is(5, NodeKind::kLabel, Place::kDevice)) << "a piece of the one before";
+  EXPECT_TRUE(is(6, NodeKind::kLabel, Place::kUnknown)) << "a sum of others, named behind it";
+  EXPECT_TRUE(is(7, NodeKind::kRuntime, Place::kHost));
+  EXPECT_TRUE(is(8, NodeKind::kUnknown, Place::kUnknown));
+  EXPECT_EQ(trace.stats()[Stat::kSkippedEvent], 7u);
+  ASSERT_EQ(trace.info().extras.size(), 1u);
+  EXPECT_EQ(trace.text(trace.info().extras[0].text), R"J({"NPU 3":1})J");
+}
+
+TEST(KinetoReader, SumsOfOtherEventsAreSkipped) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"M","name":"process_name","pid":8,"args":{"name":"Overlap Analysis"}},
+      {"ph":"X","name":"Free","pid":8,"tid":0,"ts":"40.000","dur":4},
+      {"ph":"X","cat":"cpu_op","name":"aten::add","pid":9,"tid":9,"ts":"10.000","dur":20})J");
+  EXPECT_EQ(trace.node_count(), 1u);
+  EXPECT_EQ(trace.stats()[Stat::kSkippedEvent], 2u);
+}
+
+TEST(KinetoReader, DevicesOfXlaAndRocprof) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"M","name":"process_name","pid":1,"args":{"name":"/device:TPU:0"}},
+      {"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"Steps"}},
+      {"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"XLA Ops"}},
+      {"ph":"M","name":"process_name","pid":2,"args":{"name":"/device:GPU:1 (pid 2)"}},
+      {"ph":"M","name":"thread_name","pid":2,"tid":1,"args":{"name":"XLA Ops"}},
+      {"ph":"M","name":"thread_name","pid":2,"tid":2,"args":{"name":"Stream #13(Compute)"}},
+      {"ph":"M","name":"process_name","pid":3,"args":{"name":"/host:CPU"}},
+      {"ph":"M","name":"process_name","pid":6,"args":{"name":"GPU0"}},
+      {"ph":"M","name":"process_name","pid":4,"args":{"name":"CPU HIP API"}},
+      {"ph":"M","name":"process_name","pid":5,"args":{"name":"COPY"}},
+      {"ph":"X","name":"0","pid":1,"tid":1,"ts":0,"dur":50},
+      {"ph":"X","name":"while.1","pid":1,"tid":2,"ts":0,"dur":30},
+      {"ph":"X","name":"fusion.1","pid":1,"tid":2,"ts":1,"dur":10},
+      {"ph":"X","name":"all-reduce.1","pid":1,"tid":2,"ts":12,"dur":10},
+      {"ph":"X","name":"fusion.3","pid":2,"tid":1,"ts":0,"dur":10},
+      {"ph":"X","name":"loop_fusion","pid":2,"tid":2,"ts":0,"dur":10,"args":{"correlation_id":"5"}},
+      {"ph":"X","name":"PjitFunction(f)","pid":3,"tid":2,"ts":0,"dur":10},
+      {"ph":"X","name":"cuLaunchKernel","pid":3,"tid":2,"ts":1,"dur":2,"args":{"correlation_id":"5"}},
+      {"ph":"X","name":"gemm.kd","pid":"6","tid":"1","ts":"1","dur":"2"},
+      {"ph":"X","name":"hipMemcpy","pid":"4","tid":"1","ts":"1","dur":"2"},
+      {"ph":"X","name":"CopyHostToDevice","pid":"5","tid":"1","ts":"1","dur":"2"},
+      {})J");
+  EXPECT_EQ(trace.stats()[Stat::kMalformedElement], 0u);
+  std::string kinds;
+  ForEachNode(trace, [&](NodeId node) {
+    kinds += std::string(kinds.empty() ? "" : " ") + std::string(Name(trace.kind(node))) + "-" +
+             std::string(Name(trace.place(node)));
+  });
+  EXPECT_EQ(kinds,
+            "label-device label-device kernel-device collective-device label-device kernel-device "
+            "label-host runtime-host kernel-device runtime-host memcpy-device");
+  EXPECT_EQ(trace.comm(NodeId(3))->type, CollectiveType::kAllReduce);
+  EXPECT_EQ(trace.correlation(NodeId(5)), 5);
+  EXPECT_EQ(trace.correlation(NodeId(7)), 5);
+  EXPECT_EQ(trace.lane(trace.lane_id(NodeId(2))).device, 0);
+  EXPECT_EQ(trace.lane(trace.lane_id(NodeId(5))).device, 1);
+  EXPECT_EQ(trace.lane(trace.lane_id(NodeId(5))).stream, 13);
+}
+
+TEST(KinetoReader, CategoriesOfRocprofv3) {
+  const Trace trace = ReadEvents(R"J(
+      {"ph":"X","cat":"hip_api","name":"hipLaunchKernel","pid":9,"tid":9,"ts":1,"dur":2,"args":{"corr_id":4}},
+      {"ph":"X","cat":"kernel_dispatch","name":"gemm","pid":9,"tid":"STREAM [2]","ts":5,"dur":2,
+       "args":{"agent":"GPU-4","corr_id":4,"queue":1,"stream_id":2}},
+      {"ph":"X","cat":"memory_copy","name":"MEMORY_COPY_HOST_TO_DEVICE","pid":9,"ts":9,"dur":2,
+       "args":{"dst_agent":"GPU-4","copy_bytes":64,"corr_id":5}})J");
+  EXPECT_EQ(trace.kind(NodeId(1)), NodeKind::kKernel);
+  EXPECT_EQ(trace.correlation(NodeId(0)), trace.correlation(NodeId(1)));
+  EXPECT_EQ(trace.lane(trace.lane_id(NodeId(1))).device, 4);
+  EXPECT_EQ(trace.lane(trace.lane_id(NodeId(1))).stream, 2);
+  EXPECT_EQ(CopiedBytes(trace, NodeId(2)), Bytes{64});
+}
+
+// The profiler writes 0, or what was in memory, for times that it could not take.
+TEST(KinetoReader, TimesThatCannotBeTrueAreUnknown) {
+  const auto event = [](std::string_view category, int64_t ts, int64_t dur, int correlation) {
+    return R"J({"ph":"X","cat":")J" + std::string(category) +
+           R"J(","name":"x","pid":0,"tid":7,"ts":)J" + std::to_string(ts) + R"J(,"dur":)J" +
+           std::to_string(dur) + R"J(,"args":{"correlation":)J" + std::to_string(correlation) +
+           R"J(,"device":0,"stream":7}})J";
+  };
+  constexpr int kWorks = 10;
+  // Ten launches and kernels from `at` on, and one more kernel.
+  const auto unknown = [&](int64_t at, int64_t ts, int64_t dur) {
+    std::string events;
+    for (int i = 0; i < kWorks; ++i) {
+      events += event("cuda_runtime", at + i * 20, 5, i + 1) + ",";
+      events += event("kernel", at + 10 + i * 20, 10, i + 1) + ",";
+    }
+    events += event("cuda_runtime", at + kWorks * 20, 5, 99) + ",";
+    const Trace trace = ReadEvents(events + event("kernel", ts, dur, 99));
+    const NodeId last(2 * kWorks + 1);
+    uint64_t others = 0;
+    ForEachNode(trace, [&](NodeId node) {
+      others += node != last && !(trace.start(node) && trace.duration(node)) ? 1 : 0;
+    });
+    EXPECT_EQ(others, 0u);
+    EXPECT_EQ(trace.stats()[Stat::kUnknownTime], trace.start(last) ? 0u : 1u);
+    if (!trace.start(last)) {
+      EXPECT_FALSE(trace.duration(last));
+      EXPECT_EQ(Extras(trace, last).at("event/ts"), std::to_string(ts));
+      EXPECT_EQ(Extras(trace, last).at("event/dur"), std::to_string(dur));
+    }
+    return !trace.start(last);
+  };
+  constexpr int64_t kNow = 1'615'207'264'500'000;
+  constexpr int64_t kSecond = 1'000'000;
+  EXPECT_TRUE(unknown(kNow, 0, 0));
+  EXPECT_TRUE(unknown(kNow, 0, kNow)) << "only its end was taken";
+  EXPECT_TRUE(unknown(0, -kNow, 0)) << "times are from a base on";
+  EXPECT_TRUE(unknown(kNow, kNow + 5, kNow)) << "much too long";
+  EXPECT_TRUE(unknown(5 * kSecond, 0, 0)) << "before its launch";
+  EXPECT_TRUE(unknown(5 * kSecond, 0, 5 * kSecond));
+  EXPECT_TRUE(unknown(kNow, kNow + 11, 5 * kSecond)) << "on top of all others of its stream";
+  EXPECT_FALSE(unknown(0, 0, 0)) << "where all begin";
+  EXPECT_FALSE(unknown(kNow, kNow + 205, 5 * kSecond)) << "behind all others";
+  EXPECT_FALSE(unknown(kNow, kNow - 500, 100)) << "clocks are not the same";
+  EXPECT_FALSE(unknown(kNow, kNow + 60 * kSecond, 10)) << "much later";
+}
+
+// Of ROCm 6.1's profiles.
+TEST(KinetoReader, KernelsWithoutCorrelationBelongToCallsByOrder) {
+  const auto call = [](int i, std::string_view name) {
+    const std::string at = std::to_string(i * 100);
+    const std::string next = std::to_string(i * 100 + 1);
+    return R"J({"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":1,"tid":1,"ts":)J" + at +
+           R"J(,"dur":20,"args":{"Collective name":")J" + std::string(name) +
+           R"J(","In msg nelems":)J" + std::to_string(i + 1) +
+           R"J(,"dtype":"Float","Process Group Name":"0","Group size":2}},
+            {"ph":"X","cat":"cuda_runtime","name":"hipExtLaunchKernel","pid":1,"tid":1,"ts":)J" +
+           next + R"J(,"dur":2,"args":{"correlation":)J" + std::to_string(70 + i) + "}},";
+  };
+  const auto kernel = [](int i) {
+    return R"J({"ph":"X","cat":"kernel","name":"ncclDevKernel_Generic(ncclWork*)","pid":0,"tid":3,"ts":)J" +
+           std::to_string(i * 100 + 30) +
+           R"J(,"dur":50,"args":{"device":0,"stream":3,"correlation":0}},)J";
+  };
+  const std::string end = R"J({"ph":"M","name":"x"})J";
+  const Trace trace =
+      ReadEvents(call(0, "allreduce") + kernel(0) + call(1, "broadcast") + kernel(1) + end);
+  ASSERT_EQ(trace.node_count(), 6u);
+  EXPECT_EQ(trace.comm(NodeId(2))->type, CollectiveType::kAllReduce);
+  EXPECT_EQ(trace.comm(NodeId(5))->type, CollectiveType::kBroadcast);
+  EXPECT_EQ(trace.comm(NodeId(5))->bytes, Bytes{8});
+  EXPECT_EQ(trace.text(trace.comm(NodeId(5))->group), "0");
+  EXPECT_EQ(trace.correlation(NodeId(5)), 71) << "that of the launch in the call";
+  EXPECT_EQ(trace.stats()[Stat::kCallByOrder], 2u);
+  const Trace lost = ReadEvents(call(0, "allreduce") + call(1, "broadcast") + kernel(1) + end);
+  EXPECT_EQ(lost.comm(NodeId(4))->type, CollectiveType::kUnknown) << "one or the other";
+  EXPECT_FALSE(lost.comm(NodeId(4))->bytes);
+  EXPECT_EQ(lost.text(lost.comm(NodeId(4))->group), "0") << "both are of it";
+  EXPECT_EQ(lost.correlation(NodeId(4)), 0);
+  const Trace more = ReadEvents(call(0, "allreduce") + kernel(0) + kernel(1) + end);
+  EXPECT_FALSE(more.comm(NodeId(3))->group) << "not all of them can be of the call";
 }
 
 TEST(KinetoReader, ReadsDistributedInfo) {

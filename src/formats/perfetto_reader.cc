@@ -68,7 +68,7 @@ class PerfettoReader : public TraceReader {
     inner_context_.warn = nullptr;
     inner_context_.progress = nullptr;
     // What was read here is whole.
-    inner_ = MakeKinetoReader(name_, {.strict = false}, inner_context_);
+    inner_ = MakeProfileReader(name_, TraceFormat::kPerfetto, {.strict = false}, inner_context_);
   }
 
   Status Push(std::string_view chunk) override {
@@ -415,7 +415,7 @@ class PerfettoReader : public TraceReader {
       ETUDE_RETURN_IF_ERROR(put(text));
     }
     for (uint64_t i = 0; i < skipped_; ++i) ETUDE_RETURN_IF_ERROR(put("{\"ph\": \"i\"}"));
-    for (uint64_t i = 0; i < malformed_; ++i) ETUDE_RETURN_IF_ERROR(put("{}"));
+    for (uint64_t i = 0; i < malformed_; ++i) ETUDE_RETURN_IF_ERROR(put("{\"ph\": 0}"));
     out += "\n]}\n";
     return inner_->Push(out);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include <fmt/format.h>
@@ -47,15 +48,6 @@ std::string Scaled(double value, double step, std::span<const std::string_view> 
 
 }  // namespace
 
-std::string FormatTime(Nanos time) {
-  const double ns = static_cast<double>(time.count);
-  const double size = std::abs(ns);
-  if (size < 1e3) return fmt::format("{} ns", time.count);
-  if (size < 1e6) return fmt::format("{:.1f} µs", ns / 1e3);
-  if (size < 1e9) return fmt::format("{:.3f} ms", ns / 1e6);
-  return fmt::format("{:.3f} s", ns / 1e9);
-}
-
 std::string FormatBytes(Bytes bytes) {
   static constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   return Scaled(static_cast<double>(bytes.count), 1024, kUnits);
@@ -74,6 +66,13 @@ std::string FormatNumber(double number) {
   return (number < 0 ? "-" : "") + FormatCount(static_cast<uint64_t>(std::llround(size)));
 }
 
+double WithoutNoise(double number) {
+  constexpr double kNoise = 4 * std::numeric_limits<double>::epsilon();
+  const double whole = std::nearbyint(number);
+  const bool is_whole = std::abs(number - whole) <= kNoise * std::abs(number);
+  return std::abs(number) >= 1 && is_whole ? whole : number;
+}
+
 std::string FormatError(double error) { return fmt::format("{:+.1f} %", error * 100); }
 
 std::string ShortText(std::string_view text, size_t most) {
@@ -82,6 +81,9 @@ std::string ShortText(std::string_view text, size_t most) {
 }
 
 std::string ShortName(std::string_view name, size_t most) {
+  constexpr std::string_view kMangled = "_Z";
+  const std::string written = name.starts_with(kMangled) ? DemangledName(name) : std::string(name);
+  name = written;
   if (Width(name) <= most) return std::string(name);
   const std::string bare(BareFunctionName(name));
   const size_t points = Width(bare);

@@ -13,22 +13,23 @@
 // Numbers and tables as people read them.
 namespace etude {
 
-// "1.234 ms", "12.3 µs", "850 ns", "2.500 s".
-std::string FormatTime(Nanos time);
 // "512 B", "1.50 KiB", "3.20 GiB".
 std::string FormatBytes(Bytes bytes);
 // "850 B/s", "12.34 GB/s".
 std::string FormatRate(double bytes_per_second);
 // "0.1235", "12.35", "1,234,568": four digits, and all of those before the point up to 10^15.
 std::string FormatNumber(double number);
+// The whole number that `number` is but for what computing with doubles leaves behind, else
+// `number`: 20480000 of 20479999.999999996.
+double WithoutNoise(double number);
 // "+1.2 %"; `error` as a share.
 std::string FormatError(double error);
 
 // The first `most` code points, with "…" behind them if there are more.
 std::string ShortText(std::string_view text, size_t most);
 // A name of at most `most` code points and a "…": in the middle of a path such as "model.layers.0",
-// because long paths differ at their ends, and at the end of others. C++ functions first lose their
-// result, arguments and namespaces.
+// because long paths differ at their ends, and at the end of others. Mangled names
+// are decoded, and C++ functions first lose their result, arguments and namespaces.
 std::string ShortName(std::string_view name, size_t most);
 
 // A table in plain text: columns are padded to their widest cell, two blanks apart. Cells may hold

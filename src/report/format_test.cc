@@ -24,6 +24,18 @@ TEST(Format, Quantities) {
   EXPECT_EQ(FormatNumber(1e15), "1e+15");
 }
 
+TEST(Format, WholeNumbersAreWhole) {
+  EXPECT_EQ(WithoutNoise(20479999.999999996), 20480000.0);
+  EXPECT_EQ(WithoutNoise(20479999.9999), 20479999.9999);
+  EXPECT_EQ(WithoutNoise(1e-16), 1e-16);
+  EXPECT_EQ(WithoutNoise(-3), -3);
+}
+
+TEST(Format, MangledNamesAreDecoded) {
+  EXPECT_EQ(ShortName("_ZN5aiter1fIfLi8EEEvPT_i", 60), "void aiter::f<float, 8>(float*, int)");
+  EXPECT_EQ(ShortName("_ZN5aiter1fIfLi8EEEvPT_i", 20), "f<float, 8>");
+}
+
 TEST(Format, TextsAreCutBetweenCodePoints) {
   EXPECT_EQ(ShortText("", 2), "");
   EXPECT_EQ(ShortText("aé", 2), "aé");

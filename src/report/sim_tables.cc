@@ -365,7 +365,7 @@ SimJson ToJson(const SimMachine& machine) {
   for (const NetworkDim& dim : machine.dims) {
     dims.push_back({{"topology", Name(dim.shape)},
                     {"npus", dim.npus},
-                    {"bandwidth_bytes_per_s", dim.bandwidth * kGibPerSecond},
+                    {"bandwidth_bytes_per_s", WithoutNoise(dim.bandwidth * kGibPerSecond)},
                     {"latency_ns", dim.latency}});
   }
   const SystemModel& system = machine.system;
@@ -406,10 +406,10 @@ SimJson ToJson(const SimMachine& machine) {
           {"rendezvous", system.rendezvous},
           {"replay_only", system.replay_only},
           {"roofline", system.roofline},
-          {"peak_flops", system.peak * 1e12},
-          {"local_memory_bytes_per_s", system.memory_bandwidth * 1e9},
+          {"peak_flops", WithoutNoise(system.peak * 1e12)},
+          {"local_memory_bytes_per_s", WithoutNoise(system.memory_bandwidth * 1e9)},
           {"remote_memory", Name(machine.memory.kind)},
-          {"remote_memory_bytes_per_s", machine.memory.bandwidth * 1e9},
+          {"remote_memory_bytes_per_s", WithoutNoise(machine.memory.bandwidth * 1e9)},
           {"remote_memory_latency_ns", machine.memory.latency},
           {"stragglers", std::move(stragglers)},
           {"slow_links", std::move(slow_links)}};

@@ -43,7 +43,9 @@ std::string CsvText(std::string text) {
 
 std::string CsvCell(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return CsvText(*text);
-  if (const auto* number = std::get_if<double>(&cell)) return fmt::format("{}", *number);
+  if (const auto* number = std::get_if<double>(&cell)) {
+    return fmt::format("{}", WithoutNoise(*number));
+  }
   if (const auto* count = std::get_if<int64_t>(&cell)) return std::to_string(*count);
   return {};
 }
@@ -93,7 +95,7 @@ std::string ToText(const Cell& cell, Unit unit) {
 
 nlohmann::ordered_json ToJson(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  if (const auto* number = std::get_if<double>(&cell)) return *number;
+  if (const auto* number = std::get_if<double>(&cell)) return WithoutNoise(*number);
   if (const auto* count = std::get_if<int64_t>(&cell)) return *count;
   return nullptr;
 }

@@ -87,10 +87,10 @@ constexpr auto kCollectives = std::to_array<CollectiveRow>({
     {"monitoredbarrier", CollectiveType::kBarrier},
 });
 
-// The part of a normalised name that follows what NCCL and RCCL put before the collective.
+// The part of a normalised name that follows what NCCL, RCCL and HCCL put before the collective.
 std::string_view AfterKernelPrefix(std::string_view text) {
   for (const std::string_view prefix :
-       {"nccldevkernel", "ncclsymdevkernel", "ncclsymkdevkernel", "ncclkernel", "nccl"}) {
+       {"nccldevkernel", "ncclsymdevkernel", "ncclsymkdevkernel", "ncclkernel", "nccl", "hcom"}) {
     if (text.starts_with(prefix)) return text.substr(prefix.size());
   }
   return text;

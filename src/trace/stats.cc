@@ -33,6 +33,8 @@ const std::array<StatInfo, kStatCount>& StatTable() {
       {Stat::kMissingMetadata, "missing_metadata", kWarning, "the trace has no GlobalMetadata"},
       {Stat::kMisplacedMetadata, "misplaced_metadata", kWarning,
        "GlobalMetadata behind nodes, or more than once"},
+      {Stat::kUnknownTime, "unknown_time", kWarning,
+       "times that cannot be true, treated as unknown"},
       {Stat::kTrailingData, "trailing_data", kWarning, "bytes after the document's end"},
       {Stat::kSkippedEvent, "skipped_event", kNote,
        "events that carry no work: flow arrows, counters, names"},
@@ -44,6 +46,8 @@ const std::array<StatInfo, kStatCount>& StatTable() {
        "host events of the device trace without a host node"},
       {Stat::kAmbiguousLink, "ambiguous_link", kWarning, "several candidates; the first was taken"},
       {Stat::kFallbackLink, "fallback_link", kNote, "linked by name and order: ids were missing"},
+      {Stat::kCallByOrder, "call_by_order", kNote,
+       "communication kernels whose call was found by order: ids were missing"},
       {Stat::kClippedTime, "clipped_time", kWarning, "times that the output format cannot hold"},
   }};
   return kTable;

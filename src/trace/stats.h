@@ -29,6 +29,7 @@ enum class Stat : uint8_t {
   kNegativeDuration,    // a duration below zero; kept as unknown
   kMissingMetadata,     // a Chakra trace without GlobalMetadata
   kMisplacedMetadata,   // GlobalMetadata behind nodes, or a second one
+  kUnknownTime,         // a time that cannot be true, far from all others; kept as unknown
   kTrailingData,        // bytes after the document's end were ignored
   kSkippedEvent,        // device trace events that carry no work (flow arrows, counters, names)
   kUnlinkedHost,        // host nodes without a matching device trace event
@@ -36,6 +37,7 @@ enum class Stat : uint8_t {
   kUnlinkedEvent,       // host events of the device trace without a host node
   kAmbiguousLink,       // several candidates matched; the first in file order was taken
   kFallbackLink,        // matched by name and order because ids were missing
+  kCallByOrder,         // communication whose call was found by order: ids were missing
   kClippedTime,         // a time that does not fit the output format was clipped or rounded
 };
 

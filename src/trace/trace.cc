@@ -12,6 +12,7 @@ std::string_view Name(TraceFormat format) {
     case TraceFormat::kLinked: return "linked";
     case TraceFormat::kChakra: return "chakra";
     case TraceFormat::kNative: return "native";
+    case TraceFormat::kPerfetto: return "perfetto";
   }
   return "unknown";
 }

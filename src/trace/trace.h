@@ -31,8 +31,13 @@ enum class TraceFormat : uint8_t {
   kLinked,     // Chakra host+device ("ET+"), JSON
   kChakra,     // Chakra protobuf (.et)
   kNative,     // capture of the native recorder
+  kPerfetto,   // Perfetto trace (.pftrace), read as a profile
 };
 std::string_view Name(TraceFormat format);
+// Whether it is a profile: events of a program's threads and of devices' streams.
+constexpr bool IsProfile(TraceFormat format) {
+  return format == TraceFormat::kKineto || format == TraceFormat::kPerfetto;
+}
 
 // A fact the reader keeps without understanding it, so that rewriting the file loses nothing.
 struct Extra {

@@ -81,6 +81,8 @@ class TraceBuilder {
   NodeId AddNode(const NodeRow& row);
   size_t node_count() const { return trace_.columns_.kind.size(); }
   NodeKind kind(NodeId node) const { return trace_.columns_.kind[node.index()]; }
+  Place place(NodeId node) const { return trace_.columns_.place[node.index()]; }
+  const Lane& lane(LaneId id) const { return trace_.lanes_.Get(id); }
   StringId name(NodeId node) const { return trace_.columns_.name[node.index()]; }
   uint64_t source_id(NodeId node) const { return trace_.columns_.source_id[node.index()]; }
   LaneId lane_id(NodeId node) const { return trace_.lane_id(node); }
@@ -109,6 +111,11 @@ class TraceBuilder {
   // Changes of nodes already added, for facts that come from elsewhere in the file.
   void SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
                 std::optional<Nanos> exclusive);
+  // Makes a node's start and duration unknown.
+  void ClearTimes(NodeId node) {
+    trace_.columns_.start.Clear(node.index());
+    trace_.columns_.duration.Clear(node.index());
+  }
   // Sets those ids of `row` by which device traces link events, where it has them.
   void SetIds(NodeId node, const NodeRow& row);
   void SetSourceId(NodeId node, uint64_t id) { trace_.columns_.source_id[node.index()] = id; }
@@ -116,6 +123,8 @@ class TraceBuilder {
   void SetParent(NodeId node, uint64_t source_id) { parent_refs_.emplace_back(node, source_id); }
   void SetParent(NodeId node, NodeId parent) { trace_.columns_.parent[node.index()] = parent; }
   void SetKind(NodeId node, NodeKind kind) { trace_.columns_.kind[node.index()] = kind; }
+  void SetPlace(NodeId node, Place place) { trace_.columns_.place[node.index()] = place; }
+  void SetLane(NodeId node, LaneId lane) { trace_.columns_.lane[node.index()] = lane; }
   void SetScope(NodeId node, uint8_t scope) { trace_.columns_.scope.SetIf(node.index(), scope); }
 
   // Resolves references once, finds duplicates, dangling references and cycles (counted in

@@ -47,7 +47,7 @@ class Merger {
   Status Check() const {
     for (const MergeInput& input : inputs_) {
       const TraceInfo& info = input.trace->info();
-      if (info.format == TraceFormat::kKineto) {
+      if (IsProfile(info.format)) {
         return BadInput(input.label +
                         ": found a profile alone, expected a host, linked or Chakra trace; `etude "
                         "link` joins it with its host trace, `etude timeline` shows several, " +

@@ -184,7 +184,7 @@ class ProfileMaker {
 }  // namespace
 
 bool IsOfDevicesOnly(const Trace& profile) {
-  if (profile.info().format != TraceFormat::kKineto) return false;
+  if (!IsProfile(profile.info().format)) return false;
   bool only = true;
   ForEachNode(profile, [&](NodeId event) {
     const NodeKind kind = profile.kind(event);

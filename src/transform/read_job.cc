@@ -217,7 +217,7 @@ Result<LinkResult> LinkRun(const NamedTrace& host, const NamedTrace& device,
     return BadInput(fmt::format("{}: found a {} trace, expected a PyTorch execution trace; {}",
                                 host.name, Name(host.trace->info().format), kRecordHint));
   }
-  if (device.trace->info().format != TraceFormat::kKineto) {
+  if (!IsProfile(device.trace->info().format)) {
     return BadInput(fmt::format("{}: found a {} trace, expected a Kineto trace; {}", device.name,
                                 Name(device.trace->info().format), kRecordHint));
   }

@@ -22,7 +22,7 @@ class WaitFinder {
         match_(MatchDevice(trace, std::vector<NodeId>(trace.node_count()))) {}
 
   std::vector<RecordedWait> Run() {
-    if (trace_.info().format == TraceFormat::kKineto) AddSyncs();
+    if (IsProfile(trace_.info().format)) AddSyncs();
     AddThreads();
     return std::move(waits_);
   }
@@ -64,7 +64,7 @@ class WaitFinder {
 
 std::vector<RecordedWait> FindRecordedWaits(const Trace& trace) {
   const TraceFormat format = trace.info().format;
-  if (format != TraceFormat::kKineto && format != TraceFormat::kNative) return {};
+  if (!IsProfile(format) && format != TraceFormat::kNative) return {};
   return WaitFinder(trace).Run();
 }
 

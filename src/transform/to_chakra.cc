@@ -28,7 +28,7 @@ class Converter {
       : trace_(trace), options_(options), builder_(options.limits, trace), copy_(trace, builder_) {}
 
   Result<ToChakraResult> Run() {
-    if (trace_.info().format == TraceFormat::kKineto) {
+    if (IsProfile(trace_.info().format)) {
       return BadInput(
           "found a device trace (Kineto) alone, expected a host trace or a linked one; `etude "
           "link` joins host and device traces, " +

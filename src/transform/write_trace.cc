@@ -34,7 +34,7 @@ Result<WrittenTrace> WriteChakraFile(const Trace& trace, AtomicFile& file,
 
 Result<WrittenTrace> WriteLinkedFile(const Trace& trace, AtomicFile& file) {
   const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
-  if (trace.info().format == TraceFormat::kKineto) {
+  if (IsProfile(trace.info().format)) {
     // A profile without a host trace stays one: linked traces have no words for its events.
     ETUDE_ASSIGN_OR_RETURN(const TimelineReport profile, WriteProfile(trace, sink));
     return WrittenTrace{
