@@ -82,14 +82,27 @@ bool AreOfOneMachine(std::span<const CommLog> logs) {
                              [&](const CommLog& log) { return log.clock == logs.front().clock; });
 }
 
+std::vector<Nanos> OriginsOf(std::span<const CommLog> logs) {
+  std::vector<Nanos> origins(logs.size());
+  for (size_t i = 0; i < logs.size(); ++i) {
+    if (!logs[i].base ||
+        __builtin_sub_overflow(logs[i].base->count, logs.front().base->count, &origins[i].count)) {
+      return std::vector<Nanos>(logs.size());
+    }
+  }
+  return origins;
+}
+
 std::vector<ClockOffset> CompareClocks(std::span<const CommLog> logs,
                                        std::span<const std::vector<CallPlace>> meetings) {
   std::vector<ClockOffset> clocks(logs.size());
   const bool is_one = HaveOneClock(logs) || AreOfOneMachine(logs);
+  const std::vector<Nanos> origins = OriginsOf(logs);
   for (size_t i = 0; i < logs.size(); ++i) {
     clocks[i].rank = logs[i].rank;
+    clocks[i].origin = origins[i];
     clocks[i].is_none = logs[i].untimed;
-    if (is_one || i == 0) clocks[i].offset = Nanos{};
+    if (is_one || i == 0) clocks[i].offset = Nanos{} - origins[i];
   }
   if (is_one) return clocks;
   bool changed = true;

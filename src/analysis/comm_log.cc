@@ -157,6 +157,7 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
   log.world_size = trace.info().world_size;
   log.job_clock = IsSimulated(trace);
   log.clock = MachineClockOf(trace);
+  log.base = BaseTimeOf(trace);
   log.untimed = true;
   ForEachNode(trace, [&](NodeId node) { log.untimed = log.untimed && !trace.start(node); });
   std::map<StringId, size_t> group_of;

@@ -53,10 +53,11 @@ struct CommLog {
 
   int64_t rank = 0;
   std::optional<int64_t> world_size;
-  bool job_clock = false;  // its times are by the one clock of a simulated job
-  std::string clock;       // name of the machine's clock that its times are by; "": unknown
-  bool untimed = false;    // of no node it is known when it began: there is no clock
-  uint64_t ungrouped = 0;  // collectives of no stated group, where the job has smaller ones, too
+  bool job_clock = false;     // its times are by the one clock of a simulated job
+  std::string clock;          // name of the machine's clock that its times are by; "": unknown
+  std::optional<Nanos> base;  // what its times count from, since 1970; nullopt: unknown
+  bool untimed = false;       // of no node it is known when it began: there is no clock
+  uint64_t ungrouped = 0;     // collectives of no stated group, where the job has smaller ones, too
   std::vector<int64_t> steps;  // the numbers of its marks with times, ascending
   std::vector<Group> groups;
   std::vector<CommCall> calls;

@@ -14,8 +14,7 @@ namespace {
 
 std::string LaneText(const Trace& trace, const Lane& lane) {
   if (lane.stream >= 0) {
-    return lane.device < 0 ? fmt::format("stream {}", lane.stream)
-                           : fmt::format("device {} stream {}", lane.device, lane.stream);
+    return StreamText(trace, lane);
   }
   return ThreadText(trace, lane, "unknown");
 }

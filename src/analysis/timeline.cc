@@ -28,8 +28,7 @@ std::string LaneTitle(const Trace& trace, Place place, LaneId id) {
   if (!id) return place == Place::kDevice ? "unknown stream" : "unknown thread";
   const Lane& lane = trace.lane(id);
   if (place == Place::kDevice) {
-    return lane.device < 0 ? fmt::format("stream {}", lane.stream)
-                           : fmt::format("device {} stream {}", lane.device, lane.stream);
+    return StreamText(trace, lane);
   }
   return ThreadText(trace, lane, "unknown thread");
 }

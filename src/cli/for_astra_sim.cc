@@ -206,6 +206,9 @@ Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Consol
   }
   std::vector<AstraRank> ranks;
   JobHealth job_health;
+  GroupNames group_names;
+  for (const RankRead& trace : traces) group_names.Add(trace.run.log);
+  if (!job_of_classes) group_names.Apply(known_groups, groups, console.context());
   for (RankRead& trace : traces) {
     if (trace.rank.rank)
       ETUDE_RETURN_IF_ERROR(CheckGroupRanks(known_groups, groups, trace.run.log));

@@ -10,9 +10,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/ascii.h"
 #include "src/cli/output_files.h"
 #include "src/formats/capture_folder.h"
 #include "src/formats/json_document.h"
+#include "src/report/format.h"
 
 namespace etude {
 
@@ -90,6 +92,76 @@ Status CheckGroupRanks(const std::string& path, const GroupRanks& groups, const 
     }
   }
   return {};
+}
+
+namespace {
+
+// "3" for "3.0": a whole number written as another one; "" for any other name.
+std::string_view WholeOf(std::string_view name) {
+  const size_t point = name.find('.');
+  if (point == std::string_view::npos || point == 0) return {};
+  const auto digits = [](std::string_view text) { return std::ranges::all_of(text, IsDigit); };
+  const std::string_view fraction = name.substr(point + 1);
+  if (!digits(name.substr(0, point)) || fraction.find_first_not_of('0') != std::string_view::npos) {
+    return {};
+  }
+  return name.substr(0, point);
+}
+
+// "2 groups ('a' and 'b')".
+std::string GroupsText(std::vector<std::string> names) {
+  constexpr size_t kMost = 4;
+  std::ranges::sort(names, ComesBefore);
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) {
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+  }
+  return fmt::format("{} ({}{})", FormatCount(names.size(), "group"), text,
+                     names.size() > kMost ? " …" : "");
+}
+
+}  // namespace
+
+void GroupNames::Add(const CommLog& log) {
+  ranks_.insert(log.rank);
+  for (const CommLog::Group& group : log.groups) {
+    if (group.name.empty()) continue;
+    Calls& calls = calls_[group.name];
+    ++calls.ranks;
+    calls.is_listed = calls.is_listed || !group.ranks.empty() || group.is_all;
+  }
+}
+
+void GroupNames::Apply(const std::string& path, GroupRanks& groups,
+                       const RunContext& context) const {
+  std::set<std::string> unused;
+  for (const auto& [name, ranks] : groups) {
+    // That of all ranks may be listed for ASTRA-sim alone, as `convert` does.
+    const auto with_trace =
+        std::ranges::count_if(ranks, [&](int64_t rank) { return ranks_.contains(rank); });
+    if (with_trace > 0 && std::cmp_less(with_trace, ranks_.size())) unused.insert(name);
+  }
+  std::vector<std::string> unlisted;
+  for (const auto& [name, calls] : calls_) {
+    auto found = groups.find(name);
+    if (found == groups.end()) found = groups.find(std::string(WholeOf(name)));
+    if (found != groups.end()) {
+      unused.erase(found->first);
+      groups.emplace(name, found->second);
+    } else if (!calls.is_listed && (!path.empty() || calls.ranks < ranks_.size())) {
+      unlisted.push_back(name);
+    }
+  }
+  if (!unlisted.empty()) {
+    const std::string found =
+        path.empty() ? "found no list of the ranks of " : path + ": has no list of the ranks of ";
+    context.Warn(fmt::format("{}{} of the traces; the ranks that call a group are taken", found,
+                             GroupsText(unlisted)));
+  }
+  if (!unused.empty() && !path.empty()) {
+    context.Warn(
+        fmt::format("{}: no trace calls {}", path, GroupsText({unused.begin(), unused.end()})));
+  }
 }
 
 GroupRanks UnlistedGroups(const Job& job) {

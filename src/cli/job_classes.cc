@@ -63,15 +63,20 @@ Result<RankTraces> ReadRankTraces(const std::vector<RankInput>& inputs, const st
       ForEachRank<Trace>(inputs.size(), jobs, context, [&](size_t i, const RunContext& of_rank) {
         return ReadRank(inputs[i], options, of_rank);
       }));
+  std::vector<CommLog> logs;
+  GroupNames names;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto rank = inputs[i].rank ? inputs[i].rank : read.traces[i].info().rank;
     if (!rank && inputs.size() > 1) {
       return BadInput(inputs[i].path + ": one of several traces, and its rank cannot be told");
     }
     read.ranks.push_back(rank.value_or(0));
-    if (file.empty()) continue;
-    ETUDE_RETURN_IF_ERROR(
-        CheckGroupRanks(file, read.groups, ReadCommLog(read.traces[i], read.ranks.back())));
+    logs.push_back(ReadCommLog(read.traces[i], read.ranks.back()));
+    names.Add(logs.back());
+  }
+  names.Apply(file, read.groups, context);
+  for (const CommLog& log : logs) {
+    if (!file.empty()) ETUDE_RETURN_IF_ERROR(CheckGroupRanks(file, read.groups, log));
   }
   return read;
 }

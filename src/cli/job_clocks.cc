@@ -9,7 +9,13 @@ namespace etude {
 Result<std::vector<Nanos>> ClockOffsets(const std::vector<CommLog>& logs,
                                         const std::string& clocks) {
   std::vector<Nanos> offsets(logs.size());
-  if (clocks == "keep" || logs.size() < 2) return offsets;
+  if (logs.size() < 2) return offsets;
+  if (clocks == "keep") {
+    // As they are: what they count from is no matter of the clock.
+    const std::vector<Nanos> origins = OriginsOf(logs);
+    for (size_t i = 0; i < logs.size(); ++i) offsets[i] = Nanos{} - origins[i];
+    return offsets;
+  }
   const CommMatch match = MatchComms(logs);
   for (size_t i = 0; i < logs.size(); ++i) {
     const ClockOffset& clock = match.clocks[i];

@@ -69,7 +69,7 @@ nlohmann::ordered_json JobHealth::Json() const {
   nlohmann::ordered_json clocks = nlohmann::ordered_json::array();
   for (const ClockOffset& clock : match_.clocks) {
     nlohmann::ordered_json row = {{"rank", clock.rank}, {"offset_ns", nullptr}};
-    if (clock.offset) row["offset_ns"] = clock.offset->count;
+    if (const auto ahead = clock.ahead()) row["offset_ns"] = ahead->count;
     row["spread_ns"] = clock.spread.count;
     row["meetings"] = clock.meetings;
     if (!clock.reason.empty()) row["reason"] = clock.reason;
@@ -88,10 +88,11 @@ std::string JobHealth::Text() const {
   if (match_.one_machine) text += "  one clock: the ranks ran on one machine\n";
   const bool is_one = match_.one_clock || match_.one_machine;
   for (const ClockOffset& clock : match_.clocks) {
-    if (is_one || !clock.offset || clock.rank == match_.clocks.front().rank) continue;
-    const bool is_ahead = *clock.offset >= Nanos{};
+    const std::optional<Nanos> ahead = clock.ahead();
+    if (is_one || !ahead || clock.rank == match_.clocks.front().rank) continue;
+    const bool is_ahead = *ahead >= Nanos{};
     text += fmt::format("  clock of rank {}: {} {} rank {}'s, ± {} by {}\n", clock.rank,
-                        FormatTime(is_ahead ? *clock.offset : Nanos{} - *clock.offset),
+                        FormatTime(is_ahead ? *ahead : Nanos{} - *ahead),
                         is_ahead ? "ahead of" : "behind", match_.clocks.front().rank,
                         FormatTime(clock.spread), FormatCount(clock.meetings, "collective"));
   }

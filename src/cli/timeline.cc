@@ -126,15 +126,12 @@ class TimelineCommand : public Command {
       logs.push_back(read.log);
       distinct = ranks.insert(read.log.rank).second && distinct;
     }
-    std::vector<Nanos> offsets(traces.size());
-    if (clocks_ != "keep" && traces.size() > 1) {
-      if (!distinct) {
-        return MakeError(ErrorCode::kUsage,
-                         "timeline: several traces of one rank have no common clock; --clocks keep "
-                         "shows them as they are");
-      }
-      ETUDE_ASSIGN_OR_RETURN(offsets, ClockOffsets(logs, clocks_));
+    if (clocks_ != "keep" && !distinct) {
+      return MakeError(ErrorCode::kUsage,
+                       "timeline: several traces of one rank have no common clock; --clocks keep "
+                       "shows them as they are");
     }
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<Nanos> offsets, ClockOffsets(logs, clocks_));
     std::vector<TimelinePart> parts;
     for (size_t i = 0; i < traces.size(); ++i) {
       const bool known = inputs[i].rank || traces[i].trace.info().rank;
@@ -158,8 +155,10 @@ class TimelineCommand : public Command {
     for (const TimelinePart& part : parts) {
       const auto span = SpanOf(*part.trace);
       if (!span) continue;
-      if (!last_begin || span->begin > last_begin->first) last_begin = {span->begin, &part};
-      if (!first_end || span->end < first_end->first) first_end = {span->end, &part};
+      const Nanos begin = span->begin - part.offset;
+      const Nanos end = span->end - part.offset;
+      if (!last_begin || begin > last_begin->first) last_begin = {begin, &part};
+      if (!first_end || end < first_end->first) first_end = {end, &part};
     }
     if (!last_begin || last_begin->first <= first_end->first) return;
     context.Warn(fmt::format(

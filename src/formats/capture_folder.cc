@@ -1,9 +1,9 @@
 #include "src/formats/capture_folder.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -16,6 +16,7 @@
 #include "src/formats/byte_source.h"
 #include "src/formats/job_folder.h"
 #include "src/formats/job_json.h"
+#include "src/formats/kineto_processes.h"
 #include "src/formats/read_trace.h"
 
 namespace etude {
@@ -23,45 +24,17 @@ namespace {
 
 constexpr std::string_view kNativeEnding = ".etude";
 
-// The digits of `text` from `begin` on.
-std::string_view DigitsAt(std::string_view text, size_t begin) {
-  size_t end = begin;
-  while (end < text.size() && IsDigit(text[end])) ++end;
-  return text.substr(begin, end - begin);
-}
-
-std::string_view WithoutCompression(std::string_view name) {
-  for (const auto& [ending, compression] : kCompressionEndings) {
-    if (name.ends_with(ending)) name.remove_suffix(ending.size());
-  }
-  return name;
-}
-
-// `name` without the endings of traces and compressions.
-std::string_view Stem(std::string_view name) {
-  name = WithoutCompression(name);
-  for (const std::string_view ending : {".json", ".etude", ".et", ".trace", ".pt"}) {
-    if (name.ends_with(ending)) name.remove_suffix(ending.size());
-  }
-  return name;
-}
-
-// Whether `text` ends in a part of a version, as "et_1.0" and "v2" do: a number that stands alone.
-// "resnet50" and "llama7b" are names.
-bool EndsInVersion(std::string_view text) {
-  size_t begin = text.size();
-  while (begin > 0 && IsDigit(text[begin - 1])) --begin;
-  if (begin == text.size()) return false;
-  const bool is_word = begin >= 1 && std::isalpha(static_cast<unsigned char>(text[begin - 1])) != 0;
-  const bool is_v = begin >= 1 && text[begin - 1] == 'v';
-  return !is_word || is_v;
-}
-
 bool LooksLikeTrace(std::string_view name) {
   name = WithoutCompression(name);
   if (name.starts_with(".")) return false;
   return name.ends_with(".json") || name.ends_with(".et") || name.ends_with(".etude");
 }
+
+// What the first bytes of a Kineto trace say of its process.
+struct StatedProcess {
+  std::optional<int64_t> rank;
+  bool of_several = false;  // a profile of several ranks: its rank is that of one of them
+};
 
 // The rank in Kineto's distributedInfo, as real JSON or as Python's repr in a string, if it stands
 // in the first bytes.
@@ -73,15 +46,37 @@ std::optional<int64_t> RankFromDistributedInfo(std::string_view beginning) {
     size_t at = object.find(key);
     if (at == std::string_view::npos) continue;
     at = object.find_first_not_of(" \t\n", at + key.size());
-    if (at != std::string_view::npos) return ParseWhole(DigitsAt(object, at));
+    if (at == std::string_view::npos) continue;
+    return ParseWhole(object.substr(at, object.find_first_not_of("0123456789", at) - at));
   }
   return std::nullopt;
+}
+
+// Whether a process id of the first events is one that merging the profiles of ranks made.
+bool HasPidOfRank(std::string_view beginning) {
+  constexpr std::string_view kPid = "\"pid\"";
+  for (size_t at = beginning.find(kPid); at != std::string_view::npos;
+       at = beginning.find(kPid, at + 1)) {
+    const size_t begin = beginning.find_first_not_of(" \t\n:", at + kPid.size());
+    if (begin == std::string_view::npos) break;
+    if (beginning[begin] != '"') continue;
+    const std::string_view text = beginning.substr(begin + 1);
+    if (ReadPidOfRank(text.substr(0, text.find('"')))) return true;
+  }
+  return false;
+}
+
+StatedProcess ProcessOf(FileKind kind, std::string_view beginning) {
+  if (kind != FileKind::kKineto) return {};
+  return {.rank = RankFromDistributedInfo(beginning), .of_several = HasPidOfRank(beginning)};
 }
 
 struct Candidate {
   std::string path;
   std::string name;
   FileKind kind = FileKind::kUnknown;
+  RankName words;         // of its name
+  StatedProcess process;  // of its content
   std::optional<int64_t> rank;
 };
 
@@ -106,7 +101,7 @@ std::string DamageOf(const Candidate& file, std::string_view beginning) {
   std::string_view expected;
   if (file.name.ends_with(kNativeEnding)) expected = "a native capture";
   if (file.name.ends_with(".et")) expected = "a Chakra trace";
-  if (expected.empty() && RankFromName(file.name)) expected = "a trace";
+  if (expected.empty() && (file.words.rank || file.words.number)) expected = "a trace";
   if (expected.empty()) return "";
   return fmt::format("{}: found {} bytes, expected {}: it is damaged", file.path,
                      beginning.empty() ? "no" : "other", expected);
@@ -135,7 +130,8 @@ void WarnOfOutside(const std::string& folder, const std::string& path, const Run
 // Of what is damaged the messages go to `damaged`.
 Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunContext& context,
                                           std::vector<DamagedFile>& damaged) {
-  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(path));
+  ETUDE_ASSIGN_OR_RETURN(std::vector<std::string> names, NamesIn(path));
+  std::ranges::sort(names, ComesBefore);
   std::vector<Candidate> traces;
   for (const std::string& name : names) {
     Candidate trace{.path = path + "/" + name, .name = name};
@@ -147,15 +143,13 @@ Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunCont
     ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(trace.path, context.limits));
     ETUDE_ASSIGN_OR_RETURN(const std::string_view beginning, source.Peek(kDetectBytes));
     trace.kind = DetectFileKind(beginning);
+    trace.words = ReadRankName(name);
     std::string damage = DamageOf(trace, beginning);
     if (!damage.empty()) damaged.push_back({.path = trace.path, .message = std::move(damage)});
     CaptureRank scratch;
     if (FileOfKind(scratch, trace.kind) == nullptr) continue;
     WarnOfOutside(path, trace.path, context);
-    trace.rank = RankFromName(name);
-    if (!trace.rank && trace.kind == FileKind::kKineto) {
-      trace.rank = RankFromDistributedInfo(beginning);
-    }
+    trace.process = ProcessOf(trace.kind, beginning);
     traces.push_back(std::move(trace));
   }
   if (traces.empty() && !damaged.empty()) return BadInput(damaged.front().message);
@@ -181,6 +175,159 @@ bool IsOneProcess(const std::vector<Candidate>& traces) {
     if (trace.rank) rank = trace.rank;
   }
   return true;
+}
+
+using Candidates = std::vector<Candidate*>;
+
+// Whether two of them have the same rank.
+template <typename RankOf>
+bool HaveOneTwice(const Candidates& traces, RankOf rank_of) {
+  std::set<int64_t> seen;
+  return !std::ranges::all_of(traces, [&](const Candidate* trace) {
+    const std::optional<int64_t> rank = rank_of(*trace);
+    return !rank || seen.insert(*rank).second;
+  });
+}
+
+// Names count within a node where its ranks do: rank0 of two nodes are ranks 0 and 8 of the job.
+// The content says so.
+bool ContentTellsMore(const Candidates& traces) {
+  const auto of_name = [](const Candidate& trace) { return trace.words.rank; };
+  const auto of_content = [](const Candidate& trace) { return trace.process.rank; };
+  return HaveOneTwice(traces, of_name) && !HaveOneTwice(traces, of_content) &&
+         std::ranges::all_of(
+             traces, [&](const Candidate* trace) { return of_content(*trace).has_value(); });
+}
+
+// Finds the rank of each trace as far as it is known.
+void FindRanksOf(std::vector<Candidate>& traces) {
+  std::map<FileKind, Candidates> by_kind;
+  for (Candidate& trace : traces) by_kind[trace.kind].push_back(&trace);
+  std::set<int64_t> known;
+  for (const auto& [kind, of_kind] : by_kind) {
+    const bool by_content = ContentTellsMore(of_kind);
+    for (Candidate* trace : of_kind) {
+      if (!by_content) trace->rank = trace->words.rank;
+      if (!trace->rank && !trace->process.of_several) trace->rank = trace->process.rank;
+      if (trace->rank) known.insert(*trace->rank);
+    }
+  }
+  // Numbers that need not be ranks are ranks where they count from 0, or as the ranks of the
+  // folder's traces of other kinds do.
+  for (const auto& [kind, of_kind] : by_kind) {
+    const auto has_rank = [](const Candidate* trace) { return trace->rank.has_value(); };
+    if (std::ranges::any_of(of_kind, has_rank)) continue;
+    std::vector<RankName> names;
+    for (const Candidate* trace : of_kind) names.push_back(trace->words);
+    const auto ranks = RanksFromNames(names);
+    for (size_t i = 0; i < of_kind.size(); ++i) {
+      const auto number = of_kind[i]->words.number;
+      of_kind[i]->rank = ranks[i];
+      if (!ranks[i] && number && known.contains(*number)) of_kind[i]->rank = number;
+    }
+  }
+}
+
+// Of the recordings of each rank in the folder that of one run: what most ranks have a file of by
+// its name, then the earliest; where names have times, those next to each other.
+class OneRun {
+ public:
+  explicit OneRun(const std::vector<Candidate>& traces) {
+    for (const Candidate& trace : traces) {
+      if (!trace.rank) continue;
+      by_rank_[{trace.kind, *trace.rank}].push_back(&trace);
+      ranks_[{trace.kind, trace.words.series}].insert(*trace.rank);
+    }
+    for (auto& [place, files] : by_rank_) {
+      std::ranges::stable_sort(files, std::ranges::greater(), [&](const Candidate* file) {
+        return ranks_.at({file->kind, file->words.series}).size();
+      });
+      const std::string& series = files.front()->words.series;
+      std::erase_if(files, [&](const Candidate* file) { return file->words.series != series; });
+      std::optional<size_t>& fewest = fewest_[place.first];
+      if (fewest && *fewest <= files.size()) continue;
+      fewest = files.size();
+      time_[place.first] = files.front()->words.time;
+    }
+  }
+
+  const Candidate& Taken(const Candidate& trace) const {
+    const std::vector<const Candidate*>& files = by_rank_.at({trace.kind, *trace.rank});
+    const std::optional<int64_t> time = time_.at(trace.kind);
+    const auto distance = [&](const Candidate* file) -> uint64_t {
+      if (!time || !file->words.time) return 0;
+      const auto [first, last] = std::minmax(*time, *file->words.time);
+      return static_cast<uint64_t>(last) - static_cast<uint64_t>(first);
+    };
+    return **std::ranges::min_element(files, {}, distance);
+  }
+
+ private:
+  std::map<std::pair<FileKind, int64_t>, std::vector<const Candidate*>> by_rank_;
+  std::map<std::pair<FileKind, std::string>, std::set<int64_t>> ranks_;  // by series
+  // Of the rank with the fewest recordings, by kind.
+  std::map<FileKind, std::optional<size_t>> fewest_;
+  std::map<FileKind, std::optional<int64_t>> time_;
+};
+
+// "a.json", "a.json and b.json", "a.json, b.json and 3 others".
+std::string NamesText(const std::vector<std::string>& names) {
+  if (names.size() == 1) return names.front();
+  if (names.size() == 2) return fmt::format("{} and {}", names[0], names[1]);
+  const size_t others = names.size() - 2;
+  return fmt::format("{}, {} and {} other{}", names[0], names[1], others, others == 1 ? "" : "s");
+}
+
+constexpr std::string_view kRankNames =
+    "a name such as rank-3.json or host.3.json, or a rank in its distributedInfo";
+
+void WarnOfUnplaced(const std::string& folder, const std::vector<std::string>& names,
+                    const RunContext& context) {
+  if (names.empty()) return;
+  const bool one = names.size() == 1;
+  context.Warn(
+      fmt::format("{}: left out {}: found no rank in {}, expected {}; give {} by path to "
+                  "read {}",
+                  folder, NamesText(names), one ? "its name or content" : "their names or content",
+                  kRankNames, one ? "the file" : "the files", one ? "it" : "them"));
+}
+
+struct SecondTrace {
+  const Candidate* trace = nullptr;
+  const Candidate* taken = nullptr;
+};
+
+void WarnOfSecond(const std::string& folder, const std::vector<SecondTrace>& seconds,
+                  const RunContext& context) {
+  if (seconds.empty()) return;
+  std::vector<std::string> names;
+  for (const SecondTrace& second : seconds) names.push_back(second.trace->name);
+  const auto& [trace, taken] = seconds.front();
+  const std::string what =
+      WithoutCompression(trace->name) == WithoutCompression(taken->name) && seconds.size() == 1
+          ? "another copy"
+          : fmt::format("{} {} trace of rank {}",
+                        seconds.size() == 1 ? "a second" : "such as a second", Name(trace->kind),
+                        *trace->rank);
+  context.Warn(fmt::format(
+      "{}: left out {}: {}, {} is taken; to read {}, give {} by path or move "
+      "the taken one out of the folder",
+      folder, NamesText(names), what, taken->name,
+      names.size() == 1 ? "the other one" : "the others", names.size() == 1 ? "it" : "them"));
+}
+
+// Of several traces the rank of none is known.
+tl::unexpected<Error> NoRanks(const std::string& folder, const std::vector<Candidate>& traces) {
+  std::vector<std::string> names;
+  for (const Candidate& trace : traces) names.push_back(trace.name);
+  const bool has_number = std::ranges::any_of(
+      names, [](const std::string& name) { return std::ranges::any_of(name, IsDigit); });
+  return BadInput(fmt::format(
+      "{}: found {} traces ({}) and the rank of none{}, expected a job: files with {}; give traces "
+      "of one process by path, as {}/{}",
+      folder, traces.size(), NamesText(names),
+      has_number ? " (a number that counts steps, or does not count from 0, is no rank)" : "",
+      kRankNames, folder, names.front()));
 }
 
 }  // namespace
@@ -212,35 +359,6 @@ tl::unexpected<Error> NoFolder(const std::string& path) {
   return MakeError(ErrorCode::kIo, fmt::format("{}: cannot open: {}", path, error.message()));
 }
 
-std::optional<int64_t> RankFromName(const std::string& file_name) {
-  const std::string_view stem = Stem(file_name);
-  // "rank" or "worker" with a number right after it, anywhere.
-  for (const std::string_view word : {"rank", "worker"}) {
-    for (size_t at = stem.find(word); at != std::string_view::npos; at = stem.find(word, at + 1)) {
-      size_t begin = at + word.size();
-      if (begin < stem.size() && (stem[begin] == '-' || stem[begin] == '_' || stem[begin] == '.')) {
-        ++begin;
-      }
-      const std::string_view digits = DigitsAt(stem, begin);
-      if (!digits.empty()) return ParseWhole(digits);
-    }
-  }
-  // A number at the end, after a dot or an underscore: host.3, chakra_host_trace_3. Versions
-  // such as et_1.0.3 and longer numbers, dates and times, are no ranks; of a Chakra trace,
-  // PREFIX.RANK.et to all tools, it is the rank.
-  constexpr size_t kMostDigits = 6;
-  size_t begin = stem.size();
-  while (begin > 0 && IsDigit(stem[begin - 1])) --begin;
-  if (begin == stem.size() || begin == 0) return std::nullopt;
-  const char before = stem[begin - 1];
-  if (before != '.' && before != '_') return std::nullopt;
-  const bool is_chakra = WithoutCompression(file_name).ends_with(".et");
-  const size_t significant = std::min(stem.find_first_not_of('0', begin), stem.size());
-  if (!is_chakra && stem.size() - significant > kMostDigits) return std::nullopt;
-  if (before == '.' && !is_chakra && EndsInVersion(stem.substr(0, begin - 1))) return std::nullopt;
-  return ParseWhole(stem.substr(begin));
-}
-
 Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContext& context) {
   CaptureFolder folder{.path = path, .ranks = {}, .job = std::nullopt};
   while (folder.path.size() > 1 && folder.path.ends_with('/')) folder.path.pop_back();
@@ -254,7 +372,7 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
     }
     return folder;
   }
-  ETUDE_ASSIGN_OR_RETURN(const std::vector<Candidate> traces,
+  ETUDE_ASSIGN_OR_RETURN(std::vector<Candidate> traces,
                          FindTraces(folder.path, context, folder.damaged));
   if (traces.empty()) {
     const auto below = FirstFolderIn(folder.path);
@@ -265,28 +383,35 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
         path,
         below ? fmt::format(" but folders, such as '{}', which are not looked into", *below) : ""));
   }
+  FindRanksOf(traces);
   const bool one_process = IsOneProcess(traces);
+  if (one_process) {
+    std::optional<int64_t> only_rank;
+    for (const Candidate& trace : traces) only_rank = trace.rank ? trace.rank : only_rank;
+    for (Candidate& trace : traces) trace.rank = only_rank;
+  } else if (std::ranges::none_of(traces,
+                                  [](const Candidate& trace) { return trace.rank.has_value(); })) {
+    return NoRanks(path, traces);
+  }
+  const OneRun run(traces);
   std::map<std::optional<int64_t>, CaptureRank> ranks;
-  std::optional<int64_t> only_rank;
+  std::vector<std::string> unplaced;
+  std::vector<SecondTrace> seconds;
   for (const Candidate& trace : traces) {
-    if (trace.rank) only_rank = trace.rank;
-  }
-  for (const Candidate& trace : traces) {
-    if (!one_process && !trace.rank) {
-      return BadInput(trace.path +
-                      ": one of several traces, and its rank cannot be told; expected "
-                      "a name such as host.N.json or rank-N.json");
+    const Candidate* taken = &trace;
+    if (!one_process && !trace.rank) unplaced.push_back(trace.name);
+    if (!one_process && trace.rank) taken = &run.Taken(trace);
+    if (taken != &trace) seconds.push_back({&trace, taken});
+    if (taken != &trace || (!one_process && !trace.rank)) {
+      folder.left_out.push_back(trace.path);
+      continue;
     }
-    const std::optional<int64_t> number = one_process ? only_rank : trace.rank;
-    CaptureRank& rank = ranks[number];
-    rank.rank = number;
-    std::string& place = *FileOfKind(rank, trace.kind);
-    if (!place.empty()) {
-      return BadInput(fmt::format("{}: found a second {} trace of rank {}, the first is {}",
-                                  trace.path, Name(trace.kind), rank.number(), place));
-    }
-    place = trace.path;
+    CaptureRank& rank = ranks[trace.rank];
+    rank.rank = trace.rank;
+    *FileOfKind(rank, trace.kind) = trace.path;
   }
+  WarnOfUnplaced(folder.path, unplaced, context);
+  WarnOfSecond(folder.path, seconds, context);
   for (auto& [number, rank] : ranks) folder.ranks.push_back(std::move(rank));
 
   const std::string job_path = folder.File(std::string(kJobFile));

@@ -8,6 +8,7 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/formats/job_json.h"
+#include "src/formats/rank_name.h"
 
 namespace etude {
 
@@ -38,6 +39,7 @@ struct CaptureFolder {
   std::vector<CaptureRank> ranks;  // by rank
   std::optional<JobFile> job;      // job.json, if there is one
   std::vector<DamagedFile> damaged;
+  std::vector<std::string> left_out;  // paths of traces that have no place among the ranks
 
   // The facts of `rank` in job.json, or nullptr.
   const JobRank* job_rank(const CaptureRank& rank) const;
@@ -50,10 +52,11 @@ struct CaptureFolder {
 };
 
 // Lists the traces in `path`, told by content; other files are passed over. Where a job is kept as
-// classes (job_folder.h) these are its ranks. The rank comes from the
-// name (host.3.json, rank-3.json, rank3_kineto.json, trace_3.json, x.3.et, worker3_…), else from
-// Kineto's distributedInfo. kBadInput if there is no trace, if two files are the same trace of the
-// same rank, or if several processes are there and the rank of one cannot be told.
+// classes (job_folder.h) these are its ranks. The rank comes from the name (rank_name.h), else from
+// Kineto's distributedInfo, else from numbers in the names that count from 0. Traces of unknown
+// rank beside others, and those of a rank that has one of their kind, are left out with a warning
+// that names them; of several recordings one is taken, the first one, for all ranks.
+// kBadInput if there is no trace, or several and the rank of none is known.
 Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContext& context);
 
 // Whether `path` is a folder; what cannot be looked at is none.
@@ -61,8 +64,5 @@ bool IsFolder(const std::string& path);
 
 // The error of a path that is none: kIo if nothing is there, else kBadInput.
 tl::unexpected<Error> NoFolder(const std::string& path);
-
-// The rank in the name of a trace file; nullopt if there is none.
-std::optional<int64_t> RankFromName(const std::string& file_name);
 
 }  // namespace etude

@@ -5,33 +5,11 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace etude {
 namespace {
-
-TEST(RankFromName, KnowsTheNamesThatToolsWrite) {
-  EXPECT_EQ(RankFromName("host.3.json.gz"), 3);
-  EXPECT_EQ(RankFromName("kineto_00000012.json"), 12);
-  EXPECT_EQ(RankFromName("kineto_00000000.json"), 0);
-  EXPECT_EQ(RankFromName("device.12.json"), 12);
-  EXPECT_EQ(RankFromName("chakra.0.et.zst"), 0);
-  EXPECT_EQ(RankFromName("rank-7.json.gz"), 7);
-  EXPECT_EQ(RankFromName("rank-1_kineto.json.gz"), 1);
-  EXPECT_EQ(RankFromName("rank_2.json"), 2);
-  EXPECT_EQ(RankFromName("chakra_host_trace_5.json"), 5);
-  EXPECT_EQ(RankFromName("worker0_step_12.1694128201545.pt.trace.json"), 0);
-  EXPECT_EQ(RankFromName("mlp_et.json.gz"), std::nullopt);
-  EXPECT_EQ(RankFromName("linear_et_1.0.1.json.gz"), std::nullopt);
-  EXPECT_EQ(RankFromName("7.json"), std::nullopt);
-  EXPECT_EQ(RankFromName("model_v2.0.json"), std::nullopt);
-  EXPECT_EQ(RankFromName("trace_20260115.json"), std::nullopt) << "a date";
-  EXPECT_EQ(RankFromName("model__1016005.json.gz"), std::nullopt);
-  EXPECT_EQ(RankFromName("trace_131071.json"), 131'071);
-  EXPECT_EQ(RankFromName("resnet50.3.json"), 3);
-  EXPECT_EQ(RankFromName("all_reduce_8.3.et"), 3);
-  EXPECT_EQ(RankFromName("llama7b-1.5.12.et.gz"), 12);
-}
 
 class CaptureFolderTest : public testing::Test {
  protected:
@@ -46,7 +24,12 @@ class CaptureFolderTest : public testing::Test {
   void Put(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name) << text;
   }
-  Result<CaptureFolder> List() { return ListCaptureFolder(folder_.string(), RunContext()); }
+  Result<CaptureFolder> List() {
+    RunContext context;
+    warnings_.clear();
+    context.warn = [this](std::string_view text) { warnings_.emplace_back(text); };
+    return ListCaptureFolder(folder_.string(), context);
+  }
 
   static constexpr const char* kHost =
       R"({"schema": "1.1.1-chakra.0.0.4", "pid": 1, "nodes": [], "finish_ts": 1})";
@@ -55,6 +38,7 @@ class CaptureFolderTest : public testing::Test {
       R"({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 4}, "traceEvents": []})";
 
   std::filesystem::path folder_;
+  std::vector<std::string> warnings_;
 };
 
 TEST_F(CaptureFolderTest, WhatIsNamedLikeATraceAndIsNoneIsDamaged) {
@@ -96,19 +80,106 @@ TEST_F(CaptureFolderTest, RanksAreToldByNameAndByContent) {
   EXPECT_EQ(folder->ranks[1].rank, 10);
 }
 
-TEST_F(CaptureFolderTest, AnUnknownRankAmongSeveralIsAnError) {
+TEST_F(CaptureFolderTest, LeavesOutWhatHasNoRank) {
   Put("rank-4.json", kHost);
   Put("mystery.json", kHost);
   const auto folder = List();
-  ASSERT_FALSE(folder);
-  EXPECT_EQ(folder.error().code, ErrorCode::kBadInput);
-  EXPECT_NE(folder.error().message.find("mystery.json"), std::string::npos);
+  ASSERT_TRUE(folder) << folder.error().message;
+  ASSERT_EQ(folder->ranks.size(), 1u);
+  EXPECT_EQ(folder->ranks[0].rank, 4);
+  ASSERT_EQ(folder->left_out.size(), 1u);
+  EXPECT_TRUE(folder->left_out[0].ends_with("mystery.json"));
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("left out mystery.json"), std::string::npos) << warnings_[0];
 }
 
-TEST_F(CaptureFolderTest, TwoTracesOfOneKindAndRankAreAnError) {
+TEST_F(CaptureFolderTest, SeveralTracesWithoutARankAreNoJob) {
+  Put("step_100.json", kDevice);
+  Put("step_200.json", kDevice);
+  const auto folder = List();
+  ASSERT_FALSE(folder);
+  EXPECT_EQ(folder.error().code, ErrorCode::kBadInput);
+  EXPECT_NE(folder.error().message.find("step_100.json and step_200.json"), std::string::npos);
+}
+
+TEST_F(CaptureFolderTest, NumbersThatCountFromZeroAreRanks) {
+  for (int rank = 0; rank < 11; ++rank) Put("trace_" + std::to_string(rank) + ".json", kDevice);
+  const auto folder = List();
+  ASSERT_TRUE(folder) << folder.error().message;
+  ASSERT_EQ(folder->ranks.size(), 11u);
+  EXPECT_EQ(folder->ranks[10].rank, 10);
+  EXPECT_TRUE(folder->ranks[10].device.ends_with("trace_10.json"));
+}
+
+TEST_F(CaptureFolderTest, NumbersOfOtherTracesAreThoseOfTheRanks) {
+  Put("host.1.json", kHost);
+  Put("host.2.json", kHost);
+  Put("kineto_2.json", kDevice);
+  Put("kineto_7.json", kDevice);
+  const auto folder = List();
+  ASSERT_TRUE(folder) << folder.error().message;
+  ASSERT_EQ(folder->ranks.size(), 2u);
+  EXPECT_TRUE(folder->ranks[1].device.ends_with("kineto_2.json"));
+  EXPECT_EQ(folder->left_out.size(), 1u);
+}
+
+TEST_F(CaptureFolderTest, TakesOneOfTwoTracesOfARank) {
   Put("host.0.json", kHost);
   Put("rank-0.json", kHost);
-  ASSERT_FALSE(List());
+  const auto folder = List();
+  ASSERT_TRUE(folder) << folder.error().message;
+  ASSERT_EQ(folder->ranks.size(), 1u);
+  EXPECT_TRUE(folder->ranks[0].host.ends_with("host.0.json"));
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("left out rank-0.json"), std::string::npos) << warnings_[0];
+  EXPECT_NE(warnings_[0].find("host.0.json is taken"), std::string::npos) << warnings_[0];
+}
+
+TEST_F(CaptureFolderTest, TakesTheRecordingsOfOneRun) {
+  Put("rank0.1773709679453.json", kDevice);
+  Put("rank0.1773709699453.json", kDevice);
+  Put("rank1.1773709699455.json", kDevice);
+  auto folder = List();
+  ASSERT_TRUE(folder) << folder.error().message;
+  ASSERT_EQ(folder->ranks.size(), 2u);
+  EXPECT_TRUE(folder->ranks[0].device.ends_with("rank0.1773709699453.json"));
+  Put("rank1.1773709679455.json", kDevice);
+  folder = List();
+  ASSERT_TRUE(folder) << folder.error().message;
+  EXPECT_TRUE(folder->ranks[0].device.ends_with("rank0.1773709679453.json"));
+  EXPECT_TRUE(folder->ranks[1].device.ends_with("rank1.1773709679455.json"));
+}
+
+TEST_F(CaptureFolderTest, TakesTheJobOfMostRanks) {
+  Put("a_rank0.json", kDevice);
+  Put("b_rank0.json", kDevice);
+  Put("b_rank1.json", kDevice);
+  const auto folder = List();
+  ASSERT_TRUE(folder) << folder.error().message;
+  ASSERT_EQ(folder->ranks.size(), 2u);
+  EXPECT_TRUE(folder->ranks[0].device.ends_with("b_rank0.json"));
+}
+
+TEST_F(CaptureFolderTest, ContentTellsTheRanksOfSeveralNodes) {
+  Put("node0_rank4.json", kDeviceOfRank4);
+  Put("node1_rank4.json",
+      R"({"schemaVersion": 1, "distributedInfo": {"rank": 12}, "traceEvents": []})");
+  const auto folder = List();
+  ASSERT_TRUE(folder) << folder.error().message;
+  ASSERT_EQ(folder->ranks.size(), 2u);
+  EXPECT_EQ(folder->ranks[1].rank, 12);
+}
+
+TEST_F(CaptureFolderTest, AProfileOfAllRanksIsNoneOfThem) {
+  Put("rank-0.json", kDevice);
+  Put("rank-1.json", kDevice);
+  Put("merged.json", R"({"schemaVersion": 1, "distributedInfo": {"rank": 0}, "traceEvents": [
+    {"ph": "X", "name": "a", "pid": "[TP00] 1", "tid": 1, "ts": 1, "dur": 1}]})");
+  const auto folder = List();
+  ASSERT_TRUE(folder) << folder.error().message;
+  ASSERT_EQ(folder->ranks.size(), 2u);
+  ASSERT_EQ(folder->left_out.size(), 1u);
+  EXPECT_TRUE(folder->left_out[0].ends_with("merged.json"));
 }
 
 TEST_F(CaptureFolderTest, AFolderWithoutTracesIsAnError) {

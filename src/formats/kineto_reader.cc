@@ -24,6 +24,7 @@
 #include "src/formats/kineto_categories.h"
 #include "src/formats/kineto_processes.h"
 #include "src/formats/mend_element.h"
+#include "src/formats/merged_processes.h"
 #include "src/formats/process_groups.h"
 #include "src/formats/time_nesting.h"
 #include "src/trace/launch.h"
@@ -46,6 +47,7 @@ enum class Arg : uint8_t {
   kAgent,  // a device by a text that ends with its number
   kQueue,  // a stream where the event names none
   kFinished,
+  kRank,  // of the process, as TraceFusion writes it
   // Of Etude's own events.
   kKind,
   kPlace,
@@ -72,6 +74,7 @@ constexpr auto kArgs = std::to_array<ArgRow>({
     {"dst_agent", Arg::kAgent},
     {"queue", Arg::kQueue},
     {"finished", Arg::kFinished},
+    {"rank", Arg::kRank},
     {kEtKindAttr, Arg::kKind},
     {kPlaceArg, Arg::kPlace},
 });
@@ -190,6 +193,7 @@ class KinetoReader : public JsonReaderBase {
     std::string_view stream_key;   // of the argument that says so
     std::optional<int32_t> agent;  // the device, and the stream, where no other argument says them
     std::optional<int32_t> queue;
+    std::optional<int64_t> rank;
     std::optional<NodeKind> kind;  // where the rest does not say it
     std::optional<Place> place;
     bool on_no_stream = false;  // it says so: -1, whatever its tid is
@@ -302,6 +306,7 @@ class KinetoReader : public JsonReaderBase {
         break;
       case Arg::kAgent: event_.agent = LastNumber(token); break;
       case Arg::kQueue: event_.queue = SmallInt(token); break;
+      case Arg::kRank: event_.rank = JsonInt(token); break;
       case Arg::kFinished: event_.is_unfinished = token == "false"; break;
       case Arg::kKind: take(event_.kind, chakra::KindFromName(Word(token))); break;
       case Arg::kPlace: take(event_.place, PlaceFromName(Word(token))); break;
@@ -442,6 +447,7 @@ class KinetoReader : public JsonReaderBase {
                          .text = builder().Intern(JsonString(category.name))});
     }
     const NodeId node = builder().AddNode(row);
+    merged_.Add(builder(), event_.pid.text, event_.rank);
     if (comm) builder().SetComm(node, *comm);
     if (event_.category.empty() && row.kind == NodeKind::kUnknown) AddUncategorised(node);
     AddExtras(node);
@@ -474,13 +480,19 @@ class KinetoReader : public JsonReaderBase {
     if (category.place != Place::kDevice) return Thread();
     Lane lane;
     auto device = event_.device ? event_.device : event_.agent;
-    if (!device) device = SmallInt(event_.pid.text);
+    if (!device) device = SmallInt(OwnPid());
     auto stream = event_.stream;
     if (!stream && !event_.on_no_stream) stream = SmallInt(event_.tid.text);
     if (!stream) stream = event_.queue;
     lane.device = device.value_or(-1);
     lane.stream = stream.value_or(-1);
     return lane;
+  }
+
+  // The event's pid as its process wrote it: merging the profiles of ranks puts the rank to it.
+  std::string_view OwnPid() const {
+    const std::optional<PidOfRank> of_rank = ReadPidOfRank(event_.pid.text);
+    return of_rank ? of_rank->pid : event_.pid.text;
   }
 
   // What pid and tid say, of whatever category the event is.
@@ -664,6 +676,7 @@ class KinetoReader : public JsonReaderBase {
     }
     processes_.Settle();
     ClearImpossibleTimes();
+    merged_.Separate(builder());
     SetParents();
     return {};
   }
@@ -904,6 +917,7 @@ class KinetoReader : public JsonReaderBase {
   std::vector<Extra> extras_;
   std::string key_;
   std::vector<TimedNode> timed_;  // host nodes
+  MergedProcesses merged_;
   InternTable<Lane, struct ThreadTag> threads_;
   std::vector<std::vector<Open>> open_;  // by thread
   // Host nodes named like a backend's communication, and what they say of it.

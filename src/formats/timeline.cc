@@ -50,6 +50,7 @@ class Planner {
     const bool device = trace_.place(node) == Place::kDevice;
     if (device || lane.stream >= 0) {
       key.side = TrackKey::Side::kDevice;
+      key.process = trace_.text(lane.process);
       key.first = lane.device;
       key.second = lane.stream;
     } else if (lane.thread || trace_.tid(node)) {
@@ -79,6 +80,7 @@ class Planner {
       case TrackKey::Side::kDevice:
         name = key.second < 0 ? "stream unknown" : fmt::format("stream {}", key.second);
         if (key.first >= 0) name = fmt::format("device {} {}", key.first, name);
+        if (with_process && !key.process.empty()) name += fmt::format(" of {}", key.process);
         break;
       case TrackKey::Side::kUnknown: name = key.name; break;
     }
@@ -99,14 +101,14 @@ class Planner {
     ForEachNode(trace_, [&](NodeId node) {
       if (trace_.start(node)) KnownKeyOf(node);
     });
-    std::set<std::string_view> processes;
+    std::map<TrackKey::Side, std::set<std::string_view>> processes;
     for (const auto& [facts, key] : keys_) {
       tracks_.emplace(key, 0);
-      if (key.side == TrackKey::Side::kHost) processes.insert(key.process);
+      processes[key.side].insert(key.process);
     }
     for (auto& [key, number] : tracks_) {
       number = static_cast<uint32_t>(plan_.tracks.size());
-      plan_.tracks.push_back(NameOf(key, processes.size() > 1));
+      plan_.tracks.push_back(NameOf(key, processes[key.side].size() > 1));
     }
   }
 

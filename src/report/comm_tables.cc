@@ -58,7 +58,7 @@ Table Clocks(const CommMatch& match) {
                           {"reason", "why unknown", Unit::kText}},
               .rows = {}};
   for (const ClockOffset& clock : match.clocks) {
-    table.rows.push_back({clock.rank, ToCell(clock.offset), clock.spread.count,
+    table.rows.push_back({clock.rank, ToCell(clock.ahead()), clock.spread.count,
                           CountCell(clock.meetings),
                           clock.reason.empty() ? Cell() : Cell(clock.reason)});
   }

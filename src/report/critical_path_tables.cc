@@ -32,8 +32,7 @@ std::string LaneText(const Trace& trace, NodeId node) {
   if (!id) return "(unknown)";
   const Lane& lane = trace.lane(id);
   if (DeviceActivity(trace, node) != Activity::kNone) {
-    return lane.device < 0 ? fmt::format("stream {}", lane.stream)
-                           : fmt::format("device {} stream {}", lane.device, lane.stream);
+    return StreamText(trace, lane);
   }
   return ThreadText(trace, lane, "(unknown thread)");
 }

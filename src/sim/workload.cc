@@ -236,20 +236,35 @@ Result<SimWorkload> WorkloadOfJob(const Job& job, const Limits& limits) {
   return workload;
 }
 
+namespace {
+
+// Whether these are the ranks of a job of so many, in order.
+bool IsOfAll(const std::vector<int64_t>& sorted, int64_t ranks) {
+  return !sorted.empty() && std::cmp_equal(sorted.size(), ranks) && sorted.front() == 0 &&
+         sorted.back() == ranks - 1 && std::ranges::adjacent_find(sorted) == sorted.end();
+}
+
+}  // namespace
+
 Result<RankGroups> NumberedGroups(const std::map<std::string, std::vector<int64_t>>& groups,
                                   const std::string& path, int64_t ranks) {
   RankGroups numbered;
   for (const auto& [name, members] : groups) {
     int64_t number = 0;
     const auto end = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (end.ptr != name.data() + name.size() || number <= 0) {
-      return BadInput(fmt::format(
-          "{}: found a group named '{}', expected a number above 0: traces PREFIX.RANK.et have "
-          "groups by numbers, as in ASTRA-sim",
-          path, name));
-    }
     std::vector<int64_t> sorted = members;
     std::ranges::sort(sorted);
+    const bool is_number = end.ptr == name.data() + name.size() && number >= 0;
+    if (is_number && number == 0 && IsOfAll(sorted, ranks)) continue;
+    if (!is_number || number == 0) {
+      return BadInput(fmt::format(
+          "{}: found a group named '{}', expected {}; give the folder of the traces instead of "
+          "PREFIX, or rename the group in this file and in the traces",
+          path, name,
+          is_number ? "all ranks in it: in traces PREFIX.RANK.et group 0 is that of all ranks, as "
+                      "in ASTRA-sim"
+                    : "a number: traces PREFIX.RANK.et have groups by numbers, as in ASTRA-sim"));
+    }
     if (sorted.empty()) {
       return BadInput(fmt::format("{}: group {}: found no ranks, expected some", path, name));
     }

@@ -38,8 +38,9 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
 // of some rank, and for programs with cycles.
 Result<SimWorkload> WorkloadOfJob(const Job& job, const Limits& limits = {});
 
-// Groups of ranks by name, as those of a job with `ranks` ranks; names are numbers above 0.
-// kBadInput with `path` for others, and for lists of no ranks, of others, or of one twice.
+// Groups of ranks by name, as those of a job with `ranks` ranks; names are numbers above 0, or 0
+// for that of all ranks, which needs no list. kBadInput with `path` for others, and for lists of no
+// ranks, of others, or of one twice.
 Result<RankGroups> NumberedGroups(const std::map<std::string, std::vector<int64_t>>& groups,
                                   const std::string& path, int64_t ranks);
 

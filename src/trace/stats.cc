@@ -49,6 +49,9 @@ const std::array<StatInfo, kStatCount>& StatTable() {
       {Stat::kCallByOrder, "call_by_order", kNote,
        "communication kernels whose call was found by order: ids were missing"},
       {Stat::kClippedTime, "clipped_time", kWarning, "times that the output format cannot hold"},
+      {Stat::kSharedNumber, "shared_number", kNote,
+       "correlations and External ids that several processes had in common: each process got its "
+       "own"},
   }};
   return kTable;
 }

@@ -39,9 +39,10 @@ enum class Stat : uint8_t {
   kFallbackLink,        // matched by name and order because ids were missing
   kCallByOrder,         // communication whose call was found by order: ids were missing
   kClippedTime,         // a time that does not fit the output format was clipped or rounded
+  kSharedNumber,        // a correlation or External id of one of several processes was renumbered
 };
 
-inline constexpr size_t kStatCount = static_cast<size_t>(Stat::kClippedTime) + 1;
+inline constexpr size_t kStatCount = static_cast<size_t>(Stat::kSharedNumber) + 1;
 
 enum class Severity : uint8_t {
   kNote,     // nothing is lost

@@ -1,11 +1,20 @@
 #include "src/trace/thread_text.h"
 
+#include <fmt/format.h>
+
 namespace etude {
 
 std::string ThreadText(const Trace& trace, const Lane& lane, std::string_view unknown) {
   if (!lane.thread) return std::string(unknown);
   const std::string_view name = trace.text(lane.thread);
   return (name.starts_with("thread ") ? "" : "thread ") + std::string(name);
+}
+
+std::string StreamText(const Trace& trace, const Lane& lane) {
+  std::string text = lane.device < 0 ? fmt::format("stream {}", lane.stream)
+                                     : fmt::format("device {} stream {}", lane.device, lane.stream);
+  if (lane.process) text += fmt::format(" of {}", trace.text(lane.process));
+  return text;
 }
 
 }  // namespace etude

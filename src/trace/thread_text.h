@@ -11,4 +11,8 @@ namespace etude {
 // begin so already; `unknown` where there is none.
 std::string ThreadText(const Trace& trace, const Lane& lane, std::string_view unknown);
 
+// The stream of a lane: "device 0 stream 7", with " of PROCESS" where the trace names whose it is,
+// as traces of several processes do.
+std::string StreamText(const Trace& trace, const Lane& lane);
+
 }  // namespace etude

@@ -86,9 +86,11 @@ class TraceBuilder {
   StringId name(NodeId node) const { return trace_.columns_.name[node.index()]; }
   uint64_t source_id(NodeId node) const { return trace_.columns_.source_id[node.index()]; }
   LaneId lane_id(NodeId node) const { return trace_.lane_id(node); }
+  const Lane& lane(LaneId id) const { return trace_.lanes_.Get(id); }
   std::optional<Nanos> start(NodeId node) const { return trace_.start(node); }
   std::optional<Nanos> duration(NodeId node) const { return trace_.duration(node); }
   std::optional<int64_t> correlation(NodeId node) const { return trace_.correlation(node); }
+  std::optional<int64_t> external_id(NodeId node) const { return trace_.external_id(node); }
 
   // `node` waits for the node with id `source_id` in the file.
   void AddDep(NodeId node, uint64_t source_id, DepKind kind);

@@ -1,6 +1,7 @@
 #include "src/transform/astra_groups.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -55,8 +56,48 @@ AstraMembers AstraGroups::MembersOf(const AstraNode& node) const {
   if (group != nullptr && listed_[node.group]) return *listed_[node.group];
   auto size = node.group_size;
   if (!size && group != nullptr) size = group->size;
+  if (group != nullptr && group->of_some && !size) return {};
   if (size) return {.size = *size == 1 || *size == world_size_ ? *size : 0};
   return {.size = group != nullptr && NumberOfName(group->name) ? 0 : world_size_};
+}
+
+void TakeCallers(std::vector<AstraRank>& ranks, bool all_recorded) {
+  struct Calls {
+    bool is_listed = false;
+    std::optional<int64_t> size;  // as stated
+    std::vector<int64_t> ranks;
+  };
+  std::map<std::string, Calls, std::less<>> calls;  // by name
+  size_t recorded = 0;
+  for (const AstraRank& rank : ranks) {
+    if (rank.copy_of) continue;
+    ++recorded;
+    std::vector<bool> called(rank.groups.size());
+    for (const AstraNode& node : rank.nodes) {
+      if (node.kind != NodeKind::kCollective || node.group == AstraNode::kNone) continue;
+      called[node.group] = true;
+      if (node.group_size) calls[rank.groups[node.group].name].size = node.group_size;
+    }
+    for (size_t i = 0; i < rank.groups.size(); ++i) {
+      Calls& of = calls[rank.groups[i].name];
+      of.is_listed = of.is_listed || rank.groups[i].ranks;
+      if (rank.groups[i].size) of.size = rank.groups[i].size;
+      if (called[i]) of.ranks.push_back(*rank.rank);
+    }
+  }
+  for (AstraRank& rank : ranks) {
+    for (AstraGroup& group : rank.groups) {
+      const Calls& of = calls[group.name];
+      if (of.is_listed || of.ranks.empty()) continue;
+      const bool is_all = of.ranks.size() == recorded;
+      const bool fits = !of.size || std::cmp_equal(*of.size, of.ranks.size());
+      if (fits && (of.size || all_recorded) && recorded > 1) {
+        group.ranks = of.ranks;
+      } else {
+        group.of_some = !is_all;
+      }
+    }
+  }
 }
 
 std::vector<uint32_t> AstraGroups::UsedGroups() const {

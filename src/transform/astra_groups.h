@@ -33,6 +33,11 @@ class AstraGroups {
   std::vector<std::optional<AstraMembers>> listed_;  // by group; nullopt: the trace lists none
 };
 
+// Of groups whose ranks no trace lists, takes those that call them, as where jobs are simulated:
+// where the group is stated to be of as many, or all ranks of the job are recorded
+// (`all_recorded`). Of others it is noted whether all recorded ranks call them.
+void TakeCallers(std::vector<AstraRank>& ranks, bool all_recorded);
+
 // The groups of some ranks in which collectives run, as ASTRA-sim numbers them.
 struct AstraGroupIds {
   std::vector<std::vector<int64_t>> ids;           // by rank and its group; 0: not one of these

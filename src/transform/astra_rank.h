@@ -53,6 +53,7 @@ struct AstraGroup {
   std::string name;
   std::optional<std::vector<int64_t>> ranks;  // empty: all ranks of the job; nullopt: unknown
   std::optional<int64_t> size;
+  bool of_some = false;  // nobody lists its ranks, and not all ranks call it
 };
 
 // What ASTRA-sim can run of one rank's trace, before it is known what other ranks do.

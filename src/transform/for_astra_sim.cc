@@ -62,6 +62,9 @@ class JobMaker {
     ETUDE_RETURN_IF_ERROR(SortRanks());
     ETUDE_RETURN_IF_ERROR(FindWorld());
     ETUDE_RETURN_IF_ERROR(FindMissing());
+    const bool is_filled =
+        std::ranges::any_of(ranks_, [](const AstraRank& rank) { return rank.copy_of.has_value(); });
+    TakeCallers(ranks_, job_.world_known && job_.missing.empty() && !is_filled);
     for (const AstraRank& rank : ranks_) {
       job_.notes.Add(rank.notes);
       plans_.emplace_back(rank.nodes.size());

@@ -78,6 +78,9 @@ class Linker {
       return BadInput("the host trace is of rank " + std::to_string(*host.rank) +
                       ", the device trace of rank " + std::to_string(*device.rank));
     }
+    if (device_.stats()[Stat::kSharedNumber] != 0) {
+      return BadInput("the device trace has the processes of several ranks, expected that of one");
+    }
     copy_host_.CopyInfo();
     TraceInfo& info = builder_.info();
     info.format = TraceFormat::kLinked;

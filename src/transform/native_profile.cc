@@ -11,15 +11,13 @@
 #include "src/base/quantity.h"
 #include "src/formats/capture_reader.h"
 #include "src/formats/time_nesting.h"
+#include "src/trace/machine_clock.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 #include "src/transform/program_order.h"
 
 namespace etude {
 namespace {
-
-// What Kineto's times count from, in nanoseconds of the wall clock; without it from the epoch.
-constexpr std::string_view kKinetoBase = "baseTimeNanoseconds";
 
 std::optional<int64_t> NumberOf(const Trace& trace, std::string_view key) {
   for (const Extra& extra : trace.info().extras) {
@@ -65,7 +63,7 @@ class ProfileMaker {
   Status CompareClocks() {
     const auto realtime = NumberOf(native_, "realtime_ns");
     const auto monotonic = NumberOf(native_, "monotonic_ns");
-    const int64_t base = NumberOf(devices_, kKinetoBase).value_or(0);
+    const int64_t base = NumberOf(devices_, kBaseTimeKey).value_or(0);
     if (!realtime || !monotonic || __builtin_sub_overflow(*monotonic, *realtime, &shift_) ||
         __builtin_add_overflow(shift_, base, &shift_)) {
       return BadInput(
@@ -82,7 +80,7 @@ class ProfileMaker {
     info.pid = native_.info().pid ? native_.info().pid : info.pid;
     info.rank = native_.info().rank ? native_.info().rank : info.rank;
     info.world_size = native_.info().world_size ? native_.info().world_size : info.world_size;
-    const StringId base = builder_.Intern(kKinetoBase);
+    const StringId base = builder_.Intern(kBaseTimeKey);
     std::erase_if(info.extras, [&](const Extra& extra) { return extra.key == base; });
     for (TraceCopy* copy : {&copy_native_, &copy_devices_}) {
       copy->AddGroups();

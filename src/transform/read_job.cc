@@ -9,6 +9,7 @@
 
 #include "src/formats/byte_source.h"
 #include "src/formats/capture_folder.h"
+#include "src/formats/rank_name.h"
 #include "src/formats/read_trace.h"
 #include "src/trace/other_process.h"
 #include "src/transform/native_profile.h"
@@ -55,10 +56,17 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
                                          const RunContext& context,
                                          RankInput (*choose)(const CaptureRank&)) {
   std::vector<RankInput> inputs;
+  std::vector<RankName> names;  // of files
   for (const std::string& path : paths) {
     if (path == "-" || !IsFolder(path)) {
-      const std::string name = std::filesystem::path(path).filename().string();
-      inputs.push_back({.rank = RankFromName(name), .path = path, .device = {}});
+      names.push_back(ReadRankName(std::filesystem::path(path).filename().string()));
+    }
+  }
+  const std::vector<std::optional<int64_t>> ranks = RanksFromNames(names);
+  size_t files = 0;
+  for (const std::string& path : paths) {
+    if (path == "-" || !IsFolder(path)) {
+      inputs.push_back({.rank = ranks[files++], .path = path, .device = {}});
       continue;
     }
     ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));

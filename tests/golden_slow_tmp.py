@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Golden tests: commands, and what they must print.
+
+A case is a folder tests/golden/<area>/<case>/ with a file `cmd`, shell lines run in an empty folder,
+and a file `expected`: their stdout and stderr, and the exit code if it is not 0. A case may hold input
+files; `$CASE` is its folder, `$TESTDATA` is tests/data, `$DATA` the folder of recorded traces that are
+not shipped (cases that use it are skipped, visibly, where it is absent).
+
+The ```console blocks of docs/ are cases too: `$ command` lines and what follows them, run one after
+the other in a folder that holds the files of tests/data. A block after the line
+`<!-- no golden: reason -->` is left out.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "tests/golden"
+TEST_DATA = ROOT / "tests/data"
+CONSOLE = re.compile(r"(?P<head>(?:<!-- no golden:[^\n]*-->\n)?)```console\n(?P<body>.*?)```\n", re.S)
+TIMEOUT_S = 1200
+
+
+def needs_torch(text):
+    return any(f"etude {name}" in text for name in ("replay", "benchmark", "suite"))
+
+
+class Runner:
+    def __init__(self, bin_dir, data_dir):
+        self.bin = pathlib.Path(bin_dir).resolve()
+        self.data = pathlib.Path(data_dir).resolve()
+
+    def lacks_torch_for(self, text):
+        return needs_torch(text) and not (self.bin / "etude-torch").exists()
+
+    def run(self, command, cwd, case=None):
+        """Returns what `command` prints, with the exit code if it is not 0, folders by their names."""
+        env = dict(os.environ)
+        env.update(
+            PATH=f"{self.bin}:{env['PATH']}",
+            DATA=str(self.data),
+            TESTDATA=str(TEST_DATA),
+            CASE=str(case or ""),
+            LC_ALL="C.UTF-8",
+        )
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=cwd,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            timeout=TIMEOUT_S,
+        )
+        text = done.stdout.decode("utf-8", "backslashreplace")
+        names = [("CASE", case), ("DATA", self.data), ("TESTDATA", TEST_DATA), ("TMP", cwd)]
+        for name, path in names:
+            if path:
+                text = text.replace(str(path), f"${name}")
+        if done.returncode != 0:
+            text += f"[exit {done.returncode}]\n"
+        return text
+
+
+def folder_cases():
+    for cmd in sorted(GOLDEN.glob("*/*/cmd")):
+        yield cmd.parent
+
+
+def run_folder(runner, case, update):
+    """Returns (verdict, detail) of a case folder."""
+    command = (case / "cmd").read_text()
+    if "$DATA" in command and not runner.data.is_dir():
+        return "skipped", "recorded traces are absent"
+    if runner.lacks_torch_for(command):
+        return "skipped", "this build has no libtorch"
+    with tempfile.TemporaryDirectory() as tmp:
+        got = runner.run(command, tmp, case)
+    return judge(case / "expected", got, update)
+
+
+def judge(expected_file, got, update):
+    expected = expected_file.read_text() if expected_file.exists() else ""
+    if got == expected and expected_file.exists():
+        return "passed", ""
+    if update:
+        expected_file.write_text(got)
+        return "updated", ""
+    return "failed", difference(expected, got)
+
+
+def difference(expected, got):
+    import difflib
+
+    lines = difflib.unified_diff(
+        expected.splitlines(), got.splitlines(), "expected", "got", lineterm=""
+    )
+    return "\n".join(list(lines)[:60])
+
+
+def parse_console(body):
+    """Splits a console block into [(command, expected output)]."""
+    steps = []
+    for line in body.splitlines(keepends=True):
+        if line.startswith("$ "):
+            steps.append([line[2:].rstrip("\n"), ""])
+        elif steps:
+            steps[-1][1] += line
+    return steps
+
+
+def run_page(runner, page, update):
+    text = page.read_text()
+    if runner.lacks_torch_for(text):
+        return "skipped", "this build has no libtorch"
+    verdict, details = "passed", []
+    with tempfile.TemporaryDirectory() as tmp:
+        shutil.copytree(TEST_DATA, tmp, dirs_exist_ok=True)
+
+        def check(match):
+            nonlocal verdict
+            if match["head"]:
+                return match[0]
+            out = "```console\n"
+            for command, expected in parse_console(match["body"]):
+                got = runner.run(command, tmp)
+                if got != expected:
+                    verdict = "updated" if update else "failed"
+                    details.append(f"$ {command}\n{difference(expected, got)}")
+                out += f"$ {command}\n{got}"
+            return out + "```\n"
+
+        new = CONSOLE.sub(check, text)
+    if update and new != text:
+        page.write_text(new)
+    return verdict, "\n".join(details)
+
+
+def self_check(runner):
+    """A test of the test: a wrong expectation must fail."""
+    with tempfile.TemporaryDirectory() as tmp:
+        case = pathlib.Path(tmp) / "case"
+        case.mkdir()
+        (case / "cmd").write_text("etude --version\n")
+        (case / "expected").write_text("something else\n")
+        wrong = run_folder(runner, case, update=False)[0]
+        (case / "expected").write_text(runner.run("etude --version", tmp))
+        right = run_folder(runner, case, update=False)[0]
+    ok = (wrong, right) == ("failed", "passed")
+    print("self-check:", "ok" if ok else f"a wrong case {wrong}, a right one {right}")
+    return 0 if ok else 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", default=ROOT / "build/bin", help="folder of the executables")
+    parser.add_argument("--data", default=ROOT.parent / "shared/data", help="recorded traces")
+    parser.add_argument("--update", action="store_true", help="take what is printed as expected")
+    parser.add_argument("--without", metavar="TEXT", nargs="+", help="leave out cases with one of these in their names")
+    parser.add_argument(
+        "--rest", metavar="TEXT", nargs="+", help="only what --without TEXT... leaves out, and what needs libtorch"
+    )
+    parser.add_argument("--self-check", action="store_true", help="check that wrong cases fail")
+    parser.add_argument("filter", nargs="?", default="", help="part of the names to run")
+    args = parser.parse_args()
+    runner = Runner(args.bin, args.data)
+    if args.self_check:
+        return self_check(runner)
+    jobs = [(str(c.relative_to(GOLDEN)), run_folder, c) for c in folder_cases()]
+    jobs += [
+        (str(p.relative_to(ROOT)), run_page, p)
+        for p in sorted((ROOT / "docs").rglob("*.md"))
+        if CONSOLE.search(p.read_text())
+    ]
+    counts = {}
+    for name, run, what in jobs:
+        if args.filter not in name or any(part in name for part in args.without or ()):
+            continue
+        text = (what / "cmd" if what.is_dir() else what).read_text()
+        if args.rest and not any(part in name for part in args.rest) and not needs_torch(text):
+            continue
+        verdict, detail = run(runner, what, args.update)
+        counts[verdict] = counts.get(verdict, 0) + 1
+        if verdict != "passed":
+            print(f"{verdict}: {name}" + (f"\n{detail}" if detail else ""))
+    print("golden: " + ", ".join(f"{n} {v}" for v, n in sorted(counts.items())))
+    return 1 if counts.get("failed") or not counts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
