@@ -43,7 +43,7 @@ std::map<size_t, std::vector<Nanos>> FindDifferences(
 }
 
 std::string WhyNone(const ClockOffset& clock) {
-  if (clock.is_none) return "its trace says of no node when it began";
+  if (clock.is_none) return "its trace has no start times";
   const bool one = clock.meetings == 1;
   return clock.meetings < kEnough
              ? fmt::format("{} {} for all together {} found, {} are needed", clock.meetings,

@@ -250,8 +250,8 @@ class Judge {
     if (categories.size() > kShown) text += ", …";
     Say(Above(Share(unknown, trace_.node_count()), kTooMany), "unknown_categories",
         ShareText(unknown, FormatCount(trace_.node_count(), "event"),
-                  "has a category ('cat') that is not known, and counts nowhere: ",
-                  "have a category ('cat') that is not known, and count nowhere: ") +
+                  "has an unknown category ('cat') and is excluded from all figures: ",
+                  "have an unknown category ('cat') and are excluded from all figures: ") +
             text);
     JudgeUnreadProcesses();
   }

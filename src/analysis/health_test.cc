@@ -148,7 +148,7 @@ TEST(Health, EventsOfUnknownCategories) {
   EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
   EXPECT_EQ(Names(health), Expected{"unknown_categories"});
   EXPECT_EQ(health.reasons[0].text,
-            "4 of 4 events have a category ('cat') that is not known, and count nowhere: "
+            "4 of 4 events have an unknown category ('cat') and are excluded from all figures: "
             "\"kernel_v9\", none, \"api\"");
   for (int i = 0; i < 100; ++i) events += "," + Event("cpu_op", "aten::mm", 1, 20 + i * 10, 10);
   health = Judged(Kineto(events));

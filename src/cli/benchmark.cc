@@ -35,29 +35,29 @@ class BenchmarkCommand : public Command {
         "a capture folder, or a PyTorch execution trace: recorded, linked or composed");
     options.Output("-o,--output", &output_, "FOLDER", "the folder to write to", {});
     options.Required("--output");
-    options.Value("--rank", &rank_, "N", "which rank of a folder", {.least = 0});
+    options.Value("--rank", &rank_, "N", "rank of a folder", {.least = 0});
     options.Choice("--ranks", &ranks_, {"one", "all"},
-                   "one rank, without what needs others; or all of a folder, with their "
-                   "communications, to be started by torchrun");
-    options.Flag("--keep-names", &keep_names_,
-                 "write down names of modules, and texts among arguments");
-    options.Value("--device", &replay_.device, "DEVICE",
-                  "where it is tried out: cpu or cuda:N (default: a GPU if the trace used one and "
-                  "there is one, with --ranks all the CPU)");
+                   "one rank, without communication; or all ranks of a folder, with communication, "
+                   "to be started by torchrun");
+    options.Flag("--keep-names", &keep_names_, "keep names of modules, and text arguments");
+    options.Value(
+        "--device", &replay_.device, "DEVICE",
+        "device for the trial run: cpu or cuda:N (default: a GPU if the trace used one and "
+        "there is one, with --ranks all the CPU)");
     options.Values("--library", &libraries_, "FILE",
                    "load a shared library that registers operators (TORCH_LIBRARY); its code runs");
     options.Value("--threads", &threads_, "N",
                   "threads of PyTorch's pool (default: as recorded, else 1)",
                   {.least = 1, .most = kThreadsMax});
     options.Value("--label", &replay_.label, "TEXT",
-                  "only what is below the first node with operators whose name contains TEXT");
+                  "only the part below the first node with operators whose name contains TEXT");
     options.Values("--skip", &replay_.skip, "OPERATOR",
-                   "leave this operator out, or those of a class: comm, compute, matrix");
+                   "skip this operator, or a class of operators: comm, compute, matrix");
     options.Values("--only", &replay_.only, "OPERATOR",
-                   "this operator only, or those of a class: comm, compute, matrix");
+                   "keep only this operator, or a class of operators: comm, compute, matrix");
     options.Values("--stand-in", &replay_.stand_in, "OPERATOR",
-                   "let the recorded time of this operator pass if it cannot run");
-    options.Value("--warmup", &replay_.warmup, "N", "steps of the replay before the timed ones",
+                   "wait for the recorded time of this operator if it cannot run");
+    options.Value("--warmup", &replay_.warmup, "N", "warm-up steps of the replay",
                   {.least = 0, .most = kMostSteps});
     options.Value("--iterations", &replay_.iterations, "N",
                   "timed steps of the replay, which the README compares with the original",

@@ -215,7 +215,7 @@ int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command
   command.Declare(options);
   std::vector<std::string> limits;
   options.Flag("--strict", &console.strict_,
-               "refuse damaged files instead of reading what is whole");
+               "refuse damaged files instead of reading the intact part");
   options.Flag("-q,--quiet", &console.quiet_, "no warnings and no progress on stderr");
   options.Values("--limit", &limits, "NAME=N", "change a limit on input (docs/limits.md)");
   const Options::Parsed parsed = options.Parse({args.begin() + 1, args.end()});

@@ -73,20 +73,20 @@ class CompareCommand : public Command {
  public:
   std::string_view name() const override { return "compare"; }
   std::string_view summary() const override {
-    return "put the original step of a capture beside its replay";
+    return "compare a capture's original step with its replay";
   }
 
   void Declare(Options& options) override {
     options.Positionals("dir", &paths_, "a capture folder", /*required=*/false);
     options.Value("--tolerance", &tolerance_, "SHARE",
-                  "the answer is no (exit code 1) if an error exceeds this: 8% or 0.08");
-    options.Choice("--clock", &clock_, {"cpu", "wall"}, "the time that --tolerance is about");
+                  "max error: exit code 1 if one exceeds it, as 8% or 0.08");
+    options.Choice("--clock", &clock_, {"cpu", "wall"}, "clock that --tolerance applies to");
     options.Flag("--run", &by_running_,
                  "run the program again and its replay, step by step in turn");
     options.Value("--benchmark", &run_.benchmark, "PROGRAM",
                   "with --run: compare a program of `etude benchmark`, FOLDER/benchmark.py or "
                   "FOLDER/build/benchmark, instead of a replay");
-    options.Value("--pairs", &run_.pairs, "N", "with --run: pairs of steps that count",
+    options.Value("--pairs", &run_.pairs, "N", "with --run: measured pairs of steps",
                   {.least = 1, .most = 100'000});
     options.Value("--starts", &run_.starts, "N",
                   "with --run: starts of program and replay, which share the pairs",
@@ -97,7 +97,7 @@ class CompareCommand : public Command {
     options.Value("--rank", &run_.rank, "N",
                   "with --run: whose steps are timed (default: the first)", {.least = 0});
     options.Value("--warmup", &run_.warmup, "N",
-                  "with --run: steps of the program before the pairs",
+                  "with --run: warm-up steps of the program before the pairs",
                   {.least = 1, .most = 1'000'000});
     options.Value("--lead", &run_.lead, "N",
                   "with --run: steps of each side in its turn before the one that is measured "
@@ -106,20 +106,20 @@ class CompareCommand : public Command {
     options.Values("--bar", &run_.bars, "NAME=SHARE",
                    "with --run: the error that is allowed of a metric, such as wall_time=8%; "
                    "NAME=none: no verdict");
-    options.Value("--timeout", &run_.timeout_s, "SECONDS", "with --run: how long a step may take",
+    options.Value("--timeout", &run_.timeout_s, "SECONDS", "with --run: max seconds of a step",
                   {.least = 1, .most = 1'000'000});
-    options.Value("--seed", &run_.seed, "N", "with --run: of the order within pairs", {.least = 0});
+    options.Value("--seed", &run_.seed, "N", "with --run: seed for the order within pairs",
+                  {.least = 0});
     options.Choice("--gaps", &run_.gaps, {"recorded", "none"},
                    "with --run: whether the replay lets the program's gaps between operators pass");
     options.Flag("--pin", &run_.pin,
                  "with --run: keep each rank of the replay to its own share of the processors, as "
                  "a program does that pins its ranks");
-    options.Flag(
-        "--experimental", &run_.experimental,
-        "with --run: also on devices other than the CPU and CUDA's, where replays have not "
-        "been tried; and look at GPUs whether or not the program uses them");
+    options.Flag("--experimental", &run_.experimental,
+                 "with --run: allow devices other than CPU and CUDA, where replay is untested; and "
+                 "look at GPUs whether or not the program uses them");
     options.Values("--library", &run_.libraries, "FILE",
-                   "with --run: a shared library of operators that the replay loads");
+                   "with --run: load a shared library of operators into the replay");
     options.Flag("--finish", &run_.finish,
                  "with --run: let the program run to its end when the pairs are done");
     options.Outputs("--certificate", &certificates_, "FILE",

@@ -109,8 +109,7 @@ class CompatCommand : public Command {
  public:
   std::string_view name() const override { return "compat"; }
   std::string_view summary() const override {
-    return "stand in for a tool of Chakra 1.0.0, for STAGE or for ASTRA-sim: its flags, its very "
-           "answers";
+    return "drop-in replacement for Chakra 1.0.0, STAGE and ASTRA-sim tools";
   }
 
   void Declare(Options& options) override {

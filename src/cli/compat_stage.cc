@@ -131,7 +131,7 @@ Status RunStage(std::vector<std::string> args, const Console& console) {
   parser.Flag(kDifferences, &differences);
   parser.Flag("--json", &json);
   ETUDE_RETURN_IF_ERROR(parser.Parse(args));
-  if (json && !differences) return parser.Usage("--json: goes with --differences");
+  if (json && !differences) return parser.Usage("--json requires --differences");
   OutputNames names;
   if (!differences) {
     ETUDE_ASSIGN_OR_RETURN(names, OutputNames::Make(folder, name));

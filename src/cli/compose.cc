@@ -69,14 +69,14 @@ class ComposeCommand : public Command {
  public:
   std::string_view name() const override { return "compose"; }
   std::string_view summary() const override {
-    return "make one benchmark of parts of traces: selected, repeated, mixed, changed by a recipe";
+    return "build one trace from parts of traces by a recipe: select, repeat, mix, change";
   }
 
   void Declare(Options& options) override {
     options.Positional("recipe", &recipe_, "a recipe in TOML");
     options.Output("-o,--output", &output_, "FILE", "linked JSON to write", {".json"});
     options.Required("--output");
-    options.Value("--rank", &rank_, "N", "which rank of folders, where the recipe does not say",
+    options.Value("--rank", &rank_, "N", "rank of folders, where the recipe gives none",
                   {.least = 0});
     options.Flag("--json", &json_, "print what was composed as JSON");
   }

@@ -58,23 +58,22 @@ class ConvertCommand : public Command {
     options.Output("--linked", &linked_, "FILE",
                    "write the linked trace as well (one pair of traces)", {".json"});
     options.Jobs(&jobs_, "ranks of a folder");
-    options.Choice("--for", &for_, {"astra-sim"},
-                   "all ranks as a job that this simulator runs to its end");
+    options.Choice("--for", &for_, {"astra-sim"}, "write all ranks as a job for this simulator");
     options.Choice("--compute", &compute_, {"durations", "flops"},
                    "--for: recorded durations, or also operations and bytes by shapes");
     options.Flag("--fill-ranks", &fill_ranks_,
-                 "--for: ranks without a trace do what the nearest recorded one does");
+                 "--for: use the nearest recorded rank's trace for ranks without one");
     options.Value("--ranks", &ranks_, "RANKS",
                   "--for: how many the job has, where the traces do not say it; of a folder of "
                   "classes: which to write: all, the first N, or a list as 0-7,12 (default: all)");
     options.Value("--comm-groups", &comm_groups_, "FILE",
-                  "--for, --to classes: ranks of groups by name, as ASTRA-sim has them, where "
-                  "traces do not say");
+                  "--for, --to classes: ranks of process groups by name, in ASTRA-sim's format, "
+                  "where traces lack them");
     options.Flag("--json", &json_, "print what was written as JSON");
     options.Positional("device", &device_, "Kineto trace of the same run, to link with on the way",
                        /*required=*/false);
     options.Choice("--compat", &compat_, {kCompatChakra},
-                   "write the very bytes that this version of Chakra writes");
+                   "write the same bytes as this version of Chakra");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -127,16 +126,15 @@ class ConvertCommand : public Command {
     const bool simulates = !for_.empty();
     const bool to_classes = to_ == "classes" || to_ == "packed";
     const auto only = [](std::string_view option, std::string_view with) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("convert: {} goes with {} only", option, with));
+      return MakeError(ErrorCode::kUsage, fmt::format("convert: {} requires {}", option, with));
     };
     if (fill_ranks_ && !simulates) return only("--fill-ranks", "--for");
     if (!compute_.empty() && !simulates) return only("--compute", "--for");
     if (!comm_groups_.empty() && !simulates && !to_classes) {
-      return only("--comm-groups", "--for, --to classes and --to packed");
+      return only("--comm-groups", "--for, --to classes or --to packed");
     }
     if (ranks_ && !simulates && !expands) {
-      return only("--ranks", "--for, or to make traces of a folder of classes,");
+      return only("--ranks", "--for, or a folder of classes as input");
     }
     return {};
   }
@@ -144,7 +142,7 @@ class ConvertCommand : public Command {
   Result<ExitCode> ConvertToPyTorch(const Console& console) const {
     if (!for_.empty() || !compat_.empty() || !linked_.empty()) {
       return MakeError(ErrorCode::kUsage,
-                       "convert: --to pytorch goes without --for, --compat and --linked");
+                       "convert: --to pytorch cannot be combined with --for, --compat or --linked");
     }
     PyTorchPairRequest request{.output = output_, .json = json_};
     if (device_.empty()) {
@@ -157,10 +155,11 @@ class ConvertCommand : public Command {
 
   Result<ExitCode> ConvertToClasses(const Console& console) const {
     if (!for_.empty() || !compat_.empty() || !linked_.empty() || !device_.empty()) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("convert: --to {} goes without a device trace, --for, --compat "
-                                   "and --linked",
-                                   to_));
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("convert: --to {} cannot be combined with a device trace, --for, --compat "
+                      "or --linked",
+                      to_));
     }
     JobClassesRequest request{.output = output_,
                               .files = to_ == "packed" ? ClassFiles::kPacked : ClassFiles::kChakra,
@@ -173,8 +172,9 @@ class ConvertCommand : public Command {
 
   Result<ExitCode> ExpandClasses(const Console& console) const {
     if (!linked_.empty() || !device_.empty()) {
-      return MakeError(ErrorCode::kUsage,
-                       "convert: a folder of classes goes without a device trace and --linked");
+      return MakeError(
+          ErrorCode::kUsage,
+          "convert: a folder of classes cannot be combined with a device trace or --linked");
     }
     return WriteJobRanks({.folder = input_,
                           .output = output_,
@@ -210,7 +210,7 @@ class ConvertCommand : public Command {
     if (output_.empty()) {
       const tl::unexpected<Error> no_folder = NoFolder(input_);
       if (input_ != "-" && no_folder.value().code == ErrorCode::kIo) return no_folder;
-      return MakeError(ErrorCode::kUsage, "convert: a trace needs -o FILE for what it becomes");
+      return MakeError(ErrorCode::kUsage, "convert: missing -o FILE");
     }
     ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     return std::vector<ConvertJob>{{.input = input_, .device = device_, .output = output_}};

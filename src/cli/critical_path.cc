@@ -9,7 +9,7 @@ class CriticalPathCommand : public Command {
  public:
   std::string_view name() const override { return "critical-path"; }
   std::string_view summary() const override {
-    return "find the longest chain of dependent work, and what its time was spent with";
+    return "find the longest chain of dependent work, and where its time goes";
   }
   void Declare(Options& options) override { ranks_.Declare(options, CriticalPathInspection()); }
   Result<ExitCode> Run(const Console& console) override {

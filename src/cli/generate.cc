@@ -17,6 +17,7 @@
 #include "src/cli/job_classes.h"
 #include "src/cli/model_kind.h"
 #include "src/cli/output_files.h"
+#include "src/cli/plan_file.h"
 #include "src/compat/text_model.h"
 #include "src/formats/byte_source.h"
 #include "src/formats/job_folder.h"
@@ -108,6 +109,16 @@ class GenerateCommand : public Command {
       footer += fmt::format("  {:<15} {}\n", device.name, device.source);
     }
     options.Footer(footer);
+  }
+
+  // Of options that are parsed.
+  Fits Check(const RunContext& context) const {
+    if (const Status usage = CheckUsage(); !usage) {
+      return tl::unexpected<Misfit>(AsMisfit(usage.error()));
+    }
+    const ModelKind* kind = FindModelKind(what_);
+    if (kind == nullptr || kind->check == nullptr) return {};
+    return kind->check(pattern_, model_options_, context);
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -283,6 +294,7 @@ class GenerateCommand : public Command {
       ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Parse(text, *measured_));
     }
     ETUDE_ASSIGN_OR_RETURN(timed_, TimeWorks(sources, made.job));
+    device_model_ = sources.device;
     made.text += "\ndurations:";
     const auto add = [&](int64_t count, std::string_view from, bool told) {
       if (!told) return;
@@ -314,6 +326,13 @@ class GenerateCommand : public Command {
           std::pair("cache before", states.cache)}) {
       if (bytes.count != 0) made.text += fmt::format(", {} {}", what, FormatBytes(bytes));
     }
+    if (!device_model_ || device_model_->capacity.count == 0) return;
+    made.text += fmt::format("; {} {} ({})", *most <= device_model_->capacity ? "fits" : "exceeds",
+                             device_model_->name, FormatBytes(device_model_->capacity));
+  }
+
+  PlanFacts Plan(const GeneratedJob& made) const {
+    return PlanFactsOf(made, device_model_ ? &*device_model_ : nullptr);
   }
 
   // By place on the last axis of the job's mesh: pipeline stage, or rank.
@@ -380,6 +399,8 @@ class GenerateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const Job job, made.job.AsJob());
     ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
     ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, output_, console.context()));
+    const PlanFacts plan = Plan(made);
+    ETUDE_RETURN_IF_ERROR(WritePlanFile(plan, output_, console.context().limits));
     const JobCounts counts = CountsOf(job);
     if (json_) {
       Json json = {{"format", "etude-generate"},
@@ -392,7 +413,8 @@ class GenerateCommand : public Command {
                    {"communications", counts.communications},
                    {"nodes", counts.nodes},
                    {"nodes_kept", counts.nodes_kept},
-                   {"model", made.facts}};
+                   {"model", made.facts},
+                   {"plan", ToJson(plan)}};
       AddDurations(json);
       AddMemory(json);
       console.Print(JsonText(json));
@@ -438,7 +460,10 @@ class GenerateCommand : public Command {
                    {"ranks", files.size()},
                    {"nodes", nodes},
                    {"bytes", bytes}};
-      if (model != nullptr) json["model"] = model->facts;
+      if (model != nullptr) {
+        json["model"] = model->facts;
+        json["plan"] = ToJson(Plan(*model));
+      }
       AddDurations(json);
       AddMemory(json);
       console.Print(JsonText(json));
@@ -465,6 +490,7 @@ class GenerateCommand : public Command {
   std::optional<std::string> device_;
   std::optional<std::string> measured_;
   std::optional<TimedWorks> timed_;
+  std::optional<DeviceModel> device_model_;  // of device_
   bool memory_ = false;
   std::vector<StepStates> states_;  // by place
   std::vector<Bytes> peaks_;        // by place
@@ -510,6 +536,18 @@ Status CheckGenerateDevice(const std::string& device) {
                                                           ".toml",
                                                           fmt::join(names, ", "))
                                             : hint));
+}
+
+Fits CheckGenerateWords(std::vector<std::string> words, const RunContext& context) {
+  GenerateCommand command;
+  Options options(command.name(), command.summary());
+  command.Declare(options);
+  words.insert(words.end(), {"-o", "job"});
+  const Options::Parsed parsed = options.Parse(words);
+  if (parsed.outcome == Options::Outcome::kError) {
+    return tl::unexpected<Misfit>(Misfit({}, parsed.text));
+  }
+  return command.Check(context);
 }
 
 std::unique_ptr<Command> MakeGenerateCommand() { return std::make_unique<GenerateCommand>(); }

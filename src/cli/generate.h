@@ -3,9 +3,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/base/result.h"
 #include "src/cli/command.h"
+#include "src/synth/misfit.h"
 
 namespace etude {
 
@@ -15,6 +17,10 @@ Status CheckGenerateWhat(std::string_view what);
 // A pattern, model or file; `what` is one that is known.
 Status CheckGenerateModel(std::string_view what, const std::string& model);
 Status CheckGenerateDevice(const std::string& device);
+
+// Whether `etude generate` with these words would make a job, as far as that can be said without
+// making it.
+Fits CheckGenerateWords(std::vector<std::string> words, const RunContext& context);
 
 // Makes traces of patterns.
 std::unique_ptr<Command> MakeGenerateCommand();

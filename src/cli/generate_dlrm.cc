@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "src/base/quantity.h"
+#include "src/base/saturating.h"
 #include "src/cli/model_kind.h"
 #include "src/formats/byte_source.h"
 #include "src/report/format.h"
@@ -132,7 +133,11 @@ Result<GeneratedJob> MakeDlrm(const std::string& model, const ModelOptions& opti
                                 {"tables_by_rows", facts.by_rows},
                                 {"table_parts", facts.parts},
                                 {"least_states_bytes", facts.least.count},
-                                {"most_states_bytes", facts.most.count}}};
+                                {"most_states_bytes", facts.most.count}},
+                      .step = {.item = "sample",
+                               .items = SaturatingProduct({plan.ranks, plan.batch}),
+                               .flops = std::nullopt,
+                               .bubble = 0}};
 }
 
 }  // namespace

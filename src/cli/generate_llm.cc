@@ -13,6 +13,7 @@
 #include "src/synth/float_type.h"
 #include "src/synth/inference_program.h"
 #include "src/synth/transformer_file.h"
+#include "src/synth/transformer_flops.h"
 #include "src/synth/transformer_job.h"
 
 namespace etude {
@@ -163,6 +164,25 @@ nlohmann::ordered_json FactsOfTransformer(const TransformerModel& model,
   return json;
 }
 
+// Of decode each token waits for the one before: there is no formula of its bubble.
+std::optional<double> BubbleOf(const TransformerPlan& plan) {
+  switch (plan.phase) {
+    case ModelPhase::kTraining: return BubbleShare(plan.pipeline);
+    case ModelPhase::kPrefill:
+      return BubbleShare(
+          {.stages = plan.pipeline.stages, .micro_batches = plan.pipeline.micro_batches});
+    case ModelPhase::kDecode: break;
+  }
+  return plan.pipeline.stages == 1 ? std::optional<double>(0) : std::nullopt;
+}
+
+GeneratedStep StepOfTransformer(const TransformerModel& model, const TransformerPlan& plan) {
+  return {.item = "token",
+          .items = StepTokens(model, plan),
+          .flops = ModelFlops(model, plan),
+          .bubble = BubbleOf(plan)};
+}
+
 // Where a file says something of the plan: flags that are off say nothing.
 KeyPlaces SaidOf(const TransformerFile& file) {
   KeyPlaces places = file.places;
@@ -209,31 +229,67 @@ void WarnOfIdleOptions(const ModelOptions& options, const TransformerModel& mode
   WarnOfIdle(options, rows, context, places);
 }
 
+// A model with a plan that it can be spread by.
+struct PlannedTransformer {
+  TransformerFile file;
+  TransformerPlan plan;
+};
+
+// Errors have the keys of settings where it is settings that do not go together.
+tl::expected<PlannedTransformer, Misfit> PlanTransformer(const ModelKind& kind,
+                                                         const std::string& model,
+                                                         const ModelOptions& options,
+                                                         const RunContext& context) {
+  const auto wrong = [](const Error& error) { return tl::unexpected<Misfit>(AsMisfit(error)); };
+  Result<PlanSettings> settings = SettingsOf(options);
+  if (!settings) return wrong(settings.error());
+  Result<TransformerFile> file = ReadTransformer(kind, model, options, context);
+  if (!file) return wrong(file.error());
+  if (kind.name == kMoe && !file->model.experts) {
+    return wrong(
+        Error{ErrorCode::kBadInput, fmt::format("{}: found a model without experts, expected some; "
+                                                "'etude generate llm' takes it",
+                                                model)});
+  }
+  settings->Complete(file->plan);
+  if (const Status fits = CheckPhase(*settings, options, *file, model); !fits) {
+    return wrong(fits.error());
+  }
+  const auto placed = [&](Misfit misfit) {
+    misfit.message = PlacedError(misfit, file->places, model).message;
+    return tl::unexpected<Misfit>(std::move(misfit));
+  };
+  auto plan = settings->PlanFor(file->model);
+  if (!plan) return placed(plan.error());
+  if (const Fits fits = CheckTransformerPlan(file->model, *plan); !fits)
+    return placed(fits.error());
+  return PlannedTransformer{.file = *std::move(file), .plan = *std::move(plan)};
+}
+
 Result<GeneratedJob> MakeTransformer(const ModelKind& kind, const std::string& model,
                                      const ModelOptions& options, const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(PlanSettings settings, SettingsOf(options));
-  ETUDE_ASSIGN_OR_RETURN(const TransformerFile file,
-                         ReadTransformer(kind, model, options, context));
-  const TransformerModel& shapes = file.model;
-  const bool moe = kind.name == kMoe;
-  if (moe && !shapes.experts) {
-    return BadInput(
-        fmt::format("{}: found a model without experts, expected some; "
-                    "'etude generate llm' takes it",
-                    model));
-  }
-  settings.Complete(file.plan);
-  ETUDE_RETURN_IF_ERROR(CheckPhase(settings, options, file, model));
-  const auto plan = settings.PlanFor(shapes);
-  if (!plan) return tl::unexpected(PlacedError(plan.error(), file.places, model));
-  if (const Fits fits = CheckTransformerPlan(shapes, *plan); !fits) {
-    return tl::unexpected(PlacedError(fits.error(), file.places, model));
-  }
-  ETUDE_ASSIGN_OR_RETURN(StepJob job, MakeTransformerJob(shapes, *plan));
-  WarnOfIdleOptions(options, shapes, *plan, SaidOf(file), context);
+  const auto planned = PlanTransformer(kind, model, options, context);
+  if (!planned) return tl::unexpected<Error>(planned.error());
+  const TransformerModel& shapes = planned->file.model;
+  const TransformerPlan& plan = planned->plan;
+  ETUDE_ASSIGN_OR_RETURN(StepJob job, MakeTransformerJob(shapes, plan));
+  WarnOfIdleOptions(options, shapes, plan, SaidOf(planned->file), context);
   return GeneratedJob{.job = std::move(job),
-                      .text = TextOfTransformer(model, moe, shapes, *plan),
-                      .facts = FactsOfTransformer(shapes, *plan)};
+                      .text = TextOfTransformer(model, kind.name == kMoe, shapes, plan),
+                      .facts = FactsOfTransformer(shapes, plan),
+                      .step = StepOfTransformer(shapes, plan)};
+}
+
+Fits CheckLlm(const std::string& model, const ModelOptions& options, const RunContext& context) {
+  const auto planned = PlanTransformer(LlmKind(), model, options, context);
+  if (!planned) return tl::unexpected<Misfit>(planned.error());
+  return {};
+}
+
+Fits CheckMoe(const std::string& model, const ModelOptions& options, const RunContext& context) {
+  const auto planned = PlanTransformer(MoeKind(), model, options, context);
+  if (!planned) return tl::unexpected<Misfit>(planned.error());
+  return {};
 }
 
 Result<GeneratedJob> MakeLlm(const std::string& model, const ModelOptions& options,
@@ -260,7 +316,8 @@ ModelKind TransformerKind(std::string_view name, bool experts) {
                              "--seed",      "--clip"},
                  .presets = {},
                  .others = {},
-                 .make = experts ? MakeMoe : MakeLlm};
+                 .make = experts ? MakeMoe : MakeLlm,
+                 .check = experts ? CheckMoe : CheckLlm};
   for (const TransformerPreset& preset : TransformerPresets()) {
     if (preset.model.experts.has_value() == experts) {
       kind.presets.emplace_back(preset.name, preset.source);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/quantity.h"
+#include "src/base/saturating.h"
 #include "src/cli/model_kind.h"
 #include "src/formats/byte_source.h"
 #include "src/report/format.h"
@@ -138,9 +139,14 @@ Result<GeneratedJob> MakeOfNetwork(const std::string& model, NetworkModel layers
   if (!job) return wrong(job.error());
   WarnOfIdleSharing(options, plan, context);
   const NetworkFacts facts = NetworkFactsOf(*network, plan);
-  return GeneratedJob{.job = *std::move(job),
-                      .text = TextOfNetwork(model, *network, plan, facts),
-                      .facts = FactsOfNetwork(*network, plan, facts)};
+  return GeneratedJob{
+      .job = *std::move(job),
+      .text = TextOfNetwork(model, *network, plan, facts),
+      .facts = FactsOfNetwork(*network, plan, facts),
+      .step = {.item = "image",
+               .items = SaturatingProduct({plan.data, plan.images, plan.micro_batches}),
+               .flops = std::nullopt,
+               .bubble = 0}};
 }
 
 Result<GeneratedJob> MakeCnn(const std::string& model, const ModelOptions& options,

@@ -69,7 +69,7 @@ class GraphCommand : public Command {
  public:
   std::string_view name() const override { return "graph"; }
   std::string_view summary() const override {
-    return "draw who waits for whom: DOT, GraphML, or SVG through Graphviz";
+    return "draw the dependency graph: DOT, GraphML, or SVG through Graphviz";
   }
 
   void Declare(Options& options) override {
@@ -78,7 +78,7 @@ class GraphCommand : public Command {
     options.Required("--output");
     options.Choice("--to", &to_, {"dot", "graphml", "svg"},
                    "the format (default: by the name of the output)");
-    options.Value("--most-nodes", &most_, "N", "boxes to draw at most; above, nodes are collapsed",
+    options.Value("--most-nodes", &most_, "N", "max boxes to draw; above, nodes are collapsed",
                   {.least = 1, .most = 10'000'000});
     what_.Declare(options);
     options.Flag("--json", &json_, "print what was drawn as JSON");

@@ -324,9 +324,7 @@ std::string TraceText(const std::string& path, const Trace& trace, const Summary
 class InfoCommand : public Command {
  public:
   std::string_view name() const override { return "info"; }
-  std::string_view summary() const override {
-    return "say what a trace or a capture folder is, with its first figures";
-  }
+  std::string_view summary() const override { return "summarize a trace or a capture folder"; }
 
   void Declare(Options& options) override {
     options.Positional("path", &path_, "a trace in any format, a capture folder, or - for stdin");

@@ -11,7 +11,7 @@ namespace etude {
 
 // What --clocks says of the clocks of several ranks.
 inline constexpr const char* kClocksHelp =
-    "clocks of ranks: made one by their collectives, or kept as they are";
+    "clocks of ranks: align them by their collectives, or keep them";
 
 // For each log what is to be subtracted from the times of its rank so that all have the clock of
 // the first: nothing if `clocks` is "keep" or there is one. kBadInput, with the reason, if an

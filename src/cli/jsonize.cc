@@ -32,7 +32,7 @@ class JsonizeCommand : public Command {
     options.Output("-o,--output", &output_, "FILE", "file to write (default: standard output)",
                    {".json"});
     options.Choice("--compat", &compat_, {kCompatChakra},
-                   "write the very bytes that this version of chakra_jsonizer writes");
+                   "write the same bytes as this version of chakra_jsonizer");
   }
 
   Result<ExitCode> Run(const Console& console) override {

@@ -125,9 +125,9 @@ class LinkCommand : public Command {
     options.Flag("--drop-orphans", &drop_orphans_,
                  "leave out device operations whose operator is not found");
     options.Jobs(&jobs_, "ranks of a folder");
-    options.Flag("--json", &json_, "print the account as JSON");
+    options.Flag("--json", &json_, "print the result as JSON");
     options.Choice("--compat", &compat_, {kCompatChakra},
-                   "write the very bytes that this version of Chakra writes");
+                   "write the same bytes as this version of Chakra");
   }
 
   Result<ExitCode> Run(const Console& console) override {

@@ -8,21 +8,22 @@
 namespace etude {
 
 void MachineOptions::Declare(Options& options) {
-  options.Choice("--model", &model, {"astra-sim-2.0"}, "how machines behave");
+  options.Choice("--model", &model, {"astra-sim-2.0"}, "machine model");
   options.Value("--network", &network, "FILE",
                 "ASTRA-sim's network file, or dimensions: \"Ring(8):50GB/s,500ns …\"");
   options.Value("--system", &system, "FILE",
                 "ASTRA-sim's system file (default: rings in all dimensions)");
   options.Value("--memory", &memory, "FILE", "ASTRA-sim's remote memory file (default: none)");
   options.Choice("--congestion", &congestion, {"unaware", "aware"},
-                 "whether messages wait for each other on links");
+                 "unaware: messages do not wait for each other on links; aware: they do");
   options.Value("--queues", &queues, "N", "queues of chunks in each dimension",
                 {.least = 1, .most = 1024});
-  options.Flag("--rendezvous", &rendezvous, "messages are sent when their receivers wait for them");
-  options.Value("--injection-scale", &injection_scale, "N", "times the system's endpoint delay",
+  options.Flag("--rendezvous", &rendezvous,
+               "send messages only when their receivers wait for them");
+  options.Value("--injection-scale", &injection_scale, "N", "factor on the system's endpoint delay",
                 {.least = 0, .most = 1'000'000});
   options.Values("--straggler", &stragglers, "RANK:FACTOR",
-                 "a rank whose computations take so many times as long, as in 3:1.5");
+                 "slow down the computations of a rank by FACTOR, as in 3:1.5");
   options.Values("--slow-link", &slow_links, "A-B:SHARE[+TIME]",
                  "a link that has that share of its bandwidth, and so much more latency, as in "
                  "0-1:0.5+2us; 3@0:0.5: all links of NPU 3 in dimension 0");

@@ -9,7 +9,7 @@ class MemoryCommand : public Command {
  public:
   std::string_view name() const override { return "memory"; }
   std::string_view summary() const override {
-    return "follow the memory of a step's tensors: timeline, peak, and what holds it";
+    return "show the memory of a step's tensors over time: timeline, peak, and its holders";
   }
   void Declare(Options& options) override { ranks_.Declare(options, MemoryInspection()); }
   Result<ExitCode> Run(const Console& console) override {

@@ -28,7 +28,7 @@ class MergeCommand : public Command {
  public:
   std::string_view name() const override { return "merge"; }
   std::string_view summary() const override {
-    return "make one trace of those of several ranks or processes, on one clock";
+    return "merge traces of several ranks or processes into one, on one clock";
   }
 
   void Declare(Options& options) override {

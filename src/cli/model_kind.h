@@ -71,11 +71,20 @@ class ModelOptions {
   std::vector<Declared> declared_;
 };
 
+// What a step of a generated job processes.
+struct GeneratedStep {
+  std::string item;              // "token", "sample", "image"
+  int64_t items = 0;             // over all ranks
+  std::optional<double> flops;   // that the model needs; nullopt: those of its matrix products
+  std::optional<double> bubble;  // BubbleShare; nullopt: not known
+};
+
 struct GeneratedJob {
   StepJob job;
   // What was made: "llama-3-8b: 8,030,261,248 parameters, tp 2 × cp 1 × dp 2 × pp 2".
   std::string text;
   nlohmann::ordered_json facts;  // the same
+  GeneratedStep step;
 };
 
 // Models of one kind, for which `etude generate NAME` makes jobs.
@@ -90,6 +99,9 @@ struct ModelKind {
   // `model`: a preset, or a file with a model.
   Result<GeneratedJob> (*make)(const std::string& model, const ModelOptions& options,
                                const RunContext& context);
+  // Whether `make` would make a job, without making it; nullptr: only `make` tells.
+  Fits (*check)(const std::string& model, const ModelOptions& options,
+                const RunContext& context) = nullptr;
 };
 
 std::span<const ModelKind> ModelKinds();

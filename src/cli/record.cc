@@ -119,14 +119,15 @@ class RecordCommand : public Command {
 
   void Declare(Options& options) override {
     options.Output("-o,--output", &output_, "DIR", "the capture folder to write", {});
-    options.Value("--warmup", &warmup_, "N", "steps before the first timed one", {.least = 0});
-    options.Value("--steps", &steps_, "N", "steps to time, without instrumentation", {.least = 1});
+    options.Value("--warmup", &warmup_, "N", "warm-up steps before the first timed one",
+                  {.least = 0});
+    options.Value("--steps", &steps_, "N", "timed steps, without instrumentation", {.least = 1});
     options.Value("--record-steps", &record_steps_, "N", "steps to record in a row", {.least = 1});
     options.Value("--kinds", &kinds_, "N|auto",
                   "record on until the N kinds of steps with the most time are recorded, or those "
                   "with 90 % of it");
     options.Choice("--step", &kind_, {"auto", "optimizer", "module", "profiler"},
-                   "what ends a step");
+                   "event that ends a step");
     options.Choice("--integer-ranges", &ranges_, {"auto", "on", "off"},
                    "record minima and maxima of integer inputs (auto: on the CPU)");
     options.Choice(
@@ -134,19 +135,20 @@ class RecordCommand : public Command {
         "record with Etude's own recorder, or with PyTorch's observers (auto: its own where "
         "it is built for the program's torch)");
     options.Value("--index-values", &index_values_, "BYTES",
-                  "record index tensors whole, up to so many bytes of them (native recorder)");
+                  "record index tensors whole, at most BYTES of them (native recorder)");
     options.Choice("--modules", &modules_, {"on", "off"},
                    "label the calls of modules (native recorder)");
     options.Choice("--callback-cost", &callback_cost_, {"subtract", "keep"},
-                   "what calling the native recorder costs, in its times");
+                   "cost of calling the native recorder: subtract it from the times, or keep it");
     options.Flag("--eager", &eager_, "switch torch.compile off");
-    options.Flag("--memory", &memory_, "record what the allocators give out and take back");
+    options.Flag("--memory", &memory_, "record allocations and frees of the memory allocators");
     options.Flag("--force", &force_, "replace a capture");
     options.Value("--summary", &summary_file_, "FILE", "write what was recorded as JSON");
     options.Value("--print-environment", &duty_, "SETTINGS",
-                  "print what to set for ETUDE_RECORD=SETTINGS in a program that simply runs");
+                  "print the variables that record a program started without `etude record`, by "
+                  "ETUDE_RECORD=SETTINGS");
     options.Value("--build-recorder", &build_for_, "PYTHON",
-                  "build the native recorder for the torch of this Python, and do nothing else");
+                  "only build the native recorder, for the torch of this Python");
     options.Rest("command", &command_, "the program and its arguments");
     options.Footer(
         "The program runs unchanged: its streams, its signals and its exit code pass through.\n"

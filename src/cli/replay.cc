@@ -41,55 +41,54 @@ class ReplayCommand : public Command {
 
   void Declare(Options& options) override {
     options.Positional("trace", &path_, "a capture folder, or a PyTorch execution trace");
-    options.Value("--rank", &rank_, "N", "which rank of a folder", {.least = 0});
+    options.Value("--rank", &rank_, "N", "rank of a folder", {.least = 0});
     options.Value("--ranks", &ranks_, "WHICH",
                   "replay several ranks of a folder at once, one process each, with their "
                   "collectives: all, the first N, or a list as 0-3,6; the report is that of --rank "
                   "(default: the first)");
     options.Value("--peers", &peers_text_, "MODEL",
-                  "what stands for ranks that are not replayed: fake, which takes no time; trace, "
-                  "as long as recorded communications took; or LATENCY,BANDWIDTH as 20us,10GB/s");
+                  "model of ranks that are not replayed: fake takes no time; trace takes the "
+                  "recorded durations; or LATENCY,BANDWIDTH as 20us,10GB/s");
     options.Value("--scale", &scale_, "FACTORS",
-                  "emulate another machine: how many times as long operators take, by class (comm, "
-                  "compute, matrix, host) or name: comm=0.5,compute=2,aten::mm=1.5");
+                  "emulate another machine: factors on operator times, by class (comm, compute, "
+                  "matrix, host) or name, as comm=0.5,compute=2,aten::mm=1.5");
     options.Values("--straggler", &stragglers_, "RANK:FACTOR",
-                   "one rank that is so many times slower but for communication");
-    options.Flag("--pin", &pin_, "keep each of --ranks to its own share of the processors");
-    options.Value("--timeout", &timeout_s_, "SECONDS", "how long a collective may make no progress",
+                   "slow down one rank by FACTOR, except its communication");
+    options.Flag("--pin", &pin_, "pin each of --ranks to its own share of the processors");
+    options.Value("--timeout", &timeout_s_, "SECONDS",
+                  "seconds without progress before a collective counts as hung",
                   {.least = 1, .most = kMostStepsOrSeconds});
     options.Value("--device", &replay_.device, "DEVICE",
                   "cpu or cuda:N (default: a GPU if the trace used one and there is one)");
-    options.Flag(
-        "--experimental", &replay_.experimental,
-        "also on devices other than the CPU and CUDA's, where replays have not been tried");
+    options.Flag("--experimental", &replay_.experimental,
+                 "allow devices other than CPU and CUDA, where replay is untested");
     options.Values("--library", &libraries_, "FILE",
                    "load a shared library that registers operators (TORCH_LIBRARY); its code runs");
-    options.Value("--warmup", &replay_.warmup, "N", "steps before the timed ones",
+    options.Value("--warmup", &replay_.warmup, "N", "warm-up steps before the timed ones",
                   {.least = 0, .most = kMostStepsOrSeconds});
     options.Value("--iterations", &replay_.iterations, "N", "timed steps",
                   {.least = 1, .most = kMostStepsOrSeconds});
     options.Value("--threads", &threads_, "N",
                   "threads of PyTorch's pool (default: as recorded, else 1)",
                   {.least = 1, .most = kThreadsMax});
-    options.Value("--seed", &seed_, "N", "seed of what the memory is filled with", {.least = 0});
+    options.Value("--seed", &seed_, "N", "seed for random tensor contents", {.least = 0});
     options.Value("--label", &replay_.label, "TEXT",
-                  "only what is below the first node with operators whose name contains TEXT");
+                  "only the part below the first node with operators whose name contains TEXT");
     options.Values("--skip", &replay_.skip, "OPERATOR",
-                   "do not run this operator, or those of a class: comm, compute, matrix");
+                   "skip this operator, or a class of operators: comm, compute, matrix");
     options.Values("--only", &replay_.only, "OPERATOR",
-                   "run only this operator, or those of a class: comm, compute, matrix");
-    options.Values("--stand-in", &replay_.stand_in, "OPERATOR",
-                   "with --gaps recorded: let the recorded time of this operator pass if it cannot "
-                   "run");
-    options.Flag("--allow-skips", &allow_skips_, "exit with 0 although operators were skipped");
+                   "run only this operator, or a class of operators: comm, compute, matrix");
+    options.Values(
+        "--stand-in", &replay_.stand_in, "OPERATOR",
+        "with --gaps recorded: wait for the recorded time of this operator if it cannot run");
+    options.Flag("--allow-skips", &allow_skips_, "exit with code 0 even if operators were skipped");
     options.Flag("--per-op", &per_operator_, "list the times of operators, recorded and replayed");
     options.Value("--record", &replay_.recording, "FILE",
-                  "keep the recording of the replay, a native capture");
+                  "record the replay into FILE, a native capture");
     options.Choice("--steps", &all_steps_, {"kinds", "first"},
                    "of several recorded steps: one of each kind, weighted, or the first");
     options.Choice("--gaps", &gaps_, {"none", "recorded"},
-                   "where the recorded program was busy with no operator: go on at once, or let as "
-                   "much time pass");
+                   "gaps between the recorded program's operators: go on at once, or wait as long");
     options.Flag("--paced", &paced_,
                  "after set-up, run one step per line of standard input and print its time");
     options.Flag("--json", &json_, "print JSON");

@@ -51,8 +51,8 @@ Result<EmulatedPeers> PeersOption::StandIn(RankGroup& group, const std::optional
     peers.fit = fit;
     if (!fit) {
       return BadInput(path +
-                      ": says of no communication how long it took; --peers "
-                      "LATENCY,BANDWIDTH or fake need no such times");
+                      ": no communication in the trace has a duration; use --peers "
+                      "LATENCY,BANDWIDTH or --peers fake");
     }
     peers.model = fit->model;
   }

@@ -13,7 +13,7 @@
 
 namespace etude {
 
-// How long a collective may make no progress, where nobody says otherwise.
+// Default time without progress before a collective counts as hung.
 inline constexpr std::chrono::seconds kUsualTimeout{60};
 
 // The work of a rank, in the process that is that rank.

@@ -58,7 +58,7 @@ class ReportCommand : public Command {
     options.Output("-o,--output", &output_, "FILE", "the page to write (HTML)", {".html"});
     options.Value("--title", &title_, "TEXT", "title of the page");
     options.Value("--events", &events_, "N",
-                  "most events of the timeline, all ranks together; more are drawn in groups",
+                  "max events in the timeline over all ranks; above, they are grouped",
                   {.least = 1000, .most = 5'000'000});
     options.Jobs(&jobs_, "traces");
     options.Flag("--json", &json_, "print the page's data as JSON");

@@ -11,13 +11,14 @@ namespace etude {
 
 void SelectionOptions::Declare(Options& options) {
   options.Values("--label", &selection.labels, "TEXT",
-                 "what is below nodes with TEXT in their name");
+                 "select what is below nodes with TEXT in their name");
   options.Values("--step", &selection.steps, "N", "the step ProfilerStep#N; FROM..TO for several");
   options.Values("--thread", &selection.threads, "NAME", "a host thread, and what it launched");
   options.Values("--stream", &selection.streams, "[DEVICE:]N", "a stream of a device");
-  options.Values("--module", &selection.modules, "NAME", "what is below modules of this name");
+  options.Values("--module", &selection.modules, "NAME",
+                 "select what is below modules of this name");
   options.Values("--time", &selection.times, "FROM..TO",
-                 "what ran then, from the trace's begin: 1.5ms..20ms");
+                 "select a time range from the start of the trace, as 1.5ms..20ms");
   options.Values("--op", &selection.operators, "NAME",
                  "nodes of this name, * for any text, and what is below");
   options.Values("--phase", &selection.phases, "PHASE",

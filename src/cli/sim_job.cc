@@ -13,6 +13,7 @@
 #include "src/cli/job_classes.h"
 #include "src/cli/job_health.h"
 #include "src/cli/output_files.h"
+#include "src/cli/plan_file.h"
 #include "src/formats/job_folder.h"
 #include "src/report/format.h"
 #include "src/report/recording_cost.h"
@@ -39,8 +40,8 @@ Status CheckNoGap(const std::string& prefix) {
   while (IsThere(RankFileOf(prefix, ranks))) ++ranks;
   const auto beyond = RankFileBeyond(prefix + ".", ".et", ranks);
   if (!beyond) return {};
-  return BadInput(
-      fmt::format("{}: is not there, expected it before {}", RankFileOf(prefix, ranks), *beyond));
+  return BadInput(fmt::format("{}: missing: {} exists, so this rank must too",
+                              RankFileOf(prefix, ranks), *beyond));
 }
 
 tl::unexpected<Error> OtherSize(const std::string& path, int64_t ranks, int64_t npus) {
@@ -106,7 +107,7 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
 Status CheckNoneOfRecorded(const SimJobOptions& options) {
   if (!options.fill_ranks && options.compute == "durations") return {};
   return MakeError(ErrorCode::kUsage,
-                   fmt::format("{}: goes with recorded traces only",
+                   fmt::format("{}: requires recorded traces",
                                options.fill_ranks ? "--fill-ranks" : "--compute flops"));
 }
 
@@ -236,6 +237,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     if (std::ranges::any_of(read.job->classes, HasRecordedHost, &RankClass::program)) {
       read.notes.emplace_back(kRecordedHost);
     }
+    ETUDE_ASSIGN_OR_RETURN(read.plan, ReadPlanFile(first, strict, context));
   } else {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs, FindRanks(options.paths, context));
     ETUDE_ASSIGN_OR_RETURN(RankTraces traces, ReadRankTraces(inputs, options.groups, options.jobs,
@@ -324,15 +326,15 @@ void SimJobOptions::Declare(Options& options) {
                       "folder of rank classes, capture folder, traces of all ranks in any format, "
                       "or PREFIX of PREFIX.0.et …");
   options.Value("--comm-groups", &groups, "FILE",
-                "ranks of groups by name, as ASTRA-sim has them, where traces do not say "
+                "ranks of process groups by name, in ASTRA-sim's format, where traces lack them "
                 "(default: PREFIX.comm_groups.json beside the traces)");
   options.Choice("--compute", &compute, {"durations", "flops"},
                  "of recorded traces: their durations, or also operations and bytes by shapes, for "
                  "a roofline");
   options.Flag("--fill-ranks", &fill_ranks,
-               "ranks without a recorded trace do what the nearest recorded one does");
+               "use the nearest recorded rank's trace for ranks without one");
   options.Flag("--with-recording", &with_recording,
-               "of recorded jobs: keep in the times what recording cost");
+               "keep the cost of recording in the times of recorded jobs");
   options.Jobs(&jobs, "traces read");
 }
 

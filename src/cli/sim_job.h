@@ -9,6 +9,7 @@
 #include "src/base/units.h"
 #include "src/cli/command.h"
 #include "src/cli/options.h"
+#include "src/sim/plan_facts.h"
 #include "src/sim/sim_program.h"
 #include "src/trace/job.h"
 
@@ -43,6 +44,7 @@ struct SimJob {
   std::vector<std::string> warnings;  // while it was read
   // What was done to recorded traces so that they can run, and what was left out; a line each.
   std::vector<std::string> notes;
+  std::optional<PlanFacts> plan;  // of a generated job
 };
 
 // kBadInput if there are some of PREFIX.0.et …, but not one for each of `npus` NPUs. ASTRA-sim does

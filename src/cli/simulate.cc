@@ -20,6 +20,7 @@
 #include "src/report/format.h"
 #include "src/report/graph_time_tables.h"
 #include "src/report/json_output.h"
+#include "src/report/plan_text.h"
 #include "src/report/sim_memory_table.h"
 #include "src/report/sim_path_tables.h"
 #include "src/report/sim_tables.h"
@@ -70,13 +71,13 @@ class SimulateCommand : public Command {
  public:
   std::string_view name() const override { return "simulate"; }
   std::string_view summary() const override {
-    return "run a job on a simulated machine: how long its step takes there, and why";
+    return "simulate a job on a machine: its step time, and what it waits for";
   }
   void Declare(Options& options) override {
     job_.Declare(options);
     machine_.Declare(options);
     options.Choice("--times", &times_, {"model", "recorded"},
-                   "of nodes: the model's, or those of a recorded job, on no machine");
+                   "times of nodes: simulated on the machine, or as recorded");
     files_.Declare(options);
     std::vector<std::string> names = SimTableNames();
     names.insert(names.end(), kSimPathTables.begin(), kSimPathTables.end());
@@ -90,12 +91,12 @@ class SimulateCommand : public Command {
     const bool is_of_recorded = std::ranges::count(kGraphTimeTables, output_.table()) > 0;
     if (!output_.table().empty() && is_recorded != is_of_recorded) {
       return MakeError(ErrorCode::kUsage,
-                       fmt::format("--table: '{}' is {} --times recorded", output_.table(),
-                                   is_recorded ? "not of" : "of"));
+                       fmt::format("--table: table '{}' {} --times recorded", output_.table(),
+                                   is_recorded ? "is not available with" : "requires"));
     }
     if (is_recorded) return RunRecorded(console);
     if (files_.folder.empty() && files_ != SimulatedFilesOptions()) {
-      return MakeError(ErrorCode::kUsage, "simulate: --to says what -o FOLDER writes");
+      return MakeError(ErrorCode::kUsage, "simulate: --to requires -o FOLDER");
     }
     ETUDE_RETURN_IF_ERROR(files_.Check(job_, console));
     ETUDE_ASSIGN_OR_RETURN(const SimMachine machine, machine_.Read(console));
@@ -144,9 +145,10 @@ class SimulateCommand : public Command {
   Result<ExitCode> RunRecorded(const Console& console) const {
     const SimJobOptions job{.paths = job_.paths, .jobs = job_.jobs};
     if (machine_ != MachineOptions() || files_ != SimulatedFilesOptions() || job_ != job) {
-      return MakeError(ErrorCode::kUsage,
-                       "simulate: --times recorded runs on no machine: without --network and other "
-                       "options of machines, --comm-groups, --compute, --fill-ranks and -o");
+      return MakeError(
+          ErrorCode::kUsage,
+          "simulate: --times recorded simulates no machine; remove --network and other "
+          "machine options, --comm-groups, --compute, --fill-ranks and -o");
     }
     ETUDE_ASSIGN_OR_RETURN(const Inspected found,
                            SimulateRecordedTimes(job_.paths, job_.jobs, console));
@@ -226,6 +228,14 @@ class SimulateCommand : public Command {
     if (step.job.recording_taken > Nanos{}) {
       json["recording_taken_ns"] = step.job.recording_taken.count;
     }
+    if (step.job.plan) {
+      json["plan"] = ToJson(*step.job.plan);
+      if (const auto rates = RatesOfStep(step)) {
+        json["items_per_s"] = rates->items_per_second;
+        json["items_per_s_per_device"] = rates->items_per_second_per_device;
+        json["mfu"] = rates->mfu ? nlohmann::ordered_json(*rates->mfu) : nullptr;
+      }
+    }
     if (step.diagnosis) json["waiting"] = ToJson(*step.diagnosis);
     AddWanted(tables, json);
     return json;
@@ -242,6 +252,7 @@ class SimulateCommand : public Command {
                       FormatCount(step.result.class_of.size(), "rank"),
                       FormatCount(step.result.ranks.size(), "class", "classes"), machine_.model);
       text += ToText(step.machine) + RecordedTextOf(step.job);
+      if (step.job.plan) text += PlanText(*step.job.plan, RatesOfStep(step));
     }
     for (const Table& table : tables) {
       // What ranks do is short in "times", and the path in sums.
@@ -254,6 +265,12 @@ class SimulateCommand : public Command {
     for (const std::string& note : step.job.notes) text += "note: " + note + "\n";
     for (const std::string& line : step.written) text += line + "\n";
     return text;
+  }
+
+  // nullopt: of a job without a plan, or of a step that did not end.
+  static std::optional<PlanRates> RatesOfStep(const Simulated& step) {
+    if (!step.job.plan || step.diagnosis || step.result.stopped) return std::nullopt;
+    return RatesOf(*step.job.plan, Nanos{step.account.step});
   }
 
   SimJobOptions job_;

@@ -111,7 +111,8 @@ class SuiteCalibrateCommand : public Command {
   void Declare(Options& options) override {
     tasks_.Declare(options);
     settings_.Declare(options);
-    options.Value("--seeds", &seeds_, "N", "to find the target, and as many others to check it",
+    options.Value("--seeds", &seeds_, "N",
+                  "seeds to find the target, and as many others to check it",
                   {.least = 2, .most = kMostSeeds});
     options.Output(
         "-o,--output", &output_, "FOLDER",

@@ -80,7 +80,7 @@ class SuiteCompareCommand : public Command {
   void Declare(Options& options) override {
     options.Positionals("folders", &folders_,
                         "two or more, each what `etude suite run --output` wrote on one system");
-    options.Value("--seed", &seed_, "N", "of the intervals' resamples", {.least = 0});
+    options.Value("--seed", &seed_, "N", "seed for resampling of the intervals", {.least = 0});
     options.Flag("--json", &json_, "print JSON");
   }
 

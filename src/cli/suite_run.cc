@@ -42,31 +42,31 @@ class SuiteRunCommand : public Command {
     options.Choice("--mode", &mode_, {"quality", "steps"},
                    "train to the target quality, or time steps");
     options.Value("--seed", &seed_, "N", "seed of the first run", {.least = 0});
-    options.Value("--seeds", &seeds_, "N", "runs, each with a seed of its own",
+    options.Value("--seeds", &seeds_, "N", "number of runs, each with its own seed",
                   {.least = 1, .most = kMostSeeds});
-    options.Value("--target", &settings_.run.target, "QUALITY", "another target");
+    options.Value("--target", &settings_.run.target, "QUALITY",
+                  "target quality (default: the task's)");
     options.Value("--warmup", &settings_.run.warmup, "N",
-                  "steps before those that are timed or recorded",
+                  "warm-up steps before the timed or recorded ones",
                   {.least = 0, .most = kMostTrainingSteps});
     options.Value("--iterations", &settings_.run.timed_steps, "N", "steps mode: timed steps",
                   {.least = 1, .most = kMostTrainingSteps});
     options.Output("-o,--output", &output_, "FOLDER",
-                   "keep the runs there; those that are there already are not run again", {});
+                   "keep the runs in FOLDER; finished runs there are not repeated", {});
     options.Value("--record", &record_, "FOLDER",
-                  "train nothing: record a step of each task as a capture folder below FOLDER");
+                  "record a step of each task as a capture folder below FOLDER, without training");
     options.Flag("--shuffled-labels", &settings_.run.shuffled_labels,
-                 "a test of the target: nothing can be learned, it must be missed");
+                 "check the target: train on shuffled labels, which must miss it");
     options.Flag("--frozen", &settings_.run.frozen,
-                 "a test of the target: the weights stay, it must be missed");
+                 "check the target: train with frozen weights, which must miss it");
     options.Flag("--json", &json_, "print JSON");
     options.Footer("Exit code 1 if a target was missed.");
   }
 
   Result<ExitCode> Run(const Console& console) override {
     if (!record_.empty() && !(output_.empty() && mode_.empty())) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("--record trains nothing and keeps no runs, expected no {}",
-                                   mode_.empty() ? "--output" : "--mode"));
+      return MakeError(ErrorCode::kUsage, fmt::format("--record cannot be combined with {}",
+                                                      mode_.empty() ? "--output" : "--mode"));
     }
     ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
     settings_.Read();

@@ -74,27 +74,27 @@ Result<std::vector<const TaskFacts*>> TaskChoice::Choose() const {
 
 void RunSettings::Declare(Options& options) {
   options.Choice("--scale", &scale, {"smoke", "paper"},
-                 "a small task that takes a minute, or the published one");
+                 "smoke: a small task of a minute; paper: the published task");
   options.Value("--device", &run.device, "DEVICE",
                 "cpu, cuda:N, or another that PyTorch knows by name");
   options.Values("--library", &libraries, "FILE",
-                 "load a shared library, of a device for example; its code runs");
+                 "load a shared library, for example for a device; its code runs");
   options.Value("--ranks", &ranks, "N", "processes that train one model, data-parallel",
                 {.least = 1, .most = kMostProcesses});
   options.Value("--threads", &run.threads, "N", "threads of PyTorch's pool in each rank",
                 {.least = 1, .most = kMostProcesses});
   options.Flag("--deterministic", &run.deterministic,
-               "refuse operators whose results may differ from run to run");
+               "refuse operators with nondeterministic results");
   options.Choice("--precision", &precision_, {"fp32", "bf16", "fp16"},
-                 "what operators compute in; weights are float32");
+                 "precision of operators; weights are float32");
   options.Value("--loss-scale", &run.loss_scale, "FACTOR",
-                "a fixed one (default: dynamic for fp16, none for others)", /*above=*/0);
-  options.Value("--batch", &run.batch, "N", "samples a step, of all ranks together",
+                "fixed loss scale (default: dynamic for fp16, none for others)", /*above=*/0);
+  options.Value("--batch", &run.batch, "N", "global batch size: samples per step over all ranks",
                 {.least = 1, .most = kMostTrainingSteps});
   options.Choice("--optimizer", &optimizer_, {"sgd", "adam", "adamw", "rmsprop"},
-                 "another than the task's");
-  options.Value("--rate", &run.rate, "RATE", "another learning rate", /*above=*/0);
-  options.Value("--most-steps", &run.most_steps, "N", "steps after which the target is missed",
+                 "optimizer (default: the task's)");
+  options.Value("--rate", &run.rate, "RATE", "learning rate (default: the task's)", /*above=*/0);
+  options.Value("--most-steps", &run.most_steps, "N", "max steps; the target then counts as missed",
                 {.least = 1, .most = kMostTrainingSteps});
   options.Value("--evaluate-every", &run.evaluate_every, "N", "steps between evaluations",
                 {.least = 1, .most = kMostTrainingSteps});

@@ -20,9 +20,11 @@ class SuiteSetupCommand : public Command {
 
   void Declare(Options& options) override {
     options.Positionals("sets", &sets_, "data sets by name (default: all)", false);
-    options.Value("--data", &data_, "FOLDER",
-                  "where they go (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
-    options.Value("--python", &python_, "PYTHON", "the Python that gets them (default: python3)");
+    options.Value(
+        "--data", &data_, "FOLDER",
+        "destination of the data sets (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
+    options.Value("--python", &python_, "PYTHON",
+                  "Python interpreter that downloads them (default: python3)");
     options.Footer(
         "Each package is one file with one SHA-256, from the index that pip uses here; nothing in "
         "it runs. What this machine lacks is listed first, with the command that gets it.");

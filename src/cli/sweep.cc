@@ -21,6 +21,7 @@
 #include "src/base/quantity.h"
 #include "src/base/sha256.h"
 #include "src/base/threads.h"
+#include "src/cli/generate.h"
 #include "src/cli/options.h"
 #include "src/cli/output_files.h"
 #include "src/cli/sim_warnings.h"
@@ -88,6 +89,7 @@ class Sweep {
     ETUDE_ASSIGN_OR_RETURN(const std::string text,
                            ReadTomlText(path_, "a sweep", kMostSpecBytes, limits));
     ETUDE_ASSIGN_OR_RETURN(spec_, ParseSweep(text, path_, GenerateKeys()));
+    ETUDE_RETURN_IF_ERROR(RemoveImpossiblePlans());
     planner_.emplace(spec_, path_, limits);
     for (const SweepAxis& axis : spec_.axes) results_.axes.push_back(axis.name);
     results_.path = path_;
@@ -169,6 +171,9 @@ class Sweep {
     return said;
   }
 
+  bool has_prices() const { return spec_.prices.has_value(); }
+  void RankBy(SweepOrder order) { results_.order = order; }
+
   size_t RowsLeft() const {
     return static_cast<size_t>(std::ranges::count_if(
         results_.rows, [](const SweepRow& row) { return !row.outcome.has_value(); }));
@@ -183,6 +188,76 @@ class Sweep {
   }
 
  private:
+  // Takes plans that no model of the sweep can have out of the axis of [[plans]], and counts them.
+  Status RemoveImpossiblePlans() {
+    if (!spec_.plans) return {};
+    SweepPlans& plans = results_.plans.emplace();
+    plans.combinations = spec_.plans->combinations;
+    plans.refusals = spec_.plans->refusals;
+    const auto axis = std::ranges::find(spec_.axes, kPlanAxis, &SweepAxis::name);
+    std::map<std::string, PlanRefusals> refused;  // by the setting that does not fit
+    SweepPlanner planner(spec_, path_, console_.context().limits);
+    const auto index = static_cast<size_t>(axis - spec_.axes.begin());
+    std::vector<SweepChoice> kept;
+    for (size_t i = 0; i < axis->choices.size(); ++i) {
+      ETUDE_ASSIGN_OR_RETURN(const std::optional<Misfit> misfit, MisfitOf(planner, index, i));
+      if (!misfit) {
+        kept.push_back(axis->choices[i]);
+        continue;
+      }
+      const std::string key = misfit->keys.empty() ? "" : misfit->keys.front();
+      PlanRefusals& refusal = refused[key];
+      if (refusal.count++ == 0) {
+        refusal.reason = key.empty()
+                             ? "options do not fit together"
+                             : fmt::format("{} does not fit", key.substr(key.find('.') + 1));
+        refusal.example = fmt::format("{}: {}", axis->choices[i].label, misfit->message);
+      }
+    }
+    for (auto& [key, refusal] : refused) plans.refusals.push_back(std::move(refusal));
+    plans.kept = kept.size();
+    if (kept.empty()) {
+      return BadInput(fmt::format("{}: plans: none of {} is possible, first {}", path_,
+                                  FormatCount(axis->choices.size(), "plan"),
+                                  plans.refusals.back().example));
+    }
+    axis->choices = std::move(kept);
+    return {};
+  }
+
+  // Why a choice of the axis of [[plans]] makes no job with any of what other axes say of jobs;
+  // nullopt: with one of them it does, or that shows only when jobs are made.
+  Result<std::optional<Misfit>> MisfitOf(SweepPlanner& planner, size_t plan_axis, size_t choice) {
+    const auto is_of_jobs = [](const SweepAxis& axis) {
+      return std::ranges::any_of(axis.choices, [](const SweepChoice& one) {
+        return std::ranges::any_of(one.settings, [](const SweepSetting& setting) {
+          return setting.path[0] == "generate" || setting.path[0] == "job";
+        });
+      });
+    };
+    std::vector<size_t> counts;  // of choices to look at, by axis
+    for (const SweepAxis& axis : spec_.axes) {
+      counts.push_back(is_of_jobs(axis) ? axis.choices.size() : 1);
+    }
+    counts[plan_axis] = 1;
+    std::vector<size_t> choices(counts.size());
+    std::optional<Misfit> first;
+    while (true) {
+      choices[plan_axis] = choice;
+      ETUDE_ASSIGN_OR_RETURN(const SweepPoint point, planner.PointAt(spec_.PointOf(choices)));
+      if (point.job.generate.empty()) return std::optional<Misfit>();
+      ETUDE_RETURN_IF_ERROR(CheckGenerate(point));
+      ETUDE_ASSIGN_OR_RETURN(const GenerateCall call, GenerateCallOf(point));
+      const Fits fits = CheckGenerateWords(call.words, console_.context());
+      if (fits || fits.error().code == ErrorCode::kIo) return std::optional<Misfit>();
+      if (!first) first = fits.error();
+      choices[plan_axis] = 0;
+      size_t axis = 0;
+      while (axis < counts.size() && ++choices[axis] == counts[axis]) choices[axis++] = 0;
+      if (axis == counts.size()) return first;
+    }
+  }
+
   Status PlanPoint(size_t index, std::map<std::string, size_t>& known) {
     ETUDE_ASSIGN_OR_RETURN(const SweepPoint point, planner_->PointAt(index));
     ETUDE_RETURN_IF_ERROR(CheckGenerate(point));
@@ -191,7 +266,10 @@ class Sweep {
     SweepRow row{.point = index,
                  .labels = point.labels,
                  .npus = npus,
-                 .bandwidth = LinkBandwidthOf(made.machine)};
+                 .bandwidth = LinkBandwidthOf(made.machine),
+                 .cost = {},
+                 .capacity = point.capacity,
+                 .outcome = {}};
     if (spec_.prices) {
       const Result<double> cost = CostOf(made.machine, *spec_.prices);
       if (!cost) return BadInput(fmt::format("{}: {}", point.name, cost.error().message));
@@ -338,6 +416,7 @@ class Sweep {
                         {.name = NamesOfRanks(last->prefix), .context = &context}));
     if (result.stopped) return MakeError(ErrorCode::kInterrupted, "interrupted");
     SweepOutcome outcome;
+    if (last->plan && last->plan->ranks == npus) outcome.plan = last->plan;
     outcome.notes = last->warnings;
     outcome.notes.insert(outcome.notes.end(), last->notes.begin(), last->notes.end());
     RunContext notes;
@@ -378,20 +457,24 @@ class SweepCommand : public Command {
  public:
   std::string_view name() const override { return "sweep"; }
   std::string_view summary() const override {
-    return "simulate jobs on many machines: every combination of what a file lists, in parallel, "
-           "each once";
+    return "simulate every combination of jobs, plans and machines that a file lists, and rank "
+           "them";
   }
 
   void Declare(Options& options) override {
     options.Positional("spec", &spec_, "a sweep in TOML");
-    options.Output("-o,--output", &output_, "DIR", "where points are kept, made if need be", {});
+    options.Output("-o,--output", &output_, "DIR", "folder for results; created if missing", {});
     options.Flag("--dry-run", &dry_run_, "list the points, simulate none");
     options.Value("--shard", &shard_, "I/N",
-                  "this part of the points only: I of N, from 1; another call without it, once all "
-                  "are done, prints the whole");
+                  "simulate part I of N only; a last call without --shard prints the whole");
     options.Jobs(&jobs_, "points");
     options.Value("--top", &top_, "N", "points to print as text; 0 for all", {.least = 0});
-    options.Output("--report", &report_, "FILE", "write a page with charts, too (HTML)", {".html"});
+    std::vector<std::string> orders = {"auto"};
+    for (const SweepOrder order : kSweepOrders) orders.emplace_back(Name(order));
+    options.Choice("--by", &by_, std::move(orders),
+                   "rank points by this figure; auto: throughput where all points have it, else "
+                   "step time");
+    options.Output("--report", &report_, "FILE", "also write a page with charts (HTML)", {".html"});
     options.Flag("--json", &json_, "print JSON");
     options.Flag("--csv", &csv_, "print all points as CSV");
   }
@@ -401,6 +484,13 @@ class SweepCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const Shard shard, ParseShard(shard_.value_or("1/1")));
     Sweep sweep(spec_, output_, console);
     ETUDE_RETURN_IF_ERROR(sweep.Plan(shard));
+    for (const SweepOrder order : kSweepOrders) {
+      if (by_ != Name(order)) continue;
+      if (order == SweepOrder::kCost && !sweep.has_prices()) {
+        return BadInput(fmt::format("{}: --by cost requires [prices]", spec_));
+      }
+      sweep.RankBy(order);
+    }
     if (!dry_run_) {
       for (const std::string& output : {report_, Written("sweep.json"), Written("sweep.csv")}) {
         ETUDE_RETURN_IF_ERROR(sweep.CheckIsNoInput(output));
@@ -430,11 +520,11 @@ class SweepCommand : public Command {
     const auto wrong = [](std::string_view message) {
       return MakeError(ErrorCode::kUsage, fmt::format("sweep: {}", message));
     };
-    if (output_.empty() && !dry_run_) return wrong("-o DIR says where points are kept");
+    if (output_.empty() && !dry_run_) return wrong("missing -o DIR");
     if (output_ == "-") return wrong("-o -: expected a folder");
-    if (json_ && csv_) return wrong("--json and --csv exclude each other");
+    if (json_ && csv_) return wrong("use either --json or --csv");
     if (report_ == "-" || (dry_run_ && !report_.empty())) {
-      return wrong("--report needs a file, and points that are simulated");
+      return wrong("--report requires a file, and cannot be combined with --dry-run");
     }
     return {};
   }
@@ -456,6 +546,7 @@ class SweepCommand : public Command {
   std::string report_;
   int64_t jobs_ = 0;
   int64_t top_ = 20;
+  std::string by_ = "auto";
   bool dry_run_ = false;
   bool json_ = false;
   bool csv_ = false;

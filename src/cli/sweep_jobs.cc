@@ -26,6 +26,7 @@
 #include "src/cli/installation.h"
 #include "src/cli/job_in_making.h"
 #include "src/cli/output_files.h"
+#include "src/cli/plan_file.h"
 #include "src/cli/sweep_generate.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/byte_source.h"
@@ -154,7 +155,7 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
   if (IsJobFolder(path)) {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(path));
     for (const std::string& name : names) {
-      if (!name.starts_with("class")) continue;
+      if (!name.starts_with("class") && name != kPlanFile) continue;
       ETUDE_RETURN_IF_ERROR(Add(name, path + "/" + name, listing));
     }
   } else if (IsFolder(path)) {

@@ -23,7 +23,7 @@ void TableOutput::Declare(Options& options, std::vector<std::string> tables) {
 }
 
 Status TableOutput::Check() const {
-  if (json_ && csv_) return MakeError(ErrorCode::kUsage, "--json and --csv exclude each other");
+  if (json_ && csv_) return MakeError(ErrorCode::kUsage, "use either --json or --csv");
   if (table_.empty() || std::ranges::count(tables_, table_) != 0) return {};
   return MakeError(ErrorCode::kUsage,
                    fmt::format("--table: unknown table '{}': expected {}{}", table_,

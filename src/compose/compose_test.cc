@@ -558,7 +558,7 @@ TEST(ComposeTest, SelectionsThatMeanNothingAreRefusedWithTheirPlace) {
           "'aten::linear'?");
   refuses("[[part]]\nselect = { phase = \"backwards\" }\n", "did you mean 'backward'?");
   refuses("[[part]]\nselect = { label = \"evaluate\", op = \"aten::relu\" }\n",
-          "no node is in all");
+          "no node matches all");
   refuses("[[part]]\ndrop = { comm = true }\n", "comm: the trace has no communication");
   refuses("[[part]]\nselect = { op = \"aten::mm\" }\ndrop = { op = \"aten::relu\" }\n",
           "r.toml:5:8: t0.json: drop: the part has nothing of what it means");

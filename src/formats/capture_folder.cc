@@ -16,7 +16,7 @@
 #include "src/formats/byte_source.h"
 #include "src/formats/job_folder.h"
 #include "src/formats/job_json.h"
-#include "src/formats/kineto_processes.h"
+#include "src/formats/merged_processes.h"
 #include "src/formats/read_trace.h"
 
 namespace etude {
@@ -103,8 +103,8 @@ std::string DamageOf(const Candidate& file, std::string_view beginning) {
   if (file.name.ends_with(".et")) expected = "a Chakra trace";
   if (expected.empty() && (file.words.rank || file.words.number)) expected = "a trace";
   if (expected.empty()) return "";
-  return fmt::format("{}: found {} bytes, expected {}: it is damaged", file.path,
-                     beginning.empty() ? "no" : "other", expected);
+  return fmt::format("{}: {}, expected {}", file.path,
+                     beginning.empty() ? "empty file" : "found other bytes", expected);
 }
 
 // Where a link in the folder leads, if that is outside of it; "" for all others.

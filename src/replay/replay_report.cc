@@ -316,8 +316,9 @@ std::string RanksText(const ReplayReport& report) {
   std::string text = table.Text();
   for (const RankSummary& row : report.ranks) {
     if (row.rank == report.rank || row.complete) continue;
-    text += fmt::format("operators of rank {0} are skipped: `--rank {0}` says which and why\n",
-                        row.rank);
+    text += fmt::format(
+        "rank {0} skipped {1}; add --rank {0} for details\n", row.rank,
+        FormatCount(static_cast<uint64_t>(row.operators - row.operators_replayed), "operator"));
   }
   return text;
 }
@@ -534,11 +535,13 @@ std::string ReplayReportText(const ReplayReport& report) {
   text += ExpectationText(report);
   text += CoverageText(report);
   if (report.coerced > 0) {
-    text += fmt::format("results brought to the recorded sizes and types: {}\n",
+    text += fmt::format("results resized to the recorded shape: {}\n",
                         FormatCount(static_cast<uint64_t>(report.coerced), "operator"));
   }
   if (report.assumed_values > 0) {
-    text += fmt::format("argument values that the trace lacks: {}\n", report.assumed_values);
+    text += fmt::format("{} {} not in the trace; defaults assumed\n",
+                        FormatCount(static_cast<uint64_t>(report.assumed_values), "argument"),
+                        report.assumed_values == 1 ? "is" : "are");
   }
   if (report.non_finite > 0) {
     text +=

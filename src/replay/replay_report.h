@@ -132,8 +132,8 @@ struct ReplayReport {
   std::optional<KernelMatch> kernels;         // nullopt: the replay was not recorded
   std::vector<OperatorTime> operator_times;   // the longest first; empty: not recorded
   std::vector<NamedCount> replaced_by_parts;  // run as the operators they consist of
-  int64_t coerced = 0;  // operators whose results are brought to the recorded sizes and types
-  int64_t assumed_values = 0;  // argument values that the trace lacks
+  int64_t coerced = 0;         // operators whose results are resized to the recorded shape and type
+  int64_t assumed_values = 0;  // arguments that are not in the trace: defaults
   int64_t non_finite = 0;      // tensors that hold infinities or NaN after the last step
   int64_t denormal = 0;
 

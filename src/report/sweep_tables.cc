@@ -18,20 +18,88 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool IsDone(const SweepRow& row) {
-  return row.outcome && row.outcome->state == SweepOutcome::State::kDone;
-}
+bool IsDone(const SweepRow& row) { return row.is_done(); }
 
 int64_t StepOf(const SweepRow& row) {
   return IsDone(row) ? row.outcome->times->step : std::numeric_limits<int64_t>::max();
 }
 
-// By step time, then by number; those that are not done last.
-std::vector<const SweepRow*> FastestFirst(const SweepResults& results) {
-  std::vector<const SweepRow*> rows;
-  for (const SweepRow& row : results.rows) rows.push_back(&row);
-  std::ranges::stable_sort(rows, {}, [](const SweepRow* row) { return StepOf(*row); });
-  return rows;
+SweepOrder OrderOf(const SweepResults& results) {
+  return results.order.value_or(DefaultOrder(results.rows));
+}
+
+const PlanFacts* PlanOf(const SweepRow& row) {
+  return row.outcome && row.outcome->plan ? &*row.outcome->plan : nullptr;
+}
+
+// "tokens"; "items" where they differ.
+std::string ItemsOf(const std::vector<const SweepRow*>& rows) {
+  std::string item;
+  for (const SweepRow* row : rows) {
+    const PlanFacts* plan = PlanOf(*row);
+    if (plan == nullptr) continue;
+    if (!item.empty() && item != plan->item) return "items";
+    item = plan->item;
+  }
+  return item + "s";
+}
+
+// A figure of a row's plan: a column of tables.
+struct PlanColumn {
+  Table::Column column;
+  Cell (*cell)(const SweepRow& row);
+  bool is_short = true;  // in texts, too
+};
+
+template <Bytes PlanMemory::*Part>
+Cell MemoryCell(const SweepRow& row) {
+  return (PlanOf(row)->memory.*Part).count;
+}
+
+// Of rows with a plan.
+std::vector<PlanColumn> PlanColumns(const std::string& items) {
+  return {
+      {{"item", "item", Unit::kText},
+       [](const SweepRow& row) -> Cell { return PlanOf(row)->item; },
+       false},
+      {{"items", "items", Unit::kCount},
+       [](const SweepRow& row) -> Cell { return PlanOf(row)->items; },
+       false},
+      {{"items_per_s", items + "/s", Unit::kNumber},
+       [](const SweepRow& row) -> Cell {
+         const auto rates = row.rates();
+         return rates ? Cell(rates->items_per_second) : Cell();
+       }},
+      {{"items_per_s_per_device", "per device", Unit::kNumber},
+       [](const SweepRow& row) -> Cell {
+         const auto rates = row.rates();
+         return rates ? Cell(rates->items_per_second_per_device) : Cell();
+       }},
+      {{"mfu", "MFU", Unit::kShare},
+       [](const SweepRow& row) -> Cell {
+         const auto rates = row.rates();
+         return rates ? ToCell(rates->mfu) : Cell();
+       }},
+      {{"bubble", "bubble", Unit::kShare},
+       [](const SweepRow& row) -> Cell { return ToCell(PlanOf(row)->bubble); }},
+      {{"memory_bytes", "memory", Unit::kBytes}, MemoryCell<&PlanMemory::peak>},
+      {{"weights_bytes", "weights", Unit::kBytes}, MemoryCell<&PlanMemory::weights>, false},
+      {{"gradients_bytes", "gradients", Unit::kBytes}, MemoryCell<&PlanMemory::gradients>, false},
+      {{"optimizer_bytes", "optimizer", Unit::kBytes}, MemoryCell<&PlanMemory::optimizer>, false},
+      {{"cache_bytes", "cache", Unit::kBytes}, MemoryCell<&PlanMemory::cache>, false},
+      {{"activations_bytes", "activations", Unit::kBytes},
+       [](const SweepRow& row) -> Cell { return PlanOf(row)->memory.activations().count; },
+       false},
+      {{"capacity_bytes", "capacity", Unit::kBytes},
+       [](const SweepRow& row) -> Cell { return ToCell(row.known_capacity()); },
+       false},
+      {{"fits", "fits", Unit::kText},
+       [](const SweepRow& row) -> Cell {
+         const auto fits = row.fits();
+         if (!fits) return {};
+         return std::string(*fits ? "yes" : "no");
+       }},
+  };
 }
 
 // `whole`: with where their time goes, and whether points are done and of the front.
@@ -44,9 +112,17 @@ Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>&
   if (whole) table.columns.push_back({"state", "state", Unit::kText});
   const std::span<const SweepTimeColumn> times =
       std::span(kSweepTimes).first(whole ? std::size(kSweepTimes) : 1);
-  for (const SweepTimeColumn& column : times) {
-    table.columns.push_back({column.key, column.title, Unit::kTime});
+  std::vector<PlanColumn> of_plans;
+  if (std::ranges::any_of(rows, [](const SweepRow* row) { return PlanOf(*row) != nullptr; })) {
+    of_plans = PlanColumns(ItemsOf(rows));
+    if (!whole) std::erase_if(of_plans, [](const PlanColumn& one) { return !one.is_short; });
   }
+  const auto add_time = [&](const SweepTimeColumn& column) {
+    table.columns.push_back({column.key, column.title, Unit::kTime});
+  };
+  add_time(times.front());
+  for (const PlanColumn& one : of_plans) table.columns.push_back(one.column);
+  for (const SweepTimeColumn& column : times.subspan(1)) add_time(column);
   table.columns.push_back({"npus", "NPUs", Unit::kCount});
   table.columns.push_back({"bandwidth_gb_s", "links (GB/s)", Unit::kNumber});
   if (priced) table.columns.push_back({"cost", "cost", Unit::kNumber});
@@ -59,9 +135,14 @@ Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>&
     if (whole) {
       cells.push_back(row->outcome ? Cell(std::string(Name(row->outcome->state))) : Cell());
     }
-    for (const SweepTimeColumn& column : times) {
+    const auto time_cell = [&](const SweepTimeColumn& column) {
       cells.push_back(IsDone(*row) ? Cell((*row->outcome->times).*column.time) : Cell());
+    };
+    time_cell(times.front());
+    for (const PlanColumn& one : of_plans) {
+      cells.push_back(PlanOf(*row) != nullptr ? one.cell(*row) : Cell());
     }
+    for (const SweepTimeColumn& column : times.subspan(1)) time_cell(column);
     cells.push_back(row->npus);
     cells.push_back(row->bandwidth);
     if (priced) cells.push_back(ToCell(row->cost));
@@ -70,22 +151,51 @@ Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>&
   return table;
 }
 
-Table FastestTable(const SweepResults& results) {
-  Table table = RowsTable(results, FastestFirst(results), /*whole=*/true);
-  if (std::ranges::any_of(results.rows, IsDone)) table.title = "Points, the fastest first";
+Table RankedTable(const SweepResults& results) {
+  const SweepOrder order = OrderOf(results);
+  Table table = RowsTable(results, Ranking(results.rows, order), /*whole=*/true);
+  if (std::ranges::none_of(results.rows, IsDone)) return table;
+  table.title = order == SweepOrder::kStep
+                    ? std::string("Points, the fastest first")
+                    : fmt::format("Points by {}, the best first", Title(order));
+  const bool some_exceed = std::ranges::any_of(
+      results.rows, [](const SweepRow& row) { return row.is_done() && row.fits() == false; });
+  if (some_exceed) table.title += "; what does not fit the memory is last";
   return table;
 }
 
-// Without states where all points are done, and times that are 0 in all of them.
+// Without what says nothing in a text: states where all points are done, times that are 0 in all of
+// them, parts of memory, and figures of plans that are unknown or the same for all.
 Table ShortTable(Table table) {
+  std::vector<std::string> details;
+  std::vector<std::string> of_plans;
+  for (const PlanColumn& one : PlanColumns("")) {
+    (one.is_short ? of_plans : details).push_back(one.column.key);
+  }
+  const bool has_plans =
+      std::ranges::find(table.columns, "items_per_s", &Table::Column::key) != table.columns.end();
+  const auto is_one_of = [](const std::vector<std::string>& keys, const std::string& key) {
+    return std::ranges::find(keys, key) != keys.end();
+  };
   for (size_t i = table.columns.size(); i-- > 0;) {
-    const bool is_state = table.columns[i].key == "state";
-    if (!is_state && table.columns[i].unit != Unit::kTime) continue;
-    const Cell usual =
-        is_state ? Cell(std::string(Name(SweepOutcome::State::kDone))) : Cell(int64_t{0});
-    const bool is_dull = std::ranges::all_of(table.rows, [&](const std::vector<Cell>& row) {
-      return row[i] == usual || (!is_state && row[i] == Cell());
-    });
+    const Table::Column& column = table.columns[i];
+    const auto all_are = [&](const Cell& usual) {
+      return std::ranges::all_of(table.rows, [&](const std::vector<Cell>& row) {
+        return row[i] == usual || (row[i] == Cell() && column.key != "state");
+      });
+    };
+    bool is_dull = false;
+    if (column.key == "state") {
+      is_dull = all_are(Cell(std::string(Name(SweepOutcome::State::kDone))));
+    } else if (column.unit == Unit::kTime) {
+      is_dull = all_are(Cell(int64_t{0}));
+    } else if (is_one_of(details, column.key)) {
+      is_dull = true;
+    } else if (is_one_of(of_plans, column.key)) {
+      is_dull = all_are(column.key == "bubble" ? Cell(0.0) : Cell());
+    } else if (has_plans && (column.key == "npus" || column.key == "bandwidth_gb_s")) {
+      is_dull = table.rows.size() > 1 && all_are(table.rows.front()[i]);
+    }
     if (!is_dull) continue;
     table.columns.erase(table.columns.begin() + static_cast<ptrdiff_t>(i));
     for (std::vector<Cell>& row : table.rows) row.erase(row.begin() + static_cast<ptrdiff_t>(i));
@@ -93,10 +203,11 @@ Table ShortTable(Table table) {
   return table;
 }
 
-// Of each value of each axis the fastest point.
+// Of each value of each axis the best point.
 Table BestTable(const SweepResults& results) {
+  const std::vector<const SweepRow*> ranking = Ranking(results.rows, OrderOf(results));
   Table table{.key = "best_of",
-              .title = "Fastest point of each value",
+              .title = "Best point of each value",
               .columns = {{"axis", "axis"},
                           {"value", "value"},
                           {"point", "point", Unit::kCount},
@@ -105,10 +216,10 @@ Table BestTable(const SweepResults& results) {
   for (size_t axis = 0; axis < results.axes.size(); ++axis) {
     std::vector<std::string> values;
     std::map<std::string, const SweepRow*> best;
+    for (const SweepRow* row : ranking) best.emplace(row->labels[axis], row);
     for (const SweepRow& row : results.rows) {
-      const auto [found, is_new] = best.emplace(row.labels[axis], &row);
+      const bool is_new = std::ranges::find(values, row.labels[axis]) == values.end();
       if (is_new) values.push_back(row.labels[axis]);
-      if (StepOf(row) < StepOf(*found->second)) found->second = &row;
     }
     for (const std::string& value : values) {
       const SweepRow& row = *best[value];
@@ -123,8 +234,8 @@ Page::Section AxisSection(const SweepResults& results) {
   Page::Section section{.key = "axes",
                         .title = "Axes",
                         .about =
-                            "How fast a step is with each value, at best over all that the "
-                            "other axes say."};
+                            "Step time of the best point with each value, over all values of the "
+                            "other axes."};
   Table best = BestTable(results);
   for (const std::string& axis : results.axes) {
     section.charts.push_back(Bars(best, {.title = axis,
@@ -147,6 +258,8 @@ void AddFrontCharts(const SweepResults& results, const Table& points, Page::Sect
       case SweepMeasure::kCost: over = "cost"; break;
       case SweepMeasure::kBandwidth: over = "bandwidth_gb_s"; break;
       case SweepMeasure::kNpus: over = "npus"; break;
+      case SweepMeasure::kThroughput: over = "items_per_s"; break;
+      case SweepMeasure::kMemory: over = "memory_bytes"; break;
     }
     Chart chart = Scatter(points, {.title = fmt::format("Step time and {}", Name(measure)),
                                    .names = results.axes,
@@ -160,6 +273,31 @@ void AddFrontCharts(const SweepResults& results, const Table& points, Page::Sect
   }
 }
 
+Json PlansJson(const SweepPlans& plans) {
+  Json refusals = Json::array();
+  for (const PlanRefusals& one : plans.refusals) {
+    refusals.push_back({{"reason", one.reason},
+                        {"combinations", one.count},
+                        {"example", one.example.empty() ? Json(nullptr) : Json(one.example)}});
+  }
+  return {{"combinations", plans.combinations},
+          {"kept", plans.kept},
+          {"left_out", std::move(refusals)}};
+}
+
+// "": without [[plans]].
+std::string PlansText(const SweepResults& results) {
+  if (!results.plans) return "";
+  const SweepPlans& plans = *results.plans;
+  std::string text = fmt::format("plans: {} of {}\n", FormatCount(plans.kept),
+                                 FormatCount(plans.combinations, "combination"));
+  for (const PlanRefusals& one : plans.refusals) {
+    text += fmt::format("  left out {}: {}{}\n", FormatCount(one.count), one.reason,
+                        one.example.empty() ? "" : fmt::format(" ({})", one.example));
+  }
+  return text;
+}
+
 }  // namespace
 
 Table SweepPointTable(const SweepResults& results) {
@@ -169,7 +307,7 @@ Table SweepPointTable(const SweepResults& results) {
 }
 
 Table SweepFrontTable(const SweepResults& results) {
-  std::vector<const SweepRow*> rows = FastestFirst(results);
+  std::vector<const SweepRow*> rows = Ranking(results.rows, OrderOf(results));
   std::erase_if(rows, [](const SweepRow* row) { return !row->is_best; });
   std::string of;
   for (const SweepMeasure measure : results.measures) {
@@ -216,8 +354,8 @@ std::string SweepText(const SweepResults& results, size_t top) {
   if (results.rows.size() != results.points) {
     text += fmt::format(", {} of them here", FormatCount(results.rows.size()));
   }
-  text += "\n" + ToText(ShortTable(FastestTable(results)), top);
-  if (!results.measures.empty()) text += ToText(SweepFrontTable(results), top);
+  text += "\n" + PlansText(results) + ToText(ShortTable(RankedTable(results)), top);
+  if (!results.measures.empty()) text += ToText(ShortTable(SweepFrontTable(results)), top);
   for (const std::vector<Cell>& row : SweepNoteTable(results).rows) {
     text += fmt::format("note: {} ({})\n", ToText(row[0], Unit::kText),
                         FormatCount(static_cast<uint64_t>(std::get<int64_t>(row[1])), "point"));
@@ -236,22 +374,30 @@ std::string SweepText(const SweepResults& results, size_t top) {
 Json SweepJson(const SweepResults& results) {
   Json measures = Json::array();
   for (const SweepMeasure measure : results.measures) measures.push_back(Name(measure));
-  return {{"format", "etude-sweep"},
-          {"version", 1},
-          {"etude", kVersion},
-          {"spec", results.path},
-          {"axes", results.axes},
-          {"points_in_all", results.points},
-          {"pareto", std::move(measures)},
-          {"points", ToJson(SweepPointTable(results))},
-          {"notes", ToJson(SweepNoteTable(results))},
-          {"not_done", ToJson(SweepFailureTable(results))}};
+  Json ranking = Json::array();
+  for (const SweepRow* row : Ranking(results.rows, OrderOf(results))) {
+    if (row->is_done()) ranking.push_back(row->point + 1);
+  }
+  Json json = {{"format", "etude-sweep"},
+               {"version", 1},
+               {"etude", kVersion},
+               {"spec", results.path},
+               {"axes", results.axes},
+               {"points_in_all", results.points},
+               {"pareto", std::move(measures)},
+               {"ranked_by", Name(OrderOf(results))},
+               {"ranking", std::move(ranking)}};
+  if (results.plans) json["plans"] = PlansJson(*results.plans);
+  json["points"] = ToJson(SweepPointTable(results));
+  json["notes"] = ToJson(SweepNoteTable(results));
+  json["not_done"] = ToJson(SweepFailureTable(results));
+  return json;
 }
 
 Page SweepPage(const SweepResults& results) {
   Page page{
       .title = "Sweep", .inputs = {results.path}, .health = {}, .sections = {}, .remarks = {}};
-  Table points = FastestTable(results);
+  Table points = RankedTable(results);
   Page::Section section{.key = "points",
                         .title = "Points",
                         .about =
@@ -261,7 +407,8 @@ Page SweepPage(const SweepResults& results) {
   section.facts.push_back({"points", CountCell(results.rows.size()), Unit::kCount});
   section.facts.push_back({"done", done, Unit::kCount});
   if (done > 0) {
-    section.facts.push_back({"fastest", StepOf(*FastestFirst(results).front()), Unit::kTime});
+    const SweepRow& best = *Ranking(results.rows, OrderOf(results)).front();
+    section.facts.push_back({"step time of the best", StepOf(best), Unit::kTime});
   }
   AddFrontCharts(results, points, section);
   std::vector<std::string> names = results.axes;

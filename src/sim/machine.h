@@ -123,7 +123,7 @@ struct SimMachine {
   bool congestion = false;  // links carry one message after the other; one dimension only
   SystemModel system;
   RemoteMemory memory;
-  // What is wrong with it.
+  // Injected faults.
   std::map<int64_t, double> stragglers;  // by rank: computations take so many times as long
   std::vector<SlowLink> slow_links;
   // What its files leave open, or say in vain, and what is taken for it; a line each.

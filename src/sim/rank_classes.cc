@@ -14,7 +14,7 @@
 namespace etude {
 namespace {
 
-// Of many numbers; two of them are the same by chance once in 2^128.
+// 128-bit hash of a sequence of numbers: two differ except by chance, once in 2^128.
 class Signature {
  public:
   void Add(uint64_t value) {

@@ -13,7 +13,7 @@ namespace {
 // Of settings that name files, which a fuzzer must not open.
 bool NamesFile(const etude::SweepSetting& setting) {
   return (setting.path.size() == 1 && setting.path[0] != "straggler" &&
-          setting.path[0] != "slow_link") ||
+          setting.path[0] != "slow_link" && setting.path[0] != "capacity") ||
          setting.path.back().ends_with("custom");
 }
 

@@ -235,6 +235,8 @@ Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
     point.job.compute = setting.value.get<std::string>();
   } else if (key == "fill_ranks") {
     point.job.fill_ranks = setting.value.get<bool>();
+  } else if (key == "capacity") {
+    point.capacity = ParseBytes(setting.value.get<std::string>());
   } else if (key == "groups") {
     point.job.groups = point.PathOf(setting.value.get<std::string>());
     point.places[point.job.groups] = PlacedKey(setting);

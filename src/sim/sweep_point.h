@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include "src/base/limits.h"
 #include "src/base/result.h"
+#include "src/base/units.h"
 #include "src/sim/astra_config.h"
 #include "src/sim/machine.h"
 #include "src/sim/sweep_spec.h"
@@ -40,6 +42,7 @@ struct SweepPoint {
   // All that the machine is made of, without a file: "network", "system", "memory" as in
   // ASTRA-sim's files, and what is said beside them.
   nlohmann::json machine;
+  std::optional<Bytes> capacity;  // of a device's memory, as the spec says; nullopt: it does not
 
   // The path of a file that the spec names.
   std::string PathOf(const std::string& file) const;

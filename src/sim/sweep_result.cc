@@ -16,6 +16,31 @@ using OutcomeJson = nlohmann::ordered_json;
 constexpr SweepOutcome::State kOutcomeStates[] = {
     SweepOutcome::State::kDone, SweepOutcome::State::kUnfinished, SweepOutcome::State::kRefused};
 
+// Less is better. nullopt: not known.
+std::optional<double> OrderFigure(const SweepRow& row, SweepOrder order) {
+  const std::optional<PlanRates> rates = row.rates();
+  const bool has_plan = row.outcome && row.outcome->plan;
+  switch (order) {
+    case SweepOrder::kStep:
+      if (!row.is_done()) return std::nullopt;
+      return static_cast<double>(row.outcome->times->step);
+    case SweepOrder::kThroughput:
+      if (!rates) return std::nullopt;
+      return -rates->items_per_second;
+    case SweepOrder::kPerDevice:
+      if (!rates) return std::nullopt;
+      return -rates->items_per_second_per_device;
+    case SweepOrder::kMfu:
+      if (!rates || !rates->mfu) return std::nullopt;
+      return -*rates->mfu;
+    case SweepOrder::kMemory:
+      if (!has_plan) return std::nullopt;
+      return static_cast<double>(row.outcome->plan->memory.peak.count);
+    case SweepOrder::kCost: return row.cost;
+  }
+  return std::nullopt;
+}
+
 std::optional<double> FigureOf(const SweepRow& row, SweepMeasure measure) {
   const SweepTimes times = row.outcome->times.value_or(SweepTimes());
   switch (measure) {
@@ -24,6 +49,8 @@ std::optional<double> FigureOf(const SweepRow& row, SweepMeasure measure) {
     case SweepMeasure::kCost: return row.cost;
     case SweepMeasure::kBandwidth: return row.bandwidth;
     case SweepMeasure::kNpus: return static_cast<double>(row.npus);
+    case SweepMeasure::kThroughput: return OrderFigure(row, SweepOrder::kThroughput);
+    case SweepMeasure::kMemory: return OrderFigure(row, SweepOrder::kMemory);
   }
   return std::nullopt;
 }
@@ -60,9 +87,10 @@ std::string SweepFileText(const std::string& identity, const SweepOutcome& outco
     if (outcome.times) result[column.key] = (*outcome.times).*column.time;
   }
   if (!outcome.notes.empty()) result["notes"] = outcome.notes;
+  if (outcome.plan) result["plan"] = ToJson(*outcome.plan);
   const std::string check = CheckOf(result);
   const OutcomeJson json = {{"format", "etude-sweep-point"},
-                            {"version", 1},
+                            {"version", 2},
                             {"inputs", OutcomeJson::parse(identity)},
                             {"result", std::move(result)},
                             {"check", check}};
@@ -72,7 +100,7 @@ std::string SweepFileText(const std::string& identity, const SweepOutcome& outco
 std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::string& identity) {
   const OutcomeJson json = ParseBounded<OutcomeJson>(text);
   if (!json.is_object() || json.value("format", OutcomeJson()) != "etude-sweep-point" ||
-      json.value("version", OutcomeJson()) != 1 || !json.contains("inputs") ||
+      json.value("version", OutcomeJson()) != 2 || !json.contains("inputs") ||
       json["inputs"] != OutcomeJson::parse(identity, nullptr, false)) {
     return std::nullopt;
   }
@@ -91,6 +119,10 @@ std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::stri
     if (!note.is_string()) return std::nullopt;
     outcome.notes.push_back(note.get<std::string>());
   }
+  if (const auto plan = result->find("plan"); plan != result->end()) {
+    outcome.plan = ReadPlanFacts(*plan);
+    if (!outcome.plan) return std::nullopt;
+  }
   if (outcome.state != SweepOutcome::State::kDone) return outcome;
   SweepTimes& times = outcome.times.emplace();
   for (const SweepTimeColumn& column : kSweepTimes) {
@@ -101,14 +133,92 @@ std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::stri
   return outcome;
 }
 
+std::optional<Bytes> SweepRow::known_capacity() const {
+  if (!outcome || !outcome->plan) return std::nullopt;
+  return capacity ? capacity : outcome->plan->capacity;
+}
+
+std::optional<bool> SweepRow::fits() const {
+  const std::optional<Bytes> limit = known_capacity();
+  if (!limit) return std::nullopt;
+  return outcome->plan->memory.peak <= *limit;
+}
+
+std::optional<PlanRates> SweepRow::rates() const {
+  if (!is_done() || !outcome->plan) return std::nullopt;
+  return RatesOf(*outcome->plan, Nanos{outcome->times->step});
+}
+
+std::string_view Name(SweepOrder order) {
+  switch (order) {
+    case SweepOrder::kStep: return "step";
+    case SweepOrder::kThroughput: return "throughput";
+    case SweepOrder::kPerDevice: return "per-device";
+    case SweepOrder::kMfu: return "mfu";
+    case SweepOrder::kMemory: return "memory";
+    case SweepOrder::kCost: return "cost";
+  }
+  return "";
+}
+
+std::string_view Title(SweepOrder order) {
+  switch (order) {
+    case SweepOrder::kStep: return "step time";
+    case SweepOrder::kPerDevice: return "throughput per device";
+    case SweepOrder::kMfu: return "MFU";
+    case SweepOrder::kThroughput:
+    case SweepOrder::kMemory:
+    case SweepOrder::kCost: break;
+  }
+  return Name(order);
+}
+
+SweepOrder DefaultOrder(const std::vector<SweepRow>& rows) {
+  const SweepRow* first = nullptr;
+  for (const SweepRow& row : rows) {
+    if (!row.is_done()) continue;
+    if (!row.rates()) return SweepOrder::kStep;
+    if (first == nullptr) first = &row;
+    if (row.outcome->plan->item != first->outcome->plan->item) return SweepOrder::kStep;
+  }
+  return first == nullptr ? SweepOrder::kStep : SweepOrder::kThroughput;
+}
+
+std::vector<const SweepRow*> Ranking(const std::vector<SweepRow>& rows, SweepOrder order) {
+  struct Ranked {
+    int group = 0;
+    double figure = 0;
+    const SweepRow* row = nullptr;
+  };
+  std::vector<Ranked> ranked;
+  for (const SweepRow& row : rows) {
+    if (!row.is_done()) {
+      ranked.push_back({.group = 4, .row = &row});
+      continue;
+    }
+    const std::optional<double> figure = OrderFigure(row, order);
+    const int group = row.fits().value_or(true) ? 0 : 2;
+    ranked.push_back(
+        {.group = group + (figure ? 0 : 1), .figure = figure.value_or(0), .row = &row});
+  }
+  std::ranges::stable_sort(ranked, {},
+                           [](const Ranked& one) { return std::pair(one.group, one.figure); });
+  std::vector<const SweepRow*> sorted;
+  for (const Ranked& one : ranked) sorted.push_back(one.row);
+  return sorted;
+}
+
 std::vector<SweepMeasure> MeasuresOf(const SweepSpec& spec, const std::vector<SweepRow>& rows) {
   if (!spec.pareto.empty()) return spec.pareto;
-  if (spec.prices) return {SweepMeasure::kStep, SweepMeasure::kCost};
+  const SweepMeasure first = DefaultOrder(rows) == SweepOrder::kThroughput
+                                 ? SweepMeasure::kThroughput
+                                 : SweepMeasure::kStep;
+  if (spec.prices) return {first, SweepMeasure::kCost};
   const auto differs = [&](auto member) {
     return std::ranges::adjacent_find(rows, std::ranges::not_equal_to{}, member) != rows.end();
   };
-  if (differs(&SweepRow::bandwidth)) return {SweepMeasure::kStep, SweepMeasure::kBandwidth};
-  if (differs(&SweepRow::npus)) return {SweepMeasure::kStep, SweepMeasure::kNpus};
+  if (differs(&SweepRow::bandwidth)) return {first, SweepMeasure::kBandwidth};
+  if (differs(&SweepRow::npus)) return {first, SweepMeasure::kNpus};
   return {};
 }
 
@@ -116,7 +226,7 @@ void MarkFront(const std::vector<SweepMeasure>& measures, std::vector<SweepRow>&
   std::vector<size_t> done;
   std::vector<std::vector<double>> points;
   for (size_t i = 0; i < rows.size() && !measures.empty(); ++i) {
-    if (!rows[i].outcome || rows[i].outcome->state != SweepOutcome::State::kDone) continue;
+    if (!rows[i].is_done() || !rows[i].fits().value_or(true)) continue;
     std::vector<double> figures;
     for (const SweepMeasure measure : measures) {
       if (const auto figure = FigureOf(rows[i], measure)) figures.push_back(*figure);

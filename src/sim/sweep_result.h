@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/sim/plan_facts.h"
 #include "src/sim/simulator.h"
 #include "src/sim/sweep_point.h"
 #include "src/sim/sweep_spec.h"
@@ -51,6 +52,7 @@ struct SweepOutcome {
   std::string why;                  // for others than kDone
   std::optional<SweepTimes> times;  // of kDone
   std::vector<std::string> notes;   // what the simulation leaves out, a line each
+  std::optional<PlanFacts> plan;    // of a generated job
 
   friend bool operator==(const SweepOutcome&, const SweepOutcome&) = default;
 };
@@ -74,14 +76,40 @@ struct SweepRow {
   int64_t npus = 0;
   double bandwidth = 0;  // GB/s of all links
   std::optional<double> cost;
+  std::optional<Bytes> capacity;        // of a device's memory, as the spec says
   std::optional<SweepOutcome> outcome;  // nullopt: not simulated yet
   bool is_best = false;                 // of the Pareto front
+
+  bool is_done() const { return outcome && outcome->state == SweepOutcome::State::kDone; }
+  // Of a plan that is known; the spec's capacity counts before the device's.
+  std::optional<Bytes> known_capacity() const;
+  // Whether each rank's need fits into a device's memory; nullopt: not known.
+  std::optional<bool> fits() const;
+  // nullopt: the plan or the step time is not known.
+  std::optional<PlanRates> rates() const;
 };
 
-// What the front is of, where the spec does not say: step time and cost, or the first of bandwidth
-// and NPUs that differs between rows; empty if none does.
+// What points are ranked by, the best first.
+enum class SweepOrder : uint8_t { kStep, kThroughput, kPerDevice, kMfu, kMemory, kCost };
+inline constexpr SweepOrder kSweepOrders[] = {SweepOrder::kStep,      SweepOrder::kThroughput,
+                                              SweepOrder::kPerDevice, SweepOrder::kMfu,
+                                              SweepOrder::kMemory,    SweepOrder::kCost};
+// "step", "throughput", "per-device" …, as --by has it.
+std::string_view Name(SweepOrder order);
+// For people: "throughput per device".
+std::string_view Title(SweepOrder order);
+// Throughput where it is known of all rows that are done, and of one kind of item; else step time.
+SweepOrder DefaultOrder(const std::vector<SweepRow>& rows);
+// The rows from the best to the worst: those that are done and fit, or of which that is not known;
+// those that do not fit; those that are not done. What lacks the figure is behind those that have
+// it, and rows that are equal are in the order of their points.
+std::vector<const SweepRow*> Ranking(const std::vector<SweepRow>& rows, SweepOrder order);
+
+// What the front is of, where the spec does not say: step time, or throughput where rows are ranked
+// by it, and cost, or the first of bandwidth and NPUs that differs between rows; empty if none
+// does.
 std::vector<SweepMeasure> MeasuresOf(const SweepSpec& spec, const std::vector<SweepRow>& rows);
-// Marks the front among the rows that are done.
+// Marks the front among the rows that are done and of which it is not known that they do not fit.
 void MarkFront(const std::vector<SweepMeasure>& measures, std::vector<SweepRow>& rows);
 
 }  // namespace etude

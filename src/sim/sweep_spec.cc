@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "src/base/nearest.h"
+#include "src/base/quantity.h"
 #include "src/formats/toml_reader.h"
 
 namespace etude {
@@ -22,8 +23,9 @@ constexpr std::string_view kSweepFormat = "etude-sweep";
 constexpr int64_t kSweepVersion = 1;
 constexpr size_t kMostSweepDepth = 3;  // of the name of a setting
 
-constexpr std::array kMeasures = {SweepMeasure::kStep, SweepMeasure::kExposed, SweepMeasure::kCost,
-                                  SweepMeasure::kBandwidth, SweepMeasure::kNpus};
+constexpr std::array kMeasures = {
+    SweepMeasure::kStep, SweepMeasure::kExposed,    SweepMeasure::kCost,  SweepMeasure::kBandwidth,
+    SweepMeasure::kNpus, SweepMeasure::kThroughput, SweepMeasure::kMemory};
 
 bool IsSection(std::string_view name) {
   return name == "network" || name == "system" || name == "memory" || name == "generate";
@@ -36,8 +38,9 @@ class SweepParser : private TomlReader {
       : TomlReader(path), root_(root), generate_keys_(generate_keys) {}
 
   Result<SweepSpec> Run() {
-    ETUDE_RETURN_IF_ERROR(CheckKeys(
-        root_, "a sweep", {"format", "version", "base", "grid", "point", "prices", "pareto"}));
+    ETUDE_RETURN_IF_ERROR(
+        CheckKeys(root_, "a sweep",
+                  {"format", "version", "base", "grid", "point", "plans", "prices", "pareto"}));
     ETUDE_RETURN_IF_ERROR(CheckFormat(root_, kSweepFormat, kSweepVersion));
     if (const toml::node* base = root_.get("base")) {
       const toml::table* table = base->as_table();
@@ -45,11 +48,13 @@ class SweepParser : private TomlReader {
       ETUDE_RETURN_IF_ERROR(ReadSettings(*table, "[base]", {}, spec_.base));
     }
     if (const toml::node* points = root_.get("point")) ETUDE_RETURN_IF_ERROR(ReadPoints(*points));
+    if (const toml::node* plans = root_.get("plans")) ETUDE_RETURN_IF_ERROR(ReadPlans(*plans));
     if (const toml::node* grid = root_.get("grid")) {
       const toml::table* table = grid->as_table();
       if (table == nullptr) return WrongType(*grid, "grid", "a table of settings and their values");
       ETUDE_RETURN_IF_ERROR(ReadGrid(*table, {}));
     }
+    ETUDE_RETURN_IF_ERROR(CheckPlanKeys());
     std::ranges::stable_sort(axes_, {}, &PlacedAxis::place);
     for (PlacedAxis& axis : axes_) spec_.axes.push_back(std::move(axis.axis));
     ETUDE_RETURN_IF_ERROR(CheckCount());
@@ -70,6 +75,14 @@ class SweepParser : private TomlReader {
     return {key.source().begin.line, key.source().begin.column};
   }
 
+  // Options of `generate` may have '-' for '_'.
+  static Path Below(const Path& path, const toml::key& key) {
+    Path below = path;
+    below.emplace_back(key.str());
+    if (path == Path{"generate"}) std::ranges::replace(below.back(), '-', '_');
+    return below;
+  }
+
   // Keys below `path`, as far as they are known here: those of the system are its parser's matter.
   Status CheckSettingKeys(const toml::table& table, const Path& path, std::string_view where,
                           bool named) const {
@@ -77,13 +90,13 @@ class SweepParser : private TomlReader {
       return CheckKeys(table, where,
                        {"name", "job", "groups", "compute", "fill_ranks", "generate", "model",
                         "network", "system", "memory", "algorithm", "congestion", "queues",
-                        "rendezvous", "injection_scale", "straggler", "slow_link"});
+                        "rendezvous", "injection_scale", "straggler", "slow_link", "capacity"});
     }
     if (path.empty()) {
       return CheckKeys(table, where,
                        {"job", "groups", "compute", "fill_ranks", "generate", "model", "network",
                         "system", "memory", "algorithm", "congestion", "queues", "rendezvous",
-                        "injection_scale", "straggler", "slow_link"});
+                        "injection_scale", "straggler", "slow_link", "capacity"});
     }
     if (path.size() == 1 && path[0] == "network") {
       return CheckKeys(table, "network", {"topology", "npus_count", "bandwidth", "latency"});
@@ -126,8 +139,7 @@ class SweepParser : private TomlReader {
     ETUDE_RETURN_IF_ERROR(CheckSettingKeys(table, path, where, where == "[[point]]"));
     for (const auto& [key, value] : table) {
       if (path.empty() && key.str() == "name") continue;
-      Path below = path;
-      below.emplace_back(key.str());
+      const Path below = Below(path, key);
       ETUDE_RETURN_IF_ERROR(ReadSetting(value, below, where, settings));
     }
     return {};
@@ -190,6 +202,12 @@ class SweepParser : private TomlReader {
                                 }));
       return fits ? Status() : WrongType(node, key, "a name, or one for each dimension");
     }
+    if (key == "capacity") {
+      const auto bytes = ParseBytes(value.is_string() ? value.get<std::string>() : "");
+      if (bytes && bytes->count > 0) return {};
+      return Wrong(node, fmt::format("capacity: found {}, expected bytes, as in \"80GB\"",
+                                     value.is_string() ? TextOf(value) : value.dump()));
+    }
     if (!value.is_string()) return WrongType(node, key, "text");
     const auto is_one_of = [&](std::initializer_list<std::string_view> words) -> Status {
       const auto text = value.get<std::string>();
@@ -233,11 +251,143 @@ class SweepParser : private TomlReader {
     return {};
   }
 
+  // [plans], or each of [[plans]].
+  Status ReadPlans(const toml::node& node) {
+    constexpr std::string_view kExpected = "a table: [plans], or [[plans]]";
+    std::vector<PlanRule> rules;
+    const toml::array* list = node.as_array();
+    if (list != nullptr && list->empty()) return WrongType(node, "plans", kExpected);
+    for (size_t i = 0; i < (list == nullptr ? 1 : list->size()); ++i) {
+      const toml::node& one = list == nullptr ? node : (*list)[i];
+      if (one.as_table() == nullptr) return WrongType(one, "plans", kExpected);
+      ETUDE_ASSIGN_OR_RETURN(PlanRule rule, ReadPlanRule(*one.as_table()));
+      rules.push_back(std::move(rule));
+    }
+    ETUDE_ASSIGN_OR_RETURN(PlanList plans, ListPlans(rules));
+    if (plans.plans.empty()) {
+      return Wrong(node, fmt::format("plans: none of {} combinations is a plan: {}",
+                                     plans.combinations, plans.refusals.front().reason));
+    }
+    PlacedAxis placed{.place = {0, 1}, .axis = {.name = std::string(kPlanAxis), .choices = {}}};
+    const std::vector<std::string> labels = PlanLabels(plans.plans);
+    for (size_t i = 0; i < labels.size(); ++i) {
+      placed.axis.choices.push_back(
+          {.label = labels[i], .settings = SettingsOfPlan(plans.plans[i], PlaceOf(node))});
+    }
+    axes_.push_back(std::move(placed));
+    spec_.plans = std::move(plans);
+    return {};
+  }
+
+  static std::vector<SweepSetting> SettingsOfPlan(const PlanChoice& plan,
+                                                  const std::string& place) {
+    std::vector<SweepSetting> settings;
+    const auto add = [&](const char* key, std::optional<int64_t> value) {
+      if (!value) return;
+      settings.push_back({.path = {"generate", key}, .value = *value, .place = place});
+    };
+    add("tp", plan.tensor);
+    add("cp", plan.context);
+    add("pp", plan.pipeline);
+    add("dp", plan.data);
+    add("ep", plan.expert);
+    add("sequences", plan.sequences);
+    add("micro_batches", plan.micro_batches);
+    return settings;
+  }
+
+  Result<PlanRule> ReadPlanRule(const toml::table& table) const {
+    constexpr int64_t kMax = int64_t{1} << 24;
+    ETUDE_RETURN_IF_ERROR(CheckKeys(
+        table, "[plans]",
+        {"ranks", "devices_per_node", "global_batch", "tp", "cp", "pp", "dp", "ep", "sequences"}));
+    PlanRule rule;
+    rule.place = PlaceOf(table);
+    const toml::node* ranks = table.get("ranks");
+    if (ranks == nullptr) return Wrong(table, "missing 'ranks' of [plans]");
+    ETUDE_ASSIGN_OR_RETURN(rule.ranks, Whole(*ranks, "ranks", 1, kMax));
+    if (const toml::node* node = table.get("devices_per_node")) {
+      ETUDE_ASSIGN_OR_RETURN(rule.devices_per_node, Whole(*node, "devices_per_node", 1, kMax));
+    }
+    if (const toml::node* node = table.get("global_batch")) {
+      ETUDE_ASSIGN_OR_RETURN(rule.global_batch, Whole(*node, "global_batch", 1, int64_t{1} << 40));
+    }
+    const auto read = [&](const char* key, std::vector<int64_t>& values) -> Status {
+      const toml::node* node = table.get(key);
+      if (node == nullptr) return {};
+      ETUDE_ASSIGN_OR_RETURN(values, PlanValues(*node, key, /*all=*/true));
+      return {};
+    };
+    ETUDE_RETURN_IF_ERROR(read("tp", rule.tensor));
+    ETUDE_RETURN_IF_ERROR(read("cp", rule.context));
+    ETUDE_RETURN_IF_ERROR(read("pp", rule.pipeline));
+    ETUDE_RETURN_IF_ERROR(read("dp", rule.data));
+    ETUDE_RETURN_IF_ERROR(read("ep", rule.expert));
+    if (const toml::node* node = table.get("sequences")) {
+      ETUDE_ASSIGN_OR_RETURN(rule.sequences, PlanValues(*node, "sequences", /*all=*/false));
+    }
+    for (const SweepSetting& setting : spec_.base) {
+      if (setting.path == Path{"generate", "sequences"} && setting.value.is_number_integer()) {
+        rule.base_sequences = std::max<int64_t>(1, setting.value.get<int64_t>());
+      }
+    }
+    return rule;
+  }
+
+  // A number, a list of them, or, `all` allowed, "all": an empty list.
+  Result<std::vector<int64_t>> PlanValues(const toml::node& node, std::string_view key,
+                                          bool all) const {
+    constexpr int64_t kMax = int64_t{1} << 24;
+    const auto* word = node.as_string();
+    if (all && word != nullptr && word->get() == "all") return std::vector<int64_t>();
+    std::vector<int64_t> values;
+    if (const toml::array* list = node.as_array(); list != nullptr && !list->empty()) {
+      for (const toml::node& one : *list) {
+        ETUDE_ASSIGN_OR_RETURN(values.emplace_back(), Whole(one, key, 1, kMax));
+      }
+      return values;
+    }
+    if (!node.is_integer()) {
+      return WrongType(
+          node, key,
+          all ? "a whole number, a list of them, or \"all\"" : "a whole number, or a list of them");
+    }
+    ETUDE_ASSIGN_OR_RETURN(values.emplace_back(), Whole(node, key, 1, kMax));
+    return values;
+  }
+
+  // Other axes must not give what plans give: the last one would count.
+  Status CheckPlanKeys() const {
+    if (!spec_.plans) return {};
+    std::set<std::string> given;
+    for (const PlacedAxis& placed : axes_) {
+      if (placed.axis.name != kPlanAxis) continue;
+      for (const SweepSetting& setting : placed.axis.choices.front().settings) {
+        given.insert(setting.path.back());
+      }
+    }
+    const bool batch = given.contains("micro_batches");
+    for (const PlacedAxis& placed : axes_) {
+      if (placed.axis.name == kPlanAxis) continue;
+      for (const SweepChoice& choice : placed.axis.choices) {
+        for (const SweepSetting& setting : choice.settings) {
+          if (setting.path.size() != 2 || setting.path[0] != "generate") continue;
+          const std::string& key = setting.path[1];
+          if (!given.contains(key) && !(batch && key == "sequences")) continue;
+          return BadInput(
+              fmt::format("{}: generate.{}: [plans] gives it, too; expected it in one "
+                          "place",
+                          setting.place, key));
+        }
+      }
+    }
+    return {};
+  }
+
   Status ReadGrid(const toml::table& table, const Path& path) {
     ETUDE_RETURN_IF_ERROR(CheckSettingKeys(table, path, "[grid]", false));
     for (const auto& [key, value] : table) {
-      Path below = path;
-      below.emplace_back(key.str());
+      const Path below = Below(path, key);
       ETUDE_RETURN_IF_ERROR(CheckDepth(value, below));
       if (const toml::table* inner = value.as_table()) {
         ETUDE_RETURN_IF_ERROR(ReadGrid(*inner, below));
@@ -377,6 +527,8 @@ std::string_view Name(SweepMeasure measure) {
     case SweepMeasure::kCost: return "cost";
     case SweepMeasure::kBandwidth: return "bandwidth";
     case SweepMeasure::kNpus: return "npus";
+    case SweepMeasure::kThroughput: return "throughput";
+    case SweepMeasure::kMemory: return "memory";
   }
   return "";
 }
@@ -394,6 +546,12 @@ std::vector<size_t> SweepSpec::ChoicesOf(size_t point) const {
     point /= axes[i].choices.size();
   }
   return choices;
+}
+
+size_t SweepSpec::PointOf(const std::vector<size_t>& choices) const {
+  size_t point = 0;
+  for (size_t i = 0; i < axes.size(); ++i) point = point * axes[i].choices.size() + choices[i];
+  return point;
 }
 
 Result<SweepSpec> ParseSweep(std::string_view text, const std::string& path,

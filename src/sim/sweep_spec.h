@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/result.h"
+#include "src/sim/plan_rule.h"
 
 // What `etude sweep` simulates, as its TOML says it: docs/formats/sweep.md.
 namespace etude {
@@ -39,7 +40,15 @@ struct SweepPrices {
   std::vector<double> bandwidth;  // of a GB/s of a link: by dimension, or one for all
 };
 
-enum class SweepMeasure : uint8_t { kStep, kExposed, kCost, kBandwidth, kNpus };
+enum class SweepMeasure : uint8_t {
+  kStep,
+  kExposed,
+  kCost,
+  kBandwidth,
+  kNpus,
+  kThroughput,  // more is better; of all others less
+  kMemory,
+};
 std::string_view Name(SweepMeasure measure);
 
 struct SweepSpec {
@@ -47,12 +56,18 @@ struct SweepSpec {
   std::vector<SweepAxis> axes;  // in the order of the document; the last one changes fastest
   std::optional<SweepPrices> prices;
   std::vector<SweepMeasure> pareto;  // at least two; empty: not said
+  std::optional<PlanList> plans;     // of [[plans]], an axis that is called "plan"
 
   // Each choice of an axis with each of all others.
   size_t point_count() const;
   // Which choice of each axis makes a point.
   std::vector<size_t> ChoicesOf(size_t point) const;
+  // The point that a choice of each axis makes.
+  size_t PointOf(const std::vector<size_t>& choices) const;
 };
+
+// The axis of [[plans]].
+inline constexpr std::string_view kPlanAxis = "plan";
 
 // Most points of a sweep.
 inline constexpr size_t kMostSweepPoints = 100'000;

@@ -86,7 +86,7 @@ TEST(SweepSpec, SaysWhatIsWrong) {
       ErrorOf("[base]\nname = 'a'\n"),
       "s.toml:2:1: unknown key 'name' of [base], expected one of job, groups, compute, fill_ranks, "
       "generate, model, network, system, memory, algorithm, congestion, queues, rendezvous, "
-      "injection_scale, straggler, slow_link");
+      "injection_scale, straggler, slow_link, capacity");
   EXPECT_EQ(ErrorOf("[grid]\njob = 'a'"), "s.toml:2:7: job: found text, expected a list of values");
   EXPECT_EQ(ErrorOf("[grid]\njob = ['a', 'a']"), "s.toml:2:13: job: found a twice");
   EXPECT_EQ(ErrorOf("[base]\ncongestion = 'ware'"),
@@ -130,6 +130,50 @@ TEST(SweepSpec, KeysOfGenerate) {
             "s.toml:2:10: found 'output' of generate, which is the sweep's own matter");
   EXPECT_EQ(error_of("[grid]\ngenerate.dp.x = [1]"),
             "s.toml:2:10: generate.dp: found a table, expected an option's value");
+}
+
+TEST(SweepSpec, PlansAreAnAxisBehindPoints) {
+  const auto spec = ParseSweep(R"(
+[grid]
+algorithm = ["ring", "direct"]
+[plans]
+ranks = 4
+tp = [1, 2]
+pp = 1
+[[point]]
+name = "a"
+)",
+                               "s.toml");
+  ASSERT_TRUE(spec) << spec.error().message;
+  ASSERT_EQ(spec->axes.size(), 3U);
+  EXPECT_EQ(spec->axes[0].name, "name");
+  EXPECT_EQ(spec->axes[1].name, "plan");
+  EXPECT_EQ(spec->axes[1].choices[1].label, "tp2 pp1 dp2");
+  const std::vector<SweepSetting>& settings = spec->axes[1].choices[1].settings;
+  ASSERT_EQ(settings.size(), 5U);
+  EXPECT_EQ(settings[0].path, (std::vector<std::string>{"generate", "tp"}));
+  EXPECT_EQ(settings[0].value, 2);
+  EXPECT_EQ(spec->plans->combinations, 2U);
+  for (size_t point = 0; point < spec->point_count(); ++point) {
+    EXPECT_EQ(spec->PointOf(spec->ChoicesOf(point)), point);
+  }
+}
+
+// Micro-batches are those of the sequences that [base] says.
+TEST(SweepSpec, PlansOfABatch) {
+  const auto spec = ParseSweep(
+      "base.generate.sequences = 4\nplans = { ranks = 2, global_batch = 32, tp = 1, pp = 1 }",
+      "s.toml");
+  ASSERT_TRUE(spec) << spec.error().message;
+  EXPECT_EQ(spec->axes[0].choices[0].label, "tp1 pp1 dp2 mb4");
+}
+
+TEST(SweepSpec, WrongPlans) {
+  EXPECT_EQ(ErrorOf("[plans]\nranks = 0"), "s.toml:2:9: ranks: found 0, expected 1 to 16777216");
+  EXPECT_EQ(ErrorOf("plans = []").substr(0, 15), "s.toml:1:9: pla");
+  EXPECT_EQ(ErrorOf("[plans]\ntp = 2"), "s.toml:1:1: missing 'ranks' of [plans]");
+  EXPECT_EQ(ErrorOf("[plans]\nranks = 4\n[grid]\ngenerate.tp = [1]"),
+            "s.toml:4:16: generate.tp: [plans] gives it, too; expected it in one place");
 }
 
 TEST(SweepSpec, Prices) {

@@ -28,9 +28,11 @@ class DeviceParser : private TomlReader {
     ETUDE_RETURN_IF_ERROR(ReadPreset());
     ETUDE_ASSIGN_OR_RETURN(const toml::table* table, Section(root_, "device"));
     if (table != nullptr) {
-      ETUDE_RETURN_IF_ERROR(CheckKeys(*table, "[device]", {"peak", "memory", "efficiency"}));
+      ETUDE_RETURN_IF_ERROR(
+          CheckKeys(*table, "[device]", {"peak", "memory", "capacity", "efficiency"}));
       ETUDE_RETURN_IF_ERROR(ReadPeaks(*table));
       ETUDE_RETURN_IF_ERROR(ReadMemory(*table));
+      ETUDE_RETURN_IF_ERROR(ReadCapacity(*table));
       ETUDE_RETURN_IF_ERROR(ReadEfficiency(*table));
     }
     if (device_.memory.count == 0) {
@@ -101,6 +103,18 @@ class DeviceParser : private TomlReader {
     return {};
   }
 
+  Status ReadCapacity(const toml::table& table) {
+    const toml::node* node = table.get("capacity");
+    if (node == nullptr) return {};
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, Text(*node, "capacity"));
+    const std::optional<Bytes> bytes = ParseBytes(text);
+    if (!bytes || bytes->count == 0) {
+      return Wrong(*node, fmt::format("capacity: found '{}', expected bytes, as in 80GB", text));
+    }
+    device_.capacity = *bytes;
+    return {};
+  }
+
   Status ReadEfficiency(const toml::table& table) {
     ETUDE_ASSIGN_OR_RETURN(const toml::table* efficiency, Section(table, "efficiency"));
     if (efficiency == nullptr) return {};
@@ -112,6 +126,7 @@ class DeviceParser : private TomlReader {
       rate = std::max<int64_t>(1, std::llround(static_cast<double>(rate) * share));
     };
     for (const auto& [key, value] : Peaks()) reduce(*value, compute);
+    device_.compute_efficiency = compute;
     reduce(device_.memory.count, memory);
     return {};
   }

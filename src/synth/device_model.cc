@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -12,30 +13,31 @@ namespace {
 constexpr int64_t kBillion = 1'000'000'000;
 
 // Matrix products without sparsity, where sheets give both; half of what they say with it.
+// Capacities in bytes, as sheets write them. The sheet of V100 has two.
 // clang-format off
 constexpr auto kDevicePresets = std::to_array<DevicePreset>({
     {"v100-sxm2", "NVIDIA V100 data sheet, 2020",
-     15'700, 125'000, 0, 0, 15'700, 900},
+     15'700, 125'000, 0, 0, 15'700, 900, 0},
     {"a100-sxm-40gb", "NVIDIA A100 data sheet, 2020",
-     19'500, 312'000, 312'000, 0, 19'500, 1'555},
+     19'500, 312'000, 312'000, 0, 19'500, 1'555, 40 * kBillion},
     {"a100-sxm-80gb", "NVIDIA A100 80GB data sheet, 2021",
-     19'500, 312'000, 312'000, 0, 19'500, 2'039},
+     19'500, 312'000, 312'000, 0, 19'500, 2'039, 80 * kBillion},
     {"h100-sxm", "NVIDIA H100 data sheet, 2023",
-     67'000, 989'500, 989'500, 1'979'000, 67'000, 3'350},
+     67'000, 989'500, 989'500, 1'979'000, 67'000, 3'350, 80 * kBillion},
     {"h200-sxm", "NVIDIA H200 data sheet, 2024",
-     67'000, 989'500, 989'500, 1'979'000, 67'000, 4'800},
+     67'000, 989'500, 989'500, 1'979'000, 67'000, 4'800, 141 * kBillion},
     {"b200-sxm", "NVIDIA HGX B200 and DGX B200 data sheets, 2024: an eighth",
-     75'000, 2'250'000, 2'250'000, 4'500'000, 75'000, 8'000},
+     75'000, 2'250'000, 2'250'000, 4'500'000, 75'000, 8'000, 180 * kBillion},
     {"mi250x-gcd", "AMD Instinct MI250X data sheet, 2021: half, one of its two devices",
-     47'850, 191'500, 191'500, 0, 23'950, 1'638},
+     47'850, 191'500, 191'500, 0, 23'950, 1'638, 64 * kBillion},
     {"mi300x", "AMD Instinct MI300X data sheet, 2023",
-     163'400, 1'307'400, 1'307'400, 2'614'900, 163'400, 5'300},
+     163'400, 1'307'400, 1'307'400, 2'614'900, 163'400, 5'300, 192 * kBillion},
     {"tpu-v4", "Jouppi et al. 2023, arXiv 2304.01433, table 4",
-     0, 0, 275'000, 0, 0, 1'200},
+     0, 0, 275'000, 0, 0, 1'200, int64_t{32} << 30},
     {"tpu-v5e", "Google Cloud documentation, TPU v5e",
-     0, 0, 197'000, 0, 0, 819},
+     0, 0, 197'000, 0, 0, 819, 16 * kBillion},
     {"tpu-v5p", "Google Cloud documentation, TPU v5p",
-     0, 0, 459'000, 0, 0, 2'765},
+     0, 0, 459'000, 0, 0, 2'765, 95 * kBillion},
 });
 // clang-format on
 
@@ -57,6 +59,12 @@ std::optional<int64_t> DeviceModel::MatrixPeak(DType type) const {
   if (type == DType::kBFloat16) peak = bfloat16;
   if (type == DType::kFloat8E4M3Fn || type == DType::kFloat8E5M2) peak = float8;
   return peak == 0 ? std::nullopt : std::optional(peak);
+}
+
+std::optional<double> DeviceModel::NominalMatrixPeak(DType type) const {
+  const std::optional<int64_t> peak = MatrixPeak(type);
+  if (!peak) return std::nullopt;
+  return std::round(static_cast<double>(*peak) / compute_efficiency);
 }
 
 Result<Nanos> RooflineTime(const DeviceModel& device, const StepWork& work) {
@@ -98,7 +106,8 @@ std::optional<DeviceModel> FindDevice(std::string_view name) {
                      .bfloat16 = found->bfloat16 * kBillion,
                      .float8 = found->float8 * kBillion,
                      .vector = found->vector * kBillion,
-                     .memory = Bytes{found->memory * kBillion}};
+                     .memory = Bytes{found->memory * kBillion},
+                     .capacity = Bytes{found->capacity}};
 }
 
 }  // namespace etude

@@ -27,9 +27,14 @@ struct DeviceModel {
   int64_t float8 = 0;
   int64_t vector = 0;  // of everything else
   Bytes memory;        // read and written a second
+  Bytes capacity;      // of the device's memory; 0: not known
+  // The part of the data sheet's peaks that the peaks above are.
+  double compute_efficiency = 1;
 
   // nullopt: not known.
   std::optional<int64_t> MatrixPeak(DType type) const;
+  // The same without `compute_efficiency`.
+  std::optional<double> NominalMatrixPeak(DType type) const;
 };
 
 // The shortest time in which the device can do a computation, rounded up to nanoseconds.
@@ -47,6 +52,7 @@ struct DevicePreset {
   int64_t float8 = 0;
   int64_t vector = 0;
   int64_t memory = 0;
+  int64_t capacity = 0;  // bytes; 0: not known
 };
 std::span<const DevicePreset> DevicePresets();
 // nullopt: there is none of this name.

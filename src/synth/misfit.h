@@ -22,6 +22,13 @@ struct Misfit : Error {
 // Who reads one as a Status has its error.
 using Fits = tl::expected<void, Misfit>;
 
+// An error that is not of settings: without keys.
+inline Misfit AsMisfit(const Error& error) {
+  Misfit misfit({}, error.message);
+  misfit.code = error.code;
+  return misfit;
+}
+
 inline tl::unexpected<Misfit> MakeMisfit(std::vector<std::string> keys, std::string message) {
   return tl::unexpected<Misfit>(Misfit(std::move(keys), std::move(message)));
 }

@@ -117,4 +117,21 @@ std::vector<StageStep> StageOrder(const PipelinePlan& plan, int64_t stage) {
   return {};
 }
 
+std::optional<double> BubbleShare(const PipelinePlan& plan) {
+  const auto share = [&](double busy) {
+    const auto others = static_cast<double>(plan.stages - 1);
+    return others / (busy + others);
+  };
+  const auto batches = static_cast<double>(plan.micro_batches);
+  switch (plan.schedule) {
+    case PipelineSchedule::kGpipe:
+    case PipelineSchedule::k1F1B: return share(batches);
+    case PipelineSchedule::kInterleaved: return share(batches * static_cast<double>(plan.chunks));
+    case PipelineSchedule::kZeroBubble:
+      if (plan.micro_batches < plan.stages) return std::nullopt;
+      return share(3 * batches);
+  }
+  return std::nullopt;
+}
+
 }  // namespace etude

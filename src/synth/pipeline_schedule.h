@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "src/synth/misfit.h"
@@ -45,5 +46,11 @@ struct StageStep {
 
 // What a stage does, in order. The plan has passed CheckPipeline.
 std::vector<StageStep> StageOrder(const PipelinePlan& plan, int64_t stage);
+
+// The share of a training step for which a stage is idle because the pipeline fills and drains,
+// where forward and both halves of backward take equally long and messages take no time: 0..1. The
+// plan has passed CheckPipeline. nullopt: there is no formula, as for zero-bubble with fewer
+// micro-batches than stages.
+std::optional<double> BubbleShare(const PipelinePlan& plan);
 
 }  // namespace etude

@@ -221,6 +221,24 @@ TEST(PipelineSchedule, BubblesAreThePublishedOnes) {
             (8 * 2 + 3) * 6);
 }
 
+// The shares of a step that BubbleShare says are those of the orders.
+TEST(PipelineSchedule, BubbleShareIsThatOfTheOrder) {
+  // 1F1B: (p - 1) / (m + p - 1), Narayanan et al. 2021: 3 / 11.
+  EXPECT_DOUBLE_EQ(*BubbleShare({.stages = 4, .micro_batches = 8}), 3.0 / 11);
+  EXPECT_DOUBLE_EQ(*BubbleShare({.stages = 1, .micro_batches = 8}), 0);
+  for (const PipelinePlan& plan : Plans()) {
+    const std::optional<double> share = BubbleShare(plan);
+    const bool known =
+        plan.schedule != PipelineSchedule::kZeroBubble || plan.micro_batches >= plan.stages;
+    ASSERT_EQ(share.has_value(), known);
+    if (!share) continue;
+    const auto span = static_cast<double>(Makespan(plan, {}));
+    const auto busy = static_cast<double>(3 * plan.micro_batches * plan.chunks);
+    EXPECT_NEAR(*share, (span - busy) / span, 1e-12)
+        << plan.stages << " stages, " << plan.micro_batches << " micro-batches, " << plan.chunks;
+  }
+}
+
 // How many micro-batches' activations a stage has at most: m with GPipe, p - stage with 1F1B, p
 // with ZB-H1.
 TEST(PipelineSchedule, ActivationsInFlight) {

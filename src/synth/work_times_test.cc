@@ -114,6 +114,20 @@ TEST(DeviceFile, StartsFromAPresetAndIsScaledByEfficiency) {
   EXPECT_EQ(device->bfloat16, 156 * kTera);
   EXPECT_EQ(device->vector, 9'750'000'000'000);
   EXPECT_EQ(device->memory, Bytes{1'500'000'000'000});
+  // Utilization is of the peak without the efficiency.
+  EXPECT_EQ(device->NominalMatrixPeak(DType::kBFloat16), 312.0 * kTera);
+  EXPECT_EQ(device->capacity, Bytes{80'000'000'000});
+}
+
+TEST(DeviceFile, Capacity) {
+  const auto capacity = [](const std::string& text) {
+    return ParseDevice(text, "d.toml").value().capacity;
+  };
+  EXPECT_EQ(capacity("preset = 'v100-sxm2'\n"), Bytes{});  // its sheet has two
+  EXPECT_EQ(capacity("preset = 'v100-sxm2'\n[device]\ncapacity = '32GB'\n"), Bytes{32'000'000'000});
+  EXPECT_EQ(capacity("preset = 'h100-sxm'\n[device]\ncapacity = '76GiB'\n"),
+            Bytes{int64_t{76} << 30});
+  EXPECT_EQ(FindDevice("tpu-v4")->capacity, Bytes{int64_t{32} << 30});
 }
 
 TEST(DeviceFile, WhatDoesNotFitIsSaid) {
@@ -130,6 +144,9 @@ TEST(DeviceFile, WhatDoesNotFitIsSaid) {
   EXPECT_NE(message("preset = 'h100-sxn'\n").find("did you mean 'h100-sxm'"), std::string::npos);
   EXPECT_NE(message("preset = 'mi300x'\n[device]\nefficiency.memory = 1.5\n").find("up to 1"),
             std::string::npos);
+  EXPECT_NE(message("[device]\nmemory = '2TB/s'\ncapacity = '80'\ncapacity = '1'\n"), "");
+  EXPECT_EQ(message("[device]\nmemory = '2TB/s'\ncapacity = '80 apples'\n"),
+            "d.toml:3:12: capacity: found '80 apples', expected bytes, as in 80GB");
   EXPECT_EQ(message("preset = 'mi300x'\ndevice = 1\n").substr(0, 9), "d.toml:2:");
 }
 

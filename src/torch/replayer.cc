@@ -408,7 +408,7 @@ class Replayer::Impl {
       if (bound.communicates() && group()->IsThere(bound.channel().group)) {
         expected = options.comm.TimeOf(SizeOf(calls, calls.calls[call]));
         if (expected == Nanos{} && factor != 1) {
-          return BadInput("--scale: the trace says of no communication how long it took");
+          return BadInput("--scale: no communication in the trace has a duration");
         }
       }
       if (bound.communicates()) ++call;

@@ -78,7 +78,7 @@ TEST(StatedParts, WhatIsNotThereIsRefused) {
   EXPECT_EQ(message({.steps = {"2"}}), "--step 2: the trace has no such step; it has 0, 1");
   EXPECT_EQ(message({.micro_batches = {"2"}}),
             "--micro-batch 2: the trace has no such micro-batch; it has 0, 1");
-  EXPECT_EQ(message({.phases = {"optimizer"}}), "no node is in all of what is selected");
+  EXPECT_EQ(message({.phases = {"optimizer"}}), "no node matches all selectors");
   TraceBuilder none;
   none.AddNode({.kind = NodeKind::kCompute});
   const auto slice = Slice(none.Finish().value(), {.micro_batches = {"0"}}, {});

@@ -33,12 +33,12 @@ struct RankInput {
   }
 };
 
-// What of a capture folder tells most of `rank`: its linked trace, else its native capture with the
-// profile of its devices, else host and device trace, else its Chakra trace, else the device trace
-// alone.
+// The most complete input for `rank` in a capture folder: its linked trace, else its native capture
+// with the profile of its devices, else host and device trace, else its Chakra trace, else the
+// device trace alone.
 RankInput RichestInput(const CaptureRank& rank);
 
-// What of a capture folder tells most of the times of `rank`: its device trace, with its native
+// The input with the most times for `rank` in a capture folder: its device trace, with its native
 // capture if there is one, which has what linking leaves out (calls of the runtime, whole threads);
 // else the richest.
 RankInput TimedInput(const CaptureRank& rank);

@@ -109,7 +109,7 @@ class Selector {
     if (selection_.communication) ETUDE_RETURN_IF_ERROR(SelectCommunication());
     result_.count = static_cast<uint64_t>(std::ranges::count(result_.nodes, true));
     if (result_.count == 0 && !selection_.empty()) {
-      return Usage("no node is in all of what is selected");
+      return Usage("no node matches all selectors");
     }
     return std::move(result_);
   }
