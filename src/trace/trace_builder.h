@@ -86,7 +86,6 @@ class TraceBuilder {
   StringId name(NodeId node) const { return trace_.columns_.name[node.index()]; }
   uint64_t source_id(NodeId node) const { return trace_.columns_.source_id[node.index()]; }
   LaneId lane_id(NodeId node) const { return trace_.lane_id(node); }
-  const Lane& lane(LaneId id) const { return trace_.lanes_.Get(id); }
   std::optional<Nanos> start(NodeId node) const { return trace_.start(node); }
   std::optional<Nanos> duration(NodeId node) const { return trace_.duration(node); }
   std::optional<int64_t> correlation(NodeId node) const { return trace_.correlation(node); }
