@@ -39,7 +39,7 @@ std::optional<std::string> TextMember(const PlanJson& json, const char* key) {
 }
 
 template <typename T>
-PlanJson OrNull(const std::optional<T>& value) {
+PlanJson NullIfUnknown(const std::optional<T>& value) {
   return value ? PlanJson(*value) : PlanJson(nullptr);
 }
 
@@ -61,11 +61,14 @@ PlanJson ToJson(const PlanFacts& facts) {
   for (const MemoryMember& member : kMemoryMembers) {
     memory[member.key] = (facts.memory.*member.bytes).count;
   }
-  PlanJson json = {{"ranks", facts.ranks},           {"item", facts.item},
-                   {"items", facts.items},           {"model_flops", facts.flops},
-                   {"bubble", OrNull(facts.bubble)}, {"memory", std::move(memory)}};
+  PlanJson json = {{"ranks", facts.ranks},
+                   {"item", facts.item},
+                   {"items", facts.items},
+                   {"model_flops", facts.flops},
+                   {"bubble", NullIfUnknown(facts.bubble)},
+                   {"memory", std::move(memory)}};
   json["device"] = facts.device.empty() ? PlanJson(nullptr) : PlanJson(facts.device);
-  json["peak_flops_per_s"] = OrNull(facts.peak);
+  json["peak_flops_per_s"] = NullIfUnknown(facts.peak);
   json["capacity_bytes"] = facts.capacity ? PlanJson(facts.capacity->count) : PlanJson(nullptr);
   return json;
 }

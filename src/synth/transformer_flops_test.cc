@@ -72,7 +72,8 @@ TEST(TransformerFlops, Inference) {
 // On one rank, 4 tokens, 2 bytes an activation, 16 + 2 bytes a parameter in all. A layer keeps the
 // inputs of both norms, of queries, keys and values, of the projection and of up (64 each),
 // queries, keys and values (128), what up and gate give (256) and the input of down (128); the head
-// its norm's input and its own (64 each) and the softmax in single precision (160).
+// its norm's input and its own (64 each) and the softmax in single precision (160); the embedding
+// the numbers of the tokens (8 each).
 TEST(TransformerFlops, MemoryByHand) {
   const StepJob job = MakeTransformerJob(HandModel(), {}).value();
   const int64_t parameters = 1352;
@@ -80,7 +81,7 @@ TEST(TransformerFlops, MemoryByHand) {
   EXPECT_EQ(job.states()[0].gradients, Bytes{4 * parameters});
   EXPECT_EQ(job.states()[0].optimizer, Bytes{12 * parameters});
   const int64_t kept = std::ranges::max(job.MemoryOf(0)).count - job.states()[0].total().count;
-  EXPECT_EQ(kept, 2 * (5 * 64 + 128 + 256 + 128) + 2 * 64 + 160);
+  EXPECT_EQ(kept, 2 * (5 * 64 + 128 + 256 + 128) + 2 * 64 + 160 + 4 * 8);
 }
 
 }  // namespace

@@ -341,7 +341,7 @@ TEST(Slice, WhatIsNotThereIsNamedWithTheNearest) {
            {{.times = {"5ns"}}, "expected FROM..TO"},
            {{.times = {"5ns..1ns"}}, "expected FROM..TO"},
            {{.times = {"1..2"}}, "with units"},
-           {{.steps = {"5"}, .threads = {"autograd"}}, "in all of what is selected"},
+           {{.steps = {"5"}, .threads = {"autograd"}}, "no node matches all selectors"},
        }) {
     const auto result = Slice(trace, wrong.selection, {});
     ASSERT_FALSE(result.has_value()) << wrong.message;
