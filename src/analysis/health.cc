@@ -593,9 +593,9 @@ class Judge {
       ++wrong;
       if (surplus <= most) continue;
       most = surplus;
-      text = fmt::format("own times of thread {} add up to {} ms, but it was busy for {} ms",
-                         trace_.text(trace_.lane(lane).thread), Milliseconds(thread.own),
-                         Milliseconds(busy));
+      text =
+          fmt::format("own times of thread {} add up to {}, but it was busy for {}",
+                      trace_.text(trace_.lane(lane).thread), TimeText(thread.own), TimeText(busy));
     }
     if (wrong == 0) return;
     if (wrong > 1) text += fmt::format(" ({} threads are like that)", FormatCount(wrong));
