@@ -98,6 +98,37 @@ TEST(Feeder, HandsOutTheFirstFreeNodeOfTheFile) {
   EXPECT_EQ(run.error, "");
 }
 
+TEST(Feeder, MetadataMayBeMissingOrElsewhere) {
+  const std::string metadata = File({});
+  std::string nodes = File({Node(2, {1}), Node(1, {99})}).substr(metadata.size());
+  struct Row {
+    std::string bytes;
+    std::string_view said;
+    size_t metadata;  // bytes
+  };
+  const Row rows[] = {
+      {metadata + nodes, "", metadata.size() - 1},
+      {nodes, "byte 0: found a Node, expected GlobalMetadata", 0},
+      {nodes + metadata, "found GlobalMetadata, expected it once", metadata.size() - 1},
+      {metadata + metadata + nodes, "found GlobalMetadata, expected it once", metadata.size() - 1},
+  };
+  for (const Row& row : rows) {
+    std::string warnings;
+    const RunContext context = Context(&warnings);
+    auto feeder = Feed(row.bytes, {}, context);
+    ASSERT_TRUE(feeder.has_value()) << row.said;
+    Ids order;
+    while (const auto node = feeder->Next().value()) {
+      order.push_back(node->id());
+      EXPECT_TRUE(feeder->Finish(node->id()).has_value());
+    }
+    EXPECT_EQ(order, Ids({1, 2})) << row.said;
+    EXPECT_TRUE(feeder->done());
+    EXPECT_NE(warnings.find(row.said), std::string::npos) << warnings;
+    EXPECT_EQ(feeder->metadata().size(), row.metadata) << row.said;
+  }
+}
+
 TEST(Feeder, SaysWhenAllWaitForNodesInFlight) {
   auto feeder = Feed(File({Node(1, {}), Node(2, {1}), Node(3, {1}, {2})})).value();
   EXPECT_EQ(feeder.Next().value()->id(), 1u);

@@ -36,7 +36,10 @@ class JsonElements::Impl {
     text_begin_ = nullptr;
   }
 
-  void End() { is_last_ = true; }
+  void End() {
+    Push({});
+    is_last_ = true;
+  }
 
   Result<JsonItem> Next() {
     if (error_) return tl::unexpected<Error>(*error_);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint32_t kNoOwner = UINT32_MAX;
 // Processes, and devices, that are told apart by time: far more than anybody merges.
-constexpr int64_t kMostByTime = 256;
+constexpr int64_t kMostByTime = 128;
 
 bool IsWhole(std::string_view text) { return !text.empty() && std::ranges::all_of(text, IsDigit); }
 
@@ -80,8 +80,10 @@ class Separation {
       const auto launching = std::ranges::count_if(spans_, &FileSpan::launches);
       if (launching < 2 || launching > kMostByTime) return;
       FindGroups();
-      FindSharedGroups();
-      if (std::cmp_greater(groups_.size(), kMostByTime)) {
+      if (std::cmp_less_equal(groups_.size(), kMostByTime)) {
+        for (Group& group : groups_) FindFits(group);
+        FindSharedGroups();
+      } else {
         for (Group& group : groups_) group.is_shared = true;
       }
       MatchGroups();
@@ -243,7 +245,6 @@ class Separation {
       if (is_new) groups_.push_back({.name = name_of_[i], .device = device});
       groups_[at->second].nodes.push_back(i);
     }
-    for (Group& group : groups_) FindFits(group);
   }
 
   void FindFits(Group& group) const {

@@ -173,7 +173,7 @@ bool LooksLikeMessage(std::string_view message, uint32_t last_field) {
   }
 }
 
-// True if `message` has the fields of a Node and no others: an id or a name, and a type.
+// True if `message` has the fields of a Node and no others, and two of id, name and type.
 bool LooksLikeNode(std::string_view message) {
   using chakra::NodeField;
   using protobuf::Delimited;
@@ -204,7 +204,7 @@ bool LooksLikeNode(std::string_view message) {
   } catch (const protozero::exception&) {
     return false;
   }
-  return (has_id || has_name) && has_type;
+  return int{has_id} + int{has_name} + int{has_type} >= 2;
 }
 
 // GlobalMetadata (version = 1, attr = 2), then Nodes (fields up to 10, later ones may come). Some

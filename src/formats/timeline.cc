@@ -14,6 +14,7 @@
 #include "src/formats/kineto_categories.h"
 #include "src/formats/kineto_reader.h"
 #include "src/trace/launch.h"
+#include "src/trace/thread_text.h"
 
 namespace etude {
 namespace {
@@ -80,7 +81,9 @@ class Planner {
       case TrackKey::Side::kDevice:
         name = key.second < 0 ? "stream unknown" : fmt::format("stream {}", key.second);
         if (key.first >= 0) name = fmt::format("device {} {}", key.first, name);
-        if (with_process && !key.process.empty()) name += fmt::format(" of {}", key.process);
+        if (with_process && !key.process.empty()) {
+          name += fmt::format(" of {}", ProcessText(key.process));
+        }
         break;
       case TrackKey::Side::kUnknown: name = key.name; break;
     }

@@ -1,6 +1,10 @@
 #include "src/trace/thread_text.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+
+#include "src/base/ascii.h"
 
 namespace etude {
 
@@ -10,10 +14,14 @@ std::string ThreadText(const Trace& trace, const Lane& lane, std::string_view un
   return (name.starts_with("thread ") ? "" : "thread ") + std::string(name);
 }
 
+std::string ProcessText(std::string_view process) {
+  return (std::ranges::all_of(process, IsDigit) ? "process " : "") + std::string(process);
+}
+
 std::string StreamText(const Trace& trace, const Lane& lane) {
   std::string text = lane.device < 0 ? fmt::format("stream {}", lane.stream)
                                      : fmt::format("device {} stream {}", lane.device, lane.stream);
-  if (lane.process) text += fmt::format(" of {}", trace.text(lane.process));
+  if (lane.process) text += fmt::format(" of {}", ProcessText(trace.text(lane.process)));
   return text;
 }
 
