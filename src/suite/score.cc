@@ -63,10 +63,10 @@ Score ScoreOf(std::vector<RunRecord> runs, std::span<const ConvergenceReference>
 }
 
 nlohmann::ordered_json ToJson(const std::vector<Score>& scores) {
-  using Json = nlohmann::ordered_json;
-  Json tasks = Json::array();
+  using ScoreJson = nlohmann::ordered_json;
+  ScoreJson tasks = ScoreJson::array();
   for (const Score& score : scores) {
-    Json runs = Json::array();
+    ScoreJson runs = ScoreJson::array();
     for (const RunRecord& run : score.runs) runs.push_back(ToJson(run));
     tasks.push_back({{"id", score.task},
                      {"reached", score.reached},
