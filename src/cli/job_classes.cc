@@ -68,7 +68,9 @@ Result<RankTraces> ReadRankTraces(const std::vector<RankInput>& inputs, const st
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto rank = inputs[i].rank ? inputs[i].rank : read.traces[i].info().rank;
     if (!rank && inputs.size() > 1) {
-      return BadInput(inputs[i].path + ": one of several traces, and its rank cannot be told");
+      return BadInput(
+          inputs[i].path +
+          ": found no rank in its name or content, expected one in each of several traces");
     }
     read.ranks.push_back(rank.value_or(0));
     logs.push_back(ReadCommLog(read.traces[i], read.ranks.back()));

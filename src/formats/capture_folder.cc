@@ -285,11 +285,9 @@ void WarnOfUnplaced(const std::string& folder, const std::vector<std::string>& n
                     const RunContext& context) {
   if (names.empty()) return;
   const bool one = names.size() == 1;
-  context.Warn(
-      fmt::format("{}: left out {}: found no rank in {}, expected {}; give {} by path to "
-                  "read {}",
-                  folder, NamesText(names), one ? "its name or content" : "their names or content",
-                  kRankNames, one ? "the file" : "the files", one ? "it" : "them"));
+  context.Warn(fmt::format("{}: left out {}: found no rank in {}, expected {}; to read {}", folder,
+                           NamesText(names), one ? "its name or content" : "their names or content",
+                           kRankNames, one ? "it, give its path" : "them, give their paths"));
 }
 
 struct SecondTrace {
@@ -300,20 +298,24 @@ struct SecondTrace {
 void WarnOfSecond(const std::string& folder, const std::vector<SecondTrace>& seconds,
                   const RunContext& context) {
   if (seconds.empty()) return;
+  const auto& [trace, taken] = seconds.front();
+  if (seconds.size() == 1) {
+    const bool is_copy = WithoutCompression(trace->name) == WithoutCompression(taken->name);
+    const std::string what =
+        is_copy ? "copy of it"
+                : fmt::format("{} trace of rank {}", Name(trace->kind), *trace->rank);
+    context.Warn(fmt::format(
+        "{}: took {} and left out {}, a second {}; to read that, give its path or move the first "
+        "out of the folder",
+        folder, taken->name, trace->name, what));
+    return;
+  }
   std::vector<std::string> names;
   for (const SecondTrace& second : seconds) names.push_back(second.trace->name);
-  const auto& [trace, taken] = seconds.front();
-  const std::string what =
-      WithoutCompression(trace->name) == WithoutCompression(taken->name) && seconds.size() == 1
-          ? "another copy"
-          : fmt::format("{} {} trace of rank {}",
-                        seconds.size() == 1 ? "a second" : "such as a second", Name(trace->kind),
-                        *trace->rank);
   context.Warn(fmt::format(
-      "{}: left out {}: {}, {} is taken; to read {}, give {} by path or move "
-      "the taken one out of the folder",
-      folder, NamesText(names), what, taken->name,
-      names.size() == 1 ? "the other one" : "the others", names.size() == 1 ? "it" : "them"));
+      "{}: left out {}, second traces of their ranks; of rank {} it took {}; to read the others, "
+      "give their paths or move those taken out of the folder",
+      folder, NamesText(names), *trace->rank, taken->name));
 }
 
 // Of several traces the rank of none is known.

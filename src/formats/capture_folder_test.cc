@@ -131,7 +131,7 @@ TEST_F(CaptureFolderTest, TakesOneOfTwoTracesOfARank) {
   EXPECT_TRUE(folder->ranks[0].host.ends_with("host.0.json"));
   ASSERT_EQ(warnings_.size(), 1u);
   EXPECT_NE(warnings_[0].find("left out rank-0.json"), std::string::npos) << warnings_[0];
-  EXPECT_NE(warnings_[0].find("host.0.json is taken"), std::string::npos) << warnings_[0];
+  EXPECT_NE(warnings_[0].find("took host.0.json"), std::string::npos) << warnings_[0];
 }
 
 TEST_F(CaptureFolderTest, TakesTheRecordingsOfOneRun) {
