@@ -360,8 +360,10 @@ class Mender {
     Walk plain = start_;
     const Walk::End end = plain.Run(/*lenient=*/false);
     if (plain.too_deep()) return {.outcome = Outcome::kTooDeep};
-    if (end == Walk::End::kMore && !bytes_.last)
-      return {.outcome = Outcome::kMore, .is_clean = true};
+    // All that is there is valid: where no more comes the document was cut off.
+    if (end == Walk::End::kMore) {
+      return {.outcome = bytes_.last ? Outcome::kCut : Outcome::kMore, .is_clean = true};
+    }
     Answer goes_on = Answer::kNo;
     if (end == Walk::End::kClosed) {
       goes_on = ListGoesOn(bytes_, plain.at(), rules_);
@@ -376,7 +378,7 @@ class Mender {
     }
     if (latest_ != kNoPlace) return {.outcome = Outcome::kLost, .length = latest_};
     if (!bytes_.last) return {.outcome = Outcome::kMore};
-    return {.outcome = Outcome::kCut, .is_clean = end == Walk::End::kMore};
+    return {.outcome = Outcome::kCut};
   }
 
  private:

@@ -342,7 +342,7 @@ HostMatch MatchHost(const Trace& host, const Trace& device) {
     if (AreIds(by_id, by_rf_id.size())) return by_id;
   }
   HostMatch other = MatchWithoutIds(host, device, match);
-  return CountMatched(by_id) > CountMatched(other) ? by_id : other;
+  return CountMatched(by_id) >= CountMatched(other) ? by_id : other;
 }
 
 }  // namespace etude
