@@ -108,7 +108,7 @@ TEST(PerfettoReader, ReadsWhatPyTorchWrites) {
   for (const size_t chunk : {size_t{1}, size_t{7}, size_t{1} << 20}) {
     const auto trace = ReadPerfetto(bytes, chunk);
     ASSERT_TRUE(trace.has_value()) << trace.error().message;
-    EXPECT_EQ(trace->info().format, TraceFormat::kKineto);
+    EXPECT_EQ(trace->info().format, TraceFormat::kPerfetto);
     ASSERT_EQ(trace->node_count(), 5u);
     const NodeId op = Named(*trace, "aten::mm");
     EXPECT_EQ(trace->kind(op), NodeKind::kOperator);
