@@ -56,8 +56,7 @@ class JsonElements::Impl {
     const uint64_t offset = offset_;
     const uint64_t index = std::exchange(index_, given_index_);
     GoBack();
-    const MendedElement mended =
-        MendElement(chunk_, is_last_, *options_.rules, options_.limits.depth);
+    const MendedElement mended = MendElement(chunk_, is_last_, *options_.rules, MaxDepth());
     using Outcome = MendedElement::Outcome;
     const bool is_other = mended.outcome == Outcome::kMended ||
                           (mended.outcome == Outcome::kMore && !mended.is_clean) ||
@@ -309,6 +308,8 @@ class JsonElements::Impl {
     scanner_.set_stops_at_control(false);
   }
 
+  // Brackets that may be open: no more than readers can follow by recursion.
+  size_t MaxDepth() const { return std::min(options_.limits.depth, BracketScanner::kMaxDepth); }
   // The text is an element that can be repaired.
   bool MayMend() const { return mends_ && text_is_element_ && form_ == TextForm::kContainer; }
   // An element has begun, and no more bytes of it come.
@@ -415,8 +416,7 @@ class JsonElements::Impl {
   // Reads the element with which the chunk begins another way. True if it has ended.
   Result<bool> Mend() {
     begin_again_ = false;
-    const MendedElement mended =
-        MendElement(chunk_, is_last_, *options_.rules, options_.limits.depth);
+    const MendedElement mended = MendElement(chunk_, is_last_, *options_.rules, MaxDepth());
     switch (mended.outcome) {
       case MendedElement::Outcome::kTooDeep:
         if (trouble_) return tl::unexpected<Error>(*trouble_);

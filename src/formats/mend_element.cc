@@ -360,10 +360,8 @@ class Mender {
     Walk plain = start_;
     const Walk::End end = plain.Run(/*lenient=*/false);
     if (plain.too_deep()) return {.outcome = Outcome::kTooDeep};
-    // All that is there is valid: where no more comes the document was cut off.
-    if (end == Walk::End::kMore) {
-      return {.outcome = bytes_.last ? Outcome::kCut : Outcome::kMore, .is_clean = true};
-    }
+    if (end == Walk::End::kMore && !bytes_.last)
+      return {.outcome = Outcome::kMore, .is_clean = true};
     Answer goes_on = Answer::kNo;
     if (end == Walk::End::kClosed) {
       goes_on = ListGoesOn(bytes_, plain.at(), rules_);
@@ -371,6 +369,10 @@ class Mender {
       if (goes_on == Answer::kYes && plain.HasKey(rules_.required)) return plain.Mended();
     }
     latest_ = LatestEnd(bytes_, plain.first_key(), rules_);
+    // All that is there is valid, and nothing follows: the document was cut off.
+    if (end == Walk::End::kMore && latest_ == kNoPlace) {
+      return {.outcome = Outcome::kCut, .is_clean = true};
+    }
     if (auto mended = TryNames()) return std::move(*mended);
     if (end == Walk::End::kClosed && (goes_on == Answer::kYes || plain.is_unchanged())) {
       const bool is_whole = goes_on == Answer::kYes || IsSeparated(plain.at());
@@ -378,7 +380,7 @@ class Mender {
     }
     if (latest_ != kNoPlace) return {.outcome = Outcome::kLost, .length = latest_};
     if (!bytes_.last) return {.outcome = Outcome::kMore};
-    return {.outcome = Outcome::kCut};
+    return {.outcome = Outcome::kCut, .is_clean = end == Walk::End::kMore};
   }
 
  private:
