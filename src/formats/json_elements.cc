@@ -58,10 +58,10 @@ class JsonElements::Impl {
     GoBack();
     const MendedElement mended = MendElement(chunk_, is_last_, *options_.rules, MaxDepth());
     using Outcome = MendedElement::Outcome;
-    const bool is_other = mended.outcome == Outcome::kMended ||
-                          (mended.outcome == Outcome::kMore && !mended.is_clean) ||
+    const bool is_other = mended.outcome == Outcome::kMended || mended.outcome == Outcome::kMore ||
                           (mended.outcome == Outcome::kWhole && mended.length != given_length_);
     if (is_other) {
+      is_invalid_ = true;
       begin_again_ = true;
       return true;
     }
@@ -297,6 +297,7 @@ class JsonElements::Impl {
     is_closed_ = false;
     is_mended_ = false;
     begin_again_ = false;
+    is_invalid_ = false;
     has_given_up_ = false;
     doubts_control_ = true;
     doubted_bytes_ = kDoubtedBytes;
@@ -424,7 +425,7 @@ class JsonElements::Impl {
                                                   " nested brackets (limit 'depth')"));
       case MendedElement::Outcome::kMore:
         doubted_bytes_ = std::max(doubted_bytes_, 2 * chunk_.size());
-        if (mended.is_clean && !trouble_) {
+        if (mended.is_clean && !trouble_ && !is_invalid_) {
           doubts_control_ = false;
           return false;  // and it is scanned from its beginning
         }
@@ -623,12 +624,13 @@ class JsonElements::Impl {
 
   // Elements that may be damaged.
   static constexpr size_t kDoubtedBytes = size_t{64} << 10;
-  bool is_last_ = false;        // no more bytes come
-  bool is_odd_ = false;         // text_ is kept until there are more bytes to read it with
-  bool is_closed_ = false;      // the element has ended, and what follows is to be seen
-  bool is_mended_ = false;      // text_ was read another way
-  bool is_lost_ = false;        // text_ is what cannot be read
-  bool begin_again_ = false;    // the chunk begins with an element to be mended
+  bool is_last_ = false;      // no more bytes come
+  bool is_odd_ = false;       // text_ is kept until there are more bytes to read it with
+  bool is_closed_ = false;    // the element has ended, and what follows is to be seen
+  bool is_mended_ = false;    // text_ was read another way
+  bool is_lost_ = false;      // text_ is what cannot be read
+  bool begin_again_ = false;  // the chunk begins with an element to be mended
+  bool is_invalid_ = false;   // the reader has found so: what brackets say of its end is not enough
   bool has_given_up_ = false;   // the last bytes are no element
   bool doubts_control_ = true;  // a raw control byte in a string is a reason to look closer
   size_t doubted_bytes_ = kDoubtedBytes;  // so is this length
