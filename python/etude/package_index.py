@@ -174,7 +174,7 @@ class CertainHosts(urllib.request.HTTPSHandler):
         parts = urllib.parse.urlsplit(request.full_url)
         trusted = parts.hostname in self.trusted or parts.netloc.rpartition("@")[2] in self.trusted
         context = self.unchecked if trusted else self.context
-        return self.do_open(http.client.HTTPSConnection, request, context=context)  # type: ignore[arg-type, return-value]
+        return self.do_open(http.client.HTTPSConnection, request, context=context)  # type: ignore[arg-type,return-value,unused-ignore]
 
 
 @dataclasses.dataclass

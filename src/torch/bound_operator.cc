@@ -115,6 +115,11 @@ bool OperatorBinder::IsRegistered(NodeId node) {
   return known.handle.has_value();
 }
 
+std::string OperatorBinder::WhyNotRegistered(NodeId node) const {
+  const auto known = known_.find(trace_.op_schema(node));
+  return known == known_.end() ? "" : known->second->reason;
+}
+
 // The argument of a collective that stands for a process group, its name, or a reduction.
 Result<c10::IValue> OperatorBinder::Collective(NodeId node, const c10::Argument& argument,
                                                const Value* recorded, BoundOperator& bound) {

@@ -105,6 +105,8 @@ class OperatorBinder {
   Result<BoundOperator> Bind(NodeId node);
   // Whether the dispatcher knows the operator at all.
   bool IsRegistered(NodeId node);
+  // Why it does not, or must not run it; "" if it does or nobody has asked.
+  std::string WhyNotRegistered(NodeId node) const;
 
  private:
   struct Known;

@@ -187,7 +187,7 @@ void DescribeSkipped(const ReplayedStep& step, const DeviceWork& devices, Replay
   }
   for (const OwnCode& code : step.code_left_out()) {
     add(OperatorNameOf(trace, code.node), code.node,
-        "its own code is not here, only the operators that it called are", code.time,
+        step.WhyNotBound(code.node) + "; only the operators that it called run", code.time,
         /*stands_in=*/true);
   }
   for (const NodeId node : step.compiled_code()) {

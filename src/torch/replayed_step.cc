@@ -9,6 +9,7 @@
 
 #include "src/analysis/autograd_nodes.h"
 #include "src/base/process_usage.h"
+#include "src/replay/device_map.h"
 #include "src/replay/gradients_to_come.h"
 #include "src/replay/outside_values.h"
 #include "src/replay/pinned_memory.h"
@@ -231,6 +232,8 @@ Status ReplayedStep::PlanAndLoad() {
   return Load(std::move(plan));
 }
 
+std::string ReplayedStep::WhyNotBound(NodeId node) const { return binder_.WhyNotRegistered(node); }
+
 std::vector<OwnCode> ReplayedStep::FindCodeLeftOut() const {
   std::vector<OwnCode> found;
   for (const NodeId node : selection_.replaced()) {
@@ -243,6 +246,10 @@ std::vector<OwnCode> ReplayedStep::FindCodeLeftOut() const {
         const auto inner = times_.duration(part);
         own = own && inner ? std::optional(std::max(Nanos{}, *own - *inner)) : std::nullopt;
       }
+    }
+    if (WhyNotBound(node) == kTouchesFiles) {
+      found.push_back({node, own});
+      continue;
     }
     // Python that calls operators takes as much as elsewhere, where it is a gap.
     constexpr int64_t kCallNs = 50'000;

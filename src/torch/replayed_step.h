@@ -90,6 +90,8 @@ class ReplayedStep {
   // The own code of operators that this torch does not know: those that they called run in their
   // place.
   const std::vector<OwnCode>& code_left_out() const { return code_left_out_; }
+  // Why an operator whose parts run in its place cannot run itself; "" if it could.
+  std::string WhyNotBound(NodeId node) const;
   // Whether the recorded time of an operator that cannot run is to pass.
   bool StandsIn(NodeId node) const { return NameIn(options_.stand_in, node); }
   // Compiled code that counts: none if only some operators do.
