@@ -351,8 +351,11 @@ class JsonElements::Impl {
       is_closed_ = true;
       return LookBehind();
     }
-    const bool is_doubtful =
-        (doubts_control_ && scanner_.saw_control()) || text_.size() >= doubted_bytes_;
+    bool is_doubtful = doubts_control_ && scanner_.saw_control();
+    if (!is_doubtful && text_.size() >= doubted_bytes_) {
+      doubted_bytes_ = 2 * text_.size();
+      is_doubtful = HoldsNextElement(text_, *options_.rules);
+    }
     if (!is_doubtful) return false;
     GoBack();
     return Mend();
@@ -633,7 +636,7 @@ class JsonElements::Impl {
   bool is_invalid_ = false;   // the reader has found so: what brackets say of its end is not enough
   bool has_given_up_ = false;   // the last bytes are no element
   bool doubts_control_ = true;  // a raw control byte in a string is a reason to look closer
-  size_t doubted_bytes_ = kDoubtedBytes;  // so is this length
+  size_t doubted_bytes_ = kDoubtedBytes;  // a length is, if another element follows in it
   std::string after_;  // blanks and the comma behind the element, of earlier chunks
   bool after_comma_ = false;
   std::optional<Error> trouble_;  // what is wrong with the document if the element is as it is

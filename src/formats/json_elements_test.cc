@@ -234,6 +234,23 @@ b", "next": [8,]},
   }
 }
 
+// Nothing but the length of what seems to be one element says that something is wrong.
+TEST(JsonElements, ANameHidesNothingOfALongDocumentWithoutLineEnds) {
+  constexpr int kCount = 20'000;
+  std::string text = R"({"nodes": [{"id": 0, "name": "5" tile", "next": 0})";
+  for (int i = 1; i < kCount; ++i) {
+    text += R"(, {"id": )" + std::to_string(i) + R"(, "name": "x", "next": [1]})";
+  }
+  text += "]}";
+  for (const size_t chunk : {size_t{1000}, size_t{100'000}, text.size()}) {
+    Stats stats;
+    const std::vector<std::string> items = SplitRepaired(text, chunk, stats);
+    ASSERT_EQ(items.size(), static_cast<size_t>(kCount)) << chunk;
+    EXPECT_EQ(items.front(), R"({"id": 0, "name": "5\" tile", "next": 0})");
+    EXPECT_EQ(stats[Stat::kRepairedName], 1u);
+  }
+}
+
 // Random JSON whose strings are full of brackets, quotes and escapes.
 std::string RandomValue(int depth) {
   const int kind = *rc::gen::inRange(0, depth > 3 ? 2 : 4);

@@ -452,6 +452,11 @@ class Mender {
 
 }  // namespace
 
+bool HoldsNextElement(std::string_view bytes, const ElementRules& rules) {
+  const JsonBytes text{bytes};
+  return LatestEnd(text, FindKey(text, 1).key, rules) != kNoPlace;
+}
+
 MendedElement MendElement(std::string_view bytes, bool last, const ElementRules& rules,
                           size_t max_depth) {
   return Mender({bytes, last}, rules, max_depth).Mend();

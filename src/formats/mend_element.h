@@ -45,4 +45,8 @@ struct MendedElement {
 MendedElement MendElement(std::string_view bytes, bool last, const ElementRules& rules,
                           size_t max_depth);
 
+// Whether the element that `bytes` begin with seems to have ended in them: another one follows
+// somewhere. A quotation mark too many hides the end of an element from who looks for brackets.
+bool HoldsNextElement(std::string_view bytes, const ElementRules& rules);
+
 }  // namespace etude

@@ -121,6 +121,12 @@ TEST(MendElement, AsksForMoreWhileTheEndIsNotThere) {
   EXPECT_EQ(Mend(text.substr(0, kHead.size() + 20)).outcome, Outcome::kCut);
 }
 
+TEST(MendElement, TellsWhetherAnotherElementFollows) {
+  EXPECT_TRUE(HoldsNextElement(DocumentWith(R"(5" tile)"), kRules));
+  EXPECT_FALSE(HoldsNextElement(std::string(kHead) + "5" + std::string(kTail), kRules));
+  EXPECT_FALSE(HoldsNextElement(R"({"ph": "X", "args": [{"a": 1}, {"a": 2}], "l": [[1, 2)", kRules));
+}
+
 TEST(MendElement, BoundsNesting) {
   const std::string deep = R"({"ph": )" + std::string(1000, '[');
   EXPECT_EQ(Mend(deep).outcome, Outcome::kTooDeep);
