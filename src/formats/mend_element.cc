@@ -95,9 +95,10 @@ Answer ListGoesOn(const JsonBytes& bytes, size_t at, const ElementRules& rules) 
   return BeginsElement(bytes, at, rules);
 }
 
-// Where the element ends at the latest: the list goes on behind it as it does between elements.
-// kNoPlace if that is not in the bytes.
-size_t LatestEnd(const JsonBytes& bytes, std::string_view first_key, const ElementRules& rules) {
+// Where the element ends at the latest: the list goes on behind it as it does between elements or,
+// if asked, ends. kNoPlace if that is not in the bytes.
+size_t LatestEnd(const JsonBytes& bytes, std::string_view first_key, const ElementRules& rules,
+                 bool may_be_last = true) {
   for (size_t at = bytes.text.find('}'); at != kNoPlace; at = bytes.text.find('}', at + 1)) {
     size_t next = bytes.SkipBlanks(at + 1);
     bool after_comma = false;
@@ -110,7 +111,7 @@ size_t LatestEnd(const JsonBytes& bytes, std::string_view first_key, const Eleme
       const KeyAt key = FindKey(bytes, next + 1);
       if (key.answer != Answer::kYes) continue;
       if (key.key == first_key || key.key == rules.first) return at + 1;
-    } else if (bytes.text[next] == ']' && !after_comma) {
+    } else if (may_be_last && bytes.text[next] == ']' && !after_comma) {
       next = bytes.SkipBlanks(next + 1);
       if (bytes.ends_at(next)) {
         if (bytes.last) return at + 1;
@@ -404,12 +405,17 @@ class Mender {
     return walk.Mended();
   }
 
+  // Before the end of the element is known to be in the bytes only what writers mostly do counts: a
+  // better way may need more of them.
   std::optional<MendedElement> TryNames() {
     Walk at_name = start_;
     const bool has_name = at_name.Run(/*lenient=*/false, /*to_name=*/true) == Walk::End::kAtName;
+    const bool is_there = bytes_.last || latest_ != kNoPlace;
     for (const bool lenient : {false, true}) {
+      if (lenient && !is_there) break;
       if (has_name) {
         for (const bool usual : {true, false}) {
+          if (!usual && !is_there) break;
           if (auto mended = TryEnds(at_name, usual, lenient)) return mended;
         }
       }
@@ -454,7 +460,7 @@ class Mender {
 
 bool HoldsNextElement(std::string_view bytes, const ElementRules& rules) {
   const JsonBytes text{bytes};
-  return LatestEnd(text, FindKey(text, 1).key, rules) != kNoPlace;
+  return LatestEnd(text, FindKey(text, 1).key, rules, /*may_be_last=*/false) != kNoPlace;
 }
 
 MendedElement MendElement(std::string_view bytes, bool last, const ElementRules& rules,

@@ -121,10 +121,21 @@ TEST(MendElement, AsksForMoreWhileTheEndIsNotThere) {
   EXPECT_EQ(Mend(text.substr(0, kHead.size() + 20)).outcome, Outcome::kCut);
 }
 
+TEST(MendElement, WaitsForBytesWhereTheyMayTellMore) {
+  const std::string text = DocumentWith(R"({"device": "cpu"}][a)");
+  for (size_t size = 1; size < text.find("next"); ++size) {
+    const MendedElement mended = Mend(text.substr(0, size), /*last=*/false);
+    if (mended.outcome == Outcome::kMore) continue;
+    ASSERT_EQ(mended.outcome, Outcome::kMended) << size;
+    EXPECT_NE(mended.text.find(R"({\"device\": \"cpu\"}][a)"), std::string::npos) << mended.text;
+  }
+}
+
 TEST(MendElement, TellsWhetherAnotherElementFollows) {
   EXPECT_TRUE(HoldsNextElement(DocumentWith(R"(5" tile)"), kRules));
   EXPECT_FALSE(HoldsNextElement(std::string(kHead) + "5" + std::string(kTail), kRules));
-  EXPECT_FALSE(HoldsNextElement(R"({"ph": "X", "args": [{"a": 1}, {"a": 2}], "l": [[1, 2)", kRules));
+  EXPECT_FALSE(
+      HoldsNextElement(R"({"ph": "X", "args": [{"a": 1}, {"a": 2}], "l": [[1, 2)", kRules));
 }
 
 TEST(MendElement, BoundsNesting) {
