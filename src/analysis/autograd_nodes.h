@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "src/analysis/recorded_step.h"
+#include "src/run/recorded_step.h"
 
 namespace etude {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "src/analysis/test_support.h"
+#include "src/run/test_support.h"
 
 namespace etude {
 namespace {

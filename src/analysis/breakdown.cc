@@ -6,10 +6,10 @@
 #include <tuple>
 #include <utility>
 
-#include "src/analysis/activity.h"
 #include "src/base/intervals.h"
-#include "src/trace/callers.h"
-#include "src/trace/host_times.h"
+#include "src/run/activity.h"
+#include "src/run/callers.h"
+#include "src/run/host_times.h"
 
 namespace etude {
 namespace {
@@ -132,8 +132,9 @@ std::vector<Breakdown::Stream> Streams(const Trace& trace, const std::vector<Wor
   return streams;
 }
 
-std::vector<Work> DeviceWork(const Trace& trace, Breakdown& breakdown) {
-  const Launches launches(trace);
+std::vector<Work> DeviceWork(const RecordedRun& run, Breakdown& breakdown) {
+  const Trace& trace = run.trace();
+  const Launches& launches = run.launches();
   std::vector<Work> work;
   ForEachNode(trace, [&](NodeId node) {
     const Activity activity = DeviceActivity(trace, node);
@@ -154,8 +155,8 @@ std::vector<Work> DeviceWork(const Trace& trace, Breakdown& breakdown) {
 // What the threads did: of a thread's time in operators that in communications is communication,
 // and that in which it waited for another thread is none. What it does beside a communication that
 // it has begun is its own.
-std::vector<Work> HostWork(const Trace& trace, std::span<const RecordedWait> waits,
-                           Breakdown& breakdown) {
+std::vector<Work> HostWork(const RecordedRun& run, Breakdown& breakdown) {
+  const Trace& trace = run.trace();
   struct Thread {
     std::vector<Interval> compute;
     std::vector<Interval> communication;
@@ -179,12 +180,12 @@ std::vector<Work> HostWork(const Trace& trace, std::span<const RecordedWait> wai
                                       : thread.compute)
         .push_back(*time);
   });
-  const auto times = HostTimes::Find(trace, waits);
+  const HostTimes* times = run.host_times();
   std::vector<Work> work;
   for (auto& [lane, thread] : threads) {
     const TimeSet communication(std::move(thread.communication));
     TimeSet compute = TimeSet(std::move(thread.compute)).Without(communication);
-    if (times) compute = compute.Without(times->waits(lane));
+    if (times != nullptr) compute = compute.Without(times->waits(lane));
     for (const Interval& time : compute.intervals()) {
       work.push_back({time, Activity::kCompute, std::nullopt, lane});
     }
@@ -223,10 +224,11 @@ void ExtendToWork(const std::vector<Work>& work, std::vector<StepWindow>& steps)
 
 }  // namespace
 
-Breakdown BreakDown(const Trace& trace, std::span<const RecordedWait> waits) {
+Breakdown BreakDown(const RecordedRun& run) {
+  const Trace& trace = run.trace();
   Breakdown breakdown;
-  std::vector<Work> work = DeviceWork(trace, breakdown);
-  if (!breakdown.on_device) work = HostWork(trace, waits, breakdown);
+  std::vector<Work> work = DeviceWork(run, breakdown);
+  if (!breakdown.on_device) work = HostWork(run, breakdown);
   if (work.empty()) return breakdown;
   // Of works that begin together the one asked for first says why there was a gap.
   std::ranges::stable_sort(work, {}, [](const Work& one) {

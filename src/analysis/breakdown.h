@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/base/units.h"
-#include "src/trace/recorded_wait.h"
+#include "src/run/recorded_run.h"
 #include "src/trace/trace.h"
 
 namespace etude {
@@ -66,6 +66,6 @@ struct Breakdown {
 
 // `waits`: what synchronisation says beyond the trace's dependencies (FindRecordedWaits). O(n log
 // n).
-Breakdown BreakDown(const Trace& trace, std::span<const RecordedWait> waits = {});
+Breakdown BreakDown(const RecordedRun& run);
 
 }  // namespace etude

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/analysis/planted_trace.h"
+#include "src/run/planted_trace.h"
 #include "src/trace/simulated.h"
 #include "src/trace/trace_builder.h"
 
@@ -247,12 +247,12 @@ TEST(Breakdown, AnOperatorThatWaitsForAnotherThreadDoesNotCompute) {
                           .Label("gloo:all_reduce", 2, 15, 190)
                           .Operator("aten::copy_", 1, 195, 196)
                           .Read();
-  RecordedWait wait;
+  OrderEdge wait;
   ForEachNode(trace, [&](NodeId node) {
     if (trace.name(node) == "aten::copy_") wait.node = node;
     if (trace.name(node) == "gloo:all_reduce") wait.before = node;
   });
-  const TimeShares whole = BreakDown(trace, std::span(&wait, 1)).whole.value();
+  const TimeShares whole = BreakDown(RecordedRun(trace, {wait})).whole.value();
   EXPECT_EQ(whole.compute, Us(20 + 10));
   EXPECT_EQ(whole.exposed_communication, Us(170));
   ExpectWhole(whole);

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/comm_log.h"
 #include "src/base/units.h"
+#include "src/run/comm_log.h"
 
 namespace etude {
 

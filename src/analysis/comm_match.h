@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/analysis/clock_offsets.h"
-#include "src/analysis/comm_log.h"
+#include "src/run/comm_log.h"
 
 namespace etude {
 

@@ -5,9 +5,10 @@
 #include <map>
 #include <tuple>
 
-#include "src/analysis/comm_log.h"
-#include "src/analysis/recorded_step.h"
 #include "src/analysis/time_summary.h"
+#include "src/run/comm_log.h"
+#include "src/run/recorded_step.h"
+#include "src/trace/comm_backend.h"
 
 namespace etude {
 namespace {
@@ -113,7 +114,7 @@ std::vector<CommTime> CommTimes(const Trace& trace) {
     // What several took together none of them takes alone.
     if (carrier) continue;
     // Other calls of the host return before the communication is over.
-    if (trace.place(node) != Place::kDevice && !IsGlooLabel(trace.name(node))) continue;
+    if (trace.place(node) != Place::kDevice && !IsHostThreadLabel(trace.name(node))) continue;
     const Comm& comm = *trace.comm(node);
     const auto duration = trace.duration(node);
     std::optional<Bytes> bytes = comm.bytes;

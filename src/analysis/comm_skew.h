@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/comm_log.h"
 #include "src/analysis/comm_match.h"
 #include "src/base/units.h"
+#include "src/run/comm_log.h"
 
 namespace etude {
 

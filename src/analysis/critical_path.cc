@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/analysis/activity.h"
-#include "src/analysis/longest_path.h"
-#include "src/analysis/run_graph.h"
-#include "src/trace/exclusive_times.h"
+#include "src/run/activity.h"
+#include "src/run/longest_path.h"
+#include "src/run/run_graph.h"
 
 namespace etude {
 namespace {
@@ -14,8 +13,8 @@ namespace {
 // The longest path of a recorded run.
 class RunPath {
  public:
-  RunPath(const Trace& trace, RecordedRun run)
-      : trace_(trace), run_(std::move(run)), graph_(run_.graph) {}
+  explicit RunPath(const RecordedRun& run)
+      : trace_(run.trace()), run_(run.graph()), graph_(run_.graph) {}
 
   CriticalPath Find() {
     result_.by_clock = true;
@@ -67,16 +66,17 @@ class RunPath {
   }
 
   const Trace& trace_;
-  const RecordedRun run_;
+  const TimedGraph& run_;
   const RunGraph& graph_;
   CriticalPath result_;
 };
 
 // What comes after what by the dependencies, weighed with durations.
-CriticalPath ByDependencies(const Trace& trace) {
+CriticalPath ByDependencies(const RecordedRun& run) {
+  const Trace& trace = run.trace();
   CriticalPath result;
   RunGraph graph(trace);
-  const std::vector<std::optional<Nanos>> self = SelfTimes(trace);
+  const auto self = run.self_times();
   // Nodes that only describe hand on the order.
   ForEachNode(trace, [&](NodeId node) { graph.AddNode(node); });
   ForEachNode(trace, [&](NodeId node) {
@@ -108,31 +108,14 @@ CriticalPath ByDependencies(const Trace& trace) {
 
 }  // namespace
 
-std::string_view Name(PathPart part) {
-  switch (part) {
-    case PathPart::kHost: return "host";
-    case PathPart::kCompute: return "compute";
-    case PathPart::kCommunication: return "communication";
-    case PathPart::kCopy: return "copy";
-    case PathPart::kLaunchDelay: return "launch delay";
-    case PathPart::kQueueWait: return "queue wait";
-    case PathPart::kSyncReturn: return "sync return";
-    case PathPart::kHostWait: return "host wait";
-    case PathPart::kIdle: return "idle";
-    case PathPart::kOutside: return "outside";
-  }
-  return "outside";
-}
-
-bool IsOnPath(PathPart part) { return part < PathPart::kHostWait; }
-
-CriticalPath FindCriticalPath(const Trace& trace, std::span<const RecordedWait> waits) {
+CriticalPath FindCriticalPath(const RecordedRun& run) {
+  const Trace& trace = run.trace();
   bool timed = false;
   ForEachNode(trace, [&](NodeId node) {
     timed = timed || (TimeOf(trace, node) &&
                       (DeviceActivity(trace, node) != Activity::kNone || IsHostWork(trace, node)));
   });
-  return timed ? RunPath(trace, MakeRecordedRun(trace, waits)).Find() : ByDependencies(trace);
+  return timed ? RunPath(run).Find() : ByDependencies(run);
 }
 
 }  // namespace etude

@@ -3,33 +3,15 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "src/base/intervals.h"
 #include "src/base/units.h"
-#include "src/trace/recorded_wait.h"
+#include "src/run/path_part.h"
+#include "src/run/recorded_run.h"
 #include "src/trace/trace.h"
 
 namespace etude {
-
-// What a stretch of the critical path, or of the time beside it, was spent with.
-enum class PathPart : uint8_t {
-  kHost,           // an operator or a call of the runtime ran
-  kCompute,        // a kernel
-  kCommunication,  // a collective, send or receive, on the host or a device
-  kCopy,           // a copy or a fill
-  kLaunchDelay,    // from the call that launched work to its beginning: the stream was empty
-  kQueueWait,   // from the end of what work waited for, on its stream or another, to its beginning
-  kSyncReturn,  // from the end of what a call waited for to the end of the call
-  // Not on the path:
-  kHostWait,  // a thread did nothing but wait for device work that the path does not go through
-  kIdle,      // between nodes of a thread, or of two threads, nothing was recorded
-  kOutside,   // before the path begins and after it ends
-};
-std::string_view Name(PathPart part);  // stable: appears in --json
-// Whether the time of such a part is on the path.
-bool IsOnPath(PathPart part);
 
 // The longest chain of things that had to come one after the other.
 //
@@ -59,6 +41,6 @@ struct CriticalPath {
 
 // `waits`: what synchronisation says beyond the trace's dependencies (FindRecordedWaits). O(n log
 // n).
-CriticalPath FindCriticalPath(const Trace& trace, std::span<const RecordedWait> waits);
+CriticalPath FindCriticalPath(const RecordedRun& run);
 
 }  // namespace etude

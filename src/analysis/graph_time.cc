@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "src/analysis/longest_path.h"
+#include "src/run/longest_path.h"
 
 namespace etude {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "src/analysis/comm_match.h"
-#include "src/analysis/rank_run.h"
 #include "src/base/units.h"
+#include "src/run/rank_run.h"
 
 namespace etude {
 

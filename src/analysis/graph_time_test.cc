@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/planted_trace.h"
+#include "src/run/planted_trace.h"
 
 namespace etude {
 namespace {
@@ -30,7 +30,9 @@ Nanos SumOf(const GraphTime& time) {
   return sum;
 }
 
-GraphTime OfOne(const Trace& trace) { return FindGraphTime(MakeRankRun(trace, {}, {})).value(); }
+GraphTime OfOne(const Trace& trace) {
+  return FindGraphTime(MakeRankRun(RecordedRun(trace, {}), CommLog())).value();
+}
 
 // 10 us, a gap of 5, 25 us with 4 us inside another operator: 40 recorded, 35 of nodes.
 TEST(GraphTime, GapsOfTheHost) {
@@ -88,7 +90,7 @@ NodeId Find(const Trace& trace, const std::string& name) {
 
 struct TwoRanks {
   TwoRanks(const Trace& first, const Trace& second, int64_t offset,
-           const std::string& collective = "reduce", std::span<const RecordedWait> waits = {}) {
+           const std::string& collective = "reduce", const std::vector<OrderEdge>& waits = {}) {
     for (const Trace* trace : {&first, &second}) {
       CommLog log;
       log.rank = static_cast<int64_t>(ranks.size());
@@ -96,8 +98,8 @@ struct TwoRanks {
       call.row = Find(*trace, collective);
       log.groups.emplace_back();
       log.calls.push_back(call);
-      ranks.push_back(MakeRankRun(*trace, std::move(log),
-                                  trace == &first ? waits : std::span<const RecordedWait>()));
+      const RecordedRun run(*trace, trace == &first ? waits : std::vector<OrderEdge>());
+      ranks.push_back(MakeRankRun(run, std::move(log)));
     }
     match.clocks = {{.rank = 0, .offset = Nanos{}}, {.rank = 1, .offset = Us(offset)}};
     match.meetings = {{{0, 0}, {1, 0}}};
@@ -137,7 +139,7 @@ TEST(GraphTime, WhoIsWokenBeforeALabelEndsHasWaitedForTheLastRank) {
                           .Operator("gloo:all_reduce", 2, 2, 70)
                           .Operator("more", 1, 65, 75)
                           .Read();
-  const RecordedWait wait{.node = Find(first, "more"), .before = Find(first, "gloo:all_reduce")};
+  const OrderEdge wait{.node = Find(first, "more"), .before = Find(first, "gloo:all_reduce")};
   const TwoRanks two(
       first,
       PlantedTrace().Operator("work", 1, 0, 10).Operator("gloo:all_reduce", 1, 60, 70).Read(), 0,
@@ -196,7 +198,7 @@ TEST(GraphTime, ARankThatComesTwice) {
   for (const int64_t rank : {0, 1}) {
     CommLog log;
     log.rank = rank;
-    runs.push_back(MakeRankRun(trace, std::move(log), {}));
+    runs.push_back(MakeRankRun(RecordedRun(trace, {}), std::move(log)));
   }
   EXPECT_TRUE(FindGraphTime(runs));
   runs.back().log.rank = 0;
@@ -204,7 +206,7 @@ TEST(GraphTime, ARankThatComesTwice) {
 }
 
 TEST(GraphTime, NothingRecorded) {
-  EXPECT_FALSE(FindGraphTime(MakeRankRun(PlantedTrace().Read(), {}, {})));
+  EXPECT_FALSE(FindGraphTime(MakeRankRun(PlantedTrace().Read(), CommLog())));
 }
 
 }  // namespace

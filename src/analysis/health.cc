@@ -23,10 +23,10 @@
 #include "src/formats/comm_facts.h"
 #include "src/formats/kineto_processes.h"
 #include "src/formats/kineto_reader.h"
-#include "src/trace/callers.h"
+#include "src/run/callers.h"
+#include "src/run/launch.h"
 #include "src/trace/carried_stats.h"
-#include "src/trace/exclusive_times.h"
-#include "src/trace/launch.h"
+#include "src/trace/comm_backend.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/other_process.h"
 #include "src/trace/rank_set.h"
@@ -112,8 +112,8 @@ void JudgeGraph(std::optional<GraphTime> time, bool is_job, Health& health) {
 
 class Judge {
  public:
-  Judge(const Trace& trace, const RankRun& run)
-      : trace_(trace), run_(run), stats_(CarriedStats(trace)) {}
+  Judge(const RecordedRun& run, const RankRun& rank)
+      : run_(run), trace_(run.trace()), rank_(rank), stats_(CarriedStats(trace_)) {}
 
   Health Run() {
     CountNodes();
@@ -125,11 +125,12 @@ class Judge {
     JudgeLinks();
     JudgeLaunches();
     JudgeStreams();
+    CountWaits();
     JudgeOwnTimes();
     JudgeGaps();
     JudgeLists();
     JudgeSteps();
-    if (Cycles() == 0) JudgeGraph(FindGraphTime(run_), /*is_job=*/false, health_);
+    if (Cycles() == 0) JudgeGraph(FindGraphTime(rank_), /*is_job=*/false, health_);
     std::ranges::stable_sort(health_.reasons, std::ranges::greater{}, &Health::Reason::verdict);
     return std::move(health_);
   }
@@ -566,6 +567,15 @@ class Judge {
 
   // A thread does one thing at a time: the own times of what it ran cannot be more than the time in
   // which it ran anything. They are where a trace has lost who called whom.
+  void CountWaits() {
+    if (run_.waits().empty()) return;
+    const auto is_guessed = [](const OrderEdge& wait) {
+      return wait.evidence == Evidence::kByTime;
+    };
+    const auto guessed = std::ranges::count_if(run_.waits(), is_guessed);
+    health_.waits = {.count = run_.waits().size(), .guessed = static_cast<uint64_t>(guessed)};
+  }
+
   void JudgeOwnTimes() {
     if (trace_.info().exclusive_durations) return;
     struct Thread {
@@ -573,12 +583,12 @@ class Judge {
       Nanos own;
     };
     std::map<LaneId, Thread> threads;
-    const std::vector<std::optional<Nanos>> self = SelfTimes(trace_);
+    const auto self = run_.self_times();
     ForEachNode(trace_, [&](NodeId node) {
       const auto start = trace_.start(node);
       const auto duration = trace_.duration(node);
       if (trace_.place(node) != Place::kHost || !start || !duration || !self[node.index()]) return;
-      if (IsGlooLabel(trace_.name(node)) || !trace_.lane_id(node)) return;
+      if (IsHostThreadLabel(trace_.name(node)) || !trace_.lane_id(node)) return;
       Thread& thread = threads[trace_.lane_id(node)];
       thread.busy.push_back({*start, *start + *duration});
       thread.own = thread.own + *self[node.index()];
@@ -639,8 +649,9 @@ class Judge {
     }
   }
 
+  const RecordedRun& run_;
   const Trace& trace_;
-  const RankRun& run_;
+  const RankRun& rank_;
   Stats stats_;
   Health health_;
   uint64_t host_nodes_ = 0;
@@ -679,7 +690,12 @@ void Health::LeaveOutGraphTime() {
   std::erase_if(reasons, [](const Reason& reason) { return reason.name == kGraphTime; });
 }
 
-Health JudgeTrace(const Trace& trace, const RankRun& run) { return Judge(trace, run).Run(); }
+Health JudgeTrace(const RecordedRun& run, const RankRun& rank) { return Judge(run, rank).Run(); }
+
+Health JudgeTrace(const Trace& trace, int64_t rank) {
+  const RecordedRun run(trace);
+  return JudgeTrace(run, MakeRankRun(run, rank));
+}
 
 Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
   Health health;

@@ -8,7 +8,7 @@
 
 #include "src/analysis/comm_match.h"
 #include "src/analysis/graph_time.h"
-#include "src/analysis/rank_run.h"
+#include "src/run/rank_run.h"
 #include "src/trace/trace.h"
 
 namespace etude {
@@ -33,6 +33,14 @@ struct Health {
   std::vector<Reason> reasons;  // worst first
   // What the graph alone says of the recorded time; nullopt: unknown.
   std::optional<GraphTime> graph_time;
+  // Waits that were found beyond the trace's dependencies.
+  struct Waits {
+    uint64_t count = 0;
+    uint64_t guessed = 0;  // of these only times speak (Evidence::kByTime)
+
+    friend bool operator==(const Waits&, const Waits&) = default;
+  };
+  std::optional<Waits> waits;  // nullopt: none were found, or the trace states all it has
 
   Verdict verdict() const;
   // Takes over the reasons of a part, with its name, if it has one, in front: "rank 3: …". Each
@@ -47,7 +55,9 @@ struct Health {
 // without launches, gaps in which nothing ran, argument lists that PyTorch's observer cut, steps
 // that are missing, and how far the graph explains the time of `run`, which is the trace's
 // (MakeRankRun). docs/health.md has the thresholds. O(n log n).
-Health JudgeTrace(const Trace& trace, const RankRun& run);
+Health JudgeTrace(const RecordedRun& run, const RankRun& rank);
+// The same where nobody needs the rank's run besides.
+Health JudgeTrace(const Trace& trace, int64_t rank = 0);
 
 // Judges how the ranks of a job fit together. `graph_time`: of all of them; nullopt: unknown.
 Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time = std::nullopt);

@@ -33,7 +33,10 @@ std::vector<std::string> Names(const Health& health) {
 }
 using Expected = std::vector<std::string>;
 
-Health Judged(const Trace& trace) { return JudgeTrace(trace, MakeRankRun(trace, {}, {})); }
+Health Judged(const Trace& trace) {
+  const RecordedRun run(trace, {});
+  return JudgeTrace(run, MakeRankRun(run, CommLog()));
+}
 
 TEST(Health, ACleanTraceIsGood) {
   const Health health = Judged(Kineto(Event("cpu_op", "aten::mm", 1, 0, 50) + "," +

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "src/analysis/recorded_step.h"
+#include "src/run/recorded_step.h"
 
 namespace etude {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/analysis/recorded_step.h"
+#include "src/run/recorded_step.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {

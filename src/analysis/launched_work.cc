@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/analysis/activity.h"
+#include "src/run/activity.h"
 
 namespace etude {
 namespace {

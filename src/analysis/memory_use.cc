@@ -8,13 +8,14 @@
 #include <unordered_map>
 #include <utility>
 
-#include "src/analysis/data_flow.h"
 #include "src/analysis/modules.h"
-#include "src/analysis/recorded_step.h"
-#include "src/analysis/tensor_shape.h"
 #include "src/formats/chakra_attr.h"
-#include "src/formats/kineto_categories.h"
+#include "src/run/data_flow.h"
+#include "src/run/recorded_step.h"
+#include "src/run/tensor_shape.h"
+#include "src/trace/comm_backend.h"
 #include "src/trace/device_name.h"
+#include "src/trace/memory_event.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/stated_number.h"
 
@@ -135,7 +136,7 @@ class TensorCounter {
       begins[i] = first;
     }
     for (uint32_t i = 0; i < nodes.size(); ++i) {
-      if (!IsGlooLabel(trace_.name(nodes[i]))) continue;
+      if (!IsHostThreadLabel(trace_.name(nodes[i]))) continue;
       const NodeId call = step_.enclosing_operator(i);
       const auto end = EndOf(trace_, nodes[i]);
       if (!call || !end) continue;

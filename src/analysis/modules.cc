@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
-#include "src/analysis/recorded_step.h"
 #include "src/formats/et_comm.h"
+#include "src/run/recorded_step.h"
 #include "src/trace/module_name.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/record_scope.h"

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/analysis/activity.h"
+#include "src/run/activity.h"
 #include "src/trace/trace.h"
 
 namespace etude {

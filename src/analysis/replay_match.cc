@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "src/analysis/tensor_shape.h"
+#include "src/run/tensor_shape.h"
 #include "src/trace/enums.h"
 #include "src/trace/operator_name.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/recorded_step.h"
 #include "src/base/units.h"
+#include "src/run/recorded_step.h"
 #include "src/trace/phase.h"
 
 namespace etude {

@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "src/analysis/recorded_step.h"
 #include "src/base/hash.h"
+#include "src/run/recorded_step.h"
 #include "src/trace/stats.h"
 
 namespace etude {

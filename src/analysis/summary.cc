@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "src/analysis/comm_log.h"
 #include "src/base/intervals.h"
+#include "src/run/comm_log.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {

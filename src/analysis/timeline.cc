@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/activity.h"
+#include "src/run/activity.h"
 #include "src/trace/thread_text.h"
 
 namespace etude {

@@ -13,8 +13,8 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/comm_log.h"
-#include "src/trace/launch.h"
+#include "src/run/comm_log.h"
+#include "src/run/launch.h"
 
 namespace etude {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/planted_trace.h"
+#include "src/run/planted_trace.h"
 
 namespace etude {
 namespace {

@@ -10,12 +10,13 @@
 #include <unordered_map>
 #include <utility>
 
-#include "src/analysis/activity.h"
 #include "src/analysis/modules.h"
 #include "src/base/align.h"
 #include "src/formats/et_comm.h"
-#include "src/formats/kineto_categories.h"
-#include "src/trace/exclusive_times.h"
+#include "src/run/activity.h"
+#include "src/run/exclusive_times.h"
+#include "src/trace/comm_backend.h"
+#include "src/trace/memory_event.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/phase.h"
 
@@ -36,7 +37,7 @@ class PoolThreads {
  public:
   explicit PoolThreads(const Trace& trace) : trace_(trace) {
     ForEachNode(trace, [&](NodeId node) {
-      has_gloo_ = has_gloo_ || IsGlooLabel(trace_.name(node));
+      has_gloo_ = has_gloo_ || IsHostThreadLabel(trace_.name(node));
       if (trace_.place(node) == Place::kHost && IsTopmost(node)) Note(node);
     });
     for (const auto& [thread, runs] : threads_) {
@@ -49,7 +50,7 @@ class PoolThreads {
   size_t backward_threads() const { return backward_threads_; }
 
   bool Has(NodeId node, bool also_backward) const {
-    if (IsGlooLabel(trace_.name(node))) return true;
+    if (IsHostThreadLabel(trace_.name(node))) return true;
     const auto found = threads_.find(ThreadOf(trace_, node));
     if (found == threads_.end() || found->second.own || !has_others_) return false;
     return found->second.backward ? also_backward && found->second.is_backward() : has_gloo_;
@@ -75,7 +76,7 @@ class PoolThreads {
 
   void Note(NodeId node) {
     Runs& runs = threads_[ThreadOf(trace_, node)];
-    if (IsMemoryEvent(trace_, node) || IsGlooLabel(trace_.name(node))) return;
+    if (IsMemoryEvent(trace_, node) || IsHostThreadLabel(trace_.name(node))) return;
     if (PhaseOfLabel(trace_, node) == Phase::kBackward) {
       runs.backward = true;
     } else if (trace_.kind(node) == NodeKind::kOperator && !IsCommOperator(trace_.name(node)) &&

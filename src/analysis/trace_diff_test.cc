@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/planted_trace.h"
 #include "src/formats/et_json_reader.h"
+#include "src/run/planted_trace.h"
 
 namespace etude {
 namespace {

@@ -7,14 +7,13 @@
 #include <unordered_set>
 #include <utility>
 
-#include "src/analysis/activity.h"
-#include "src/analysis/comm_log.h"
 #include "src/analysis/modules.h"
 #include "src/analysis/profiled_inputs.h"
-#include "src/analysis/tensor_shape.h"
 #include "src/base/hash.h"
+#include "src/run/activity.h"
+#include "src/run/comm_log.h"
+#include "src/run/tensor_shape.h"
 #include "src/trace/copied_bytes.h"
-#include "src/trace/exclusive_times.h"
 
 namespace etude {
 namespace {
@@ -51,12 +50,12 @@ TensorSizes SizesOf(const Trace& trace, std::span<const Value> values) {
 
 class TraceCounter {
  public:
-  explicit TraceCounter(const Trace& trace)
-      : trace_(trace),
-        launches_(trace),
-        modules_(trace, launches_),
-        profiled_(trace),
-        self_(SelfTimes(trace)) {}
+  explicit TraceCounter(const RecordedRun& run)
+      : run_(run),
+        trace_(run.trace()),
+        modules_(trace_, run.launches()),
+        profiled_(trace_),
+        self_(run.self_times()) {}
 
   TraceStats Run() {
     stats_.nodes = trace_.node_count();
@@ -234,7 +233,7 @@ class TraceCounter {
     };
     using CommKey = std::tuple<std::string_view, std::string_view, DType>;
     std::map<CommKey, Row> rows;
-    for (const CommNode& one : CommNodes(trace_)) {
+    for (const CommNode& one : run_.communications()) {
       const Comm& comm = *trace_.comm(one.node);
       const std::string_view type = CommTypeName(trace_, one.node);
       auto& [row, rate, carrier] = rows[{type, trace_.text(comm.group), comm.dtype}];
@@ -266,11 +265,11 @@ class TraceCounter {
                              [](const auto& row) { return row.time.value_or(Nanos{-1}); });
   }
 
+  const RecordedRun& run_;
   const Trace& trace_;
-  Launches launches_;
   Modules modules_;
   ProfiledInputs profiled_;
-  std::vector<std::optional<Nanos>> self_;
+  std::span<const std::optional<Nanos>> self_;
   TraceStats stats_;
   std::array<TraceStats::Kind, kNodeKindCount> kinds_{};
   std::map<OpKey, OpRow> ops_;
@@ -281,6 +280,6 @@ class TraceCounter {
 
 }  // namespace
 
-TraceStats CountTrace(const Trace& trace) { return TraceCounter(trace).Run(); }
+TraceStats CountTrace(const RecordedRun& run) { return TraceCounter(run).Run(); }
 
 }  // namespace etude

@@ -7,10 +7,10 @@
 
 #include "src/analysis/time_summary.h"
 #include "src/base/units.h"
+#include "src/run/recorded_run.h"
 #include "src/trace/trace.h"
 
 namespace etude {
-
 // What a trace is made of. Sums are of what is known; nullopt where nothing is. Views point into
 // the trace.
 struct TraceStats {
@@ -85,6 +85,6 @@ struct TraceStats {
 };
 
 // O(n log n).
-TraceStats CountTrace(const Trace& trace);
+TraceStats CountTrace(const RecordedRun& run);
 
 }  // namespace etude

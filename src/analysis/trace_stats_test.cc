@@ -6,8 +6,8 @@
 #include <string>
 
 #include "src/analysis/modules.h"
-#include "src/analysis/planted_trace.h"
 #include "src/formats/et_json_reader.h"
+#include "src/run/planted_trace.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {

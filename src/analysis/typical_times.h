@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "src/analysis/host_gaps.h"
-#include "src/analysis/recorded_step.h"
 #include "src/base/units.h"
+#include "src/run/recorded_step.h"
 
 namespace etude {
 

@@ -13,7 +13,7 @@
 #include "src/cli/replay_names.h"
 #include "src/cli/replay_ranks.h"
 #include "src/cli/replay_source.h"
-#include "src/report/run_of_trace.h"
+#include "src/run/rank_run.h"
 #include "src/standalone/benchmark_folder.h"
 #include "src/torch/operator_library.h"
 #include "src/torch/rank_group.h"
@@ -143,14 +143,13 @@ class BenchmarkCommand : public Command {
   }
 
   BenchmarkFacts FactsOf(const ReplaySource& source, const ReplayReport& report) const {
-    BenchmarkFacts facts{
-        .operators = report.operators,
-        .operators_run = report.operators_replayed,
-        .time_coverage = report.time_coverage,
-        .torch_version = report.torch_version,
-        .device = report.device,
-        .health = JudgeTrace(source.trace, RunOfTrace(source.trace, source.rank.value_or(0))),
-        .keep_names = keep_names_};
+    BenchmarkFacts facts{.operators = report.operators,
+                         .operators_run = report.operators_replayed,
+                         .time_coverage = report.time_coverage,
+                         .torch_version = report.torch_version,
+                         .device = report.device,
+                         .health = JudgeTrace(source.trace, source.rank.value_or(0)),
+                         .keep_names = keep_names_};
     if (report.part.is_whole() && source.original.wall) {
       facts.original.wall = source.original.wall->median;
     }

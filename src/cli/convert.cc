@@ -23,7 +23,7 @@
 #include "src/formats/job_folder.h"
 #include "src/report/accounts.h"
 #include "src/report/health_output.h"
-#include "src/report/run_of_trace.h"
+#include "src/run/rank_run.h"
 #include "src/transform/read_job.h"
 #include "src/transform/write_trace.h"
 
@@ -272,8 +272,9 @@ class ConvertCommand : public Command {
                            WriteTraceOf(job.input, trace, output, context));
     RankResult converted;
     converted.rank = trace.info().rank.value_or(job.rank);
-    converted.run = RunOfTrace(trace, converted.rank);
-    converted.health = JudgeTrace(trace, converted.run);
+    const RecordedRun run(trace);
+    converted.run = MakeRankRun(run, converted.rank);
+    converted.health = JudgeTrace(run, converted.run);
     converted.json = {{"input", job.input}, {"kind", Name(trace.info().format)}};
     converted.json["output"] = ToJson(written);
     converted.json["health"] = ToJson(converted.health);

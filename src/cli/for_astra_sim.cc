@@ -20,7 +20,7 @@
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
-#include "src/report/run_of_trace.h"
+#include "src/run/rank_run.h"
 #include "src/transform/for_astra_sim.h"
 #include "src/transform/to_chakra.h"
 
@@ -85,8 +85,9 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
   if (!made->rank) made->rank = RankOfName(request.output);
   if (!made->world_size) made->world_size = request.world_size;
   RankRead read{.rank = *std::move(made), .health = {}, .run = {}};
-  read.run = RunOfTrace(trace, read.rank.rank.value_or(0));
-  read.health = JudgeTrace(trace, read.run);
+  const RecordedRun run(trace);
+  read.run = MakeRankRun(run, read.rank.rank.value_or(0));
+  read.health = JudgeTrace(run, read.run);
   return read;
 }
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/comm_log.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/run/comm_log.h"
 #include "src/trace/job.h"
 
 namespace etude {

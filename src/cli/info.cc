@@ -17,7 +17,7 @@
 #include "src/report/graph_time_tables.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
-#include "src/report/run_of_trace.h"
+#include "src/run/rank_run.h"
 #include "src/transform/program_phases.h"
 #include "src/transform/read_job.h"
 
@@ -121,6 +121,7 @@ TextTable FactsTable(const Trace& trace, const Summary& summary, const Health& h
                                                     static_cast<double>(summary.nodes)))});
   if (summary.span) facts.Row({"span", FormatTime(*summary.span)});
   if (const auto& time = health.graph_time) facts.Row({"graph alone", GraphTimeText(*time)});
+  if (const auto& waits = health.waits) facts.Row({"waits found", WaitsText(*waits)});
   if (summary.device_busy) {
     std::string busy = FormatTime(*summary.device_busy);
     if (summary.device_comm) busy += ", communication " + FormatTime(*summary.device_comm);
@@ -339,7 +340,7 @@ class InfoCommand : public Command {
     if (path_ == "-" || !IsFolder(path_)) {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(path_, read, console.context()));
       const Summary summary = Summarise(trace);
-      const Health health = JudgeTrace(trace, RunOfTrace(trace, 0));
+      const Health health = JudgeTrace(trace);
       std::optional<MotifTree> tree;
       ProgramPhases phases;
       if (motifs_) {
@@ -411,8 +412,9 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
     Health pair;  // of a native capture with the profile of its devices
     const auto take = [&](const RankInput& input, const Result<Trace>& trace) -> Status {
       if (!trace) return tl::unexpected<Error>(trace.error());
-      RankRun run = RunOfTrace(*trace, rank.number());
-      Health health = JudgeTrace(*trace, run);
+      const RecordedRun recorded(*trace);
+      RankRun run = MakeRankRun(recorded, rank.number());
+      Health health = JudgeTrace(recorded, run);
       if (input.is_half) health.LeaveOutGraphTime();
       job.Add(health, std::move(run), UseOf(input, rank));
       const Summary summary = Summarise(*trace);

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/comm_log.h"
 #include "src/base/result.h"
 #include "src/base/units.h"
+#include "src/run/comm_log.h"
 
 namespace etude {
 

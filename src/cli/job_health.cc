@@ -24,6 +24,11 @@ void JobHealth::Add(const Health& health, RankRun run, TraceUse use) {
   parts_.Add(health, fmt::format("rank {}", rank));
   const auto [found, is_new] = logs_.emplace(rank, run.log);
   if (!is_new && use.is_richest) found->second = run.log;
+  if (use.is_timed && health.waits) {
+    if (!waits_) waits_.emplace();
+    waits_->count += health.waits->count;
+    waits_->guessed += health.waits->guessed;
+  }
   if (use.is_timed && health.graph_time) {
     runs_.push_back(std::move(run));
     last_graph_time_ = health.graph_time;
@@ -46,6 +51,7 @@ Health JobHealth::Judge() {
     graph_time = meets_nobody ? last_graph_time_ : FindGraphTime(runs_);
   }
   health_ = JudgeJob(match_, std::move(graph_time));
+  health_.waits = waits_;
   // The job's figure stands for those of its ranks.
   constexpr std::string_view kGraphTime = "graph_time";
   if (std::ranges::count(health_.reasons, kGraphTime, &Health::Reason::name) != 0) {
@@ -99,6 +105,7 @@ std::string JobHealth::Text() const {
   if (const auto& time = health_.graph_time) {
     text += "  graph alone: " + GraphTimeText(*time) + "\n";
   }
+  if (const auto& waits = health_.waits) text += "  waits found: " + WaitsText(*waits) + "\n";
   return text + "job " + ToText(health_);
 }
 

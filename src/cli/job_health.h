@@ -7,10 +7,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/analysis/comm_log.h"
 #include "src/analysis/health.h"
-#include "src/analysis/rank_run.h"
 #include "src/formats/capture_folder.h"
+#include "src/run/comm_log.h"
+#include "src/run/rank_run.h"
 #include "src/transform/read_job.h"
 
 namespace etude {
@@ -43,6 +43,7 @@ class JobHealth {
  private:
   std::map<int64_t, CommLog> logs_;
   std::vector<RankRun> runs_;                 // of ranks whose graph explains a time
+  std::optional<Health::Waits> waits_;        // of the ranks together
   std::optional<GraphTime> last_graph_time_;  // of the last of them by itself
   Health parts_;
   Health health_;

@@ -19,7 +19,7 @@
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
-#include "src/report/run_of_trace.h"
+#include "src/run/rank_run.h"
 #include "src/transform/read_job.h"
 #include "src/transform/write_trace.h"
 
@@ -225,8 +225,9 @@ class LinkCommand : public Command {
                      context));
     RankResult linked;
     linked.rank = result.trace.info().rank.value_or(job.rank);
-    linked.run = RunOfTrace(result.trace, linked.rank);
-    linked.health = JudgeTrace(result.trace, linked.run);
+    const RecordedRun run(result.trace);
+    linked.run = MakeRankRun(run, linked.rank);
+    linked.health = JudgeTrace(run, linked.run);
     linked.json = AccountJson(job, result, written);
     linked.json["health"] = ToJson(linked.health);
     linked.text = AccountText(job, result) + ToText(written) +

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "src/analysis/health.h"
-#include "src/analysis/rank_run.h"
 #include "src/cli/command.h"
+#include "src/run/rank_run.h"
 
 namespace etude {
 

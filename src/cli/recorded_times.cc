@@ -9,7 +9,7 @@
 #include "src/base/each_rank.h"
 #include "src/cli/sim_job.h"
 #include "src/report/graph_time_tables.h"
-#include "src/report/run_of_trace.h"
+#include "src/run/rank_run.h"
 #include "src/transform/read_job.h"
 
 namespace etude {
@@ -26,7 +26,7 @@ Result<Inspected> SimulateRecordedTimes(const std::vector<std::string>& paths, i
           [&](size_t i, const RunContext& context) -> Result<RankRun> {
             ETUDE_ASSIGN_OR_RETURN(const Trace trace,
                                    ReadRank(inputs[i], {.strict = console.strict()}, context));
-            return RunOfTrace(trace, inputs[i].rank.value_or(trace.info().rank.value_or(0)));
+            return MakeRankRun(trace, inputs[i].rank.value_or(trace.info().rank.value_or(0)));
           }));
   std::set<int64_t> seen;
   for (size_t i = 0; i < ranks.size(); ++i) {

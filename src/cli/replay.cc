@@ -24,7 +24,7 @@
 #include "src/compose/composition.h"
 #include "src/formats/atomic_file.h"
 #include "src/formats/capture_folder.h"
-#include "src/report/run_of_trace.h"
+#include "src/run/rank_run.h"
 #include "src/torch/operator_library.h"
 #include "src/torch/rank_group.h"
 #include "src/torch/replayer.h"
@@ -263,7 +263,7 @@ class ReplayCommand : public Command {
     report.notes = source.notes;
     report.libraries = libraries_;
     report.peers = peers;
-    report.health = JudgeTrace(source.trace, RunOfTrace(source.trace, source.rank.value_or(0)));
+    report.health = JudgeTrace(source.trace, source.rank.value_or(0));
     if (source.rank) report.rank = source.rank;
     if (report.part.is_whole()) {
       report.work = WorkOfStep(source.trace, kinds);

@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "src/analysis/recorded_step.h"
 #include "src/base/units.h"
 #include "src/replay/calibration.h"
 #include "src/replay/step_mix.h"
+#include "src/run/recorded_step.h"
 #include "src/torch/replayer.h"
 
 namespace etude {

@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "src/analysis/recorded_step.h"
 #include "src/base/nearest.h"
+#include "src/run/program_order.h"
+#include "src/run/recorded_step.h"
 #include "src/trace/operator_name.h"
 #include "src/transform/operator_class.h"
-#include "src/transform/program_order.h"
 
 namespace etude {
 namespace {

@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/activity.h"
-#include "src/analysis/comm_log.h"
 #include "src/cli/group_ranks.h"
 #include "src/cli/job_classes.h"
 #include "src/cli/job_health.h"
@@ -17,6 +15,8 @@
 #include "src/formats/job_folder.h"
 #include "src/report/format.h"
 #include "src/report/recording_cost.h"
+#include "src/run/activity.h"
+#include "src/run/comm_log.h"
 #include "src/sim/workload.h"
 #include "src/synth/encode_job.h"
 #include "src/trace/simulated.h"

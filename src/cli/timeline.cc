@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "src/analysis/activity.h"
 #include "src/analysis/timeline_counters.h"
 #include "src/base/each_rank.h"
 #include "src/base/format_count.h"
@@ -22,6 +21,7 @@
 #include "src/report/accounts.h"
 #include "src/report/format.h"
 #include "src/report/json_output.h"
+#include "src/run/activity.h"
 
 namespace etude {
 namespace {

@@ -16,7 +16,7 @@
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
-#include "src/report/run_of_trace.h"
+#include "src/run/rank_run.h"
 #include "src/trace/validator.h"
 #include "src/transform/read_job.h"
 
@@ -158,11 +158,12 @@ class Validation {
       unread_.insert(traces.path);
       return PassOver(NameOf(traces), trace.error());
     }
-    RankRun run = RunOfTrace(*trace, input.rank ? input.rank->number() : 0);
+    const RecordedRun recorded(*trace);
+    RankRun run = MakeRankRun(recorded, input.rank ? input.rank->number() : 0);
     Validated verdict{.input = traces,
                       .nodes = trace->node_count(),
                       .findings = {},
-                      .health = JudgeTrace(*trace, run),
+                      .health = JudgeTrace(recorded, run),
                       .says_health = !input.is_one_of_several};
     if (!traces.as_profile) verdict.findings = is_pair ? ValidatePair(*trace) : Validate(*trace);
     if (traces.is_half) verdict.health.LeaveOutGraphTime();

@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/tensor_shape.h"
 #include "src/base/format_count.h"
 #include "src/compose/comm_scale.h"
 #include "src/compose/memory_names.h"
@@ -20,13 +19,15 @@
 #include "src/compose/retype.h"
 #include "src/compose/source_trace.h"
 #include "src/formats/read_trace.h"
+#include "src/run/exclusive_times.h"
+#include "src/run/program_order.h"
+#include "src/run/recorded_waits.h"
+#include "src/run/tensor_shape.h"
 #include "src/trace/carried_stats.h"
-#include "src/trace/exclusive_times.h"
+#include "src/trace/comm_backend.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
-#include "src/transform/program_order.h"
-#include "src/transform/recorded_waits.h"
 
 namespace etude {
 namespace {
@@ -469,7 +470,7 @@ class Composer {
       const Nanos end = *row.start + *row.duration;
       Nanos length = plan.clock->At(end) - begin;
       // Gloo's threads go on when a step has ended.
-      if (IsGlooLabel(trace.name(node))) {
+      if (IsHostThreadLabel(trace.name(node))) {
         length = length + std::max(Nanos{}, end - std::max(*row.start, plan.clock->end()));
       }
       if (length != *row.duration) row.exclusive.reset();

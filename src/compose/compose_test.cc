@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/activity.h"
-#include "src/analysis/data_flow.h"
 #include "src/analysis/modules.h"
-#include "src/analysis/recorded_step.h"
 #include "src/compose/composition.h"
 #include "src/compose/part_plan.h"
+#include "src/run/activity.h"
+#include "src/run/data_flow.h"
+#include "src/run/recorded_step.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/other_process.h"
 #include "src/trace/trace_builder.h"
@@ -77,7 +77,7 @@ Trace TraceOf(const std::vector<Call>& calls) {
     row.outputs = list(call.outputs);
     row.seq_id = static_cast<int64_t>(call.id);
     if (is_operator) {
-      const bool communicates = call.name.starts_with("c10d::");
+      const bool communicates = IsC10dOperator(call.name);
       row.op_schema = builder.Intern(
           call.name + (communicates ? "(Tensor x) -> (Tensor, __torch__.torch.classes.c10d.Work)"
                                     : "(Tensor x) -> Tensor"));

@@ -6,13 +6,14 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/communication_waits.h"
 #include "src/analysis/step_kinds.h"
 #include "src/compose/comm_scale.h"
-#include "src/trace/callers.h"
+#include "src/run/callers.h"
+#include "src/run/communication_waits.h"
+#include "src/run/program_order.h"
+#include "src/trace/comm_backend.h"
 #include "src/trace/enums.h"
 #include "src/trace/operator_name.h"
-#include "src/transform/program_order.h"
 
 namespace etude {
 namespace {
@@ -401,7 +402,7 @@ class PartPlanner {
     for (const NodeId node : plan_.nodes) {
       const auto span = SpanOf(trace_, node);
       if (!span || !has_time(node)) continue;
-      if (!is_step || !IsGlooLabel(trace_.name(node))) cover(*span);
+      if (!is_step || !IsHostThreadLabel(trace_.name(node))) cover(*span);
     }
     const LeftOutWaits waits = FindLeftOutWaits();
     std::vector<std::pair<Span, NodeId>> all;  // the operator if it is kept

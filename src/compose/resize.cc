@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/tensor_shape.h"
+#include "src/run/tensor_shape.h"
 #include "src/transform/rewrite.h"
 
 namespace etude {

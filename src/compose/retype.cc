@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/tensor_shape.h"
-#include "src/trace/launch.h"
+#include "src/run/launch.h"
+#include "src/run/tensor_shape.h"
 #include "src/trace/operator_name.h"
 #include "src/transform/rewrite.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "src/formats/kineto_categories.h"
+#include "src/trace/memory_event.h"
 
 namespace etude {
 

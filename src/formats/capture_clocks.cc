@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "src/trace/recorded_wait.h"
+#include "src/trace/comm_backend.h"
 
 namespace etude {
 namespace {
@@ -75,11 +75,11 @@ void CaptureClocks::End(const AskedLabel& label) {
   auto next = std::ranges::upper_bound(events, time, {},
                                        [](const Event& event) { return event.moment.time; });
   // A label's end is seen when the thread that waited may have gone on already.
-  const int64_t seen = time - kGlooSlack.count;
+  const int64_t seen = time - kWakesEarly.count;
   for (; next != events.begin(); --next) {
     const Event& before = *std::prev(next);
     if (next != events.end() && !before.computes &&
-        next->moment.own - before.moment.own > kGlooSlack.count) {
+        next->moment.own - before.moment.own > kWakesEarly.count) {
       const int64_t own = next->moment.own - (next->moment.time - time);
       const int64_t by = std::min(end, time) - own;
       if (by <= LastShift(asker)) return;

@@ -18,6 +18,7 @@
 #include "src/formats/capture_format.h"
 #include "src/formats/capture_values.h"
 #include "src/formats/et_names.h"
+#include "src/trace/comm_backend.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/trace_builder.h"
 
@@ -353,7 +354,7 @@ bool CaptureReader::ReadEnter(RecordView& records, Thread& thread) {
   if (thread.open.size() > 1) {
     const OpenCall& caller = thread.open[thread.open.size() - 2];
     call.parent_modes = caller.modes;
-    call.in_label = IsGlooLabel(builder_.text(caller.row.name));
+    call.in_label = IsHostThreadLabel(builder_.text(caller.row.name));
     call.group = caller.group;
     call.group_size = caller.group_size;
   }

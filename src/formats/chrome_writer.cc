@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "src/formats/json_text.h"
-#include "src/formats/kineto_categories.h"
 #include "src/formats/kineto_reader.h"
 #include "src/trace/machine_clock.h"
+#include "src/trace/memory_event.h"
 
 namespace etude {
 namespace {

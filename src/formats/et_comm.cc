@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "src/formats/process_groups.h"
-#include "src/trace/callers.h"
+#include "src/run/callers.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {
@@ -101,7 +101,7 @@ void EtCommReader::AddStated(NodeId node, const CommFacts& facts) {
 void EtCommReader::AddCall(NodeId node, const NodeRow& row) {
   const std::string_view schema = builder_.text(row.op_schema);
   const std::string_view name = BaseOperatorName(schema);
-  if (!name.starts_with("c10d::")) return;
+  if (!IsC10dOperator(name)) return;
   const std::span<const Value> inputs = builder_.values(row.inputs);
   const auto argument = [&](std::string_view of) {
     return IntAt(inputs, ArgumentPosition(schema, of).value_or(inputs.size()));

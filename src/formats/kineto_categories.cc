@@ -99,10 +99,6 @@ bool IsNamed(const NamedEvent& known, std::string_view event) {
 
 }  // namespace
 
-bool IsMemoryEvent(const Trace& trace, NodeId node) {
-  return trace.kind(node) == NodeKind::kMetadata && trace.name(node) == kMemoryEvent;
-}
-
 KinetoCategory FindKinetoCategory(std::string_view name, std::string_view event) {
   const auto row = std::ranges::find(kCategories, name, &KinetoCategory::name);
   if (row == kCategories.end()) return {.name = name};

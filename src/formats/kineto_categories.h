@@ -9,14 +9,9 @@
 
 namespace etude {
 
-// Name of the profiler's instant events of what allocators give out and take back
-// (profile_memory=True): nodes of kind kMetadata with the event's arguments as extras.
-inline constexpr std::string_view kMemoryEvent = "[memory]";
 // An argument of events that Etude writes, of nodes whose place, Name(Place), is not that of the
 // event's category; kEtKindAttr says the kind in the same way.
 inline constexpr std::string_view kPlaceArg = "etude_place";
-// Whether a node is such an event, which is no call, wherever it was told.
-bool IsMemoryEvent(const Trace& trace, NodeId node);
 
 // What an event of a category (`cat`) of the profiler is.
 struct KinetoCategory {

@@ -27,7 +27,9 @@
 #include "src/formats/merged_processes.h"
 #include "src/formats/process_groups.h"
 #include "src/formats/time_nesting.h"
-#include "src/trace/launch.h"
+#include "src/run/launch.h"
+#include "src/trace/comm_backend.h"
+#include "src/trace/memory_event.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/record_scope.h"
 
@@ -748,7 +750,7 @@ class KinetoReader : public JsonReaderBase {
     const bool is_needed = !labels_.empty() || !silent_.empty();
     std::vector<NodeId> parent_of(is_needed ? builder().node_count() : 0);
     for (TimedNode& timed : timed_) {
-      if (IsGlooLabel(builder().text(builder().name(timed.node)))) timed.has_end = false;
+      if (IsHostThreadLabel(builder().text(builder().name(timed.node)))) timed.has_end = false;
     }
     // The beginnings of arrows are looked for like nodes, behind all of these.
     const size_t nodes = builder().node_count();

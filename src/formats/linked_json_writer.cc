@@ -20,6 +20,7 @@
 #include "src/formats/kineto_reader.h"
 #include "src/formats/protobuf.h"
 #include "src/formats/value_text.h"
+#include "src/trace/memory_event.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/record_scope.h"
 #include "src/trace/simulated.h"

@@ -13,7 +13,6 @@
 #include "src/base/string_pool.h"
 #include "src/formats/et_json_reader.h"
 #include "src/formats/json_text.h"
-#include "src/formats/kineto_categories.h"
 #include "src/formats/kineto_reader.h"
 #include "src/formats/perfetto_arguments.h"
 #include "src/formats/perfetto_packets.h"
@@ -21,6 +20,7 @@
 #include "src/formats/perfetto_sequence.h"
 #include "src/formats/perfetto_tracks.h"
 #include "src/formats/perfetto_wire.h"
+#include "src/trace/memory_event.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {

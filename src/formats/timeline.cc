@@ -13,7 +13,8 @@
 #include "src/formats/et_json_reader.h"
 #include "src/formats/kineto_categories.h"
 #include "src/formats/kineto_reader.h"
-#include "src/trace/launch.h"
+#include "src/run/launch.h"
+#include "src/trace/memory_event.h"
 #include "src/trace/thread_text.h"
 
 namespace etude {

@@ -15,7 +15,7 @@
 #include "src/report/format.h"
 #include "src/report/health_output.h"
 #include "src/report/json_output.h"
-#include "src/report/run_of_trace.h"
+#include "src/run/rank_run.h"
 #include "src/transform/read_job.h"
 
 namespace etude::python {
@@ -132,7 +132,7 @@ void BindTrace(nb::module_& module) {
           "health",
           [](const PyTrace& trace) {
             return FromJson(Call([shared = trace.shared](const RunContext&) -> Result<Json> {
-              return ToJson(JudgeTrace(shared->trace(), RunOfTrace(shared->trace(), 0)));
+              return ToJson(JudgeTrace(shared->trace()));
             }));
           },
           nb::sig("def health(self) -> dict[str, typing.Any]"),

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "src/analysis/data_flow.h"
-#include "src/analysis/recorded_step.h"
 #include "src/replay/replay_plan.h"
+#include "src/run/data_flow.h"
+#include "src/run/recorded_step.h"
 
 namespace etude {
 

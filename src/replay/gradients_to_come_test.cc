@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/analysis/autograd_nodes.h"
-#include "src/analysis/test_support.h"
+#include "src/run/test_support.h"
 
 namespace etude {
 namespace {

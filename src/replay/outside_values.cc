@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "src/analysis/tensor_shape.h"
 #include "src/replay/updated_tensors.h"
 #include "src/replay/value_demands.h"
+#include "src/run/tensor_shape.h"
 #include "src/trace/enums.h"
 #include "src/trace/index_statistics.h"
 #include "src/trace/operator_name.h"

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "src/analysis/comm_log.h"
 #include "src/base/result.h"
 #include "src/replay/stuck_ranks.h"
+#include "src/run/comm_log.h"
 
 namespace etude {
 

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "src/analysis/tensor_shape.h"
 #include "src/replay/unwritten_memory.h"
 #include "src/replay/updated_tensors.h"
+#include "src/run/tensor_shape.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/test_support.h"
+#include "src/run/test_support.h"
 
 namespace etude {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "src/analysis/recorded_step.h"
 #include "src/replay/updated_tensors.h"
+#include "src/run/recorded_step.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {
@@ -74,7 +74,7 @@ class Search {
   void VisitArguments(NodeId node, std::string_view name) {
     const auto uses = flow_.inputs(node);
     // What a collective writes its old schemas do not say.
-    const bool writes_all = name.starts_with("c10d::");
+    const bool writes_all = IsC10dOperator(name);
     const bool writes_form = WritesForm(name);
     const std::vector<bool> updated = updated_.Of(node);
     // Writes first: `out` comes behind the arguments that are read.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/analysis/data_flow.h"
+#include "src/run/data_flow.h"
 #include "src/trace/trace.h"
 
 namespace etude {

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "src/analysis/tensor_shape.h"
+#include "src/run/tensor_shape.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {

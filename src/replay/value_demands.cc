@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "src/analysis/tensor_shape.h"
 #include "src/base/ceil_div.h"
+#include "src/run/tensor_shape.h"
 #include "src/trace/enums.h"
 
 namespace etude {

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/activity.h"
 #include "src/analysis/modules.h"
 #include "src/report/format.h"
+#include "src/run/activity.h"
 #include "src/trace/thread_text.h"
 
 namespace etude {

@@ -11,10 +11,9 @@
 #include <tuple>
 #include <vector>
 
-#include "src/analysis/planted_trace.h"
+#include "src/run/planted_trace.h"
 #include "src/trace/record_scope.h"
 #include "src/trace/trace_builder.h"
-#include "src/transform/recorded_waits.h"
 
 namespace etude {
 namespace {
@@ -23,9 +22,7 @@ using testing_support::PlantedTrace;
 using testing_support::Us;
 using enum PathPart;
 
-CriticalPath PathOf(const Trace& trace) {
-  return FindCriticalPath(trace, FindRecordedWaits(trace));
-}
+CriticalPath PathOf(const Trace& trace) { return FindCriticalPath(trace); }
 
 // Part, name and microseconds of each stretch.
 using Row = std::tuple<PathPart, std::string, int64_t>;

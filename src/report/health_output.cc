@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/format_count.h"
+
 namespace etude {
 
 nlohmann::ordered_json ToJson(const Stats& stats) {
@@ -20,13 +22,25 @@ nlohmann::ordered_json ToJson(const Health& health) {
   }
   nlohmann::ordered_json json = {{"verdict", Name(health.verdict())},
                                  {"reasons", std::move(reasons)},
-                                 {"graph_time", nullptr}};
+                                 {"graph_time", nullptr},
+                                 {"waits", nullptr}};
   if (const auto& time = health.graph_time) {
     json["graph_time"] = {{"recorded_ns", time->recorded.count},
                           {"simulated_ns", time->simulated.count},
                           {"error", time->error()}};
   }
+  if (const auto& waits = health.waits) {
+    json["waits"] = {{"count", waits->count}, {"guessed", waits->guessed}};
+  }
   return json;
+}
+
+std::string WaitsText(const Health::Waits& waits) {
+  std::string text = FormatCount(waits.count, "wait");
+  if (waits.guessed == 0) return text + ", none guessed from times";
+  const double share = static_cast<double>(waits.guessed) / static_cast<double>(waits.count);
+  return fmt::format("{}, {} ({}) guessed from times", text, FormatCount(waits.guessed),
+                     FormatShare(share));
 }
 
 std::string ShortText(const Health& health) {

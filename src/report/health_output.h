@@ -13,8 +13,11 @@ namespace etude {
 nlohmann::ordered_json ToJson(const Stats& stats);
 
 // {"verdict": "usable", "reasons": [{"verdict", "name", "text"}], "graph_time": {"recorded_ns",
-// "simulated_ns", "error"}}, of which the last is null where it is unknown.
+// "simulated_ns", "error"}, "waits": {"count", "guessed"}}, of which the last two are null where
+// they are unknown.
 nlohmann::ordered_json ToJson(const Health& health);
+// "12 waits, 3 (25.0 %) guessed from times".
+std::string WaitsText(const Health::Waits& waits);
 // "usable" and a line per reason, indented; one line "good" if there are none.
 std::string ToText(const Health& health);
 // The same for commands that do something else: one line with the worst reason, "" of what is good.

@@ -12,29 +12,29 @@
 #include "src/report/format.h"
 #include "src/report/memory_tables.h"
 #include "src/report/recording_cost.h"
-#include "src/report/run_of_trace.h"
 #include "src/report/stats_tables.h"
+#include "src/run/rank_run.h"
 #include "src/trace/operator_name.h"
-#include "src/transform/recorded_waits.h"
 
 namespace etude {
 namespace {
 
-Result<Inspected> InspectStats(const Trace& trace, std::span<const RecordedWait>, const RankInput&,
-                               const ReadOptions&, const RunContext&) {
-  return Inspected{.tables = StatsTables(CountTrace(trace))};
+Result<Inspected> InspectStats(const RecordedRun& run, const RankInput&, const ReadOptions&,
+                               const RunContext&) {
+  return Inspected{.tables = StatsTables(CountTrace(run))};
 }
 
-Result<Inspected> InspectBreakdown(const Trace& trace, std::span<const RecordedWait> waits,
-                                   const RankInput&, const ReadOptions&, const RunContext&) {
-  const Breakdown breakdown = BreakDown(trace, waits);
+Result<Inspected> InspectBreakdown(const RecordedRun& run, const RankInput&, const ReadOptions&,
+                                   const RunContext&) {
+  const Breakdown breakdown = BreakDown(run);
   return Inspected{.tables = BreakdownTables(breakdown), .notes = BreakdownNotes(breakdown)};
 }
 
-Result<Inspected> InspectCriticalPath(const Trace& trace, std::span<const RecordedWait> waits,
-                                      const RankInput&, const ReadOptions&, const RunContext&) {
-  const CriticalPath path = FindCriticalPath(trace, waits);
-  return Inspected{.tables = CriticalPathTables(trace, path), .notes = CriticalPathNotes(path)};
+Result<Inspected> InspectCriticalPath(const RecordedRun& run, const RankInput&, const ReadOptions&,
+                                      const RunContext&) {
+  const CriticalPath path = FindCriticalPath(run);
+  return Inspected{.tables = CriticalPathTables(run.trace(), path),
+                   .notes = CriticalPathNotes(path)};
 }
 
 // Tensors are in the host trace, the allocators' events in the device trace.
@@ -43,14 +43,13 @@ RankInput HostAndDevice(const CaptureRank& rank) {
   return {.rank = rank.rank, .path = rank.host, .device = rank.device};
 }
 
-Result<Inspected> InspectMemory(const Trace& trace, std::span<const RecordedWait>,
-                                const RankInput& input, const ReadOptions& read,
-                                const RunContext& context) {
+Result<Inspected> InspectMemory(const RecordedRun& run, const RankInput& input,
+                                const ReadOptions& read, const RunContext& context) {
   std::optional<Trace> device;
   if (!input.device.empty()) {
     ETUDE_ASSIGN_OR_RETURN(device, ReadTrace(input.device, read, context));
   }
-  MemoryFigures memory = FindMemory(trace, device ? &*device : nullptr);
+  MemoryFigures memory = FindMemory(run.trace(), device ? &*device : nullptr);
   return Inspected{.tables = MemoryTables(memory.sources), .notes = std::move(memory.notes)};
 }
 
@@ -81,8 +80,8 @@ const Inspection& MemoryInspection() {
 
 Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, const RankInput& input,
                           const ReadOptions& read, const RunContext& context) {
-  const std::vector<RecordedWait> waits = FindRecordedWaits(trace);
-  ETUDE_ASSIGN_OR_RETURN(Inspected found, inspection.inspect(trace, waits, input, read, context));
+  const RecordedRun run(trace);
+  ETUDE_ASSIGN_OR_RETURN(Inspected found, inspection.inspect(run, input, read, context));
   if (inspection.of_times) {
     const std::string note =
         RecordingCostNote(FindRecordingCost(trace, input.path, input.rank, context));
@@ -90,7 +89,7 @@ Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, cons
   }
   found.rank = input.rank ? input.rank : trace.info().rank;
   found.path = input.path;
-  found.health = JudgeTrace(trace, RunOfTrace(trace, found.rank.value_or(0), waits));
+  found.health = JudgeTrace(run, MakeRankRun(run, found.rank.value_or(0)));
   return found;
 }
 
@@ -121,8 +120,8 @@ ComparedRanks CompareTraces(const Trace& a, const Trace& b, const std::string& p
         fmt::format("a has {}, b {}: counts and times are of all of them",
                     FormatCount(steps_a, "step mark"), FormatCount(steps_b)));
   }
-  compared.found.health.Add(JudgeTrace(a, RunOfTrace(a, 0)), "a");
-  compared.found.health.Add(JudgeTrace(b, RunOfTrace(b, 0)), "b");
+  compared.found.health.Add(JudgeTrace(a), "a");
+  compared.found.health.Add(JudgeTrace(b), "b");
   return compared;
 }
 

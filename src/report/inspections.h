@@ -9,7 +9,7 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/report/inspected.h"
-#include "src/trace/recorded_wait.h"
+#include "src/run/recorded_run.h"
 #include "src/trace/trace.h"
 #include "src/transform/read_job.h"
 
@@ -21,11 +21,9 @@ struct Inspection {
   std::string_view format;                 // of its JSON: "etude-stats"
   const std::vector<std::string>& tables;  // keys, in their order
   RankInput (*choose)(const CaptureRank&);
-  // Tables and notes of a trace; `input` and `read` are where and how it was read, `waits` what
-  // FindRecordedWaits found in it.
-  Result<Inspected> (*inspect)(const Trace& trace, std::span<const RecordedWait> waits,
-                               const RankInput& input, const ReadOptions& read,
-                               const RunContext& context);
+  // Tables and notes of a recorded run; `input` and `read` are where and how it was read.
+  Result<Inspected> (*inspect)(const RecordedRun& run, const RankInput& input,
+                               const ReadOptions& read, const RunContext& context);
   bool of_times = true;  // what recording added to times is in its figures
 };
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/planted_trace.h"
+#include "src/run/planted_trace.h"
 
 namespace etude {
 namespace {

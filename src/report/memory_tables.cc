@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/activity.h"
+#include "src/run/activity.h"
 
 namespace etude {
 namespace {

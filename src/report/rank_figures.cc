@@ -10,9 +10,8 @@
 #include "src/report/critical_path_tables.h"
 #include "src/report/memory_tables.h"
 #include "src/report/page.h"
-#include "src/report/run_of_trace.h"
 #include "src/report/stats_tables.h"
-#include "src/transform/recorded_waits.h"
+#include "src/run/rank_run.h"
 
 namespace etude {
 namespace {
@@ -49,17 +48,19 @@ RankFigures FiguresOf(const Trace& trace, const Trace* timed, size_t most_events
   const Trace& clocked = timed != nullptr ? *timed : trace;
   RankFigures figures;
   figures.rank = trace.info().rank ? trace.info().rank : clocked.info().rank;
-  const std::vector<RecordedWait> waits = FindRecordedWaits(clocked);
-  RankRun run = RunOfTrace(clocked, figures.rank.value_or(0), waits);
-  Health clocked_health = JudgeTrace(clocked, run);
+  const RecordedRun trace_run(trace);
+  const RecordedRun timed_run(clocked);
+  const RecordedRun& clocked_run = timed != nullptr ? timed_run : trace_run;
+  RankRun run = MakeRankRun(clocked_run, figures.rank.value_or(0));
+  Health clocked_health = JudgeTrace(clocked_run, run);
   figures.kind = Name(trace.info().format);
   figures.nodes = trace.node_count();
-  figures.operators.tables = CutForPage(StatsTables(CountTrace(trace)));
-  const Breakdown breakdown = BreakDown(clocked, waits);
+  figures.operators.tables = CutForPage(StatsTables(CountTrace(trace_run)));
+  const Breakdown breakdown = BreakDown(clocked_run);
   figures.on_device = breakdown.on_device;
   figures.times = breakdown.whole;
   figures.steps = {CutForPage(BreakdownTables(breakdown)), BreakdownNotes(breakdown)};
-  const CriticalPath path = FindCriticalPath(clocked, waits);
+  const CriticalPath path = FindCriticalPath(clocked_run);
   figures.critical_path = {CutForPage(CriticalPathTables(clocked, path)), CriticalPathNotes(path)};
   AddMemory(trace, timed, figures);
   figures.timeline = MakeTimeline(clocked, most_events);
@@ -69,8 +70,8 @@ RankFigures FiguresOf(const Trace& trace, const Trace* timed, size_t most_events
     figures.health = std::move(clocked_health);
     return figures;
   }
-  RankRun other = RunOfTrace(trace, figures.rank.value_or(0));
-  figures.health = JudgeTrace(trace, other);
+  RankRun other = MakeRankRun(trace_run, figures.rank.value_or(0));
+  figures.health = JudgeTrace(trace_run, other);
   figures.health.Add(clocked_health, "device trace");
   figures.comms = std::move(other.log);
   return figures;

@@ -8,10 +8,10 @@
 
 #include "src/analysis/breakdown.h"
 #include "src/analysis/health.h"
-#include "src/analysis/rank_run.h"
 #include "src/analysis/timeline.h"
 #include "src/report/chart.h"
 #include "src/report/table.h"
+#include "src/run/rank_run.h"
 #include "src/trace/trace.h"
 
 namespace etude {

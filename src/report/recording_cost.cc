@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/activity.h"
 #include "src/analysis/time_summary.h"
 #include "src/base/run_cache.h"
 #include "src/formats/job_json.h"
 #include "src/report/format.h"
+#include "src/run/activity.h"
 
 namespace etude {
 

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "src/report/format.h"
+#include "src/sim/collective_algorithms.h"
 #include "src/sim/link_faults.h"
 #include "src/sim/roofline_use.h"
 #include "src/trace/rank_set.h"
@@ -48,24 +49,6 @@ std::string_view Name(RemoteMemoryKind kind) {
   }
   return "";
 }
-std::string NameOf(const AlgorithmChoice& choice) {
-  std::string name;
-  switch (choice.algorithm) {
-    case CollectiveAlgorithm::kRing: name = "ring"; break;
-    case CollectiveAlgorithm::kDirect: name = "direct"; break;
-    case CollectiveAlgorithm::kHalvingDoubling: name = "halvingDoubling"; break;
-    case CollectiveAlgorithm::kDoubleBinaryTree: name = "doubleBinaryTree"; break;
-    case CollectiveAlgorithm::kBinomialTree: name = "binomialTree"; break;
-    case CollectiveAlgorithm::kDissemination: name = "dissemination"; break;
-  }
-  if (choice.window) name += std::to_string(*choice.window);
-  if (choice.whole) {
-    name[0] = static_cast<char>(name[0] - 'a' + 'A');
-    name = "one" + name;
-  }
-  return name;
-}
-
 // By dimension.
 std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType type) {
   if (system.programs.contains(type)) return {"custom"};

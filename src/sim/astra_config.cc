@@ -20,50 +20,13 @@
 #include "src/base/bounded_json.h"
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
+#include "src/sim/collective_algorithms.h"
 #include "src/sim/travel.h"
 
 namespace etude {
 namespace {
 
 using Json = nlohmann::json;
-
-Result<AlgorithmChoice> ChoiceNamed(const std::string& name, const std::string& key,
-                                    const std::string& path) {
-  AlgorithmChoice choice;
-  std::string_view rest = name;
-  if (rest.starts_with("one")) {
-    choice.whole = true;
-    rest.remove_prefix(3);
-  }
-  const auto is = [&](std::string_view word) {
-    return rest.size() >= word.size() && (rest[0] | 0x20) == word[0] &&
-           rest.substr(1, word.size() - 1) == word.substr(1);
-  };
-  if (is("ring") && rest.size() == 4) return choice;
-  if (is("doubleBinaryTree") && rest.size() == 16) {
-    choice.algorithm = CollectiveAlgorithm::kDoubleBinaryTree;
-    return choice;
-  }
-  if (is("halvingDoubling") && rest.size() == 15) {
-    choice.algorithm = CollectiveAlgorithm::kHalvingDoubling;
-    return choice;
-  }
-  if (is("direct")) {
-    choice.algorithm = CollectiveAlgorithm::kDirect;
-    rest.remove_prefix(6);
-    if (rest.empty()) return choice;
-    int64_t window = 0;
-    const auto end = std::from_chars(rest.data(), rest.data() + rest.size(), window);
-    if (end.ptr == rest.data() + rest.size() && window > 0) {
-      choice.window = window;
-      return choice;
-    }
-  }
-  return BadInput(
-      fmt::format("{}: {}: found '{}', expected ring, direct, direct4 (with a window), "
-                  "halvingDoubling or doubleBinaryTree, or one of them behind 'one'",
-                  path, key, name));
-}
 
 // A number, or a text with a unit.
 struct Quantity {
@@ -426,7 +389,8 @@ Result<AstraCollectives> ReadAlgorithms(const JsonConfig& json, const std::strin
                                   choices.size(), dims));
     }
     for (const std::string& choice : choices) {
-      ETUDE_ASSIGN_OR_RETURN(const AlgorithmChoice parsed, ChoiceNamed(choice, key, path));
+      ETUDE_ASSIGN_OR_RETURN(const AlgorithmChoice parsed,
+                             AlgorithmNamed(choice, fmt::format("{}: {}", path, key)));
       machine.system.algorithms[type].push_back(parsed);
     }
     ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> files,

@@ -1,19 +1,17 @@
 #include "src/sim/collective_phases.h"
 
 #include <algorithm>
-#include <bit>
 
 #include <fmt/format.h>
 
 #include "src/base/ceil_div.h"
+#include "src/sim/collective_algorithms.h"
 
 namespace etude {
 namespace {
 
 Status CheckPhase(const CollectivePhase& phase) {
-  const bool halves = phase.choice.algorithm == CollectiveAlgorithm::kDoubleBinaryTree ||
-                      phase.choice.algorithm == CollectiveAlgorithm::kHalvingDoubling;
-  if (halves && !std::has_single_bit(static_cast<uint64_t>(phase.members.count))) {
+  if (!Info(phase.choice.algorithm).Fits(phase.members.count)) {
     return BadInput(fmt::format("found {} ranks, expected a power of two for its algorithm",
                                 phase.members.count));
   }
@@ -110,7 +108,7 @@ class AstraPhases final : public SimCollectiveModel {
 
   // Trees take turns in the order in which chunks are made, which is the same in all ranks.
   static bool TakeTree(CollectiveType type, const CollectivePhase& phase, QueueTurns& turns) {
-    if (phase.choice.algorithm != CollectiveAlgorithm::kDoubleBinaryTree) return false;
+    if (!Info(phase.choice.algorithm).alternates) return false;
     bool& next = turns.second_tree[{type, phase.dim}];
     const bool second = next;
     next = !next;
@@ -146,7 +144,7 @@ class AstraPhases final : public SimCollectiveModel {
       Enqueue(phase, aware, turns);
       phase.mirrored = TakeTree(type, phase, turns);
       // A tree does what it does in an all-reduce.
-      if (phase.choice.algorithm != CollectiveAlgorithm::kDoubleBinaryTree) {
+      if (!Info(phase.choice.algorithm).alternates) {
         bytes = DataAfter(part, bytes, phase.members.count);
       }
       phases.push_back(phase);

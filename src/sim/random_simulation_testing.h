@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "src/sim/collective_algorithms.h"
 #include "src/sim/machine.h"
 #include "src/sim/sim_program.h"
 #include "src/sim/sim_testing.h"
@@ -103,15 +104,18 @@ class RandomSimulation {
   }
 
   AlgorithmChoice Choice(CollectiveType type, int64_t members) {
-    const bool power = (members & (members - 1)) == 0;
-    // Mostly what can be.
-    int64_t kind = OneOf({0, 0, 0, 1, 1, power || Chance(60) ? 2 : 0});
-    if ((type == CollectiveType::kAllReduce || Chance(200)) && (power || Chance(60)) &&
-        !Usually() && Chance(3)) {
-      kind = 3;
+    // Mostly what can be. Trees are for all-reduces; a machine with one has no classes.
+    std::vector<CollectiveAlgorithm> algorithms;
+    for (const AlgorithmInfo& info : AlgorithmTable()) {
+      if (!info.in_files || !(info.Fits(members) || Chance(60))) continue;
+      const bool is_tree_in_place = type == CollectiveType::kAllReduce || Chance(200);
+      if (info.alternates && !(is_tree_in_place && !Usually() && Chance(3))) continue;
+      algorithms.push_back(info.algorithm);
     }
-    AlgorithmChoice choice{.algorithm = static_cast<CollectiveAlgorithm>(kind)};
-    if (kind == 1 && Chance(2)) choice.window = OneOf({1, 2, 3});
+    AlgorithmChoice choice{
+        .algorithm =
+            algorithms[static_cast<size_t>(Below(static_cast<int64_t>(algorithms.size())))]};
+    if (Info(choice.algorithm).has_window && Chance(2)) choice.window = OneOf({1, 2, 3});
     return choice;
   }
   void MakeSystem() {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/sim/collective_algorithms.h"
 #include "src/sim/travel.h"
 
 namespace etude {
@@ -82,8 +83,12 @@ struct Reach {
   bool all = false;
 
   void Add(const AlgorithmChoice& choice) {
-    doubling = doubling || choice.algorithm == CollectiveAlgorithm::kHalvingDoubling;
-    all = all || choice.algorithm == CollectiveAlgorithm::kDirect;
+    switch (Info(choice.algorithm).reach) {
+      case AlgorithmReach::kNeighbours:
+      case AlgorithmReach::kByRoot: break;  // FindTrees
+      case AlgorithmReach::kPowersOfTwo: doubling = true; break;
+      case AlgorithmReach::kAll: all = true; break;
+    }
   }
 };
 
@@ -454,7 +459,7 @@ bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
   if (machine.congestion || !machine.system.programs.empty()) return true;
   for (const auto& [type, choices] : machine.system.algorithms) {
     for (const AlgorithmChoice& choice : choices) {
-      if (choice.algorithm == CollectiveAlgorithm::kDoubleBinaryTree) return true;
+      if (!Info(choice.algorithm).class_safe()) return true;
     }
   }
   if (machine.memory.kind == RemoteMemoryKind::kNone ||

@@ -12,7 +12,7 @@
 
 #include "src/formats/chakra_attr.h"
 #include "src/formats/protobuf.h"
-#include "src/trace/host_times.h"
+#include "src/run/host_times.h"
 #include "src/trace/simulated.h"
 #include "src/trace/validator.h"
 

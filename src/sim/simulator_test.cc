@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/sim/astra_cases_testing.h"
+#include "src/sim/collective_algorithms.h"
 #include "src/sim/random_simulation_testing.h"
 #include "src/sim/sim_testing.h"
 #include "src/sim/workload.h"
@@ -157,12 +158,18 @@ class RandomSim {
                       .bandwidth = static_cast<double>(OneOf({7, 50, 200})),
                       .latency = static_cast<double>(OneOf({0, 10, 333, 500}))});
     }
-    const bool powers = std::ranges::all_of(
-        dims, [](const NetworkDim& dim) { return (dim.npus & (dim.npus - 1)) == 0; });
-    const int64_t kind = OneOf({0, 0, 1, 1, powers ? 2 : 0});
+    // One of those that are simulated by classes.
+    std::vector<CollectiveAlgorithm> algorithms;
+    for (const AlgorithmInfo& info : AlgorithmTable()) {
+      const bool fits =
+          std::ranges::all_of(dims, [&](const NetworkDim& dim) { return info.Fits(dim.npus); });
+      if (info.in_files && info.class_safe() && fits) algorithms.push_back(info.algorithm);
+    }
+    const CollectiveAlgorithm algorithm = algorithms[random_() % algorithms.size()];
+    const bool has_window = Info(algorithm).has_window && random_() % 2 == 0;
     SimMachine machine =
-        MachineOf(std::move(dims), static_cast<CollectiveAlgorithm>(kind),
-                  random_() % 2 == 0 ? std::optional<int64_t>(OneOf({1, 2})) : std::nullopt);
+        MachineOf(std::move(dims), algorithm,
+                  has_window ? std::optional<int64_t>(OneOf({1, 2})) : std::nullopt);
     machine.system.order = static_cast<StreamOrder>(random_() % 3);
     machine.system.endpoint_delay = OneOf({0, 1, 10, 10});
     machine.system.active_chunks = OneOf({1, 2, 8});

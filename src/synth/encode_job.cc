@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/comm_log.h"
+#include "src/run/comm_log.h"
 #include "src/synth/event_order.h"
 #include "src/synth/find_mesh.h"
 #include "src/synth/rank_forms.h"

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "src/analysis/comm_log.h"
+#include "src/run/comm_log.h"
 #include "src/trace/job.h"
 #include "src/trace/trace.h"
 

@@ -12,10 +12,10 @@
 
 #include <fmt/format.h>
 
+#include "src/run/exclusive_times.h"
+#include "src/run/launch.h"
 #include "src/synth/float_type.h"
 #include "src/synth/measured_products.h"
-#include "src/trace/exclusive_times.h"
-#include "src/trace/launch.h"
 
 namespace etude {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/comm_log.h"
 #include "src/analysis/comm_match.h"
 #include "src/base/result.h"
+#include "src/run/comm_log.h"
 #include "src/synth/encode_job.h"
 #include "src/trace/job.h"
 #include "src/trace/trace.h"

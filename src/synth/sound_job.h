@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/comm_log.h"
 #include "src/analysis/comm_match.h"
+#include "src/run/comm_log.h"
 #include "src/synth/astra_edges.h"
 #include "src/synth/step_job.h"
 #include "src/trace/expect_layers.h"

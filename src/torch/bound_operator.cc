@@ -10,12 +10,12 @@
 #include <ATen/core/List.h>
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
 
-#include "src/analysis/recorded_step.h"
-#include "src/analysis/tensor_shape.h"
 #include "src/formats/argument_types.h"
+#include "src/run/callers.h"
+#include "src/run/recorded_step.h"
+#include "src/run/tensor_shape.h"
 #include "src/torch/collective_arguments.h"
 #include "src/torch/error_text.h"
-#include "src/trace/callers.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/value.h"
 

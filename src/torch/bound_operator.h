@@ -14,10 +14,10 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 
-#include "src/analysis/recorded_step.h"
 #include "src/base/result.h"
 #include "src/replay/device_map.h"
 #include "src/replay/replay_plan.h"
+#include "src/run/recorded_step.h"
 #include "src/torch/rank_group.h"
 #include "src/trace/trace.h"
 

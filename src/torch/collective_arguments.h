@@ -6,8 +6,8 @@
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 
-#include "src/analysis/recorded_step.h"
 #include "src/base/result.h"
+#include "src/run/recorded_step.h"
 #include "src/torch/rank_group.h"
 #include "src/trace/trace.h"
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "src/analysis/comm_log.h"
 #include "src/analysis/comm_model.h"
+#include "src/run/comm_log.h"
 #include "src/torch/replayed_step.h"
 
 namespace etude {

@@ -17,9 +17,9 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/TensorOptions.h>
 
-#include "src/analysis/tensor_shape.h"
 #include "src/replay/fill_rule.h"
 #include "src/replay/random_fill.h"
+#include "src/run/tensor_shape.h"
 #include "src/torch/error_text.h"
 
 namespace etude {

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "src/analysis/comm_log.h"
 #include "src/analysis/comm_model.h"
 #include "src/base/result.h"
 #include "src/replay/stuck_ranks.h"
+#include "src/run/comm_log.h"
 
 namespace c10 {
 struct IValue;

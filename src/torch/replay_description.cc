@@ -12,8 +12,8 @@
 
 #include <torch/headeronly/version.h>
 
-#include "src/analysis/activity.h"
 #include "src/base/intervals.h"
+#include "src/run/activity.h"
 #include "src/trace/operator_name.h"
 
 namespace etude {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "src/analysis/data_flow.h"
-#include "src/analysis/recorded_step.h"
 #include "src/base/result.h"
+#include "src/run/data_flow.h"
+#include "src/run/recorded_step.h"
 
 namespace etude {
 

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/data_flow.h"
-#include "src/analysis/recorded_step.h"
 #include "src/analysis/replay_match.h"
 #include "src/analysis/typical_times.h"
 #include "src/base/result.h"
@@ -19,6 +17,8 @@
 #include "src/replay/operator_selection.h"
 #include "src/replay/outside_values.h"
 #include "src/replay/replay_plan.h"
+#include "src/run/data_flow.h"
+#include "src/run/recorded_step.h"
 #include "src/torch/bound_operator.h"
 #include "src/torch/outside_memory.h"
 #include "src/torch/replay_options.h"

@@ -15,10 +15,10 @@
 #include <c10/core/MemoryFormat.h>
 #include <c10/core/ScalarType.h>
 
-#include "src/analysis/activity.h"
 #include "src/analysis/modules.h"
-#include "src/analysis/tensor_shape.h"
 #include "src/base/ascii.h"
+#include "src/run/activity.h"
+#include "src/run/tensor_shape.h"
 #include "src/torch/collective_arguments.h"
 #include "src/trace/distributed_value.h"
 #include "src/trace/operator_name.h"

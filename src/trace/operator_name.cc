@@ -3,19 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "src/trace/comm_backend.h"
 #include "src/trace/enums.h"
 
 namespace etude {
 namespace {
-
-constexpr auto kCommBackends = std::to_array<std::string_view>({
-    "nccl:",
-    "gloo:",
-    "mpi:",
-    "ucc:",
-    "xccl:",
-    "hccl:",
-});
 
 constexpr auto kNamespacesOfPyTorch = std::to_array<std::string_view>({
     "aten",
@@ -91,18 +83,13 @@ std::optional<size_t> ArgumentPosition(std::string_view schema, std::string_view
 }
 
 std::string_view CommOfLabel(std::string_view name) {
-  for (const std::string_view backend : kCommBackends) {
-    if (!name.starts_with(backend)) continue;
-    const std::string_view rest = name.substr(backend.size());
-    return CollectiveFromName(rest) || PointToPointFromName(rest) ? rest : std::string_view();
-  }
-  return {};
+  const CommBackend* backend = BackendOfLabel(name);
+  if (backend == nullptr) return {};
+  const std::string_view rest = name.substr(backend->label.size());
+  return CollectiveFromName(rest) || PointToPointFromName(rest) ? rest : std::string_view();
 }
 
-bool IsCommLabel(std::string_view name) {
-  return std::ranges::any_of(kCommBackends,
-                             [&](std::string_view prefix) { return name.starts_with(prefix); });
-}
+bool IsCommLabel(std::string_view name) { return BackendOfLabel(name) != nullptr; }
 
 bool IsCoalescedLabel(std::string_view name) {
   constexpr std::string_view kCoalesced = "coalesced";

@@ -51,18 +51,17 @@ bool IsCommLabel(std::string_view name);
 // Whether it is the label in which the calls before it go out together ("nccl:coalesced").
 bool IsCoalescedLabel(std::string_view name);
 
-// Labels of Gloo ("gloo:all_reduce") last as long as the collective and end on another thread than
-// they began on: what runs meanwhile is not inside.
-inline bool IsGlooLabel(std::string_view name) { return name.starts_with("gloo:"); }
-
 // The label that recordings put where a program waits for what Gloo does
 // (python/etude/recording/wait_labels.py has the same).
 inline constexpr std::string_view kWaitLabel = "torch.distributed.Work.wait";
 
+// Whether a name is that of an operator of c10d's, by which programs ask for communication.
+inline bool IsC10dOperator(std::string_view name) { return name.starts_with("c10d::"); }
+
 // Whether an operator's full name is that of a communication, or of the wait for one: those of
 // c10d, "_c10d_functional::wait_tensor" and others of functional collectives.
 inline bool IsCommOperator(std::string_view name) {
-  return name.starts_with("c10d::") || name.starts_with("_c10d_functional::") ||
+  return IsC10dOperator(name) || name.starts_with("_c10d_functional::") ||
          name.starts_with("c10d_functional::");
 }
 

@@ -11,14 +11,14 @@
 #include <utility>
 
 #include "src/formats/chakra_attr.h"
-#include "src/trace/callers.h"
-#include "src/trace/carried_calls.h"
-#include "src/trace/host_times.h"
+#include "src/run/callers.h"
+#include "src/run/carried_calls.h"
+#include "src/run/host_times.h"
+#include "src/run/program_order.h"
 #include "src/trace/simulated.h"
 #include "src/trace/validator.h"
 #include "src/transform/contraction.h"
 #include "src/transform/operator_cost.h"
-#include "src/transform/program_order.h"
 
 namespace etude {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "src/base/digit_runs.h"
-#include "src/trace/host_times.h"
-#include "src/trace/launch.h"
+#include "src/run/host_times.h"
+#include "src/run/launch.h"
 
 namespace etude {
 namespace {

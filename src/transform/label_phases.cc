@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "src/trace/callers.h"
+#include "src/run/callers.h"
 
 namespace etude {
 

@@ -11,15 +11,15 @@
 #include <vector>
 
 #include "src/formats/json_text.h"
+#include "src/run/acyclic.h"
+#include "src/run/exclusive_times.h"
+#include "src/run/launch.h"
+#include "src/run/program_order.h"
+#include "src/run/sync_edges.h"
+#include "src/run/thread_edges.h"
 #include "src/trace/carried_stats.h"
-#include "src/trace/exclusive_times.h"
-#include "src/trace/launch.h"
 #include "src/trace/trace_copy.h"
-#include "src/transform/acyclic.h"
-#include "src/transform/program_order.h"
 #include "src/transform/right_nesting.h"
-#include "src/transform/sync_edges.h"
-#include "src/transform/thread_edges.h"
 
 namespace etude {
 namespace {
@@ -68,7 +68,7 @@ class Linker {
 
   // Dependencies that come from measured times, in the order in which `wrong` numbers them; nodes
   // are those of the new trace.
-  const std::vector<WaitEdge>& timed_edges() const { return timed_edges_; }
+  const std::vector<OrderEdge>& timed_edges() const { return timed_edges_; }
 
  private:
   Status SetInfo() {
@@ -347,31 +347,34 @@ class Linker {
   }
 
   void AddTimedEdges() {
-    for (const SyncEdge& edge : syncs_.edges) {
+    for (OrderEdge edge : syncs_.edges) {
       if (!IsDeviceNode(edge.before)) continue;
       NodeId waits;
-      if (edge.work) {
-        if (IsDeviceNode(edge.work)) waits = new_of_device_[edge.work.index()];
-      } else if (const NodeId next = NextNode(edge.call)) {
+      if (!edge.in_call) {
+        if (IsDeviceNode(edge.node)) waits = new_of_device_[edge.node.index()];
+      } else if (const NodeId next = NextNode(edge.node)) {
         waits = new_of_host_[next.index()];
       }
-      if (waits) AddTimed(waits, new_of_device_[edge.before.index()], result_.sync_edges);
+      edge.node = waits;
+      edge.before = new_of_device_[edge.before.index()];
+      if (waits) AddTimed(edge, result_.sync_edges);
     }
-    for (const OrderEdge& edge : ThreadEdges(host_, host_times_)) {
-      AddTimed(new_of_host_[edge.node.index()], new_of_host_[edge.before.index()],
-               result_.thread_edges);
+    for (OrderEdge edge : ThreadEdges(host_, host_times_)) {
+      edge.node = new_of_host_[edge.node.index()];
+      edge.before = new_of_host_[edge.before.index()];
+      AddTimed(edge, result_.thread_edges);
     }
   }
 
-  void AddTimed(NodeId node, NodeId before, uint64_t& count) {
+  void AddTimed(const OrderEdge& edge, uint64_t& count) {
     const size_t number = timed_edges_.size();
-    if (!timed_pairs_.insert(PairOf(node, before)).second) return;
-    timed_edges_.push_back({node, before, DepKind::kSync});
+    if (!timed_pairs_.insert(PairOf(edge.node, edge.before)).second) return;
+    timed_edges_.push_back(edge);
     if (wrong_.contains(number)) {
       ++result_.contradictions;
       return;
     }
-    builder_.AddDep(node, before, DepKind::kSync);
+    builder_.AddDep(edge.node, edge.before, Info(edge.reason).kind);
     ++count;
   }
 
@@ -399,7 +402,7 @@ class Linker {
   std::vector<NodeTime> host_times_;
   std::vector<std::optional<Nanos>> exclusive_;
   std::unordered_map<LaneId, std::vector<NodeId>> nodes_of_lane_;  // events, by beginning
-  std::vector<WaitEdge> timed_edges_;
+  std::vector<OrderEdge> timed_edges_;
   std::unordered_set<uint64_t> timed_pairs_;
   std::vector<NodeId> new_of_host_;
   std::vector<NodeId> new_of_device_;
@@ -444,12 +447,12 @@ Result<LinkResult> LinkNested(const Trace& host, const Trace& device, const Link
   if (!result || result->trace.is_acyclic() || !host.is_acyclic()) return result;
   // Times that cannot be: what contradicts nesting and the order on threads and streams goes.
   std::unordered_set<uint64_t> timed;
-  for (const WaitEdge& edge : linker.timed_edges()) timed.insert(PairOf(edge.node, edge.dep));
-  std::vector<WaitEdge> edges;
+  for (const OrderEdge& edge : linker.timed_edges()) timed.insert(PairOf(edge.node, edge.before));
+  std::vector<OrderEdge> edges;
   const Trace& trace = result->trace;
   ForEachNode(trace, [&](NodeId node) {
     for (const NodeId dep : trace.deps(node)) {
-      if (!timed.contains(PairOf(node, dep))) edges.push_back({node, dep, DepKind::kData});
+      if (!timed.contains(PairOf(node, dep))) edges.push_back({node, dep});
     }
   });
   const size_t given = edges.size();

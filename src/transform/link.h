@@ -5,10 +5,10 @@
 
 #include "src/base/limits.h"
 #include "src/base/result.h"
+#include "src/run/device_match.h"
+#include "src/run/host_match.h"
+#include "src/run/sync_edges.h"
 #include "src/trace/trace.h"
-#include "src/transform/device_match.h"
-#include "src/transform/host_match.h"
-#include "src/transform/sync_edges.h"
 
 namespace etude {
 

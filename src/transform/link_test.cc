@@ -12,8 +12,8 @@
 
 #include "src/formats/et_json_reader.h"
 #include "src/formats/kineto_reader.h"
+#include "src/run/launch.h"
 #include "src/trace/carried_stats.h"
-#include "src/trace/launch.h"
 #include "src/trace/other_process.h"
 #include "src/trace/validator.h"
 
@@ -364,8 +364,8 @@ TEST(Sync, ACallInsideOfAnotherWaitsForTheSame) {
   const DeviceMatch match = MatchDevice(device, std::vector<NodeId>(device.node_count()));
   const SyncEdges found = FindSyncEdges(device, match);
   ASSERT_EQ(found.edges.size(), 2u);
-  EXPECT_EQ(found.waited[found.edges[0].call.index()], Nanos{9000});
-  EXPECT_EQ(found.waited[found.edges[1].call.index()], Nanos{8000});
+  EXPECT_EQ(found.waited[found.edges[0].node.index()], Nanos{9000});
+  EXPECT_EQ(found.waited[found.edges[1].node.index()], Nanos{8000});
 }
 
 // Of device syncs of two threads, behind the launches of one kernel on each stream.

@@ -11,10 +11,10 @@
 #include "src/base/quantity.h"
 #include "src/formats/capture_reader.h"
 #include "src/formats/time_nesting.h"
+#include "src/run/program_order.h"
 #include "src/trace/machine_clock.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
-#include "src/transform/program_order.h"
 
 namespace etude {
 namespace {

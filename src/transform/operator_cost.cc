@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "src/transform/program_order.h"
+#include "src/run/program_order.h"
 
 namespace etude {
 namespace {

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <utility>
 
-#include "src/trace/launch.h"
+#include "src/run/launch.h"
+#include "src/run/program_order.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/program_parts.h"
 #include "src/transform/label_phases.h"
-#include "src/transform/program_order.h"
 
 namespace etude {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/transform/program_order.h"
+#include "src/run/program_order.h"
 #include "src/transform/rewrite.h"
 
 namespace etude {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/trace/callers.h"
-#include "src/transform/host_match.h"
+#include "src/run/callers.h"
+#include "src/run/host_match.h"
 #include "src/transform/rewrite.h"
 
 namespace etude {

@@ -12,13 +12,13 @@
 
 #include "src/base/nearest.h"
 #include "src/base/quantity.h"
-#include "src/trace/launch.h"
+#include "src/run/launch.h"
+#include "src/run/program_order.h"
 #include "src/trace/module_name.h"
 #include "src/trace/operator_name.h"
 #include "src/trace/phase.h"
 #include "src/trace/program_parts.h"
 #include "src/transform/label_phases.h"
-#include "src/transform/program_order.h"
 
 namespace etude {
 namespace {

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/run/launch.h"
 #include "src/trace/carried_stats.h"
-#include "src/trace/launch.h"
 #include "src/trace/program_parts.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"

@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "src/formats/read_trace.h"
+#include "src/run/acyclic.h"
+#include "src/run/exclusive_times.h"
+#include "src/run/host_times.h"
+#include "src/run/program_order.h"
+#include "src/run/recorded_run.h"
 #include "src/trace/carried_stats.h"
-#include "src/trace/exclusive_times.h"
-#include "src/trace/host_times.h"
 #include "src/trace/program_parts.h"
 #include "src/trace/trace_copy.h"
 #include "src/trace/validator.h"
-#include "src/transform/acyclic.h"
-#include "src/transform/program_order.h"
-#include "src/transform/recorded_waits.h"
 
 namespace etude {
 namespace {
@@ -25,7 +25,11 @@ namespace {
 class Converter {
  public:
   Converter(const Trace& trace, const ToChakraOptions& options)
-      : trace_(trace), options_(options), builder_(options.limits, trace), copy_(trace, builder_) {}
+      : trace_(trace),
+        options_(options),
+        run_(trace),
+        builder_(options.limits, trace),
+        copy_(trace, builder_) {}
 
   Result<ToChakraResult> Run() {
     if (IsProfile(trace_.info().format)) {
@@ -70,11 +74,11 @@ class Converter {
   // is in none: dependencies say it. Those of devices they wait for in calls, which linking takes
   // out.
   void FindDurations() {
-    if (trace_.info().format == TraceFormat::kNative) waits_ = FindRecordedWaits(trace_);
+    waits_ = run_.waits();
     if (trace_.info().exclusive_durations || trace_.info().format == TraceFormat::kChakra) return;
     const bool on_device =
         AnyNode([&](NodeId node) { return trace_.place(node) == Place::kDevice; });
-    if (const auto host = on_device ? std::nullopt : HostTimes::Find(trace_, waits_)) {
+    if (const HostTimes* host = on_device ? nullptr : run_.host_times()) {
       ForEachNode(trace_, [&](NodeId node) { exclusive_.push_back(host->own(node)); });
       return;
     }
@@ -137,7 +141,7 @@ class Converter {
         };
         const bool again = kinds[i] == DepKind::kData &&
                            std::ranges::any_of(std::views::iota(size_t{0}, deps.size()), is_said);
-        if (!again) edges_.push_back({node, deps[i], kinds[i]});
+        if (!again) edges_.push_back({node, deps[i], ReasonOf(kinds[i])});
       }
     });
     if (!trace_.is_acyclic()) {
@@ -146,14 +150,12 @@ class Converter {
     const size_t given = edges_.size();
     if (trace_.info().format == TraceFormat::kChakra) return;
     for (const OrderEdge& edge : HostOrder(trace_)) {
-      AddOrder(edge.node, edge.before, DepKind::kData, result_.order_edges);
+      AddOrder(edge, result_.order_edges);
     }
     for (const OrderEdge& edge : StreamOrder(trace_)) {
-      AddOrder(edge.node, edge.before, DepKind::kSync, result_.stream_edges);
+      AddOrder(edge, result_.stream_edges);
     }
-    for (const RecordedWait& wait : waits_) {
-      AddOrder(wait.node, wait.before, DepKind::kSync, result_.thread_edges);
-    }
+    for (const OrderEdge& wait : waits_) AddOrder(wait, result_.thread_edges);
     if (edges_.size() != given) {
       result_.contradictions = Drop(given, FindContradictions(trace_, edges_, given));
     }
@@ -161,13 +163,13 @@ class Converter {
     ForEachNode(trace_, [&](NodeId node) {
       const NodeId parent = trace_.parent(node);
       if (trace_.place(node) != Place::kDevice || !parent) return;
-      AddOrder(node, parent, DepKind::kData, result_.launch_edges);
+      AddOrder({node, parent, OrderReason::kLaunch}, result_.launch_edges);
     });
   }
 
-  void AddOrder(NodeId node, NodeId before, DepKind kind, uint64_t& count) {
-    if (std::ranges::count(trace_.deps(node), before) != 0) return;
-    edges_.push_back({node, before, kind});
+  void AddOrder(const OrderEdge& edge, uint64_t& count) {
+    if (std::ranges::count(trace_.deps(edge.node), edge.before) != 0) return;
+    edges_.push_back(edge);
     ++count;
   }
 
@@ -183,7 +185,9 @@ class Converter {
   }
 
   void AddEdges() {
-    for (const WaitEdge& edge : edges_) builder_.AddDep(edge.node, edge.dep, edge.kind);
+    for (const OrderEdge& edge : edges_) {
+      builder_.AddDep(edge.node, edge.before, Info(edge.reason).kind);
+    }
   }
 
   void AddDangling() {
@@ -202,14 +206,15 @@ class Converter {
 
   const Trace& trace_;
   const ToChakraOptions& options_;
+  RecordedRun run_;
   TraceBuilder builder_;
   TraceCopy copy_;
   ToChakraResult result_;
-  std::vector<RecordedWait> waits_;  // beyond the dependencies
+  std::span<const OrderEdge> waits_;  // beyond the dependencies
   std::vector<std::optional<Nanos>> exclusive_;
   std::vector<NodeId> orphans_;  // by node: the thread that takes it
   std::vector<bool> on_device_;
-  std::vector<WaitEdge> edges_;
+  std::vector<OrderEdge> edges_;
   uint64_t next_dangling_ = 0;
 };
 

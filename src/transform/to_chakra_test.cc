@@ -1,4 +1,5 @@
 #include "src/transform/to_chakra.h"
+#include "src/trace/operator_name.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "src/run/recorded_waits.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/trace_builder.h"
-#include "src/transform/recorded_waits.h"
 
 namespace etude {
 namespace {
@@ -219,7 +220,7 @@ TEST(ToChakra, ResultsOfCollectivesAreWaitedFor) {
     sketch.row.start = Nanos{start * 1000};
     sketch.row.duration = Nanos{duration * 1000};
     sketch.row.inputs = sketch.builder.InternValues(inputs);
-    if (std::string_view(name).starts_with("c10d::")) {
+    if (std::IsC10dOperator(string_view(name))) {
       sketch.row.op_schema = sketch.builder.Intern(
           "c10d::allgather_(Tensor[] output_tensors, Tensor[] input_tensors) -> X");
     }
@@ -250,7 +251,7 @@ TEST(ToChakra, WhatIsUsedLaterIsNotWaitedForInEachGap) {
       sketch.row.start = Nanos{start * 1000};
       sketch.row.duration = Nanos{duration * 1000};
       sketch.row.inputs = sketch.builder.InternValues(inputs);
-      if (std::string_view(name).starts_with("c10d::")) {
+      if (std::IsC10dOperator(string_view(name))) {
         sketch.row.op_schema = sketch.builder.Intern("c10d::allreduce_(Tensor[] tensors) -> X");
       }
       sketch.Add(++id, NodeKind::kOperator, Place::kHost, -1, name);

@@ -10,8 +10,8 @@
 #include "src/formats/chakra_writer.h"
 #include "src/formats/chrome_writer.h"
 #include "src/formats/linked_json_writer.h"
+#include "src/run/recorded_waits.h"
 #include "src/trace/validator.h"
-#include "src/transform/recorded_waits.h"
 #include "src/transform/rewrite.h"
 
 namespace etude {

@@ -29,6 +29,7 @@
 #include "src/torch/recorder/allocations.h"
 #include "src/torch/recorder/monotonic_time.h"
 #include "src/torch/recorder/value_encoder.h"
+#include "src/trace/comm_backend.h"
 #include "src/trace/operator_name.h"
 
 namespace etude::recorder {
@@ -221,12 +222,12 @@ void AddEnter(const at::RecordFunction& fn, Session& session, ThreadRecords& rec
   records.node = node;
   records.handle = handle;
   records.open.push_back(static_cast<uint64_t>(handle));
-  if (IsGlooLabel(fn.name())) ++session.gloo_labels;
+  if (IsHostThreadLabel(fn.name())) ++session.gloo_labels;
 }
 
 void AddExit(const at::RecordFunction& fn, Session& session, ThreadRecords& records,
              int64_t begin) {
-  if (IsGlooLabel(fn.name())) --session.gloo_labels;
+  if (IsHostThreadLabel(fn.name())) --session.gloo_labels;
   capture::RecordBuffer& buffer = records.buffer;
   std::vector<uint64_t>& open = records.open;
   if (buffer.empty()) BeginBlock(records, begin);
