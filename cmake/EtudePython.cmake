@@ -48,7 +48,7 @@ print(os.path.relpath(sysconfig.get_path('platlib'), sysconfig.get_path('scripts
   if(SKBUILD_STATE STREQUAL "editable")
     string(APPEND ETUDE_PYTHON_FOLDERS ":${PROJECT_SOURCE_DIR}/python")
   endif()
-  set_property(SOURCE src/cli/installation.cc APPEND PROPERTY COMPILE_DEFINITIONS
+  set_property(SOURCE src/cli/app/installation.cc APPEND PROPERTY COMPILE_DEFINITIONS
     ETUDE_WHEEL_PYTHON="python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}")
   install(TARGETS _core LIBRARY DESTINATION etude COMPONENT wheel)
   install(FILES ${ETUDE_PYTHON_PACKAGE}/_core.pyi DESTINATION etude COMPONENT wheel)

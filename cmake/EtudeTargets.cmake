@@ -1,24 +1,31 @@
-# Which files belong to which target follows from their names: src/<module>/x.cc is library code,
-# x_test.cc a test, x_fuzz.cc a fuzz target, x_bench.cc a benchmark.
+# Which files belong to which target follows from their names: what lies in src/<module> or below is of the module;
+# x.cc is library code, x_test.cc a test, x_fuzz.cc a fuzz target, x_bench.cc a benchmark. Files in folders named
+# assets are what commands write out, not code of Etude's.
+
+# Sets `out` to the .cc files of the modules that follow.
+function(etude_module_files out)
+  set(files)
+  foreach(module ${ARGN})
+    file(GLOB_RECURSE found RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS src/${module}/*.cc)
+    list(APPEND files ${found})
+  endforeach()
+  list(FILTER files EXCLUDE REGEX "/assets/")
+  list(REMOVE_DUPLICATES files)
+  set(${out} ${files} PARENT_SCOPE)
+endfunction()
 
 # Sets `out` to the library sources of the modules that follow.
 function(etude_sources out)
-  set(files)
-  foreach(module ${ARGN})
-    file(GLOB found RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS src/${module}/*.cc)
-    list(APPEND files ${found})
-  endforeach()
+  etude_module_files(files ${ARGN})
   list(FILTER files EXCLUDE REGEX "_(test|fuzz|bench)\\.cc$")
   set(${out} ${files} PARENT_SCOPE)
 endfunction()
 
 # Sets `out` to the files named *_`kind`.cc of the modules that follow.
 function(etude_files_of_kind out kind)
-  set(files)
-  foreach(module ${ARGN})
-    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${module}/*_${kind}.cc)
-    list(APPEND files ${found})
-  endforeach()
+  etude_module_files(files ${ARGN})
+  list(FILTER files INCLUDE REGEX "_${kind}\\.cc$")
+  list(TRANSFORM files PREPEND ${PROJECT_SOURCE_DIR}/)
   set(${out} ${files} PARENT_SCOPE)
 endfunction()
 
@@ -73,24 +80,8 @@ function(etude_start_quickly tool)
   endif()
 endfunction()
 
-# In a release build, functions that the quick commands run lie together in `tool`: tools/function_order.py says why.
-# The targets that follow are those it is made of.
-function(etude_order_functions tool)
-  set(order ${PROJECT_SOURCE_DIR}/cmake/function_order.ld)
-  check_linker_flag(CXX "-Wl,-T,${order}" ETUDE_LINKER_ORDERS_FUNCTIONS)
-  if(NOT ETUDE_LINKER_ORDERS_FUNCTIONS)
-    return()
-  endif()
-  foreach(target ${tool} ${ARGN})
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-ffunction-sections>)
-  endforeach()
-  target_link_options(${tool} PRIVATE $<$<CONFIG:Release>:-Wl,-T,${order}>)
-  set_property(TARGET ${tool} APPEND PROPERTY LINK_DEPENDS ${order})
-endfunction()
-
-# Files of one folder are compiled together, up to forty at once, in up to 2 GB: what they include is read once, which
-# takes less than half of the time. Names that a file keeps to itself must differ from those of the folder's others;
-# tools/check_layers.py finds those that do not.
+# Files of one module are compiled together, up to forty at once, in up to 2 GB: what they include is read once, which
+# takes less than half of the time. Names that a file keeps to itself must differ from those of the others.
 function(etude_unity_build target)
   if(NOT ETUDE_UNITY)
     return()
@@ -104,12 +95,18 @@ function(etude_unity_build target)
     if(NOT file MATCHES "\\.cc$")
       continue()
     endif()
-    get_filename_component(folder ${file} DIRECTORY)
-    get_filename_component(folder "${folder}" NAME)
-    list(APPEND seen_${folder} ${file})
-    list(LENGTH seen_${folder} count)
+    if(file MATCHES "src/(torch|suite)/([a-z_]+)/")
+      set(module ${CMAKE_MATCH_1}_${CMAKE_MATCH_2})  # with libtorch: fewer at once
+    elseif(file MATCHES "src/([a-z]+)/")
+      set(module ${CMAKE_MATCH_1})
+    else()
+      get_filename_component(module ${file} DIRECTORY)
+      get_filename_component(module "${module}" NAME)
+    endif()
+    list(APPEND seen_${module} ${file})
+    list(LENGTH seen_${module} count)
     math(EXPR group "(${count} - 1) / ${together}")
-    set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${folder}_${group})
+    set_source_files_properties(${file} PROPERTIES UNITY_GROUP ${module}_${group})
   endforeach()
 endfunction()
 

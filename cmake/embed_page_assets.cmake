@@ -47,7 +47,7 @@ if(LIBRARY)
 endif()
 
 file(WRITE ${OUTPUT} "// Made by cmake/embed_page_assets.cmake.\n"
-  "#include \"src/report/page_assets.h\"\n\nnamespace etude::page_assets {\n")
+  "#include \"src/report/page/page_assets.h\"\n\nnamespace etude::page_assets {\n")
 put_asset(kStyle "${style}")
 put_asset(kScript "${script}")
 if(LIBRARY)

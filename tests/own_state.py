@@ -1,4 +1,4 @@
-"""Importing it has what tests start keep the user's state (src/cli/own_mark.cc) in a folder that goes with them, not in the home."""
+"""Importing it has what tests start keep the user's state (src/cli/record/own_mark.cc) in a folder that goes with them, not in the home."""
 
 import os
 import tempfile

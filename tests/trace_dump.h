@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/formats/value_text.h"
+#include "src/formats/json/value_text.h"
 #include "src/trace/trace.h"
 
 // Traces as text, so that tests can compare what two of them say, whatever their tables' ids.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that each file of src/ includes only what tools/layers.txt allows, and that names which
-files of a folder keep to themselves differ, as they are compiled together (ETUDE_UNITY): a call
-could mean another file's function, or one of a header. Exit 1 and a list if not."""
+"""Checks that each file of src/ includes only what tools/layers.txt allows, that no folder has more
+than 40 source files and that no header's name occurs twice in a module. Exit 1 and a list if not."""
 
+import collections
 import pathlib
 import re
 import sys
@@ -10,22 +10,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 LIBTORCH = re.compile(r"^(ATen|c10|torch)/")
-# What an anonymous namespace declares at its own level: a type, a constant, a function's parameters.
-UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.M | re.S)
-TYPE = re.compile(r"^(?:template <.*>\n)?(?:struct|class|enum class) (\w+) (?:final )?[:{]", re.M)
-CONSTANT = re.compile(r"^(?:inline )?(?:constexpr|const) [^=({]*?\b(k\w+)\b", re.M)
-FUNCTION = re.compile(r"^[A-Za-z][\w:<>,&*\[\] ]*?[ &*](\w+\([^{;]*?\)) (?:const )?\{", re.M)
-ALIAS = re.compile(r"^using (\w+ = [^;]*);", re.M)
-# A function in a header.
-DECLARED = re.compile(r"^(?:inline |constexpr )*[A-Za-z][\w:<>,&*\[\] ]*?[ &*](\w+\([^{;]*?\))(?: const| noexcept)* ?[;{]", re.M)
-# What a call may take for each other is the same in signatures.
-ALIKE = [
-    (re.compile(r" = [^,)]*"), ""),
-    (re.compile(r" \w+(?=[,)])|\bconst\b|\bstd::|&| "), ""),
-    (re.compile(r"\bstring_view\b|\bchar\*"), "string"),
-    (re.compile(r"\bspan\b"), "vector"),
-    (re.compile(r"\b(?:u?int\d+_t|int|unsigned|size_t|double|float)\b"), "number"),
-]
+MOST_FILES = 40
 MAY_USE_LIBTORCH = {"torch", "suite"}
 # Tests of every module may read traces from files.
 TEST = re.compile(r"(_test\.cc|test_support\.h|planted_trace\.h)$")
@@ -49,59 +34,30 @@ def read_layers():
     return rank, apart
 
 
-def signature(declared):
-    """A function's name and parameters, such that two of which a call could mean either are equal."""
-    found = " ".join(declared.split())
-    for pattern, instead in ALIKE:
-        found = pattern.sub(instead, found)
-    return found
-
-
-def own_names(text):
-    """Names that a file keeps to itself, by what another file may not repeat: {key: name}."""
-    found = {}
-    for body in UNNAMED.findall(text):
-        for name in TYPE.findall(body) + CONSTANT.findall(body):
-            found[name] = name
-        for declared in FUNCTION.findall(body):
-            found[signature(declared)] = declared.split("(")[0]
-        for alias in ALIAS.findall(body):
-            name, meaning = alias.split(" = ")
-            found.setdefault(name, (name, " ".join(meaning.split())))
-    return found
-
-
-def clashes():
-    """A line for each name that two files of a folder keep to themselves."""
-    headers = {}  # function -> file
-    for path in sorted((ROOT / "src").rglob("*.h")):
-        if "assets" not in path.parts:
-            for declared in DECLARED.findall(path.read_text()):
-                headers.setdefault(signature(declared), path.relative_to(ROOT))
-    seen = {}  # (folder, test or not, key) -> (file, name)
-    for path in sorted((ROOT / "src").rglob("*.cc")):
-        where = path.relative_to(ROOT)
-        kind = re.search(r"_(test|fuzz|bench)$", path.stem)
-        if "assets" in path.parts or (kind and kind[1] != "test"):
-            continue
-        for key, name in own_names(path.read_text()).items():
-            other, known = seen.setdefault((where.parent, bool(kind), key), (where, name))
-            if key in headers:
-                yield f"{where}: '{key}' is a function of {headers[key]}, too"
-            same_alias = isinstance(name, tuple) and name == known
-            if other != where and not same_alias:
-                yield f"{where}: '{key}' is a name of {other}, too, and they are compiled together"
+def crowded(files):
+    """A line for each folder with too many files and each header's name that a module has twice."""
+    folders = collections.Counter(path.parent for path in files)
+    for folder, count in sorted(folders.items()):
+        if count > MOST_FILES:
+            yield f"{folder}: has {count} source files, expected at most {MOST_FILES}"
+    headers = {}
+    for path in files:
+        if path.suffix == ".h":
+            first = headers.setdefault((path.parts[1], path.name), path)
+            if first != path:
+                yield f"{path}: {first} has the same name"
 
 
 def main():
     rank, apart = read_layers()
-    problems = []
+    problems, files = [], []
     for path in sorted((ROOT / "src").rglob("*")):
         # Assets are what commands write out, not code of Etude's.
         if path.suffix not in {".h", ".cc"} or "assets" in path.parts:
             continue
         where = path.relative_to(ROOT)
         module = where.parts[1]
+        files.append(where)
         if module not in rank:
             problems.append(f"{where}: module '{module}' is not in tools/layers.txt")
             continue
@@ -115,7 +71,7 @@ def main():
             allowed = allowed or (other == "formats" and TEST.search(path.name))
             if not allowed:
                 problems.append(f"{where}: includes {target}: {other} is not below {module}")
-    problems += clashes()
+    problems += crowded(files)
     print("\n".join(problems) if problems else "layers: ok")
     return 1 if problems else 0
 

@@ -16,21 +16,21 @@
 
 #include <fmt/format.h>
 
-#include "src/base/bounded_json.h"
-#include "src/base/format_count.h"
-#include "src/base/function_name.h"
-#include "src/base/intervals.h"
-#include "src/formats/comm_facts.h"
-#include "src/formats/kineto_processes.h"
-#include "src/formats/kineto_reader.h"
-#include "src/run/callers.h"
-#include "src/run/launch.h"
+#include "src/base/container/intervals.h"
+#include "src/base/text/bounded_json.h"
+#include "src/base/text/format_count.h"
+#include "src/base/text/function_name.h"
+#include "src/formats/kineto/comm_facts.h"
+#include "src/formats/kineto/kineto_processes.h"
+#include "src/formats/kineto/kineto_reader.h"
+#include "src/run/calls/callers.h"
+#include "src/run/calls/launch.h"
 #include "src/trace/carried_stats.h"
-#include "src/trace/comm_backend.h"
-#include "src/trace/operator_name.h"
+#include "src/trace/job/rank_set.h"
 #include "src/trace/other_process.h"
-#include "src/trace/rank_set.h"
 #include "src/trace/simulated.h"
+#include "src/trace/words/comm_backend.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/analysis/comm_match.h"
-#include "src/analysis/graph_time.h"
+#include "src/analysis/comm/comm_match.h"
+#include "src/analysis/time/graph_time.h"
 #include "src/run/rank_run.h"
 #include "src/trace/trace.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/formats/kineto_reader.h"
+#include "src/formats/kineto/kineto_reader.h"
 #include "src/formats/test_support.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/simulated.h"

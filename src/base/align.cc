@@ -5,7 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "src/base/hash.h"
+#include "src/base/container/hash.h"
 
 namespace etude {
 namespace {

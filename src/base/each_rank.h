@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/guarded.h"
+#include "src/base/container/guarded.h"
+#include "src/base/machine/threads.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
-#include "src/base/threads.h"
 
 namespace etude {
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "src/run/tensor_shape.h"
+#include "src/run/step/tensor_shape.h"
 
 namespace etude {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "src/base/format_count.h"
+#include "src/base/text/format_count.h"
 #include "src/compose/comm_scale.h"
 #include "src/compose/memory_names.h"
 #include "src/compose/part_plan.h"
@@ -20,14 +20,14 @@
 #include "src/compose/source_trace.h"
 #include "src/formats/read_trace.h"
 #include "src/run/exclusive_times.h"
-#include "src/run/program_order.h"
-#include "src/run/recorded_waits.h"
-#include "src/run/tensor_shape.h"
+#include "src/run/step/tensor_shape.h"
+#include "src/run/waits/program_order.h"
+#include "src/run/waits/recorded_waits.h"
 #include "src/trace/carried_stats.h"
-#include "src/trace/comm_backend.h"
-#include "src/trace/operator_name.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
+#include "src/trace/words/comm_backend.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

@@ -8,16 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/modules.h"
+#include "src/analysis/view/modules.h"
 #include "src/compose/composition.h"
 #include "src/compose/part_plan.h"
 #include "src/run/activity.h"
-#include "src/run/data_flow.h"
-#include "src/run/recorded_step.h"
-#include "src/trace/operator_name.h"
+#include "src/run/step/data_flow.h"
+#include "src/run/step/recorded_step.h"
 #include "src/trace/other_process.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/validator.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

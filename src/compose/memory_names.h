@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/hash.h"
+#include "src/base/container/hash.h"
 #include "src/compose/part_plan.h"
 #include "src/compose/source_trace.h"
 

@@ -6,14 +6,14 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/step_kinds.h"
+#include "src/analysis/compare/step_kinds.h"
 #include "src/compose/comm_scale.h"
-#include "src/run/callers.h"
-#include "src/run/communication_waits.h"
-#include "src/run/program_order.h"
-#include "src/trace/comm_backend.h"
-#include "src/trace/enums.h"
-#include "src/trace/operator_name.h"
+#include "src/run/calls/callers.h"
+#include "src/run/waits/communication_waits.h"
+#include "src/run/waits/program_order.h"
+#include "src/trace/words/comm_backend.h"
+#include "src/trace/words/enums.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

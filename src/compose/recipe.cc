@@ -11,10 +11,10 @@
 
 #include <fmt/format.h>
 
-#include "src/base/ascii.h"
-#include "src/base/nearest.h"
+#include "src/base/text/ascii.h"
+#include "src/base/text/nearest.h"
 #include "src/compose/retype.h"
-#include "src/formats/toml_reader.h"
+#include "src/formats/io/toml_reader.h"
 
 namespace etude {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "src/base/result.h"
 #include "src/compose/resize.h"
-#include "src/trace/enums.h"
-#include "src/transform/selection.h"
+#include "src/trace/words/enums.h"
+#include "src/transform/edit/selection.h"
 
 namespace etude {
 

@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "src/run/tensor_shape.h"
-#include "src/transform/rewrite.h"
+#include "src/run/step/tensor_shape.h"
+#include "src/transform/edit/rewrite.h"
 
 namespace etude {
 namespace {

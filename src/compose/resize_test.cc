@@ -12,7 +12,7 @@
 
 #include "src/compose/retype.h"
 #include "src/trace/trace_builder.h"
-#include "src/transform/rewrite.h"
+#include "src/transform/edit/rewrite.h"
 
 namespace etude {
 namespace {

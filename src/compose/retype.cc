@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "src/run/launch.h"
-#include "src/run/tensor_shape.h"
-#include "src/trace/operator_name.h"
-#include "src/transform/rewrite.h"
+#include "src/run/calls/launch.h"
+#include "src/run/step/tensor_shape.h"
+#include "src/trace/words/operator_name.h"
+#include "src/transform/edit/rewrite.h"
 
 namespace etude {
 namespace {

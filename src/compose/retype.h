@@ -4,8 +4,8 @@
 
 #include "src/base/limits.h"
 #include "src/base/result.h"
-#include "src/trace/enums.h"
 #include "src/trace/trace.h"
+#include "src/trace/words/enums.h"
 
 namespace etude {
 

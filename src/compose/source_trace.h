@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "src/run/data_flow.h"
-#include "src/run/launch.h"
-#include "src/run/recorded_step.h"
+#include "src/run/calls/launch.h"
+#include "src/run/step/data_flow.h"
+#include "src/run/step/recorded_step.h"
 #include "src/trace/trace.h"
 
 namespace etude {

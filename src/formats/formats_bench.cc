@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "src/formats/atomic_file.h"
-#include "src/formats/byte_source.h"
+#include "src/formats/io/atomic_file.h"
+#include "src/formats/io/byte_source.h"
 #include "src/formats/read_trace.h"
 
 namespace {

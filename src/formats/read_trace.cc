@@ -10,17 +10,17 @@
 
 #include <fmt/format.h>
 
-#include "src/formats/byte_source.h"
-#include "src/formats/capture_format.h"
-#include "src/formats/capture_reader.h"
-#include "src/formats/chakra_reader.h"
-#include "src/formats/chakra_schema.h"
-#include "src/formats/et_json_reader.h"
-#include "src/formats/job_folder.h"
-#include "src/formats/json_elements.h"
-#include "src/formats/kineto_reader.h"
-#include "src/formats/perfetto_reader.h"
-#include "src/formats/protobuf.h"
+#include "src/formats/chakra/chakra_reader.h"
+#include "src/formats/chakra/chakra_schema.h"
+#include "src/formats/io/byte_source.h"
+#include "src/formats/io/protobuf.h"
+#include "src/formats/job/job_folder.h"
+#include "src/formats/json/json_elements.h"
+#include "src/formats/kineto/kineto_reader.h"
+#include "src/formats/native/capture_format.h"
+#include "src/formats/native/capture_reader.h"
+#include "src/formats/perfetto/perfetto_reader.h"
+#include "src/formats/pytorch_et/et_json_reader.h"
 
 namespace etude {
 namespace {

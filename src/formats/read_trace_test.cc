@@ -7,8 +7,8 @@
 #include <fstream>
 #include <string>
 
-#include "src/formats/atomic_file.h"
-#include "src/formats/byte_source.h"
+#include "src/formats/io/atomic_file.h"
+#include "src/formats/io/byte_source.h"
 #include "src/formats/test_support.h"
 
 namespace etude {

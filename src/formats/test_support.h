@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/formats/byte_source.h"
+#include "src/formats/io/byte_source.h"
 #include "src/formats/read_trace.h"
 #include "src/formats/trace_reader.h"
 

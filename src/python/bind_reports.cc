@@ -9,9 +9,9 @@
 
 #include "src/base/each_rank.h"
 #include "src/python/bindings.h"
-#include "src/report/health_output.h"
 #include "src/report/inspections.h"
-#include "src/report/table.h"
+#include "src/report/text/health_output.h"
+#include "src/report/text/table.h"
 #include "src/transform/read_job.h"
 
 namespace etude::python {

@@ -8,13 +8,13 @@
 
 #include "src/analysis/health.h"
 #include "src/base/each_rank.h"
-#include "src/formats/capture_folder.h"
+#include "src/formats/job/capture_folder.h"
 #include "src/python/bindings.h"
 #include "src/python/columns.h"
 #include "src/python/tables.h"
-#include "src/report/format.h"
-#include "src/report/health_output.h"
-#include "src/report/json_output.h"
+#include "src/report/text/format.h"
+#include "src/report/text/health_output.h"
+#include "src/report/text/json_output.h"
 #include "src/run/rank_run.h"
 #include "src/transform/read_job.h"
 

@@ -8,13 +8,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "src/formats/atomic_file.h"
+#include "src/formats/io/atomic_file.h"
 #include "src/formats/read_trace.h"
 #include "src/python/bindings.h"
 #include "src/python/columns.h"
-#include "src/report/accounts.h"
+#include "src/report/tables/accounts.h"
+#include "src/transform/edit/slice.h"
 #include "src/transform/read_job.h"
-#include "src/transform/slice.h"
 #include "src/transform/write_trace.h"
 
 namespace etude::python {

@@ -3,7 +3,7 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
-#include "src/base/printable.h"
+#include "src/base/text/printable.h"
 #include "src/python/bindings.h"
 
 namespace etude::python {

@@ -9,8 +9,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include "src/base/container/run_cache.h"
 #include "src/base/result.h"
-#include "src/base/run_cache.h"
 #include "src/base/run_context.h"
 
 namespace etude::python {

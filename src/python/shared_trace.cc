@@ -1,6 +1,6 @@
 #include "src/python/shared_trace.h"
 
-#include "src/base/utf8.h"
+#include "src/base/text/utf8.h"
 
 namespace etude::python {
 

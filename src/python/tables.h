@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/report/table.h"
+#include "src/report/text/table.h"
 #include "src/trace/trace.h"
 
 namespace etude::python {

@@ -8,8 +8,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "src/run/data_flow.h"
-#include "src/run/recorded_step.h"
+#include "src/run/step/data_flow.h"
+#include "src/run/step/recorded_step.h"
 
 namespace etude {
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "src/base/bounded_json.h"
+#include "src/base/text/bounded_json.h"
 
 namespace etude {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "src/base/result.h"
 #include "src/replay/stuck_ranks.h"
-#include "src/run/comm_log.h"
+#include "src/run/calls/comm_log.h"
 
 namespace etude {
 

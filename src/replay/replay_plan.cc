@@ -6,10 +6,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "src/replay/unwritten_memory.h"
-#include "src/replay/updated_tensors.h"
-#include "src/run/tensor_shape.h"
-#include "src/trace/operator_name.h"
+#include "src/replay/values/unwritten_memory.h"
+#include "src/replay/values/updated_tensors.h"
+#include "src/run/step/tensor_shape.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "src/base/id.h"
+#include "src/base/container/id.h"
 #include "src/base/result.h"
-#include "src/run/data_flow.h"
-#include "src/run/recorded_step.h"
+#include "src/run/step/data_flow.h"
+#include "src/run/step/recorded_step.h"
 
 namespace etude {
 

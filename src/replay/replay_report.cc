@@ -7,14 +7,14 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "src/base/ascii.h"
-#include "src/base/format_count.h"
+#include "src/base/text/ascii.h"
+#include "src/base/text/format_count.h"
 #include "src/base/version.h"
-#include "src/report/format.h"
-#include "src/report/health_output.h"
-#include "src/report/json_output.h"
-#include "src/report/operator_share.h"
-#include "src/trace/operator_name.h"
+#include "src/report/tables/operator_share.h"
+#include "src/report/text/format.h"
+#include "src/report/text/health_output.h"
+#include "src/report/text/json_output.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

@@ -7,14 +7,14 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/comm_model.h"
+#include "src/analysis/comm/comm_model.h"
+#include "src/analysis/compare/replay_match.h"
 #include "src/analysis/health.h"
-#include "src/analysis/replay_match.h"
 #include "src/base/units.h"
 #include "src/compose/composition.h"
-#include "src/report/step_times.h"
+#include "src/report/tables/step_times.h"
 #include "src/trace/stats.h"
-#include "src/transform/operator_cost.h"
+#include "src/transform/operators/operator_cost.h"
 
 namespace etude {
 

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "src/base/guarded.h"
+#include "src/base/container/guarded.h"
 #include "src/base/open_file.h"
 
 namespace etude {

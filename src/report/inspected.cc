@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "src/report/format.h"
-#include "src/report/health_output.h"
-#include "src/report/json_output.h"
+#include "src/report/text/format.h"
+#include "src/report/text/health_output.h"
+#include "src/report/text/json_output.h"
 
 namespace etude {
 namespace {

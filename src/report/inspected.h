@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/analysis/health.h"
-#include "src/report/table.h"
+#include "src/report/text/table.h"
 
 namespace etude {
 

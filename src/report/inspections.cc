@@ -6,15 +6,15 @@
 #include <fmt/format.h>
 
 #include "src/formats/read_trace.h"
-#include "src/report/breakdown_tables.h"
-#include "src/report/critical_path_tables.h"
-#include "src/report/diff_tables.h"
-#include "src/report/format.h"
-#include "src/report/memory_tables.h"
 #include "src/report/recording_cost.h"
-#include "src/report/stats_tables.h"
+#include "src/report/tables/breakdown_tables.h"
+#include "src/report/tables/critical_path_tables.h"
+#include "src/report/tables/diff_tables.h"
+#include "src/report/tables/memory_tables.h"
+#include "src/report/tables/stats_tables.h"
+#include "src/report/text/format.h"
 #include "src/run/rank_run.h"
-#include "src/trace/operator_name.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

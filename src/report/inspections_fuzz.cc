@@ -4,14 +4,14 @@
 #include <cstdlib>
 #include <string>
 
-#include "src/formats/byte_source.h"
 #include "src/formats/fuzz_support.h"
-#include "src/formats/perfetto_writer.h"
+#include "src/formats/io/byte_source.h"
 #include "src/formats/read_trace.h"
-#include "src/report/rank_figures.h"
+#include "src/formats/timeline/perfetto_writer.h"
+#include "src/report/page/rank_figures.h"
 #include "src/trace/validator.h"
-#include "src/transform/merge.h"
-#include "src/transform/slice.h"
+#include "src/transform/edit/merge.h"
+#include "src/transform/edit/slice.h"
 #include "src/transform/to_chakra.h"
 
 // What commands do with a trace once it is read.

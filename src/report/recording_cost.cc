@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/time_summary.h"
-#include "src/base/run_cache.h"
-#include "src/formats/job_json.h"
-#include "src/report/format.h"
+#include "src/analysis/time/time_summary.h"
+#include "src/base/container/run_cache.h"
+#include "src/formats/job/job_json.h"
+#include "src/report/text/format.h"
 #include "src/run/activity.h"
 
 namespace etude {

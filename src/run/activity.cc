@@ -4,9 +4,9 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "src/run/callers.h"
-#include "src/run/launch.h"
-#include "src/run/recorded_step.h"
+#include "src/run/calls/callers.h"
+#include "src/run/calls/launch.h"
+#include "src/run/step/recorded_step.h"
 #include "src/trace/simulated.h"
 
 namespace etude {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/intervals.h"
+#include "src/base/container/intervals.h"
 #include "src/trace/trace.h"
 
 namespace etude {

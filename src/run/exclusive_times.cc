@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "src/base/csr.h"
-#include "src/base/intervals.h"
+#include "src/base/container/csr.h"
+#include "src/base/container/intervals.h"
 
 namespace etude {
 namespace {

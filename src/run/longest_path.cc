@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "src/base/csr.h"
+#include "src/base/container/csr.h"
 
 namespace etude {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "src/formats/kineto_reader.h"
+#include "src/formats/kineto/kineto_reader.h"
 #include "src/formats/test_support.h"
 #include "src/trace/trace.h"
 

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "src/run/activity.h"
-#include "src/run/callers.h"
+#include "src/run/calls/callers.h"
 #include "src/run/run_graph.h"
-#include "src/trace/thread_text.h"
+#include "src/trace/words/thread_text.h"
 
 namespace etude {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/base/units.h"
-#include "src/run/comm_log.h"
+#include "src/run/calls/comm_log.h"
 #include "src/run/longest_path.h"
 #include "src/run/recorded_run.h"
 #include "src/trace/trace.h"

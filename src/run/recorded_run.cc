@@ -1,7 +1,7 @@
 #include "src/run/recorded_run.h"
 
 #include "src/run/exclusive_times.h"
-#include "src/run/recorded_waits.h"
+#include "src/run/waits/recorded_waits.h"
 
 namespace etude {
 

@@ -5,13 +5,13 @@
 #include <span>
 #include <vector>
 
-#include "src/base/lazy.h"
+#include "src/base/container/lazy.h"
 #include "src/base/units.h"
 #include "src/run/activity.h"
-#include "src/run/comm_log.h"
-#include "src/run/host_times.h"
-#include "src/run/order_edge.h"
+#include "src/run/calls/comm_log.h"
 #include "src/run/run_graph.h"
+#include "src/run/waits/host_times.h"
+#include "src/run/waits/order_edge.h"
 #include "src/trace/trace.h"
 
 namespace etude {

@@ -5,15 +5,15 @@
 #include <span>
 #include <utility>
 
-#include "src/base/csr.h"
+#include "src/base/container/csr.h"
 #include "src/run/activity.h"
-#include "src/run/callers.h"
+#include "src/run/calls/callers.h"
 #include "src/run/exclusive_times.h"
-#include "src/run/host_times.h"
 #include "src/run/recorded_run.h"
-#include "src/trace/comm_backend.h"
-#include "src/trace/operator_name.h"
-#include "src/trace/record_scope.h"
+#include "src/run/waits/host_times.h"
+#include "src/trace/words/comm_backend.h"
+#include "src/trace/words/operator_name.h"
+#include "src/trace/words/record_scope.h"
 
 namespace etude {
 namespace {

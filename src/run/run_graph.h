@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "src/base/intervals.h"
+#include "src/base/container/intervals.h"
 #include "src/base/units.h"
 #include "src/run/longest_path.h"
 #include "src/run/path_part.h"

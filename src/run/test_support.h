@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "src/formats/et_json_reader.h"
+#include "src/formats/pytorch_et/et_json_reader.h"
 #include "src/formats/test_support.h"
-#include "src/run/data_flow.h"
-#include "src/run/recorded_step.h"
+#include "src/run/step/data_flow.h"
+#include "src/run/step/recorded_step.h"
 #include "src/trace/trace.h"
 
 namespace etude::testing_support {

@@ -15,13 +15,13 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "src/base/format_count.h"
-#include "src/base/printable.h"
-#include "src/formats/file_set.h"
+#include "src/base/text/format_count.h"
+#include "src/base/text/printable.h"
+#include "src/formats/io/file_set.h"
 #include "src/standalone/program_data.h"
 #include "src/standalone/program_text.h"
 #include "src/standalone/runtime_files.h"
-#include "src/trace/operator_name.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

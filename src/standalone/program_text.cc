@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "src/base/printable.h"
-#include "src/base/utf8.h"
+#include "src/base/text/printable.h"
+#include "src/base/text/utf8.h"
 
 namespace etude {
 namespace {

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "src/trace/enums.h"
+#include "src/trace/words/enums.h"
 
 // Its names are for programs of their own; what it includes stands above.
 namespace etude::cpp_runtime {

@@ -11,9 +11,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "src/base/bounded_json.h"
-#include "src/formats/atomic_file.h"
-#include "src/formats/byte_source.h"
+#include "src/base/text/bounded_json.h"
+#include "src/formats/io/atomic_file.h"
+#include "src/formats/io/byte_source.h"
 #include "src/suite/nn/functional.h"
 
 namespace etude::suite {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/base/result.h"
-#include "src/torch/rank_group.h"
+#include "src/torch/group/rank_group.h"
 
 namespace at {
 class Tensor;

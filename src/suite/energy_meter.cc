@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-#include "src/base/folder_names.h"
+#include "src/base/text/folder_names.h"
 
 namespace etude::suite {
 namespace {

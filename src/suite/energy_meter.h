@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/gpu_sensors.h"
+#include "src/base/machine/gpu_sensors.h"
 
 namespace etude::suite {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "src/base/guarded.h"
+#include "src/base/container/guarded.h"
 #include "src/torch/error_text.h"
 
 namespace etude::suite {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "src/suite/hyperparameters.h"
+#include "src/suite/results/hyperparameters.h"
 
 namespace etude::suite {
 namespace {

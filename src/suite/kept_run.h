@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "src/base/result.h"
-#include "src/report/run_facts.h"
+#include "src/report/certificate/run_facts.h"
+#include "src/suite/results/run_record.h"
 #include "src/suite/run.h"
-#include "src/suite/run_record.h"
 
 namespace etude::suite {
 

@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "src/suite/hyperparameters.h"
+#include "src/suite/results/hyperparameters.h"
 
 namespace etude::suite {
 

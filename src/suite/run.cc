@@ -17,9 +17,9 @@
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
 
-#include "src/base/core_use.h"
-#include "src/base/format_count.h"
-#include "src/base/process_usage.h"
+#include "src/base/machine/core_use.h"
+#include "src/base/machine/process_usage.h"
+#include "src/base/text/format_count.h"
 #include "src/suite/checkpoint.h"
 #include "src/suite/energy_meter.h"
 #include "src/suite/guarded.h"
@@ -30,7 +30,7 @@
 #include "src/suite/task_recording.h"
 #include "src/suite/this_machine.h"
 #include "src/suite/trainer.h"
-#include "src/torch/program_heap.h"
+#include "src/torch/memory/program_heap.h"
 #include "src/torch/replay_device.h"
 
 namespace etude::suite {

@@ -7,10 +7,10 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
-#include "src/suite/catalogue.h"
 #include "src/suite/data_parallel.h"
-#include "src/suite/hyperparameters.h"
-#include "src/suite/run_record.h"
+#include "src/suite/results/catalogue.h"
+#include "src/suite/results/hyperparameters.h"
+#include "src/suite/results/run_record.h"
 
 namespace etude::suite {
 

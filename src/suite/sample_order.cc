@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "src/base/hash.h"
+#include "src/base/container/hash.h"
 #include "src/base/random_stream.h"
 
 namespace etude::suite {

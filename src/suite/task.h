@@ -10,8 +10,8 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
-#include "src/suite/hyperparameters.h"
 #include "src/suite/nn/weights.h"
+#include "src/suite/results/hyperparameters.h"
 
 namespace etude::suite {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "src/base/result.h"
-#include "src/suite/hyperparameters.h"
+#include "src/suite/results/hyperparameters.h"
 
 namespace etude::suite {
 

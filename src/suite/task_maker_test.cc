@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/suite/catalogue.h"
+#include "src/suite/results/catalogue.h"
 
 namespace etude::suite {
 namespace {

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/version.h"
-#include "src/formats/atomic_file.h"
-#include "src/formats/job_json.h"
-#include "src/report/json_output.h"
+#include "src/formats/io/atomic_file.h"
+#include "src/formats/job/job_json.h"
+#include "src/report/text/json_output.h"
 #include "src/torch/replay_device.h"
 #include "src/torch/replay_recording.h"
 

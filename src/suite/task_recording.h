@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "src/base/process_usage.h"
+#include "src/base/machine/process_usage.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
-#include "src/formats/job_json.h"
-#include "src/suite/run_record.h"
+#include "src/formats/job/job_json.h"
+#include "src/suite/results/run_record.h"
 
 namespace etude::suite {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/report/run_facts.h"
+#include "src/report/certificate/run_facts.h"
 
 namespace etude::suite {
 

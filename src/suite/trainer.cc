@@ -10,8 +10,8 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
-#include "src/base/format_count.h"
-#include "src/base/hash.h"
+#include "src/base/container/hash.h"
+#include "src/base/text/format_count.h"
 #include "src/suite/checkpoint.h"
 #include "src/suite/guarded.h"
 #include "src/suite/nn/functional.h"

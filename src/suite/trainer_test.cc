@@ -15,7 +15,7 @@
 #include "src/suite/data_parallel.h"
 #include "src/suite/nn/functional.h"
 #include "src/suite/nn/layers.h"
-#include "src/torch/rank_group.h"
+#include "src/torch/group/rank_group.h"
 
 namespace etude::suite {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/synth/transformer_program.h"
+#include "src/synth/transformer/transformer_program.h"
 
 namespace etude {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "src/synth/step_program.h"
-#include "src/synth/transformer_layer.h"
+#include "src/synth/job/step_program.h"
+#include "src/synth/transformer/transformer_layer.h"
 
 namespace etude {
 

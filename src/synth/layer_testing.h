@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/synth/transformer_layer.h"
+#include "src/synth/transformer/transformer_layer.h"
 
 namespace etude::testing_layer {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/synth/transformer_layer.h"
+#include "src/synth/transformer/transformer_layer.h"
 
 namespace etude {
 

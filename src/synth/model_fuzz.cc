@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "src/formats/fuzz_support.h"
-#include "src/synth/transformer_file.h"
+#include "src/synth/transformer/transformer_file.h"
 
 // A model of `etude generate llm`.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

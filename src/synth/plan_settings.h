@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "src/base/units.h"
-#include "src/synth/transformer_program.h"
-#include "src/trace/enums.h"
+#include "src/synth/transformer/transformer_program.h"
+#include "src/trace/words/enums.h"
 
 namespace etude {
 

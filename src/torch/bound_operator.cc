@@ -10,14 +10,14 @@
 #include <ATen/core/List.h>
 #include <torch/csrc/jit/frontend/function_schema_parser.h>
 
-#include "src/formats/argument_types.h"
-#include "src/run/callers.h"
-#include "src/run/recorded_step.h"
-#include "src/run/tensor_shape.h"
-#include "src/torch/collective_arguments.h"
+#include "src/formats/pytorch_et/argument_types.h"
+#include "src/run/calls/callers.h"
+#include "src/run/step/recorded_step.h"
+#include "src/run/step/tensor_shape.h"
 #include "src/torch/error_text.h"
-#include "src/trace/operator_name.h"
+#include "src/torch/group/collective_arguments.h"
 #include "src/trace/value.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

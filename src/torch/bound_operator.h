@@ -17,8 +17,8 @@
 #include "src/base/result.h"
 #include "src/replay/device_map.h"
 #include "src/replay/replay_plan.h"
-#include "src/run/recorded_step.h"
-#include "src/torch/rank_group.h"
+#include "src/run/step/recorded_step.h"
+#include "src/torch/group/rank_group.h"
 #include "src/trace/trace.h"
 
 namespace etude {

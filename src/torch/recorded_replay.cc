@@ -5,8 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "src/analysis/replay_match.h"
-#include "src/analysis/time_summary.h"
+#include "src/analysis/compare/replay_match.h"
+#include "src/analysis/time/time_summary.h"
 #include "src/torch/replay_recording.h"
 
 namespace etude {

@@ -12,9 +12,9 @@
 
 #include <torch/headeronly/version.h>
 
-#include "src/base/intervals.h"
+#include "src/base/container/intervals.h"
 #include "src/run/activity.h"
-#include "src/trace/operator_name.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "src/base/result.h"
-#include "src/run/data_flow.h"
-#include "src/run/recorded_step.h"
+#include "src/run/step/data_flow.h"
+#include "src/run/step/recorded_step.h"
 
 namespace etude {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/intervals.h"
+#include "src/base/container/intervals.h"
 #include "src/base/units.h"
-#include "src/run/communication_waits.h"
+#include "src/run/waits/communication_waits.h"
 
 namespace etude {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "src/analysis/host_gaps.h"
+#include "src/analysis/time/host_gaps.h"
 #include "src/torch/replayed_step.h"
 
 namespace etude {

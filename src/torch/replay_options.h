@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "src/analysis/comm_model.h"
-#include "src/analysis/host_gaps.h"
-#include "src/analysis/launched_work.h"
+#include "src/analysis/comm/comm_model.h"
+#include "src/analysis/time/host_gaps.h"
+#include "src/analysis/time/launched_work.h"
 #include "src/base/units.h"
 #include "src/replay/calibration.h"
-#include "src/torch/rank_group.h"
-#include "src/transform/time_scale.h"
+#include "src/torch/group/rank_group.h"
+#include "src/transform/edit/time_scale.h"
 
 namespace etude {
 

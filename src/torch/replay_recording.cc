@@ -16,7 +16,7 @@
 #include <torch/headeronly/version.h>
 
 #include "src/base/open_file.h"
-#include "src/formats/atomic_file.h"
+#include "src/formats/io/atomic_file.h"
 #include "src/formats/read_trace.h"
 #include "src/torch/recorder/callback_cost.h"
 #include "src/torch/recorder/recorder.h"

@@ -7,16 +7,16 @@
 
 #include <ATen/Parallel.h>
 
-#include "src/analysis/autograd_nodes.h"
-#include "src/base/process_usage.h"
+#include "src/analysis/memory/autograd_nodes.h"
+#include "src/base/machine/process_usage.h"
 #include "src/replay/device_map.h"
-#include "src/replay/gradients_to_come.h"
-#include "src/replay/outside_values.h"
-#include "src/replay/pinned_memory.h"
-#include "src/torch/program_heap.h"
+#include "src/replay/values/gradients_to_come.h"
+#include "src/replay/values/outside_values.h"
+#include "src/replay/values/pinned_memory.h"
+#include "src/torch/memory/program_heap.h"
 #include "src/torch/replay_device.h"
-#include "src/trace/operator_name.h"
-#include "src/transform/operator_class.h"
+#include "src/trace/words/operator_name.h"
+#include "src/transform/operators/operator_class.h"
 
 namespace etude {
 namespace {

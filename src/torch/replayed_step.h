@@ -8,19 +8,19 @@
 #include <utility>
 #include <vector>
 
-#include "src/analysis/replay_match.h"
-#include "src/analysis/typical_times.h"
+#include "src/analysis/compare/replay_match.h"
+#include "src/analysis/time/typical_times.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
 #include "src/replay/device_map.h"
 #include "src/replay/operator_selection.h"
-#include "src/replay/outside_values.h"
 #include "src/replay/replay_plan.h"
-#include "src/run/data_flow.h"
-#include "src/run/recorded_step.h"
+#include "src/replay/values/outside_values.h"
+#include "src/run/step/data_flow.h"
+#include "src/run/step/recorded_step.h"
 #include "src/torch/bound_operator.h"
-#include "src/torch/outside_memory.h"
+#include "src/torch/memory/outside_memory.h"
 #include "src/torch/replay_options.h"
 #include "src/torch/step_runner.h"
 

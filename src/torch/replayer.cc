@@ -9,13 +9,13 @@
 
 #include <ATen/record_function.h>
 
-#include "src/analysis/time_summary.h"
-#include "src/base/guarded.h"
-#include "src/base/process_usage.h"
-#include "src/torch/comm_calls.h"
+#include "src/analysis/time/time_summary.h"
+#include "src/base/container/guarded.h"
+#include "src/base/machine/process_usage.h"
 #include "src/torch/device_clock.h"
-#include "src/torch/heap_faults.h"
-#include "src/torch/program_heap.h"
+#include "src/torch/group/comm_calls.h"
+#include "src/torch/memory/heap_faults.h"
+#include "src/torch/memory/program_heap.h"
 #include "src/torch/recorded_replay.h"
 #include "src/torch/recorder/monotonic_time.h"
 #include "src/torch/replay_description.h"
@@ -25,7 +25,7 @@
 #include "src/torch/replayed_step.h"
 #include "src/torch/standalone_program.h"
 #include "src/torch/step_trial.h"
-#include "src/trace/operator_name.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

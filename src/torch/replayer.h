@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "src/analysis/host_gaps.h"
-#include "src/base/process_usage.h"
+#include "src/analysis/time/host_gaps.h"
+#include "src/base/machine/process_usage.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"

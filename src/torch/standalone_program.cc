@@ -15,13 +15,13 @@
 #include <c10/core/MemoryFormat.h>
 #include <c10/core/ScalarType.h>
 
-#include "src/analysis/modules.h"
-#include "src/base/ascii.h"
+#include "src/analysis/view/modules.h"
+#include "src/base/text/ascii.h"
 #include "src/run/activity.h"
-#include "src/run/tensor_shape.h"
-#include "src/torch/collective_arguments.h"
-#include "src/trace/distributed_value.h"
-#include "src/trace/operator_name.h"
+#include "src/run/step/tensor_shape.h"
+#include "src/torch/group/collective_arguments.h"
+#include "src/trace/words/distributed_value.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

@@ -15,11 +15,11 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "src/torch/error_text.h"
-#include "src/torch/gradient_to_come.h"
-#include "src/torch/rank_group.h"
+#include "src/torch/group/rank_group.h"
+#include "src/torch/memory/gradient_to_come.h"
 #include "src/torch/recorder/monotonic_time.h"
 #include "src/torch/replay_device.h"
-#include "src/trace/operator_name.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

@@ -12,15 +12,15 @@
 #include <ATen/core/stack.h>
 #include <c10/core/Event.h>
 
-#include "src/analysis/host_gaps.h"
+#include "src/analysis/time/host_gaps.h"
 #include "src/base/result.h"
 #include "src/base/units.h"
 #include "src/replay/comm_batches.h"
 #include "src/replay/replay_plan.h"
-#include "src/run/communication_waits.h"
+#include "src/run/waits/communication_waits.h"
 #include "src/torch/bound_operator.h"
-#include "src/torch/outside_memory.h"
-#include "src/torch/rank_group.h"
+#include "src/torch/group/rank_group.h"
+#include "src/torch/memory/outside_memory.h"
 
 namespace etude {
 

@@ -10,7 +10,7 @@
 
 #include <ATen/Parallel.h>
 
-#include "src/base/process_usage.h"
+#include "src/base/machine/process_usage.h"
 
 namespace etude {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "src/trace/stated_number.h"
+#include "src/trace/words/stated_number.h"
 
 namespace etude {
 

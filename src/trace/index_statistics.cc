@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "src/base/bounded_json.h"
-#include "src/base/quantity.h"
+#include "src/base/text/bounded_json.h"
+#include "src/base/text/quantity.h"
 
 namespace etude {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/quantity.h"
+#include "src/base/text/quantity.h"
 
 namespace etude {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "src/base/bounded_json.h"
+#include "src/base/text/bounded_json.h"
 
 namespace etude {
 namespace {

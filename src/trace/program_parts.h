@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "src/base/result.h"
-#include "src/trace/phase.h"
 #include "src/trace/trace.h"
 #include "src/trace/trace_builder.h"
+#include "src/trace/words/phase.h"
 
 // Which nodes are of which step, phase and micro-batch, as who made the trace says: generated
 // traces have it as a fact of the whole. docs/formats/chakra.md says how it is written.

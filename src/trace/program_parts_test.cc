@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "src/trace/packed_trace.h"
+#include "src/trace/job/packed_trace.h"
 #include "src/trace/same_trace.h"
 #include "src/trace/trace_builder.h"
 

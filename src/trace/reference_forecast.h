@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "src/trace/motifs.h"
+#include "src/trace/job/motifs.h"
 
 namespace etude {
 

@@ -10,14 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/csr.h"
-#include "src/base/intern_table.h"
-#include "src/base/string_pool.h"
+#include "src/base/container/csr.h"
+#include "src/base/container/intern_table.h"
+#include "src/base/text/string_pool.h"
 #include "src/base/units.h"
-#include "src/trace/enums.h"
 #include "src/trace/stats.h"
 #include "src/trace/trace_columns.h"
 #include "src/trace/value.h"
+#include "src/trace/words/enums.h"
 
 namespace etude {
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/base/known_column.h"
+#include "src/base/container/known_column.h"
 #include "src/base/units.h"
-#include "src/trace/enums.h"
 #include "src/trace/value.h"
+#include "src/trace/words/enums.h"
 
 namespace etude {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "src/trace/packed_trace.h"
+#include "src/trace/job/packed_trace.h"
 #include "src/trace/same_trace.h"
 #include "src/trace/trace_builder.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/base/hash.h"
+#include "src/base/container/hash.h"
 #include "src/trace/trace.h"
 
 namespace etude {

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "src/trace/operator_name.h"
 #include "src/trace/other_process.h"
 #include "src/trace/simulated.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude {
 namespace {

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/base/id.h"
-#include "src/base/list_pool.h"
-#include "src/base/string_pool.h"
-#include "src/trace/enums.h"
+#include "src/base/container/id.h"
+#include "src/base/container/list_pool.h"
+#include "src/base/text/string_pool.h"
+#include "src/trace/words/enums.h"
 
 namespace etude {
 

@@ -4,9 +4,9 @@
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
 
-#include "src/compat/jsonizer.h"
-#include "src/formats/chakra_node_view.h"
-#include "src/formats/chakra_schema.h"
+#include "src/compat/chakra/jsonizer.h"
+#include "src/formats/chakra/chakra_node_view.h"
+#include "src/formats/chakra/chakra_schema.h"
 
 namespace etude {
 namespace {

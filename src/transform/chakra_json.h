@@ -7,9 +7,9 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
-#include "src/compat/byte_buffer.h"
-#include "src/formats/chakra_frames.h"
-#include "src/formats/chakra_writer.h"
+#include "src/compat/chakra/byte_buffer.h"
+#include "src/formats/chakra/chakra_frames.h"
+#include "src/formats/chakra/chakra_writer.h"
 
 namespace etude {
 

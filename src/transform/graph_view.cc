@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/digit_runs.h"
-#include "src/run/host_times.h"
-#include "src/run/launch.h"
+#include "src/base/text/digit_runs.h"
+#include "src/run/calls/launch.h"
+#include "src/run/waits/host_times.h"
 
 namespace etude {
 namespace {

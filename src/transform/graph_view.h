@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "src/formats/graph_writer.h"
+#include "src/formats/timeline/graph_writer.h"
 #include "src/trace/trace.h"
 
 namespace etude {

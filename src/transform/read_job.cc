@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
-#include "src/formats/byte_source.h"
-#include "src/formats/capture_folder.h"
-#include "src/formats/rank_name.h"
+#include "src/formats/io/byte_source.h"
+#include "src/formats/job/capture_folder.h"
+#include "src/formats/job/rank_name.h"
 #include "src/formats/read_trace.h"
 #include "src/trace/other_process.h"
-#include "src/transform/native_profile.h"
+#include "src/transform/link/native_profile.h"
 
 namespace etude {
 

@@ -9,10 +9,10 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
-#include "src/formats/capture_folder.h"
+#include "src/formats/job/capture_folder.h"
 #include "src/formats/trace_reader.h"
 #include "src/trace/trace.h"
-#include "src/transform/link.h"
+#include "src/transform/link/link.h"
 
 namespace etude {
 

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "src/formats/read_trace.h"
-#include "src/run/acyclic.h"
 #include "src/run/exclusive_times.h"
-#include "src/run/host_times.h"
-#include "src/run/program_order.h"
 #include "src/run/recorded_run.h"
+#include "src/run/waits/acyclic.h"
+#include "src/run/waits/host_times.h"
+#include "src/run/waits/program_order.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/program_parts.h"
 #include "src/trace/trace_copy.h"

@@ -1,5 +1,5 @@
 #include "src/transform/to_chakra.h"
-#include "src/trace/operator_name.h"
+#include "src/trace/words/operator_name.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/run/recorded_waits.h"
+#include "src/run/waits/recorded_waits.h"
 #include "src/trace/carried_stats.h"
 #include "src/trace/trace_builder.h"
 

@@ -4,15 +4,15 @@
 
 #include <utility>
 
-#include "src/base/ascii.h"
-#include "src/base/format_count.h"
-#include "src/formats/atomic_file.h"
-#include "src/formats/chakra_writer.h"
-#include "src/formats/chrome_writer.h"
-#include "src/formats/linked_json_writer.h"
-#include "src/run/recorded_waits.h"
+#include "src/base/text/ascii.h"
+#include "src/base/text/format_count.h"
+#include "src/formats/chakra/chakra_writer.h"
+#include "src/formats/io/atomic_file.h"
+#include "src/formats/pytorch_et/linked_json_writer.h"
+#include "src/formats/timeline/chrome_writer.h"
+#include "src/run/waits/recorded_waits.h"
 #include "src/trace/validator.h"
-#include "src/transform/rewrite.h"
+#include "src/transform/edit/rewrite.h"
 
 namespace etude {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
-#include "src/formats/atomic_file.h"
+#include "src/formats/io/atomic_file.h"
 #include "src/trace/trace.h"
 #include "src/transform/to_chakra.h"
 

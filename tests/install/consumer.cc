@@ -1,7 +1,7 @@
 #include <cstdio>
 #include <exception>
 
-#include "src/compat/et_feeder.h"
+#include "src/compat/chakra/et_feeder.h"
 #include "src/formats/read_trace.h"
 
 // Runs a Chakra trace as a simulator does; how many nodes it has.

@@ -131,8 +131,8 @@ def test_bad_settings_are_refused(settings, said):
 
 
 def test_sizes_are_those_of_the_commands():
-    """Each unit that src/base/quantity.cc knows, and the short ones."""
-    source = (pathlib.Path(__file__).parents[2] / "src/base/quantity.cc").read_text()
+    """Each unit that src/base/text/quantity.cc knows, and the short ones."""
+    source = (pathlib.Path(__file__).parents[2] / "src/base/text/quantity.cc").read_text()
     table = source[source.index("kByteUnits[]") :].partition("};")[0]
     units = re.findall(r'\{"(\w*)", (?:int64_t\{1\} << (\d+)|([\d\']+))\}', table)
     assert len(units) == table.count('{"')

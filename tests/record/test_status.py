@@ -116,6 +116,6 @@ def test_launchers_name_the_rank(run):
 
 
 def test_launchers_are_those_of_replays():
-    launchers = (pathlib.Path(__file__).parents[2] / "src/cli/launcher.cc").read_text()
+    launchers = (pathlib.Path(__file__).parents[2] / "src/cli/app/launcher.cc").read_text()
     known = re.findall(r'LauncherInfo\{"[^"]+", "(\w+)", "(\w+)"', launchers)
     assert known == list(job._RANK_VARIABLES)

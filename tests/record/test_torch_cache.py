@@ -20,7 +20,7 @@ def test_whatever_the_recorder_includes_counts():
             found.add(name)
             todo += re.findall(r'#include "(src/[^"]+)"', (tree / name).read_text())
     assert found <= counted
-    assert "src/base/hash.h" in found
+    assert "src/base/container/hash.h" in found
 
 
 @pytest.fixture

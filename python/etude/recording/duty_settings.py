@@ -12,7 +12,7 @@ from typing import Callable, Dict, Optional
 
 from .settings import KINDS, RANGES, RECORDERS, Settings, job_name
 
-# Those of the program's options (src/base/quantity.cc), and the same without their B.
+# Those of the program's options (src/base/text/quantity.cc), and the same without their B.
 _UNITS = {"": 1, "B": 1, "kB": 1000}
 for _power, _letter in enumerate("KMGT", start=1):
     _UNITS.update(dict.fromkeys((_letter, _letter + "B"), 1000**_power))

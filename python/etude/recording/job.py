@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Tuple
 from . import facts, files, marks
 from .settings import Settings
 
-# Launchers name the rank of a process in the environment: (rank, world size); src/cli/launcher.cc knows more of each.
+# Launchers name the rank of a process in the environment: (rank, world size); src/cli/app/launcher.cc knows more of each.
 _RANK_VARIABLES = (
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),

@@ -2,7 +2,7 @@
 
 It is an HMAC-SHA-256 of the job, its command and, where the command depends on it, the working folder. The key is a file
 that only the user can read, $XDG_STATE_HOME/etude/mark.key, else ~/.local/state/etude/mark.key; the first recording makes
-it. src/cli/own_mark.cc checks marks.
+it. src/cli/record/own_mark.cc checks marks.
 """
 
 from __future__ import annotations

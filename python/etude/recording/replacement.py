@@ -9,7 +9,7 @@ import shutil
 
 from . import files, job
 
-# src/cli/recording_folder.cc uses the same folder, and takes the same names for a capture's.
+# src/cli/record/recording_folder.cc uses the same folder, and takes the same names for a capture's.
 _STAGING = ".etude-recording"
 _OF_CAPTURE = re.compile(r".*\.et|job\.json|(host|device|linked|capture|replay|compare)\.(\d.*|json)")
 _DONE = ".done."

@@ -12,7 +12,7 @@ from . import marks
 KINDS = ("auto", "optimizer", "module", "profiler", "explicit")
 RANGES = ("auto", "on", "off")
 RECORDERS = ("auto", "observers", "native")
-# src/cli/recording_folder.cc writes it.
+# src/cli/record/recording_folder.cc writes it.
 _COMMAND_FILE = ".etude-command"
 
 

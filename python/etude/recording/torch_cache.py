@@ -43,7 +43,7 @@ RECORDER = Product(
         "src/torch/recorder/*",
         "src/formats/capture_*",
         "src/formats/integer_*",
-        "src/trace/operator_name.h",
+        "src/trace/words/operator_name.h",
     ),
 )
 

@@ -6,7 +6,7 @@ from typing import Any, Callable, Optional
 
 from .optimizer_marks import compiling_test
 
-# A trace tells by it when a program began to wait: src/trace/operator_name.h has the same.
+# A trace tells by it when a program began to wait: src/trace/words/operator_name.h has the same.
 WAIT_LABEL = "torch.distributed.Work.wait"
 
 

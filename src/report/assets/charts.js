@@ -42,7 +42,7 @@ const plain = (text) => text.replace(/[{}|]/g, (mark) => mark === "{" ? "(" : ma
 
 const kCharWidth = 6.7;  // pixels, of the text above on average
 
-// As BareFunctionName in src/base/function_name.h.
+// As BareFunctionName in src/base/text/function_name.h.
 function bareFunctionName(name) {
   let end = name.length;
   for (let i = name.length - 1, depth = 0; name.endsWith(")") && i > 0; --i) {

@@ -1,4 +1,4 @@
-// Figures and names as people read them, like src/report/format.cc and page_text.cc write them.
+// Figures and names as people read them, like src/report/text/format.cc and page_text.cc write them.
 
 const kHidden =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/gu;

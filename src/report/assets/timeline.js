@@ -1,4 +1,4 @@
-// The timeline: what ran when, on a canvas. The events of a row (src/analysis/timeline.h) do not
+// The timeline: what ran when, on a canvas. The events of a row (src/analysis/view/timeline.h) do not
 // overlap and are in order, so that a frame costs by the pixels it has and not by the events: where
 // several events share a pixel it is found by bisection which ones, and how much of it they fill.
 
@@ -29,7 +29,7 @@ function groupOfKind(kind) {
   return found < 0 ? kOtherGroup : found;
 }
 
-// Columns of a row's events from base64 of LEB128 numbers (src/report/timeline_data.h).
+// Columns of a row's events from base64 of LEB128 numbers (src/report/page/timeline_data.h).
 function decodeRow(row) {
   const bytes = atob(row.events);
   const count = row.count;

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "src/base/ascii.h"
-#include "src/formats/json_document.h"
+#include "src/base/text/ascii.h"
+#include "src/formats/json/json_document.h"
 
 namespace etude::suite {
 namespace {

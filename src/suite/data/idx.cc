@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "src/formats/byte_source.h"
+#include "src/formats/io/byte_source.h"
 
 namespace etude::suite {
 namespace {

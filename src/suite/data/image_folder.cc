@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "src/base/ascii.h"
-#include "src/base/folder_names.h"
+#include "src/base/text/ascii.h"
+#include "src/base/text/folder_names.h"
 #include "src/suite/data/jpeg.h"
 #include "src/suite/nn/functional.h"
 

@@ -10,10 +10,10 @@
 
 #include <fmt/format.h>
 
-#include "src/base/ascii.h"
-#include "src/base/printable.h"
+#include "src/base/text/ascii.h"
+#include "src/base/text/printable.h"
 #include "src/base/zipf_ranks.h"
-#include "src/compat/file_text.h"
+#include "src/compat/chakra/file_text.h"
 #include "src/suite/nn/functional.h"
 
 namespace etude::suite {

@@ -9,7 +9,7 @@
 #include <turbojpeg.h>
 #endif
 
-#include "src/formats/byte_source.h"
+#include "src/formats/io/byte_source.h"
 #include "src/suite/nn/functional.h"
 
 namespace etude::suite {

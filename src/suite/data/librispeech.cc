@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "src/formats/byte_source.h"
+#include "src/formats/io/byte_source.h"
 #include "src/suite/data/audio.h"
 
 namespace etude::suite {

@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
-#include "src/base/folder_names.h"
-#include "src/base/hash.h"
+#include "src/base/container/hash.h"
 #include "src/base/random_stream.h"
+#include "src/base/text/folder_names.h"
 #include "src/suite/data/audio.h"
 #include "src/suite/nn/functional.h"
 

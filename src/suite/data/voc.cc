@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "src/formats/byte_source.h"
+#include "src/formats/io/byte_source.h"
 #include "src/suite/data/jpeg.h"
 #include "src/suite/data/xml.h"
 

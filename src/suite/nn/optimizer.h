@@ -7,8 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "src/suite/hyperparameters.h"
 #include "src/suite/nn/weights.h"
+#include "src/suite/results/hyperparameters.h"
 
 namespace etude::suite {
 

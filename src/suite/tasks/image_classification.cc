@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/hash.h"
+#include "src/base/container/hash.h"
 #include "src/base/random_stream.h"
 #include "src/suite/data/digits.h"
 #include "src/suite/data/image_folder.h"

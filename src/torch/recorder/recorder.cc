@@ -24,13 +24,13 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include "src/base/hash.h"
-#include "src/formats/capture_writer.h"
+#include "src/base/container/hash.h"
+#include "src/formats/native/capture_writer.h"
 #include "src/torch/recorder/allocations.h"
 #include "src/torch/recorder/monotonic_time.h"
 #include "src/torch/recorder/value_encoder.h"
-#include "src/trace/comm_backend.h"
-#include "src/trace/operator_name.h"
+#include "src/trace/words/comm_backend.h"
+#include "src/trace/words/operator_name.h"
 
 namespace etude::recorder {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <ATen/core/ivalue.h>
 
-#include "src/formats/capture_format.h"
-#include "src/formats/capture_writer.h"
-#include "src/formats/integer_facts.h"
+#include "src/formats/native/capture_format.h"
+#include "src/formats/native/capture_writer.h"
+#include "src/formats/pytorch_et/integer_facts.h"
 
 namespace etude::recorder {
 

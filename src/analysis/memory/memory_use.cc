@@ -1,0 +1,340 @@
+#include "src/analysis/memory/memory_use.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "src/analysis/view/modules.h"
+#include "src/formats/chakra/chakra_attr.h"
+#include "src/run/step/data_flow.h"
+#include "src/run/step/recorded_step.h"
+#include "src/run/step/tensor_shape.h"
+#include "src/trace/words/comm_backend.h"
+#include "src/trace/words/device_name.h"
+#include "src/trace/words/memory_event.h"
+#include "src/trace/words/operator_name.h"
+#include "src/trace/words/stated_number.h"
+
+namespace etude {
+namespace {
+
+// Collects what is live at a peak.
+class Holders {
+ public:
+  Holders(const Trace& trace, const Modules& modules) : trace_(trace), modules_(modules) {}
+
+  // `origin`: the operator; kNone: from before.
+  void Add(NodeId origin, Bytes bytes) {
+    DeviceMemory::Holder row{.op = kOutsideMemory, .module = kNoModule};
+    if (origin) row.op = trace_.name(origin);
+    if (origin) row.module = modules_.name(origin);
+    DeviceMemory::Holder& sum = rows_.try_emplace({row.op, row.module}, row).first->second;
+    ++sum.count;
+    sum.bytes = sum.bytes + bytes;
+  }
+
+  std::vector<DeviceMemory::Holder> Sorted() const {
+    std::vector<DeviceMemory::Holder> sorted;
+    for (const auto& [key, row] : rows_) sorted.push_back(row);
+    std::ranges::stable_sort(sorted, std::ranges::greater{}, &DeviceMemory::Holder::bytes);
+    return sorted;
+  }
+
+ private:
+  const Trace& trace_;
+  const Modules& modules_;
+  std::map<std::pair<std::string_view, std::string_view>, DeviceMemory::Holder> rows_;
+};
+
+// What the sizes of a tensor need of its storage; 0 if the file does not say.
+Bytes BytesOfSizes(const Trace& trace, const TensorUse& use) {
+  if (const auto shape = ShapeOf(trace, use)) return Bytes{shape->storage_bytes};
+  int64_t bytes = 0;
+  if (use.numel <= 0 || use.offset < 0 || use.element_bytes <= 0 ||
+      __builtin_add_overflow(use.numel, use.offset, &bytes) ||
+      __builtin_mul_overflow(bytes, use.element_bytes, &bytes)) {
+    return Bytes{};
+  }
+  return Bytes{bytes};
+}
+
+// What a tensor needs of its storage. A sparse one has none: its values lie in other tensors.
+Bytes StorageBytes(const Trace& trace, const TensorUse& use) {
+  if (use.storage == 0) return Bytes{};
+  const Bytes needed = BytesOfSizes(trace, use);
+  return use.storage_bytes < 0 ? needed : std::min(needed, Bytes{use.storage_bytes});
+}
+
+// A storage and when it lives, in positions of the step.
+struct Life {
+  std::string_view device;
+  Bytes bytes;
+  NodeId origin;
+  uint32_t from = 0;
+  uint32_t until = 0;  // the last position
+};
+
+class TensorCounter {
+ public:
+  TensorCounter(const Trace& trace, const RecordedStep& step)
+      : trace_(trace), step_(step), flow_(step), modules_(trace, Launches(trace)) {}
+
+  std::vector<DeviceMemory> Run() {
+    std::map<std::string_view, std::vector<Life>> by_device;
+    for (const Life& life : Lives()) {
+      if (life.bytes.count > 0) by_device[life.device].push_back(life);
+    }
+    std::vector<DeviceMemory> devices;
+    for (const auto& [device, lives] : by_device) devices.push_back(Count(device, lives));
+    return devices;
+  }
+
+ private:
+  std::vector<Life> Lives() const {
+    std::vector<Life> lives(flow_.version_count());
+    const auto last = static_cast<uint32_t>(step_.nodes().size()) - 1;
+    // What was there before counts from the first node that runs.
+    const auto runs = [&](NodeId node) {
+      return trace_.kind(node) != NodeKind::kProcess && trace_.kind(node) != NodeKind::kThread;
+    };
+    const auto begin = std::ranges::find_if(step_.nodes(), runs) - step_.nodes().begin();
+    const auto first = std::min(static_cast<uint32_t>(begin), last);
+    for (size_t i = 0; i < lives.size(); ++i) {
+      const DataFlow::Version& version = flow_.version(StorageVersion::FromIndex(i));
+      lives[i].origin = version.origin;
+      lives[i].from = version.origin ? version.made_at : first;
+      lives[i].until = version.kept_as_gradient ? last : version.held_until;
+    }
+    for (const NodeId node : step_.nodes()) {
+      for (const auto uses : {flow_.inputs(node), flow_.outputs(node)}) {
+        for (const DataFlow::Use& use : uses) {
+          if (!use.version) continue;
+          Life& life = lives[use.version.index()];
+          const TensorUse& tensor = trace_.tensor(use.tensor);
+          life.bytes = std::max(life.bytes, StorageBytes(trace_, tensor));
+          life.device = trace_.text(tensor.device);
+        }
+      }
+    }
+    HoldInFlight(lives);
+    return lives;
+  }
+
+  // A collective over Gloo holds what it was called with until its label ends, though the call has
+  // returned.
+  void HoldInFlight(std::vector<Life>& lives) const {
+    const std::span<const NodeId> nodes = step_.nodes();
+    const auto step_end = step_.mark() ? EndOf(trace_, step_.mark()) : std::nullopt;
+    std::vector<Nanos> begins(nodes.size());  // by position: the first of it and those behind it
+    Nanos first{INT64_MAX};
+    for (size_t i = nodes.size(); i-- > 0;) {
+      first = std::min(first, trace_.start(nodes[i]).value_or(first));
+      begins[i] = first;
+    }
+    for (uint32_t i = 0; i < nodes.size(); ++i) {
+      if (!IsHostThreadLabel(trace_.name(nodes[i]))) continue;
+      const NodeId call = step_.enclosing_operator(i);
+      const auto end = EndOf(trace_, nodes[i]);
+      if (!call || !end) continue;
+      if (!IsCommOperator(FullOperatorName(trace_.text(trace_.op_schema(call))))) continue;
+      auto behind = static_cast<size_t>(std::ranges::lower_bound(begins, *end) - begins.begin());
+      // What ends with the step is not there after it.
+      if (behind == nodes.size() && step_end && *end <= *step_end) --behind;
+      if (behind == 0) continue;
+      const auto last = static_cast<uint32_t>(behind - 1);
+      for (const DataFlow::Use& use : flow_.inputs(call)) {
+        if (!use.version) continue;
+        Life& life = lives[use.version.index()];
+        life.until = std::max(life.until, last);
+      }
+    }
+  }
+
+  DeviceMemory Count(std::string_view device, const std::vector<Life>& lives) const {
+    DeviceMemory memory{.device = std::string(device), .at_start = Bytes{}};
+    const auto count = static_cast<uint32_t>(step_.nodes().size());
+    std::vector<Bytes> change(size_t{count} + 1);
+    for (const Life& life : lives) {
+      if (life.origin) ++memory.allocations;
+      if (!life.origin) {
+        memory.at_start = *memory.at_start + life.bytes;
+      }
+      change[life.from] = change[life.from] + life.bytes;
+      Bytes& after = change[size_t{life.until} + 1];
+      after = after + Bytes{-life.bytes.count};
+      if (life.until + 1 == count) memory.at_end = memory.at_end + life.bytes;
+    }
+    Bytes live;
+    uint32_t peak_position = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (change[i] == Bytes{}) continue;
+      live = live + change[i];
+      const NodeId node = step_.nodes()[i];
+      memory.timeline.push_back({node, trace_.start(node), live});
+      if (live <= memory.peak) continue;
+      memory.peak = live;
+      memory.at_peak = memory.timeline.back();
+      peak_position = i;
+    }
+    Holders holders(trace_, modules_);
+    for (const Life& life : lives) {
+      if (life.from <= peak_position && peak_position <= life.until) {
+        holders.Add(life.origin, life.bytes);
+      }
+    }
+    memory.holders = holders.Sorted();
+    return memory;
+  }
+
+  const Trace& trace_;
+  const RecordedStep& step_;
+  DataFlow flow_;
+  Modules modules_;
+};
+
+// An event of an allocator.
+struct AllocatorEvent {
+  Nanos time;
+  NodeId node;
+  std::optional<int64_t> address;
+  int64_t bytes = 0;             // below 0: freed
+  std::optional<int64_t> total;  // in use after it
+  std::optional<int64_t> reserved;
+};
+
+constexpr std::string_view kCpu = "cpu";
+
+// What is in use after each event. Where an event does not say it: the least that it can have been,
+// by what all events gave out and took back.
+std::vector<Bytes> InUseAfter(const std::vector<AllocatorEvent>& events, bool has_totals) {
+  std::vector<Bytes> in_use;
+  in_use.reserve(events.size());
+  Bytes sum;
+  Bytes least;
+  for (const AllocatorEvent& event : events) {
+    sum = sum + Bytes{event.bytes};
+    least = std::min(least, sum);
+    in_use.push_back(has_totals ? Bytes{*event.total} : sum);
+  }
+  if (has_totals) return in_use;
+  const Bytes at_start{-std::max(least.count, -INT64_MAX)};
+  for (Bytes& bytes : in_use) bytes = bytes + at_start;
+  return in_use;
+}
+
+// What made the `in_use` that are left after these events; empty if they do not say of which memory
+// each is.
+std::vector<DeviceMemory::Holder> HoldersAt(const Trace& trace, const Modules& modules,
+                                            std::span<const AllocatorEvent> events, Bytes in_use) {
+  if (!std::ranges::all_of(events, &std::optional<int64_t>::has_value, &AllocatorEvent::address)) {
+    return {};
+  }
+  std::map<int64_t, const AllocatorEvent*> live;
+  for (const AllocatorEvent& event : events) {
+    if (event.bytes > 0) {
+      live[*event.address] = &event;
+    } else {
+      live.erase(*event.address);
+    }
+  }
+  Holders holders(trace, modules);
+  Bytes before = in_use;
+  for (const auto& [address, event] : live) {
+    const NodeId by = trace.parent(event->node);
+    holders.Add(by ? by : event->node, Bytes{event->bytes});
+    before = before + Bytes{-event->bytes};
+  }
+  if (before.count > 0) holders.Add(NodeId::None(), before);
+  return holders.Sorted();
+}
+
+DeviceMemory CountEvents(const Trace& trace, const Modules& modules, const std::string& device,
+                         const std::vector<AllocatorEvent>& events) {
+  DeviceMemory memory{.device = device};
+  memory.has_totals =
+      std::ranges::all_of(events, &std::optional<int64_t>::has_value, &AllocatorEvent::total);
+  const std::vector<Bytes> in_use = InUseAfter(events, memory.has_totals);
+  if (device != kCpu && memory.has_totals) {
+    memory.at_start = in_use.front() + Bytes{-events.front().bytes};
+  }
+  memory.at_end = in_use.back();
+  size_t peak = 0;
+  for (size_t i = 0; i < events.size(); ++i) {
+    const AllocatorEvent& event = events[i];
+    if (event.bytes > 0) ++memory.allocations;
+    if (event.reserved) {
+      memory.reserved = std::max(memory.reserved.value_or(Bytes{}), Bytes{*event.reserved});
+    }
+    memory.timeline.push_back({event.node, event.time, in_use[i]});
+    if (in_use[i] <= memory.peak) continue;
+    memory.peak = in_use[i];
+    memory.at_peak = memory.timeline.back();
+    peak = i;
+  }
+  // Who has given memory out has taken some: the CPU's allocator does not say how much.
+  if (memory.reserved == Bytes{} && memory.peak > Bytes{}) memory.reserved.reset();
+  memory.holders = HoldersAt(trace, modules, std::span(events).first(peak + 1), memory.peak);
+  return memory;
+}
+
+}  // namespace
+
+Result<std::vector<DeviceMemory>> TensorMemory(const Trace& trace) {
+  ETUDE_ASSIGN_OR_RETURN(const RecordedStep step, RecordedStep::Select(trace, ""));
+  std::vector<DeviceMemory> devices = TensorCounter(trace, step).Run();
+  if (devices.empty()) return BadInput("no operator of the trace has tensors of known size");
+  return devices;
+}
+
+std::vector<DeviceMemory> StatedMemory(const Trace& trace) {
+  DeviceMemory memory{.device = "device"};
+  ForEachNode(trace, [&](NodeId node) {
+    const auto stated = chakra::StatedUnsigned(trace, node, chakra::kMemoryInUse);
+    if (!stated || *stated > INT64_MAX) return;
+    const Bytes live{static_cast<int64_t>(*stated)};
+    const bool first = memory.timeline.empty();
+    if (first) memory.at_start = live;
+    if (first || memory.at_end != live) memory.timeline.push_back({node, trace.start(node), live});
+    if (first || live > memory.peak) {
+      memory.peak = live;
+      memory.at_peak = memory.timeline.back();
+    }
+    memory.at_end = live;
+  });
+  if (memory.timeline.empty()) return {};
+  return {std::move(memory)};
+}
+
+std::vector<DeviceMemory> AllocatorMemory(const Trace& trace) {
+  std::map<std::string, std::vector<AllocatorEvent>> by_device;
+  ForEachNode(trace, [&](NodeId node) {
+    if (!IsMemoryEvent(trace, node)) return;
+    const auto type = StatedNumber(trace, node, "Device Type");
+    const auto bytes = StatedNumber(trace, node, "Bytes");
+    const auto total = StatedNumber(trace, node, "Total Allocated");
+    if (!trace.start(node) || !type || !bytes || *bytes == INT64_MIN) return;
+    if (total && (*total < 0 || *bytes > *total)) return;  // contradicts itself
+    const int64_t number = StatedNumber(trace, node, "Device Id").value_or(0);
+    by_device[DeviceName(*type, number)].push_back(
+        {.time = *trace.start(node),
+         .node = node,
+         .address = StatedNumber(trace, node, "Addr"),
+         .bytes = *bytes,
+         .total = total,
+         .reserved = StatedNumber(trace, node, "Total Reserved")});
+  });
+  std::vector<DeviceMemory> devices;
+  if (by_device.empty()) return devices;
+  const Modules modules(trace, Launches(trace));
+  for (auto& [device, events] : by_device) {
+    std::ranges::stable_sort(events, {}, &AllocatorEvent::time);
+    devices.push_back(CountEvents(trace, modules, device, events));
+  }
+  return devices;
+}
+
+}  // namespace etude

@@ -1,0 +1,117 @@
+#include "src/base/text/quantity.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <system_error>
+
+#include "src/base/text/ascii.h"
+
+namespace etude {
+namespace {
+
+struct UnitRow {
+  std::string_view name;
+  int64_t factor;
+};
+
+constexpr UnitRow kTimeUnits[] = {
+    {"ns", 1},         {"us", 1'000},        {"µs", 1'000},
+    {"ms", 1'000'000}, {"s", 1'000'000'000}, {"min", 60'000'000'000},
+};
+
+constexpr UnitRow kByteUnits[] = {
+    {"", 1},
+    {"B", 1},
+    {"KB", 1'000},
+    {"kB", 1'000},
+    {"MB", 1'000'000},
+    {"GB", 1'000'000'000},
+    {"TB", 1'000'000'000'000},
+    {"KiB", int64_t{1} << 10},
+    {"MiB", int64_t{1} << 20},
+    {"GiB", int64_t{1} << 30},
+    {"TiB", int64_t{1} << 40},
+};
+
+constexpr UnitRow kOperationUnits[] = {
+    {"FLOPS", 1},
+    {"GFLOPS", 1'000'000'000},
+    {"TFLOPS", 1'000'000'000'000},
+    {"PFLOPS", 1'000'000'000'000'000},
+};
+
+// The number before a unit times the unit's factor, if that is a whole number that fits.
+std::optional<int64_t> Parse(std::string_view text, std::span<const UnitRow> units) {
+  size_t end = 0;
+  while (end < text.size() && (IsDigit(text[end]) || text[end] == '.')) ++end;
+  const std::string_view number = text.substr(0, end);
+  std::string_view name = text.substr(end);
+  while (name.starts_with(' ')) name.remove_prefix(1);
+  const UnitRow* unit = nullptr;
+  for (const UnitRow& row : units) {
+    if (row.name == name) unit = &row;
+  }
+  const bool is_zero = number == "0" && name.empty();
+  if (is_zero) return 0;
+  if (unit == nullptr || number.empty() || number.starts_with('.') || number.ends_with('.')) {
+    return std::nullopt;
+  }
+  uint64_t whole = 0;  // digits so far, without the point
+  uint64_t scale = 1;  // 10 to the digits behind the point
+  bool behind_point = false;
+  for (const char c : number) {
+    if (c == '.') {
+      if (behind_point) return std::nullopt;
+      behind_point = true;
+      continue;
+    }
+    const auto digit = static_cast<uint64_t>(c - '0');
+    if (__builtin_mul_overflow(whole, uint64_t{10}, &whole)) return std::nullopt;
+    if (__builtin_add_overflow(whole, digit, &whole)) return std::nullopt;
+    if (behind_point && __builtin_mul_overflow(scale, uint64_t{10}, &scale)) return std::nullopt;
+  }
+  uint64_t product = 0;
+  if (__builtin_mul_overflow(whole, static_cast<uint64_t>(unit->factor), &product)) {
+    return std::nullopt;
+  }
+  if (product % scale != 0 || product / scale > uint64_t{INT64_MAX}) return std::nullopt;
+  return static_cast<int64_t>(product / scale);
+}
+
+template <typename Number>
+std::optional<Number> ParseAll(std::string_view text) {
+  Number value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<int64_t> ParseWhole(std::string_view text) { return ParseAll<int64_t>(text); }
+
+std::optional<double> ParseDecimal(std::string_view text) {
+  const auto value = ParseAll<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::optional<Nanos> ParseTime(std::string_view text) {
+  const auto count = Parse(text, kTimeUnits);
+  if (!count) return std::nullopt;
+  return Nanos{*count};
+}
+
+std::optional<Bytes> ParseBytes(std::string_view text) {
+  const auto count = Parse(text, kByteUnits);
+  if (!count) return std::nullopt;
+  return Bytes{*count};
+}
+
+std::optional<int64_t> ParseOperationsPerSecond(std::string_view text) {
+  return Parse(text, kOperationUnits);
+}
+
+}  // namespace etude

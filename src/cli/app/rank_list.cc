@@ -1,0 +1,59 @@
+#include "src/cli/app/rank_list.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "src/base/text/quantity.h"
+
+namespace etude {
+namespace {
+
+// A list of some of `ranks`; nullopt if it is none.
+std::optional<std::vector<int64_t>> RanksInList(std::string_view list,
+                                                std::span<const int64_t> ranks) {
+  std::set<int64_t> chosen;
+  while (true) {
+    const size_t comma = list.find(',');
+    const std::string_view item = list.substr(0, comma);
+    const size_t dash = item.find('-');
+    const auto first = ParseWhole(item.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : ParseWhole(item.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last > ranks.back()) {
+      return std::nullopt;
+    }
+    for (int64_t rank = *first; rank <= *last; ++rank) {
+      if (!std::ranges::binary_search(ranks, rank)) return std::nullopt;
+      if (!chosen.insert(rank).second) return std::nullopt;
+    }
+    if (comma == std::string_view::npos) break;
+    list.remove_prefix(comma + 1);
+  }
+  return std::vector<int64_t>(chosen.begin(), chosen.end());
+}
+
+}  // namespace
+
+Result<std::vector<int64_t>> ChooseFromRanks(std::string_view text, std::span<const int64_t> ranks,
+                                             std::string_view whose) {
+  if (text == "all") return std::vector<int64_t>(ranks.begin(), ranks.end());
+  if (const auto count = ParseWhole(text)) {
+    if (*count >= 1 && static_cast<uint64_t>(*count) <= ranks.size()) {
+      return std::vector<int64_t>(ranks.begin(), ranks.begin() + *count);
+    }
+  } else if (auto listed = RanksInList(text, ranks)) {
+    return *std::move(listed);
+  }
+  std::string expected = fmt::format("all or 1: {} has one rank", whose);
+  if (ranks.size() > 1) {
+    expected = fmt::format("all, a number from 1 to {}, or a list of ranks as {},{}", ranks.size(),
+                           ranks.front(), ranks.back());
+  }
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("--ranks: found '{}', expected {}", text, expected));
+}
+
+}  // namespace etude

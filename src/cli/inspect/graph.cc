@@ -1,0 +1,211 @@
+#include "src/cli/inspect/graph.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/open_file.h"
+#include "src/cli/app/file_endings.h"
+#include "src/cli/tool/child_process.h"
+#include "src/cli/trace/selection_options.h"
+#include "src/formats/io/atomic_file.h"
+#include "src/formats/io/byte_source.h"
+#include "src/formats/timeline/graph_writer.h"
+#include "src/report/text/format.h"
+#include "src/report/text/json_output.h"
+#include "src/transform/graph_view.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What was done to make the graph small, for people.
+std::string CollapseText(const GraphView& view) {
+  switch (view.collapse) {
+    case Collapse::kNone: return "";
+    case Collapse::kDepth:
+      return fmt::format("what lies deeper than {} below a root is in the box above it",
+                         view.depth);
+    case Collapse::kPath:
+      return fmt::format("nodes of one name below one box are one, down to {} below the roots",
+                         view.depth);
+    case Collapse::kName: return "nodes of one name, numbers aside, are one";
+    case Collapse::kKind: return "nodes of one kind are one";
+  }
+  return "";
+}
+
+// A file in memory, which a process that is started finds under the same path.
+class SharedFile {
+ public:
+  explicit SharedFile(const char* name) : fd_(memfd_create(name, 0)) {}
+  ~SharedFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+
+  std::string path() const { return PathOfOpen(fd_); }
+  // False, with errno set, if the system refuses.
+  bool Write(std::string_view bytes) const { return WriteAll(fd_, bytes); }
+
+ private:
+  int fd_;
+};
+
+class GraphCommand : public Command {
+ public:
+  std::string_view name() const override { return "graph"; }
+  std::string_view summary() const override {
+    return "draw the dependency graph: DOT, GraphML, or SVG through Graphviz";
+  }
+
+  void Declare(Options& options) override {
+    options.Positional("input", &input_, "trace in any format, capture folder with --rank, or -");
+    options.Value("-o,--output", &output_, "FILE", ".dot, .graphml or .svg");
+    options.Required("--output");
+    options.Choice("--to", &to_, {"dot", "graphml", "svg"},
+                   "the format (default: by the name of the output)");
+    options.Value("--most-nodes", &most_, "N", "max boxes to draw; above, nodes are collapsed",
+                  {.least = 1, .most = 10'000'000});
+    what_.Declare(options);
+    options.Flag("--json", &json_, "print what was drawn as JSON");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
+    ETUDE_ASSIGN_OR_RETURN(const std::string format, Format());
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
+                           what_.FindInputs({input_}, console.context()));
+    if (inputs.size() != 1) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("graph: found {} ranks; --rank says which one", inputs.size()));
+    }
+    const RankInput& input = inputs.front();
+    ETUDE_RETURN_IF_ERROR(CheckOutput(output_, {input.path, input.device}));
+    ETUDE_ASSIGN_OR_RETURN(Trace trace,
+                           ReadRank(input, {.strict = console.strict()}, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(trace,
+                           what_.Select(std::move(trace), input.path, console.context().limits));
+    GraphView view = ViewGraph(trace, static_cast<size_t>(most_));
+    view.graph.title = std::filesystem::path(input.path).filename().string();
+    ETUDE_RETURN_IF_ERROR(format == "svg" ? WriteSvg(view.graph, console.context())
+                                          : WriteText(view.graph, format));
+    if (output_ != "-") Report(console, view, trace.node_count());
+    return ExitCode::kOk;
+  }
+
+ private:
+  Result<std::string> Format() const {
+    if (!to_.empty()) return to_;
+    const std::string ending = FormatEnding(output_);
+    if (ending == ".dot" || ending == ".gv" || output_ == "-") return "dot";
+    if (ending == ".graphml") return "graphml";
+    if (ending == ".svg") return "svg";
+    return MakeError(ErrorCode::kUsage, "graph: " + output_ +
+                                            ": expected a name that ends with .dot, .graphml or "
+                                            ".svg, or --to");
+  }
+
+  Status WriteText(const DrawnGraph& graph, const std::string& format) const {
+    ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(output_));
+    const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
+    ETUDE_RETURN_IF_ERROR(format == "dot" ? WriteDot(graph, sink) : WriteGraphml(graph, sink));
+    return file.Commit();
+  }
+
+  // Graphviz reads and writes files in memory: nothing is left of it, however it ends.
+  Status WriteSvg(const DrawnGraph& graph, const RunContext& context) const {
+    if (output_ == "-") {
+      return MakeError(ErrorCode::kUsage, "graph: SVG needs a file; -o - writes DOT");
+    }
+    const SharedFile dot("graph.dot");
+    const SharedFile svg("graph.svg");
+    const auto sink = [&](std::string_view bytes) -> Status {
+      if (dot.Write(bytes)) return {};
+      return MakeError(ErrorCode::kIo,
+                       fmt::format("{}: cannot draw it: {}", output_, std::strerror(errno)));
+    };
+    ETUDE_RETURN_IF_ERROR(WriteDot(graph, sink));
+    const Result<ChildEnd> end = RunChild({"dot", "-Tsvg", "-o", svg.path(), dot.path()}, {});
+    if (!end && end.error().code == ErrorCode::kUnavailable) {
+      return Unavailable(
+          "graph: SVG is drawn by Graphviz, whose program `dot` is not here; install "
+          "the package graphviz, or write a .dot file and draw it elsewhere");
+    }
+    if (!end) return tl::unexpected<Error>(end.error());
+    if (end->killed && (end->value == SIGINT || end->value == SIGTERM)) {
+      return MakeError(ErrorCode::kInterrupted, "interrupted");
+    }
+    if (end->exit_code() != 0) {
+      return Unavailable(fmt::format(
+          "graph: `dot` ended with exit code {}; --most-nodes draws less", end->exit_code()));
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::string drawn,
+                           ReadWholeFile(svg.path(), context.limits, context.limits.total_bytes));
+    if (drawn.empty()) return Unavailable("graph: `dot` ended without a drawing");
+    return WriteFile(output_, drawn);
+  }
+
+  void Report(const Console& console, const GraphView& view, size_t nodes) const {
+    const DrawnGraph& graph = view.graph;
+    if (json_) {
+      const Json json = {{"format", "etude-graph"},
+                         {"version", 1},
+                         {"path", output_},
+                         {"nodes", nodes},
+                         {"boxes", graph.boxes.size()},
+                         {"edges", graph.edges.size()},
+                         {"collapse", Name(view.collapse)},
+                         {"depth", view.depth},
+                         {"edges_inside_boxes", view.inside},
+                         {"dangling_references", view.dangling}};
+      console.Print(JsonText(json));
+      return;
+    }
+    std::string text = fmt::format("wrote {}: {} in {}, {}\n", output_, FormatCount(nodes, "node"),
+                                   FormatCount(graph.boxes.size(), "box", "boxes"),
+                                   FormatCount(graph.edges.size(), "edge"));
+    if (const std::string collapse = CollapseText(view); !collapse.empty()) {
+      const bool fits = graph.boxes.size() <= static_cast<size_t>(most_);
+      const std::string most = FormatCount(static_cast<uint64_t>(most_));
+      text += fmt::format("  collapsed {} (--most-nodes): {}\n",
+                          fits ? fmt::format("to {} boxes at most", most)
+                               : fmt::format("as far as it goes, which is not {}", most),
+                          collapse);
+    }
+    if (view.inside != 0) {
+      text += fmt::format("  edges inside boxes, not drawn: {}\n", FormatCount(view.inside));
+    }
+    if (view.dangling != 0) {
+      text += fmt::format("  references to nodes that are not there, not drawn: {}\n",
+                          FormatCount(view.dangling));
+    }
+    console.Print(text);
+  }
+
+  std::string input_;
+  std::string output_;
+  std::string to_;
+  int64_t most_ = 300;
+  SelectionOptions what_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeGraphCommand() { return std::make_unique<GraphCommand>(); }
+
+}  // namespace etude

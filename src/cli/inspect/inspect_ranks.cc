@@ -1,0 +1,30 @@
+#include "src/cli/inspect/inspect_ranks.h"
+
+#include "src/base/each_rank.h"
+
+namespace etude {
+
+void RankInspection::Declare(Options& options, const Inspection& inspection) {
+  options.Positionals("paths", &paths_,
+                      "traces in any format, capture folders (all their ranks), or - for stdin");
+  options.Jobs(&jobs_, "traces");
+  output_.Declare(options, inspection.tables);
+}
+
+Result<ExitCode> RankInspection::Run(const Inspection& inspection, const Console& console) const {
+  ETUDE_RETURN_IF_ERROR(output_.Check());
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
+                         FindRanks(paths_, console.context(), inspection.choose));
+  const ReadOptions read{.strict = console.strict()};
+  const auto inspect_one = [&](size_t i, const RunContext& context) -> Result<Inspected> {
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(inputs[i], read, context));
+    return Inspect(inspection, trace, inputs[i], read, context);
+  };
+  ETUDE_ASSIGN_OR_RETURN(
+      const std::vector<Inspected> found,
+      ForEachRank<Inspected>(inputs.size(), jobs_, console.context(), inspect_one));
+  output_.Print(inspection.format, found, console);
+  return ExitCode::kOk;
+}
+
+}  // namespace etude

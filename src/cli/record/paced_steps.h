@@ -1,0 +1,76 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "src/base/machine/gpu_sensors.h"
+#include "src/base/machine/hardware_counters.h"
+#include "src/base/result.h"
+#include "src/cli/record/process_tree.h"
+#include "src/cli/tool/line_channel.h"
+#include "src/report/certificate/run_comparison.h"
+
+namespace etude {
+
+// What a side of a comparison answers when it has run one step.
+struct PacedStep {
+  bool counts = true;  // false: a step of another signature, or one that a profiler watched
+  std::string other_signature;  // what that is, in words; "" if it is the recorded one
+  StepFigures figures;
+};
+
+// Runs one step of a side of a comparison and watches it from outside: hardware counters, the
+// memory that its process has in use while it runs, and the GPUs of the machine.
+class StepWatch {
+ public:
+  // `counters` of the side's processes; `level`: bytes in use before the side's first step. The
+  // sensors outlive it.
+  StepWatch(CounterSet counters, const GpuSensors& gpus, std::optional<int64_t> level)
+      : counters_(std::move(counters)), gpus_(&gpus), level_(level) {}
+
+  const CounterSet& counters() const { return counters_; }
+  bool has_level() const { return level_.has_value(); }
+
+  // Before the step is asked for; `process` runs it, 0 if that is not known.
+  void Begin(pid_t process);
+  // Again and again while it runs. What the GPUs tell at that time.
+  GpuSensors::Reading Look();
+  // With the line that the side has answered. kInternal if that is no such line.
+  Result<PacedStep> End(const std::string& answer);
+
+  static constexpr std::chrono::milliseconds kBetweenLooks{10};
+
+ private:
+  // The mean of what is read again and again.
+  struct Mean {
+    double sum = 0;
+    int64_t count = 0;
+    void Add(const std::optional<double>& value);
+    std::optional<double> value() const;
+  };
+
+  CounterSet counters_;
+  const GpuSensors* gpus_;
+  std::optional<int64_t> level_;
+  pid_t process_ = 0;
+  CounterSet::Reading before_;
+  GpuSensors::Reading gpus_before_;
+  Mean resident_;
+  Mean power_;
+  Mean utilisation_;
+  Mean memory_utilisation_;
+  std::optional<double> gpu_memory_;  // the most
+};
+
+// Waits for the next line of `channel` and calls `look` about every StepWatch::kBetweenLooks.
+// nullopt: the other end has gone. kUnavailable with `late` if there is none in `time`.
+Result<std::optional<std::string>> AwaitLine(ProcessTree& tree, LineChannel& channel,
+                                             std::chrono::milliseconds time,
+                                             const std::string& late,
+                                             const std::function<void()>& look);
+
+}  // namespace etude

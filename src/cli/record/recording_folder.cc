@@ -1,0 +1,248 @@
+#include "src/cli/record/recording_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/text/bounded_json.h"
+#include "src/base/text/folder_names.h"
+#include "src/cli/app/output_files.h"
+#include "src/cli/tool/json_fields.h"
+#include "src/formats/io/atomic_file.h"
+#include "src/formats/job/job_json.h"
+
+namespace etude {
+namespace {
+
+namespace fs = std::filesystem;
+using ParsedJson = nlohmann::json;
+
+constexpr std::string_view kHookFile = ".etude-hook";
+constexpr std::string_view kStatusPrefix = ".etude-status.";
+// python/etude/recording/settings.py reads it.
+constexpr std::string_view kCommandFile = ".etude-command";
+constexpr std::string_view kStaging = ".etude-recording";
+constexpr size_t kSmallFileMax = size_t{1} << 20;
+
+bool IsTemporary(std::string_view name) {
+  return name == ".lock" || name == kStaging || name == kHookFile || name == kCommandFile ||
+         name.starts_with(kStatusPrefix) || name.starts_with(".tmp-");
+}
+
+// Whether hardly anything more can be written into the folder.
+bool DiskIsFull(const std::string& path) {
+  constexpr uintmax_t kLittle = uintmax_t{1} << 20;
+  std::error_code error;
+  const fs::space_info space = fs::space(path, error);
+  return !error && space.available < kLittle;
+}
+
+// Whether `name` is one of a capture's: host.0.json.gz, linked.3.json, job.1.et, ...
+bool IsOfCapture(std::string_view name) {
+  if (name == kJobFile || IsTemporary(name)) return true;
+  if (name.ends_with(".et")) return true;
+  constexpr std::array<std::string_view, 6> kKinds = {"host.",    "device.", "linked.",
+                                                      "capture.", "replay.", "compare."};
+  return std::ranges::any_of(kKinds, [name](std::string_view kind) {
+    return name.starts_with(kind) && name.size() > kind.size() &&
+           (std::isdigit(static_cast<unsigned char>(name[kind.size()])) != 0 ||
+            name.substr(kind.size()) == "json");
+  });
+}
+
+// A small file whole; "" if it cannot be read.
+std::string ReadSmall(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kSmallFileMax, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(std::max<std::streamsize>(0, file.gcount())));
+  return text;
+}
+
+bool IsJob(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  const ParsedJson json = ParseBounded<ParsedJson>(file);
+  return json.is_object() && json.value("format", ParsedJson()) == kJobFormat;
+}
+
+std::optional<RecordingStatus> ParseStatus(const std::string& text) {
+  const ParsedJson json = ParseBounded<ParsedJson>(text);
+  if (!json.is_object() || TextIn(json, "format") != "etude-record-status") return std::nullopt;
+  RecordingStatus status;
+  status.steps_seen = CountIn(json, "steps_seen").value_or(0);
+  status.complete = json.value("complete", ParsedJson()) == true;
+  status.phase = TextIn(json, "phase");
+  status.code = TextIn(json, "code");
+  status.reason = TextIn(json, "reason");
+  status.rank = CountIn(json, "rank");
+  const auto fits = json.find("suggest");
+  if (fits != json.end()) {
+    status.fitting_warmup = CountIn(*fits, "warmup");
+    status.fitting_steps = CountIn(*fits, "steps");
+  }
+  return status;
+}
+
+constexpr std::string_view kMakeRoom = "make room, or record into a folder on another disk";
+
+NoCapture DiskFull() {
+  return {"disk-full", "no space is left on the disk of the capture folder",
+          std::string(kMakeRoom)};
+}
+
+std::string RemedyFor(const RecordingStatus& status) {
+  if (status.code == "ended-early" || status.code.empty()) {
+    if (status.fitting_warmup && status.fitting_steps) {
+      return fmt::format("with --warmup {} --steps {} it would have been recorded",
+                         *status.fitting_warmup, *status.fitting_steps);
+    }
+    return "let the program run for more steps";
+  }
+  if (status.code == "no-step") {
+    return "steps are optimizer steps, calls of the outermost module or profiler.step(); mark "
+           "them yourself with `with etude.record(DIR) as r:` and r.step()";
+  }
+  if (status.code == "disk-full") return std::string(kMakeRoom);
+  if (status.code == "busy") {
+    return "leave the program's own profiler or observer out for some steps";
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<RecordingFolder> RecordingFolder::Open(const std::string& path, bool force) {
+  std::error_code error;
+  const fs::file_status kind = fs::status(path, error);
+  if (fs::exists(kind) && !fs::is_directory(kind)) {
+    return BadInput(path + ": found a file, expected a folder or a new name");
+  }
+  const bool is_ours = !fs::exists(kind);
+  ETUDE_RETURN_IF_ERROR(MakeFolder(path));
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(path));
+  const bool is_capture = IsJob(path + "/" + std::string(kJobFile));
+  if (!is_capture && !std::ranges::all_of(names, IsTemporary)) {
+    return BadInput(path +
+                    ": found a folder that is not empty and not a capture, expected an empty or "
+                    "new one");
+  }
+  if (is_capture && !force) {
+    return BadInput(path + ": holds a capture already; --force replaces it");
+  }
+  for (const std::string& name : names) {
+    if (IsTemporary(name)) fs::remove_all(path + "/" + name, error);
+    if (error) return MakeError(ErrorCode::kIo, path + "/" + name + ": " + error.message());
+  }
+  RecordingFolder folder(path, is_capture, is_ours);
+  fs::create_directory(folder.staging(), error);
+  if (error) return MakeError(ErrorCode::kIo, folder.staging() + ": " + error.message());
+  return folder;
+}
+
+RecordingFolder::RecordingFolder(RecordingFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})),
+      has_earlier_(other.has_earlier_),
+      is_ours_(other.is_ours_) {}
+
+RecordingFolder::~RecordingFolder() {
+  if (path_.empty() || keep_staging_) return;
+  std::error_code error;
+  fs::remove_all(staging(), error);
+  // Fails, as it should, unless the folder is empty.
+  if (is_ours_) fs::remove(path_, error);
+}
+
+std::string RecordingFolder::staging() const { return path_ + "/" + std::string(kStaging); }
+
+Status RecordingFolder::LeaveCommand(const std::vector<std::string>& command) const {
+  return ReplaceFile(
+      staging() + "/" + std::string(kCommandFile),
+      ParsedJson(command).dump(-1, ' ', false, ParsedJson::error_handler_t::replace));
+}
+
+bool RecordingFolder::has_new() const {
+  std::error_code error;
+  return fs::exists(staging() + "/" + std::string(kJobFile), error);
+}
+
+Status RecordingFolder::Publish() {
+  std::error_code error;
+  const auto lost = [&](const std::string& why) {
+    keep_staging_ = true;
+    return MakeError(ErrorCode::kIo, fmt::format("{}; what was recorded is in {}", why, staging()));
+  };
+  const auto failure = [&](const std::string& name) {
+    return lost(fmt::format("{}/{}: {}", path_, name, error.message()));
+  };
+  Result<std::vector<std::string>> names = NamesIn(staging());
+  if (!names) return lost(names.error().message);
+  const Result<std::vector<std::string>> earlier = NamesIn(path_);
+  if (!earlier) return lost(earlier.error().message);
+  for (const std::string& name : *earlier) {
+    if (!IsOfCapture(name) || name == kStaging) continue;
+    fs::remove(path_ + "/" + name, error);
+    if (error) return failure(name);
+  }
+  // The job names the other files: it comes last.
+  std::ranges::stable_partition(*names, [](const auto& name) { return name != kJobFile; });
+  for (const std::string& name : *names) {
+    if (IsTemporary(name)) continue;
+    fs::rename(staging() + "/" + name, path_ + "/" + name, error);
+    if (error) return failure(name);
+  }
+  return {};
+}
+
+std::vector<RecordingStatus> ReadStatuses(const std::string& path) {
+  std::vector<RecordingStatus> statuses;
+  for (const std::string& name : NamesIn(path).value_or(std::vector<std::string>())) {
+    if (!name.starts_with(kStatusPrefix)) continue;
+    std::optional<RecordingStatus> status = ParseStatus(ReadSmall(path + "/" + name));
+    if (status) statuses.push_back(*std::move(status));
+  }
+  std::ranges::stable_sort(statuses, std::ranges::greater(), &RecordingStatus::steps_seen);
+  return statuses;
+}
+
+NoCapture ExplainNoCapture(const std::string& path, const std::vector<RecordingStatus>& statuses,
+                           bool killed) {
+  if (!statuses.empty()) {
+    const RecordingStatus& status = statuses.front();
+    if (!status.code.empty()) return {status.code, status.reason, RemedyFor(status)};
+    if (DiskIsFull(path)) return DiskFull();
+    // Without a word: the status is written at each turn, but not by who is killed.
+    return {"killed",
+            fmt::format("the program {} while {} steps were seen at least (phase: {})",
+                        killed ? "was ended from outside"
+                               : "was ended from outside, or by os._exit, or the disk was full,",
+                        status.steps_seen, status.phase),
+            RemedyFor(status)};
+  }
+  if (DiskIsFull(path)) return DiskFull();
+  std::error_code error;
+  const std::string hook = path + "/" + std::string(kHookFile);
+  if (!fs::exists(hook, error)) {
+    return {"no-hook", "no Python program has started with the recording hook",
+            "the options -I, -E and -S of Python skip it, as does a program that clears "
+            "PYTHONPATH; `with etude.record(DIR):` in the program works everywhere"};
+  }
+  std::string text = ReadSmall(hook);
+  if (!text.empty()) {
+    text.erase(text.find_last_not_of('\n') + 1);
+    return {"internal", "the recorder could not be loaded: " + text, ""};
+  }
+  return {"no-torch", "the program did not import torch, or was ended before it saw a step", ""};
+}
+
+}  // namespace etude

@@ -1,0 +1,71 @@
+#include "src/cli/simulate/machine_files.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/formats/io/byte_source.h"
+#include "src/sim/machine/astra_config.h"
+#include "src/sim/machine/network_text.h"
+#include "src/sim/program/workload.h"
+
+namespace etude {
+namespace {
+
+// Prefixes of files that a configuration names are relative to the working folder, as in ASTRA-sim,
+// or else to the configuration.
+std::string PathBeside(const std::string& config, const std::string& name, const char* suffix) {
+  if (CheckRegular(name + suffix) && ByteSource::Open(name + suffix, {})) return name;
+  const size_t slash = config.rfind('/');
+  if (name.starts_with('/') || slash == std::string::npos) return name;
+  return config.substr(0, slash + 1) + name;
+}
+
+// A ring in each dimension.
+void UseRings(SimMachine& machine) {
+  for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
+                                    CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
+    machine.system.algorithms[type].resize(machine.dims.size());
+  }
+}
+
+}  // namespace
+
+Result<SimMachine> ReadMachine(const MachineFiles& files, const Console& console) {
+  const RunContext& context = console.context();
+  SimMachine machine;
+  machine.congestion = files.congestion;
+  std::string text;
+  if (IsNetworkOfDims(files.network)) {
+    const Result<std::string> network = NetworkOfDims(files.network);
+    if (!network) return MakeError(ErrorCode::kUsage, "--network: " + network.error().message);
+    const Status taken = ParseAstraNetwork(*network, "--network", machine);
+    if (!taken) return MakeError(ErrorCode::kUsage, taken.error().message);
+  } else {
+    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.network, context.limits));
+    ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, files.network, machine));
+  }
+  AstraCollectives collectives;
+  if (files.system.empty()) {
+    UseRings(machine);
+  } else {
+    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.system, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(collectives, ParseAstraSystem(text, files.system, machine));
+  }
+  if (!files.memory.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.memory, context.limits));
+    ETUDE_RETURN_IF_ERROR(ParseAstraMemory(text, files.memory, machine));
+  }
+  machine.system.queues = files.queues;
+  machine.system.rendezvous = files.rendezvous;
+  machine.system.endpoint_delay *= files.injection_scale;
+  for (const auto& [type, prefix] : collectives) {
+    ETUDE_ASSIGN_OR_RETURN(SimWorkload programs,
+                           ReadSimFiles(PathBeside(files.system, prefix, ".0.et"), machine.npus(),
+                                        {.strict = console.strict()}, context));
+    machine.system.programs[type] = std::move(programs.ranks);
+  }
+  return machine;
+}
+
+}  // namespace etude

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/base/result.h"
+#include "src/cli/app/command.h"
+#include "src/sim/machine/machine.h"
+
+namespace etude {
+
+// The files that describe a simulated machine, and what is said beside them.
+struct MachineFiles {
+  std::string network;  // or its dimensions themselves: "Ring(8):50GB/s,500ns Switch(4):…"
+  std::string system;   // "": SystemModel's defaults, rings in all dimensions
+  std::string memory;   // "": no remote memory
+  bool congestion = false;
+  int64_t queues = 1;  // of each dimension
+  bool rendezvous = false;
+  int64_t injection_scale = 1;  // of the endpoint delay
+};
+
+// Reads them, and the collectives that are programs. kBadInput with the file and the place.
+Result<SimMachine> ReadMachine(const MachineFiles& files, const Console& console);
+
+}  // namespace etude

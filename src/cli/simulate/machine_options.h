@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/cli/app/command.h"
+#include "src/cli/app/options.h"
+#include "src/sim/machine/machine.h"
+
+namespace etude {
+
+// On which machine a simulation runs: options of its commands. Must outlive parsing.
+struct MachineOptions {
+  std::string model = "astra-sim-2.0";
+  std::string network;
+  std::string system;
+  std::string memory;
+  std::string congestion = "unaware";
+  int64_t queues = 1;
+  bool rendezvous = false;
+  int64_t injection_scale = 1;
+  std::vector<std::string> stragglers;
+  std::vector<std::string> slow_links;
+
+  friend bool operator==(const MachineOptions&, const MachineOptions&) = default;
+
+  void Declare(Options& options);
+  Result<SimMachine> Read(const Console& console) const;
+};
+
+}  // namespace etude

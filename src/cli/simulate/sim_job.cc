@@ -1,0 +1,354 @@
+#include "src/cli/simulate/sim_job.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/cli/app/output_files.h"
+#include "src/cli/generate/plan_file.h"
+#include "src/cli/inspect/job_health.h"
+#include "src/cli/simulate/group_ranks.h"
+#include "src/cli/simulate/job_classes.h"
+#include "src/formats/job/job_folder.h"
+#include "src/report/recording_cost.h"
+#include "src/report/text/format.h"
+#include "src/run/activity.h"
+#include "src/run/calls/comm_log.h"
+#include "src/sim/program/workload.h"
+#include "src/synth/job/encode_job.h"
+#include "src/trace/simulated.h"
+#include "src/transform/astra_sim/for_astra_sim.h"
+#include "src/transform/edit/recording_cost.h"
+#include "src/transform/read_job.h"
+#include "src/transform/to_chakra.h"
+
+namespace etude {
+namespace {
+
+// PREFIX of PREFIX.0.et …, or of others of these files: nothing else is called so.
+bool IsPrefix(const std::string& path) {
+  return !IsThere(path) &&
+         (IsThere(RankFileOf(path, 0)) || RankFileBeyond(path + ".", ".et", 0).has_value());
+}
+
+// kBadInput where PREFIX.N.et are there but not all before them.
+Status CheckNoGap(const std::string& prefix) {
+  int64_t ranks = 0;
+  while (IsThere(RankFileOf(prefix, ranks))) ++ranks;
+  const auto beyond = RankFileBeyond(prefix + ".", ".et", ranks);
+  if (!beyond) return {};
+  return BadInput(fmt::format("{}: missing: {} exists, so this rank must too",
+                              RankFileOf(prefix, ranks), *beyond));
+}
+
+tl::unexpected<Error> OtherSize(const std::string& path, int64_t ranks, int64_t npus) {
+  return BadInput(fmt::format("{}: found a job of {}, but the network has {}", path,
+                              FormatCount(static_cast<uint64_t>(ranks), "rank"),
+                              FormatCount(static_cast<uint64_t>(npus), "NPU")));
+}
+
+Result<SimJob> ReadPrefix(const SimJobOptions& options, int64_t npus, bool strict,
+                          const RunContext& context) {
+  const std::string& prefix = options.paths.front();
+  ETUDE_RETURN_IF_ERROR(CheckNoGap(prefix));
+  ETUDE_RETURN_IF_ERROR(CheckRankFiles(prefix, npus));
+  if (IsThere(RankFileOf(prefix, npus))) {
+    return BadInput(fmt::format("{}: found a trace beyond the {} of the network",
+                                RankFileOf(prefix, npus),
+                                FormatCount(static_cast<uint64_t>(npus), "NPU")));
+  }
+  SimJob read{.workload = {}, .job = std::nullopt, .prefix = prefix, .warnings = {}, .notes = {}};
+  ETUDE_ASSIGN_OR_RETURN(read.workload, ReadSimFiles(prefix, npus, {.strict = strict}, context));
+  const std::string file =
+      options.groups.empty() ? GroupsBeside({RankFileOf(prefix, 0)}) : options.groups;
+  if (!file.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(const GroupRanks groups, ReadGroupRanks(file, context));
+    ETUDE_ASSIGN_OR_RETURN(read.workload.groups, NumberedGroups(groups, file, npus));
+  }
+  return read;
+}
+
+// Recorded traces as graphs that a simulator runs to their end.
+Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<RankInput>& inputs,
+                             const RankTraces& read, int64_t npus, bool strict,
+                             const Limits& limits) {
+  const bool flops = options.compute == "flops";
+  const AstraCompute compute = flops ? AstraCompute::kFlops : AstraCompute::kDurations;
+  std::vector<AstraRank> ranks;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Trace& trace = read.traces[i];
+    auto made = [&]() -> Result<AstraRank> {
+      ETUDE_ASSIGN_OR_RETURN(const ToChakraResult chakra,
+                             ToChakra(trace, {.break_cycles = !strict, .limits = limits}));
+      return MakeAstraRank(chakra.trace, {.compute = compute, .limits = limits});
+    }();
+    if (!made) return MakeError(made.error().code, inputs[i].path + ": " + made.error().message);
+    if (made->world_size && *made->world_size != npus) {
+      return OtherSize(inputs[i].path, *made->world_size, npus);
+    }
+    made->rank = read.ranks[i];
+    for (AstraGroup& group : made->groups) {
+      const auto known = read.groups.find(group.name);
+      if (!group.ranks && known != read.groups.end()) group.ranks = known->second;
+    }
+    ranks.push_back(*std::move(made));
+  }
+  return ForAstraSim(std::move(ranks), {.compute = compute,
+                                        .fill_ranks = options.fill_ranks,
+                                        .host_threads = true,
+                                        .all_types = true,
+                                        .ranks = npus});
+}
+
+// Options that have no use for graphs that run as they are.
+Status CheckNoneOfRecorded(const SimJobOptions& options) {
+  if (!options.fill_ranks && options.compute == "durations") return {};
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{}: requires recorded traces",
+                               options.fill_ranks ? "--fill-ranks" : "--compute flops"));
+}
+
+// " (rank 0 sends to rank 9 in node 3)": the first partner that is none of so many ranks; "": none.
+std::string StrayPartner(const std::vector<RankOfJob>& ranks, int64_t npus) {
+  for (const RankOfJob& one : ranks) {
+    std::string found;
+    ForEachNode(*one.trace, [&](NodeId node) {
+      const Comm* comm = one.trace->comm(node);
+      const NodeKind kind = one.trace->kind(node);
+      const bool sends = kind == NodeKind::kSend;
+      if (comm == nullptr || !found.empty() || (!sends && kind != NodeKind::kRecv)) return;
+      const std::optional<int64_t> peer = comm->peer(kind);
+      if (!peer || *peer < npus) return;
+      found = fmt::format(" (rank {} {} rank {} in node {})", one.rank,
+                          sends ? "sends to" : "receives from", *peer, one.trace->source_id(node));
+    });
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+std::vector<std::string> NotesOf(const AstraJob& job) {
+  std::vector<std::string> notes;
+  Nanos host;
+  for (const AstraRankReport& rank : job.ranks) host = host + rank.host_time;
+  if (host.count > 0) {
+    notes.push_back(fmt::format("{} of host work of all ranks are left out", FormatTime(host)));
+  }
+  for (const AstraNoteRow& row : kAstraNotes) {
+    const uint64_t count = job.notes[row.note];
+    if (row.note == AstraNote::kRenamedGroup) continue;  // of no consequence here
+    if (count > 0) notes.push_back(fmt::format("{}: {}", row.text, FormatCount(count)));
+  }
+  notes.insert(notes.end(), job.messages.begin(), job.messages.end());
+  return notes;
+}
+
+// Takes out of the times of one rank what recording cost, as far as it is known; returns the rest
+// of what there is to say of it.
+Result<std::string> TakeOutCost(const RecordingCost& cost, bool keep, const Limits& limits,
+                                Trace& trace, SimJob& job) {
+  if (!cost.program || keep) return RecordingCostNote(cost);
+  std::vector<Interval> steps;
+  for (const StepWindow& step : FindSteps(trace)) steps.push_back(step.window);
+  ETUDE_ASSIGN_OR_RETURN(auto without, TakeOutRecordingCost(trace, steps, *cost.program, limits));
+  if (!without) return RecordingCostNote(cost);
+  const Nanos per_step{without->taken.count / static_cast<int64_t>(steps.size())};
+  job.recording_taken = std::max(job.recording_taken, per_step);
+  trace = std::move(without->trace);
+  return std::string();
+}
+
+// What was measured of the step, and what there is to say of it.
+Status AddRecordedTimes(const std::vector<RankInput>& inputs, std::vector<Trace>& traces,
+                        bool is_recorded, bool keep, const RunContext& context, SimJob& job) {
+  size_t steps = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const RecordingCost cost =
+        FindRecordingCost(traces[i], inputs[i].path, inputs[i].rank, context);
+    ETUDE_ASSIGN_OR_RETURN(const std::string note,
+                           TakeOutCost(cost, keep || !is_recorded, context.limits, traces[i], job));
+    if (!note.empty() && job.notes.empty()) job.notes.push_back(note);
+    steps = std::max(steps, cost.steps);
+    job.recorded_step = std::max(job.recorded_step, cost.recorded);
+    job.program_step = std::max(job.program_step, cost.program);
+  }
+  if (!is_recorded || steps > 1) job.recorded_step = job.program_step = std::nullopt;
+  if (steps > 1) {
+    job.notes.push_back(
+        fmt::format("the traces are of {} steps, one after the other: the step time is that of "
+                    "all; `etude slice --step` makes a job of one",
+                    FormatCount(steps)));
+  }
+  return {};
+}
+
+void NoteUngrouped(const RankTraces& ranks, std::vector<std::string>& notes) {
+  uint64_t ungrouped = 0;
+  for (size_t i = 0; i < ranks.traces.size(); ++i) {
+    ungrouped += ReadCommLog(ranks.traces[i], ranks.ranks[i]).ungrouped;
+  }
+  if (ungrouped != 0) notes.push_back(UngroupedText(ungrouped));
+}
+
+// Whether it is a Chakra trace of a recorded rank whose host communicates: what its nodes took
+// themselves has no place between what they called, and tools other than Etude count waiting, too.
+bool HasRecordedHost(const Trace& trace) {
+  if (trace.info().format != TraceFormat::kChakra || IsSimulated(trace)) return false;
+  bool is_recorded = false;
+  ForEachNode(trace, [&](NodeId node) {
+    is_recorded = is_recorded ||
+                  (trace.place(node) == Place::kHost && trace.start(node) && trace.duration(node));
+  });
+  return is_recorded && !trace.comms().empty();
+}
+
+constexpr std::string_view kRecordedHost =
+    "Chakra traces of a recorded job run as they are: what a program did itself, in traces of "
+    "other tools what it waited, too, comes before what it called and hides no communication; "
+    "`etude "
+    "convert --for astra-sim` leaves it where it was";
+
+Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool strict,
+                          const RunContext& context) {
+  const std::string& first = options.paths.front();
+  const bool is_one = options.paths.size() == 1;
+  if (is_one && IsPrefix(first)) {
+    ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
+    return ReadPrefix(options, npus, strict, context);
+  }
+  SimJob read;
+  bool is_recorded = false;
+  bool rounded_times = false;
+  std::string stray;         // a partner beyond the ranks of the network
+  std::string disagreement;  // on a collective; "" where there is none
+  if (is_one && IsJobFolder(first)) {
+    ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
+    if (!options.groups.empty()) {
+      return MakeError(ErrorCode::kUsage,
+                       "--comm-groups: a folder of classes has the ranks of its groups");
+    }
+    ETUDE_ASSIGN_OR_RETURN(read.job, ReadJobFolder(first, context));
+    for (size_t i = 0; i < read.job->classes.size(); ++i) {
+      WarnOfIds(read.job->classes[i].program, fmt::format("{}, class {}", first, i), context);
+    }
+    if (std::ranges::any_of(read.job->classes, HasRecordedHost, &RankClass::program)) {
+      read.notes.emplace_back(kRecordedHost);
+    }
+    ETUDE_ASSIGN_OR_RETURN(read.plan, ReadPlanFile(first, strict, context));
+  } else {
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs, FindRanks(options.paths, context));
+    ETUDE_ASSIGN_OR_RETURN(RankTraces traces, ReadRankTraces(inputs, options.groups, options.jobs,
+                                                             {.strict = strict}, context));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      WarnOfIds(traces.traces[i], inputs[i].path, context);
+    }
+    const bool is_chakra = std::ranges::all_of(traces.traces, [](const Trace& trace) {
+      return trace.info().format == TraceFormat::kChakra;
+    });
+    is_recorded = !is_chakra;
+    ETUDE_RETURN_IF_ERROR(AddRecordedTimes(inputs, traces.traces, is_recorded,
+                                           options.with_recording, context, read));
+    if (is_recorded) NoteUngrouped(traces, read.notes);
+    if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
+    if (!is_chakra || options.fill_ranks) {
+      ETUDE_ASSIGN_OR_RETURN(AstraJob graphs,
+                             ToSimGraphs(options, inputs, traces, npus, strict, context.limits));
+      std::ranges::move(NotesOf(graphs), std::back_inserter(read.notes));
+      if (!graphs.messages.empty()) disagreement = graphs.messages.front();
+      rounded_times = is_recorded && graphs.notes[AstraNote::kUnknownTime] == 0;
+      traces.groups.clear();
+      for (auto& [id, members] : graphs.groups) traces.groups[std::to_string(id)] = members;
+      traces.ranks.clear();
+      for (const AstraRankReport& rank : graphs.ranks) traces.ranks.push_back(rank.rank);
+      traces.traces = std::move(graphs.traces);
+    } else if (std::ranges::any_of(traces.traces, HasRecordedHost)) {
+      read.notes.emplace_back(kRecordedHost);
+    }
+    std::vector<RankOfJob> ranks;
+    for (size_t i = 0; i < traces.traces.size(); ++i) {
+      ranks.push_back({.rank = traces.ranks[i], .trace = &traces.traces[i]});
+    }
+    stray = StrayPartner(ranks, npus);
+    Result<Job> job =
+        EncodeJob(ranks, {.groups = std::move(traces.groups), .limits = context.limits});
+    if (!job && !disagreement.empty()) job.error().message += "; " + disagreement;
+    ETUDE_ASSIGN_OR_RETURN(read.job, std::move(job));
+  }
+  if (const int64_t ranks = read.job->rank_count(); ranks != npus) {
+    tl::unexpected<Error> error = OtherSize(first, ranks, npus);
+    if (is_recorded && ranks < npus && !options.fill_ranks) {
+      error.value().message += "; with --fill-ranks the others do what the nearest one does";
+    }
+    return error;
+  }
+  if (const int64_t ranks = read.job->mesh.size(); ranks != npus) {
+    return BadInput(
+        fmt::format("{}: found ranks up to {} in what its {} do{}, but the network has {}", first,
+                    ranks - 1, FormatCount(static_cast<uint64_t>(npus), "rank"), stray,
+                    FormatCount(static_cast<uint64_t>(npus), "NPU")));
+  }
+  ETUDE_ASSIGN_OR_RETURN(read.workload, WorkloadOfJob(*read.job, context.limits));
+  read.workload.rounded_times = rounded_times;
+  return read;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (!IsPrefix(path)) {
+      files.push_back(path);
+      continue;
+    }
+    ETUDE_RETURN_IF_ERROR(CheckNoGap(path));
+    for (int64_t rank = 0; IsThere(RankFileOf(path, rank)); ++rank) {
+      files.push_back(RankFileOf(path, rank));
+    }
+  }
+  return files;
+}
+
+Status CheckRankFiles(const std::string& prefix, int64_t npus) {
+  // One between that is not there is told when it is read.
+  if (IsThere(RankFileOf(prefix, npus - 1))) return {};
+  int64_t ranks = 0;
+  while (ranks < npus && IsThere(RankFileOf(prefix, ranks))) ++ranks;
+  if (ranks == 0 || ranks == npus) return {};
+  return OtherSize(prefix, ranks, npus);
+}
+
+void SimJobOptions::Declare(Options& options) {
+  options.Positionals("job", &paths,
+                      "folder of rank classes, capture folder, traces of all ranks in any format, "
+                      "or PREFIX of PREFIX.0.et …");
+  options.Value("--comm-groups", &groups, "FILE",
+                "ranks of process groups by name, in ASTRA-sim's format, where traces lack them "
+                "(default: PREFIX.comm_groups.json beside the traces)");
+  options.Choice("--compute", &compute, {"durations", "flops"},
+                 "of recorded traces: their durations, or also operations and bytes by shapes, for "
+                 "a roofline");
+  options.Flag("--fill-ranks", &fill_ranks,
+               "use the nearest recorded rank's trace for ranks without one");
+  options.Flag("--with-recording", &with_recording,
+               "keep the cost of recording in the times of recorded jobs");
+  options.Jobs(&jobs, "traces read");
+}
+
+Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, bool strict,
+                          const RunContext& context) {
+  std::vector<std::string> warnings;
+  RunContext noting = context;
+  noting.warn = [&](std::string_view text) {
+    warnings.emplace_back(text);
+    context.Warn(text);
+  };
+  Result<SimJob> read = ReadAnyJob(options, npus, strict, noting);
+  if (read) read->warnings = std::move(warnings);
+  return read;
+}
+
+}  // namespace etude

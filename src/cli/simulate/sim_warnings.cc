@@ -1,0 +1,106 @@
+#include "src/cli/simulate/sim_warnings.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "src/report/text/format.h"
+#include "src/trace/job/rank_set.h"
+
+namespace etude {
+
+namespace {
+
+void WarnOfPrograms(const SimMachine& machine, const std::string& system,
+                    const RunContext& context) {
+  for (const auto& [type, ranks] : machine.system.programs) {
+    uint64_t empty = 0;
+    uint64_t other = 0;
+    for (const SimRank& rank : ranks) {
+      empty += rank.program->nodes.empty() ? 1 : 0;
+      for (const SimNode& node : rank.program->nodes) {
+        const bool is_usual = node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv ||
+                              node.kind == NodeKind::kCompute;
+        other += is_usual ? 0 : 1;
+      }
+    }
+    if (empty > 0) {
+      context.Warn(fmt::format("{}: {} of {} without nodes, which end at once", system,
+                               FormatCount(empty, "program"), Name(type)));
+    }
+    if (other > 0) {
+      context.Warn(
+          fmt::format("{}: programs of {} have {} other than sends, receives and "
+                      "computations: each takes its duration, or 1 ns",
+                      system, Name(type), FormatCount(other, "node")));
+    }
+  }
+}
+
+}  // namespace
+
+void WarnOfSilences(const SimMachine& machine, const MachineNames& names,
+                    const SimWorkload& workload, const SimResult& result,
+                    const RunContext& context) {
+  for (const std::string& remark : machine.system_remarks) {
+    context.Warn(fmt::format("{}: {}", names.system, remark));
+  }
+  for (const std::string& remark : machine.memory_remarks) {
+    context.Warn(fmt::format("{}: {}", names.memory, remark));
+  }
+  WarnOfPrograms(machine, names.system, context);
+  for (const auto& [type, choices] : machine.system.algorithms) {
+    if (choices.empty() || choices.front().whole || choices.size() >= machine.dims.size()) continue;
+    context.Warn(
+        fmt::format("{}: {} has an algorithm for {} of {} dimensions: it leaves the others out, as "
+                    "in ASTRA-sim",
+                    names.system, Name(type), choices.size(), machine.dims.size()));
+  }
+  std::map<const SimProgram*, uint64_t> ranks;
+  for (const SimRank& rank : workload.ranks) ++ranks[rank.program.get()];
+  uint64_t timeless = 0;
+  uint64_t unsized = 0;
+  for (const auto& [program, count] : ranks) {
+    for (const SimNode& node : program->nodes) {
+      const bool computes = node.kind == NodeKind::kCompute;
+      const bool has_time =
+          machine.system.roofline && !node.on_host ? node.bytes > 0 : node.duration > 0;
+      const bool is_known = workload.rounded_times && !machine.system.roofline;
+      if (computes && !has_time && !is_known) timeless += count;
+      if (node.unsized && !machine.system.Replays(node)) unsized += count;
+    }
+  }
+  if (timeless > 0 && !machine.system.replay_only) {
+    context.Warn(fmt::format("{} no time, or 1 ns: without {}",
+                             FormatCount(timeless, "computation takes", "computations take"),
+                             machine.system.roofline
+                                 ? "bytes for the roofline"
+                                 : "a duration, as `etude generate --device NAME` gives one, or a "
+                                   "roofline of --system"));
+  }
+  if (unsized > 0 && !machine.system.replay_only) {
+    context.Warn(FormatCount(unsized, "communication has", "communications have") +
+                 " no size, taken for 0 bytes");
+  }
+  if (result.unreceived > 0) {
+    context.Warn(FormatCount(result.unreceived, "message has", "messages have") +
+                 " come that nobody receives");
+  }
+}
+
+std::function<std::string(int64_t)> NamesOfRanks(const std::string& prefix) {
+  return [prefix](int64_t rank) {
+    return prefix.empty() ? fmt::format("rank {}", rank) : fmt::format("{}.{}.et", prefix, rank);
+  };
+}
+
+void Complain(const SimDiagnosis& diagnosis, const std::string& prefix, const Console& console) {
+  console.Complain(fmt::format("{} for ever: {}",
+                               diagnosis.waiting.size() == 1 ? "a rank waits" : "ranks wait",
+                               RankListText(diagnosis.waiting)));
+  for (const std::string& line : ToLines(diagnosis, NamesOfRanks(prefix))) console.Complain(line);
+}
+
+}  // namespace etude

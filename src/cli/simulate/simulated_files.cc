@@ -1,0 +1,200 @@
+#include "src/cli/simulate/simulated_files.h"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/cli/app/output_files.h"
+#include "src/cli/simulate/group_ranks.h"
+#include "src/formats/io/atomic_file.h"
+#include "src/formats/job/job_folder.h"
+#include "src/formats/read_trace.h"
+#include "src/report/text/format.h"
+#include "src/sim/program/workload.h"
+#include "src/sim/result/simulated_job.h"
+
+namespace etude {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+std::string PrefixIn(const std::string& folder) {
+  return (std::filesystem::path(folder) / "chakra").string();
+}
+
+Result<Trace> ReadRankOfPrefix(const std::string& prefix, int64_t rank, const Console& console) {
+  RunContext silent = console.context();
+  silent.warn = {};  // it was read before
+  return ReadTrace(RankFileOf(prefix, rank), {.strict = console.strict()}, silent);
+}
+
+std::string RanksLine(const std::string& prefix, int64_t ranks, uint64_t bytes) {
+  std::string text = "wrote " + RankFileOf(prefix, 0);
+  if (ranks > 1) text += " … " + RankFileOf(prefix, ranks - 1);
+  return text + fmt::format(": {}, {}", FormatCount(static_cast<uint64_t>(ranks), "rank"),
+                            FormatBytes(Bytes{static_cast<int64_t>(bytes)}));
+}
+
+// A file for each rank.
+template <typename TraceOf>
+Result<Lines> WriteRanks(const std::string& folder, int64_t ranks, const GroupRanks& groups,
+                         TraceOf trace_of) {
+  const std::string prefix = PrefixIn(folder);
+  ETUDE_RETURN_IF_ERROR(CheckNoOtherJob(prefix, ranks, !groups.empty()));
+  ETUDE_RETURN_IF_ERROR(MakeFolder(folder));
+  uint64_t bytes = 0;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, trace_of(rank));
+    ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report,
+                           WriteChakraFile(trace, RankFileOf(prefix, rank)));
+    bytes += report.bytes;
+  }
+  Lines lines{RanksLine(prefix, ranks, bytes)};
+  if (groups.empty()) return lines;
+  ETUDE_RETURN_IF_ERROR(ReplaceFile(GroupsFileName(prefix), GroupRanksText(groups)));
+  lines.push_back(
+      fmt::format("wrote {}: {}", GroupsFileName(prefix), FormatCount(groups.size(), "group")));
+  return lines;
+}
+
+}  // namespace
+
+void SimulatedFilesOptions::Declare(Options& options) {
+  options.Output("-o,--output", &folder, "FOLDER",
+                 "write the simulated job: its traces with simulated times", {});
+  options.Choice("--to", &to, {"et", "classes", "packed"},
+                 "a Chakra trace of each rank, or of each class of ranks, these packed");
+}
+
+Status SimulatedFilesOptions::Check(const SimJobOptions& job, const Console& console) const {
+  if (folder.empty()) return {};
+  if (folder == "-") {
+    return MakeError(ErrorCode::kUsage, "simulate: -o: found '-', expected a folder");
+  }
+  std::error_code ignored;
+  for (const std::string& path : job.paths) {
+    const std::filesystem::path beside = std::filesystem::path(path).parent_path();
+    if (std::filesystem::equivalent(path, folder, ignored) ||
+        (!std::filesystem::is_directory(path, ignored) &&
+         std::filesystem::equivalent(beside.empty() ? "." : beside, folder, ignored))) {
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("simulate: {}: found the job itself, expected another folder", folder));
+    }
+  }
+  if (to != "et") return CheckNoTraces(folder, console.context());
+  return {};
+}
+
+Status SimulatedFilesOptions::CheckJob(const SimJob& job) const {
+  if (folder.empty()) return {};
+  const auto ranks = static_cast<int64_t>(job.workload.ranks.size());
+  if (to == "et" && ranks > kMostRankFiles) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("simulate: found {} ranks, expected up to {}, a file each; --to "
+                                 "classes writes a file for each class",
+                                 FormatCount(static_cast<uint64_t>(ranks)),
+                                 FormatCount(static_cast<uint64_t>(kMostRankFiles))));
+  }
+  if (to != "et" && !job.job) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("simulate: --to {} is for jobs whose communications fit "
+                                 "together, not for PREFIX",
+                                 to));
+  }
+  return {};
+}
+
+Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const SimJob& job,
+                                  const SimResult& result, const Console& console) {
+  if (options.folder.empty()) return Lines();
+  const RunContext& context = console.context();
+  const auto ranks = static_cast<int64_t>(result.class_of.size());
+  if (!job.job) {
+    GroupRanks groups;
+    for (const auto& [number, members] : job.workload.groups) {
+      groups[std::to_string(number)] = members;
+    }
+    return WriteRanks(options.folder, ranks, groups, [&](int64_t rank) -> Result<Trace> {
+      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRankOfPrefix(job.prefix, rank, console));
+      return SimulatedTrace(trace, *job.workload.ranks[static_cast<size_t>(rank)].program,
+                            result.OfRank(rank), context.limits);
+    });
+  }
+  ETUDE_ASSIGN_OR_RETURN(const Job made,
+                         SimulatedJob(*job.job, job.workload, result, context.limits));
+  if (options.to == "et") {
+    const ClassEvents events(made);
+    return WriteRanks(options.folder, ranks, UnlistedGroups(made), [&](int64_t rank) {
+      return TraceOfRank(made, events, rank, context.limits);
+    });
+  }
+  ETUDE_RETURN_IF_ERROR(
+      WriteJobFolder(made, options.folder, context,
+                     options.to == "packed" ? ClassFiles::kPacked : ClassFiles::kChakra));
+  return Lines{fmt::format("wrote {}: {} in {}", options.folder,
+                           FormatCount(static_cast<uint64_t>(ranks), "rank"),
+                           FormatCount(made.classes.size(), "class", "classes"))};
+}
+
+SimNodeNames NamesOfSimJob(const SimJob& job, const Console& console) {
+  const auto origin = [&job](int64_t rank, uint32_t node) {
+    return job.workload.ranks[static_cast<size_t>(rank)].program->origin[node];
+  };
+  if (job.job) {
+    // A rank's name of a message has its partner in it.
+    return [&job, origin](int64_t rank, uint32_t node) -> std::string {
+      const std::optional<size_t> rank_class = job.job->ClassOf(rank);
+      if (!rank_class) return "";
+      std::string name(job.job->classes[*rank_class].program.name(origin(rank, node)));
+      const SimRank& self = job.workload.ranks[static_cast<size_t>(rank)];
+      const int64_t peer = self.PeerOf(self.program->nodes[node]);
+      for (size_t at = name.find(kPeerInName); at != std::string::npos && peer >= 0;
+           at = name.find(kPeerInName, at)) {
+        name.replace(at, kPeerInName.size(), std::to_string(peer));
+      }
+      return name;
+    };
+  }
+  const auto traces = std::make_shared<std::map<int64_t, std::optional<Trace>>>();
+  return [&job, &console, traces, origin](int64_t rank, uint32_t node) -> std::string {
+    const auto [at, is_new] = traces->try_emplace(rank);
+    if (is_new) {
+      if (Result<Trace> trace = ReadRankOfPrefix(job.prefix, rank, console))
+        at->second = *std::move(trace);
+    }
+    return at->second ? std::string(at->second->name(origin(rank, node))) : "";
+  };
+}
+
+Result<std::vector<SimMemoryRow>> MemoryOfSimJob(const SimJob& job, const SimResult& result,
+                                                 const Console& console) {
+  std::vector<SimMemoryRow> rows;
+  const std::vector<int64_t> sizes = result.ClassSizes();
+  for (size_t simulated = 0; simulated < result.ranks.size(); ++simulated) {
+    const int64_t rank = result.first[simulated];
+    std::optional<Trace> of_file;
+    if (!job.job) {
+      ETUDE_ASSIGN_OR_RETURN(of_file, ReadRankOfPrefix(job.prefix, rank, console));
+    }
+    const std::optional<size_t> rank_class = job.job ? job.job->ClassOf(rank) : std::nullopt;
+    if (!of_file && !rank_class) continue;
+    const Trace& trace = of_file ? *of_file : job.job->classes[*rank_class].program;
+    const SimProgram& program = *job.workload.ranks[static_cast<size_t>(rank)].program;
+    const std::optional<SimMemory> memory = FindSimMemory(trace, program, result.ranks[simulated]);
+    if (!memory) continue;
+    SimMemoryRow& row =
+        rows.emplace_back(SimMemoryRow{.rank = rank, .ranks = sizes[simulated], .memory = *memory});
+    if (!memory->node) continue;
+    row.name = trace.name(memory->node);
+    row.node = trace.source_id(memory->node);
+  }
+  return rows;
+}
+
+}  // namespace etude

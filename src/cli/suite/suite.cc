@@ -1,0 +1,50 @@
+#include "src/cli/suite/suite.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "src/cli/suite/suite_compare.h"
+#include "src/cli/suite/suite_list.h"
+#include "src/cli/suite/suite_report.h"
+#include "src/cli/suite/suite_setup.h"
+#include "src/cli/tool/torch_command.h"
+#include "src/cli/torch/suite_calibrate.h"
+#include "src/cli/torch/suite_run.h"
+
+namespace etude {
+namespace {
+
+std::unique_ptr<Command> MakeRunStub() {
+  return MakeTorchCommandStub({"run", kSuiteRunSummary, "suite run"});
+}
+
+std::unique_ptr<Command> MakeCalibrateStub() {
+  return MakeTorchCommandStub({"calibrate", kSuiteCalibrateSummary, "suite calibrate"});
+}
+
+// In the order of the overview.
+struct SuiteCommandEntry {
+  std::string_view name;
+  std::unique_ptr<Command> (*make)();
+  bool trains = false;
+};
+constexpr SuiteCommandEntry kSuiteCommands[] = {
+    {"list", MakeSuiteListCommand},       {"setup", MakeSuiteSetupCommand},
+    {"run", MakeRunStub, true},           {"report", MakeSuiteReportCommand},
+    {"compare", MakeSuiteCompareCommand}, {"calibrate", MakeCalibrateStub, true},
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Command>> SuiteCommands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  for (const SuiteCommandEntry& entry : kSuiteCommands) commands.push_back(entry.make());
+  return commands;
+}
+
+bool IsTrainingCommand(std::string_view name) {
+  const auto* found = std::ranges::find(kSuiteCommands, name, &SuiteCommandEntry::name);
+  return found != std::end(kSuiteCommands) && found->trains;
+}
+
+}  // namespace etude

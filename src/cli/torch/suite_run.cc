@@ -1,0 +1,182 @@
+#include "src/cli/torch/suite_run.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/cli/torch/suite_runs.h"
+#include "src/report/text/json_output.h"
+#include "src/suite/results/catalogue.h"
+#include "src/suite/results/score.h"
+
+namespace etude {
+namespace {
+
+using suite::RunRecord;
+using suite::Score;
+using suite::TaskFacts;
+
+// A run that ended with an error.
+struct FailedRun {
+  const SuiteRunner::Job* job = nullptr;
+  Error error;
+
+  std::string text() const {
+    return fmt::format("{}, seed {}: {}", job->task->id, job->options.seed, error.message);
+  }
+};
+
+class SuiteRunCommand : public Command {
+ public:
+  std::string_view name() const override { return "run"; }
+  std::string_view summary() const override { return kSuiteRunSummary; }
+
+  void Declare(Options& options) override {
+    tasks_.Declare(options);
+    settings_.Declare(options);
+    options.Choice("--mode", &mode_, {"quality", "steps"},
+                   "train to the target quality, or time steps");
+    options.Value("--seed", &seed_, "N", "seed of the first run", {.least = 0});
+    options.Value("--seeds", &seeds_, "N", "number of runs, each with its own seed",
+                  {.least = 1, .most = kMostSeeds});
+    options.Value("--target", &settings_.run.target, "QUALITY",
+                  "target quality (default: the task's)");
+    options.Value("--warmup", &settings_.run.warmup, "N",
+                  "warm-up steps before the timed or recorded ones",
+                  {.least = 0, .most = kMostTrainingSteps});
+    options.Value("--iterations", &settings_.run.timed_steps, "N", "steps mode: timed steps",
+                  {.least = 1, .most = kMostTrainingSteps});
+    options.Output("-o,--output", &output_, "FOLDER",
+                   "keep the runs in FOLDER; finished runs there are not repeated", {});
+    options.Value("--record", &record_, "FOLDER",
+                  "record a step of each task as a capture folder below FOLDER, without training");
+    options.Flag("--shuffled-labels", &settings_.run.shuffled_labels,
+                 "check the target: train on shuffled labels, which must miss it");
+    options.Flag("--frozen", &settings_.run.frozen,
+                 "check the target: train with frozen weights, which must miss it");
+    options.Flag("--json", &json_, "print JSON");
+    options.Footer("Exit code 1 if a target was missed.");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    if (!record_.empty() && !(output_.empty() && mode_.empty())) {
+      return MakeError(ErrorCode::kUsage, fmt::format("--record cannot be combined with {}",
+                                                      mode_.empty() ? "--output" : "--mode"));
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
+    settings_.Read();
+    ETUDE_ASSIGN_OR_RETURN(const auto references, suite::BuiltInReferences(console.context()));
+    ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_));
+    if (!record_.empty()) return Record(tasks, *runner, console);
+
+    const auto mode = mode_ == "steps" ? SuiteRunner::Mode::kSteps : SuiteRunner::Mode::kQuality;
+    const std::vector<SuiteRunner::Job> jobs = Jobs(tasks, mode);
+    ETUDE_RETURN_IF_ERROR(runner->CheckAll(jobs, mode, console.context()));
+    std::vector<Score> scores;
+    std::vector<FailedRun> failed;
+    for (size_t begin = 0; begin < jobs.size(); begin += static_cast<size_t>(seeds_)) {
+      const TaskFacts& task = *jobs[begin].task;
+      std::vector<RunRecord> runs;
+      for (const SuiteRunner::Job& job :
+           std::span(jobs).subspan(begin, static_cast<size_t>(seeds_))) {
+        Result<RunRecord> ran = runner->Run(task, mode, job.options, job.name, console.context());
+        if (!ran) {
+          failed.push_back({.job = &job, .error = std::move(ran.error())});
+          if (tasks.size() > 1 && !WasInterrupted(failed)) console.Complain(failed.back().text());
+          break;
+        }
+        runs.push_back(*std::move(ran));
+        if (!json_) console.Print(suite::ToText(runs.back()) + "\n");
+      }
+      // What has been found stays, whatever becomes of the rest.
+      if (!runs.empty()) {
+        scores.push_back(suite::ScoreOf(std::move(runs), references));
+        if (!json_ && scores.back().convergence) {
+          console.Print(fmt::format("{}: {}\n", task.id, ToText(*scores.back().convergence)));
+        }
+      }
+      if (WasInterrupted(failed)) break;
+    }
+    if (json_) console.Print(JsonText(WithFailed(suite::ToJson(scores), failed), 1));
+    if (!failed.empty()) return Failure(failed, tasks.size());
+    if (mode == SuiteRunner::Mode::kSteps) return ExitCode::kOk;
+    return std::ranges::all_of(scores, &Score::reached) ? ExitCode::kOk : ExitCode::kNo;
+  }
+
+ private:
+  // Each seed of each task, tasks one after the other.
+  std::vector<SuiteRunner::Job> Jobs(const std::vector<const TaskFacts*>& tasks,
+                                     SuiteRunner::Mode mode) const {
+    std::vector<SuiteRunner::Job> jobs;
+    for (const TaskFacts* task : tasks) {
+      for (int64_t seed = seed_; seed < seed_ + seeds_; ++seed) {
+        suite::RunOptions options = settings_.run;
+        options.seed = static_cast<uint64_t>(seed);
+        std::string name = RunName(*task, options.scale, mode, options.seed);
+        jobs.push_back({.task = task, .options = std::move(options), .name = std::move(name)});
+      }
+    }
+    return jobs;
+  }
+
+  static nlohmann::ordered_json WithFailed(nlohmann::ordered_json json,
+                                           const std::vector<FailedRun>& failed) {
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (const FailedRun& run : failed) {
+      rows.push_back({{"id", run.job->task->id},
+                      {"seed", run.job->options.seed},
+                      {"exit_code", static_cast<int>(ExitCodeOf(run.error.code))},
+                      {"error", run.error.message}});
+    }
+    json["failed"] = std::move(rows);
+    return json;
+  }
+
+  static bool WasInterrupted(const std::vector<FailedRun>& failed) {
+    return !failed.empty() && failed.back().error.code == ErrorCode::kInterrupted;
+  }
+
+  // What the command ends with. Errors of several tasks have been printed.
+  static tl::unexpected<Error> Failure(const std::vector<FailedRun>& failed, size_t tasks) {
+    if (tasks == 1 || WasInterrupted(failed)) return tl::unexpected<Error>(failed.back().error);
+    std::vector<std::string_view> names;
+    for (const FailedRun& run : failed) names.push_back(run.job->task->id);
+    return MakeError(
+        failed.front().error.code,
+        fmt::format("{} of {} tasks failed: {}", failed.size(), tasks, fmt::join(names, ", ")));
+  }
+
+  Result<ExitCode> Record(const std::vector<const TaskFacts*>& tasks, SuiteRunner& runner,
+                          const Console& console) {
+    ETUDE_RETURN_IF_ERROR(runner.CheckAll(Jobs(tasks, SuiteRunner::Mode::kSteps),
+                                          SuiteRunner::Mode::kSteps, console.context()));
+    for (const TaskFacts* task : tasks) {
+      suite::RunOptions options = settings_.run;
+      options.seed = static_cast<uint64_t>(seed_);
+      const std::string folder = fmt::format("{}/{}", record_, task->id);
+      ETUDE_RETURN_IF_ERROR(runner.Record(*task, options, folder, console.context()));
+      console.Print("wrote " + folder + "\n");
+    }
+    return ExitCode::kOk;
+  }
+
+  TaskChoice tasks_;
+  RunSettings settings_;
+  std::string mode_;  // "": quality
+  std::string output_;
+  std::string record_;
+  int64_t seed_ = 1;
+  int64_t seeds_ = 1;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeSuiteRunCommand() { return std::make_unique<SuiteRunCommand>(); }
+
+}  // namespace etude

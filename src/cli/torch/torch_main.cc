@@ -1,0 +1,29 @@
+// The program `etude-torch`: the commands that need libtorch. Users call `etude`, which runs it.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/cli/app/command.h"
+#include "src/cli/torch/benchmark.h"
+#include "src/cli/torch/replay.h"
+#include "src/cli/torch/suite_calibrate.h"
+#include "src/cli/torch/suite_run.h"
+#include "src/torch/memory/program_heap.h"
+
+int main(int argc, char** argv) {
+  std::vector<std::string> args(argv + 1, argv + argc);
+  if (!args.empty() && args[0] == "suite") {
+    args.erase(args.begin());
+    std::vector<std::unique_ptr<etude::Command>> commands;
+    commands.push_back(etude::MakeSuiteRunCommand());
+    commands.push_back(etude::MakeSuiteCalibrateCommand());
+    return etude::RunCommandLine("etude suite", std::move(commands), args);
+  }
+  etude::FixHeap();  // only for replays: the suite's heap is set by suite/run.cc
+  std::vector<std::unique_ptr<etude::Command>> commands;
+  commands.push_back(etude::MakeReplayCommand());
+  commands.push_back(etude::MakeBenchmarkCommand());
+  return etude::RunCommandLine("etude-torch", std::move(commands), args);
+}

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "src/base/result.h"
+#include "src/compat/chakra/et_converter.h"
+#include "src/compat/chakra_link/device_trace.h"
+#include "src/compat/chakra_link/host_trace.h"
+#include "src/compat/chakra_link/linker.h"
+
+namespace etude::compat {
+
+// Writes the linked trace as chakra_trace_link does: the host trace as Python's json.dump(indent=4)
+// writes it, with what linking adds. `host` must have its members.
+Status WriteLinkedJson(const HostTrace& host, const DeviceTrace& device, const LinkedTrace& linked,
+                       const Sink& sink);
+
+}  // namespace etude::compat

@@ -1,0 +1,204 @@
+#include "src/formats/kineto/comm_facts.h"
+
+#include <gtest/gtest.h>
+
+namespace etude {
+namespace {
+
+TEST(CommFacts, EachNameMeansOneField) {
+  for (size_t i = 0; i < kCommFieldCount; ++i) {
+    const CommFieldInfo& row = Info(static_cast<CommField>(i));
+    if (!row.attr.empty()) {
+      EXPECT_EQ(CommFieldOfAttr(row.attr), row.field);
+    }
+    if (!row.arg.empty()) {
+      EXPECT_EQ(CommFieldOfArg(row.arg), row.field);
+    }
+  }
+  EXPECT_EQ(CommFieldOfAttr(""), std::nullopt);
+  EXPECT_EQ(CommFieldOfArg("External id"), std::nullopt);
+}
+
+TEST(CommFacts, ParsesLists) {
+  using List = std::vector<int64_t>;
+  EXPECT_EQ(ParseIntList("[1, 2,-3]"), (List{1, 2, -3}));
+  EXPECT_EQ(ParseIntList("1,2"), (List{1, 2}));
+  EXPECT_EQ(ParseIntList("[]"), List{});
+  EXPECT_EQ(ParseIntList(""), List{});
+  for (const char* text : {"[1, 2, ...]", "[1", "1]", "[a]", "[1,,2]", "[1.5]"}) {
+    EXPECT_EQ(ParseIntList(text), std::nullopt) << text;
+  }
+}
+
+TEST(CommFacts, KindsFollowFromNames) {
+  EXPECT_EQ(KindOfCommunication("allreduce"), NodeKind::kCollective);
+  EXPECT_EQ(KindOfCommunication("send"), NodeKind::kSend);
+  EXPECT_EQ(KindOfCommunication("recv"), NodeKind::kRecv);
+  EXPECT_EQ(KindOfCommunication("wait"), NodeKind::kSync);
+  EXPECT_EQ(KindOfCommunication("init"), NodeKind::kMetadata);
+  EXPECT_TRUE(IsCommKernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)"));
+  EXPECT_TRUE(IsCommKernel("ncclSymkDevKernel_AllGather_LL(ncclSymkDevWorkArgs4K)"));
+  EXPECT_TRUE(IsCommKernel("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t"));
+  EXPECT_FALSE(IsCommKernel("my_ncclKernel"));
+}
+
+TEST(CommFacts, KernelsThatCommunicateWithoutNccl) {
+  struct Case {
+    std::string_view kernel;
+    CollectiveType type;
+  };
+  for (const auto& [kernel, type] : {
+           Case{"void rcclGenericKernel<1, false>(ncclDevKernelArgsStorage<4096ul>)",
+                CollectiveType::kUnknown},
+           Case{"void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(int*)",
+                CollectiveType::kAllReduce},
+           Case{"void (anonymous namespace)::multimem_all_gather_kernel<16>(char*, char*)",
+                CollectiveType::kAllGather},
+           Case{"two_shot_all_reduce_kernel_inplace", CollectiveType::kAllReduce},
+           Case{"void two_shot_all_reduce_kernel<float, 16, 8, true>(float**)",
+                CollectiveType::kUnknown},
+           Case{"void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(vllm::RankData*)",
+                CollectiveType::kAllReduce},
+           Case{"void quickreduce::allreduce_prototype_twoshot<__half>(__half const*)",
+                CollectiveType::kAllReduce},
+           Case{"void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_twoshot_sync<"
+                "(flashinfer::Pattern)1>(flashinfer::Params)",
+                CollectiveType::kAllReduce},
+           Case{"void deep_ep::internode::dispatch<false, 8, true>(int4*)",
+                CollectiveType::kAllToAll},
+           Case{"void deep_ep::internode_ll::combine<true>(void*)", CollectiveType::kAllToAll},
+           Case{"void dpsk::ep::internode::notify_dispatch<false, 4>(int const*)",
+                CollectiveType::kAllToAll},
+           Case{"void deep_ep::hybrid_ep::combine_kernel<16>(int)", CollectiveType::kAllToAll},
+           Case{"void flashinfer::trtllm_mnnvl_allreduce::twoshotAllreduceKernel<(unsigned char)2, "
+                "__nv_bfloat16, true>(flashinfer::Parameters)",
+                CollectiveType::kAllReduce},
+           Case{"void aiter::allgather_lastdim<std::bfloat16_t, 8>(aiter::RankData*)",
+                CollectiveType::kAllGather},
+           Case{"kuserbuffers_pushsend(int*, int*, int4*, int4*, int)", CollectiveType::kUnknown},
+           Case{"mscclKernel_Sum_hip_bfloat16_Simple_false(ncclDevComm*)",
+                CollectiveType::kUnknown},
+           Case{"void deep_ep::intranode::cached_notify_combine<8>(void**)",
+                CollectiveType::kBarrier},
+           Case{"ncclSymDevKernel_AllReduce_RSxLD_AGxST_sum_bf16(ncclSymDevArgs)",
+                CollectiveType::kAllReduce},
+           Case{"ncclSymkDevKernel_ReduceScatter_LD_sum_f32(ncclSymkDevWorkArgs4K)",
+                CollectiveType::kReduceScatter},
+           Case{"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)",
+                CollectiveType::kAllReduce},
+           Case{"void mscclpp::collective::allgatherFullmesh2<false>(void*)",
+                CollectiveType::kAllGather},
+           Case{"void tensorrt_llm::kernels::ar_fusion::moe::moereduce_allreduce_fusion_kernel_"
+                "oneshot_lamport<8>(int)",
+                CollectiveType::kAllReduce},
+           // Mangled, as profiles of ROCm have them
+           Case{"_ZN5aiter26cross_device_reduce_2stageIDF16bLi8ELb0EEEvPNS_8RankDataES2_NS_"
+                "11RankSignalsEPNS_6SignalEPT_ii",
+                CollectiveType::kAllReduce},
+           Case{"_ZN4vllm26cross_device_reduce_1stageI14__hip_bfloat16Li8EEEvPNS_8RankDataE",
+                CollectiveType::kAllReduce},
+           Case{"_ZN11quickreduce27allreduce_prototype_twoshotIDF16_EEvPKT_.kd",
+                CollectiveType::kAllReduce},
+           Case{"_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE",
+                CollectiveType::kAllReduce},
+           Case{"_ZN12_GLOBAL__N_126multimem_all_gather_kernelILi16EEEvPc",
+                CollectiveType::kAllGather},
+           Case{"_ZN7deep_ep9intranode8dispatchILi8EEEvPi", CollectiveType::kAllToAll},
+           Case{"hcom_allReduce__345_0_1", CollectiveType::kAllReduce},
+       }) {
+    EXPECT_TRUE(IsCommKernel(kernel)) << kernel;
+    EXPECT_EQ(CollectiveOfKernel(kernel), type) << kernel;
+  }
+  for (const std::string_view kernel :
+       {"void mine::dispatch<8>(int*)", "combine", "void moe::combine(float*)", "barrier", "",
+        "void at::native::reduce_kernel<512, 1, internode::dispatch>(int)",
+        "void moe::intranode::combine_bias_gelu<float>(float*)", "void intranode::dispatch(int*)",
+        "void deep_ep::internode::dispatch_table(int*)", "one_shot_all_reduce_test_reference",
+        "void mylib::cross_device_reduce_norm(float*)", "void a::oneShotAllReduceKernelTimer()",
+        "_ZN5aiter33bf16gemm_fp32bf16_tn_64x64_splitkE", "_ZN4mine8dispatchILi8EEEvPi",
+        "_ZN5aiter20all_reduce_referenceEv", "_Z", "void cross_device::reduce(int)",
+        "triton_poi_fused_one_shot_all_reduce_0"}) {
+    EXPECT_FALSE(IsCommKernel(kernel)) << kernel;
+  }
+}
+
+TEST(CommFacts, TensorsOfALabel) {
+  const auto elements = [](std::string_view dims, std::string_view types) {
+    CommFacts facts;
+    SetTensors(facts, dims, types);
+    return facts.in_elements;
+  };
+  EXPECT_EQ(elements("[[8,1024],[],[2]]", R"(["float","Scalar","float"])"), 8 * 1024 + 2);
+  EXPECT_EQ(elements("[[[4],[2,3]]]", R"(["TensorList"])"), 10);
+  EXPECT_EQ(elements("[[]]", R"(["long int"])"), 1);
+  for (const std::string_view dims :
+       {"", "[", "[[-1]]", "[[1.5]]", "[[4294967296,4294967296]]", "7"}) {
+    EXPECT_FALSE(elements(dims, R"(["float"])")) << dims;
+  }
+  EXPECT_FALSE(elements("[[8]]", R"([""])"));
+  EXPECT_FALSE(elements("[[8]]", R"(["float","float"])"));
+}
+
+TEST(CommFacts, NamesThatSpeakOfCommunication) {
+  for (const std::string_view kernel :
+       {"void mine::fusedAllReduceNorm<4>(float*)", "nvshmemi_put_signal", "my_all_gather(int)"}) {
+    EXPECT_TRUE(SpeaksOfCommunication(kernel)) << kernel;
+  }
+  for (const std::string_view kernel :
+       {"triton_poi_fused_all_gather_into_tensor_wait_tensor_0",
+        "void gemm<AllReduceEpilogue>(int)", "void reduce_kernel<512>(int)", ""}) {
+    EXPECT_FALSE(SpeaksOfCommunication(kernel)) << kernel;
+  }
+}
+
+TEST(CommFacts, MakesACommAndItsGroup) {
+  TraceBuilder builder;
+  CommFacts facts;
+  EXPECT_TRUE(SetCommFact(facts, CommField::kName, "all_gather_into_tensor_coalesced"));
+  EXPECT_TRUE(SetCommFact(facts, CommField::kDType, "BFloat16"));
+  EXPECT_TRUE(SetCommFact(facts, CommField::kInElements, "10"));
+  EXPECT_TRUE(SetCommFact(facts, CommField::kGroup, "7"));
+  EXPECT_TRUE(SetCommFact(facts, CommField::kGroupSize, "3"));
+  EXPECT_FALSE(SetCommFact(facts, CommField::kRankStart, "1")) << "kept with the node as well";
+  EXPECT_FALSE(SetCommFact(facts, CommField::kRankStride, "2"));
+  EXPECT_FALSE(SetCommFact(facts, CommField::kInSplit, "[1, ...]"));
+  EXPECT_FALSE(SetCommFact(facts, CommField::kOutElements, "18446744073709551615"));
+  const Comm comm = MakeComm(builder, facts);
+  AddGroupOf(builder, facts);
+  EXPECT_EQ(comm.type, CollectiveType::kAllGather);
+  EXPECT_EQ(comm.dtype, DType::kBFloat16);
+  EXPECT_EQ(comm.bytes, Bytes{20});
+  EXPECT_EQ(comm.out_elements, std::nullopt);
+  EXPECT_TRUE(comm.in_split.is_none());
+  const Trace trace = builder.Finish().value();
+  ASSERT_EQ(trace.process_groups().size(), 1u);
+  const ProcessGroup& group = trace.process_groups()[0];
+  EXPECT_EQ(trace.text(group.name), "7");
+  EXPECT_EQ(std::vector<int64_t>(trace.ints(group.ranks).begin(), trace.ints(group.ranks).end()),
+            (std::vector<int64_t>{1, 3, 5}));
+}
+
+TEST(CommFacts, SizesBelowOneAreKeptAsTheyAre) {
+  for (const std::string_view size : {"-1", "0", "x"}) {
+    CommFacts facts;
+    EXPECT_FALSE(SetCommFact(facts, CommField::kGroupSize, size)) << size;
+  }
+}
+
+TEST(CommFacts, UnevenOrHugeGroupsGetNoList) {
+  for (const auto& [stride, size] : {std::pair("-1", "4"), std::pair("1", "99999999999"),
+                                     std::pair("0", "2"), std::pair("1", "0")}) {
+    TraceBuilder builder;
+    CommFacts facts;
+    SetCommFact(facts, CommField::kGroup, "0");
+    SetCommFact(facts, CommField::kRankStart, "0");
+    SetCommFact(facts, CommField::kRankStride, stride);
+    SetCommFact(facts, CommField::kGroupSize, size);
+    AddGroupOf(builder, facts);
+    const Trace trace = builder.Finish().value();
+    EXPECT_TRUE(trace.process_groups()[0].ranks.is_none()) << stride << " " << size;
+  }
+}
+
+}  // namespace
+}  // namespace etude

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/limits.h"
+#include "src/formats/native/capture_format.h"
+#include "src/trace/index_statistics.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+
+// Arguments and results in native captures, with the types that PyTorch's observer writes.
+class CaptureValues {
+ public:
+  // Both must outlive it; `strings` are those the file has defined so far.
+  CaptureValues(TraceBuilder& builder, const std::vector<StringId>& strings, const Limits& limits)
+      : builder_(builder), strings_(strings), limits_(limits) {}
+
+  // A number of values and the values; nullopt if the records cannot mean that.
+  std::optional<ValueListId> Read(capture::RecordView& records);
+  // The ranges among the values read last, as the observer writes them: {"0":[min,max],…} by the
+  // number of the tensor; "" if there are none.
+  std::string ranges() const { return ranges_.empty() ? ranges_ : ranges_ + "}"; }
+  // The statistics among the values read last, in the order of their tensors.
+  const std::vector<IndexStatistics>& statistics() const { return statistics_; }
+  // The elements among the values read last, see index_statistics.h; "" if there are none.
+  std::string index_values() const {
+    return index_values_.empty() ? index_values_ : index_values_ + "}";
+  }
+  // The process group among the values read last, nullptr if there was none.
+  const ProcessGroup* group() const { return group_ ? &*group_ : nullptr; }
+  // All process groups so far, each once.
+  const std::vector<ProcessGroup>& groups() const { return groups_; }
+
+ private:
+  std::optional<Value> ReadValue(capture::RecordView& records, size_t depth);
+  std::optional<Value> ReadList(capture::RecordView& records, std::string_view word, size_t depth);
+  std::optional<Value> ReadTensor(capture::RecordView& records);
+  // Of the tensor `number` of these values; false if the records cannot mean that.
+  bool ReadIndexValues(capture::RecordView& records, uint64_t number);
+  bool ReadIntegerFacts(capture::RecordView& records, uint64_t number, bool with_statistics);
+  std::optional<Value> ReadGroup(capture::RecordView& records, bool with_ranks);
+  bool ReadNumber(capture::RecordView& records, TensorUse& use);
+  std::optional<IntListId> ReadInts(capture::RecordView& records, uint64_t count, bool with_sign);
+  std::optional<StringId> ReadString(capture::RecordView& records);
+  Value Opaque(std::string_view type, std::string_view text);
+  StringId Type(std::string_view name) { return builder_.Intern(name); }
+
+  TraceBuilder& builder_;
+  const std::vector<StringId>& strings_;
+  const Limits& limits_;
+  std::vector<int64_t> ints_;
+  uint64_t tensors_ = 0;  // among the values being read
+  std::string ranges_;
+  std::vector<IndexStatistics> statistics_;
+  std::string index_values_;
+  std::optional<ProcessGroup> group_;
+  std::vector<ProcessGroup> groups_;
+};
+
+}  // namespace etude

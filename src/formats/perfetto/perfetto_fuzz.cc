@@ -1,0 +1,19 @@
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "src/formats/fuzz_support.h"
+#include "src/formats/perfetto/perfetto_reader.h"
+#include "src/formats/timeline/perfetto_writer.h"
+
+// Perfetto traces. What was read can be written.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto trace =
+      etude::fuzz::ReadWith(etude::MakePerfettoReader, etude::fuzz::Bytes(data, size));
+  if (!trace) return 0;
+  const etude::TimelinePart part{.trace = &*trace, .name = "fuzz"};
+  const auto sink = [](std::string_view) { return etude::Status(); };
+  if (!etude::WritePerfettoTimeline({&part, 1}, sink)) std::abort();
+  if (!etude::WriteChromeTimeline({&part, 1}, sink)) std::abort();
+  return 0;
+}

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "src/base/text/string_pool.h"
+
+namespace etude::perfetto {
+
+// The tracks of a trace, by their descriptors.
+class Tracks {
+ public:
+  explicit Tracks(StringPool& strings) : strings_(strings) {}
+
+  // A TrackDescriptor. Throws protozero::exception for bytes that are none.
+  void Read(std::string_view bytes);
+
+  // The process and thread of a track: its own, else those of the tracks above it. What is no
+  // thread goes by the name of its track.
+  struct Lane {
+    std::optional<int64_t> pid;
+    std::string tid;  // JSON; "" if unknown
+  };
+  Lane LaneOf(uint64_t track) const;
+
+ private:
+  struct Track {
+    uint64_t parent = 0;  // 0: none
+    StringId name;
+    std::optional<int64_t> pid;
+    std::optional<int64_t> tid;
+  };
+
+  static void ReadProcess(std::string_view bytes, Track& track);
+  static void ReadThread(std::string_view bytes, Track& track);
+
+  StringPool& strings_;
+  std::unordered_map<uint64_t, Track> tracks_;
+};
+
+}  // namespace etude::perfetto

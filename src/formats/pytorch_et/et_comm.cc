@@ -1,0 +1,472 @@
+#include "src/formats/pytorch_et/et_comm.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+
+#include "src/formats/kineto/process_groups.h"
+#include "src/run/calls/callers.h"
+#include "src/trace/words/operator_name.h"
+
+namespace etude {
+namespace {
+
+void AddTensors(const TraceBuilder& builder, std::span<const Value> values, TensorSum& sum) {
+  ForEachTensor(builder, values, [&](TensorId tensor) {
+    const TensorUse& use = builder.tensor(tensor);
+    int64_t elements = 0;
+    if (__builtin_add_overflow(sum.elements.value_or(0), use.numel, &elements)) return;
+    sum.elements = elements;
+    if (sum.dtype == DType::kUnknown) sum.dtype = DTypeFromText(builder.text(use.type));
+  });
+}
+
+std::set<uint64_t> StoragesOf(const TraceBuilder& builder, std::span<const Value> values) {
+  std::set<uint64_t> storages;
+  ForEachTensor(builder, values,
+                [&](TensorId tensor) { storages.insert(builder.tensor(tensor).storage); });
+  storages.erase(0);
+  return storages;
+}
+
+void FillElements(const TraceBuilder& builder, std::span<const Value> inputs,
+                  std::span<const Value> outputs, CommFacts& facts) {
+  TensorSum in;
+  TensorSum out;
+  AddTensors(builder, inputs, in);
+  AddTensors(builder, outputs, out);
+  if (!facts.in_elements) facts.in_elements = in.elements;
+  if (!facts.out_elements) facts.out_elements = out.elements;
+  if (facts.dtype == DType::kUnknown) facts.dtype = in.elements ? in.dtype : out.dtype;
+}
+
+// Where record_param_comms has the collective's name: the text before the two lists of splits.
+std::optional<size_t> FindName(std::span<const Value> inputs) {
+  for (size_t i = 0; i + 2 < inputs.size(); ++i) {
+    if (inputs[i].kind == ValueKind::kString && inputs[i + 1].kind == ValueKind::kList &&
+        inputs[i + 2].kind == ValueKind::kList) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+// Arguments of c10d's operators with what a rank puts into collectives.
+constexpr auto kSourceArguments = std::to_array<std::string_view>(
+    {"input_tensors", "input_tensor", "input", "inputs", "tensors"});
+
+constexpr size_t kMostAtWork = 64;  // collectives; no backend has as many
+
+// Whether a backend may do a collective so: Gloo all-reduces for a reduce-scatter.
+bool IsDoneAs(CollectiveType type, CollectiveType done) {
+  return type == done ||
+         (done == CollectiveType::kAllReduce &&
+          (type == CollectiveType::kReduceScatter || type == CollectiveType::kReduceScatterBlock));
+}
+
+}  // namespace
+
+void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts,
+                       std::span<const uint64_t> control_deps) {
+  const std::string_view name = builder_.text(row.name);
+  if (row.place == Place::kDevice) {
+    if (IsCommKernel(name)) {
+      AddKernel(node, row, facts);
+    } else if (facts.any) {
+      AddStated(node, facts);
+    }
+  } else if (name == kRecordParamComms) {
+    AddRecorded(node, row, facts);
+  } else if (name == kProcessGroupInit) {
+    builder_.SetKind(node, NodeKind::kMetadata);
+    AddGroups(row);
+  } else if (facts.any) {
+    AddStated(node, facts);
+  } else if (row.op_schema) {
+    AddCall(node, row);
+  } else if (const std::string_view label = CommOfLabel(name); !label.empty()) {
+    AddLabel(node, row, label, std::move(facts), control_deps);
+  }
+}
+
+void EtCommReader::AddStated(NodeId node, const CommFacts& facts) {
+  has_stated_ = true;
+  builder_.SetComm(node, MakeComm(builder_, facts));
+}
+
+// Backends' labels below these say neither partner nor tag nor root.
+void EtCommReader::AddCall(NodeId node, const NodeRow& row) {
+  const std::string_view schema = builder_.text(row.op_schema);
+  const std::string_view name = BaseOperatorName(schema);
+  if (!IsC10dOperator(name)) return;
+  const std::span<const Value> inputs = builder_.values(row.inputs);
+  const auto argument = [&](std::string_view of) {
+    return IntAt(inputs, ArgumentPosition(schema, of).value_or(inputs.size()));
+  };
+  const auto tensors = [&](std::span<const std::string_view> names) {
+    TensorSum sum;
+    for (const std::string_view of : names) {
+      const auto at = ArgumentPosition(schema, of);
+      if (at && *at < inputs.size()) AddTensors(builder_, inputs.subspan(*at, 1), sum);
+    }
+    return sum;
+  };
+  const std::string_view rank = name == "c10d::send"              ? "dst"
+                                : name.starts_with("c10d::recv_") ? "src"
+                                                                  : "root_rank";
+  Call call{.node = node,
+            .rank = argument(rank),
+            .tag = argument("tag"),
+            .in = tensors(kSourceArguments),
+            .out = tensors(kResultArguments),
+            .storages = StoragesOf(builder_, inputs)};
+  if (!PointToPointFromName(name)) {
+    call.type = CollectiveFromName(name).value_or(CollectiveType::kUnknown);
+  }
+  if (call.rank || call.tag || call.type != CollectiveType::kUnknown) {
+    calls_.emplace(row.source_id, std::move(call));
+  }
+}
+
+std::optional<uint64_t> EtCommReader::SaidCall(const Label& label) const {
+  const auto is_call = [&](uint64_t id) { return calls_.contains(id); };
+  const auto said = std::ranges::find_if(label.said_calls, is_call);
+  return said == label.said_calls.end() ? std::nullopt : std::optional(*said);
+}
+
+// The last call before the label that has memory of it and no label yet.
+std::optional<uint64_t> EtCommReader::CallByMemory(const Label& label) const {
+  std::optional<uint64_t> found;
+  if (label.kind != NodeKind::kCollective) return found;
+  for (const uint64_t storage : label.storages) {
+    const auto alike = calls_by_storage_.find(storage);
+    if (alike == calls_by_storage_.end()) continue;
+    const std::vector<uint64_t>& ids = alike->second;
+    const auto end = std::ranges::lower_bound(ids, label.id);
+    const auto begin = end - std::min<ptrdiff_t>(kMostAtWork, end - ids.begin());
+    const auto is_its = [&](uint64_t id) {
+      const Call& call = calls_.at(id);
+      return !call.has_label && IsDoneAs(call.type, label.comm.type);
+    };
+    const auto last =
+        std::find_if(std::reverse_iterator(end), std::reverse_iterator(begin), is_its);
+    if (last.base() != begin) found = std::max(found.value_or(*last), *last);
+  }
+  return found;
+}
+
+// The call that stands above the label, unless that is by chance: another label is its, it is of
+// another type, or it has other memory.
+std::optional<uint64_t> EtCommReader::CallAbove(const Label& label) const {
+  const auto above = label.parent ? calls_.find(*label.parent) : calls_.end();
+  if (above == calls_.end()) return std::nullopt;
+  const auto& [id, call] = *above;
+  if (label.kind != NodeKind::kCollective) return id;
+  const bool has_other_memory =
+      call.type == label.comm.type && !label.storages.empty() && !call.storages.empty();
+  const bool is_by_chance =
+      call.has_label || has_other_memory || !IsDoneAs(call.type, label.comm.type);
+  return is_by_chance ? std::nullopt : std::optional(id);
+}
+
+// A label is of the call that the trace says, of one with its memory, or of the one above it. One
+// that began when its call had ended does not stand below it: such a label is of the first call
+// that has none, of its type or of one that is done so, if all that may be meant say the same.
+void EtCommReader::FindCalls() {
+  for (const auto& [id, call] : calls_) {
+    for (const uint64_t storage : call.storages) calls_by_storage_[storage].push_back(id);
+  }
+  std::ranges::stable_sort(labels_, {}, &Label::id);
+  for (const auto find :
+       {&EtCommReader::SaidCall, &EtCommReader::CallByMemory, &EtCommReader::CallAbove}) {
+    for (Label& label : labels_) {
+      if (label.call || (find != &EtCommReader::SaidCall && !label.said_calls.empty())) continue;
+      label.call = (this->*find)(label);
+      if (label.call) calls_.at(*label.call).has_label = true;
+    }
+  }
+  std::vector<Label*> loose;
+  for (Label& label : labels_) {
+    const bool may_be_any = label.kind == NodeKind::kCollective && label.said_calls.empty();
+    if (may_be_any && !label.call) loose.push_back(&label);
+  }
+  if (loose.empty()) return;
+  std::vector<Label*> left;
+  CallQueues by_type;
+  for (const auto& [id, call] : calls_) {
+    if (!call.has_label) by_type[call.type].calls.push_back(id);
+  }
+  by_type.erase(CollectiveType::kUnknown);
+  for (Label* label : loose) {
+    if (!TakeCall(by_type[label->comm.type], *label)) left.push_back(label);
+  }
+  CallQueue others;
+  for (const auto& [id, call] : calls_) {
+    if (!call.has_label && call.type != CollectiveType::kUnknown) others.calls.push_back(id);
+  }
+  for (Label* label : left) TakeCall(others, *label);
+}
+
+// The first call of the queue that began before the label, if there is one.
+bool EtCommReader::TakeCall(CallQueue& queue, Label& label) {
+  auto& [calls, next] = queue;
+  if (next == calls.size() || calls[next] > label.id) return false;
+  Call& first = calls_.at(calls[next]);
+  size_t last = next + 1;
+  const auto is_meant = [&] { return last < calls.size() && calls[last] < label.id; };
+  while (is_meant() && last - next < kMostAtWork && calls_.at(calls[last]).SaysTheSame(first))
+    ++last;
+  if (!is_meant()) label.call = calls[next];
+  first.has_label = true;
+  ++next;
+  return true;
+}
+
+// PyTorch's observer loses labels of Gloo's now and then: the call stands for its communication.
+// Where backends record what they do in another way, or who wrote the trace stated it, calls have
+// none.
+void EtCommReader::AddCallsWithoutLabel() {
+  if (!recorded_ids_.empty() || has_stated_) return;
+  for (const auto& [id, call] : calls_) {
+    if (call.has_label || call.type == CollectiveType::kUnknown) continue;
+    CommFacts facts;
+    facts.type = call.type;
+    facts.dtype = call.in.elements ? call.in.dtype : call.out.dtype;
+    facts.in_elements = call.in.elements;
+    facts.out_elements = call.out.elements;
+    if (HasRoot(call.type)) facts.root = call.rank;
+    facts.group_size = SizeOf(StringId());
+    builder_.SetKind(call.node, NodeKind::kCollective);
+    builder_.SetComm(call.node, MakeComm(builder_, facts));
+  }
+}
+
+void EtCommReader::TakeFromCall(Label& label) {
+  const auto found = label.call ? calls_.find(*label.call) : calls_.end();
+  if (found == calls_.end()) return;
+  const Call& call = found->second;
+  Comm& comm = label.comm;
+  if (label.kind == NodeKind::kCollective) {
+    if (HasRoot(comm.type) && !comm.root) comm.root = call.rank;
+    if (!comm.out_elements && comm.type == CollectiveType::kScatter) {
+      comm.out_elements = call.out.elements;
+      if (comm.dtype == DType::kUnknown) comm.dtype = call.out.dtype;
+      SizeScatter(comm, comm.group_size ? comm.group_size : SizeOf(comm.group));
+    }
+    return;
+  }
+  if (!comm.tag) comm.tag = call.tag;
+  std::optional<int64_t>& peer = comm.peer(label.kind);
+  if (!peer && call.rank) peer = RankOfJob(comm.group, *call.rank);
+}
+
+std::optional<int64_t> EtCommReader::RankOfJob(const ProcessGroup& group,
+                                               int64_t rank_in_group) const {
+  const std::span<const int64_t> ranks = builder_.ints(group.ranks);
+  if (static_cast<uint64_t>(rank_in_group) < ranks.size()) {
+    return ranks[static_cast<size_t>(rank_in_group)];
+  }
+  if (ranks.empty() && builder_.HasAllRanks(group)) return rank_in_group;
+  return std::nullopt;
+}
+
+std::optional<int64_t> EtCommReader::RankOfJob(StringId name, int64_t rank_in_group) {
+  if (rank_in_group < 0) return std::nullopt;
+  if (name) {
+    const ProcessGroup* group = builder_.FindGroup(name);
+    return group == nullptr ? std::nullopt : RankOfJob(*group, rank_in_group);
+  }
+  const auto [known, is_new] = ranks_in_all_.try_emplace(rank_in_group);
+  if (is_new) known->second = RankInAll(rank_in_group);
+  return known->second;
+}
+
+// A label without a group may be of any that is large enough: its rank is known if it is the same
+// in all of them.
+std::optional<int64_t> EtCommReader::RankInAll(int64_t rank_in_group) const {
+  std::optional<int64_t> rank;
+  for (const ProcessGroup& group : builder_.process_groups()) {
+    if (builder_.GroupSize(group).value_or(INT64_MAX) <= rank_in_group) continue;
+    const std::optional<int64_t> in_group = RankOfJob(group, rank_in_group);
+    if (!in_group || (rank && rank != in_group)) return std::nullopt;
+    rank = in_group;
+  }
+  return rank;
+}
+
+// Of a communication without a group, which may be any: the size that all have.
+std::optional<int64_t> EtCommReader::SizeOf(StringId name) const {
+  if (name) {
+    const ProcessGroup* group = builder_.FindGroup(name);
+    return group == nullptr ? std::nullopt : builder_.GroupSize(*group);
+  }
+  std::optional<int64_t> size;
+  for (const ProcessGroup& group : builder_.process_groups()) {
+    const std::optional<int64_t> members = builder_.GroupSize(group);
+    if (!members || (size && size != members)) return std::nullopt;
+    size = members;
+  }
+  return size;
+}
+
+void EtCommReader::AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts) {
+  recorded_ids_.push_back(row.source_id);
+  const Arguments arguments = ReadArguments(row, facts);
+  builder_.SetKind(node, KindOfCommunication(facts.name));
+  AddGroupOf(builder_, facts);
+  SetComm(node, MakeComm(builder_, facts), arguments);
+}
+
+void EtCommReader::AddKernel(NodeId node, const NodeRow& row, CommFacts& facts) {
+  const Arguments arguments = ReadArguments(row, facts);
+  if (facts.name.empty()) {
+    // Below a backend's label: the kernel's own name and the label's tensors are all there is.
+    FillElements(builder_, builder_.values(row.inputs), builder_.values(row.outputs), facts);
+  }
+  Comm comm = MakeComm(builder_, facts);
+  if (comm.type == CollectiveType::kUnknown) {
+    comm.type = CollectiveOfKernel(builder_.text(row.name));
+  }
+  builder_.SetKind(node, PointToPointFromName(facts.name).value_or(NodeKind::kCollective));
+  SetComm(node, comm, arguments);
+}
+
+void EtCommReader::SetComm(NodeId node, const Comm& comm, const Arguments& arguments) {
+  builder_.SetComm(node, comm);
+  if (!arguments.group && !arguments.peer) return;
+  unsettled_.push_back({.node = node, .comm = comm, .arguments = arguments});
+}
+
+void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view communication,
+                            CommFacts facts, std::span<const uint64_t> control_deps) {
+  facts.name = communication;
+  FillElements(builder_, builder_.values(row.inputs), builder_.values(row.outputs), facts);
+  labels_.push_back({.node = node,
+                     .id = row.source_id,
+                     .parent = row.parent,
+                     .said_calls = {control_deps.begin(), control_deps.end()},
+                     .storages = StoragesOf(builder_, builder_.values(row.inputs)),
+                     .call = {},
+                     .comm = MakeComm(builder_, facts),
+                     .kind = KindOfCommunication(communication)});
+}
+
+EtCommReader::Arguments EtCommReader::ReadArguments(const NodeRow& row, CommFacts& facts) const {
+  const std::span<const Value> inputs = builder_.values(row.inputs);
+  const std::optional<size_t> name = FindName(inputs);
+  Arguments said;
+  if (!name) return said;
+  if (facts.name.empty()) facts.name = builder_.text(inputs[*name].as_text());
+  if (*name >= 3) {
+    said.group = ReadGroup(inputs[*name - 2], facts);
+    said.peer = ReadRank(inputs[*name - 1], facts);
+  }
+  // Before sequence number, group and rank stand the tensors, if there are any.
+  if (*name >= 4) {
+    FillElements(builder_, inputs.first(*name - 3), builder_.values(row.outputs), facts);
+  }
+  if (facts.in_split.empty()) facts.in_split = IntsOf(inputs[*name + 1]);
+  if (facts.out_split.empty()) facts.out_split = IntsOf(inputs[*name + 2]);
+  // Behind the splits stand first rank, stride and size of the group; old versions have the size
+  // alone, or nothing.
+  const size_t rest = *name + 3;
+  const bool ranks_given = inputs.size() >= rest + 3;
+  if (ranks_given && !facts.rank_start) facts.rank_start = IntAt(inputs, rest);
+  if (ranks_given && !facts.rank_stride) facts.rank_stride = IntAt(inputs, rest + 1);
+  if (!facts.group_size) facts.group_size = IntAt(inputs, ranks_given ? rest + 2 : rest);
+  if (said.peer) {
+    const bool sends = PointToPointFromName(facts.name) == NodeKind::kSend;
+    std::optional<int64_t>& rank = sends ? facts.destination : facts.source;
+    rank = RankOfMember(facts, *said.peer);
+    if (rank) said.peer.reset();
+  }
+  return said;
+}
+
+std::optional<int64_t> EtCommReader::ReadGroup(const Value& value, CommFacts& facts) const {
+  if (!facts.group.empty()) return std::nullopt;
+  if (value.kind == ValueKind::kInt) return value.as_int();
+  if (value.kind == ValueKind::kString) facts.group = builder_.text(value.as_text());
+  if (value.kind != ValueKind::kList) return std::nullopt;
+  const std::span<const Value> pair = builder_.values(value.as_list());
+  if (pair.size() == 2 && pair[0].kind == ValueKind::kString &&
+      pair[1].kind == ValueKind::kString) {
+    facts.group = builder_.text(pair[0].as_text());
+    if (facts.group_description.empty()) {
+      facts.group_description = builder_.text(pair[1].as_text());
+    }
+  }
+  return std::nullopt;
+}
+
+// The argument is the root, the other side, or the rank itself, depending on the collective: in the
+// group, as ProcessGroupNCCL::send and recv have it. Kineto's "Dst Rank" is a rank in the job.
+std::optional<int64_t> EtCommReader::ReadRank(const Value& value, CommFacts& facts) const {
+  if (value.kind != ValueKind::kInt) return std::nullopt;
+  const auto point_to_point = PointToPointFromName(facts.name);
+  if (point_to_point == NodeKind::kSend && !facts.destination) return value.as_int();
+  if (point_to_point == NodeKind::kRecv && !facts.source) return value.as_int();
+  if (HasRoot(CollectiveFromName(facts.name).value_or(CollectiveType::kUnknown))) {
+    facts.root = value.as_int();
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> EtCommReader::IntAt(std::span<const Value> values, size_t index) const {
+  if (index >= values.size() || values[index].kind != ValueKind::kInt) return std::nullopt;
+  return values[index].as_int();
+}
+
+std::vector<int64_t> EtCommReader::IntsOf(const Value& list) const {
+  std::vector<int64_t> ints;
+  for (const Value& value : builder_.values(list.as_list())) {
+    if (value.kind != ValueKind::kInt) return {};
+    ints.push_back(value.as_int());
+  }
+  return ints;
+}
+
+// The node's one argument is a JSON list of groups.
+void EtCommReader::AddGroups(const NodeRow& row) {
+  const std::span<const Value> inputs = builder_.values(row.inputs);
+  if (inputs.size() != 1 || inputs[0].kind != ValueKind::kString) return;
+  const auto groups = ParseProcessGroups(builder_, builder_.text(inputs[0].as_text()));
+  if (!groups) {
+    builder_.stats().Count(Stat::kUnknownValue);
+    return;
+  }
+  for (const NumberedGroup& entry : *groups) {
+    builder_.AddProcessGroup(entry.group);
+    if (entry.number) groups_by_number_.emplace(*entry.number, entry.group.name);
+  }
+}
+
+void EtCommReader::Finish() {
+  for (Unsettled& row : unsettled_) {
+    if (row.arguments.group) {
+      const auto group = groups_by_number_.find(*row.arguments.group);
+      if (group != groups_by_number_.end()) row.comm.group = group->second;
+    }
+    if (row.arguments.peer) {
+      row.comm.peer(KindOfCommunication(builder_.text(row.comm.name))) =
+          RankOfJob(row.comm.group, *row.arguments.peer);
+    }
+    builder_.SetComm(row.node, row.comm);
+  }
+  std::ranges::sort(recorded_ids_);
+  FindCalls();
+  for (Label& label : labels_) {
+    const bool is_said = label.call == label.parent || !label.said_calls.empty();
+    if (label.call && !is_said) builder_.AddDep(label.node, *label.call, DepKind::kControl);
+    if (label.parent && std::ranges::binary_search(recorded_ids_, *label.parent)) continue;
+    TakeFromCall(label);
+    builder_.SetKind(label.node, label.kind);
+    builder_.SetComm(label.node, label.comm);
+  }
+  AddCallsWithoutLabel();
+}
+
+}  // namespace etude

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "src/formats/kineto/comm_facts.h"
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+
+// The name under which PyTorch records a communication's facts, and the node that lists the job's
+// process groups.
+inline constexpr std::string_view kRecordParamComms = "record_param_comms";
+inline constexpr std::string_view kProcessGroupInit = "## process_group:init ##";
+
+// Elements and element type of all tensors among values and the lists in them.
+struct TensorSum {
+  std::optional<int64_t> elements;
+  DType dtype = DType::kUnknown;
+
+  friend bool operator==(const TensorSum&, const TensorSum&) = default;
+};
+
+// Finds the communications of an execution trace and gives each its Comm. One host node per
+// communication carries it: record_param_comms, or the backend's label where that is missing
+// (Gloo), or where that is lost the call of c10d's. Device nodes of linked traces carry what they
+// inherited. Not thread-safe; the builder must outlive it.
+class EtCommReader {
+ public:
+  explicit EtCommReader(TraceBuilder& builder) : builder_(builder) {}
+
+  // To be called for each node, after it was added with `row`; `facts` are what its attributes say
+  // and are completed from its arguments. Facts that are not `any` (the group around a backend's
+  // label) hold only if the node turns out to be a communication. `control_deps`: the source ids of
+  // what it depends on so, which says of which call a backend's label is.
+  void Add(NodeId node, const NodeRow& row, CommFacts facts,
+           std::span<const uint64_t> control_deps = {});
+  // Settles what depends on nodes that may come later, and adds the dependencies of backends'
+  // labels on their calls that are found out. Once, before TraceBuilder::Finish.
+  void Finish();
+
+ private:
+  struct Label {
+    NodeId node;
+    uint64_t id = 0;  // source id, as those below
+    std::optional<uint64_t> parent;
+    std::vector<uint64_t> said_calls;  // or other things that it depends on
+    std::set<uint64_t> storages;       // of its arguments
+    std::optional<uint64_t> call;
+    Comm comm;
+    NodeKind kind = NodeKind::kCollective;
+  };
+
+  // What the arguments of c10d's operators say.
+  struct Call {
+    NodeId node;
+    CollectiveType type = CollectiveType::kUnknown;  // kUnknown for sends and receives
+    std::optional<int64_t> rank;  // in the group: the partner of a send or receive, or the root
+    std::optional<int64_t> tag;
+    TensorSum in;
+    TensorSum out;
+    std::set<uint64_t> storages;  // of all arguments
+    bool has_label = false;
+
+    bool SaysTheSame(const Call& other) const {
+      return type == other.type && rank == other.rank && in == other.in && out == other.out;
+    }
+  };
+
+  void AddStated(NodeId node, const CommFacts& facts);
+  void AddCall(NodeId node, const NodeRow& row);
+  void FindCalls();
+  std::optional<uint64_t> SaidCall(const Label& label) const;
+  std::optional<uint64_t> CallByMemory(const Label& label) const;
+  std::optional<uint64_t> CallAbove(const Label& label) const;
+  // Calls by source id, in order, that have no label yet.
+  struct CallQueue {
+    std::vector<uint64_t> calls;
+    size_t next = 0;
+  };
+  using CallQueues = std::map<CollectiveType, CallQueue>;
+  bool TakeCall(CallQueue& queue, Label& label);
+  void AddCallsWithoutLabel();
+  void TakeFromCall(Label& label);
+  // Once all groups are known.
+  std::optional<int64_t> RankOfJob(StringId group, int64_t rank_in_group);
+  std::optional<int64_t> RankOfJob(const ProcessGroup& group, int64_t rank_in_group) const;
+  std::optional<int64_t> RankInAll(int64_t rank_in_group) const;
+  std::optional<int64_t> SizeOf(StringId group) const;  // nullopt: unknown
+  void AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts);
+  void AddKernel(NodeId node, const NodeRow& row, CommFacts& facts);
+  void AddLabel(NodeId node, const NodeRow& row, std::string_view communication, CommFacts facts,
+                std::span<const uint64_t> control_deps);
+  void AddGroups(const NodeRow& row);
+  // What the positional arguments of record_param_comms say in other words than `CommFacts`.
+  struct Arguments {
+    std::optional<int64_t> group;  // its number, if that is all they say of the group
+    std::optional<int64_t> peer;   // of a send or receive: its rank in the group
+  };
+  // Completes `facts` from them.
+  Arguments ReadArguments(const NodeRow& row, CommFacts& facts) const;
+  std::optional<int64_t> ReadGroup(const Value& value, CommFacts& facts) const;
+  // Returns the peer's rank in the group, if the argument is that.
+  std::optional<int64_t> ReadRank(const Value& value, CommFacts& facts) const;
+  void SetComm(NodeId node, const Comm& comm, const Arguments& arguments);
+  std::optional<int64_t> IntAt(std::span<const Value> values, size_t index) const;
+  std::vector<int64_t> IntsOf(const Value& list) const;
+
+  TraceBuilder& builder_;
+  // Names of groups by the number by which traces of version 1.0.2 call them.
+  std::unordered_map<int64_t, StringId> groups_by_number_;
+  // Whose group, or the peer's rank in the job, is told by groups that may come later.
+  struct Unsettled {
+    NodeId node;
+    Comm comm;
+    Arguments arguments;
+  };
+  std::vector<Unsettled> unsettled_;
+  std::unordered_map<int64_t, std::optional<int64_t>> ranks_in_all_;  // RankInAll, by its argument
+  std::vector<Label> labels_;
+  bool has_stated_ = false;         // attributes say it of some node
+  std::map<uint64_t, Call> calls_;  // by source id
+  std::unordered_map<uint64_t, std::vector<uint64_t>> calls_by_storage_;  // ids, ascending
+  std::vector<uint64_t> recorded_ids_;  // source ids of record_param_comms
+};
+
+}  // namespace etude

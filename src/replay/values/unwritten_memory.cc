@@ -1,0 +1,117 @@
+#include "src/replay/values/unwritten_memory.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <unordered_map>
+
+#include "src/replay/values/updated_tensors.h"
+#include "src/run/step/recorded_step.h"
+#include "src/trace/words/operator_name.h"
+
+namespace etude {
+namespace {
+
+// Operators whose result holds whatever the memory held before.
+constexpr auto kAllocators = std::to_array<std::string_view>({
+    "aten::empty",
+    "aten::empty_like",
+    "aten::empty_permuted",
+    "aten::empty_strided",
+    "aten::new_empty",
+    "aten::new_empty_strided",
+});
+
+// Operators that take an argument for its form only, besides the allocators.
+constexpr auto kFormReaders = std::to_array<std::string_view>({
+    "aten::full_like",
+    "aten::new_full",
+    "aten::new_ones",
+    "aten::new_zeros",
+    "aten::ones_like",
+    "aten::rand_like",
+    "aten::randint_like",
+    "aten::randn_like",
+    "aten::zeros_like",
+});
+
+// Operators that change the form of an argument, which their schemas call a write, but no content.
+constexpr auto kFormWriters = std::to_array<std::string_view>({
+    "aten::as_strided_",
+    "aten::detach_",
+    "aten::squeeze_",
+    "aten::swapaxes_",
+    "aten::swapdims_",
+    "aten::t_",
+    "aten::transpose_",
+    "aten::unsqueeze_",
+});
+
+template <size_t kCount>
+bool IsOneOf(const std::array<std::string_view, kCount>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+class Search {
+ public:
+  Search(const Trace& trace, const DataFlow& flow) : trace_(trace), flow_(flow), updated_(trace) {}
+
+  void Visit(NodeId node, uint32_t op) {
+    const std::string_view name = BaseOperatorName(SchemaOf(trace_, node));
+    const bool allocates = IsOneOf(kAllocators, name);
+    if (!empty_.empty() && !allocates && !IsOneOf(kFormReaders, name)) VisitArguments(node, name);
+    if (!allocates) return;
+    const auto results = flow_.outputs(node);
+    for (size_t i = 0; i < results.size(); ++i) {
+      const StorageVersion version = results[i].version;
+      if (version && trace_.tensor(results[i].tensor).numel > 0) empty_[version] = {op, i, version};
+    }
+  }
+
+  std::vector<UnwrittenMemory> Take() { return std::move(found_); }
+
+ private:
+  void VisitArguments(NodeId node, std::string_view name) {
+    const auto uses = flow_.inputs(node);
+    // What a collective writes its old schemas do not say.
+    const bool writes_all = IsC10dOperator(name);
+    const bool writes_form = WritesForm(name);
+    const std::vector<bool> updated = updated_.Of(node);
+    // Writes first: `out` comes behind the arguments that are read.
+    for (size_t i = 0; i < updated.size() && i < uses.size(); ++i) {
+      if (writes_all || (!writes_form && updated[i])) empty_.erase(uses[i].version);
+    }
+    for (const DataFlow::Use& use : uses) {
+      const auto found = empty_.find(use.version);
+      if (found == empty_.end() || IsPassedOn(node, use.version)) continue;
+      found_.push_back(found->second);
+      empty_.erase(found);
+    }
+  }
+
+  // Whether a result is a view of the memory, so that its content has not been needed yet.
+  bool IsPassedOn(NodeId node, StorageVersion version) const {
+    return std::ranges::any_of(flow_.outputs(node), [&](const DataFlow::Use& result) {
+      return result.version == version;
+    });
+  }
+
+  const Trace& trace_;
+  const DataFlow& flow_;
+  UpdatedTensors updated_;
+  std::unordered_map<StorageVersion, UnwrittenMemory> empty_;  // neither written nor read yet
+  std::vector<UnwrittenMemory> found_;
+};
+
+}  // namespace
+
+bool WritesForm(std::string_view name) { return IsOneOf(kFormWriters, name); }
+
+std::vector<UnwrittenMemory> FindUnwrittenMemory(const Trace& trace, const DataFlow& flow,
+                                                 std::span<const NodeId> selection) {
+  Search search(trace, flow);
+  for (uint32_t op = 0; op < selection.size(); ++op) search.Visit(selection[op], op);
+  return search.Take();
+}
+
+}  // namespace etude

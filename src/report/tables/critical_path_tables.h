@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/analysis/time/critical_path.h"
+#include "src/report/text/table.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// Keys of the tables, in their order.
+inline const std::vector<std::string> kCriticalPathTables = {"summary", "parts",   "ops",
+                                                             "lanes",   "modules", "path"};
+
+std::vector<Table> CriticalPathTables(const Trace& trace, const CriticalPath& path);
+// What the figures leave out, a line each.
+std::vector<std::string> CriticalPathNotes(const CriticalPath& path);
+
+}  // namespace etude

@@ -1,0 +1,18 @@
+#include "src/report/tables/operator_share.h"
+
+#include <fmt/format.h>
+
+#include "src/report/text/format.h"
+
+namespace etude {
+
+std::string OperatorShareText(double share) {
+  // Below this the error of a replay is mostly that of what it lacks.
+  constexpr double kMostly = 0.75;
+  return fmt::format(
+      "operators cover {} of the recorded step; a replay lacks the rest (Python, autograd's "
+      "engine, waiting){}\n",
+      FormatShare(share), share < kMostly ? ": expect it to be shorter" : "");
+}
+
+}  // namespace etude

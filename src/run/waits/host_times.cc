@@ -1,0 +1,271 @@
+#include "src/run/waits/host_times.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "src/run/calls/callers.h"
+#include "src/trace/words/comm_backend.h"
+#include "src/trace/words/operator_name.h"
+
+namespace etude {
+namespace {
+
+// One thread, its nodes in order of time.
+class ThreadClock {
+ public:
+  ThreadClock(const Trace& trace, std::vector<std::optional<Nanos>>& own)
+      : trace_(trace), own_(own) {}
+
+  // The end of what a node waited for on other threads. Its thread may have gone on up to `slack`
+  // earlier.
+  struct Waited {
+    Nanos until;
+    Nanos slack;
+  };
+  void Add(NodeId node, std::optional<Waited> waited) {
+    const Nanos start = *trace_.start(node);
+    SettleHandOver(node);
+    while (!open_.empty() && EndOf(open_.back()) <= start) Close();
+    own_[node.index()] = trace_.duration(node);
+    if (!open_.empty()) {
+      const NodeId around = open_.back();
+      Subtract(around, std::min(EndOf(node), EndOf(around)) - start);
+      AddIdle(around, start);
+    }
+    if (waited) Wait(std::min(start, waited->until), waited->slack);
+    SettlePieces(node);
+    // A thread waits no earlier than its program says.
+    if (waited || !IsLabel(node) || trace_.name(node) == kWaitLabel) idle_.clear();
+    idle_until_ = start;
+    begins_work_ = true;
+    open_.push_back(node);
+    last_ = node;
+  }
+
+  // Gloo works for the call that the thread is in, if that asked for `label`.
+  void HandOver(NodeId label) {
+    const Nanos begin = *trace_.start(label);
+    while (!open_.empty() && EndOf(open_.back()) <= begin) Close();
+    if (open_.empty() || !MayAskFor(open_.back(), label)) return;
+    const NodeId call = open_.back();
+    handed_over_ = {call, {begin, std::min(EndOf(label), EndOf(call))}, EndOf(label)};
+  }
+
+  // After all of the thread's nodes.
+  void Finish(std::vector<Interval>& waits, HostTimes::Stretches& stretches) {
+    while (!open_.empty()) Close();
+    SettlePieces(NodeId::None());
+    waits = std::move(waits_);
+    for (const Piece& piece : pieces_) {
+      const Nanos time = piece.time.end - piece.time.begin;
+      if (time.count <= 0 || (piece.is_first && !piece.waited)) continue;
+      HostTimes::Stretch& stretch = !piece.before  ? stretches.behind[last_]
+                                    : piece.waited ? stretches.woken[piece.before]
+                                                   : stretches.ahead[piece.before];
+      stretch = {.label = piece.label, .time = stretch.time + time};
+      stretches.of_label[piece.label] = stretches.of_label[piece.label] + time;
+    }
+  }
+
+ private:
+  static constexpr size_t kNoPiece = SIZE_MAX;
+
+  // That the thread was in `node` itself.
+  struct Idle {
+    NodeId node;
+    Interval time;
+    bool fresh = false;  // something began before
+    size_t piece = kNoPiece;
+  };
+
+  // The same, in a label.
+  struct Piece {
+    NodeId label;
+    Interval time;
+    bool is_first = false;  // ahead of all in the label
+    NodeId before;          // what the thread began next
+    bool waited = false;    // for others, before
+  };
+
+  Nanos EndOf(NodeId node) const { return *trace_.start(node) + *trace_.duration(node); }
+  bool IsLabel(NodeId node) const { return trace_.kind(node) == NodeKind::kLabel; }
+
+  // A call that was handed over, and that the thread was in until it was done.
+  struct HandedOver {
+    NodeId call;
+    Interval rest;  // of the call
+    Nanos done;
+  };
+
+  // Where a thread goes on when the collective is done, what was left of the call was waiting, too.
+  void SettleHandOver(NodeId next) {
+    if (!handed_over_.call) return;
+    const Nanos goes_on = *trace_.start(next);
+    const bool waits = trace_.name(next) == kWaitLabel;
+    if (waits && goes_on <= handed_over_.rest.end + kWakesEarly) return;  // on
+    const HandedOver over = std::exchange(handed_over_, {});
+    if (waits || goes_on < over.rest.end || goes_on < over.done - kWakesEarly) return;
+    Subtract(over.call, over.rest.length());
+    if (over.rest.length().count > 0) waits_.push_back(over.rest);
+  }
+
+  bool MayAskFor(NodeId call, NodeId label) const {
+    const std::string_view name = trace_.name(call);
+    if (!IsC10dOperator(name)) return false;
+    if (const NodeId issuer = IssuerOfLabel(trace_, label)) return issuer == call;
+    return CollectiveFromName(name) == CollectiveFromName(CommOfLabel(trace_.name(label)));
+  }
+
+  void Close() {
+    const NodeId node = open_.back();
+    open_.pop_back();
+    AddIdle(node, EndOf(node));
+    // The end of a label says nothing: its thread may have waited in it, and be waiting still.
+    if (IsLabel(node)) return;
+    idle_.clear();
+    begins_work_ = true;
+  }
+
+  void AddIdle(NodeId node, Nanos end) {
+    if (end <= idle_until_) return;
+    const Interval time{idle_until_, end};
+    const bool is_label = IsLabel(node);
+    if (is_label) {
+      pieces_.push_back({.label = node, .time = time, .is_first = node == last_, .before = {}});
+    }
+    idle_.push_back({.node = node,
+                     .time = time,
+                     .fresh = std::exchange(begins_work_, false),
+                     .piece = is_label ? pieces_.size() - 1 : kNoPiece});
+    idle_until_ = end;
+  }
+
+  void SettlePieces(NodeId next) {
+    for (; settled_ < pieces_.size(); ++settled_) pieces_[settled_].before = next;
+  }
+
+  // The thread waited until `end`, since the last thing that it did more than `slack` before that.
+  void Wait(Nanos end, Nanos slack) {
+    std::optional<Nanos> begin;
+    for (size_t i = idle_.size(); i-- > 0;) {
+      const Idle& idle = idle_[i];
+      if (idle.time.begin >= end) continue;
+      const Nanos until = std::min(idle.time.end, end);
+      Subtract(idle.node, until - idle.time.begin);
+      if (idle.piece != kNoPiece) {
+        pieces_[idle.piece].time.begin = until;
+        pieces_[idle.piece].waited = true;
+      }
+      begin = idle.time.begin;
+      if (idle.fresh && idle.time.begin <= end - slack) break;
+    }
+    if (begin) waits_.push_back({*begin, end});
+  }
+
+  void Subtract(NodeId node, Nanos time) {
+    auto& own = own_[node.index()];
+    if (time.count > 0) own = std::max(*own - time, Nanos{});
+  }
+
+  const Trace& trace_;
+  std::vector<std::optional<Nanos>>& own_;
+  std::vector<NodeId> open_;
+  std::vector<Idle> idle_;   // since the thread last did something, in order of time
+  Nanos idle_until_;         // what is in `idle_` goes up to here
+  bool begins_work_ = true;  // what comes next into `idle_` follows on something
+  std::vector<Interval> waits_;
+  HandedOver handed_over_;
+  NodeId last_;  // that the thread began
+  std::vector<Piece> pieces_;
+  size_t settled_ = 0;  // how many pieces have a node behind them
+};
+
+}  // namespace
+
+std::optional<Nanos> StatedOwnTime(const Trace& trace, NodeId node) {
+  if (const auto own = trace.exclusive(node)) return own;
+  const bool leaf = trace.children(node).empty();
+  return leaf || trace.info().exclusive_durations ? trace.duration(node) : std::nullopt;
+}
+
+std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const OrderEdge> waits) {
+  std::unordered_map<NodeId, std::vector<NodeId>> known;
+  for (const OrderEdge& wait : waits) {
+    if (!wait.in_call) known[wait.node].push_back(wait.before);
+  }
+  std::vector<NodeId> nodes;
+  bool complete = true;
+  ForEachNode(trace, [&](NodeId node) {
+    const auto duration = trace.duration(node);
+    if (!duration || duration->count < 0) return;
+    nodes.push_back(node);
+    complete &= trace.start(node).has_value() && static_cast<bool>(trace.lane_id(node));
+  });
+  // Where durations are without children, what is around what is not known.
+  if (nodes.empty() || !complete || trace.info().exclusive_durations) return std::nullopt;
+  std::ranges::sort(nodes, {}, [&](NodeId node) {
+    return std::tuple(*trace.start(node), -trace.duration(node)->count, trace.source_id(node),
+                      node);
+  });
+  HostTimes times;
+  times.own_.resize(trace.node_count());
+  times.before_.resize(trace.node_count());
+  times.position_.assign(trace.node_count(), UINT32_MAX);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    times.position_[nodes[i].index()] = static_cast<uint32_t>(i);
+  }
+  std::map<LaneId, std::pair<ThreadClock, NodeId>> threads;
+  for (const NodeId node : nodes) {
+    const LaneId lane = trace.lane_id(node);
+    auto& [thread, last] =
+        threads.try_emplace(lane, ThreadClock(trace, times.own_), NodeId()).first->second;
+    std::optional<ThreadClock::Waited> waited;
+    const auto wait_for = [&](NodeId before) {
+      const bool is_own = trace.lane_id(before) == lane;
+      if (!times.Precedes(before, node) || (is_own && !RunsBesideItsThread(trace, before))) return;
+      const Nanos end = *trace.start(before) + *trace.duration(before);
+      if (waited && end <= waited->until) return;
+      const bool is_late = !is_own && IsHostThreadLabel(trace.name(before));
+      waited = {.until = end, .slack = is_late ? kWakesEarly : Nanos{}};
+    };
+    for (size_t i = 0; i < trace.deps(node).size(); ++i) {
+      if (trace.dep_kinds(node)[i] == DepKind::kSync) wait_for(trace.deps(node)[i]);
+    }
+    if (const auto more = known.find(node); more != known.end()) {
+      std::ranges::for_each(more->second, wait_for);
+    }
+    times.before_[node.index()] = last;
+    if (RunsBesideItsThread(trace, node)) {
+      times.own_[node.index()] = trace.duration(node);
+      continue;
+    }
+    thread.Add(node, waited);
+    last = node;
+    if (!IsHostThreadLabel(trace.name(node))) continue;
+    for (auto& [other, clock] : threads) {
+      if (other != lane) clock.first.HandOver(node);
+    }
+  }
+  for (auto& [lane, thread] : threads) {
+    std::vector<Interval> waited;
+    thread.first.Finish(waited, times.stretches_);
+    times.waits_.emplace(lane, TimeSet(std::move(waited)));
+  }
+  return times;
+}
+
+const TimeSet& HostTimes::waits(LaneId lane) const {
+  static const TimeSet none;
+  const auto found = waits_.find(lane);
+  return found == waits_.end() ? none : found->second;
+}
+
+bool HostTimes::Precedes(NodeId a, NodeId b) const {
+  return position_[a.index()] < position_[b.index()];
+}
+
+}  // namespace etude

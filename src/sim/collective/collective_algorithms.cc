@@ -1,0 +1,113 @@
+#include "src/sim/collective/collective_algorithms.h"
+
+#include <bit>
+#include <charconv>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace etude {
+namespace {
+
+constexpr std::array<AlgorithmInfo, kAlgorithmCount> kAlgorithms = {{
+    {.algorithm = CollectiveAlgorithm::kRing, .name = "ring", .in_files = true},
+    {.algorithm = CollectiveAlgorithm::kDirect,
+     .name = "direct",
+     .in_files = true,
+     .reach = AlgorithmReach::kAll,
+     .has_window = true},
+    {.algorithm = CollectiveAlgorithm::kHalvingDoubling,
+     .name = "halvingDoubling",
+     .in_files = true,
+     .reach = AlgorithmReach::kPowersOfTwo,
+     .needs_power_of_two = true},
+    {.algorithm = CollectiveAlgorithm::kDoubleBinaryTree,
+     .name = "doubleBinaryTree",
+     .in_files = true,
+     .reach = AlgorithmReach::kAll,
+     .needs_power_of_two = true,
+     .alternates = true},
+    {.algorithm = CollectiveAlgorithm::kBinomialTree,
+     .name = "binomialTree",
+     .reach = AlgorithmReach::kByRoot},
+    {.algorithm = CollectiveAlgorithm::kDissemination,
+     .name = "dissemination",
+     .reach = AlgorithmReach::kByRoot},
+}};
+
+constexpr bool IsComplete() {
+  for (size_t i = 0; i < kAlgorithms.size(); ++i) {
+    if (static_cast<size_t>(kAlgorithms[i].algorithm) != i) return false;
+  }
+  return true;
+}
+static_assert(IsComplete(), "a row for each algorithm, in their order");
+
+// Whether `word` is `name`, whose first letter may be a capital.
+bool IsNamed(std::string_view word, std::string_view name) {
+  return word.size() == name.size() && !word.empty() && (word[0] | 0x20) == name[0] &&
+         word.substr(1) == name.substr(1);
+}
+
+// The number that `text` is; 0 if it is none above 0.
+int64_t WindowIn(std::string_view text) {
+  int64_t window = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), window);
+  const bool is_number = end.ec == std::errc() && end.ptr == text.data() + text.size();
+  return is_number && window > 0 ? window : 0;
+}
+
+// "ring, direct, direct4 (with a window), …"
+std::string NamesInFiles() {
+  std::vector<std::string> names;
+  for (const AlgorithmInfo& info : kAlgorithms) {
+    if (!info.in_files) continue;
+    names.emplace_back(info.name);
+    if (info.has_window) names.push_back(fmt::format("{}4 (with a window)", info.name));
+  }
+  const std::string last = std::move(names.back());
+  names.pop_back();
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
+}  // namespace
+
+bool AlgorithmInfo::Fits(int64_t members) const {
+  return !needs_power_of_two || std::has_single_bit(static_cast<uint64_t>(members));
+}
+
+const std::array<AlgorithmInfo, kAlgorithmCount>& AlgorithmTable() { return kAlgorithms; }
+
+std::string NameOf(const AlgorithmChoice& choice) {
+  std::string name(Info(choice.algorithm).name);
+  if (choice.window) name += std::to_string(*choice.window);
+  if (choice.whole) {
+    name[0] = static_cast<char>(name[0] - 'a' + 'A');
+    name = "one" + name;
+  }
+  return name;
+}
+
+Result<AlgorithmChoice> AlgorithmNamed(std::string_view name, std::string_view where) {
+  AlgorithmChoice choice;
+  std::string_view rest = name;
+  if (rest.starts_with("one")) {
+    choice.whole = true;
+    rest.remove_prefix(3);
+  }
+  for (const AlgorithmInfo& info : kAlgorithms) {
+    if (!info.in_files) continue;
+    choice.algorithm = info.algorithm;
+    if (IsNamed(rest, info.name)) return choice;
+    if (!info.has_window || !IsNamed(rest.substr(0, info.name.size()), info.name)) continue;
+    if (const int64_t window = WindowIn(rest.substr(info.name.size())); window > 0) {
+      choice.window = window;
+      return choice;
+    }
+  }
+  return BadInput(fmt::format("{}: found '{}', expected {}, or one of them behind 'one'", where,
+                              name, NamesInFiles()));
+}
+
+}  // namespace etude

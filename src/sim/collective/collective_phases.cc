@@ -1,0 +1,222 @@
+#include "src/sim/collective/collective_phases.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "src/base/ceil_div.h"
+#include "src/sim/collective/collective_algorithms.h"
+
+namespace etude {
+namespace {
+
+Status CheckPhase(const CollectivePhase& phase) {
+  if (!Info(phase.choice.algorithm).Fits(phase.members.count)) {
+    return BadInput(fmt::format("found {} ranks, expected a power of two for its algorithm",
+                                phase.members.count));
+  }
+  return {};
+}
+
+int64_t DataAfter(CollectiveType type, int64_t bytes, int64_t members) {
+  if (type == CollectiveType::kAllGather || type == CollectiveType::kGather) {
+    return bytes * members;
+  }
+  if (type == CollectiveType::kReduceScatter || type == CollectiveType::kScatter) {
+    return bytes / members;
+  }
+  return bytes;
+}
+
+class AstraPhases final : public SimCollectiveModel {
+ public:
+  explicit AstraPhases(const SimInput& input) : input_(input), system_(input.system) {}
+
+  std::string_view name() const override { return "astra-sim-2.0/phases"; }
+  bool Has(CollectiveType type) const override {
+    return OwnAlgorithm(type) || ImplementedDims(type) > 0;
+  }
+
+  Chunks ChunksOf(const CollectiveCall& call) const override {
+    if (call.type == CollectiveType::kBarrier) return {.bytes = 0, .count = 1};
+    int64_t size = call.bytes;
+    int64_t chunk = size / system_.splits;
+    // In ASTRA-sim a part for each rank of the job, also in groups.
+    const bool own = OwnAlgorithm(call.type).has_value();
+    const int64_t least = own ? call.members : input_.total;
+    if (IsShared(call.type) && chunk < least) {
+      chunk = least;
+      size = system_.splits * chunk;
+    }
+    if (chunk < 1) chunk = 1;  // where ASTRA-sim does not end
+    return {.bytes = chunk, .count = std::max<int64_t>(1, CeilDiv(size, chunk))};
+  }
+
+  Status MakePhases(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
+                    std::vector<CollectivePhase>& phases) const override {
+    phases.clear();
+    if (call.group == nullptr && OwnAlgorithm(call.type)) {
+      MakeTrees(call, bytes, turns, phases);
+    } else if (call.group == nullptr) {
+      MakeOfAll(call, bytes, turns, phases);
+    } else if (call.members > 1) {
+      MakeOfGroup(call, bytes, turns, phases);
+    }
+    for (const CollectivePhase& phase : phases) ETUDE_RETURN_IF_ERROR(CheckPhase(phase));
+    return {};
+  }
+
+ private:
+  // Each rank has a part of a chunk.
+  static bool IsShared(CollectiveType type) {
+    return type == CollectiveType::kAllReduce || type == CollectiveType::kAllToAll ||
+           type == CollectiveType::kReduceScatter || type == CollectiveType::kScatter;
+  }
+  AlgorithmChoice ChoiceOf(CollectiveType type, size_t dim) const {
+    const auto found = system_.algorithms.find(type);
+    if (found == system_.algorithms.end() || dim >= found->second.size()) return {};
+    return found->second[dim];
+  }
+  size_t ImplementedDims(CollectiveType type) const {
+    const auto found = system_.algorithms.find(type);
+    return found == system_.algorithms.end() ? 0 : found->second.size();
+  }
+  bool IsAware(CollectiveType type) const {
+    return type == CollectiveType::kAllReduce && system_.bandwidth_aware;
+  }
+
+  void Enqueue(CollectivePhase& phase, bool aware, QueueTurns& turns) const {
+    const auto queues = static_cast<SimIndex>(system_.queues);
+    // A turn goes around `count` queues, the first of which is `begin`.
+    const auto take = [&](std::vector<SimIndex>& turn, SimIndex begin, SimIndex count) {
+      SimIndex& next = turn[phase.dim];
+      const SimIndex queue = begin + next;
+      next = (next + 1) % count;
+      phase.queue = static_cast<SimIndex>(phase.dim) * queues + queue;
+      return queue;
+    };
+    if (!aware) {
+      phase.backward = take(turns.any, 0, queues) >= queues / 2 && queues > 1;
+    } else if (phase.type != CollectiveType::kAllGather) {
+      take(turns.up, 0, std::max<SimIndex>(1, queues / 2));
+    } else {
+      const SimIndex begin = queues > 1 ? queues / 2 : 0;
+      take(turns.down, begin, queues - begin);
+      phase.backward = true;
+    }
+  }
+
+  // Trees take turns in the order in which chunks are made, which is the same in all ranks.
+  static bool TakeTree(CollectiveType type, const CollectivePhase& phase, QueueTurns& turns) {
+    if (!Info(phase.choice.algorithm).alternates) return false;
+    bool& next = turns.second_tree[{type, phase.dim}];
+    const bool second = next;
+    next = !next;
+    return second;
+  }
+
+  void MakeOfAll(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
+                 std::vector<CollectivePhase>& phases) const {
+    const CollectiveType type = call.type;
+    const Travel& travel = input_.travel;
+    std::vector<size_t> dims;
+    for (size_t i = 0; i < std::min(input_.machine.dims.size(), ImplementedDims(type)); ++i) {
+      if (input_.machine.dims[i].npus > 1 && ((call.dims >> i) & 1) != 0) dims.push_back(i);
+    }
+    if (dims.empty()) return;
+    const bool aware = IsAware(type);
+    if (const AlgorithmChoice choice = ChoiceOf(type, 0); choice.whole) {
+      CollectivePhase phase{.type = type, .choice = choice, .bytes = bytes};
+      phase.members = {.count = input_.total, .me = call.rank};
+      Enqueue(phase, aware, turns);
+      phase.mirrored = TakeTree(type, phase, turns);
+      phases.push_back(phase);
+      return;
+    }
+    const auto add = [&](CollectiveType part, size_t dim) {
+      CollectivePhase phase{
+          .type = part, .choice = ChoiceOf(type, dim), .dim = dim, .bytes = bytes};
+      const int64_t me = travel.Coordinate(call.rank, dim);
+      phase.members = {.base = call.rank - me * travel.Stride(dim),
+                       .stride = travel.Stride(dim),
+                       .count = input_.machine.dims[dim].npus,
+                       .me = me};
+      Enqueue(phase, aware, turns);
+      phase.mirrored = TakeTree(type, phase, turns);
+      // A tree does what it does in an all-reduce.
+      if (!Info(phase.choice.algorithm).alternates) {
+        bytes = DataAfter(part, bytes, phase.members.count);
+      }
+      phases.push_back(phase);
+    };
+    if (aware) {
+      for (size_t i = 0; i + 1 < dims.size(); ++i) add(CollectiveType::kReduceScatter, dims[i]);
+      add(CollectiveType::kAllReduce, dims.back());
+      for (size_t i = dims.size() - 1; i-- > 0;) add(CollectiveType::kAllGather, dims[i]);
+      return;
+    }
+    if (type == CollectiveType::kAllGather) std::ranges::reverse(dims);
+    for (const size_t dim : dims) add(type, dim);
+  }
+
+  // What goes out from the root goes along the highest dimension first, what comes to it along the
+  // lowest: in each the ranks that have something, or still have something, take part.
+  void MakeTrees(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
+                 std::vector<CollectivePhase>& phases) const {
+    const Travel& travel = input_.travel;
+    const bool down = IsFromRoot(call.type);
+    const auto is_at_root = [&](size_t dim) {
+      return travel.Coordinate(call.rank, dim) == travel.Coordinate(call.root, dim);
+    };
+    std::vector<size_t> dims;
+    for (size_t i = 0; i < input_.machine.dims.size(); ++i) {
+      if (input_.machine.dims[i].npus > 1 && ((call.dims >> i) & 1) != 0) dims.push_back(i);
+    }
+    for (size_t i = 0; i < dims.size(); ++i) {
+      const size_t dim = down ? dims[dims.size() - 1 - i] : dims[i];
+      const int64_t me = travel.Coordinate(call.rank, dim);
+      CollectivePhase phase{.type = call.type,
+                            .choice = {.algorithm = *OwnAlgorithm(call.type)},
+                            .dim = dim,
+                            .bytes = bytes,
+                            .members = {.base = call.rank - me * travel.Stride(dim),
+                                        .stride = travel.Stride(dim),
+                                        .count = input_.machine.dims[dim].npus,
+                                        .me = me},
+                            .root = travel.Coordinate(call.root, dim)};
+      bytes = DataAfter(call.type, bytes, phase.members.count);
+      // The dimensions below have had their turn, or are still to have it.
+      const bool takes_part =
+          call.type == CollectiveType::kBarrier ||
+          std::ranges::all_of(dims, [&](size_t one) { return one >= dim || is_at_root(one); });
+      if (!takes_part) continue;
+      Enqueue(phase, /*aware=*/false, turns);
+      phases.push_back(phase);
+    }
+  }
+
+  void MakeOfGroup(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
+                   std::vector<CollectivePhase>& phases) const {
+    CollectivePhase phase{.type = call.type, .dim = 0, .in_group = true, .bytes = bytes};
+    phase.root = call.root;
+    if (const auto own = OwnAlgorithm(call.type)) {
+      phase.choice.algorithm = *own;
+    } else if (ImplementedDims(call.type) == 1)
+      phase.choice = ChoiceOf(call.type, 0);
+    phase.members = {.listed = call.group, .count = call.members, .me = call.me};
+    Enqueue(phase, IsAware(call.type), turns);
+    phase.mirrored = call.stream % 2 == 1;
+    phases.push_back(phase);
+  }
+
+  const SimInput& input_;
+  const SystemModel& system_;
+};
+
+}  // namespace
+
+std::unique_ptr<SimCollectiveModel> MakeSimCollectiveModel(const SimInput& input) {
+  return std::make_unique<AstraPhases>(input);
+}
+
+}  // namespace etude

@@ -1,0 +1,27 @@
+#include "src/sim/collective/collective_stream.h"
+
+#include "src/sim/collective/exchange_algorithms.h"
+#include "src/sim/collective/rooted_algorithms.h"
+#include "src/sim/collective/tree_algorithm.h"
+
+namespace etude {
+
+const StreamAlgorithm& AlgorithmOf(CollectiveAlgorithm algorithm) {
+  static const RingAlgorithm ring;
+  static const DirectAlgorithm direct;
+  static const HalvingDoublingAlgorithm halving_doubling;
+  static const TreeAlgorithm tree;
+  static const BinomialTreeAlgorithm binomial;
+  static const DisseminationAlgorithm dissemination;
+  switch (algorithm) {
+    case CollectiveAlgorithm::kRing: return ring;
+    case CollectiveAlgorithm::kDirect: return direct;
+    case CollectiveAlgorithm::kHalvingDoubling: return halving_doubling;
+    case CollectiveAlgorithm::kDoubleBinaryTree: return tree;
+    case CollectiveAlgorithm::kBinomialTree: return binomial;
+    case CollectiveAlgorithm::kDissemination: return dissemination;
+  }
+  return ring;
+}
+
+}  // namespace etude

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <queue>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/sim/collective/collective_stream.h"
+#include "src/sim/engine/sim_messages.h"
+#include "src/sim/engine/sim_pool.h"
+#include "src/sim/engine/sim_timeline.h"
+#include "src/sim/models/sim_endpoint_model.h"
+
+namespace etude {
+
+class NodeListener {
+ public:
+  virtual ~NodeListener() = default;
+  virtual void Complete(RankClassId rank_class, SimIndex node) = 0;
+  virtual void Fail(RankClassId rank_class, SimIndex node, std::string_view what) = 0;
+};
+
+// Collectives of all ranks: chunks go as streams through the queues of their phases.
+class SimCollectives final : private StreamActions {
+ public:
+  SimCollectives(const SimInput& input, const SimCollectiveModel& model, SimEndpointModel& endpoint,
+                 SimTimeline& timeline, SimMessages& messages, TieWatch& ties,
+                 NodeListener& listener);
+
+  // A node's collective begins; the listener is told when it is complete.
+  void Begin(RankClassId rank_class, SimIndex index, const SimNode& node);
+
+  // Events.
+  void MessageCame(SimIndex stream, const SimChain* chain);
+  void Handled(const LocalEvent& event);
+  void Reduced(const LocalEvent& event);
+  void Streamless(const LocalEvent& event);
+  void ProgramNodeDone(const LocalEvent& event);
+  void ProgramMessageDone(SimIndex stream, SimIndex node, const SimChain* chain);
+
+  // By class. Once only.
+  std::vector<std::vector<SimCollectiveEnd>> TakeEnds();
+  // What programs of collectives stand at, by class.
+  std::vector<std::vector<SimProgramWait>> ProgramWaits() const;
+
+ private:
+  struct DataSet {
+    RankClassId rank_class;
+    SimIndex node = 0;
+    int64_t left = 0;   // streams
+    int64_t begin = 0;  // ns
+  };
+  struct Waiting {
+    int64_t priority = 0;
+    uint64_t order = 0;
+    SimIndex stream = 0;
+
+    friend bool operator<(const Waiting& a, const Waiting& b) {
+      return a.priority != b.priority ? a.priority < b.priority : a.order > b.order;
+    }
+  };
+  struct Queue {
+    std::priority_queue<Waiting> waiting;
+    int64_t running = 0;
+  };
+  struct State {
+    State(size_t groups, size_t dims, size_t queue_count)
+        : next_of_group(groups), turns(dims), queues(queue_count) {}
+
+    int64_t next_stream = 0;
+    std::vector<int64_t> next_of_group;  // by number of its groups
+    int64_t next_priority = 0;
+    uint64_t next_order = 0;
+    QueueTurns turns;
+    std::vector<Queue> queues;
+    std::vector<SimCollectiveEnd> ends;
+  };
+  // A stream has left a queue, which another one may have waited for.
+  struct Leaving {
+    SimIndex data_set = 0;
+    SimChain chain;
+  };
+
+  // StreamActions.
+  void Send(const CollectiveStream& stream, int64_t target, int64_t bytes,
+            int64_t ordinal) override;
+  void Receive(const CollectiveStream& stream, int64_t source, int64_t bytes,
+               int64_t ordinal) override;
+  void Handle(const CollectiveStream& stream, const Handling& handling) override;
+  void EndPhase(CollectiveStream& stream) override { NextPhase(stream); }
+
+  std::optional<CollectiveCall> CallOf(RankClassId rank_class, SimIndex index, const SimNode& node);
+  int64_t PriorityOf(State& state, const SimNode& node) const;
+  int64_t NextStream(RankClassId rank_class, const SimNode& node, bool of_all);
+  CollectiveStream& NewStream();
+  void NextPhase(CollectiveStream& stream);
+  // `leaving`: nullptr: none.
+  void StartStreams(RankClassId rank_class, SimIndex queue, const Leaving* leaving);
+  SimChain ChainOfStart(const CollectiveStream& stream, const Leaving* leaving) const;
+  void Start(CollectiveStream& stream);
+  void Finish(SimIndex stream);
+  void StartProgram(CollectiveStream& stream);
+  void CompleteProgramNode(SimIndex stream, SimIndex node);
+  // Of what the stream is told.
+  SimChain ChainOf(const CollectiveStream& stream, const SimChain* told) const;
+  void IssueProgramNode(CollectiveStream& stream, SimIndex index);
+
+  const SimInput& input_;
+  const SystemModel& system_;
+  const SimCollectiveModel& model_;
+  SimEndpointModel& endpoint_;
+  SimTimeline& timeline_;
+  SimMessages& messages_;
+  TieWatch& ties_;
+  NodeListener& listener_;
+  const int64_t most_running_;  // streams of a queue
+  std::vector<State> states_;   // by class
+  SimPool<DataSet> data_sets_;
+  std::deque<CollectiveStream> streams_;
+  std::vector<SimIndex> free_streams_;
+  SimChains chains_;  // of local events
+  SimChain now_;      // of what is done
+};
+
+}  // namespace etude

@@ -1,0 +1,494 @@
+#include "src/sim/engine/rank_classes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "src/sim/collective/collective_algorithms.h"
+#include "src/sim/machine/travel.h"
+
+namespace etude {
+namespace {
+
+// 128-bit hash of a sequence of numbers: two differ except by chance, once in 2^128.
+class Signature {
+ public:
+  void Add(uint64_t value) {
+    low_ = Mix(low_ ^ value);
+    high_ = Mix(high_ + value * 0xD6E8FEB86659FD93ull);
+  }
+  void Add(int64_t value) { Add(static_cast<uint64_t>(value)); }
+  void Add(double value) { Add(std::bit_cast<uint64_t>(value)); }
+  void Add(const Signature& other) {
+    Add(other.low_);
+    Add(other.high_);
+  }
+  void Add(Travel::Way way) {
+    Add(uint64_t{way.dim});
+    Add(way.hops);
+    Add(way.fault);
+  }
+  void Add(LinkFault fault) {
+    Add(fault.share);
+    Add(fault.latency);
+  }
+
+  friend bool operator==(const Signature&, const Signature&) = default;
+  size_t hash() const { return low_; }
+
+ private:
+  static uint64_t Mix(uint64_t value) {
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ull;
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EBull;
+    return (value ^ (value >> 31)) + 0x9E3779B97F4A7C15ull;
+  }
+
+  uint64_t low_ = 0x243F6A8885A308D3ull;
+  uint64_t high_ = 0x13198A2E03707344ull;
+};
+struct SignatureHash {
+  size_t operator()(const Signature& signature) const { return signature.hash(); }
+};
+
+// What a rank does, but for who the others are.
+Signature SignatureOf(const SimProgram& program) {
+  Signature all;
+  for (size_t i = 0; i < program.nodes.size(); ++i) {
+    const SimNode& node = program.nodes[i];
+    all.Add(uint64_t{static_cast<uint8_t>(node.kind)} << 16 |
+            uint64_t{static_cast<uint8_t>(node.collective)} << 8 | uint64_t{node.on_host});
+    all.Add(uint64_t{node.dims});
+    all.Add(uint64_t{node.group} << 32 | node.peer);
+    all.Add(node.duration);
+    all.Add(node.flops);
+    all.Add(node.bytes);
+    all.Add(node.tag);
+    all.Add(node.priority);
+    all.Add(node.root);
+    all.Add(uint64_t{program.waits[i]});
+    for (const uint32_t child : program.children[i]) all.Add(uint64_t{child});
+    all.Add(UINT64_MAX);
+  }
+  return all;
+}
+
+// Which others of a ring, tree or exchange a rank has messages from or to, besides its neighbours.
+struct Reach {
+  bool doubling = false;  // those 1, 2, 4 … away
+  bool all = false;
+
+  void Add(const AlgorithmChoice& choice) {
+    switch (Info(choice.algorithm).reach) {
+      case AlgorithmReach::kNeighbours:
+      case AlgorithmReach::kByRoot: break;  // FindTrees
+      case AlgorithmReach::kPowersOfTwo: doubling = true; break;
+      case AlgorithmReach::kAll: all = true; break;
+    }
+  }
+};
+
+// Makes classes finer until all ranks of one have partners of the same classes, as far away, in all
+// that they do together. A round looks at each member of each group once, or at each pair in small
+// groups of which all have messages for all.
+class Refiner {
+ public:
+  Refiner(const SimMachine& machine, const SimWorkload& workload)
+      : travel_(machine), machine_(machine), workload_(workload), ranks_(workload.ranks.size()) {
+    reach_of_dim_.resize(machine.dims.size());
+    for (const auto& [type, choices] : machine.system.algorithms) {
+      for (size_t i = 0; i < std::min(choices.size(), machine.dims.size()); ++i) {
+        reach_of_dim_[i].Add(choices[i]);
+        whole_ = whole_ || choices[i].whole;
+      }
+      // Groups use rings, unless there is one algorithm only.
+      if (choices.size() == 1) reach_of_groups_.Add(choices[0]);
+    }
+  }
+
+  std::optional<RankClasses> Run() {
+    std::vector<Signature> signatures(ranks_);
+    std::unordered_map<const SimProgram*, Signature> known;
+    std::unordered_map<const SimProgram*, bool> of_all;
+    for (size_t i = 0; i < ranks_; ++i) {
+      const SimProgram* program = Of(i).program.get();
+      const auto [found, is_new] = known.try_emplace(program);
+      if (is_new) {
+        found->second = SignatureOf(*program);
+        of_all[program] = std::ranges::any_of(program->nodes, [](const SimNode& node) {
+          return node.kind == NodeKind::kCollective && node.group == 0;
+        });
+      }
+      signatures[i] = found->second;
+      all_together_ = all_together_ || of_all[program];
+    }
+    AddFaults(signatures);
+    FindTrees();
+    if (!FindGroups() || !FindPeers()) return std::nullopt;
+    AddPlaces(signatures);
+    size_t count = Number(signatures);
+    while (count < ranks_) {
+      LookAround(signatures);
+      const size_t finer = Number(signatures);
+      if (finer == count) break;
+      count = finer;
+    }
+    RankClasses classes;
+    classes.class_of = colors_;
+    classes.first.assign(count, -1);
+    for (size_t i = ranks_; i-- > 0;) classes.first[colors_[i]] = static_cast<int64_t>(i);
+    if (!NumberGroups(classes)) return std::nullopt;
+    for (const int64_t rank : classes.first) {
+      classes.partners.push_back(partners_[static_cast<size_t>(rank)]);
+    }
+    return classes;
+  }
+
+ private:
+  // The members of a group, or of a line of the network.
+  struct Ring {
+    int64_t group = 0;            // 0: a line, of which all distances are those of every other rank
+    std::vector<int64_t> listed;  // empty: base, base + stride …
+    int64_t base = 0;
+    int64_t stride = 1;
+    int64_t count = 0;
+    std::vector<uint32_t> numbers;  // of the group for its members
+
+    int64_t RankAt(int64_t index) const {
+      return listed.empty() ? base + index * stride : listed[static_cast<size_t>(index)];
+    }
+  };
+
+  const SimRank& Of(size_t rank) const { return workload_.ranks[rank]; }
+  bool IsRank(int64_t rank) const { return rank >= 0 && rank < static_cast<int64_t>(ranks_); }
+
+  size_t Number(const std::vector<Signature>& signatures) {
+    std::unordered_map<Signature, uint32_t, SignatureHash> numbers;
+    colors_.resize(ranks_);
+    for (size_t i = 0; i < ranks_; ++i) {
+      colors_[i] =
+          numbers.emplace(signatures[i], static_cast<uint32_t>(numbers.size())).first->second;
+    }
+    return numbers.size();
+  }
+
+  // Slow ranks, and where slow links are from here: so the distance to another rank tells the way.
+  void AddFaults(std::vector<Signature>& signatures) const {
+    for (const auto& [rank, factor] : machine_.stragglers) {
+      signatures[static_cast<size_t>(rank)].Add(factor);
+    }
+    if (travel_.faults().empty()) return;
+    const std::vector<std::vector<LinkFaults::Seen>> seen = travel_.faults().SeenByRanks();
+    for (size_t i = 0; i < ranks_; ++i) {
+      for (const LinkFaults::Seen& one : seen[i]) {
+        signatures[i].Add(uint64_t{one.dim});
+        signatures[i].Add(one.ahead);
+        signatures[i].Add(one.length);
+        signatures[i].Add(one.fault);
+      }
+    }
+  }
+
+  // Groups of which a program has trees with a root, and whether any has a barrier.
+  void FindTrees() {
+    bool far = false;
+    for (size_t i = 0; i < ranks_; ++i) {
+      const auto [found, is_new] = trees_.try_emplace(Of(i).program.get());
+      if (!is_new) continue;
+      for (const SimNode& node : Of(i).program->nodes) {
+        if (node.kind != NodeKind::kCollective || !OwnAlgorithm(node.collective)) continue;
+        far = true;
+        if (node.collective != CollectiveType::kBarrier) found->second.insert(node.group);
+      }
+    }
+    if (!far) return;
+    reach_of_groups_.all = true;
+    for (Reach& reach : reach_of_dim_) reach.all = true;
+  }
+  // In a tree the place of a rank counts.
+  void AddPlaces(std::vector<Signature>& signatures) const {
+    for (size_t i = 0; i < ranks_; ++i) {
+      const std::set<uint32_t>& trees = trees_.at(Of(i).program.get());
+      if (trees.contains(0)) signatures[i].Add(uint64_t{i});
+    }
+    for (const Ring& ring : groups_) {
+      for (size_t i = 0; i < ring.listed.size(); ++i) {
+        const auto rank = static_cast<size_t>(ring.listed[i]);
+        if (ring.numbers[i] == kNoNumber) continue;
+        if (!trees_.at(Of(rank).program.get()).contains(ring.numbers[i] + 1)) continue;
+        signatures[rank].Add(uint64_t{i});
+      }
+    }
+  }
+
+  // False: a rank has a group that is not there or that it is not in, which the simulation finds.
+  bool FindGroups() {
+    std::unordered_map<int64_t, size_t> used;
+    for (size_t i = 0; i < ranks_; ++i) {
+      for (size_t number = 0; number < Of(i).groups.size(); ++number) {
+        const int64_t group = Of(i).groups[number];
+        const auto [found, is_new] = used.emplace(group, groups_.size());
+        if (is_new) {
+          const auto members = workload_.groups.find(group);
+          if (members == workload_.groups.end()) return false;
+          groups_.push_back({.group = group,
+                             .listed = members->second,
+                             .count = static_cast<int64_t>(members->second.size()),
+                             .numbers = std::vector<uint32_t>(members->second.size(), kNoNumber)});
+          if (members->second.size() == ranks_) all_together_ = true;
+          if (!std::ranges::all_of(members->second, [&](int64_t rank) { return IsRank(rank); })) {
+            return false;
+          }
+        }
+      }
+    }
+    for (Ring& ring : groups_) {
+      for (size_t i = 0; i < ring.listed.size(); ++i) {
+        const std::vector<int64_t>& all = Of(static_cast<size_t>(ring.listed[i])).groups;
+        const auto number = std::ranges::find(all, ring.group);
+        if (number == all.end()) continue;
+        ring.numbers[i] = static_cast<uint32_t>(number - all.begin());
+      }
+    }
+    std::vector<uint32_t> memberships(ranks_);
+    for (const Ring& ring : groups_) {
+      for (size_t i = 0; i < ring.listed.size(); ++i) {
+        if (ring.numbers[i] != kNoNumber) ++memberships[static_cast<size_t>(ring.listed[i])];
+      }
+    }
+    for (size_t i = 0; i < ranks_; ++i) {
+      if (memberships[i] != Of(i).groups.size()) return false;
+    }
+    return true;
+  }
+
+  // False: a partner is not there.
+  bool FindPeers() {
+    partners_.resize(ranks_);
+    const auto number_of = [&](int64_t of, int64_t rank) {
+      const std::vector<int64_t>& all = Of(static_cast<size_t>(of)).peers;
+      const auto found = std::ranges::find(all, rank);
+      return found == all.end() ? SimNode::kNobody : static_cast<uint32_t>(found - all.begin());
+    };
+    for (size_t i = 0; i < ranks_; ++i) {
+      const auto rank = static_cast<int64_t>(i);
+      for (const int64_t peer : Of(i).peers) {
+        if (!IsRank(peer)) return false;
+        partners_[i].push_back({.here = number_of(rank, peer), .there = number_of(peer, rank)});
+      }
+    }
+    return true;
+  }
+
+  // Signatures of what is around each rank.
+  void LookAround(std::vector<Signature>& signatures) const {
+    std::vector<Signature> groups;  // of each rank, in the order of its groups
+    std::vector<size_t> first(ranks_ + 1);
+    for (size_t i = 0; i < ranks_; ++i) first[i + 1] = first[i] + Of(i).groups.size();
+    groups.resize(first[ranks_]);
+    for (const Ring& ring : groups_) {
+      AddMembers(ring, reach_of_groups_, [&](int64_t index) -> Signature* {
+        const uint32_t number = ring.numbers[static_cast<size_t>(index)];
+        if (number == kNoNumber) return nullptr;
+        return &groups[first[static_cast<size_t>(ring.RankAt(index))] + number];
+      });
+    }
+    for (size_t i = 0; i < ranks_; ++i) {
+      Signature all;
+      all.Add(uint64_t{colors_[i]});
+      for (size_t at = first[i]; at < first[i + 1]; ++at) all.Add(groups[at]);
+      for (size_t number = 0; number < partners_[i].size(); ++number) {
+        all.Add(uint64_t{partners_[i][number].here} << 32 | partners_[i][number].there);
+        AddPartner(static_cast<int64_t>(i), Of(i).peers[number], all);
+      }
+      signatures[i] = all;
+    }
+    if (!all_together_) return;
+    const auto of_rank = [&](const Ring& ring) {
+      return [&](int64_t index) { return &signatures[static_cast<size_t>(ring.RankAt(index))]; };
+    };
+    for (size_t dim = 0; dim < machine_.dims.size(); ++dim) {
+      for (int64_t rank = 0; rank < travel_.total(); ++rank) {
+        if (travel_.Coordinate(rank, dim) != 0) continue;
+        const Ring line{
+            .base = rank, .stride = travel_.Stride(dim), .count = machine_.dims[dim].npus};
+        AddMembers(line, reach_of_dim_[dim], of_rank(line));
+      }
+    }
+    if (whole_) {
+      Ring all{.group = -1, .count = travel_.total()};
+      AddMembers(all, reach_of_dim_[0], of_rank(all));
+    }
+  }
+
+  void AddPartner(int64_t me, int64_t partner, Signature& all) const {
+    all.Add(uint64_t{colors_[static_cast<size_t>(partner)]});
+    all.Add(travel_.WayOf(me, partner));
+    all.Add(travel_.WayOf(partner, me));
+  }
+
+  // Adds to each member, where `signature_of` has one for it, what the others are for it.
+  template <typename SignatureOfMember>
+  void AddMembers(const Ring& ring, Reach reach, SignatureOfMember signature_of) const {
+    const bool turns = reach.all && (ring.group == 0 || ring.count > kMostPairs);
+    for (int64_t i = 0; i < ring.count; ++i) {
+      Signature* all = signature_of(i);
+      if (all == nullptr) continue;
+      all->Add(ring.count);
+      if (ring.count == 1) continue;
+      const auto add = [&](int64_t index) {
+        AddPartner(ring.RankAt(i), ring.RankAt(index), *all);
+        if (!ring.numbers.empty()) {
+          all->Add(uint64_t{ring.numbers[static_cast<size_t>(index)]});
+        }
+      };
+      const int64_t far = reach.all && !turns ? ring.count - 1 : 1;
+      for (int64_t step = 1; step <= far; ++step) {
+        add((i + step) % ring.count);
+        add((i - step + ring.count) % ring.count);
+      }
+      if (!reach.doubling) continue;
+      for (int64_t step = 1; step < ring.count; step *= 2) {
+        if ((i ^ step) < ring.count) add(i ^ step);
+      }
+    }
+    if (turns) AddTurns(ring, signature_of);
+  }
+
+  // All others in turn, from each member on: polynomials over the numbers below a prime, of which
+  // the next is made of the one before. Of groups the distances from one to the next in each
+  // dimension count, which tell more than the ways do.
+  template <typename SignatureOfMember>
+  void AddTurns(const Ring& ring, SignatureOfMember signature_of) const {
+    for (const uint64_t base : {0x1E3779B97F4A7C15ull, 0x02B2AE3D27D4EB4Full}) {
+      std::vector<uint64_t> values;
+      uint64_t turn = 0;
+      uint64_t power = 1;  // after the loop: of the number of members
+      for (int64_t i = 0; i < ring.count; ++i) {
+        values.push_back(ValueOf(ring, i, base));
+        turn = (Times(turn, base) + values.back()) % kPrime;
+        power = Times(power, base);
+      }
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (Signature* all = signature_of(static_cast<int64_t>(i))) all->Add(turn);
+        turn = (Times(turn, base) + values[i] + kPrime - Times(power, values[i])) % kPrime;
+      }
+    }
+  }
+  uint64_t ValueOf(const Ring& ring, int64_t index, uint64_t base) const {
+    Signature one;
+    const int64_t rank = ring.RankAt(index);
+    one.Add(uint64_t{colors_[static_cast<size_t>(rank)]} ^ base);
+    if (!ring.numbers.empty()) one.Add(uint64_t{ring.numbers[static_cast<size_t>(index)]});
+    if (ring.group != 0) {
+      const int64_t next = ring.RankAt((index + 1) % ring.count);
+      for (size_t dim = 0; dim < machine_.dims.size(); ++dim) {
+        const int64_t npus = machine_.dims[dim].npus;
+        one.Add((travel_.Coordinate(next, dim) - travel_.Coordinate(rank, dim) + npus) % npus);
+      }
+    }
+    return one.hash() % kPrime;
+  }
+  static uint64_t Times(uint64_t a, uint64_t b) {
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<uint64_t>(Wide{a} * b % kPrime);
+  }
+
+  // Groups that members of a class have under the same number are of one kind. False: a rank is in
+  // two groups of a kind.
+  bool NumberGroups(RankClasses& classes) const {
+    std::vector<size_t> first{0};  // place of a class in `kinds`
+    for (const int64_t rank : classes.first) {
+      first.push_back(first.back() + Of(static_cast<size_t>(rank)).groups.size());
+    }
+    std::vector<size_t> kinds(first.back());
+    std::iota(kinds.begin(), kinds.end(), size_t{0});
+    const auto root = [&](size_t at) {
+      while (kinds[at] != at) at = kinds[at] = kinds[kinds[at]];
+      return at;
+    };
+    const auto place = [&](const Ring& ring, size_t index) {
+      return first[colors_[static_cast<size_t>(ring.listed[index])]] + ring.numbers[index];
+    };
+    for (const Ring& ring : groups_) {
+      std::optional<size_t> together;
+      for (size_t i = 0; i < ring.listed.size(); ++i) {
+        if (ring.numbers[i] == kNoNumber) continue;
+        const size_t mine = root(place(ring, i));
+        if (together) kinds[mine] = root(*together);
+        together = mine;
+      }
+    }
+    for (const Ring& ring : groups_) {
+      size_t member = 0;
+      while (ring.numbers[member] == kNoNumber) ++member;
+      classes.kind_of_group[ring.group] = static_cast<int64_t>(root(place(ring, member))) + 1;
+    }
+    for (const int64_t rank : classes.first) {
+      std::set<int64_t> seen;
+      for (const int64_t group : Of(static_cast<size_t>(rank)).groups) {
+        if (!seen.insert(classes.kind_of_group.at(group)).second) return false;
+      }
+    }
+    return true;
+  }
+
+  static constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
+  static constexpr int64_t kMostPairs = 2048;  // members of a group of which pairs are looked at
+  static constexpr uint32_t kNoNumber = UINT32_MAX;
+
+  const Travel travel_;
+  const SimMachine& machine_;
+  const SimWorkload& workload_;
+  const size_t ranks_;
+  std::vector<Reach> reach_of_dim_;
+  Reach reach_of_groups_;
+  std::unordered_map<const SimProgram*, std::set<uint32_t>> trees_;
+  bool whole_ = false;         // some algorithm goes around all dimensions at once
+  bool all_together_ = false;  // some collective is one of all ranks
+  std::vector<Ring> groups_;   // that ranks use
+  std::vector<std::vector<RankClasses::Acquaintance>> partners_;  // by rank
+  std::vector<uint32_t> colors_;                                  // by rank
+};
+
+bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
+  if (machine.congestion || !machine.system.programs.empty()) return true;
+  for (const auto& [type, choices] : machine.system.algorithms) {
+    for (const AlgorithmChoice& choice : choices) {
+      if (!Info(choice.algorithm).class_safe()) return true;
+    }
+  }
+  if (machine.memory.kind == RemoteMemoryKind::kNone ||
+      machine.memory.kind == RemoteMemoryKind::kPerNpu) {
+    return false;
+  }
+  return std::ranges::any_of(workload.ranks, [](const SimRank& rank) {
+    return std::ranges::any_of(rank.program->nodes, [](const SimNode& node) {
+      return node.kind == NodeKind::kMemLoad || node.kind == NodeKind::kMemStore;
+    });
+  });
+}
+
+}  // namespace
+
+RankClasses EachRank(const SimWorkload& workload) {
+  RankClasses classes;
+  for (size_t i = 0; i < workload.ranks.size(); ++i) {
+    classes.class_of.push_back(static_cast<uint32_t>(i));
+    classes.first.push_back(static_cast<int64_t>(i));
+  }
+  for (const auto& [group, members] : workload.groups) classes.kind_of_group[group] = group;
+  return classes;
+}
+
+RankClasses FindRankClasses(const SimMachine& machine, const SimWorkload& workload) {
+  if (SharesMore(machine, workload)) return EachRank(workload);
+  std::optional<RankClasses> classes = Refiner(machine, workload).Run();
+  return classes ? *std::move(classes) : EachRank(workload);
+}
+
+}  // namespace etude

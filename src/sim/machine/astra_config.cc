@@ -1,0 +1,541 @@
+#include "src/sim/machine/astra_config.h"
+
+#include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/base/text/bounded_json.h"
+#include "src/base/text/nearest.h"
+#include "src/base/text/quantity.h"
+#include "src/sim/collective/collective_algorithms.h"
+#include "src/sim/machine/travel.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::json;
+
+// A number, or a text with a unit.
+struct Quantity {
+  const char* expected;
+  std::optional<double> (*of_text)(std::string_view text);
+};
+
+std::optional<double> NumberIn(std::string_view text, std::string_view& unit) {
+  double value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec != std::errc()) return std::nullopt;
+  unit = text.substr(static_cast<size_t>(end.ptr - text.data()));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  return value;
+}
+template <size_t N>
+std::optional<double> InUnits(std::string_view text,
+                              const std::pair<std::string_view, double> (&units)[N]) {
+  std::string_view unit;
+  const auto value = NumberIn(text, unit);
+  if (!value) return std::nullopt;
+  if (unit.empty()) return value;
+  for (const auto& [name, factor] : units) {
+    if (name == unit) return *value * factor;
+  }
+  return std::nullopt;
+}
+
+constexpr double kGib = 1073741824.0;
+
+constexpr Quantity kNumber{"a number", [](std::string_view text) {
+                             std::string_view unit;
+                             const auto value = NumberIn(text, unit);
+                             return unit.empty() ? value : std::nullopt;
+                           }};
+constexpr Quantity kNanos{"nanoseconds, or a time as in 25us", [](std::string_view text) {
+                            static constexpr std::pair<std::string_view, double> kUnits[] = {
+                                {"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+                            return InUnits(text, kUnits);
+                          }};
+// A number without a unit is one of 2^30 bytes a second in network files.
+constexpr Quantity kNetworkRate{
+    "GiB/s, or a rate as in 200Gbps, 50GB/s or 50GiB/s", [](std::string_view text) {
+      static constexpr std::pair<std::string_view, double> kUnits[] = {{"GiB/s", 1},
+                                                                       {"MiB/s", 1.0 / 1024},
+                                                                       {"TiB/s", 1024},
+                                                                       {"GB/s", 1e9 / kGib},
+                                                                       {"MB/s", 1e6 / kGib},
+                                                                       {"TB/s", 1e12 / kGib},
+                                                                       {"Gbps", 1.25e8 / kGib},
+                                                                       {"Tbps", 1.25e11 / kGib},
+                                                                       {"Mbps", 1.25e5 / kGib},
+                                                                       {"KiB/s", 1.0 / 1048576},
+                                                                       {"KB/s", 1e3 / kGib},
+                                                                       {"B/s", 1 / kGib},
+                                                                       {"Kbps", 125 / kGib}};
+      return InUnits(text, kUnits);
+    }};
+constexpr Quantity kMemoryRate{"GB/s, or a rate as in 3.35TB/s or 900GiB/s",
+                               [](std::string_view text) {
+                                 static constexpr std::pair<std::string_view, double> kUnits[] = {
+                                     {"GB/s", 1},
+                                     {"MB/s", 1e-3},
+                                     {"TB/s", 1e3},
+                                     {"KB/s", 1e-6},
+                                     {"B/s", 1e-9},
+                                     {"KiB/s", 1024 / 1e9},
+                                     {"MiB/s", 1048576 / 1e9},
+                                     {"GiB/s", kGib / 1e9},
+                                     {"TiB/s", 1024 * kGib / 1e9}};
+                                 return InUnits(text, kUnits);
+                               }};
+constexpr Quantity kPeak{"TFLOPS, or a rate as in 989TFLOPS", [](std::string_view text) {
+                           static constexpr std::pair<std::string_view, double> kUnits[] = {
+                               {"GFLOPS", 1e-3}, {"TFLOPS", 1}, {"PFLOPS", 1e3}};
+                           return InUnits(text, kUnits);
+                         }};
+
+std::string Hint(std::string_view word, std::span<const std::string_view> known) {
+  return DidYouMean(word, {known.begin(), known.end()});
+}
+
+// "3:7": line and column of the last of the first `count` bytes.
+std::string PlaceIn(std::string_view text, size_t count) {
+  const std::string_view before = text.substr(0, std::max<size_t>(count, 1) - 1);
+  const size_t line = before.rfind('\n') + 1;  // where it begins; without one 0
+  return fmt::format("{}:{}", std::ranges::count(before, '\n') + 1, before.size() - line + 1);
+}
+
+// Without the name of the library's error and the place.
+std::string ReasonOf(const Json::parse_error& error) {
+  std::string_view text = error.what();
+  for (const std::string_view mark : {"parse error at line ", ": "}) {
+    const size_t at = text.find(mark);
+    if (at != std::string_view::npos) text.remove_prefix(at + mark.size());
+  }
+  return std::string(text);
+}
+
+// The keys of the outermost object.
+struct OuterKeys : JsonWatch<Json> {
+  using JsonWatch::JsonWatch;
+  std::vector<std::string> keys;
+
+ private:
+  void Key(const std::string& key) override {
+    if (depth() == 1) keys.push_back(key);
+  }
+};
+
+// The values of a JSON object by key, each of a known form.
+class JsonConfig {
+ public:
+  // Keys that are not among `known` are errors.
+  static Result<JsonConfig> Parse(const std::string& text, const std::string& path,
+                                  std::span<const std::string_view> known) {
+    OuterKeys watch(Limits{}.depth);
+    Json::sax_parse(text, &watch, Json::input_format_t::json, /*strict=*/true,
+                    /*ignore_comments=*/true);
+    if (watch.too_deep()) return BadInput(fmt::format("{}: nested too deeply", path));
+    Json json;
+    try {
+      json = Json::parse(text, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true);
+    } catch (const Json::parse_error& error) {
+      return BadInput(fmt::format("{}:{}: found what is no JSON object: {}", path,
+                                  PlaceIn(text, error.byte), ReasonOf(error)));
+    } catch (const Json::exception&) {
+      return BadInput(fmt::format("{}: found what is no JSON object", path));
+    }
+    if (!json.is_object()) return BadInput(fmt::format("{}: expected a JSON object", path));
+    std::vector<std::string>& keys = watch.keys;
+    std::ranges::sort(keys);
+    if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
+      return BadInput(fmt::format("{}: found the key '{}' twice", path, *twice));
+    }
+    for (const auto& [key, value] : json.items()) {
+      if (std::ranges::find(known, key) != known.end()) continue;
+      return BadInput(fmt::format("{}: unknown key '{}'{}", path, key, Hint(key, known)));
+    }
+    return JsonConfig(std::move(json), path);
+  }
+
+  bool Has(const char* key) const { return json_.contains(key); }
+  bool IsText(const char* key) const { return Has(key) && json_[key].is_string(); }
+  Status TakeNumber(const char* key, const Quantity& quantity, double& value) const {
+    const auto found = json_.find(key);
+    if (found == json_.end()) return {};
+    std::optional<double> number;
+    if (found->is_number()) number = found->get<double>();
+    if (found->is_boolean()) number = found->get<bool>() ? 1 : 0;
+    if (found->is_string()) number = quantity.of_text(found->get<std::string>());
+    if (!number || !std::isfinite(*number) || *number < 0) {
+      return BadInput(fmt::format("{}: {}: found {}, expected {}", path_, key, found->dump(),
+                                  quantity.expected));
+    }
+    value = *number;
+    return {};
+  }
+  // A whole number in bounds.
+  Status TakeWhole(const char* key, const Quantity& quantity, int64_t least, int64_t& value) const {
+    if (!Has(key)) return {};
+    double number = 0;
+    ETUDE_RETURN_IF_ERROR(TakeNumber(key, quantity, number));
+    if (number < static_cast<double>(least) || number > kMostWhole ||
+        number != std::floor(number)) {
+      return BadInput(fmt::format("{}: {}: found {}, expected a whole number of {} or more", path_,
+                                  key, json_[key].dump(), least));
+    }
+    value = static_cast<int64_t>(number);
+    return {};
+  }
+  Status TakeTruth(const char* key, bool& value) const {
+    double number = value ? 1 : 0;
+    ETUDE_RETURN_IF_ERROR(TakeNumber(key, kNumber, number));
+    value = number != 0;
+    return {};
+  }
+  Result<std::vector<std::string>> Names(const char* key) const {
+    std::vector<std::string> names;
+    const auto found = json_.find(key);
+    if (found == json_.end()) return names;
+    if (!found->is_array()) {
+      return BadInput(
+          fmt::format("{}: {}: found {}, expected a list of names", path_, key, found->dump()));
+    }
+    for (const Json& name : *found) {
+      if (!name.is_string()) {
+        return BadInput(fmt::format("{}: {}: found {}, expected a name", path_, key, name.dump()));
+      }
+      names.push_back(name.get<std::string>());
+    }
+    return names;
+  }
+  template <typename T, size_t N>
+  Status TakeWord(const char* key, const std::pair<std::string_view, T> (&words)[N],
+                  T& value) const {
+    const auto found = json_.find(key);
+    if (found == json_.end()) return {};
+    std::vector<std::string_view> known;
+    for (const auto& [word, meaning] : words) {
+      known.push_back(word);
+      if (!found->is_string() || found->get<std::string>() != word) continue;
+      value = meaning;
+      return {};
+    }
+    return BadInput(fmt::format("{}: {}: found {}, expected {}", path_, key, found->dump(),
+                                fmt::join(known, ", ")));
+  }
+
+ private:
+  static constexpr double kMostWhole = 1e15;
+
+  JsonConfig(Json json, std::string path) : json_(std::move(json)), path_(std::move(path)) {}
+
+  Json json_;
+  std::string path_;
+};
+
+// A list of a YAML document with a value for each dimension.
+Result<std::vector<std::string>> ListOf(const YAML::Node& root, const char* key,
+                                        const std::string& path) {
+  const YAML::Node list = root[key];
+  if (!list || !list.IsSequence()) {
+    return BadInput(
+        fmt::format("{}: expected '{}', a list with a value for each dimension", path, key));
+  }
+  std::vector<std::string> values;
+  for (const YAML::Node& item : list) {
+    if (!item.IsScalar()) {
+      return BadInput(fmt::format("{}:{}:{}: {}: expected a number or a word", path,
+                                  item.Mark().line + 1, item.Mark().column + 1, key));
+    }
+    values.push_back(item.Scalar());
+  }
+  return values;
+}
+
+// As ASTRA-sim keeps them: in single precision, times in whole nanoseconds.
+Result<SharedBus> BusOf(const JsonConfig& json, std::vector<std::string>& remarks) {
+  SharedBus bus;
+  const auto take = [&](const char* key, const Quantity& quantity, double& value) -> Status {
+    ETUDE_RETURN_IF_ERROR(json.TakeNumber(key, quantity, value));
+    value = static_cast<double>(static_cast<float>(std::min(value, 1e17)));
+    return {};
+  };
+  const std::pair<const char*, int64_t*> times[] = {
+      {"L", &bus.latency}, {"o", &bus.overhead}, {"g", &bus.gap}};
+  for (const auto& [key, time] : times) {
+    double value = 0;
+    ETUDE_RETURN_IF_ERROR(take(key, kNanos, value));
+    *time = WholeNanos(value);
+    if (static_cast<double>(*time) == value) continue;
+    remarks.push_back(
+        fmt::format("{}: found {:.6g} ns, taken for {} ns as in ASTRA-sim", key, value, *time));
+  }
+  ETUDE_RETURN_IF_ERROR(take("G", kNumber, bus.nanos_of_byte));
+  ETUDE_RETURN_IF_ERROR(json.TakeWhole("local-reduction-delay", kNanos, 0, bus.reduction));
+  return bus;
+}
+
+constexpr std::pair<std::string_view, NetworkShape> kShapes[] = {
+    {"Ring", NetworkShape::kRing},
+    {"FullyConnected", NetworkShape::kFullyConnected},
+    {"Switch", NetworkShape::kSwitch},
+};
+
+constexpr int64_t kMostNpus = int64_t{1} << 24;
+
+constexpr std::string_view kNetworkKeys[] = {"topology", "npus_count", "bandwidth", "latency"};
+using NetworkLists = std::array<std::vector<std::string>, std::size(kNetworkKeys)>;
+
+// The lists of a network file, by key; as long as each other, with a value at least.
+Result<NetworkLists> ReadNetworkLists(const std::string& text, const std::string& path) {
+  NetworkLists lists;
+  try {
+    const YAML::Node root = YAML::Load(text);
+    if (!root.IsMap()) return BadInput(fmt::format("{}: expected keys and values", path));
+    std::vector<std::string> keys;
+    for (const auto& entry : root) {
+      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
+      const YAML::Mark mark = entry.first.Mark();
+      if (std::ranges::find(keys, key) != keys.end()) {
+        return BadInput(fmt::format("{}:{}:{}: found the key '{}' twice", path, mark.line + 1,
+                                    mark.column + 1, key));
+      }
+      keys.push_back(key);
+      if (std::ranges::find(kNetworkKeys, key) != std::end(kNetworkKeys)) continue;
+      return BadInput(fmt::format("{}:{}:{}: unknown key '{}'{}", path, mark.line + 1,
+                                  mark.column + 1, key, Hint(key, kNetworkKeys)));
+    }
+    for (size_t i = 0; i < lists.size(); ++i) {
+      ETUDE_ASSIGN_OR_RETURN(lists[i], ListOf(root, kNetworkKeys[i].data(), path));
+    }
+  } catch (const YAML::DeepRecursion& error) {
+    return BadInput(fmt::format("{}:{}:{}: nested too deeply", path, error.mark.line + 1,
+                                error.mark.column + 1));
+  } catch (const YAML::Exception& error) {
+    return BadInput(
+        fmt::format("{}:{}:{}: {}", path, error.mark.line + 1, error.mark.column + 1, error.msg));
+  }
+  const size_t dims = lists[0].size();
+  for (size_t i = 0; i < lists.size(); ++i) {
+    if (lists[i].size() == dims && dims > 0) continue;
+    return BadInput(fmt::format("{}: {}: found {} values for {} topologies, expected one for each",
+                                path, kNetworkKeys[i], lists[i].size(), dims));
+  }
+  return lists;
+}
+
+// The dimension `i` of the lists, of which there may be `most` NPUs.
+Result<NetworkDim> NetworkDimOf(const NetworkLists& lists, size_t i, const std::string& path,
+                                int64_t most) {
+  const auto& [topology, npus_count, rate, time] = lists;
+  const auto shape =
+      std::ranges::find(kShapes, topology[i], &std::pair<std::string_view, NetworkShape>::first);
+  if (shape == std::end(kShapes)) {
+    return BadInput(
+        fmt::format("{}: topology: found '{}', expected Ring, FullyConnected or Switch{}", path,
+                    topology[i], TopologyHint(topology[i])));
+  }
+  const auto npus = ParseWhole(npus_count[i]);
+  if (!npus || *npus < 1 || *npus > most) {
+    return BadInput(
+        fmt::format("{}: npus_count: found '{}', expected 1 or more, and up to {} in all", path,
+                    npus_count[i], kMostNpus));
+  }
+  const auto bandwidth = kNetworkRate.of_text(rate[i]);
+  if (!bandwidth || !(*bandwidth > 0) || !std::isfinite(*bandwidth)) {
+    return BadInput(fmt::format("{}: bandwidth: found '{}', expected more than 0 {}", path, rate[i],
+                                kNetworkRate.expected));
+  }
+  const auto latency = kNanos.of_text(time[i]);
+  if (!latency || !(*latency >= 0) || !std::isfinite(*latency)) {
+    return BadInput(
+        fmt::format("{}: latency: found '{}', expected {}", path, time[i], kNanos.expected));
+  }
+  NetworkDim dim;
+  dim.shape = shape->second;
+  dim.npus = *npus;
+  dim.bandwidth = *bandwidth;
+  dim.latency = *latency;
+  return dim;
+}
+
+// The algorithms of each collective, and the programs that take their place.
+Result<AstraCollectives> ReadAlgorithms(const JsonConfig& json, const std::string& path,
+                                        SimMachine& machine) {
+  static constexpr std::pair<std::string_view, CollectiveType> kTypes[] = {
+      {"all-reduce", CollectiveType::kAllReduce},
+      {"all-gather", CollectiveType::kAllGather},
+      {"reduce-scatter", CollectiveType::kReduceScatter},
+      {"all-to-all", CollectiveType::kAllToAll},
+  };
+  AstraCollectives collectives;
+  for (const auto& [name, type] : kTypes) {
+    const std::string key = fmt::format("{}-implementation", name);
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> choices, json.Names(key.c_str()));
+    if (const size_t dims = machine.dims.size(); dims > 0 && choices.size() > dims) {
+      return BadInput(fmt::format("{}: {}: found {} algorithms for {} dimensions", path, key,
+                                  choices.size(), dims));
+    }
+    for (const std::string& choice : choices) {
+      ETUDE_ASSIGN_OR_RETURN(const AlgorithmChoice parsed,
+                             AlgorithmNamed(choice, fmt::format("{}: {}", path, key)));
+      machine.system.algorithms[type].push_back(parsed);
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                           json.Names((key + "-custom").c_str()));
+    if (!files.empty()) collectives[type] = files.front();
+    if (files.size() > 1) {
+      machine.system_remarks.push_back(
+          fmt::format("{}-custom: found {} programs, of which the first one runs in all dimensions",
+                      key, files.size()));
+    }
+  }
+  return collectives;
+}
+
+}  // namespace
+
+std::string TopologyHint(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, shape] : kShapes) {
+    if (name == word) return "";
+    names.push_back(name);
+  }
+  return Hint(word, names);
+}
+
+Status ParseAstraNetwork(const std::string& text, const std::string& path, SimMachine& machine) {
+  ETUDE_ASSIGN_OR_RETURN(const NetworkLists lists, ReadNetworkLists(text, path));
+  int64_t total = 1;
+  for (size_t i = 0; i < lists[0].size(); ++i) {
+    ETUDE_ASSIGN_OR_RETURN(const NetworkDim dim, NetworkDimOf(lists, i, path, kMostNpus / total));
+    total *= dim.npus;
+    machine.dims.push_back(dim);
+  }
+  return {};
+}
+
+Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::string& path,
+                                          SimMachine& machine) {
+  // Those of ASTRA-sim, and what its examples have and it does not read.
+  static constexpr std::string_view kKeys[] = {"scheduling-policy",
+                                               "endpoint-delay",
+                                               "active-chunks-per-dimension",
+                                               "preferred-dataset-splits",
+                                               "all-reduce-implementation",
+                                               "all-gather-implementation",
+                                               "reduce-scatter-implementation",
+                                               "all-to-all-implementation",
+                                               "all-reduce-implementation-custom",
+                                               "all-gather-implementation-custom",
+                                               "reduce-scatter-implementation-custom",
+                                               "all-to-all-implementation-custom",
+                                               "collective-optimization",
+                                               "local-mem-bw",
+                                               "peak-perf",
+                                               "roofline-enabled",
+                                               "replay-only",
+                                               "boost-mode",
+                                               "intra-dimension-scheduling",
+                                               "inter-dimension-scheduling",
+                                               "trace-enabled",
+                                               "track-local-mem",
+                                               "local-mem-trace-filename",
+                                               "model-shared-bus",
+                                               "L",
+                                               "o",
+                                               "g",
+                                               "G",
+                                               "local-reduction-delay",
+                                               "local-reduction-delays",
+                                               "seprate-log",
+                                               "dim-to-break"};
+  ETUDE_ASSIGN_OR_RETURN(const JsonConfig json, JsonConfig::Parse(text, path, kKeys));
+  SystemModel& system = machine.system;
+  static constexpr std::pair<std::string_view, StreamOrder> kOrders[] = {
+      {"FIFO", StreamOrder::kFifo},
+      {"LIFO", StreamOrder::kLifo},
+      {"EXPLICIT", StreamOrder::kExplicit},
+  };
+  static constexpr std::pair<std::string_view, bool> kOptimizations[] = {{"baseline", false},
+                                                                         {"localBWAware", true}};
+  ETUDE_RETURN_IF_ERROR(json.TakeWord("scheduling-policy", kOrders, system.order));
+  ETUDE_RETURN_IF_ERROR(
+      json.TakeWord("collective-optimization", kOptimizations, system.bandwidth_aware));
+  ETUDE_RETURN_IF_ERROR(json.TakeWhole("endpoint-delay", kNanos, 0, system.endpoint_delay));
+  ETUDE_RETURN_IF_ERROR(
+      json.TakeWhole("active-chunks-per-dimension", kNumber, 1, system.active_chunks));
+  ETUDE_RETURN_IF_ERROR(json.TakeWhole("preferred-dataset-splits", kNumber, 1, system.splits));
+  constexpr int64_t kMostSplits = 1 << 16;
+  if (system.splits > kMostSplits) {
+    return BadInput(fmt::format("{}: preferred-dataset-splits: found {}, expected up to {}", path,
+                                system.splits, kMostSplits));
+  }
+  ETUDE_RETURN_IF_ERROR(json.TakeNumber("local-mem-bw", kMemoryRate, system.memory_bandwidth));
+  ETUDE_RETURN_IF_ERROR(json.TakeNumber("peak-perf", kPeak, system.peak));
+  ETUDE_RETURN_IF_ERROR(json.TakeTruth("roofline-enabled", system.roofline));
+  ETUDE_RETURN_IF_ERROR(json.TakeTruth("replay-only", system.replay_only));
+  bool shared_bus = false;
+  ETUDE_RETURN_IF_ERROR(json.TakeTruth("model-shared-bus", shared_bus));
+  if (shared_bus) {
+    ETUDE_ASSIGN_OR_RETURN(system.shared_bus, BusOf(json, machine.system_remarks));
+  }
+  if (system.roofline && (!(system.memory_bandwidth > 0) || !(system.peak > 0))) {
+    return BadInput(fmt::format(
+        "{}: roofline-enabled: expected local-mem-bw and peak-perf above 0 with it", path));
+  }
+  return ReadAlgorithms(json, path, machine);
+}
+
+Status ParseAstraMemory(const std::string& text, const std::string& path, SimMachine& machine) {
+  static constexpr std::string_view kKeys[] = {"memory-type", "remote-mem-latency", "remote-mem-bw",
+                                               "num-nodes", "num-npus-per-node"};
+  static constexpr std::pair<std::string_view, RemoteMemoryKind> kKinds[] = {
+      {"NO_MEMORY_EXPANSION", RemoteMemoryKind::kNone},
+      {"PER_NPU_MEMORY_EXPANSION", RemoteMemoryKind::kPerNpu},
+      {"PER_NODE_MEMORY_EXPANSION", RemoteMemoryKind::kPerNode},
+      {"MEMORY_POOL", RemoteMemoryKind::kPool},
+  };
+  ETUDE_ASSIGN_OR_RETURN(const JsonConfig json, JsonConfig::Parse(text, path, kKeys));
+  RemoteMemory& memory = machine.memory;
+  ETUDE_RETURN_IF_ERROR(json.TakeWord("memory-type", kKinds, memory.kind));
+  ETUDE_RETURN_IF_ERROR(json.TakeWhole("remote-mem-latency", kNanos, 0, memory.latency));
+  ETUDE_RETURN_IF_ERROR(json.TakeNumber("remote-mem-bw", kMemoryRate, memory.bandwidth));
+  ETUDE_RETURN_IF_ERROR(json.TakeWhole("num-npus-per-node", kNumber, 1, memory.npus_per_node));
+  int64_t nodes = 0;
+  ETUDE_RETURN_IF_ERROR(json.TakeWhole("num-nodes", kNumber, 1, nodes));
+  // ASTRA-sim has whole bytes a nanosecond.
+  if (!json.IsText("remote-mem-bw")) memory.bandwidth = std::floor(memory.bandwidth);
+  if (memory.kind != RemoteMemoryKind::kNone && !(memory.bandwidth > 0)) {
+    return BadInput(fmt::format(
+        "{}: remote-mem-bw: expected 1 byte a nanosecond or more, or a rate with a unit", path));
+  }
+  const auto remark = [&](std::string what) { machine.memory_remarks.push_back(std::move(what)); };
+  if (memory.kind != RemoteMemoryKind::kNone && !json.Has("remote-mem-latency")) {
+    remark("has no remote-mem-latency, taken for 0 ns");
+  }
+  if (memory.kind != RemoteMemoryKind::kPerNode) return {};
+  if (!json.Has("num-npus-per-node")) remark("has no num-npus-per-node, taken for 1");
+  if (const int64_t npus = machine.npus();
+      nodes > 0 && !machine.dims.empty() &&
+      (npus % nodes != 0 || npus / nodes != memory.npus_per_node)) {
+    remark(
+        fmt::format("found {} nodes of {}, but the network has {} NPUs: ranks are on nodes of {}",
+                    nodes, memory.npus_per_node, npus, memory.npus_per_node));
+  }
+  return {};
+}
+
+}  // namespace etude

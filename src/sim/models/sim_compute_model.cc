@@ -1,0 +1,76 @@
+#include "src/sim/models/sim_compute_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/sim/machine/travel.h"
+
+namespace etude {
+namespace {
+
+class RecordedCompute final : public SimComputeModel {
+ public:
+  std::string_view name() const override { return "astra-sim-2.0/recorded"; }
+  std::optional<int64_t> Time(int64_t /*rank*/, const SimNode& node) const override {
+    return RecordedTime(node);
+  }
+};
+
+class RooflineCompute final : public SimComputeModel {
+ public:
+  explicit RooflineCompute(const SystemModel& system)
+      : bytes_per_second_(system.memory_bandwidth * 1e9), peak_(system.peak * 1e12) {}
+
+  std::string_view name() const override { return "astra-sim-2.0/roofline"; }
+  std::optional<int64_t> Time(int64_t /*rank*/, const SimNode& node) const override {
+    if (node.on_host) return RecordedTime(node);
+    if (node.bytes == 0) return std::nullopt;
+    const auto bytes = static_cast<double>(node.bytes);
+    const auto flops = static_cast<double>(node.flops);
+    if (node.flops == 0) return WholeNanos(bytes / bytes_per_second_ * 1e9);
+    const double intensity = flops / bytes;
+    return WholeNanos(flops / std::min(bytes_per_second_ * intensity, peak_) * 1e9);
+  }
+
+ private:
+  const double bytes_per_second_;
+  const double peak_;  // operations a second
+};
+
+class WithStragglers final : public SimComputeModel {
+ public:
+  WithStragglers(const SimMachine& machine, std::unique_ptr<SimComputeModel> model)
+      : machine_(machine), model_(std::move(model)) {}
+
+  std::string_view name() const override { return model_->name(); }
+  std::optional<int64_t> Time(int64_t rank, const SimNode& node) const override {
+    const std::optional<int64_t> time = model_->Time(rank, node);
+    if (!time) return time;
+    return StragglerTime(machine_, rank, *time);
+  }
+
+ private:
+  const SimMachine& machine_;
+  const std::unique_ptr<SimComputeModel> model_;
+};
+
+}  // namespace
+
+int64_t StragglerTime(const SimMachine& machine, int64_t rank, int64_t time) {
+  const auto factor = machine.stragglers.find(rank);
+  if (factor == machine.stragglers.end()) return time;
+  return WholeNanos(static_cast<double>(time) * factor->second);
+}
+
+std::unique_ptr<SimComputeModel> MakeSimComputeModel(const SimMachine& machine) {
+  std::unique_ptr<SimComputeModel> model;
+  if (machine.system.roofline) {
+    model = std::make_unique<RooflineCompute>(machine.system);
+  } else {
+    model = std::make_unique<RecordedCompute>();
+  }
+  if (machine.stragglers.empty()) return model;
+  return std::make_unique<WithStragglers>(machine, std::move(model));
+}
+
+}  // namespace etude

@@ -1,0 +1,338 @@
+#include "src/sim/sweep/sweep_point.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "src/base/text/quantity.h"
+#include "src/formats/io/byte_source.h"
+#include "src/sim/engine/simulator.h"
+#include "src/sim/machine/fault_text.h"
+#include "src/sim/machine/network_text.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<const char*, 4> kDimKeys = {"topology", "npus_count", "bandwidth", "latency"};
+constexpr std::array<const char*, 4> kAlgorithmKeys = {
+    "all-reduce-implementation", "all-gather-implementation", "reduce-scatter-implementation",
+    "all-to-all-implementation"};
+constexpr std::string_view kCustom = "-implementation-custom";
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
+}
+
+// Prefixes of custom collectives, as far as their files are in `folder`.
+void FindPrograms(const std::string& folder, Json& prefixes) {
+  if (!prefixes.is_array()) return;
+  for (Json& prefix : prefixes) {
+    if (!prefix.is_string()) continue;
+    const auto name = prefix.get<std::string>();
+    if (name.starts_with('/')) continue;
+    const std::string first = folder + name + ".0.et";
+    if (CheckRegular(first) && ByteSource::Open(first, {})) prefix = folder + name;
+  }
+}
+
+// A YAML document of lists, whose values stay texts. Malformed ones are its parser's matter.
+Json JsonOfYaml(const std::string& text) {
+  Json json = Json::object();
+  try {
+    for (const auto& entry : YAML::Load(text)) {
+      Json list = Json::array();
+      for (const YAML::Node& item : entry.second) list.push_back(item.Scalar());
+      json[entry.first.Scalar()] = std::move(list);
+    }
+  } catch (const YAML::Exception&) {
+    return Json::object();
+  }
+  return json;
+}
+
+// One value stands for all dimensions.
+void FillDims(Json& machine) {
+  Json& network = machine["network"];
+  size_t dims = 1;
+  for (const char* key : kDimKeys) {
+    if (network.contains(key) && network[key].is_array())
+      dims = std::max(dims, network[key].size());
+  }
+  const auto fill = [&](Json& value) {
+    if (!value.is_array()) value = Json(dims, value);
+  };
+  for (const char* key : kDimKeys) {
+    if (network.contains(key)) fill(network[key]);
+  }
+  Json& system = machine["system"];
+  const bool has_any = std::ranges::any_of(kAlgorithmKeys, [&](const char* key) {
+    return system.contains(key) || system.contains(key + std::string("-custom"));
+  });
+  if (machine.contains("algorithm") || !has_any) {
+    Json algorithm = machine.value("algorithm", Json("ring"));
+    fill(algorithm);
+    for (const char* key : kAlgorithmKeys) system[key] = algorithm;
+  }
+  machine.erase("algorithm");
+  for (const char* key : kAlgorithmKeys) {
+    if (system.contains(key)) fill(system[key]);
+  }
+}
+
+// "sweep.toml:3:7: job".
+std::string PlacedKey(const SweepSetting& setting) {
+  return fmt::format("{}: {}", setting.place, fmt::join(setting.path, "."));
+}
+
+// Links of a network of one dimension.
+double LinksOf(const NetworkDim& dim) {
+  const auto npus = static_cast<double>(dim.npus);
+  if (dim.npus < 2) return 0;
+  switch (dim.shape) {
+    case NetworkShape::kRing: return dim.npus == 2 ? 1 : npus;
+    case NetworkShape::kFullyConnected: return npus * (npus - 1) / 2;
+    case NetworkShape::kSwitch: return npus;
+  }
+  return 0;
+}
+
+// GB/s of all links of each dimension.
+std::vector<double> RatesOf(const SimMachine& machine) {
+  constexpr double kGbOfGib = 1073741824.0 / 1e9;
+  std::vector<double> rates;
+  for (const NetworkDim& dim : machine.dims) {
+    const double networks = static_cast<double>(machine.npus() / dim.npus);
+    rates.push_back(networks * LinksOf(dim) * dim.bandwidth * kGbOfGib);
+  }
+  return rates;
+}
+
+// Of a file that ParseAstraSystem or ParseAstraMemory has accepted, which allow comments.
+Json ParseAgain(const std::string& text) {
+  return Json::parse(text, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true);
+}
+
+}  // namespace
+
+std::string SweepPoint::PathOf(const std::string& file) const {
+  if (file.starts_with('/')) return file;
+  // No option of a command, and not standard input.
+  return folder.empty() && file.starts_with('-') ? "./" + file : folder + file;
+}
+
+Result<SweepMachine> MachineOf(const SweepPoint& point) {
+  SweepMachine made;
+  const Json& json = point.machine;
+  const auto name = [&](const char* section) { return fmt::format("{}: {}", point.name, section); };
+  ETUDE_RETURN_IF_ERROR(
+      ParseAstraNetwork(json.at("network").dump(), name("network"), made.machine));
+  ETUDE_ASSIGN_OR_RETURN(made.collectives,
+                         ParseAstraSystem(json.at("system").dump(), name("system"), made.machine));
+  ETUDE_RETURN_IF_ERROR(ParseAstraMemory(json.at("memory").dump(), name("memory"), made.machine));
+  made.machine.congestion = json.at("congestion").get<std::string>() == "aware";
+  made.machine.system.queues = json.at("queues").get<int64_t>();
+  made.machine.system.rendezvous = json.at("rendezvous").get<bool>();
+  made.machine.system.endpoint_delay *= json.at("injection_scale").get<int64_t>();
+  const auto faults = [&](const char* key, Status (*add)(std::string_view, SimMachine&)) -> Status {
+    const Status added = add(json.at(key).get<std::string>(), made.machine);
+    if (!added) return BadInput(fmt::format("{}: {}", name(key), added.error().message));
+    return {};
+  };
+  made.machine.system.replay_broadcasts = false;
+  ETUDE_RETURN_IF_ERROR(faults("straggler", AddStragglers));
+  ETUDE_RETURN_IF_ERROR(faults("slow_link", AddSlowLinks));
+  const Status checked = CheckMachine(made.machine);
+  if (!checked) return BadInput(fmt::format("{}: {}", point.name, checked.error().message));
+  return made;
+}
+
+double LinkBandwidthOf(const SimMachine& machine) {
+  double sum = 0;
+  for (const double rate : RatesOf(machine)) sum += rate;
+  return sum;
+}
+
+Result<double> CostOf(const SimMachine& machine, const SweepPrices& prices) {
+  const size_t dims = machine.dims.size();
+  if (prices.bandwidth.size() > 1 && prices.bandwidth.size() != dims) {
+    return BadInput(
+        fmt::format("prices: found {} of bandwidth, expected one, or {} as there are "
+                    "dimensions",
+                    prices.bandwidth.size(), dims));
+  }
+  double cost = static_cast<double>(machine.npus()) * prices.npu;
+  const std::vector<double> rates = RatesOf(machine);
+  for (size_t i = 0; i < dims && !prices.bandwidth.empty(); ++i) {
+    cost += rates[i] * prices.bandwidth[prices.bandwidth.size() == 1 ? 0 : i];
+  }
+  return cost;
+}
+
+SweepPlanner::SweepPlanner(const SweepSpec& spec, std::string path, Limits limits)
+    : spec_(spec), path_(std::move(path)), folder_(FolderOf(path_)), limits_(limits) {}
+
+Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
+  SweepPoint point{.folder = folder_,
+                   .machine = {{"model", "astra-sim-2.0"},
+                               {"network", Json::object()},
+                               {"system", Json::object()},
+                               {"memory", Json::object()},
+                               {"congestion", "unaware"},
+                               {"queues", 1},
+                               {"rendezvous", false},
+                               {"injection_scale", 1},
+                               {"straggler", "none"},
+                               {"slow_link", "none"}}};
+  const std::vector<size_t> choices = spec_.ChoicesOf(index);
+  point.name = fmt::format("{}: point {}", path_, index + 1);
+  for (size_t i = 0; i < choices.size(); ++i) {
+    point.labels.push_back(spec_.axes[i].choices[choices[i]].label);
+    point.name +=
+        fmt::format("{}{} {}", i == 0 ? " (" : ", ", spec_.axes[i].name, point.labels.back());
+  }
+  if (!choices.empty()) point.name += ")";
+  const auto check_jobs = [&](const std::vector<SweepSetting>& settings) -> Status {
+    const auto has = [&](std::string_view key) {
+      return std::ranges::any_of(settings,
+                                 [&](const SweepSetting& one) { return one.path[0] == key; });
+    };
+    if (!has("job") || !has("generate")) return {};
+    return BadInput(fmt::format("{}: found 'job' and 'generate' in one place, expected one of them",
+                                point.name));
+  };
+  ETUDE_RETURN_IF_ERROR(check_jobs(spec_.base));
+  for (const SweepSetting& setting : spec_.base) ETUDE_RETURN_IF_ERROR(Apply(setting, point));
+  for (size_t i = 0; i < choices.size(); ++i) {
+    ETUDE_RETURN_IF_ERROR(check_jobs(spec_.axes[i].choices[choices[i]].settings));
+    for (const SweepSetting& setting : spec_.axes[i].choices[choices[i]].settings) {
+      ETUDE_RETURN_IF_ERROR(Apply(setting, point));
+    }
+  }
+  if (point.job.path.empty() && point.job.generate.empty()) {
+    return BadInput(fmt::format("{}: has no job, expected 'job' or 'generate'", point.name));
+  }
+  FillDims(point.machine);
+  return point;
+}
+
+Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
+  const std::string& key = setting.path[0];
+  if (key == "job") {
+    point.job.path = point.PathOf(setting.value.get<std::string>());
+    point.places = {{point.job.path, PlacedKey(setting)}};
+    point.job.generate.clear();
+    point.generate_places.clear();
+  } else if (key == "compute") {
+    point.job.compute = setting.value.get<std::string>();
+  } else if (key == "fill_ranks") {
+    point.job.fill_ranks = setting.value.get<bool>();
+  } else if (key == "capacity") {
+    point.capacity = ParseBytes(setting.value.get<std::string>());
+  } else if (key == "groups") {
+    point.job.groups = point.PathOf(setting.value.get<std::string>());
+    point.places[point.job.groups] = PlacedKey(setting);
+  } else if (key == "generate") {
+    point.places.erase(point.job.path);
+    point.job.path.clear();
+    if (setting.path.size() != 2) {
+      return BadInput(fmt::format("{}: {}: expected an option of 'etude generate'", point.name,
+                                  fmt::join(setting.path, ".")));
+    }
+    point.job.generate[setting.path[1]] = setting.value;
+    point.generate_places[setting.path[1]] = PlacedKey(setting);
+  } else {
+    const Status applied = ApplyToMachine(setting, point);
+    if (!applied && applied.error().code == ErrorCode::kBadInput) {
+      return BadInput(fmt::format("{}: {}", point.name, applied.error().message));
+    }
+    return applied;
+  }
+  return {};
+}
+
+Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& point) {
+  Json& machine = point.machine;
+  const std::string& key = setting.path[0];
+  const bool is_section = key == "network" || key == "system" || key == "memory";
+  if (key == "network" && setting.path.size() == 1) {
+    const std::string given = setting.value.get<std::string>();
+    if (IsNetworkOfDims(given)) {
+      const Result<std::string> text = NetworkOfDims(given);
+      if (!text) return BadInput("network: " + text.error().message);
+      SimMachine scratch;
+      ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(*text, key, scratch));
+      machine[key] = JsonOfYaml(*text);
+      return {};
+    }
+  }
+  if (is_section && setting.path.size() == 1) {
+    ETUDE_ASSIGN_OR_RETURN(machine[key], ReadSection(setting, point));
+    return {};
+  }
+  Json* at = &machine;
+  for (size_t i = 0; i + 1 < setting.path.size(); ++i) at = &(*at)[setting.path[i]];
+  const std::string& last = setting.path.back();
+  if (setting.path.size() <= 2) {
+    (*at)[last] = setting.value;
+    if (last.ends_with(kCustom)) FindPrograms(point.folder, (*at)[last]);
+    return {};
+  }
+  // A dimension's value: "network.bandwidth.1".
+  const auto dim = ParseWhole(last);
+  if (setting.path.size() == 3 && at->is_array() && dim && *dim >= 0 &&
+      static_cast<size_t>(*dim) < at->size()) {
+    (*at)[static_cast<size_t>(*dim)] = setting.value;
+    return {};
+  }
+  return BadInput(
+      fmt::format("{}: expected {}, a list with a value for each dimension, and the "
+                  "number of one of them, from 0",
+                  fmt::join(setting.path, "."), setting.path[1]));
+}
+
+std::vector<std::string> SweepPlanner::files() const {
+  std::vector<std::string> paths;
+  for (const auto& [key, content] : files_) paths.push_back(key.second);
+  return paths;
+}
+
+Result<Json> SweepPlanner::ReadSection(const SweepSetting& setting, const SweepPoint& point) {
+  const std::string& section = setting.path[0];
+  const std::string path = point.PathOf(setting.value.get<std::string>());
+  const auto [found, is_new] = files_.emplace(std::pair(section, path), Json());
+  if (!is_new) return found->second;
+  const Status regular = CheckRegular(path);
+  const Result<std::string> read =
+      regular ? ReadWholeFile(path, limits_) : tl::unexpected<Error>(regular.error());
+  if (!read) {
+    return MakeError(read.error().code,
+                     fmt::format("{}: {}", PlacedKey(setting), read.error().message));
+  }
+  const std::string& text = *read;
+  SimMachine machine;
+  if (section == "network") {
+    ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, path, machine));
+    found->second = JsonOfYaml(text);
+  } else if (section == "system") {
+    ETUDE_RETURN_IF_ERROR(ParseAstraSystem(text, path, machine));
+    found->second = ParseAgain(text);
+    for (auto& [key, value] : found->second.items()) {
+      if (key.ends_with(kCustom)) FindPrograms(FolderOf(path), value);
+    }
+  } else {
+    ETUDE_RETURN_IF_ERROR(ParseAstraMemory(text, path, machine));
+    found->second = ParseAgain(text);
+  }
+  return found->second;
+}
+
+}  // namespace etude

@@ -1,0 +1,204 @@
+#include "src/suite/results/run_record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/formats/io/byte_source.h"
+#include "src/formats/json/json_document.h"
+#include "src/report/text/json_output.h"
+
+namespace etude::suite {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr DocumentKind kDocument{.name = "a run of the suite", .format = "etude-suite-run"};
+
+std::vector<double> Numbers(const JsonMembers& members, const char* key) {
+  std::vector<double> numbers;
+  for (const nlohmann::json& number : members.List(key)) {
+    if (number.is_number()) {
+      numbers.push_back(number.get<double>());
+    } else {
+      members.Refuse(key, "numbers");
+    }
+  }
+  return numbers;
+}
+
+RunRecord Parse(const JsonMembers& run) {
+  RunRecord record;
+  const auto text = [&](const char* key) { return run.Text(key).value_or(""); };
+  const auto whole = [&](const char* key) { return run.Whole(key, 0).value_or(0); };
+  const auto number = [&](const char* key) { return run.Number(key).value_or(0); };
+  record.task = text("id");
+  record.aibench = text("aibench");
+  record.scale = text("scale");
+  record.mode = text("mode");
+  record.seed = whole("seed");
+  record.device = text("device");
+  record.precision = text("precision");
+  record.ranks = whole("ranks");
+  record.threads = whole("threads");
+  record.batch = whole("batch");
+  record.samples = whole("samples");
+  record.evaluate_every = run.Whole("evaluate_every", 1);
+  record.parameters = whole("parameters");
+  record.optimizer = text("optimizer");
+  const JsonMembers settings = run.Object("settings");
+  if (!settings.json().is_null()) record.settings = ParseNamedTexts(settings);
+  record.data_set = text("data_set");
+  record.metric = text("metric");
+  record.higher_is_better = run.Truth("higher_is_better").value_or(true);
+  record.target = run.Number("target");
+  record.target_origin = text("target_origin");
+  record.baseline = run.Number("baseline");
+  record.complete = run.Truth("complete").value_or(false);
+  record.reached = run.Truth("reached").value_or(false);
+  record.quality = run.Number("quality");
+  record.steps = whole("steps");
+  record.started = number("started");
+  record.seconds = number("seconds");
+  record.evaluation_seconds = number("evaluation_seconds");
+  record.setup_seconds = number("setup_seconds");
+  record.energy_j = run.Number("energy_j");
+  record.why_no_energy = text("why_no_energy");
+  record.skipped_steps = whole("skipped_steps");
+  record.loss_scale = run.Number("loss_scale");
+  record.underflow = run.Number("underflow_share");
+  record.peak_bytes = run.Whole("peak_bytes", 0);
+  for (const JsonMembers& point : run.Objects("curve")) {
+    record.curve.push_back({.step = point.Whole("step", 0).value_or(0),
+                            .seconds = point.Number("seconds").value_or(0),
+                            .evaluation_seconds = point.Number("evaluation_seconds").value_or(0),
+                            .quality = point.Number("quality").value_or(std::nan("")),
+                            .loss = point.Number("loss")});
+  }
+  record.step_seconds = Numbers(run, "step_seconds");
+  record.noise = run.Number("noise");
+  record.others_cores = run.Number("others_cores");
+  record.machine = ParseMachineFacts(run.Object("machine"));
+  record.torch = text("torch");
+  return record;
+}
+
+}  // namespace
+
+double RunRecord::epochs() const {
+  if (samples == 0) return 0;
+  return static_cast<double>(steps) * static_cast<double>(batch) / static_cast<double>(samples);
+}
+
+std::optional<double> RunRecord::samples_per_second() const {
+  const double training = seconds - setup_seconds - evaluation_seconds;
+  if (steps == 0 || training <= 0) return std::nullopt;
+  return static_cast<double>(steps) * static_cast<double>(batch) / training;
+}
+
+std::string TaskText(const RunRecord& run) {
+  return run.data_set.empty() ? run.task : run.task + " on " + run.data_set;
+}
+
+std::string ToText(const RunRecord& run) {
+  const auto number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.4g}", *value) : std::string("–");
+  };
+  const std::string what = TaskText(run);
+  if (run.mode == "steps") {
+    const double median = Median(run.step_seconds);
+    return fmt::format("{}, seed {}: {:.2f} ms a step (median of {}), {:.1f} samples/s", what,
+                       run.seed, median * 1e3, run.step_seconds.size(),
+                       static_cast<double>(run.batch) / median);
+  }
+  return fmt::format("{}, seed {}: {} {}, {} {} (target {}, baseline {}), {:.1f} s, {:.1f} epochs",
+                     what, run.seed, run.reached ? "reached" : "missed",
+                     run.target ? "the target" : "no target", run.metric, number(run.quality),
+                     number(run.target), number(run.baseline), run.seconds, run.epochs());
+}
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return std::nan("");
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+Json ToJson(const RunRecord& run) {
+  Json curve = Json::array();
+  for (const QualityPoint& point : run.curve) {
+    curve.push_back({{"step", point.step},
+                     {"seconds", point.seconds},
+                     {"evaluation_seconds", point.evaluation_seconds},
+                     {"quality", point.quality},
+                     {"loss", OrNull(point.loss)}});
+  }
+  return {{"format", kDocument.format},
+          {"version", kDocument.version},
+          {"id", run.task},
+          {"aibench", run.aibench},
+          {"scale", run.scale},
+          {"mode", run.mode},
+          {"seed", run.seed},
+          {"device", run.device},
+          {"precision", run.precision},
+          {"ranks", run.ranks},
+          {"threads", run.threads},
+          {"batch", run.batch},
+          {"samples", run.samples},
+          {"evaluate_every", OrNull(run.evaluate_every)},
+          {"parameters", run.parameters},
+          {"optimizer", run.optimizer},
+          {"settings", OrNull(run.settings)},
+          {"data_set", run.data_set.empty() ? Json() : Json(run.data_set)},
+          {"metric", run.metric},
+          {"higher_is_better", run.higher_is_better},
+          {"target", OrNull(run.target)},
+          {"target_origin", run.target_origin},
+          {"baseline", OrNull(run.baseline)},
+          {"complete", run.complete},
+          {"reached", run.reached},
+          {"quality", OrNull(run.quality)},
+          {"steps", run.steps},
+          {"epochs", run.epochs()},
+          {"started", run.started},
+          {"seconds", run.seconds},
+          {"evaluation_seconds", run.evaluation_seconds},
+          {"setup_seconds", run.setup_seconds},
+          {"samples_per_second", OrNull(run.samples_per_second())},
+          {"energy_j", OrNull(run.energy_j)},
+          {"why_no_energy", run.why_no_energy},
+          {"skipped_steps", run.skipped_steps},
+          {"loss_scale", OrNull(run.loss_scale)},
+          {"underflow_share", OrNull(run.underflow)},
+          {"peak_bytes", OrNull(run.peak_bytes)},
+          {"curve", std::move(curve)},
+          {"step_seconds", run.step_seconds},
+          {"noise", OrNull(run.noise)},
+          {"others_cores", OrNull(run.others_cores)},
+          {"machine", etude::ToJson(run.machine)},
+          {"torch", run.torch}};
+}
+
+Result<RunRecord> ParseRunRecord(const std::string& path, std::string_view text,
+                                 const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const nlohmann::json document,
+                         ParseDocument(path, text, kDocument, context));
+  Status status;
+  RunRecord record = Parse(JsonMembers(path, document, status));
+  ETUDE_RETURN_IF_ERROR(status);
+  return record;
+}
+
+Result<RunRecord> ReadRunRecord(const std::string& path, const RunContext& context) {
+  ETUDE_RETURN_IF_ERROR(CheckRegular(path));
+  ETUDE_ASSIGN_OR_RETURN(const nlohmann::json document, ReadDocument(path, kDocument, context));
+  Status status;
+  RunRecord record = Parse(JsonMembers(path, document, status));
+  ETUDE_RETURN_IF_ERROR(status);
+  return record;
+}
+
+}  // namespace etude::suite

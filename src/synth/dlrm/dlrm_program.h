@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/synth/dlrm/dlrm_plan.h"
+#include "src/synth/job/step_job.h"
+
+namespace etude {
+
+// Bytes of the collectives that ranks exchange lookups by: of the rank that has most, because
+// Chakra has one size for all.
+struct LookupTraffic {
+  Bytes indices;   // all-to-all
+  Bytes pooled;    // all-to-all of sums, and of their gradients
+  Bytes partial;   // reduce-scatter of sums over a share of the rows
+  Bytes gathered;  // all-gather of the gradients of these
+};
+LookupTraffic LookupTrafficOf(const DlrmModel& model, const DlrmPlan& plan,
+                              const TablePlacement& placement);
+
+// What a rank does in a step. Its group 0 is of all ranks. The plan has passed CheckDlrmPlan.
+std::vector<StepWork> DlrmProgram(const DlrmModel& model, const DlrmPlan& plan,
+                                  const TablePlacement& placement, int64_t rank);
+
+}  // namespace etude

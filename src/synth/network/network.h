@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/synth/device/misfit.h"
+#include "src/trace/words/enums.h"
+
+// Networks of layers with shapes: convolutional ones, U-Nets, transformers of images.
+// docs/models/network.md has the formulas and where they are from.
+namespace etude {
+
+// Of one image: channels at positions. A vector has one position, a sequence one column.
+struct Shape {
+  int64_t channels = 0;
+  int64_t height = 1;
+  int64_t width = 1;
+
+  int64_t positions() const { return height * width; }
+  int64_t elements() const { return channels * height * width; }
+
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+struct Extent {
+  int64_t height = 1;
+  int64_t width = 1;
+
+  friend bool operator==(const Extent&, const Extent&) = default;
+};
+
+enum class LayerKind : uint8_t {
+  kInput,
+  kConv,
+  kLinear,  // of the channels at each position
+  kBatchNorm,
+  kGroupNorm,
+  kLayerNorm,  // of the channels at each position
+  kRelu,
+  kRelu6,
+  kSilu,
+  kSigmoid,
+  kGelu,   // by tanh
+  kGeglu,  // the first half of the channels times the exact GELU of the second
+  kMaxPool,
+  kAvgPool,
+  kGlobalPool,  // the mean of all positions
+  kAdd,         // vectors are added at all positions
+  kMultiply,    // of two; a vector at all positions
+  kModulate,    // x, shift, scale: x (1 + scale) + shift, vectors at all positions
+  kConcat,      // of channels
+  kSlice,       // channels from `offset` on
+  kFlatten,
+  kUpsample,      // each position `factor` times along both sides
+  kPixelShuffle,  // factor² channels become factor × factor positions
+  kAttention,     // of a packed tensor, or of queries, keys and values
+  kPositions,     // adds a vector for each position
+  kSinusoid,      // sines and cosines of a number
+  kEmbedding,     // a row of a table for a number
+  kCrossEntropy,  // of classes at each position
+  kSquaredError,  // to something of the same shape
+};
+
+// Every kind by the name it has in files.
+std::span<const std::pair<std::string_view, LayerKind>> LayerKinds();
+std::string_view Name(LayerKind kind);
+
+struct NetworkLayer {
+  std::string name;
+  LayerKind kind = LayerKind::kInput;
+  std::vector<size_t> inputs;  // indices of earlier layers
+  // Weights of neighbours of one unit are gathered and reduced together where replicas share them.
+  std::string unit;
+
+  // kInput: the whole shape. kConv, kLinear, kSlice, kSinusoid, kEmbedding: channels that come out.
+  Shape shape;
+  Extent kernel;
+  Extent stride;
+  Extent padding{0, 0};
+  Extent dilation;
+  int64_t groups = 1;  // of kConv, kGroupNorm
+  bool bias = true;    // of kConv, kLinear
+  // Norms: scales and offsets. kPositions: learned.
+  bool affine = true;
+  int64_t heads = 1;
+  int64_t offset = 0;
+  int64_t factor = 1;
+  int64_t rows = 0;  // of kEmbedding
+
+  friend bool operator==(const NetworkLayer&, const NetworkLayer&) = default;
+};
+
+// The first layer is the input whose extent may be changed, the last one the loss.
+struct NetworkModel {
+  std::vector<NetworkLayer> layers;
+  // The input is made of an image and noise, the loss is of the noise, and an average of the
+  // weights over steps is kept: Ho et al. 2020.
+  bool denoises = false;
+  DType weights = DType::kFloat32;  // and activations
+  DType gradients = DType::kFloat32;
+  DType optimizer = DType::kFloat32;  // its states, and the average
+
+  friend bool operator==(const NetworkModel&, const NetworkModel&) = default;
+};
+
+// What comes out of a layer; a misfit, with what was expected and the keys of its [[layer]], unless
+// its inputs fit.
+tl::expected<Shape, Misfit> ShapeOf(const NetworkLayer& layer, std::span<const Shape> inputs);
+
+// Elements of a layer's weights, its biases, scales and offsets among them.
+int64_t ParametersOf(const NetworkLayer& layer, std::span<const Shape> inputs);
+
+// A model with all its shapes.
+struct Network {
+  NetworkModel model;
+  std::vector<Shape> shapes;  // by layer
+
+  std::vector<Shape> InputsOf(size_t layer) const;
+  int64_t parameters() const;
+};
+// `image`: of the first input instead of its own. A misfit of the layer's keys where shapes do not
+// fit, where an input is no earlier layer, or unless the one loss is the last layer.
+tl::expected<Network, Misfit> MakeNetwork(NetworkModel model,
+                                          std::optional<Extent> image = std::nullopt);
+
+// For estimates of what may not fit into 64 bits.
+inline double AsReal(int64_t value) { return static_cast<double>(value); }
+
+}  // namespace etude

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/units.h"
+#include "src/synth/job/step_job.h"
+#include "src/synth/transformer/transformer_layer.h"
+#include "src/synth/transformer/transformer_model.h"
+#include "src/synth/transformer/transformer_program.h"
+
+// Plans whose phase is not training.
+namespace etude {
+
+// How layers are spread over ranks while they compute the given one of the plan's tokens, from 0;
+// the prompt is one pass. One token of a sequence is not shared by tensor-parallel ranks.
+LayerPlan InferenceLayerPlan(const TransformerModel& model, const TransformerPlan& plan,
+                             int64_t token);
+
+// kBadInput, with what was expected, unless the model, which has passed CheckTransformer, can be
+// used so. Ranks and stages are left to CheckTransformerPlan.
+Fits CheckInferencePlan(const TransformerModel& model, const TransformerPlan& plan);
+
+// As StageProgram.
+std::vector<StepWork> InferenceProgram(const TransformerModel& model, const TransformerPlan& plan,
+                                       int64_t stage, int64_t expert_rank);
+
+// Memory of a rank of `stage` at the end, without activations.
+struct InferenceMemory {
+  Bytes weights;
+  Bytes cache;          // of all sequences of all micro-batches
+  Bytes cached_before;  // of it, from before the first of the plan's tokens
+
+  Bytes total() const { return weights + cache; }
+};
+InferenceMemory InferenceMemoryOf(const TransformerModel& model, const TransformerPlan& plan,
+                                  int64_t stage);
+
+}  // namespace etude

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string_view>
+
+#include "src/trace/trace.h"
+#include "src/trace/words/enums.h"
+
+namespace etude {
+
+// Name of the profiler's instant events of what allocators give out and take back
+// (profile_memory=True): nodes of kind kMetadata with the event's arguments as extras.
+inline constexpr std::string_view kMemoryEvent = "[memory]";
+// Whether a node is such an event, which is no call, wherever it was told.
+inline bool IsMemoryEvent(const Trace& trace, NodeId node) {
+  return trace.kind(node) == NodeKind::kMetadata && trace.name(node) == kMemoryEvent;
+}
+
+}  // namespace etude

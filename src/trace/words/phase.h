@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "src/trace/trace.h"
+#include "src/trace/words/record_scope.h"
+
+namespace etude {
+
+// The parts of a training step, and those of inference with a cache.
+enum class Phase : uint8_t {
+  kForward,
+  kBackward,
+  kOptimizer,
+  kPrefill,  // prompts
+  kDecode,   // one token of each sequence after the other
+};
+inline constexpr Phase kPhases[] = {Phase::kForward, Phase::kBackward, Phase::kOptimizer};
+inline constexpr Phase kAllPhases[] = {Phase::kForward, Phase::kBackward, Phase::kOptimizer,
+                                       Phase::kPrefill, Phase::kDecode};
+std::string_view Name(Phase phase);
+
+// The phase that a label begins: what is below it belongs to that phase, unless a label in between
+// says otherwise. nullopt for all other nodes. What no label says is forward.
+std::optional<Phase> PhaseOfLabel(const Trace& trace, NodeId node);
+
+}  // namespace etude
