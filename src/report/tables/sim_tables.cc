@@ -52,11 +52,11 @@ std::string_view Name(RemoteMemoryKind kind) {
 // By dimension.
 std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType type) {
   if (system.programs.contains(type)) return {"custom"};
-  if (const auto own = OwnAlgorithm(type)) return {NameOf({.algorithm = *own})};
+  if (const auto own = OwnAlgorithm(type)) return {AlgorithmName({.algorithm = *own})};
   std::vector<std::string> names;
   const auto found = system.algorithms.find(type);
   if (found == system.algorithms.end()) return names;
-  for (const AlgorithmChoice& choice : found->second) names.push_back(NameOf(choice));
+  for (const AlgorithmChoice& choice : found->second) names.push_back(AlgorithmName(choice));
   return names;
 }
 

@@ -79,7 +79,7 @@ bool AlgorithmInfo::Fits(int64_t members) const {
 
 const std::array<AlgorithmInfo, kAlgorithmCount>& AlgorithmTable() { return kAlgorithms; }
 
-std::string NameOf(const AlgorithmChoice& choice) {
+std::string AlgorithmName(const AlgorithmChoice& choice) {
   std::string name(Info(choice.algorithm).name);
   if (choice.window) name += std::to_string(*choice.window);
   if (choice.whole) {

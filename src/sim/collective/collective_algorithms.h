@@ -47,7 +47,7 @@ inline const AlgorithmInfo& Info(CollectiveAlgorithm algorithm) {
 }
 
 // "ring", "direct4", "oneRing": as a system file names it.
-std::string NameOf(const AlgorithmChoice& choice);
+std::string AlgorithmName(const AlgorithmChoice& choice);
 // kBadInput, which begins with `where`, for a name that no system file may have.
 Result<AlgorithmChoice> AlgorithmNamed(std::string_view name, std::string_view where);
 

@@ -10,7 +10,7 @@ TEST(CollectiveAlgorithms, NamesOfFilesAreRead) {
     for (const bool whole : {false, true}) {
       AlgorithmChoice choice{.algorithm = info.algorithm, .whole = whole};
       if (info.has_window) choice.window = 4;
-      const auto read = AlgorithmNamed(NameOf(choice), "here");
+      const auto read = AlgorithmNamed(AlgorithmName(choice), "here");
       ASSERT_EQ(read.has_value(), info.in_files) << info.name;
       if (!read) continue;
       EXPECT_EQ(read->algorithm, choice.algorithm);
