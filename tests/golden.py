@@ -12,6 +12,7 @@ the other in a folder that holds the files of tests/data. A block after the line
 """
 
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -24,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests/golden"
 TEST_DATA = ROOT / "tests/data"
 CONSOLE = re.compile(r"(?P<head>(?:<!-- no golden:[^\n]*-->\n)?)```console\n(?P<body>.*?)```\n", re.S)
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 
 
 def needs_torch(text):
@@ -50,15 +51,18 @@ class Runner:
             XDG_STATE_HOME=f"{cwd}/state",
             LC_ALL="C.UTF-8",
         )
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=cwd,
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            timeout=TIMEOUT_S,
-        )
+        try:
+            done = subprocess.run(
+                ["bash", "-c", command],
+                cwd=cwd,
+                env=env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                timeout=TIMEOUT_S,
+            )
+        except subprocess.TimeoutExpired as error:
+            return (error.stdout or b"").decode("utf-8", "backslashreplace") + f"[not done after {TIMEOUT_S} s]\n"
         text = done.stdout.decode("utf-8", "backslashreplace")
         names = [("CASE", case), ("DATA", self.data), ("TESTDATA", TEST_DATA), ("TMP", cwd)]
         for name, path in names:
@@ -167,6 +171,7 @@ def main():
     parser.add_argument(
         "--rest", metavar="TEXT", nargs="+", help="only what --without TEXT... leaves out, and what needs libtorch"
     )
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="cases that run at once")
     parser.add_argument("--self-check", action="store_true", help="check that wrong cases fail")
     parser.add_argument("filter", nargs="?", default="", help="part of the names to run")
     args = parser.parse_args()
@@ -179,17 +184,21 @@ def main():
         for p in sorted((ROOT / "docs").rglob("*.md"))
         if CONSOLE.search(p.read_text())
     ]
-    counts = {}
-    for name, run, what in jobs:
+
+    def is_wanted(name, what):
         if args.filter not in name or any(part in name for part in args.without or ()):
-            continue
+            return False
         text = (what / "cmd" if what.is_dir() else what).read_text()
-        if args.rest and not any(part in name for part in args.rest) and not needs_torch(text):
-            continue
-        verdict, detail = run(runner, what, args.update)
-        counts[verdict] = counts.get(verdict, 0) + 1
-        if verdict != "passed":
-            print(f"{verdict}: {name}" + (f"\n{detail}" if detail else ""))
+        return not args.rest or any(part in name for part in args.rest) or needs_torch(text)
+
+    jobs = [job for job in jobs if is_wanted(job[0], job[2])]
+    counts = {}
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        results = pool.map(lambda job: job[1](runner, job[2], args.update), jobs)
+        for (name, _, _), (verdict, detail) in zip(jobs, results):
+            counts[verdict] = counts.get(verdict, 0) + 1
+            if verdict != "passed":
+                print(f"{verdict}: {name}" + (f"\n{detail}" if detail else ""), flush=True)
     print("golden: " + ", ".join(f"{n} {v}" for v, n in sorted(counts.items())))
     return 1 if counts.get("failed") or not counts else 0
 

@@ -1,8 +1,13 @@
 #include "src/cli/record/recording_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -130,6 +135,13 @@ Result<RecordingFolder> RecordingFolder::Open(const std::string& path, bool forc
   }
   const bool is_ours = !fs::exists(kind);
   ETUDE_RETURN_IF_ERROR(MakeFolder(path));
+  RecordingFolder folder(path, ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), false,
+                         is_ours);
+  folder.keep_staging_ = true;  // until there is one of its own
+  // File systems without locks have none that is held.
+  if (folder.lock_ >= 0 && ::flock(folder.lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return BadInput(path + ": another `etude record` records into this folder now; choose another");
+  }
   ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(path));
   const bool is_capture = IsJob(path + "/" + std::string(kJobFile));
   if (!is_capture && !std::ranges::all_of(names, IsTemporary)) {
@@ -144,23 +156,27 @@ Result<RecordingFolder> RecordingFolder::Open(const std::string& path, bool forc
     if (IsTemporary(name)) fs::remove_all(path + "/" + name, error);
     if (error) return MakeError(ErrorCode::kIo, path + "/" + name + ": " + error.message());
   }
-  RecordingFolder folder(path, is_capture, is_ours);
+  folder.has_earlier_ = is_capture;
   fs::create_directory(folder.staging(), error);
   if (error) return MakeError(ErrorCode::kIo, folder.staging() + ": " + error.message());
+  folder.keep_staging_ = false;
   return folder;
 }
 
 RecordingFolder::RecordingFolder(RecordingFolder&& other) noexcept
     : path_(std::exchange(other.path_, {})),
+      lock_(std::exchange(other.lock_, -1)),
       has_earlier_(other.has_earlier_),
       is_ours_(other.is_ours_) {}
 
 RecordingFolder::~RecordingFolder() {
-  if (path_.empty() || keep_staging_) return;
-  std::error_code error;
-  fs::remove_all(staging(), error);
-  // Fails, as it should, unless the folder is empty.
-  if (is_ours_) fs::remove(path_, error);
+  if (!path_.empty() && !keep_staging_) {
+    std::error_code error;
+    fs::remove_all(staging(), error);
+    // Fails, as it should, unless the folder is empty.
+    if (is_ours_) fs::remove(path_, error);
+  }
+  if (lock_ >= 0) ::close(lock_);
 }
 
 std::string RecordingFolder::staging() const { return path_ + "/" + std::string(kStaging); }

@@ -36,7 +36,8 @@ struct NoCapture {
 class RecordingFolder {
  public:
   // Creates `path`, or takes an empty folder, or one with a capture if `force`. Refuses a capture
-  // otherwise (kBadInput), and a folder with anything else in it.
+  // otherwise (kBadInput), a folder with anything else in it, and one that another process records
+  // into.
   static Result<RecordingFolder> Open(const std::string& path, bool force);
 
   RecordingFolder(RecordingFolder&& other) noexcept;
@@ -57,10 +58,11 @@ class RecordingFolder {
   Status Publish();
 
  private:
-  RecordingFolder(std::string path, bool has_earlier, bool is_ours)
-      : path_(std::move(path)), has_earlier_(has_earlier), is_ours_(is_ours) {}
+  RecordingFolder(std::string path, int lock, bool has_earlier, bool is_ours)
+      : path_(std::move(path)), lock_(lock), has_earlier_(has_earlier), is_ours_(is_ours) {}
 
   std::string path_;  // "" once moved from
+  int lock_ = -1;     // the folder, locked while this process records into it; -1: moved from
   bool has_earlier_ = false;
   bool is_ours_ = false;  // made for this recording: goes with it if it fails
   bool keep_staging_ = false;
