@@ -565,6 +565,12 @@ class Judge {
     }
   }
 
+  // Frames of Python that open or close a label: they begin outside of it and end inside, or the
+  // other way round.
+  static bool OpensLabel(std::string_view name) {
+    return name.starts_with("<built-in") && name.find("_record_function_e") != name.npos;
+  }
+
   // A thread does one thing at a time: the own times of what it ran cannot be more than the time in
   // which it ran anything. They are where a trace has lost who called whom.
   void CountWaits() {
@@ -589,6 +595,7 @@ class Judge {
       const auto duration = trace_.duration(node);
       if (trace_.place(node) != Place::kHost || !start || !duration || !self[node.index()]) return;
       if (IsHostThreadLabel(trace_.name(node)) || !trace_.lane_id(node)) return;
+      if (OpensLabel(trace_.name(node))) return;
       Thread& thread = threads[trace_.lane_id(node)];
       thread.busy.push_back({*start, *start + *duration});
       thread.own = thread.own + *self[node.index()];

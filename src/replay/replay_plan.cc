@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "src/replay/values/unwritten_memory.h"
-#include "src/replay/values/updated_tensors.h"
 #include "src/run/step/tensor_shape.h"
+#include "src/run/step/updated_tensors.h"
 #include "src/trace/words/operator_name.h"
 
 namespace etude {

@@ -100,8 +100,13 @@ const OperatorBinder::Known& OperatorBinder::Look(StringId schema) {
       known.sources = equivalent->arguments;
       if (known.handle) return known;
     }
-    known.reason = known.handle ? "no kernel on " + devices_.target()
-                                : "not registered in this torch: no loaded library brings it";
+    if (!known.handle) {
+      known.reason = "not registered in this torch: no loaded library brings it";
+    } else if (known.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::SparseCPU)) {
+      known.reason = "works on sparse tensors, which a replay does not make";
+    } else {
+      known.reason = "no kernel on " + devices_.target();
+    }
     known.handle.reset();
   } catch (const std::exception& error) {
     known.handle.reset();

@@ -13,6 +13,7 @@
 #include "src/run/step/data_flow.h"
 #include "src/run/step/recorded_step.h"
 #include "src/run/step/tensor_shape.h"
+#include "src/run/step/updated_tensors.h"
 #include "src/trace/words/comm_backend.h"
 #include "src/trace/words/device_name.h"
 #include "src/trace/words/memory_event.h"
@@ -109,7 +110,17 @@ class TensorCounter {
       lives[i].from = version.origin ? version.made_at : first;
       lives[i].until = version.kept_as_gradient ? last : version.held_until;
     }
+    // What was there before and was changed is still there after: parameters, an optimizer's state.
+    UpdatedTensors updated(trace_);
     for (const NodeId node : step_.nodes()) {
+      const std::vector<bool> is_updated = updated.Of(node);
+      const auto inputs = flow_.inputs(node);
+      for (size_t i = 0; i < std::min(inputs.size(), is_updated.size()); ++i) {
+        const StorageVersion version = inputs[i].version;
+        if (is_updated[i] && version && !lives[version.index()].origin) {
+          lives[version.index()].until = last;
+        }
+      }
       for (const auto uses : {flow_.inputs(node), flow_.outputs(node)}) {
         for (const DataFlow::Use& use : uses) {
           if (!use.version) continue;

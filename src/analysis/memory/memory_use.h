@@ -46,7 +46,8 @@ inline constexpr std::string_view kOutsideMemory = "(outside the step)";
 
 // Memory of the tensors of one recorded step (RecordedStep), by the storages in which they lie. A
 // lower bound: a piece of memory counts from the operator that made it, or from the beginning if it
-// was there before, to the last operator that is seen to use it; gradients to the end; its size is
+// was there before, to the last operator that is seen to use it; gradients, and what was there
+// before and was changed (parameters, an optimizer's state), to the end; its size is
 // what the tensors seen in it need. What operators need inside, what an allocator rounds up or
 // keeps, and tensors that no operator takes or gives, are not in a trace. By device name.
 // kBadInput if there are no operators with tensors.

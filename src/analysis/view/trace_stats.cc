@@ -62,6 +62,7 @@ class TraceCounter {
     const auto span = SpanOf(trace_);
     if (span) stats_.span = span->length();
     ForEachNode(trace_, [&](NodeId node) {
+      if (IsSpanOfProfiler(node)) return;
       CountKind(node);
       CountOp(node);
       CountModule(node);
@@ -99,6 +100,13 @@ class TraceCounter {
     }
   };
   using OpKey = std::tuple<StringId, NodeKind, Place>;
+
+  // "PyTorch Profiler (0)" lasts as long as the recording did, on no thread, and is nothing that
+  // ran.
+  bool IsSpanOfProfiler(NodeId node) const {
+    return IsProfile(trace_.info().format) && trace_.kind(node) == NodeKind::kLabel &&
+           trace_.place(node) == Place::kUnknown;
+  }
 
   void CountKind(NodeId node) {
     TraceStats::Kind& row = kinds_[static_cast<size_t>(trace_.kind(node))];

@@ -318,7 +318,7 @@ std::string TraceText(const std::string& path, const Trace& trace, const Summary
     if (trace.stats()[info.stat] == 0) continue;
     met.Row({FormatCount(trace.stats()[info.stat]), std::string(info.help)});
   }
-  text += met.empty() ? "health: nothing to report\n" : "health\n" + met.Text();
+  text += met.empty() ? "met while reading: nothing\n" : "met while reading\n" + met.Text();
   return text + ToText(health);
 }
 

@@ -20,6 +20,7 @@
 
 #include "src/base/text/bounded_json.h"
 #include "src/base/text/folder_names.h"
+#include "src/base/text/format_count.h"
 #include "src/cli/app/output_files.h"
 #include "src/cli/tool/json_fields.h"
 #include "src/formats/io/atomic_file.h"
@@ -238,12 +239,14 @@ NoCapture ExplainNoCapture(const std::string& path, const std::vector<RecordingS
     if (!status.code.empty()) return {status.code, status.reason, RemedyFor(status)};
     if (DiskIsFull(path)) return DiskFull();
     // Without a word: the status is written at each turn, but not by who is killed.
-    return {"killed",
-            fmt::format("the program {} while {} steps were seen at least (phase: {})",
-                        killed ? "was ended from outside"
-                               : "was ended from outside, or by os._exit, or the disk was full,",
-                        status.steps_seen, status.phase),
-            RemedyFor(status)};
+    return {
+        "killed",
+        fmt::format("the program {}; at least {} seen (phase: {})",
+                    killed ? "was ended from outside"
+                           : "was ended from outside, or by os._exit, or the disk was full",
+                    FormatCount(static_cast<uint64_t>(status.steps_seen), "step was", "steps were"),
+                    status.phase),
+        RemedyFor(status)};
   }
   if (DiskIsFull(path)) return DiskFull();
   std::error_code error;

@@ -122,8 +122,9 @@ Status JsonReaderBase::CheckEnd(bool cut) {
   SayRepairs();
   const uint64_t malformed = builder_.stats()[Stat::kMalformedElement];
   if (malformed != 0) {
-    context_.Warn(name_ + ": skipped " + std::to_string(malformed) + " malformed " +
-                  std::string(element_word_) + "s; the first: " + first_malformed_);
+    context_.Warn(name_ + ": skipped " +
+                  FormatCount(malformed, "malformed " + std::string(element_word_)) +
+                  (malformed == 1 ? ": " : "; the first: ") + first_malformed_);
   }
   return {};
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "src/replay/values/updated_tensors.h"
+#include "src/run/step/updated_tensors.h"
 
 namespace etude {
 namespace {

@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "src/replay/values/updated_tensors.h"
 #include "src/replay/values/value_demands.h"
 #include "src/run/step/tensor_shape.h"
+#include "src/run/step/updated_tensors.h"
 #include "src/trace/index_statistics.h"
 #include "src/trace/words/enums.h"
 #include "src/trace/words/operator_name.h"

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "src/replay/values/updated_tensors.h"
 #include "src/run/step/recorded_step.h"
+#include "src/run/step/updated_tensors.h"
 #include "src/trace/words/operator_name.h"
 
 namespace etude {

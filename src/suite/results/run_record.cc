@@ -93,6 +93,11 @@ double RunRecord::epochs() const {
 }
 
 std::optional<double> RunRecord::samples_per_second() const {
+  // Of steps alone, as they are timed: those that warm up do not count.
+  if (mode == "steps") {
+    const double median = Median(step_seconds);
+    return median > 0 ? std::optional(static_cast<double>(batch) / median) : std::nullopt;
+  }
   const double training = seconds - setup_seconds - evaluation_seconds;
   if (steps == 0 || training <= 0) return std::nullopt;
   return static_cast<double>(steps) * static_cast<double>(batch) / training;

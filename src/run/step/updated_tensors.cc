@@ -1,4 +1,4 @@
-#include "src/replay/values/updated_tensors.h"
+#include "src/run/step/updated_tensors.h"
 
 #include <string_view>
 
