@@ -225,8 +225,8 @@ class Repairer {
 
 // The most frequent numbers: digits without a sign, too few to overflow.
 std::optional<int64_t> ShortNumber(std::string_view digits) {
-  constexpr size_t kMostDigits = 18;
-  if (digits.empty() || digits.size() > kMostDigits) return std::nullopt;
+  constexpr size_t kMostShown = 18;
+  if (digits.empty() || digits.size() > kMostShown) return std::nullopt;
   int64_t value = 0;
   for (const char c : digits) {
     if (!IsDigit(c)) return std::nullopt;
