@@ -110,9 +110,9 @@ void JudgeGraph(std::optional<GraphTime> time, bool is_job, Health& health) {
   health.graph_time = std::move(time);
 }
 
-class Judge {
+class TraceJudge {
  public:
-  Judge(const RecordedRun& run, const RankRun& rank)
+  TraceJudge(const RecordedRun& run, const RankRun& rank)
       : run_(run), trace_(run.trace()), rank_(rank), stats_(CarriedStats(trace_)) {}
 
   Health Run() {
@@ -697,7 +697,9 @@ void Health::LeaveOutGraphTime() {
   std::erase_if(reasons, [](const Reason& reason) { return reason.name == kGraphTime; });
 }
 
-Health JudgeTrace(const RecordedRun& run, const RankRun& rank) { return Judge(run, rank).Run(); }
+Health JudgeTrace(const RecordedRun& run, const RankRun& rank) {
+  return TraceJudge(run, rank).Run();
+}
 
 Health JudgeTrace(const Trace& trace, int64_t rank) {
   const RecordedRun run(trace);

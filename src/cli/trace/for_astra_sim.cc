@@ -31,7 +31,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kTraceEnding = ".et";
 
-struct Target {
+struct AstraTarget {
   std::string folder;
   std::string prefix;  // of the traces, folder included
 };
@@ -41,14 +41,14 @@ std::optional<int64_t> RankOfName(const std::string& path) {
 }
 
 // -o is a folder, or for one trace the file that it becomes.
-Result<Target> FindTarget(const AstraSimRequest& request) {
+Result<AstraTarget> FindTarget(const AstraSimRequest& request) {
   if (request.output.empty() || request.output == "-") {
     return MakeError(ErrorCode::kUsage,
                      "convert: --for astra-sim needs -o, a folder or PREFIX.RANK.et");
   }
   const std::filesystem::path output(request.output);
   if (!request.output.ends_with(kTraceEnding)) {
-    return Target{.folder = output.string(), .prefix = (output / "chakra").string()};
+    return AstraTarget{.folder = output.string(), .prefix = (output / "chakra").string()};
   }
   const std::filesystem::path stem = output.stem();
   if (request.inputs.size() != 1 || !RankOfName(request.output) || stem.extension().empty()) {
@@ -56,8 +56,8 @@ Result<Target> FindTarget(const AstraSimRequest& request) {
                                             ": ASTRA-sim reads PREFIX.RANK.et, one for each rank");
   }
   const auto folder = output.parent_path();
-  return Target{.folder = folder.empty() ? "." : folder.string(),
-                .prefix = (folder / stem.stem()).string()};
+  return AstraTarget{.folder = folder.empty() ? "." : folder.string(),
+                     .prefix = (folder / stem.stem()).string()};
 }
 
 // A rank, and how far its trace can be trusted.
@@ -113,7 +113,7 @@ void TakeGroupRanks(const Job& job, AstraRank& rank) {
   }
 }
 
-std::string TracePath(const Target& target, int64_t rank) {
+std::string TracePath(const AstraTarget& target, int64_t rank) {
   return fmt::format("{}.{}{}", target.prefix, rank, kTraceEnding);
 }
 
@@ -132,7 +132,7 @@ std::string ToText(const AstraJob& job) {
                      ranks, job.missing.size(), RankListText(job.missing));
 }
 
-std::string ToText(const AstraJob& job, const Target& target, const std::string& groups) {
+std::string ToText(const AstraJob& job, const AstraTarget& target, const std::string& groups) {
   std::string text;
   for (const AstraRankReport& rank : job.ranks) {
     text +=
@@ -158,7 +158,7 @@ std::string ToText(const AstraJob& job, const Target& target, const std::string&
   return text;
 }
 
-Json ToJson(const AstraJob& job, const Target& target, const std::string& groups) {
+Json ToJson(const AstraJob& job, const AstraTarget& target, const std::string& groups) {
   Json json = {{"format", "etude-convert-astra-sim"}, {"version", 1}};
   json["prefix"] = target.prefix;
   json["groups"] = groups;
@@ -187,7 +187,7 @@ Json ToJson(const AstraJob& job, const Target& target, const std::string& groups
 }  // namespace
 
 Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Console& console) {
-  ETUDE_ASSIGN_OR_RETURN(const Target target, FindTarget(request));
+  ETUDE_ASSIGN_OR_RETURN(const AstraTarget target, FindTarget(request));
   ETUDE_ASSIGN_OR_RETURN(
       std::vector<RankRead> traces,
       ForEachRank<RankRead>(request.inputs.size(), request.jobs, console.context(),
