@@ -6,7 +6,8 @@
 function(etude_module_files out)
   set(files)
   foreach(module ${ARGN})
-    file(GLOB_RECURSE found RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS src/${module}/*.cc)
+    file(GLOB_RECURSE found RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
+      ${PROJECT_SOURCE_DIR}/src/${module}/*.cc)
     list(APPEND files ${found})
   endforeach()
   list(FILTER files EXCLUDE REGEX "/assets/")

@@ -220,7 +220,7 @@ TEST(ToChakra, ResultsOfCollectivesAreWaitedFor) {
     sketch.row.start = Nanos{start * 1000};
     sketch.row.duration = Nanos{duration * 1000};
     sketch.row.inputs = sketch.builder.InternValues(inputs);
-    if (std::IsC10dOperator(string_view(name))) {
+    if (IsC10dOperator(name)) {
       sketch.row.op_schema = sketch.builder.Intern(
           "c10d::allgather_(Tensor[] output_tensors, Tensor[] input_tensors) -> X");
     }
@@ -251,7 +251,7 @@ TEST(ToChakra, WhatIsUsedLaterIsNotWaitedForInEachGap) {
       sketch.row.start = Nanos{start * 1000};
       sketch.row.duration = Nanos{duration * 1000};
       sketch.row.inputs = sketch.builder.InternValues(inputs);
-      if (std::IsC10dOperator(string_view(name))) {
+      if (IsC10dOperator(name)) {
         sketch.row.op_schema = sketch.builder.Intern("c10d::allreduce_(Tensor[] tensors) -> X");
       }
       sketch.Add(++id, NodeKind::kOperator, Place::kHost, -1, name);

@@ -143,7 +143,7 @@ TEST(GraphTime, WhoIsWokenBeforeALabelEndsHasWaitedForTheLastRank) {
   const TwoRanks two(
       first,
       PlantedTrace().Operator("work", 1, 0, 10).Operator("gloo:all_reduce", 1, 60, 70).Read(), 0,
-      "gloo:all_reduce", {&wait, 1});
+      "gloo:all_reduce", {wait});
   const GraphTime time = FindGraphTime(two.ranks, two.match).value();
   EXPECT_EQ(time.joint, 1u);
   EXPECT_EQ(time.recorded, Us(75));

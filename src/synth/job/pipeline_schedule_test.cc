@@ -14,7 +14,7 @@
 namespace etude {
 namespace {
 
-std::string Text(const std::vector<StageStep>& order) {
+std::string OrderText(const std::vector<StageStep>& order) {
   std::string text;
   for (const StageStep& step : order) {
     if (!text.empty()) text += ' ';
@@ -262,7 +262,7 @@ TEST(PipelineSchedule, ActivationsInFlight) {
 
 TEST(PipelineSchedule, ByHand) {
   const auto text = [](PipelineSchedule schedule, int64_t chunks, int64_t stage) {
-    return Text(StageOrder(
+    return OrderText(StageOrder(
         {.schedule = schedule, .stages = 2, .micro_batches = 4, .chunks = chunks}, stage));
   };
   EXPECT_EQ(text(PipelineSchedule::kGpipe, 1, 0), "F0 F1 F2 F3 B0 B1 B2 B3");

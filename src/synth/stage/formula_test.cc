@@ -42,8 +42,8 @@ TEST(Formula, SaysWhatIsWrong) {
 }
 
 TEST(Formula, FractionsAsText) {
-  EXPECT_EQ(Text({.over = 12}), "12");
-  EXPECT_EQ(Text({-7, 2}), "-7/2");
+  EXPECT_EQ(Text(Fraction{.over = 12}), "12");
+  EXPECT_EQ(Text(Fraction{-7, 2}), "-7/2");
 }
 
 TEST(Formula, WholeNumbersAreWhole) {
