@@ -9,7 +9,7 @@
 namespace etude {
 namespace {
 
-std::string_view Bytes(const std::array<uint64_t, 2>& words) {
+std::string_view KeyBytes(const std::array<uint64_t, 2>& words) {
   return {reinterpret_cast<const char*>(words.data()), sizeof(words)};
 }
 
@@ -33,8 +33,8 @@ TEST(TableHash, DifferencesDoNotCancel) {
   constexpr uint64_t kTop = uint64_t{1} << 63;
   const std::array<uint64_t, 2> one = {1, 2};
   const std::array<uint64_t, 2> other = {1 ^ kTop, 2 ^ kTop ^ kTop >> 32};
-  ASSERT_EQ(HashBytes(Bytes(one), 3), HashBytes(Bytes(other), 3));
-  EXPECT_NE(TableHash(Bytes(one)), TableHash(Bytes(other)));
+  ASSERT_EQ(HashBytes(KeyBytes(one), 3), HashBytes(KeyBytes(other), 3));
+  EXPECT_NE(TableHash(KeyBytes(one)), TableHash(KeyBytes(other)));
 }
 
 // Values that differ in their upper bits only, whose lower ones place them in HashMix. With keys
