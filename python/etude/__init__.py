@@ -11,7 +11,7 @@ print(etude.stats(job)["ops"])
 job[0].to_pandas()
 
 Recording is Python; torch is imported when it is needed. Traces are read by the module `_core`, which
-is imported when it is needed, too.
+is imported when it is needed, too; etude.commands has what runs the program `etude`.
 """
 
 from __future__ import annotations
@@ -43,9 +43,23 @@ if TYPE_CHECKING:
     )
     from ._core import open as open
     from ._core import slice as slice
+    from .commands import (
+        Answer,
+        benchmark,
+        compare,
+        generate,
+        info,
+        replay,
+        report,
+        simulate,
+        sweep,
+        timeline,
+        validate,
+    )
 
 # Without open, slice and Warning: `from etude import *` leaves Python's own alone.
 __all__ = [
+    "Answer",
     "Column",
     "Columns",
     "Dependencies",
@@ -57,21 +71,48 @@ __all__ = [
     "Report",
     "Table",
     "Trace",
+    "benchmark",
     "breakdown",
+    "compare",
     "convert",
     "critical_path",
     "diff",
+    "generate",
+    "info",
     "link",
     "memory",
     "record",
+    "replay",
+    "report",
+    "simulate",
     "stats",
+    "sweep",
+    "timeline",
+    "validate",
 ]
 _NAMES = {*__all__, "open", "slice"}
+_COMMANDS = {
+    "Answer",
+    "benchmark",
+    "compare",
+    "generate",
+    "info",
+    "replay",
+    "report",
+    "simulate",
+    "sweep",
+    "timeline",
+    "validate",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _NAMES:
         raise AttributeError(f"module 'etude' has no attribute '{name}'")
+    if name in _COMMANDS:
+        from . import commands
+
+        return getattr(commands, name)
     try:
         from . import _core
     except ImportError as error:

@@ -6,7 +6,7 @@ import pathlib
 import re
 import shutil
 
-from conftest import DEVICE, HOST
+from conftest import DEVICE, HOST, TOOL
 
 import etude
 
@@ -15,6 +15,7 @@ PAGE = (pathlib.Path(__file__).resolve().parents[2] / "docs/python.md").read_tex
 
 def test_the_examples_of_the_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ETUDE_PROGRAM", str(TOOL))
     os.mkdir("job")
     shutil.copy(HOST, "job/host.0.json.gz")
     shutil.copy(DEVICE, "job/device.0.json.gz")
@@ -37,5 +38,5 @@ def test_what_the_page_names_is_there():
 def test_every_function_is_on_the_page():
     functions = [name for name in dir(etude) if isinstance(getattr(etude, name), type(etude.open))]
     assert len(functions) == 9
-    for name in functions:
+    for name in [*functions, *sorted(etude._COMMANDS - {"Answer"})]:
         assert re.search(rf"`(etude\.)?{name}[`(]", PAGE), name

@@ -10,7 +10,7 @@
 
 #include "src/base/text/nearest.h"
 #include "src/base/text/quantity.h"
-#include "src/cli/app/file_endings.h"
+#include "src/jobs/file_endings.h"
 
 namespace etude {
 

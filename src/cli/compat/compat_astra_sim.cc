@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 
 #include "src/base/text/quantity.h"
-#include "src/cli/simulate/group_ranks.h"
-#include "src/cli/simulate/machine_files.h"
-#include "src/cli/simulate/sim_job.h"
-#include "src/cli/simulate/sim_warnings.h"
 #include "src/cli/tool/tool_arguments.h"
+#include "src/jobs/group_ranks.h"
+#include "src/jobs/machine_files.h"
+#include "src/jobs/sim_job.h"
+#include "src/jobs/sim_warnings.h"
 #include "src/sim/engine/simulator.h"
 #include "src/sim/program/workload.h"
 #include "src/sim/result/arrivals.h"

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "src/base/each_rank.h"
-#include "src/cli/app/output_files.h"
 #include "src/cli/tool/tool_arguments.h"
 #include "src/formats/io/atomic_file.h"
+#include "src/jobs/output_files.h"
 #include "src/report/tables/stage_differences_text.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"

@@ -16,12 +16,12 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/open_file.h"
-#include "src/cli/app/file_endings.h"
 #include "src/cli/tool/child_process.h"
 #include "src/cli/trace/selection_options.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/io/byte_source.h"
 #include "src/formats/timeline/graph_writer.h"
+#include "src/jobs/file_endings.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
 #include "src/transform/graph_view.h"

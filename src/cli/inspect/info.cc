@@ -10,9 +10,9 @@
 
 #include "src/analysis/view/motif_tree.h"
 #include "src/analysis/view/summary.h"
-#include "src/cli/inspect/job_health.h"
 #include "src/formats/job/capture_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/jobs/job_health.h"
 #include "src/report/tables/graph_time_tables.h"
 #include "src/report/text/format.h"
 #include "src/report/text/health_output.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "src/cli/inspect/job_health.h"
+#include "src/jobs/job_health.h"
 #include "src/report/text/json_output.h"
 
 namespace etude {

@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "src/cli/inspect/job_health.h"
 #include "src/formats/job/capture_folder.h"
 #include "src/formats/job/job_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/jobs/job_health.h"
 #include "src/report/text/format.h"
 #include "src/report/text/health_output.h"
 #include "src/report/text/json_output.h"

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "src/cli/app/file_endings.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/job/capture_folder.h"
+#include "src/jobs/file_endings.h"
 #include "src/report/certificate/certificate_comparison.h"
 #include "src/report/certificate/certificate_page.h"
 #include "src/report/text/json_output.h"

@@ -18,9 +18,9 @@
 
 #include "src/base/text/format_count.h"
 #include "src/cli/app/installation.h"
-#include "src/cli/app/output_files.h"
 #include "src/cli/record/recording_folder.h"
 #include "src/cli/tool/json_fields.h"
+#include "src/jobs/output_files.h"
 
 namespace etude {
 namespace {

@@ -21,10 +21,10 @@
 #include "src/base/text/bounded_json.h"
 #include "src/base/text/folder_names.h"
 #include "src/base/text/format_count.h"
-#include "src/cli/app/output_files.h"
 #include "src/cli/tool/json_fields.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/job/job_json.h"
+#include "src/jobs/output_files.h"
 
 namespace etude {
 namespace {

@@ -11,12 +11,13 @@
 #include <fmt/ranges.h>
 
 #include "src/cli/app/stop_signal.h"
-#include "src/cli/simulate/machine_options.h"
-#include "src/cli/simulate/recorded_times.h"
-#include "src/cli/simulate/sim_job.h"
-#include "src/cli/simulate/sim_warnings.h"
-#include "src/cli/simulate/simulated_files.h"
 #include "src/cli/tool/table_output.h"
+#include "src/jobs/machine_options.h"
+#include "src/jobs/recorded_times.h"
+#include "src/jobs/sim_job.h"
+#include "src/jobs/sim_warnings.h"
+#include "src/jobs/simulated_files.h"
+#include "src/jobs/simulated_step.h"
 #include "src/report/tables/graph_time_tables.h"
 #include "src/report/tables/sim_memory_table.h"
 #include "src/report/tables/sim_path_tables.h"
@@ -24,19 +25,55 @@
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
 #include "src/report/text/plan_text.h"
-#include "src/sim/engine/simulator.h"
-#include "src/sim/result/account.h"
-#include "src/sim/result/arrivals.h"
-#include "src/sim/result/diagnosis.h"
-#include "src/sim/result/sim_path.h"
 
 namespace etude {
 namespace {
 
-std::vector<std::string> Joined(std::vector<std::string> all,
-                                const std::vector<std::string>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+void DeclareJob(SimJobOptions& job, Options& options) {
+  options.Positionals("job", &job.paths,
+                      "folder of rank classes, capture folder, traces of all ranks in any format, "
+                      "or PREFIX of PREFIX.0.et …");
+  options.Value("--comm-groups", &job.groups, "FILE",
+                "ranks of process groups by name, in ASTRA-sim's format, where traces lack them "
+                "(default: PREFIX.comm_groups.json beside the traces)");
+  options.Choice("--compute", &job.compute, {"durations", "flops"},
+                 "of recorded traces: their durations, or also operations and bytes by shapes, for "
+                 "a roofline");
+  options.Flag("--fill-ranks", &job.fill_ranks,
+               "use the nearest recorded rank's trace for ranks without one");
+  options.Flag("--with-recording", &job.with_recording,
+               "keep the cost of recording in the times of recorded jobs");
+  options.Jobs(&job.jobs, "traces read");
+}
+
+void DeclareMachine(MachineOptions& machine, Options& options) {
+  options.Choice("--model", &machine.model, {"astra-sim-2.0"}, "machine model");
+  options.Value("--network", &machine.network, "FILE",
+                "ASTRA-sim's network file, or dimensions: \"Ring(8):50GB/s,500ns …\"");
+  options.Value("--system", &machine.system, "FILE",
+                "ASTRA-sim's system file (default: rings in all dimensions)");
+  options.Value("--memory", &machine.memory, "FILE",
+                "ASTRA-sim's remote memory file (default: none)");
+  options.Choice("--congestion", &machine.congestion, {"unaware", "aware"},
+                 "unaware: messages do not wait for each other on links; aware: they do");
+  options.Value("--queues", &machine.queues, "N", "queues of chunks in each dimension",
+                {.least = 1, .most = 1024});
+  options.Flag("--rendezvous", &machine.rendezvous,
+               "send messages only when their receivers wait for them");
+  options.Value("--injection-scale", &machine.injection_scale, "N",
+                "factor on the system's endpoint delay", {.least = 0, .most = 1'000'000});
+  options.Values("--straggler", &machine.stragglers, "RANK:FACTOR",
+                 "slow down the computations of a rank by FACTOR, as in 3:1.5");
+  options.Values("--slow-link", &machine.slow_links, "A-B:SHARE[+TIME]",
+                 "a link that has that share of its bandwidth, and so much more latency, as in "
+                 "0-1:0.5+2us; 3@0:0.5: all links of NPU 3 in dimension 0");
+}
+
+void DeclareFiles(SimulatedFilesOptions& files, Options& options) {
+  options.Output("-o,--output", &files.folder, "FOLDER",
+                 "write the simulated job: its traces with simulated times", {});
+  options.Choice("--to", &files.to, {"et", "classes", "packed"},
+                 "a Chakra trace of each rank, or of each class of ranks, these packed");
 }
 
 // Without times, and what is not finished, that are 0 or unknown in all rows.
@@ -74,11 +111,11 @@ class SimulateCommand : public Command {
     return "simulate a job on a machine: its step time, and what it waits for";
   }
   void Declare(Options& options) override {
-    job_.Declare(options);
-    machine_.Declare(options);
+    DeclareJob(job_, options);
+    DeclareMachine(machine_, options);
     options.Choice("--times", &times_, {"model", "recorded"},
                    "times of nodes: simulated on the machine, or as recorded");
-    files_.Declare(options);
+    DeclareFiles(files_, options);
     std::vector<std::string> names = SimTableNames();
     names.insert(names.end(), kSimPathTables.begin(), kSimPathTables.end());
     names.emplace_back(kSimMemoryTable);
@@ -98,50 +135,34 @@ class SimulateCommand : public Command {
     if (files_.folder.empty() && files_ != SimulatedFilesOptions()) {
       return MakeError(ErrorCode::kUsage, "simulate: --to requires -o FOLDER");
     }
-    ETUDE_RETURN_IF_ERROR(files_.Check(job_, console));
-    ETUDE_ASSIGN_OR_RETURN(const SimMachine machine, machine_.Read(console));
-    ETUDE_ASSIGN_OR_RETURN(const SimJob job,
-                           ReadSimJob(job_, machine.npus(), console.strict(), console.context()));
+    const bool strict = console.strict();
+    ETUDE_RETURN_IF_ERROR(files_.Check(job_, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(SimMachine machine, ReadMachine(machine_, strict, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(SimJob job, ReadSimJob(job_, machine.npus(), strict, console.context()));
     ETUDE_RETURN_IF_ERROR(files_.CheckJob(job));
-    ETUDE_ASSIGN_OR_RETURN(const SimResult result, SimulateUntilStopped(machine, job, console));
-    WarnOfSilences(machine,
-                   {.system = machine_.system.empty() ? "--system" : machine_.system,
-                    .memory = machine_.memory},
-                   job.workload, result, console.context());
-    const Arrivals arrivals(machine, job.workload, result);
-    const SimAccount account = AccountOf(job.workload, result, arrivals);
-    std::optional<SimDiagnosis> diagnosis;
-    if (!result.stopped) diagnosis = Diagnose(job.workload, result, arrivals);
-    ETUDE_ASSIGN_OR_RETURN(const std::vector<Table> tables,
-                           TablesOf(machine, job, result, account, console));
-    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> written,
-                           WriteSimulatedFiles(files_, job, result, console));
-    Print({.machine = machine,
-           .job = job,
-           .result = result,
-           .account = account,
-           .diagnosis = diagnosis,
-           .written = written},
-          tables, console);
-    if (result.stopped) {
+    ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
+    RunContext context = console.context();
+    context.stop = stop->flag();
+    ETUDE_ASSIGN_OR_RETURN(
+        const SimulatedStep step,
+        SimulateStep(machine_, std::move(machine), std::move(job), strict,
+                     /*files_again=*/output_.table() == kSimMemoryTable, context));
+    ETUDE_ASSIGN_OR_RETURN(
+        const std::vector<std::string> written,
+        WriteSimulatedFiles(files_, step.job, step.result, strict, console.context()));
+    Print(step, written, console);
+    if (step.result.stopped) {
       console.Complain("interrupted: these are the figures of what was simulated so far");
       return ExitCode::kInterrupted;
     }
-    if (!diagnosis) return ExitCode::kOk;
-    Complain(*diagnosis, job.prefix, console);
+    if (!step.diagnosis) return ExitCode::kOk;
+    for (const std::string& line : WhyStuck(*step.diagnosis, step.job.prefix)) {
+      console.Complain(line);
+    }
     return ExitCode::kNo;
   }
 
  private:
-  struct Simulated {
-    const SimMachine& machine;
-    const SimJob& job;
-    const SimResult& result;
-    const SimAccount& account;
-    const std::optional<SimDiagnosis>& diagnosis;
-    const std::vector<std::string>& written;  // lines
-  };
-
   Result<ExitCode> RunRecorded(const Console& console) const {
     const SimJobOptions job{.paths = job_.paths, .jobs = job_.jobs};
     if (machine_ != MachineOptions() || files_ != SimulatedFilesOptions() || job_ != job) {
@@ -150,8 +171,9 @@ class SimulateCommand : public Command {
           "simulate: --times recorded simulates no machine; remove --network and other "
           "machine options, --comm-groups, --compute, --fill-ranks and -o");
     }
-    ETUDE_ASSIGN_OR_RETURN(const Inspected found,
-                           SimulateRecordedTimes(job_.paths, job_.jobs, console));
+    ETUDE_ASSIGN_OR_RETURN(
+        const Inspected found,
+        SimulateRecordedTimes(job_.paths, job_.jobs, console.strict(), console.context()));
     if (output_.csv()) {
       PrintCsv(found.tables, console);
     } else if (output_.json()) {
@@ -175,86 +197,30 @@ class SimulateCommand : public Command {
     }
   }
 
-  Result<std::vector<Table>> TablesOf(const SimMachine& machine, const SimJob& job,
-                                      const SimResult& result, const SimAccount& account,
-                                      const Console& console) const {
-    std::vector<Table> tables = SimTables(machine, job.workload, result, account);
-    const SimPath path = FindSimPath(machine, job.workload, result);
-    for (Table& table : SimPathTables(path, job.workload, NamesOfSimJob(job, console))) {
-      tables.push_back(std::move(table));
-    }
-    // Files of PREFIX have to be read once more for it.
-    std::vector<SimMemoryRow> memory;
-    if (job.job || output_.table() == kSimMemoryTable) {
-      ETUDE_ASSIGN_OR_RETURN(memory, MemoryOfSimJob(job, result, console));
-    }
-    tables.push_back(SimMemoryTable(std::move(memory)));
-    return tables;
-  }
-
-  static Result<SimResult> SimulateUntilStopped(const SimMachine& machine, const SimJob& job,
-                                                const Console& console) {
-    ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
-    RunContext context = console.context();
-    context.stop = stop->flag();
-    return Simulate(machine, job.workload, {.name = NamesOfRanks(job.prefix), .context = &context});
-  }
-
-  void Print(const Simulated& step, const std::vector<Table>& tables,
+  void Print(const SimulatedStep& step, const std::vector<std::string>& written,
              const Console& console) const {
     if (output_.csv()) {
-      PrintCsv(tables, console);
+      PrintCsv(step.tables, console);
     } else if (output_.json()) {
-      console.Print(JsonText(DocumentOf(step, tables)));
+      console.Print(JsonText(ToJson(step, written, output_.table())));
     } else {
-      console.Print(TextOf(step, tables));
+      console.Print(TextOf(step, written));
     }
   }
 
-  nlohmann::ordered_json DocumentOf(const Simulated& step, const std::vector<Table>& tables) const {
-    nlohmann::ordered_json json = {{"format", "etude-simulate"},
-                                   {"version", 1},
-                                   {"model", machine_.model},
-                                   {"machine", ToJson(step.machine)},
-                                   {"rank_count", step.result.class_of.size()},
-                                   {"finished", !step.diagnosis && !step.result.stopped},
-                                   {"interrupted", step.result.stopped},
-                                   {"step_ns", step.account.step},
-                                   {"messages", step.result.messages},
-                                   {"notes", Joined(step.job.warnings, step.job.notes)},
-                                   {"written", step.written}};
-    if (step.job.recorded_step) json["recorded_step_ns"] = step.job.recorded_step->count;
-    if (step.job.program_step) json["program_step_ns"] = step.job.program_step->count;
-    if (step.job.recording_taken > Nanos{}) {
-      json["recording_taken_ns"] = step.job.recording_taken.count;
-    }
-    if (step.job.plan) {
-      json["plan"] = ToJson(*step.job.plan);
-      if (const auto rates = RatesOfStep(step)) {
-        json["items_per_s"] = rates->items_per_second;
-        json["items_per_s_per_device"] = rates->items_per_second_per_device;
-        json["mfu"] = rates->mfu ? nlohmann::ordered_json(*rates->mfu) : nullptr;
-      }
-    }
-    if (step.diagnosis) json["waiting"] = ToJson(*step.diagnosis);
-    AddWanted(tables, json);
-    return json;
-  }
-
-  std::string TextOf(const Simulated& step, const std::vector<Table>& tables) const {
+  std::string TextOf(const SimulatedStep& step, const std::vector<std::string>& written) const {
     std::string text;
     if (output_.table().empty()) {
       const char* what = "step time";
       if (step.diagnosis) what = "stuck after";
       if (step.result.stopped) what = "interrupted after";
-      text +=
-          fmt::format("{} {}: {} in {}, {}\n", what, FormatTime(Nanos{step.account.step}),
-                      FormatCount(step.result.class_of.size(), "rank"),
-                      FormatCount(step.result.ranks.size(), "class", "classes"), machine_.model);
+      text += fmt::format("{} {}: {} in {}, {}\n", what, FormatTime(Nanos{step.account.step}),
+                          FormatCount(step.result.class_of.size(), "rank"),
+                          FormatCount(step.result.ranks.size(), "class", "classes"), step.model);
       text += ToText(step.machine) + RecordedTextOf(step.job);
-      if (step.job.plan) text += PlanText(*step.job.plan, RatesOfStep(step));
+      if (step.job.plan) text += PlanText(*step.job.plan, step.rates());
     }
-    for (const Table& table : tables) {
+    for (const Table& table : step.tables) {
       // What ranks do is short in "times", and the path in sums.
       const bool is_long = table.key == "ranks" || table.key == "path_ranks" || table.key == "path";
       if (output_.table() == table.key) text += ToTextOfWanted(WithoutZeros(table), output_.top());
@@ -263,14 +229,8 @@ class SimulateCommand : public Command {
       }
     }
     for (const std::string& note : step.job.notes) text += "note: " + note + "\n";
-    for (const std::string& line : step.written) text += line + "\n";
+    for (const std::string& line : written) text += line + "\n";
     return text;
-  }
-
-  // nullopt: of a job without a plan, or of a step that did not end.
-  static std::optional<PlanRates> RatesOfStep(const Simulated& step) {
-    if (!step.job.plan || step.diagnosis || step.result.stopped) return std::nullopt;
-    return RatesOf(*step.job.plan, Nanos{step.account.step});
   }
 
   SimJobOptions job_;

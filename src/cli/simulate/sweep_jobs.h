@@ -12,7 +12,7 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/cli/app/command.h"
-#include "src/cli/simulate/sim_job.h"
+#include "src/jobs/sim_job.h"
 #include "src/sim/sweep/sweep_point.h"
 
 namespace etude {

@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "src/analysis/compare/step_kinds.h"
-#include "src/cli/app/output_files.h"
 #include "src/cli/torch/replay_names.h"
 #include "src/cli/torch/replay_ranks.h"
 #include "src/cli/torch/replay_source.h"
+#include "src/jobs/output_files.h"
 #include "src/run/rank_run.h"
 #include "src/standalone/benchmark_folder.h"
 #include "src/torch/group/rank_group.h"

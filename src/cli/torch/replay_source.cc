@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "src/analysis/time/time_summary.h"
-#include "src/cli/app/rank_list.h"
 #include "src/compose/composition.h"
 #include "src/formats/job/capture_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/jobs/rank_list.h"
 #include "src/report/certificate/replay_comparison.h"
 #include "src/trace/job/rank_set.h"
 #include "src/transform/link/link.h"

@@ -18,10 +18,10 @@
 
 #include "src/base/text/nearest.h"
 #include "src/cli/app/measure_noise.h"
-#include "src/cli/app/output_files.h"
 #include "src/cli/app/suite_data_folder.h"
 #include "src/cli/torch/rank_processes.h"
 #include "src/formats/io/atomic_file.h"
+#include "src/jobs/output_files.h"
 #include "src/report/text/json_output.h"
 #include "src/suite/data_parallel.h"
 #include "src/suite/kept_run.h"

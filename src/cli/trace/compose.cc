@@ -9,13 +9,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "src/cli/app/output_files.h"
 #include "src/compose/compose.h"
 #include "src/compose/recipe.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/io/byte_source.h"
 #include "src/formats/io/toml_text.h"
 #include "src/formats/job/capture_folder.h"
+#include "src/jobs/output_files.h"
 #include "src/report/tables/accounts.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"

@@ -11,16 +11,16 @@
 
 #include "src/base/each_rank.h"
 #include "src/base/text/quantity.h"
-#include "src/cli/app/output_files.h"
 #include "src/cli/compat/compat.h"
 #include "src/cli/inspect/rank_results.h"
-#include "src/cli/simulate/job_classes.h"
 #include "src/cli/trace/for_astra_sim.h"
 #include "src/cli/trace/pytorch_pair.h"
+#include "src/cli/trace/write_job.h"
 #include "src/compat/chakra/chakra_tools.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/job/capture_folder.h"
 #include "src/formats/job/job_folder.h"
+#include "src/jobs/output_files.h"
 #include "src/report/tables/accounts.h"
 #include "src/report/text/health_output.h"
 #include "src/run/rank_run.h"
@@ -164,10 +164,9 @@ class ConvertCommand : public Command {
     JobClassesRequest request{.output = output_,
                               .files = to_ == "packed" ? ClassFiles::kPacked : ClassFiles::kChakra,
                               .groups = comm_groups_,
-                              .jobs = jobs_,
-                              .json = json_};
+                              .jobs = jobs_};
     ETUDE_ASSIGN_OR_RETURN(request.inputs, FindRanks(std::span(&input_, 1), console.context()));
-    return WriteJobClasses(request, console);
+    return WriteJobClasses(request, json_, console);
   }
 
   Result<ExitCode> ExpandClasses(const Console& console) const {
@@ -176,12 +175,9 @@ class ConvertCommand : public Command {
           ErrorCode::kUsage,
           "convert: a folder of classes cannot be combined with a device trace or --linked");
     }
-    return WriteJobRanks({.folder = input_,
-                          .output = output_,
-                          .ranks = ranks_.value_or("all"),
-                          .jobs = jobs_,
-                          .json = json_},
-                         console);
+    return WriteJobRanks(
+        {.folder = input_, .output = output_, .ranks = ranks_.value_or("all"), .jobs = jobs_},
+        json_, console);
   }
 
   Result<ExitCode> ConvertForSimulator(const std::vector<ConvertJob>& jobs,

@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "src/base/each_rank.h"
-#include "src/cli/app/output_files.h"
-#include "src/cli/inspect/job_health.h"
-#include "src/cli/simulate/group_ranks.h"
 #include "src/formats/job/capture_folder.h"
 #include "src/formats/job/job_folder.h"
 #include "src/formats/json/json_document.h"
+#include "src/jobs/group_ranks.h"
+#include "src/jobs/job_health.h"
+#include "src/jobs/output_files.h"
 #include "src/report/text/format.h"
 #include "src/report/text/health_output.h"
 #include "src/report/text/json_output.h"

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "src/base/each_rank.h"
-#include "src/cli/app/output_files.h"
 #include "src/cli/compat/compat.h"
 #include "src/cli/inspect/rank_results.h"
 #include "src/compat/chakra/chakra_tools.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/job/capture_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/jobs/output_files.h"
 #include "src/report/tables/accounts.h"
 #include "src/report/text/format.h"
 #include "src/report/text/health_output.h"

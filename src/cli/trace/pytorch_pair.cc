@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "src/cli/app/output_files.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/pytorch_et/linked_json_writer.h"
 #include "src/formats/timeline/chrome_writer.h"
+#include "src/jobs/output_files.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
 

@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "src/base/each_rank.h"
-#include "src/cli/app/output_files.h"
 #include "src/cli/trace/selection_options.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/job/capture_folder.h"
+#include "src/jobs/output_files.h"
 #include "src/report/tables/accounts.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"

@@ -1,4 +1,4 @@
-#include "src/cli/simulate/recorded_times.h"
+#include "src/jobs/recorded_times.h"
 
 #include <set>
 #include <utility>
@@ -7,7 +7,7 @@
 
 #include "src/analysis/time/graph_time.h"
 #include "src/base/each_rank.h"
-#include "src/cli/simulate/sim_job.h"
+#include "src/jobs/sim_job.h"
 #include "src/report/tables/graph_time_tables.h"
 #include "src/run/rank_run.h"
 #include "src/transform/read_job.h"
@@ -15,17 +15,15 @@
 namespace etude {
 
 Result<Inspected> SimulateRecordedTimes(const std::vector<std::string>& paths, int64_t jobs,
-                                        const Console& console) {
+                                        bool strict, const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOfPrefixes(paths));
   ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
-                         FindRanks(files, console.context(), TimedInput));
+                         FindRanks(files, context, TimedInput));
   ETUDE_ASSIGN_OR_RETURN(
       const std::vector<RankRun> ranks,
       ForEachRank<RankRun>(
-          inputs.size(), jobs, console.context(),
-          [&](size_t i, const RunContext& context) -> Result<RankRun> {
-            ETUDE_ASSIGN_OR_RETURN(const Trace trace,
-                                   ReadRank(inputs[i], {.strict = console.strict()}, context));
+          inputs.size(), jobs, context, [&](size_t i, const RunContext& own) -> Result<RankRun> {
+            ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRank(inputs[i], {.strict = strict}, own));
             return MakeRankRun(trace, inputs[i].rank.value_or(trace.info().rank.value_or(0)));
           }));
   std::set<int64_t> seen;

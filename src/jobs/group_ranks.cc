@@ -1,4 +1,4 @@
-#include "src/cli/simulate/group_ranks.h"
+#include "src/jobs/group_ranks.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/text/ascii.h"
-#include "src/cli/app/output_files.h"
 #include "src/formats/job/capture_folder.h"
 #include "src/formats/json/json_document.h"
+#include "src/jobs/output_files.h"
 #include "src/report/text/format.h"
 
 namespace etude {

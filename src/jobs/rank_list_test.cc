@@ -1,4 +1,4 @@
-#include "src/cli/app/rank_list.h"
+#include "src/jobs/rank_list.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/cli/simulate/sim_job.h"
+#include "src/jobs/sim_job.h"
 
 #include <algorithm>
 #include <iterator>
@@ -7,12 +7,12 @@
 
 #include <fmt/format.h>
 
-#include "src/cli/app/output_files.h"
-#include "src/cli/generate/plan_file.h"
-#include "src/cli/inspect/job_health.h"
-#include "src/cli/simulate/group_ranks.h"
-#include "src/cli/simulate/job_classes.h"
 #include "src/formats/job/job_folder.h"
+#include "src/jobs/group_ranks.h"
+#include "src/jobs/job_classes.h"
+#include "src/jobs/job_health.h"
+#include "src/jobs/output_files.h"
+#include "src/jobs/plan_file.h"
 #include "src/report/recording_cost.h"
 #include "src/report/text/format.h"
 #include "src/run/activity.h"
@@ -319,23 +319,6 @@ Status CheckRankFiles(const std::string& prefix, int64_t npus) {
   while (ranks < npus && IsThere(RankFileOf(prefix, ranks))) ++ranks;
   if (ranks == 0 || ranks == npus) return {};
   return OtherSize(prefix, ranks, npus);
-}
-
-void SimJobOptions::Declare(Options& options) {
-  options.Positionals("job", &paths,
-                      "folder of rank classes, capture folder, traces of all ranks in any format, "
-                      "or PREFIX of PREFIX.0.et …");
-  options.Value("--comm-groups", &groups, "FILE",
-                "ranks of process groups by name, in ASTRA-sim's format, where traces lack them "
-                "(default: PREFIX.comm_groups.json beside the traces)");
-  options.Choice("--compute", &compute, {"durations", "flops"},
-                 "of recorded traces: their durations, or also operations and bytes by shapes, for "
-                 "a roofline");
-  options.Flag("--fill-ranks", &fill_ranks,
-               "use the nearest recorded rank's trace for ranks without one");
-  options.Flag("--with-recording", &with_recording,
-               "keep the cost of recording in the times of recorded jobs");
-  options.Jobs(&jobs, "traces read");
 }
 
 Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, bool strict,

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "src/base/run_context.h"
-#include "src/cli/app/command.h"
 #include "src/sim/engine/simulator.h"
 #include "src/sim/machine/machine.h"
 #include "src/sim/program/sim_program.h"
@@ -27,7 +27,7 @@ void WarnOfSilences(const SimMachine& machine, const MachineNames& names,
 // What messages call ranks. `prefix`: of their files; "": they are called by their numbers.
 std::function<std::string(int64_t)> NamesOfRanks(const std::string& prefix);
 
-// Says why ranks wait for ever.
-void Complain(const SimDiagnosis& diagnosis, const std::string& prefix, const Console& console);
+// Why ranks wait for ever, a line each; `prefix` as above.
+std::vector<std::string> WhyStuck(const SimDiagnosis& diagnosis, const std::string& prefix);
 
 }  // namespace etude

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "src/base/result.h"
-#include "src/cli/app/command.h"
+#include "src/base/run_context.h"
 #include "src/sim/machine/machine.h"
 
 namespace etude {
@@ -21,6 +21,7 @@ struct MachineFiles {
 };
 
 // Reads them, and the collectives that are programs. kBadInput with the file and the place.
-Result<SimMachine> ReadMachine(const MachineFiles& files, const Console& console);
+// `strict`: damaged traces of collectives are refused.
+Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const RunContext& context);
 
 }  // namespace etude

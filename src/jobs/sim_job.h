@@ -6,16 +6,15 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/base/run_context.h"
 #include "src/base/units.h"
-#include "src/cli/app/command.h"
-#include "src/cli/app/options.h"
 #include "src/sim/program/sim_program.h"
 #include "src/sim/sweep/plan_facts.h"
 #include "src/trace/job/job.h"
 
 namespace etude {
 
-// Which job a simulation runs: positionals and options of its commands. Must outlive parsing.
+// Which job a simulation runs, as its commands and Python are told.
 struct SimJobOptions {
   std::vector<std::string> paths;
   std::string groups;
@@ -25,8 +24,6 @@ struct SimJobOptions {
   int64_t jobs = 0;
 
   friend bool operator==(const SimJobOptions&, const SimJobOptions&) = default;
-
-  void Declare(Options& options);
 };
 
 // A job as a simulator runs it.

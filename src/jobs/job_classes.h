@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "src/base/result.h"
-#include "src/cli/app/command.h"
-#include "src/cli/simulate/group_ranks.h"
 #include "src/formats/job/job_folder.h"
+#include "src/jobs/group_ranks.h"
 #include "src/trace/job/job.h"
 #include "src/transform/read_job.h"
 
@@ -33,7 +32,6 @@ struct JobClassesRequest {
   // File of the ranks of groups, where traces do not list them; "": the one beside, if any.
   std::string groups;
   int64_t jobs = 0;  // ranks read at a time
-  bool json = false;
 };
 
 // How many of what a job has.
@@ -50,19 +48,9 @@ std::string ClassesText(const JobCounts& counts);
 // "27,807 of 113,897,472 nodes".
 std::string NodesText(const JobCounts& counts);
 
-// Writes all ranks as one job of rank classes (formats/job_folder.h).
-Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, const Console& console);
-
-struct JobRanksRequest {
-  std::string folder;         // of the job
-  std::string output;         // a folder, made if need be
-  std::string ranks = "all";  // as ChooseFromRanks takes them
-  int64_t jobs = 0;           // ranks written at a time
-  bool json = false;
-};
-
-// Writes a job of rank classes as a Chakra trace of each rank, and the ranks of groups where these
-// do not list them.
-Result<ExitCode> WriteJobRanks(const JobRanksRequest& request, const Console& console);
+// The job that the inputs are: a folder of classes all of whose ranks are asked for stays the job
+// that it is; anything else becomes one. kUsage for an output that is the job itself. `strict`:
+// damaged traces, and cycles, are refused.
+Result<Job> ReadJob(const JobClassesRequest& request, bool strict, const RunContext& context);
 
 }  // namespace etude

@@ -1,4 +1,4 @@
-#include "src/cli/simulate/machine_files.h"
+#include "src/jobs/machine_files.h"
 
 #include <utility>
 
@@ -31,8 +31,7 @@ void UseRings(SimMachine& machine) {
 
 }  // namespace
 
-Result<SimMachine> ReadMachine(const MachineFiles& files, const Console& console) {
-  const RunContext& context = console.context();
+Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const RunContext& context) {
   SimMachine machine;
   machine.congestion = files.congestion;
   std::string text;
@@ -62,7 +61,7 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, const Console& console
   for (const auto& [type, prefix] : collectives) {
     ETUDE_ASSIGN_OR_RETURN(SimWorkload programs,
                            ReadSimFiles(PathBeside(files.system, prefix, ".0.et"), machine.npus(),
-                                        {.strict = console.strict()}, context));
+                                        {.strict = strict}, context));
     machine.system.programs[type] = std::move(programs.ranks);
   }
   return machine;

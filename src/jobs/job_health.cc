@@ -1,4 +1,4 @@
-#include "src/cli/inspect/job_health.h"
+#include "src/jobs/job_health.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "src/cli/simulate/sim_warnings.h"
+#include "src/jobs/sim_warnings.h"
 
 #include <cstdint>
 #include <map>
@@ -96,11 +96,14 @@ std::function<std::string(int64_t)> NamesOfRanks(const std::string& prefix) {
   };
 }
 
-void Complain(const SimDiagnosis& diagnosis, const std::string& prefix, const Console& console) {
-  console.Complain(fmt::format("{} for ever: {}",
-                               diagnosis.waiting.size() == 1 ? "a rank waits" : "ranks wait",
-                               RankListText(diagnosis.waiting)));
-  for (const std::string& line : ToLines(diagnosis, NamesOfRanks(prefix))) console.Complain(line);
+std::vector<std::string> WhyStuck(const SimDiagnosis& diagnosis, const std::string& prefix) {
+  std::vector<std::string> lines{
+      fmt::format("{} for ever: {}", diagnosis.waiting.size() == 1 ? "a rank waits" : "ranks wait",
+                  RankListText(diagnosis.waiting))};
+  for (std::string& line : ToLines(diagnosis, NamesOfRanks(prefix))) {
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 }  // namespace etude

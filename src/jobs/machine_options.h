@@ -5,13 +5,12 @@
 #include <vector>
 
 #include "src/base/result.h"
-#include "src/cli/app/command.h"
-#include "src/cli/app/options.h"
+#include "src/base/run_context.h"
 #include "src/sim/machine/machine.h"
 
 namespace etude {
 
-// On which machine a simulation runs: options of its commands. Must outlive parsing.
+// On which machine a simulation runs, as its commands and Python are told.
 struct MachineOptions {
   std::string model = "astra-sim-2.0";
   std::string network;
@@ -25,9 +24,10 @@ struct MachineOptions {
   std::vector<std::string> slow_links;
 
   friend bool operator==(const MachineOptions&, const MachineOptions&) = default;
-
-  void Declare(Options& options);
-  Result<SimMachine> Read(const Console& console) const;
 };
+
+// kUsage for what cannot be, which names the option; kBadInput for files.
+Result<SimMachine> ReadMachine(const MachineOptions& options, bool strict,
+                               const RunContext& context);
 
 }  // namespace etude

@@ -1,17 +1,15 @@
-#include "src/cli/generate/plan_file.h"
+#include "src/jobs/plan_file.h"
 
-#include <algorithm>
-#include <set>
-#include <vector>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "src/base/sha256.h"
 #include "src/base/text/bounded_json.h"
-#include "src/cli/app/output_files.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/io/byte_source.h"
 #include "src/formats/job/job_folder.h"
+#include "src/jobs/output_files.h"
 #include "src/report/text/json_output.h"
 
 namespace etude {
@@ -21,45 +19,6 @@ using PlanFileJson = nlohmann::ordered_json;
 
 constexpr uint64_t kMaxPlanFileBytes = uint64_t{1} << 20;
 
-// Operations in matrix products that all ranks do, and their type: nullopt where it is not one.
-struct MatrixWork {
-  double flops = 0;
-  std::optional<DType> type;
-};
-
-MatrixWork MatrixWorkOf(const StepJob& job) {
-  MatrixWork sum;
-  std::set<DType> types;
-  const double ranks = static_cast<double>(job.ranks()) / static_cast<double>(job.places());
-  for (int64_t place = 0; place < job.places(); ++place) {
-    for (const StepWork& work : job.program(place)) {
-      if (work.matrix_flops == 0) continue;
-      sum.flops += ranks * static_cast<double>(work.matrix_flops);
-      types.insert(work.type);
-    }
-  }
-  if (types.size() == 1) sum.type = *types.begin();
-  return sum;
-}
-
-PlanMemory LargestMemory(const StepJob& job) {
-  PlanMemory most;
-  for (int64_t place = 0; place < job.places(); ++place) {
-    const StepStates states =
-        job.states().empty() ? StepStates() : job.states()[static_cast<size_t>(place)];
-    const std::vector<Bytes> memory = job.MemoryOf(place);
-    const Bytes peak = memory.empty() ? states.total() : std::ranges::max(memory);
-    if (peak < most.peak) continue;
-    if (peak == most.peak && place > 0) continue;
-    most = {.peak = peak,
-            .weights = states.weights,
-            .gradients = states.gradients,
-            .optimizer = states.optimizer,
-            .cache = states.cache};
-  }
-  return most;
-}
-
 Result<std::string> ClassesHash(const std::string& folder, const Limits& limits) {
   ETUDE_ASSIGN_OR_RETURN(const std::string text,
                          ReadWholeFile(fmt::format("{}/{}", folder, kClassesFile), limits));
@@ -67,24 +26,6 @@ Result<std::string> ClassesHash(const std::string& folder, const Limits& limits)
 }
 
 }  // namespace
-
-PlanFacts PlanFactsOf(const GeneratedJob& made, const DeviceModel* device) {
-  const MatrixWork work = MatrixWorkOf(made.job);
-  PlanFacts facts{.ranks = made.job.ranks(),
-                  .item = made.step.item,
-                  .items = made.step.items,
-                  .flops = made.step.flops.value_or(work.flops),
-                  .bubble = made.step.bubble,
-                  .memory = LargestMemory(made.job),
-                  .device = {},
-                  .peak = std::nullopt,
-                  .capacity = std::nullopt};
-  if (device == nullptr) return facts;
-  facts.device = device->name;
-  if (work.type) facts.peak = device->NominalMatrixPeak(*work.type);
-  if (device->capacity.count != 0) facts.capacity = device->capacity;
-  return facts;
-}
 
 Status WritePlanFile(const PlanFacts& facts, const std::string& folder, const Limits& limits) {
   ETUDE_ASSIGN_OR_RETURN(const std::string hash, ClassesHash(folder, limits));

@@ -1,4 +1,4 @@
-#include "src/cli/app/file_endings.h"
+#include "src/jobs/file_endings.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "src/cli/simulate/simulated_files.h"
+#include "src/jobs/simulated_files.h"
 
 #include <filesystem>
 #include <map>
@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
-#include "src/cli/app/output_files.h"
-#include "src/cli/simulate/group_ranks.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/job/job_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/jobs/group_ranks.h"
+#include "src/jobs/output_files.h"
 #include "src/report/text/format.h"
 #include "src/sim/program/workload.h"
 #include "src/sim/result/simulated_job.h"
@@ -27,10 +27,11 @@ std::string PrefixIn(const std::string& folder) {
   return (std::filesystem::path(folder) / "chakra").string();
 }
 
-Result<Trace> ReadRankOfPrefix(const std::string& prefix, int64_t rank, const Console& console) {
-  RunContext silent = console.context();
+Result<Trace> ReadRankOfPrefix(const std::string& prefix, int64_t rank, bool strict,
+                               const RunContext& context) {
+  RunContext silent = context;
   silent.warn = {};  // it was read before
-  return ReadTrace(RankFileOf(prefix, rank), {.strict = console.strict()}, silent);
+  return ReadTrace(RankFileOf(prefix, rank), {.strict = strict}, silent);
 }
 
 std::string RanksLine(const std::string& prefix, int64_t ranks, uint64_t bytes) {
@@ -64,14 +65,7 @@ Result<Lines> WriteRanks(const std::string& folder, int64_t ranks, const GroupRa
 
 }  // namespace
 
-void SimulatedFilesOptions::Declare(Options& options) {
-  options.Output("-o,--output", &folder, "FOLDER",
-                 "write the simulated job: its traces with simulated times", {});
-  options.Choice("--to", &to, {"et", "classes", "packed"},
-                 "a Chakra trace of each rank, or of each class of ranks, these packed");
-}
-
-Status SimulatedFilesOptions::Check(const SimJobOptions& job, const Console& console) const {
+Status SimulatedFilesOptions::Check(const SimJobOptions& job, const RunContext& context) const {
   if (folder.empty()) return {};
   if (folder == "-") {
     return MakeError(ErrorCode::kUsage, "simulate: -o: found '-', expected a folder");
@@ -87,7 +81,7 @@ Status SimulatedFilesOptions::Check(const SimJobOptions& job, const Console& con
           fmt::format("simulate: {}: found the job itself, expected another folder", folder));
     }
   }
-  if (to != "et") return CheckNoTraces(folder, console.context());
+  if (to != "et") return CheckNoTraces(folder, context);
   return {};
 }
 
@@ -111,9 +105,8 @@ Status SimulatedFilesOptions::CheckJob(const SimJob& job) const {
 }
 
 Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const SimJob& job,
-                                  const SimResult& result, const Console& console) {
+                                  const SimResult& result, bool strict, const RunContext& context) {
   if (options.folder.empty()) return Lines();
-  const RunContext& context = console.context();
   const auto ranks = static_cast<int64_t>(result.class_of.size());
   if (!job.job) {
     GroupRanks groups;
@@ -121,7 +114,8 @@ Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const Si
       groups[std::to_string(number)] = members;
     }
     return WriteRanks(options.folder, ranks, groups, [&](int64_t rank) -> Result<Trace> {
-      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadRankOfPrefix(job.prefix, rank, console));
+      ETUDE_ASSIGN_OR_RETURN(const Trace trace,
+                             ReadRankOfPrefix(job.prefix, rank, strict, context));
       return SimulatedTrace(trace, *job.workload.ranks[static_cast<size_t>(rank)].program,
                             result.OfRank(rank), context.limits);
     });
@@ -142,7 +136,7 @@ Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const Si
                            FormatCount(made.classes.size(), "class", "classes"))};
 }
 
-SimNodeNames NamesOfSimJob(const SimJob& job, const Console& console) {
+SimNodeNames NamesOfSimJob(const SimJob& job, bool strict, const RunContext& context) {
   const auto origin = [&job](int64_t rank, uint32_t node) {
     return job.workload.ranks[static_cast<size_t>(rank)].program->origin[node];
   };
@@ -162,10 +156,10 @@ SimNodeNames NamesOfSimJob(const SimJob& job, const Console& console) {
     };
   }
   const auto traces = std::make_shared<std::map<int64_t, std::optional<Trace>>>();
-  return [&job, &console, traces, origin](int64_t rank, uint32_t node) -> std::string {
+  return [&job, strict, &context, traces, origin](int64_t rank, uint32_t node) -> std::string {
     const auto [at, is_new] = traces->try_emplace(rank);
     if (is_new) {
-      if (Result<Trace> trace = ReadRankOfPrefix(job.prefix, rank, console))
+      if (Result<Trace> trace = ReadRankOfPrefix(job.prefix, rank, strict, context))
         at->second = *std::move(trace);
     }
     return at->second ? std::string(at->second->name(origin(rank, node))) : "";
@@ -173,14 +167,14 @@ SimNodeNames NamesOfSimJob(const SimJob& job, const Console& console) {
 }
 
 Result<std::vector<SimMemoryRow>> MemoryOfSimJob(const SimJob& job, const SimResult& result,
-                                                 const Console& console) {
+                                                 bool strict, const RunContext& context) {
   std::vector<SimMemoryRow> rows;
   const std::vector<int64_t> sizes = result.ClassSizes();
   for (size_t simulated = 0; simulated < result.ranks.size(); ++simulated) {
     const int64_t rank = result.first[simulated];
     std::optional<Trace> of_file;
     if (!job.job) {
-      ETUDE_ASSIGN_OR_RETURN(of_file, ReadRankOfPrefix(job.prefix, rank, console));
+      ETUDE_ASSIGN_OR_RETURN(of_file, ReadRankOfPrefix(job.prefix, rank, strict, context));
     }
     const std::optional<size_t> rank_class = job.job ? job.job->ClassOf(rank) : std::nullopt;
     if (!of_file && !rank_class) continue;

@@ -5,18 +5,13 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
-#include "src/cli/generate/model_kind.h"
 #include "src/sim/sweep/plan_facts.h"
-#include "src/synth/device/device_model.h"
 
 namespace etude {
 
 // The file beside classes.json in which `etude generate` says what the job's plan is:
 // docs/formats/job_folder.md.
 inline constexpr std::string_view kPlanFile = "plan.json";
-
-// `device`: nullptr without one.
-PlanFacts PlanFactsOf(const GeneratedJob& made, const DeviceModel* device);
 
 // Into the folder of the job that it is of, which is written.
 Status WritePlanFile(const PlanFacts& facts, const std::string& folder, const Limits& limits);

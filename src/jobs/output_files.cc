@@ -1,4 +1,4 @@
-#include "src/cli/app/output_files.h"
+#include "src/jobs/output_files.h"
 
 #include <stdlib.h>
 
@@ -13,10 +13,10 @@
 
 #include "src/base/text/format_count.h"
 #include "src/base/text/quantity.h"
-#include "src/cli/app/file_endings.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/job/capture_folder.h"
 #include "src/formats/job/job_folder.h"
+#include "src/jobs/file_endings.h"
 
 namespace etude {
 namespace {

@@ -1,0 +1,39 @@
+#include "src/jobs/machine_options.h"
+
+#include "src/jobs/machine_files.h"
+#include "src/sim/engine/simulator.h"
+#include "src/sim/machine/fault_text.h"
+#include "src/sim/machine/link_faults.h"
+
+namespace etude {
+
+Result<SimMachine> ReadMachine(const MachineOptions& options, bool strict,
+                               const RunContext& context) {
+  if (options.network.empty()) {
+    return MakeError(ErrorCode::kUsage, "--network: found none, expected a file or dimensions");
+  }
+  ETUDE_ASSIGN_OR_RETURN(SimMachine machine,
+                         ReadMachine({.network = options.network,
+                                      .system = options.system,
+                                      .memory = options.memory,
+                                      .congestion = options.congestion == "aware",
+                                      .queues = options.queues,
+                                      .rendezvous = options.rendezvous,
+                                      .injection_scale = options.injection_scale},
+                                     strict, context));
+  ETUDE_RETURN_IF_ERROR(CheckMachine(machine));
+  for (const std::string& text : options.stragglers) {
+    const Status added = AddStragglers(text, machine);
+    if (!added) return MakeError(ErrorCode::kUsage, "--straggler: " + added.error().message);
+  }
+  for (const std::string& text : options.slow_links) {
+    const Status added = AddSlowLinks(text, machine);
+    if (!added) return MakeError(ErrorCode::kUsage, "--slow-link: " + added.error().message);
+  }
+  const Status fits = CheckFaults(machine);
+  if (!fits) return MakeError(ErrorCode::kUsage, fits.error().message);
+  machine.system.replay_broadcasts = false;
+  return machine;
+}
+
+}  // namespace etude
