@@ -129,7 +129,7 @@ Result<ExitCode> RunAstraSim(std::vector<std::string> args, const Console& conso
                                       .queues = options.queues,
                                       .rendezvous = *rendezvous,
                                       .injection_scale = *injection},
-                                     console));
+                                     console.strict(), console.context()));
   const int64_t ranks = machine.npus();
   const ReadOptions read{.strict = console.strict()};
   ETUDE_RETURN_IF_ERROR(CheckRankFiles(options.workload, ranks));
@@ -157,7 +157,7 @@ Result<ExitCode> RunAstraSim(std::vector<std::string> args, const Console& conso
   const Arrivals arrivals(machine, workload, result);
   const auto diagnosis = Diagnose(workload, result, arrivals);
   if (!diagnosis) return ExitCode::kOk;
-  Complain(*diagnosis, options.workload, console);
+  for (const std::string& line : WhyStuck(*diagnosis, options.workload)) console.Complain(line);
   return ExitCode::kNo;
 }
 
