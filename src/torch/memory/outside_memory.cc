@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
