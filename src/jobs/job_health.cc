@@ -105,7 +105,7 @@ std::string JobHealth::Text() const {
   if (const auto& time = health_.graph_time) {
     text += "  graph alone: " + GraphTimeText(*time) + "\n";
   }
-  if (const auto& waits = health_.waits) text += "  waits found: " + WaitsText(*waits) + "\n";
+  if (const auto& waits = health_.waits) text += "  waits: " + WaitsText(*waits) + "\n";
   return text + "job " + ToText(health_);
 }
 

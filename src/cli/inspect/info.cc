@@ -121,7 +121,7 @@ TextTable FactsTable(const Trace& trace, const Summary& summary, const Health& h
                                                     static_cast<double>(summary.nodes)))});
   if (summary.span) facts.Row({"span", FormatTime(*summary.span)});
   if (const auto& time = health.graph_time) facts.Row({"graph alone", GraphTimeText(*time)});
-  if (const auto& waits = health.waits) facts.Row({"waits found", WaitsText(*waits)});
+  if (const auto& waits = health.waits) facts.Row({"waits", WaitsText(*waits)});
   if (summary.device_busy) {
     std::string busy = FormatTime(*summary.device_busy);
     if (summary.device_comm) busy += ", communication " + FormatTime(*summary.device_comm);

@@ -36,7 +36,7 @@ nlohmann::ordered_json ToJson(const Health& health) {
 }
 
 std::string WaitsText(const Health::Waits& waits) {
-  std::string text = FormatCount(waits.count, "wait");
+  const std::string text = FormatCount(waits.count) + " found";
   if (waits.guessed == 0) return text + ", none guessed from times";
   const double share = static_cast<double>(waits.guessed) / static_cast<double>(waits.count);
   return fmt::format("{}, {} ({}) guessed from times", text, FormatCount(waits.guessed),

@@ -16,7 +16,7 @@ nlohmann::ordered_json ToJson(const Stats& stats);
 // "simulated_ns", "error"}, "waits": {"count", "guessed"}}, of which the last two are null where
 // they are unknown.
 nlohmann::ordered_json ToJson(const Health& health);
-// "12 waits, 3 (25.0 %) guessed from times".
+// "12 found, 3 (25.0 %) guessed from times".
 std::string WaitsText(const Health::Waits& waits);
 // "usable" and a line per reason, indented; one line "good" if there are none.
 std::string ToText(const Health& health);
