@@ -13,34 +13,14 @@
 #include <vector>
 
 #include "src/cli/app/command.h"
+#include "src/cli/app/commands.h"
 #include "src/cli/app/installation.h"
 #include "src/cli/compat/compat.h"
 #include "src/cli/generate/generate.h"
-#include "src/cli/inspect/breakdown.h"
-#include "src/cli/inspect/critical_path.h"
-#include "src/cli/inspect/diff.h"
-#include "src/cli/inspect/graph.h"
-#include "src/cli/inspect/info.h"
-#include "src/cli/inspect/memory.h"
-#include "src/cli/inspect/report.h"
-#include "src/cli/inspect/stats.h"
-#include "src/cli/inspect/timeline.h"
-#include "src/cli/inspect/validate.h"
-#include "src/cli/record/compare.h"
-#include "src/cli/record/record.h"
-#include "src/cli/simulate/simulate.h"
-#include "src/cli/simulate/sweep.h"
+#include "src/cli/inspect/inspect_ranks.h"
 #include "src/cli/suite/suite.h"
 #include "src/cli/tool/heap.h"
 #include "src/cli/tool/torch_command.h"
-#include "src/cli/torch/benchmark.h"
-#include "src/cli/torch/replay.h"
-#include "src/cli/trace/compose.h"
-#include "src/cli/trace/convert.h"
-#include "src/cli/trace/jsonize.h"
-#include "src/cli/trace/link.h"
-#include "src/cli/trace/merge.h"
-#include "src/cli/trace/slice.h"
 
 namespace etude {
 namespace {
@@ -60,37 +40,58 @@ std::unique_ptr<Command> MakeSuiteStub() {
   return MakeTorchCommandStub({"suite", kSuiteSummary, "suite"});
 }
 
-// In the order of the overview.
+std::unique_ptr<Command> MakeStats() {
+  return MakeInspectionCommand(
+      StatsInspection(), "stats",
+      "count a trace's operators, modules, lanes and communication, with times and sizes");
+}
+std::unique_ptr<Command> MakeBreakdown() {
+  return MakeInspectionCommand(
+      BreakdownInspection(), "breakdown",
+      "split each step's time into compute, communication, copies and idle");
+}
+std::unique_ptr<Command> MakeCriticalPath() {
+  return MakeInspectionCommand(CriticalPathInspection(), "critical-path",
+                               "find the longest chain of dependent work, and where its time goes");
+}
+std::unique_ptr<Command> MakeMemory() {
+  return MakeInspectionCommand(
+      MemoryInspection(), "memory",
+      "show the memory of a step's tensors over time: timeline, peak, and its holders");
+}
+
+// In the order of the overview, in which a command may begin a group.
 struct CommandEntry {
   std::string_view name;
   std::unique_ptr<Command> (*make)();
+  std::string_view group = "";
 };
 constexpr CommandEntry kCommands[] = {
-    {"record", MakeRecordCommand},
+    {"record", MakeRecordCommand, "Record and replay"},
     {"link", MakeLinkCommand},
     {"convert", MakeConvertCommand},
     {kTorchCommands[0].name, MakeStub<0>},
-    {kTorchCommands[1].name, MakeStub<1>},
-    {"suite", MakeSuiteStub},
     {"compare", MakeCompareCommand},
-    {"compat", MakeCompatCommand},
-    {"info", MakeInfoCommand},
-    {"stats", MakeStatsCommand},
-    {"breakdown", MakeBreakdownCommand},
-    {"critical-path", MakeCriticalPathCommand},
-    {"memory", MakeMemoryCommand},
+    {kTorchCommands[1].name, MakeStub<1>},
+    {"info", MakeInfoCommand, "Inspect"},
+    {"validate", MakeValidateCommand},
+    {"stats", MakeStats},
+    {"breakdown", MakeBreakdown},
+    {"critical-path", MakeCriticalPath},
+    {"memory", MakeMemory},
     {"diff", MakeDiffCommand},
     {"report", MakeReportCommand},
-    {"validate", MakeValidateCommand},
-    {"slice", MakeSliceCommand},
-    {"merge", MakeMergeCommand},
-    {"compose", MakeComposeCommand},
     {"timeline", MakeTimelineCommand},
     {"graph", MakeGraphCommand},
     {"jsonize", MakeJsonizeCommand},
-    {"generate", MakeGenerateCommand},
+    {"slice", MakeSliceCommand, "Change"},
+    {"compose", MakeComposeCommand},
+    {"merge", MakeMergeCommand},
+    {"generate", MakeGenerateCommand, "Simulate"},
     {"simulate", MakeSimulateCommand},
     {"sweep", MakeSweepCommand},
+    {"compat", MakeCompatCommand},
+    {"suite", MakeSuiteStub, "Train"},
 };
 
 void Become(const std::vector<std::string>& words) {
@@ -150,10 +151,13 @@ int Main(std::vector<std::string> args) {
   // One that is asked for is made alone: what the others are made of is not even loaded.
   const auto asked = std::ranges::find(kCommands, args.empty() ? "" : args[0], &CommandEntry::name);
   std::vector<std::unique_ptr<Command>> commands;
+  CommandGroups groups;
   for (const CommandEntry& entry : kCommands) {
-    if (asked == std::end(kCommands) || asked == &entry) commands.push_back(entry.make());
+    if (asked != std::end(kCommands) && asked != &entry) continue;
+    if (!entry.group.empty()) groups.emplace(entry.name, entry.group);
+    commands.push_back(entry.make());
   }
-  return RunCommandLine("etude", std::move(commands), args);
+  return RunCommandLine("etude", std::move(commands), args, groups);
 }
 
 }  // namespace

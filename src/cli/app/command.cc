@@ -92,14 +92,19 @@ void ShowProgress(std::string_view what, uint64_t done, uint64_t total) {
 }
 
 std::string Overview(std::string_view program,
-                     const std::vector<std::unique_ptr<Command>>& commands) {
+                     const std::vector<std::unique_ptr<Command>>& commands,
+                     const CommandGroups& groups) {
   std::string text = "usage: " + std::string(program) + " COMMAND [options]\n\n";
   text += "Turns what an AI job really did into benchmarks that anyone can run and share.\n\n";
-  TextTable table({TextTable::Align::kLeft, TextTable::Align::kLeft});
+  size_t width = 0;
+  for (const auto& command : commands) width = std::max(width, command->name().size());
   for (const auto& command : commands) {
-    table.Row({std::string(command->name()), std::string(command->summary())});
+    const auto group = groups.find(command->name());
+    if (group != groups.end()) {
+      text += fmt::format("{}{}\n", command == commands.front() ? "" : "\n", group->second);
+    }
+    text += fmt::format("  {:<{}}  {}\n", command->name(), width, command->summary());
   }
-  text += table.Text();
   text += "\n`" + std::string(program) + " COMMAND --help` describes a command.\n";
   text += "Exit codes: 0 ok, 1 the answer is no, 2 usage, 3 bad input, 4 not available here,\n";
   text += "5 input/output, 70 internal fault, 130 interrupted.\n";
@@ -182,13 +187,13 @@ Status Command::CheckStandardOutput(const std::string& output, bool json) const 
 }
 
 int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command>> commands,
-                   const std::vector<std::string>& args) {
+                   const std::vector<std::string>& args, const CommandGroups& groups) {
   HoldStandardStreams();
   OutliveFileSizeLimit();
   Console console;
   console.names_ = NamesOfLines(args);
   if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
-    console.Print(Overview(program, commands));
+    console.Print(Overview(program, commands, groups));
     return Finish(console, args.empty() ? ExitCode::kUsage : ExitCode::kOk);
   }
   if (args[0] == "--version") {

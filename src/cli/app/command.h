@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,7 +34,8 @@ class Console {
  private:
   friend int RunCommandLine(std::string_view program,
                             std::vector<std::unique_ptr<class Command>> commands,
-                            const std::vector<std::string>& args);
+                            const std::vector<std::string>& args,
+                            const std::map<std::string_view, std::string_view>& groups);
   // `text` as a terminal may have it; names that the command line gave stay on one line.
   std::string Shown(std::string_view text) const;
   // Writes `line` to stderr.
@@ -46,7 +48,8 @@ class Console {
   bool quiet_ = false;
 };
 
-// A subcommand: one file pair src/cli/<name>.{h,cc}, listed in src/cli/main.cc (or torch_main.cc).
+// A subcommand: one file pair src/cli/<group>/<name>.cc, declared in commands.h and listed in
+// src/cli/main.cc (or torch_main.cc).
 class Command {
  public:
   virtual ~Command() = default;
@@ -62,9 +65,12 @@ class Command {
   Status CheckStandardOutput(const std::string& output, bool json) const;
 };
 
+// Titles of groups of commands in the overview, by the first command of each.
+using CommandGroups = std::map<std::string_view, std::string_view>;
+
 // Parses `args` (without the program's name), runs the command they name and returns the process's
 // exit code. Prints the overview for no arguments and for --help, the version for --version.
 int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command>> commands,
-                   const std::vector<std::string>& args);
+                   const std::vector<std::string>& args, const CommandGroups& groups = {});
 
 }  // namespace etude

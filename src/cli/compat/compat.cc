@@ -1,4 +1,5 @@
 #include "src/cli/compat/compat.h"
+#include "src/cli/app/commands.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
 #include "src/cli/generate/generate.h"
+#include "src/cli/app/commands.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "src/base/result.h"
-#include "src/cli/app/command.h"
 #include "src/synth/device/misfit.h"
 
 namespace etude {
@@ -21,8 +19,5 @@ Status CheckGenerateDevice(const std::string& device);
 // Whether `etude generate` with these words would make a job, as far as that can be said without
 // making it.
 Fits CheckGenerateWords(std::vector<std::string> words, const RunContext& context);
-
-// Makes traces of patterns.
-std::unique_ptr<Command> MakeGenerateCommand();
 
 }  // namespace etude

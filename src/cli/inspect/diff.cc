@@ -1,4 +1,4 @@
-#include "src/cli/inspect/diff.h"
+#include "src/cli/app/commands.h"
 
 #include <optional>
 #include <string>

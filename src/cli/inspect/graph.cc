@@ -1,4 +1,4 @@
-#include "src/cli/inspect/graph.h"
+#include "src/cli/app/commands.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

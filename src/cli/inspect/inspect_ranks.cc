@@ -27,4 +27,30 @@ Result<ExitCode> RankInspection::Run(const Inspection& inspection, const Console
   return ExitCode::kOk;
 }
 
+namespace {
+
+class InspectionCommand : public Command {
+ public:
+  InspectionCommand(const Inspection& inspection, std::string_view name, std::string_view summary)
+      : inspection_(inspection), name_(name), summary_(summary) {}
+
+  std::string_view name() const override { return name_; }
+  std::string_view summary() const override { return summary_; }
+  void Declare(Options& options) override { ranks_.Declare(options, inspection_); }
+  Result<ExitCode> Run(const Console& console) override { return ranks_.Run(inspection_, console); }
+
+ private:
+  const Inspection& inspection_;
+  std::string_view name_;
+  std::string_view summary_;
+  RankInspection ranks_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeInspectionCommand(const Inspection& inspection, std::string_view name,
+                                               std::string_view summary) {
+  return std::make_unique<InspectionCommand>(inspection, name, summary);
+}
+
 }  // namespace etude

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/result.h"
@@ -10,6 +12,11 @@
 #include "src/report/inspections.h"
 
 namespace etude {
+
+// The commands `stats`, `breakdown`, `critical-path` and `memory`, which differ in what they look
+// for only.
+std::unique_ptr<Command> MakeInspectionCommand(const Inspection& inspection, std::string_view name,
+                                               std::string_view summary);
 
 // Part of an inspection command: its inputs and outputs, and what they have in common.
 class RankInspection {

@@ -1,4 +1,4 @@
-#include "src/cli/inspect/report.h"
+#include "src/cli/app/commands.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "src/cli/inspect/timeline.h"
+#include "src/cli/app/commands.h"
 
 #include <optional>
 #include <set>

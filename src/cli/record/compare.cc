@@ -1,4 +1,4 @@
-#include "src/cli/record/compare.h"
+#include "src/cli/app/commands.h"
 
 #include <cmath>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "src/cli/record/record.h"
+#include "src/cli/app/commands.h"
 
 #include <unistd.h>
 

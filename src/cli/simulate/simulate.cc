@@ -1,4 +1,4 @@
-#include "src/cli/simulate/simulate.h"
+#include "src/cli/app/commands.h"
 
 #include <algorithm>
 #include <optional>

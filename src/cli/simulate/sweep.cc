@@ -1,4 +1,4 @@
-#include "src/cli/simulate/sweep.h"
+#include "src/cli/app/commands.h"
 
 #include <algorithm>
 #include <atomic>

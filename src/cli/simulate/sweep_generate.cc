@@ -1,4 +1,5 @@
 #include "src/cli/simulate/sweep_generate.h"
+#include "src/cli/app/commands.h"
 
 #include <algorithm>
 #include <array>

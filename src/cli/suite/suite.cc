@@ -3,13 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "src/cli/suite/suite_compare.h"
-#include "src/cli/suite/suite_list.h"
-#include "src/cli/suite/suite_report.h"
-#include "src/cli/suite/suite_setup.h"
+#include "src/cli/app/commands.h"
 #include "src/cli/tool/torch_command.h"
-#include "src/cli/torch/suite_calibrate.h"
-#include "src/cli/torch/suite_run.h"
 
 namespace etude {
 namespace {

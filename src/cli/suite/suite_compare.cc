@@ -1,4 +1,4 @@
-#include "src/cli/suite/suite_compare.h"
+#include "src/cli/app/commands.h"
 
 #include <string>
 #include <utility>

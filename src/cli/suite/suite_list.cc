@@ -1,4 +1,4 @@
-#include "src/cli/suite/suite_list.h"
+#include "src/cli/app/commands.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "src/cli/suite/suite_report.h"
+#include "src/cli/app/commands.h"
 
 #include <filesystem>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "src/cli/suite/suite_setup.h"
+#include "src/cli/app/commands.h"
 
 #include <unistd.h>
 

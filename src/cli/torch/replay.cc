@@ -1,4 +1,4 @@
-#include "src/cli/torch/replay.h"
+#include "src/cli/app/commands.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "src/cli/torch/suite_calibrate.h"
+#include "src/cli/app/commands.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,10 +6,7 @@
 #include <vector>
 
 #include "src/cli/app/command.h"
-#include "src/cli/torch/benchmark.h"
-#include "src/cli/torch/replay.h"
-#include "src/cli/torch/suite_calibrate.h"
-#include "src/cli/torch/suite_run.h"
+#include "src/cli/app/commands.h"
 #include "src/torch/memory/program_heap.h"
 
 int main(int argc, char** argv) {

@@ -1,4 +1,4 @@
-#include "src/cli/trace/compose.h"
+#include "src/cli/app/commands.h"
 
 #include <filesystem>
 #include <optional>

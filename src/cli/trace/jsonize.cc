@@ -1,4 +1,4 @@
-#include "src/cli/trace/jsonize.h"
+#include "src/cli/app/commands.h"
 
 #include <string>
 #include <utility>

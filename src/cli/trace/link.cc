@@ -1,4 +1,4 @@
-#include "src/cli/trace/link.h"
+#include "src/cli/app/commands.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "src/cli/trace/merge.h"
+#include "src/cli/app/commands.h"
 
 #include <filesystem>
 #include <set>

@@ -1,4 +1,4 @@
-#include "src/cli/trace/slice.h"
+#include "src/cli/app/commands.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "src/cli/app/command.h"
+
+namespace etude {
+
+// One function per command, each in the file of its name.
+std::unique_ptr<Command> MakeRecordCommand();
+std::unique_ptr<Command> MakeLinkCommand();
+std::unique_ptr<Command> MakeConvertCommand();
+std::unique_ptr<Command> MakeReplayCommand();
+std::unique_ptr<Command> MakeBenchmarkCommand();
+std::unique_ptr<Command> MakeCompareCommand();
+std::unique_ptr<Command> MakeInfoCommand();
+std::unique_ptr<Command> MakeValidateCommand();
+std::unique_ptr<Command> MakeDiffCommand();
+std::unique_ptr<Command> MakeReportCommand();
+std::unique_ptr<Command> MakeTimelineCommand();
+std::unique_ptr<Command> MakeGraphCommand();
+std::unique_ptr<Command> MakeJsonizeCommand();
+std::unique_ptr<Command> MakeSliceCommand();
+std::unique_ptr<Command> MakeComposeCommand();
+std::unique_ptr<Command> MakeMergeCommand();
+std::unique_ptr<Command> MakeGenerateCommand();
+std::unique_ptr<Command> MakeSimulateCommand();
+std::unique_ptr<Command> MakeSweepCommand();
+std::unique_ptr<Command> MakeCompatCommand();
+std::unique_ptr<Command> MakeSuiteListCommand();
+std::unique_ptr<Command> MakeSuiteSetupCommand();
+std::unique_ptr<Command> MakeSuiteReportCommand();
+std::unique_ptr<Command> MakeSuiteCompareCommand();
+std::unique_ptr<Command> MakeSuiteRunCommand();
+std::unique_ptr<Command> MakeSuiteCalibrateCommand();
+
+// Summaries of commands that `etude-torch` has, for `etude` too, which shows them.
+inline constexpr std::string_view kReplaySummary =
+    "run a recorded step's operators again and compare the time";
+inline constexpr std::string_view kBenchmarkSummary =
+    "make a benchmark of a recorded step that needs PyTorch only: C++ and Python";
+inline constexpr std::string_view kSuiteRunSummary = "train tasks and time them";
+inline constexpr std::string_view kSuiteCalibrateSummary =
+    "find targets on some seeds and check them on others";
+
+}  // namespace etude
