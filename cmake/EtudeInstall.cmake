@@ -8,7 +8,9 @@ if(ETUDE_TORCH)
   install(TARGETS etude_recorder LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/etude)
 endif()
 install(TARGETS etude EXPORT etude-targets ARCHIVE)
-foreach(module base trace formats compat transform analysis sim synth compose standalone report)
+# Users include <etude/…>; what these headers include comes with them.
+install(DIRECTORY include/etude DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/etude/include)
+foreach(module base trace run formats transform analysis sim synth compose standalone report jobs compat)
   install(DIRECTORY src/${module} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/etude/src
     FILES_MATCHING PATTERN "*.h" PATTERN assets EXCLUDE)
 endforeach()

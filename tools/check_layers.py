@@ -69,7 +69,9 @@ def main():
             other = target.split("/")[1]
             allowed = other == module or rank.get(other, 99) < rank[module]
             allowed = allowed or (other == "formats" and TEST.search(path.name))
-            if not allowed:
+            if other == "compat" and module not in {"compat", "cli"}:
+                problems.append(f"{where}: includes {target}: only cli/ uses compat/")
+            elif not allowed:
                 problems.append(f"{where}: includes {target}: {other} is not below {module}")
     problems += crowded(files)
     print("\n".join(problems) if problems else "layers: ok")

@@ -1,8 +1,11 @@
 #include <cstdio>
 #include <exception>
 
-#include "src/compat/chakra/et_feeder.h"
-#include "src/formats/read_trace.h"
+#include <etude/feeder.h>
+#include <etude/job.h>
+#include <etude/simulate.h>
+#include <etude/trace.h>
+#include <etude/transform.h>
 
 // Runs a Chakra trace as a simulator does; how many nodes it has.
 static size_t RunChakra(const char* path) {

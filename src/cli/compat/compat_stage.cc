@@ -9,12 +9,12 @@
 
 #include "src/base/each_rank.h"
 #include "src/cli/tool/tool_arguments.h"
+#include "src/compat/stage/stage_differences_text.h"
+#include "src/compat/stage/stage_file.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/jobs/output_files.h"
-#include "src/report/tables/stage_differences_text.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
-#include "src/synth/stage/stage_file.h"
 
 namespace etude {
 namespace {

@@ -18,6 +18,7 @@
 #include "src/cli/generate/model_kind.h"
 #include "src/cli/generate/plan_facts_of.h"
 #include "src/compat/chakra/text_model.h"
+#include "src/compat/chakra/text_workload.h"
 #include "src/formats/io/byte_source.h"
 #include "src/formats/job/job_folder.h"
 #include "src/formats/read_trace.h"
@@ -30,7 +31,6 @@
 #include "src/synth/job/work_times.h"
 #include "src/synth/pattern/astra_edges.h"
 #include "src/synth/pattern/microbench.h"
-#include "src/synth/pattern/text_workload.h"
 
 namespace etude {
 namespace {

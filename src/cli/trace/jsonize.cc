@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "src/cli/compat/compat.h"
+#include "src/compat/chakra/chakra_json.h"
 #include "src/compat/chakra/chakra_tools.h"
 #include "src/formats/chakra/chakra_writer.h"
 #include "src/formats/io/atomic_file.h"
@@ -14,7 +15,6 @@
 #include "src/formats/read_trace.h"
 #include "src/report/tables/accounts.h"
 #include "src/report/text/format.h"
-#include "src/transform/chakra_json.h"
 #include "src/transform/to_chakra.h"
 
 namespace etude {

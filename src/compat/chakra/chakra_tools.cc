@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "src/compat/chakra/et_converter.h"
-#include "src/compat/chakra/file_text.h"
 #include "src/compat/chakra/jsonizer.h"
 #include "src/compat/chakra_link/critical_path.h"
 #include "src/compat/chakra_link/device_trace.h"
@@ -14,6 +13,7 @@
 #include "src/compat/chakra_link/linked_writer.h"
 #include "src/compat/chakra_link/linker.h"
 #include "src/formats/io/atomic_file.h"
+#include "src/formats/io/file_text.h"
 
 namespace etude::compat {
 namespace {

@@ -13,7 +13,7 @@
 #include "src/base/text/ascii.h"
 #include "src/base/text/printable.h"
 #include "src/base/zipf_ranks.h"
-#include "src/compat/chakra/file_text.h"
+#include "src/formats/io/file_text.h"
 #include "src/suite/nn/functional.h"
 
 namespace etude::suite {
@@ -63,7 +63,7 @@ class NameNumbers {
 // Calls take(place, user, item) for the lines of `path`; place is "path:line". Stops at an error.
 template <typename Take>
 Status ReadLines(const std::string& path, const RunContext& context, Take take) {
-  ETUDE_ASSIGN_OR_RETURN(const compat::FileText file, compat::FileText::Open(path, context.limits));
+  ETUDE_ASSIGN_OR_RETURN(const FileText file, FileText::Open(path, context.limits));
   std::string_view rest = file.text();
   for (int64_t number = 1; !rest.empty(); ++number) {
     const std::string_view line = rest.substr(0, rest.find('\n'));

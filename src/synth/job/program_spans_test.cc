@@ -11,7 +11,6 @@
 #include "src/synth/layer_testing.h"
 #include "src/synth/network/network_builder.h"
 #include "src/synth/network/network_job.h"
-#include "src/synth/pattern/text_workload.h"
 #include "src/synth/transformer/transformer_job.h"
 #include "src/trace/program_parts.h"
 
@@ -88,14 +87,6 @@ TEST(ProgramSpans, OfRecommendation) {
   EXPECT_EQ(
       PartsText(MakeDlrmJob(model, {.ranks = 2, .training = false}).value().TraceOf(1).value()),
       "forward 0");
-}
-
-TEST(ProgramSpans, OfText) {
-  const auto model =
-      compat::ParseTextModel("DATA\n1\nfc -1 50 NONE 0 40 NONE 0 30 ALLREDUCE 1024 1\n");
-  ASSERT_TRUE(model);
-  EXPECT_EQ(PartsText(MakeTextWorkload(*model, {.ranks = 2, .passes = 2}).value().trace),
-            "forward 0, backward 0, forward 1, backward 1");
 }
 
 }  // namespace

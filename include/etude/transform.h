@@ -1,0 +1,9 @@
+#pragma once
+
+// Traces made of traces, and written: linked, converted, sliced, merged.
+
+#include "src/transform/edit/merge.h"   // IWYU pragma: export
+#include "src/transform/edit/slice.h"   // IWYU pragma: export
+#include "src/transform/link/link.h"    // IWYU pragma: export
+#include "src/transform/to_chakra.h"    // IWYU pragma: export
+#include "src/transform/write_trace.h"  // IWYU pragma: export
