@@ -180,7 +180,7 @@ def test_facts_of_a_trace(planted, planted_file):
     assert (info["kind"], info["nodes"], info["dependencies"], info["pid"]) == ("linked", 7, 1, 1)
     assert info["rank"] is None and info["finish_ts"] is None and info["health"] == {}
     assert info["memory_bytes"] > 0
-    assert planted.health == {"verdict": "good", "reasons": [], "graph_time": None}
+    assert planted.health == {"verdict": "good", "reasons": [], "graph_time": None, "waits": None}
     assert planted.rank is None
     assert repr(planted) == f"<etude.Trace {planted_file}: 7 nodes>"
 

@@ -39,10 +39,11 @@ RECORDER = Product(
     (
         "CMakeLists.txt",
         "cmake/**/*",
-        "src/base/*",
+        "src/base/**/*",
         "src/torch/recorder/*",
-        "src/formats/capture_*",
-        "src/formats/integer_*",
+        "src/formats/native/capture_*",
+        "src/formats/pytorch_et/integer_*",
+        "src/trace/words/comm_backend.h",
         "src/trace/words/operator_name.h",
     ),
 )
