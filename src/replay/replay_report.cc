@@ -387,6 +387,7 @@ std::string ReplayReportJson(const ReplayReport& report) {
   json["notes"] = report.notes;
   json["libraries"] = report.libraries;
   json["source"] = report.source;
+  json["job"] = report.job.empty() ? Json(nullptr) : Json(report.job);
   json["rank"] = OrNull(report.rank);
   json["device"] = report.device;
   json["threads"] = report.threads;

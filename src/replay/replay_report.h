@@ -94,6 +94,7 @@ struct EmulatedPeers {
 // What a replay did and how long it took.
 struct ReplayReport {
   std::string source;  // path of the trace or folder
+  std::string job;     // of which it is a replay: JobFile::id; "" if that is unknown
   std::string device;
   std::string torch_version;
   std::vector<std::string> notes;      // what was unusual when it was recorded, in words

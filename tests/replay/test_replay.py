@@ -278,6 +278,23 @@ def test_ranks_in_one_trace_are_not_one_step(tmp_path):
     assert not (tmp_path / "bench").exists()
 
 
+def test_compare_takes_no_replay_of_another_recording(tmp_path):
+    jobs = []
+    for name in ("a", "b"):
+        jobs.append(tmp_path / name)
+        program = tmp_path / f"{name}.py"
+        program.write_text(
+            "import torch\nmodel = torch.nn.Linear(8, 8)\noptimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+            "for _ in range(30):\n    model(torch.ones(4, 8)).sum().backward()\n    optimizer.step()\n"
+        )
+        for command in (["record", "-q", "-o", jobs[-1], "--", sys.executable, program], ["replay", "-q", jobs[-1]]):
+            subprocess.run([ETUDE, *command], check=True, capture_output=True)
+        subprocess.run([ETUDE, "compare", jobs[-1]], check=True, capture_output=True)
+    shutil.copy(jobs[0] / "replay.0.json", jobs[1] / "replay.0.json")
+    done = subprocess.run([ETUDE, "compare", jobs[1]], text=True, capture_output=True)
+    assert done.returncode == 3 and "the replay of another recording" in done.stderr
+
+
 def test_same_seed_same_setup(tmp_path):
     path = record(tmp_path, FLOW)
     one, two = (replay(path, "--seed", "7") for _ in range(2))

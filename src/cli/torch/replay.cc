@@ -265,6 +265,7 @@ class ReplayCommand : public Command {
     report.peers = peers;
     report.health = JudgeTrace(source.trace, source.rank.value_or(0));
     if (source.rank) report.rank = source.rank;
+    report.job = source.job;
     if (report.part.is_whole()) {
       report.work = WorkOfStep(source.trace, kinds);
       report.composition = CompositionOf(source.trace);

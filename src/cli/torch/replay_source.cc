@@ -208,6 +208,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
   if (const JobRank* job = folder.job_rank(*rank); job != nullptr) {
     // Folders that `etude record` did not make are left as they are.
     source.result_path = ReplayFile(folder, *rank);
+    source.job = folder.job->id;
     const std::vector<StepTime> steps = job->ComparableSteps();
     source.original = SummariseSteps(steps);
     source.original_mix = MeanOfSteps(job->StepsOfRecordedKinds());

@@ -34,6 +34,7 @@ struct ReplaySource {
   std::vector<LaunchedWork> launched;  // what devices did for which host node
   std::vector<std::string> files;      // that the trace was read from
   std::vector<std::string> notes;      // what was unusual when it was recorded
+  std::string job;                     // JobFile::id of the folder; "" if it has none
   std::string result_path;             // where the report is kept; "" for what is no capture
 
   // The kinds of recorded steps, by how many of the program's steps they stand for.

@@ -62,6 +62,13 @@ Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const Capt
                     "which the original's time is no measure for",
                     path));
   }
+  // Replays by earlier versions do not say it.
+  if (const Json id = json.value("job", Json());
+      id.is_string() && folder.job && id != folder.job->id) {
+    return BadInput(
+        fmt::format("{}: the replay of another recording; `etude replay {}` makes one of this",
+                    path, folder.path));
+  }
   const JobRank* job = folder.job_rank(rank);
   if (job == nullptr) {
     return BadInput(fmt::format("{}: job.json has no facts of rank {}: nothing to compare with",
