@@ -21,6 +21,14 @@ enum class Verdict : uint8_t {
 };
 std::string_view Name(Verdict verdict);  // "good", "usable", "don't trust"
 
+// Waits that were found beyond the trace's dependencies.
+struct WaitCounts {
+  uint64_t count = 0;
+  uint64_t guessed = 0;  // of these only times speak (Evidence::kByTime)
+
+  friend bool operator==(const WaitCounts&, const WaitCounts&) = default;
+};
+
 // The worst of its reasons decides.
 struct Health {
   struct Reason {
@@ -33,14 +41,7 @@ struct Health {
   std::vector<Reason> reasons;  // worst first
   // What the graph alone says of the recorded time; nullopt: unknown.
   std::optional<GraphTime> graph_time;
-  // Waits that were found beyond the trace's dependencies.
-  struct Waits {
-    uint64_t count = 0;
-    uint64_t guessed = 0;  // of these only times speak (Evidence::kByTime)
-
-    friend bool operator==(const Waits&, const Waits&) = default;
-  };
-  std::optional<Waits> waits;  // nullopt: none were found, or the trace states all it has
+  std::optional<WaitCounts> waits;  // nullopt: none were found, or the trace states all it has
 
   Verdict verdict() const;
   // Takes over the reasons of a part, with its name, if it has one, in front: "rank 3: …". Each

@@ -43,7 +43,7 @@ class JobHealth {
  private:
   std::map<int64_t, CommLog> logs_;
   std::vector<RankRun> runs_;                 // of ranks whose graph explains a time
-  std::optional<Health::Waits> waits_;        // of the ranks together
+  std::optional<WaitCounts> waits_;           // of the ranks together
   std::optional<GraphTime> last_graph_time_;  // of the last of them by itself
   Health parts_;
   Health health_;

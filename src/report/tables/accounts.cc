@@ -16,21 +16,21 @@ double LinkedShare(uint64_t part, uint64_t whole) {
 }
 
 nlohmann::ordered_json LinkAccount(const LinkResult& result) {
-  using Json = nlohmann::ordered_json;
-  Json json;
-  Json host = Json::object();
+  using AccountJson = nlohmann::ordered_json;
+  AccountJson json;
+  AccountJson host = AccountJson::object();
   for (size_t i = 0; i < kHostLinkCount; ++i) {
     host[std::string(Info(static_cast<HostLink>(i)).name)] = result.host[i];
   }
   json["host_nodes"] = std::move(host);
-  Json events = Json::object();
+  AccountJson events = AccountJson::object();
   for (size_t i = 0; i < kEventLinkCount; ++i) {
     events[std::string(Info(static_cast<EventLink>(i)).name)] = result.events[i];
   }
   json["events"] = std::move(events);
   json["coverage"] = {{"host", LinkedShare(result.host_matched(), result.host_linkable())},
                       {"device", LinkedShare(result.device_linked(), result.device_nodes())}};
-  Json syncs = Json::object();
+  AccountJson syncs = AccountJson::object();
   for (size_t i = 0; i < kSyncKindCount; ++i) {
     syncs[std::string(Name(static_cast<SyncKind>(i)))] = result.syncs[i];
   }

@@ -35,7 +35,7 @@ nlohmann::ordered_json ToJson(const Health& health) {
   return json;
 }
 
-std::string WaitsText(const Health::Waits& waits) {
+std::string WaitsText(const WaitCounts& waits) {
   const std::string text = FormatCount(waits.count) + " found";
   if (waits.guessed == 0) return text + ", none guessed from times";
   const double share = static_cast<double>(waits.guessed) / static_cast<double>(waits.count);

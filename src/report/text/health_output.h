@@ -17,7 +17,7 @@ nlohmann::ordered_json ToJson(const Stats& stats);
 // they are unknown.
 nlohmann::ordered_json ToJson(const Health& health);
 // "12 found, 3 (25.0 %) guessed from times".
-std::string WaitsText(const Health::Waits& waits);
+std::string WaitsText(const WaitCounts& waits);
 // "usable" and a line per reason, indented; one line "good" if there are none.
 std::string ToText(const Health& health);
 // The same for commands that do something else: one line with the worst reason, "" of what is good.
