@@ -9,7 +9,7 @@ namespace {
 
 const FormulaNames kNames = {{"L", {.over = 3}}, {"Wd", {.over = 10}}, {"half", {1, 2}}};
 
-std::string Error(const std::string& text) {
+std::string ErrorOf(const std::string& text) {
   const auto value = EvaluateFormula(text, kNames);
   return value ? "fine" : value.error().message;
 }
@@ -30,15 +30,15 @@ TEST(Formula, IsEvaluatedExactly) {
 }
 
 TEST(Formula, SaysWhatIsWrong) {
-  EXPECT_EQ(Error("2*X"), "formula '2*X': unknown name 'X'");
-  EXPECT_EQ(Error("L/(3 - L)"), "formula 'L/(3 - L)': division by 0");
-  EXPECT_EQ(Error("2*"), "formula '2*': expected a number or a name");
-  EXPECT_EQ(Error("(2"), "formula '(2': expected ')'");
-  EXPECT_EQ(Error("2 L"), "formula '2 L': expected an operator at 'L'");
-  EXPECT_EQ(Error("2L"), "formula '2L': '2L' is no number");
-  EXPECT_EQ(Error("[L]"), "formula '[L]': expected '>'");
-  EXPECT_NE(Error(std::string(1000, '(')), "fine");
-  EXPECT_NE(Error("9000000000000000000*9000000000000000000*9000000000000000000"), "fine");
+  EXPECT_EQ(ErrorOf("2*X"), "formula '2*X': unknown name 'X'");
+  EXPECT_EQ(ErrorOf("L/(3 - L)"), "formula 'L/(3 - L)': division by 0");
+  EXPECT_EQ(ErrorOf("2*"), "formula '2*': expected a number or a name");
+  EXPECT_EQ(ErrorOf("(2"), "formula '(2': expected ')'");
+  EXPECT_EQ(ErrorOf("2 L"), "formula '2 L': expected an operator at 'L'");
+  EXPECT_EQ(ErrorOf("2L"), "formula '2L': '2L' is no number");
+  EXPECT_EQ(ErrorOf("[L]"), "formula '[L]': expected '>'");
+  EXPECT_NE(ErrorOf(std::string(1000, '(')), "fine");
+  EXPECT_NE(ErrorOf("9000000000000000000*9000000000000000000*9000000000000000000"), "fine");
 }
 
 TEST(Formula, FractionsAsText) {
