@@ -81,6 +81,21 @@ function(etude_start_quickly tool)
   endif()
 endfunction()
 
+# In a release build, functions that the quick commands run lie together in `tool`: tools/function_order.py says why.
+# The targets that follow are those it is made of.
+function(etude_order_functions tool)
+  set(order ${PROJECT_SOURCE_DIR}/cmake/function_order.ld)
+  check_linker_flag(CXX "-Wl,-T,${order}" ETUDE_LINKER_ORDERS_FUNCTIONS)
+  if(NOT ETUDE_LINKER_ORDERS_FUNCTIONS)
+    return()
+  endif()
+  foreach(target ${tool} ${ARGN})
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-ffunction-sections>)
+  endforeach()
+  target_link_options(${tool} PRIVATE $<$<CONFIG:Release>:-Wl,-T,${order}>)
+  set_property(TARGET ${tool} APPEND PROPERTY LINK_DEPENDS ${order})
+endfunction()
+
 # Files of one module are compiled together, up to forty at once, in up to 2 GB: what they include is read once, which
 # takes less than half of the time. Names that a file keeps to itself must differ from those of the others.
 function(etude_unity_build target)
