@@ -571,8 +571,6 @@ class TraceJudge {
     return name.starts_with("<built-in") && name.find("_record_function_e") != name.npos;
   }
 
-  // A thread does one thing at a time: the own times of what it ran cannot be more than the time in
-  // which it ran anything. They are where a trace has lost who called whom.
   void CountWaits() {
     if (run_.waits().empty()) return;
     const auto is_guessed = [](const OrderEdge& wait) {
@@ -582,6 +580,8 @@ class TraceJudge {
     health_.waits = {.count = run_.waits().size(), .guessed = static_cast<uint64_t>(guessed)};
   }
 
+  // A thread does one thing at a time: the own times of what it ran cannot be more than the time in
+  // which it ran anything. They are where a trace has lost who called whom.
   void JudgeOwnTimes() {
     if (trace_.info().exclusive_durations) return;
     struct Thread {

@@ -52,6 +52,11 @@ inline void Lock(int file) {
   while (::flock(file, LOCK_EX) != 0 && errno == EINTR) continue;
 }
 
+// Locks the file unless somebody else holds it (false). On file systems without locks nobody does.
+inline bool TryLock(int file) {
+  return ::flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
 // Locks the file if nobody holds it and `name` still means it; false otherwise.
 inline bool LockAbandoned(int file, const std::string& name) {
   return ::flock(file, LOCK_EX | LOCK_NB) == 0 && HasName(file, name);

@@ -247,15 +247,12 @@ std::vector<OwnCode> ReplayedStep::FindCodeLeftOut() const {
         own = own && inner ? std::optional(std::max(Nanos{}, *own - *inner)) : std::nullopt;
       }
     }
-    if (WhyNotBound(node) == kTouchesFiles) {
-      found.push_back({node, own});
-      continue;
-    }
     // Python that calls operators takes as much as elsewhere, where it is a gap.
     constexpr int64_t kCallNs = 50'000;
     const Nanos calls{kCallNs * static_cast<int64_t>(parts.size() + 1)};
     // Of PyTorch's own such operators (FSDP's) it is all that they do.
-    if (IsOfPyTorch(OperatorNameOf(trace_, node)) || (own && *own <= calls)) continue;
+    const bool only_calls = IsOfPyTorch(OperatorNameOf(trace_, node)) || (own && *own <= calls);
+    if (only_calls && WhyNotBound(node) != kTouchesFiles) continue;
     found.push_back({node, own});
   }
   return found;

@@ -186,7 +186,7 @@ class Converter {
 
   void AddEdges() {
     for (const OrderEdge& edge : edges_) {
-      builder_.AddDep(edge.node, edge.before, Info(edge.reason).kind);
+      builder_.AddDep(edge.node, edge.before, KindOf(edge.reason));
     }
   }
 

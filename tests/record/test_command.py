@@ -108,6 +108,24 @@ def test_folder_with_other_things_is_refused(tmp_path, force):
     assert captured(tmp_path).names() == ["thesis.tex"]
 
 
+def test_two_recordings_into_one_folder(tmp_path):
+    (tmp_path / "program.py").write_text("print('ready', flush=True)\ninput()\n" + TRAINING)
+    line = ["record", "--recorder", "observers", "-o", "job", *COUNTS, "--", sys.executable, "program.py"]
+    pipe = subprocess.PIPE
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    with subprocess.Popen(
+        [str(ETUDE), *line], cwd=tmp_path, env=environment, stdin=pipe, stdout=pipe, stderr=pipe
+    ) as first:
+        assert first.stdout.readline() == b"ready\n"
+        second = etude(*line, cwd=tmp_path, stdin=subprocess.DEVNULL)
+        assert (second.returncode, second.stdout) == (3, "")
+        assert "records into this folder now" in second.stderr
+        _, told = first.communicate(b"\n", timeout=120)
+        assert first.returncode == 0, told
+    check_traces(captured(tmp_path))
+    assert captured(tmp_path).hidden() == []
+
+
 def test_exit_code_of_the_program(tmp_path):
     assert record(tmp_path, TRAINING + "\nsys.exit(7)").returncode == 7
     check_traces(captured(tmp_path))

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -64,8 +63,7 @@ struct Breakdown {
   uint64_t unlaunched = 0;      // of device work: when it was asked for is not known
 };
 
-// `waits`: what synchronisation says beyond the trace's dependencies (FindRecordedWaits). O(n log
-// n).
+// O(n log n).
 Breakdown BreakDown(const RecordedRun& run);
 
 }  // namespace etude

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "src/base/container/intervals.h"
@@ -39,8 +38,7 @@ struct CriticalPath {
   uint64_t contradictions = 0;     // dependencies left out: times or other dependencies deny them
 };
 
-// `waits`: what synchronisation says beyond the trace's dependencies (FindRecordedWaits). O(n log
-// n).
+// O(n log n).
 CriticalPath FindCriticalPath(const RecordedRun& run);
 
 }  // namespace etude

@@ -11,6 +11,7 @@
 #include "src/trace/trace.h"
 
 namespace etude {
+
 // What a trace is made of. Sums are of what is known; nullopt where nothing is. Views point into
 // the trace.
 struct TraceStats {

@@ -14,6 +14,9 @@
 
 namespace etude {
 
+// Titles of groups of commands in the overview, by the first command of each.
+using CommandGroups = std::map<std::string_view, std::string_view>;
+
 // Where a command may speak: stdout is the answer, stderr is the talk.
 class Console {
  public:
@@ -34,8 +37,7 @@ class Console {
  private:
   friend int RunCommandLine(std::string_view program,
                             std::vector<std::unique_ptr<class Command>> commands,
-                            const std::vector<std::string>& args,
-                            const std::map<std::string_view, std::string_view>& groups);
+                            const std::vector<std::string>& args, const CommandGroups& groups);
   // `text` as a terminal may have it; names that the command line gave stay on one line.
   std::string Shown(std::string_view text) const;
   // Writes `line` to stderr.
@@ -48,7 +50,7 @@ class Console {
   bool quiet_ = false;
 };
 
-// A subcommand: one file pair src/cli/<group>/<name>.cc, declared in commands.h and listed in
+// A subcommand: one file, src/cli/<group>/<name>.cc, declared in commands.h and listed in
 // src/cli/main.cc (or torch_main.cc).
 class Command {
  public:
@@ -64,9 +66,6 @@ class Command {
   // kUsage if the file named `output` is standard output and JSON goes there as well.
   Status CheckStandardOutput(const std::string& output, bool json) const;
 };
-
-// Titles of groups of commands in the overview, by the first command of each.
-using CommandGroups = std::map<std::string_view, std::string_view>;
 
 // Parses `args` (without the program's name), runs the command they name and returns the process's
 // exit code. Prints the overview for no arguments and for --help, the version for --version.

@@ -1,13 +1,11 @@
 #include "src/cli/record/recording_folder.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -18,6 +16,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/base/open_file.h"
 #include "src/base/text/bounded_json.h"
 #include "src/base/text/folder_names.h"
 #include "src/base/text/format_count.h"
@@ -139,8 +138,7 @@ Result<RecordingFolder> RecordingFolder::Open(const std::string& path, bool forc
   RecordingFolder folder(path, ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), false,
                          is_ours);
   folder.keep_staging_ = true;  // until there is one of its own
-  // File systems without locks have none that is held.
-  if (folder.lock_ >= 0 && ::flock(folder.lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (folder.lock_ >= 0 && !TryLock(folder.lock_)) {
     return BadInput(path + ": another `etude record` records into this folder now; choose another");
   }
   ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(path));
@@ -168,7 +166,8 @@ RecordingFolder::RecordingFolder(RecordingFolder&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       lock_(std::exchange(other.lock_, -1)),
       has_earlier_(other.has_earlier_),
-      is_ours_(other.is_ours_) {}
+      is_ours_(other.is_ours_),
+      keep_staging_(other.keep_staging_) {}
 
 RecordingFolder::~RecordingFolder() {
   if (!path_.empty() && !keep_staging_) {

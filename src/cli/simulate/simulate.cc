@@ -140,13 +140,8 @@ class SimulateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(SimMachine machine, ReadMachine(machine_, strict, console.context()));
     ETUDE_ASSIGN_OR_RETURN(SimJob job, ReadSimJob(job_, machine.npus(), strict, console.context()));
     ETUDE_RETURN_IF_ERROR(files_.CheckJob(job));
-    ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
-    RunContext context = console.context();
-    context.stop = stop->flag();
-    ETUDE_ASSIGN_OR_RETURN(
-        const SimulatedStep step,
-        SimulateStep(machine_, std::move(machine), std::move(job), strict,
-                     /*files_again=*/output_.table() == kSimMemoryTable, context));
+    ETUDE_ASSIGN_OR_RETURN(const SimulatedStep step,
+                           SimulateUntilStopped(std::move(machine), std::move(job), console));
     ETUDE_ASSIGN_OR_RETURN(
         const std::vector<std::string> written,
         WriteSimulatedFiles(files_, step.job, step.result, strict, console.context()));
@@ -163,6 +158,16 @@ class SimulateCommand : public Command {
   }
 
  private:
+  // Interrupted, it gives what there is; from then on a signal ends the command.
+  Result<SimulatedStep> SimulateUntilStopped(SimMachine machine, SimJob job,
+                                             const Console& console) const {
+    ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
+    RunContext context = console.context();
+    context.stop = stop->flag();
+    return SimulateStep(machine_, std::move(machine), std::move(job), console.strict(),
+                        /*files_again=*/output_.table() == kSimMemoryTable, context);
+  }
+
   Result<ExitCode> RunRecorded(const Console& console) const {
     const SimJobOptions job{.paths = job_.paths, .jobs = job_.jobs};
     if (machine_ != MachineOptions() || files_ != SimulatedFilesOptions() || job_ != job) {

@@ -9,7 +9,7 @@
 
 namespace etude {
 
-// Writes all ranks as one job of rank classes (formats/job_folder.h).
+// Writes all ranks as one job of rank classes (formats/job/job_folder.h).
 Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, bool json_output,
                                  const Console& console);
 

@@ -23,8 +23,7 @@ Trace Tree(const std::vector<int>& parents, const std::vector<OrderEdge>& edges 
     if (parents[i] >= 0) row.parent = static_cast<uint64_t>(parents[i]);
     builder.AddNode(row);
   }
-  for (const OrderEdge& edge : edges)
-    builder.AddDep(edge.node, edge.before, Info(edge.reason).kind);
+  for (const OrderEdge& edge : edges) builder.AddDep(edge.node, edge.before, KindOf(edge.reason));
   return builder.Finish().value();
 }
 

@@ -21,7 +21,7 @@ class HostTimes {
  public:
   // `waits`: what is known of waiting beyond the sync dependencies of the trace. nullopt if a node
   // has a duration but no start or thread, or none has a duration. O(n log n).
-  static std::optional<HostTimes> Find(const Trace& trace, std::span<const OrderEdge> waits = {});
+  static std::optional<HostTimes> Find(const Trace& trace, std::span<const OrderEdge> waits);
 
   // Time that a thread spent in the node itself: neither in what it called nor waiting there for
   // what other threads did. nullopt for nodes without times.

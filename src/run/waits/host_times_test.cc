@@ -55,7 +55,7 @@ TEST(HostTimes, WaitingInALabelThatEndsIsNotItsOwn) {
   Gather made;
   made.threads.WaitFor(made.after, made.gloo);
   const Trace trace = made.threads.Finish();
-  const auto times = HostTimes::Find(trace);
+  const auto times = HostTimes::Find(trace, {});
   ASSERT_TRUE(times);
   ExpectGather(*times, made);
   const TimeSet& waits = times->waits(trace.lane_id(made.label));
@@ -82,7 +82,7 @@ TEST(HostTimes, WaitingBeginsWithTheLastLabelBefore) {
   const NodeId next = threads.Add(NodeKind::kOperator, "aten::add", 8'000, 9'000);
   threads.WaitFor(next, gloo);
   const Trace trace = threads.Finish();
-  const auto times = HostTimes::Find(trace);
+  const auto times = HostTimes::Find(trace, {});
   ASSERT_TRUE(times);
   EXPECT_EQ(times->own(around), Nanos{(4'000 + 1'000 + 1'000) * kUs});
   EXPECT_EQ(times->own(label), Nanos{1'000 * kUs});
@@ -98,7 +98,7 @@ TEST(HostTimes, TimeInLabelsLiesWhereItWas) {
   const NodeId last = threads.Add(NodeKind::kOperator, "last", 800, 900);
   threads.WaitFor(last, gloo);
   const Trace trace = threads.Finish();
-  const auto times = HostTimes::Find(trace);
+  const auto times = HostTimes::Find(trace, {});
   ASSERT_TRUE(times);
   const HostTimes::Stretches& found = times->stretches();
   ASSERT_EQ(found.ahead.size(), 1u);
@@ -127,7 +127,7 @@ TEST(HostTimes, ASendRunsBesideItsThread) {
   const NodeId after = threads.Add(NodeKind::kOperator, "aten::add", 210, 250);
   threads.WaitFor(after, send);
   const Trace trace = threads.Finish();
-  const auto times = HostTimes::Find(trace);
+  const auto times = HostTimes::Find(trace, {});
   ASSERT_TRUE(times);
   EXPECT_EQ(times->own(call), Nanos{20 * kUs});
   EXPECT_EQ(times->own(send), Nanos{180 * kUs});
@@ -150,7 +150,7 @@ TEST(HostTimes, WhoIsWokenBeforeTheLabelEndsHasWaited) {
   const NodeId add = threads.Add(NodeKind::kOperator, "add", 1020, 1100);
   threads.WaitFor(add, gloo);
   const Trace trace = threads.Finish();
-  const auto times = HostTimes::Find(trace);
+  const auto times = HostTimes::Find(trace, {});
   ASSERT_TRUE(times);
   EXPECT_EQ(times->own(step), Nanos{(10 + 50) * kUs}) << "before it asks, and behind the update";
   EXPECT_EQ(times->own(update), Nanos{(20 + 50) * kUs}) << "from the end of the label on";
@@ -166,7 +166,7 @@ TEST(HostTimes, WhoIsInACallWhileGlooWorksForItWaits) {
     threads.Add(NodeKind::kCollective, "gloo:all_reduce", 1500, 4500, true);
     threads.Add(NodeKind::kOperator, "mul", waits ? 4510 : 4100, 5000);
     const Trace trace = threads.Finish();
-    const auto times = HostTimes::Find(trace);
+    const auto times = HostTimes::Find(trace, {});
     ASSERT_TRUE(times);
     EXPECT_EQ(times->own(call), Nanos{(waits ? 500 : 3000) * kUs});
     EXPECT_EQ(times->waits(trace.lane_id(call)).length(), Nanos{(waits ? 2500 : 0) * kUs});
@@ -185,7 +185,7 @@ TEST(HostTimes, WaitingBeginsWhereTheProgramSaysThatItWaits) {
     const NodeId mul = threads.Add(NodeKind::kOperator, "mul", 61'000, 62'000);
     threads.WaitFor(mul, gloo);
     const Trace trace = threads.Finish();
-    const auto times = HostTimes::Find(trace);
+    const auto times = HostTimes::Find(trace, {});
     ASSERT_TRUE(times);
     EXPECT_EQ(times->waits(trace.lane_id(step)).length(), Nanos{(waits ? 10'000 : 0) * kUs});
     EXPECT_EQ(times->own(step), Nanos{(100'000 - 1000 - 1000 - (waits ? 10'000 : 10)) * kUs});

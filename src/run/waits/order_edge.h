@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "src/base/units.h"
 #include "src/trace/value.h"
@@ -28,7 +26,6 @@ enum class OrderReason : uint8_t {
   kMessage,       // its thread waited for its own send or receive
   kIdleThread,    // its thread did nothing until the other one had ended on another thread
 };
-inline constexpr size_t kOrderReasonCount = static_cast<size_t>(OrderReason::kIdleThread) + 1;
 
 // How it is known that a node came after another, the surest first.
 enum class Evidence : uint8_t {
@@ -37,16 +34,6 @@ enum class Evidence : uint8_t {
   kByThread,  // both are on one thread, one behind the other
   kByTime,    // one began when the other had ended: a guess
 };
-inline constexpr size_t kEvidenceCount = static_cast<size_t>(Evidence::kByTime) + 1;
-
-struct OrderReasonInfo {
-  std::string_view name;  // stable: appears in --json
-  std::string_view help;
-  DepKind kind;  // as a dependency of a trace
-};
-const OrderReasonInfo& Info(OrderReason reason);
-std::string_view Name(Evidence evidence);  // stable: appears in --json
-std::string_view Help(Evidence evidence);
 
 // `node` came after `before`.
 struct OrderEdge {
@@ -64,5 +51,7 @@ struct OrderEdge {
 
 // The reason that stands for a dependency of a trace.
 OrderReason ReasonOf(DepKind kind);
+// The dependency of a trace that stands for the reason.
+DepKind KindOf(OrderReason reason);
 
 }  // namespace etude

@@ -58,8 +58,9 @@ constexpr const CommBackend* BackendOfLabel(std::string_view name) {
 
 // Whether a label of this name stands for communication on a thread of the backend's own.
 constexpr bool IsHostThreadLabel(std::string_view name) {
-  const CommBackend* backend = BackendOfLabel(name);
-  return backend != nullptr && backend->on_host_threads;
+  return std::ranges::any_of(kCommBackends, [name](const CommBackend& backend) {
+    return backend.on_host_threads && name.starts_with(backend.label);
+  });
 }
 
 }  // namespace etude

@@ -67,7 +67,8 @@ class RankMaker {
     rank_.world_size = trace_.info().world_size;
     rank_.on_device = HasDeviceWork();
     AddGroups();
-    if (!rank_.on_device && !HostComputes(trace_)) times_ = HostTimes::Find(trace_);
+    // The trace's dependencies say all that waits for something: it is a Chakra trace by now.
+    if (!rank_.on_device && !HostComputes(trace_)) times_ = HostTimes::Find(trace_, {});
     if (times_ && options_.compute != AstraCompute::kFlops) stretches_ = &times_->stretches();
     PlanOrder();
     if (order_.size() != trace_.node_count()) {

@@ -374,7 +374,7 @@ class Linker {
       ++result_.contradictions;
       return;
     }
-    builder_.AddDep(edge.node, edge.before, Info(edge.reason).kind);
+    builder_.AddDep(edge.node, edge.before, KindOf(edge.reason));
     ++count;
   }
 
