@@ -195,7 +195,7 @@ TEST(HostTimes, WaitingBeginsWhereTheProgramSaysThatItWaits) {
 TEST(HostTimes, WithoutStartsNothingIsKnown) {
   TraceBuilder builder;
   builder.AddNode({.source_id = 1, .kind = NodeKind::kOperator, .duration = Nanos{5}});
-  EXPECT_FALSE(HostTimes::Find(builder.Finish().value()));
+  EXPECT_FALSE(HostTimes::Find(builder.Finish().value(), {}));
 }
 
 }  // namespace
