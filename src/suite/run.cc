@@ -265,6 +265,7 @@ class QualityRun {
       if (ranks_ != nullptr && ranks_->Agree(context_.stopped() ? 1 : 0) != 0) return Interrupted();
       ETUDE_RETURN_IF_ERROR(SaveSometimes());
     }
+    ETUDE_ASSIGN_OR_RETURN(record_.figures, trainer_->Figures());
     record_.complete = true;
     Finish();
     ETUDE_RETURN_IF_ERROR(trainer_->CompareRanks());

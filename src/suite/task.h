@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -12,6 +13,7 @@
 #include "src/base/run_context.h"
 #include "src/suite/nn/weights.h"
 #include "src/suite/results/hyperparameters.h"
+#include "src/suite/results/run_record.h"
 
 namespace etude::suite {
 
@@ -61,6 +63,8 @@ class Task {
 
   // The quality on the data held out, by the task's metric: no gradients, not in training mode.
   virtual Result<double> Evaluate() = 0;
+  // Other figures of the data held out, at the end of a run; none for most tasks.
+  virtual Result<std::vector<Figure>> Figures() { return std::vector<Figure>(); }
   // The quality of answering without having learned: always the most frequent class, the mean.
   virtual Result<double> Baseline() = 0;
 

@@ -8,6 +8,7 @@
 #include "src/suite/tasks/image_to_text.h"
 #include "src/suite/tasks/learning_to_rank.h"
 #include "src/suite/tasks/object_detection.h"
+#include "src/suite/tasks/recommendation.h"
 #include "src/suite/tasks/spatial_transformer.h"
 #include "src/suite/tasks/speech_recognition.h"
 
@@ -21,6 +22,7 @@ constexpr std::array kMakers = {
               .make = MakeSpeechRecognition,
               .find_data_set = FindSpeechDataSet},
     TaskMaker{.id = "object-detection", .make = MakeObjectDetection},
+    TaskMaker{.id = "recommendation", .make = MakeRecommendation},
     TaskMaker{.id = "spatial-transformer", .make = MakeSpatialTransformer},
     TaskMaker{.id = "learning-to-rank", .make = MakeLearningToRank},
 };

@@ -153,6 +153,16 @@ Result<double> Trainer::Evaluate() {
       });
 }
 
+Result<std::vector<Figure>> Trainer::Figures() {
+  return Guarded("the figures at the end", [&]() -> Result<std::vector<Figure>> {
+    const at::NoGradGuard no_gradients;
+    task_->weights().set_training(false);
+    SeedTorch(HashMix(options_.seed, kEvaluationSalt));
+    const PrecisionGuard precision(options_.precision, task_->weights().device());
+    return task_->Figures();
+  });
+}
+
 Result<double> Trainer::Baseline() {
   return Guarded("the baseline", [&]() -> Result<double> {
     const at::NoGradGuard no_gradients;

@@ -43,6 +43,7 @@ class Trainer {
   // The quality now; of several ranks the first one's.
   Result<double> Evaluate();
   Result<double> Baseline();
+  Result<std::vector<Figure>> Figures();
 
   int64_t steps_done() const { return step_; }
   int64_t steps_per_epoch() const { return order_.steps_per_epoch(); }

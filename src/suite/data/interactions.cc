@@ -6,12 +6,14 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "src/base/text/ascii.h"
 #include "src/base/text/printable.h"
+#include "src/base/text/quantity.h"
 #include "src/base/zipf_ranks.h"
 #include "src/formats/io/file_text.h"
 #include "src/suite/nn/functional.h"
@@ -60,25 +62,35 @@ class NameNumbers {
   int64_t next_;
 };
 
-// Calls take(place, user, item) for the lines of `path`; place is "path:line". Stops at an error.
+// Calls take(place, line) for the lines of `path` that are not blank; place() is "path:line". Stops
+// at an error.
 template <typename Take>
-Status ReadLines(const std::string& path, const RunContext& context, Take take) {
+Status ForEachLine(const std::string& path, const RunContext& context, Take take) {
   ETUDE_ASSIGN_OR_RETURN(const FileText file, FileText::Open(path, context.limits));
   std::string_view rest = file.text();
   for (int64_t number = 1; !rest.empty(); ++number) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     if (std::ranges::all_of(line, IsBlank)) continue;
-    const auto place = [&] { return fmt::format("{}:{}", path, number); };
+    ETUDE_RETURN_IF_ERROR(take([&] { return fmt::format("{}:{}", path, number); }, line));
+  }
+  return {};
+}
+
+// Calls take(place, user, item) for the lines of `path`, "user item rating".
+template <typename Take>
+Status ReadLines(const std::string& path, const RunContext& context, Take take) {
+  return ForEachLine(path, context, [&](const auto& place, std::string_view line) -> Status {
     const auto fields = FieldsOf(line);
     if (!fields) {
       return BadInput(fmt::format("{}: found '{}', expected 'user item rating'", place(),
                                   Printable(line.substr(0, 60))));
     }
-    ETUDE_RETURN_IF_ERROR(take(place, (*fields)[0], (*fields)[1]));
-  }
-  return {};
+    return take(place, (*fields)[0], (*fields)[1]);
+  });
 }
+
+constexpr std::string_view kRatingsHeader = "userId,movieId,rating,timestamp";
 
 }  // namespace
 
@@ -115,6 +127,71 @@ Result<Interactions> ReadInteractions(const std::string& folder, const RunContex
                 }));
   if (!is_any_asked) return BadInput(test + ": no lines, expected 'user item rating'");
   return data;
+}
+
+Result<Interactions> ReadRatings(const std::string& path, const RunContext& context) {
+  Interactions data;
+  NameNumbers users(0);
+  NameNumbers items(1);
+  std::vector<std::vector<int64_t>> times;  // by user, of each item
+  bool has_header = false;
+  const auto take = [&](const auto& place, std::string_view line) -> Status {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!std::exchange(has_header, true)) {
+      if (line == kRatingsHeader) return {};
+      return BadInput(fmt::format("{}: found '{}', expected '{}'", place(),
+                                  Printable(line.substr(0, 60)), kRatingsHeader));
+    }
+    std::array<std::string_view, 4> fields;
+    std::string_view rest = line;
+    for (std::string_view& field : fields) {
+      field = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), field.size() + 1));
+    }
+    const auto time = ParseWhole(fields[3]);
+    if (fields[0].empty() || fields[1].empty() || !time || !rest.empty()) {
+      return BadInput(fmt::format("{}: found '{}', expected '{}'", place(),
+                                  Printable(line.substr(0, 60)), kRatingsHeader));
+    }
+    const auto user = static_cast<size_t>(users.NumberOf(fields[0]));
+    if (user == data.users.size()) {
+      data.users.emplace_back();
+      times.emplace_back();
+    }
+    const int64_t item = items.NumberOf(fields[1]);
+    data.items = std::max(data.items, item);
+    data.users[user].learned.push_back(item);
+    times[user].push_back(*time);
+    return {};
+  };
+  ETUDE_RETURN_IF_ERROR(ForEachLine(path, context, take));
+  if (data.users.empty())
+    return BadInput(path + ": no ratings, expected " + std::string(kRatingsHeader));
+  for (size_t user = 0; user < data.users.size(); ++user) {
+    std::vector<int64_t>& learned = data.users[user].learned;
+    std::vector<std::pair<int64_t, int64_t>> ordered;
+    for (size_t i = 0; i < learned.size(); ++i) ordered.emplace_back(times[user][i], learned[i]);
+    std::ranges::stable_sort(ordered, {}, [](const auto& entry) { return entry.first; });
+    for (size_t i = 0; i < learned.size(); ++i) learned[i] = ordered[i].second;
+  }
+  return data;
+}
+
+void LeaveLastOut(Interactions& data) {
+  constexpr ptrdiff_t kFewest = 3;
+  for (Interactions::User& user : data.users) {
+    std::vector<int64_t> all = std::move(user.learned);
+    all.insert(all.end(), user.held_out.begin(), user.held_out.end());
+    std::unordered_set<int64_t> seen;
+    std::erase_if(all, [&](int64_t item) { return !seen.insert(item).second; });
+    user.held_out.clear();
+    user.is_asked = std::ssize(all) >= kFewest;
+    if (user.is_asked) {
+      user.held_out.push_back(all.back());
+      all.pop_back();
+    }
+    user.learned = std::move(all);
+  }
 }
 
 void ShuffleLearned(Interactions& data, uint64_t seed) {
@@ -164,6 +241,30 @@ UnseenItems::UnseenItems(const Interactions& data) : items_(data.items) {
     std::ranges::sort(seen);
     seen.erase(std::ranges::unique(seen).begin(), seen.end());
   }
+}
+
+std::vector<int64_t> UnseenItems::Sample(int64_t user, int64_t other, int64_t count,
+                                         RandomStream& random) const {
+  const std::vector<int64_t>& seen = SeenBy(user);
+  const auto is_new = [&](int64_t item) {
+    return item != other && !std::ranges::binary_search(seen, item);
+  };
+  std::vector<int64_t> sample;
+  if (items_ - std::ssize(seen) > 4 * count) {
+    // Most items are new: a draw that is not is drawn again.
+    std::unordered_set<int64_t> drawn;
+    while (std::ssize(sample) < count) {
+      const auto item = 1 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(items_)));
+      if (is_new(item) && drawn.insert(item).second) sample.push_back(item);
+    }
+    return sample;
+  }
+  for (int64_t item = 1; item <= items_; ++item) {
+    if (is_new(item)) sample.push_back(item);
+  }
+  Shuffle(std::span(sample), random);
+  sample.resize(std::min(sample.size(), static_cast<size_t>(count)));
+  return sample;
 }
 
 at::Tensor UnseenItems::Draw(const at::Tensor& users, int64_t count) const {

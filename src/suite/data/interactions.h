@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "src/base/random_stream.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 
@@ -27,6 +28,15 @@ struct Interactions {
 // the lines of a user in order of time; ratings are not looked at. kBadInput for other lines, and
 // for users of test.txt that train.txt does not have.
 Result<Interactions> ReadInteractions(const std::string& folder, const RunContext& context);
+
+// Ratings as MovieLens has them, ratings.csv: a header, then lines
+// "userId,movieId,rating,timestamp". Items of a user are in order of time, ties in order of the
+// file; ratings are not looked at. Nothing is held out. kBadInput for other lines.
+Result<Interactions> ReadRatings(const std::string& path, const RunContext& context);
+
+// Keeps the first choice of each item by a user, learned or held out, and holds the last of these
+// out, of users with three or more.
+void LeaveLastOut(Interactions& data);
 
 // Gives what was learned from to other places, also of other users: how often an item is chosen is
 // all that is left to be learned.
@@ -51,6 +61,10 @@ class UnseenItems {
   // For each of `users` (int64 [N], on the CPU) `count` items that the user has not, each equally
   // likely, by PyTorch's generator: int64 [N, count]. Any items, for users who have all.
   at::Tensor Draw(const at::Tensor& users, int64_t count) const;
+  // Up to `count` different items that the user has not, without `other`, in random order; fewer
+  // where there are no more.
+  std::vector<int64_t> Sample(int64_t user, int64_t other, int64_t count,
+                              RandomStream& random) const;
   // What the user has, ascending.
   const std::vector<int64_t>& SeenBy(int64_t user) const {
     return seen_[static_cast<size_t>(user)];

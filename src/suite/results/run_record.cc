@@ -59,6 +59,9 @@ RunRecord Parse(const JsonMembers& run) {
   record.complete = run.Truth("complete").value_or(false);
   record.reached = run.Truth("reached").value_or(false);
   record.quality = run.Number("quality");
+  for (const auto& [name, value] : run.Object("figures").json().items()) {
+    if (value.is_number()) record.figures.push_back({name, value.get<double>()});
+  }
   record.steps = whole("steps");
   record.started = number("started");
   record.seconds = number("seconds");
@@ -118,10 +121,14 @@ std::string ToText(const RunRecord& run) {
                        run.seed, median * 1e3, run.step_seconds.size(),
                        static_cast<double>(run.batch) / median);
   }
-  return fmt::format("{}, seed {}: {} {}, {} {} (target {}, baseline {}), {:.1f} s, {:.1f} epochs",
-                     what, run.seed, run.reached ? "reached" : "missed",
-                     run.target ? "the target" : "no target", run.metric, number(run.quality),
-                     number(run.target), number(run.baseline), run.seconds, run.epochs());
+  std::string text = fmt::format(
+      "{}, seed {}: {} {}, {} {} (target {}, baseline {}), {:.1f} s, {:.1f} epochs", what, run.seed,
+      run.reached ? "reached" : "missed", run.target ? "the target" : "no target", run.metric,
+      number(run.quality), number(run.target), number(run.baseline), run.seconds, run.epochs());
+  for (const Figure& figure : run.figures) {
+    text += fmt::format(", {} {:.4g}", figure.name, figure.value);
+  }
+  return text;
 }
 
 double Median(std::vector<double> values) {
@@ -140,6 +147,8 @@ Json ToJson(const RunRecord& run) {
                      {"quality", point.quality},
                      {"loss", OrNull(point.loss)}});
   }
+  Json figures = Json::object();
+  for (const Figure& figure : run.figures) figures[figure.name] = figure.value;
   return {{"format", kDocument.format},
           {"version", kDocument.version},
           {"id", run.task},
@@ -166,6 +175,7 @@ Json ToJson(const RunRecord& run) {
           {"complete", run.complete},
           {"reached", run.reached},
           {"quality", OrNull(run.quality)},
+          {"figures", std::move(figures)},
           {"steps", run.steps},
           {"epochs", run.epochs()},
           {"started", run.started},

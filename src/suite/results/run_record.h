@@ -24,6 +24,12 @@ struct QualityPoint {
       loss;  // mean over the steps since the last evaluation; before the first, none
 };
 
+// A figure of the data held out beside a task's metric: "NDCG@10".
+struct Figure {
+  std::string name;
+  double value = 0;
+};
+
 // Where a target is from that the user gave.
 inline constexpr std::string_view kGivenTarget = "given";
 
@@ -57,6 +63,7 @@ struct RunRecord {
   bool complete = false;          // the run ended by itself
   bool reached = false;           // the target; of a run in steps mode, false
   std::optional<double> quality;  // the last
+  std::vector<Figure> figures;    // other ones at the end; none for most tasks
   int64_t steps = 0;
   double started = 0;             // seconds since 1970
   double seconds = 0;             // from before data are first touched
