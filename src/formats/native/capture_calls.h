@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -57,66 +55,26 @@ class CaptureCalls {
     int64_t time = 0;
   };
 
-  // A c10d operator. A backend's thread that works for it later names a storage, not the operator.
-  struct Issued {
-    uint64_t node =
-        0;  // numbers tell the order of entry over all threads; clocks of threads do not
-    LaneId lane;
-    StringId name;
-    std::optional<CollectiveType> type;
-    StringId group;
-    std::optional<int64_t> group_size;
-    std::vector<uint64_t> storages;
-    std::vector<int64_t> sizes;  // elements of each argument with tensors
-    bool copies = false;         // the backend's thread works on a copy
-    bool has_label = false;
-  };
-
-  // Operators that a label may be of: indices of `issued_`, ascending.
-  struct Waiting {
-    std::vector<size_t> all;
-    size_t next = 0;              // of `all`, the first that has not been looked at
-    std::vector<size_t> entered;  // before the label that is looked at
-  };
-
   // A label of a communication outside of any c10d operator.
   struct LooseLabel {
     NodeId node;
     NodeRow row;
     Moment begin;
     std::optional<Moment> end;
-    LaneId asker;                // kNone: unknown
-    bool has_callbacks = false;  // what ran inside is not Gloo's
+    const IssuedCall* call = nullptr;  // that asked for it; nullptr: unknown
   };
 
   void EndAt(OpenCall& call, const LateEnd& end);
   void AddNode(OpenCall& call, std::optional<Moment> end);
   void FreeCallbacks();
-  void AddIssued(const OpenCall& call);
-  void SettleLooseLabels();
-  void FillWaiting();
-  void Settle(LooseLabel& label, Issued* issued);
-  Issued* FirstWithoutLabel(Waiting& waiting, const LooseLabel& label);
-  Issued* FindByStorage(const LooseLabel& label);
-  Issued* FindBySize(const LooseLabel& label);
-  Issued* FindByThread(const LooseLabel& label);
-  // All tensors in a list and the lists in it.
-  std::vector<TensorUse> TensorsOf(std::span<const Value> values) const;
-  int64_t SizeOf(std::span<const Value> values) const;
+  bool HasCallbacks(const LooseLabel& label) const;
 
   TraceBuilder& builder_;
   EtCommReader comms_;
   std::unordered_map<uint64_t, OpenCall> detached_;  // by handle
   std::unordered_map<uint64_t, LateEnd> ends_;       // by handle
-  std::vector<Issued> issued_;
-  std::vector<uint64_t> labelled_;  // nodes with a label right below them
   std::vector<LooseLabel> loose_labels_;
   std::unordered_map<uint64_t, std::vector<NodeId>> inside_;  // by id of the label of Gloo's
-  std::unordered_map<uint64_t, Waiting> by_storage_;          // of those that do not copy
-  std::unordered_map<int64_t, Waiting> by_size_;              // of those that do
-  std::map<CollectiveType, std::map<StringId, Waiting>> by_group_;
-  // By node of a backend's thread: the groups that it works for, usually one.
-  std::unordered_map<uint64_t, std::set<StringId>> groups_of_threads_;
   uint64_t count_ = 0;
 };
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 
 #include "src/formats/kineto/process_groups.h"
@@ -24,11 +23,14 @@ void AddTensors(const TraceBuilder& builder, std::span<const Value> values, Tens
   });
 }
 
-std::set<uint64_t> StoragesOf(const TraceBuilder& builder, std::span<const Value> values) {
-  std::set<uint64_t> storages;
-  ForEachTensor(builder, values,
-                [&](TensorId tensor) { storages.insert(builder.tensor(tensor).storage); });
-  storages.erase(0);
+std::vector<uint64_t> StoragesOf(const TraceBuilder& builder, std::span<const Value> values) {
+  std::vector<uint64_t> storages;
+  ForEachTensor(builder, values, [&](TensorId tensor) {
+    const uint64_t storage = builder.tensor(tensor).storage;
+    if (storage != 0) storages.push_back(storage);
+  });
+  std::ranges::sort(storages);
+  storages.erase(std::ranges::unique(storages).begin(), storages.end());
   return storages;
 }
 
@@ -58,14 +60,12 @@ std::optional<size_t> FindName(std::span<const Value> inputs) {
 constexpr auto kSourceArguments = std::to_array<std::string_view>(
     {"input_tensors", "input_tensor", "input", "inputs", "tensors"});
 
-constexpr size_t kMostAtWork = 64;  // collectives; no backend has as many
-
-// Whether a backend may do a collective so: Gloo all-reduces for a reduce-scatter.
-bool IsDoneAs(CollectiveType type, CollectiveType done) {
-  return type == done ||
-         (done == CollectiveType::kAllReduce &&
-          (type == CollectiveType::kReduceScatter || type == CollectiveType::kReduceScatterBlock));
-}
+// Gloo reduces a copy of what they are given.
+constexpr auto kCopying = std::to_array<std::string_view>({
+    "c10d::reduce_scatter_",
+    "c10d::_reduce_scatter_base_",
+    "c10d::reduce_scatter_tensor_coalesced_",
+});
 
 }  // namespace
 
@@ -86,7 +86,7 @@ void EtCommReader::Add(NodeId node, const NodeRow& row, CommFacts facts,
   } else if (facts.any) {
     AddStated(node, facts);
   } else if (row.op_schema) {
-    AddCall(node, row);
+    AddCall(node, row, facts);
   } else if (const std::string_view label = CommOfLabel(name); !label.empty()) {
     AddLabel(node, row, label, std::move(facts), control_deps);
   }
@@ -98,7 +98,7 @@ void EtCommReader::AddStated(NodeId node, const CommFacts& facts) {
 }
 
 // Backends' labels below these say neither partner nor tag nor root.
-void EtCommReader::AddCall(NodeId node, const NodeRow& row) {
+void EtCommReader::AddCall(NodeId node, const NodeRow& row, const CommFacts& facts) {
   const std::string_view schema = builder_.text(row.op_schema);
   const std::string_view name = BaseOperatorName(schema);
   if (!IsC10dOperator(name)) return;
@@ -117,112 +117,44 @@ void EtCommReader::AddCall(NodeId node, const NodeRow& row) {
   const std::string_view rank = name == "c10d::send"              ? "dst"
                                 : name.starts_with("c10d::recv_") ? "src"
                                                                   : "root_rank";
-  Call call{.node = node,
-            .rank = argument(rank),
-            .tag = argument("tag"),
-            .in = tensors(kSourceArguments),
-            .out = tensors(kResultArguments),
-            .storages = StoragesOf(builder_, inputs)};
-  if (!PointToPointFromName(name)) {
+  IssuedCall call{.id = row.source_id,
+                  .node = node,
+                  .kind = PointToPointFromName(name).value_or(NodeKind::kCollective),
+                  .group = facts.group.empty() ? StringId() : builder_.Intern(facts.group),
+                  .group_size = facts.group_size,
+                  .storages = StoragesOf(builder_, inputs),
+                  .sizes = {},
+                  .works_on_copy = std::ranges::count(kCopying, name) != 0,
+                  .rank = argument(rank),
+                  .tag = argument("tag"),
+                  .in = tensors(kSourceArguments),
+                  .out = tensors(kResultArguments)};
+  for (size_t i = 0; call.works_on_copy && i < inputs.size(); ++i) {
+    TensorSum sum;
+    AddTensors(builder_, inputs.subspan(i, 1), sum);
+    if (sum.elements.value_or(0) != 0) call.sizes.push_back(*sum.elements);
+  }
+  if (call.kind == NodeKind::kCollective) {
     call.type = CollectiveFromName(name).value_or(CollectiveType::kUnknown);
   }
   if (call.rank || call.tag || call.type != CollectiveType::kUnknown) {
-    calls_.emplace(row.source_id, std::move(call));
+    calls_.push_back(std::move(call));
   }
 }
 
-std::optional<uint64_t> EtCommReader::SaidCall(const Label& label) const {
-  const auto is_call = [&](uint64_t id) { return calls_.contains(id); };
-  const auto said = std::ranges::find_if(label.said_calls, is_call);
-  return said == label.said_calls.end() ? std::nullopt : std::optional(*said);
-}
-
-// The last call before the label that has memory of it and no label yet.
-std::optional<uint64_t> EtCommReader::CallByMemory(const Label& label) const {
-  std::optional<uint64_t> found;
-  if (label.kind != NodeKind::kCollective) return found;
-  for (const uint64_t storage : label.storages) {
-    const auto alike = calls_by_storage_.find(storage);
-    if (alike == calls_by_storage_.end()) continue;
-    const std::vector<uint64_t>& ids = alike->second;
-    const auto end = std::ranges::lower_bound(ids, label.id);
-    const auto begin = end - std::min<ptrdiff_t>(kMostAtWork, end - ids.begin());
-    const auto is_its = [&](uint64_t id) {
-      const Call& call = calls_.at(id);
-      return !call.has_label && IsDoneAs(call.type, label.comm.type);
-    };
-    const auto last =
-        std::find_if(std::reverse_iterator(end), std::reverse_iterator(begin), is_its);
-    if (last.base() != begin) found = std::max(found.value_or(*last), *last);
-  }
-  return found;
-}
-
-// The call that stands above the label, unless that is by chance: another label is its, it is of
-// another type, or it has other memory.
-std::optional<uint64_t> EtCommReader::CallAbove(const Label& label) const {
-  const auto above = label.parent ? calls_.find(*label.parent) : calls_.end();
-  if (above == calls_.end()) return std::nullopt;
-  const auto& [id, call] = *above;
-  if (label.kind != NodeKind::kCollective) return id;
-  const bool has_other_memory =
-      call.type == label.comm.type && !label.storages.empty() && !call.storages.empty();
-  const bool is_by_chance =
-      call.has_label || has_other_memory || !IsDoneAs(call.type, label.comm.type);
-  return is_by_chance ? std::nullopt : std::optional(id);
-}
-
-// A label is of the call that the trace says, of one with its memory, or of the one above it. One
-// that began when its call had ended does not stand below it: such a label is of the first call
-// that has none, of its type or of one that is done so, if all that may be meant say the same.
+// Of calls with one id the first is meant.
 void EtCommReader::FindCalls() {
-  for (const auto& [id, call] : calls_) {
-    for (const uint64_t storage : call.storages) calls_by_storage_[storage].push_back(id);
-  }
-  std::ranges::stable_sort(labels_, {}, &Label::id);
-  for (const auto find :
-       {&EtCommReader::SaidCall, &EtCommReader::CallByMemory, &EtCommReader::CallAbove}) {
-    for (Label& label : labels_) {
-      if (label.call || (find != &EtCommReader::SaidCall && !label.said_calls.empty())) continue;
-      label.call = (this->*find)(label);
-      if (label.call) calls_.at(*label.call).has_label = true;
-    }
-  }
-  std::vector<Label*> loose;
-  for (Label& label : labels_) {
-    const bool may_be_any = label.kind == NodeKind::kCollective && label.said_calls.empty();
-    if (may_be_any && !label.call) loose.push_back(&label);
-  }
-  if (loose.empty()) return;
-  std::vector<Label*> left;
-  CallQueues by_type;
-  for (const auto& [id, call] : calls_) {
-    if (!call.has_label) by_type[call.type].calls.push_back(id);
-  }
-  by_type.erase(CollectiveType::kUnknown);
-  for (Label* label : loose) {
-    if (!TakeCall(by_type[label->comm.type], *label)) left.push_back(label);
-  }
-  CallQueue others;
-  for (const auto& [id, call] : calls_) {
-    if (!call.has_label && call.type != CollectiveType::kUnknown) others.calls.push_back(id);
-  }
-  for (Label* label : left) TakeCall(others, *label);
+  std::ranges::stable_sort(calls_, {}, &IssuedCall::id);
+  calls_.erase(std::ranges::unique(calls_, {}, &IssuedCall::id).begin(), calls_.end());
+  std::ranges::stable_sort(labels_, {}, &BackendLabel::id);
+  found_ = FindCallsOfLabels(calls_, labels_);
 }
 
-// The first call of the queue that began before the label, if there is one.
-bool EtCommReader::TakeCall(CallQueue& queue, Label& label) {
-  auto& [calls, next] = queue;
-  if (next == calls.size() || calls[next] > label.id) return false;
-  Call& first = calls_.at(calls[next]);
-  size_t last = next + 1;
-  const auto is_meant = [&] { return last < calls.size() && calls[last] < label.id; };
-  while (is_meant() && last - next < kMostAtWork && calls_.at(calls[last]).SaysTheSame(first))
-    ++last;
-  if (!is_meant()) label.call = calls[next];
-  first.has_label = true;
-  ++next;
-  return true;
+const IssuedCall* EtCommReader::CallOf(uint64_t label) const {
+  const auto at = std::ranges::lower_bound(labels_, label, {}, &BackendLabel::id);
+  if (at == labels_.end() || at->id != label) return nullptr;
+  const std::optional<size_t> call = found_.calls[static_cast<size_t>(at - labels_.begin())];
+  return call ? &calls_[*call] : nullptr;
 }
 
 // PyTorch's observer loses labels of Gloo's now and then: the call stands for its communication.
@@ -230,8 +162,9 @@ bool EtCommReader::TakeCall(CallQueue& queue, Label& label) {
 // none.
 void EtCommReader::AddCallsWithoutLabel() {
   if (!recorded_ids_.empty() || has_stated_) return;
-  for (const auto& [id, call] : calls_) {
-    if (call.has_label || call.type == CollectiveType::kUnknown) continue;
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    const IssuedCall& call = calls_[i];
+    if (found_.has_label[i] || call.type == CollectiveType::kUnknown) continue;
     CommFacts facts;
     facts.type = call.type;
     facts.dtype = call.in.elements ? call.in.dtype : call.out.dtype;
@@ -244,11 +177,13 @@ void EtCommReader::AddCallsWithoutLabel() {
   }
 }
 
-void EtCommReader::TakeFromCall(Label& label) {
-  const auto found = label.call ? calls_.find(*label.call) : calls_.end();
-  if (found == calls_.end()) return;
-  const Call& call = found->second;
+void EtCommReader::TakeFromCall(BackendLabel& label, const IssuedCall& call) {
   Comm& comm = label.comm;
+  if (!comm.group && call.group) {
+    comm.group = call.group;
+    comm.group_size = call.group_size;
+    SizeScatter(comm, comm.group_size);
+  }
   if (label.kind == NodeKind::kCollective) {
     if (HasRoot(comm.type) && !comm.root) comm.root = call.rank;
     if (!comm.out_elements && comm.type == CollectiveType::kScatter) {
@@ -344,14 +279,16 @@ void EtCommReader::AddLabel(NodeId node, const NodeRow& row, std::string_view co
                             CommFacts facts, std::span<const uint64_t> control_deps) {
   facts.name = communication;
   FillElements(builder_, builder_.values(row.inputs), builder_.values(row.outputs), facts);
-  labels_.push_back({.node = node,
-                     .id = row.source_id,
-                     .parent = row.parent,
-                     .said_calls = {control_deps.begin(), control_deps.end()},
-                     .storages = StoragesOf(builder_, builder_.values(row.inputs)),
-                     .call = {},
+  TensorSum tensors;
+  AddTensors(builder_, builder_.values(row.inputs), tensors);
+  labels_.push_back({.id = row.source_id,
+                     .node = node,
+                     .kind = KindOfCommunication(communication),
                      .comm = MakeComm(builder_, facts),
-                     .kind = KindOfCommunication(communication)});
+                     .parent = row.parent,
+                     .stated = {control_deps.begin(), control_deps.end()},
+                     .storages = StoragesOf(builder_, builder_.values(row.inputs)),
+                     .elements = tensors.elements});
 }
 
 EtCommReader::Arguments EtCommReader::ReadArguments(const NodeRow& row, CommFacts& facts) const {
@@ -458,11 +395,14 @@ void EtCommReader::Finish() {
   }
   std::ranges::sort(recorded_ids_);
   FindCalls();
-  for (Label& label : labels_) {
-    const bool is_said = label.call == label.parent || !label.said_calls.empty();
-    if (label.call && !is_said) builder_.AddDep(label.node, *label.call, DepKind::kControl);
+  for (size_t i = 0; i < labels_.size(); ++i) {
+    BackendLabel& label = labels_[i];
+    const IssuedCall* call = found_.calls[i] ? &calls_[*found_.calls[i]] : nullptr;
+    if (call != nullptr && call->id != label.parent && label.stated.empty()) {
+      builder_.AddDep(label.node, call->id, DepKind::kControl);
+    }
     if (label.parent && std::ranges::binary_search(recorded_ids_, *label.parent)) continue;
-    TakeFromCall(label);
+    if (call != nullptr) TakeFromCall(label, *call);
     builder_.SetKind(label.node, label.kind);
     builder_.SetComm(label.node, label.comm);
   }

@@ -2,9 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "src/formats/kineto/comm_facts.h"
+#include "src/run/calls/label_calls.h"
 #include "src/trace/trace_builder.h"
 
 namespace etude {
@@ -20,14 +19,6 @@ namespace etude {
 // process groups.
 inline constexpr std::string_view kRecordParamComms = "record_param_comms";
 inline constexpr std::string_view kProcessGroupInit = "## process_group:init ##";
-
-// Elements and element type of all tensors among values and the lists in them.
-struct TensorSum {
-  std::optional<int64_t> elements;
-  DType dtype = DType::kUnknown;
-
-  friend bool operator==(const TensorSum&, const TensorSum&) = default;
-};
 
 // Finds the communications of an execution trace and gives each its Comm. One host node per
 // communication carries it: record_param_comms, or the backend's label where that is missing
@@ -46,50 +37,15 @@ class EtCommReader {
   // Settles what depends on nodes that may come later, and adds the dependencies of backends'
   // labels on their calls that are found out. Once, before TraceBuilder::Finish.
   void Finish();
+  // After that: the call that asked for the label with this source id; nullptr if unknown.
+  const IssuedCall* CallOf(uint64_t label) const;
 
  private:
-  struct Label {
-    NodeId node;
-    uint64_t id = 0;  // source id, as those below
-    std::optional<uint64_t> parent;
-    std::vector<uint64_t> said_calls;  // or other things that it depends on
-    std::set<uint64_t> storages;       // of its arguments
-    std::optional<uint64_t> call;
-    Comm comm;
-    NodeKind kind = NodeKind::kCollective;
-  };
-
-  // What the arguments of c10d's operators say.
-  struct Call {
-    NodeId node;
-    CollectiveType type = CollectiveType::kUnknown;  // kUnknown for sends and receives
-    std::optional<int64_t> rank;  // in the group: the partner of a send or receive, or the root
-    std::optional<int64_t> tag;
-    TensorSum in;
-    TensorSum out;
-    std::set<uint64_t> storages;  // of all arguments
-    bool has_label = false;
-
-    bool SaysTheSame(const Call& other) const {
-      return type == other.type && rank == other.rank && in == other.in && out == other.out;
-    }
-  };
-
   void AddStated(NodeId node, const CommFacts& facts);
-  void AddCall(NodeId node, const NodeRow& row);
+  void AddCall(NodeId node, const NodeRow& row, const CommFacts& facts);
   void FindCalls();
-  std::optional<uint64_t> SaidCall(const Label& label) const;
-  std::optional<uint64_t> CallByMemory(const Label& label) const;
-  std::optional<uint64_t> CallAbove(const Label& label) const;
-  // Calls by source id, in order, that have no label yet.
-  struct CallQueue {
-    std::vector<uint64_t> calls;
-    size_t next = 0;
-  };
-  using CallQueues = std::map<CollectiveType, CallQueue>;
-  bool TakeCall(CallQueue& queue, Label& label);
   void AddCallsWithoutLabel();
-  void TakeFromCall(Label& label);
+  void TakeFromCall(BackendLabel& label, const IssuedCall& call);
   // Once all groups are known.
   std::optional<int64_t> RankOfJob(StringId group, int64_t rank_in_group);
   std::optional<int64_t> RankOfJob(const ProcessGroup& group, int64_t rank_in_group) const;
@@ -125,10 +81,10 @@ class EtCommReader {
   };
   std::vector<Unsettled> unsettled_;
   std::unordered_map<int64_t, std::optional<int64_t>> ranks_in_all_;  // RankInAll, by its argument
-  std::vector<Label> labels_;
-  bool has_stated_ = false;         // attributes say it of some node
-  std::map<uint64_t, Call> calls_;  // by source id
-  std::unordered_map<uint64_t, std::vector<uint64_t>> calls_by_storage_;  // ids, ascending
+  std::vector<BackendLabel> labels_;
+  bool has_stated_ = false;  // attributes say it of some node
+  std::vector<IssuedCall> calls_;
+  CallsOfLabels found_;                 // of labels_ and calls_
   std::vector<uint64_t> recorded_ids_;  // source ids of record_param_comms
 };
 
