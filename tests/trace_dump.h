@@ -135,7 +135,7 @@ inline std::string InfoText(const Trace& trace) {
   const TraceInfo& info = trace.info();
   return info.schema + "," + info.time + "," + Text(info.pid) + "," + Text(info.start_ts) + "," +
          Text(info.finish_ts) + "," + Text(info.rank) + "," + Text(info.world_size) + "," +
-         (info.exclusive_durations ? "exclusive" : "inclusive");
+         (info.traits.exclusive_durations ? "exclusive" : "inclusive");
 }
 
 }  // namespace etude::testing_dump

@@ -31,6 +31,7 @@
 #include "src/trace/simulated.h"
 #include "src/trace/words/comm_backend.h"
 #include "src/trace/words/operator_name.h"
+#include "src/trace/words/stated_facts.h"
 
 namespace etude {
 namespace {
@@ -227,7 +228,7 @@ class TraceJudge {
 
   // Events of categories that no table knows are counted nowhere.
   void JudgeKinds() {
-    if (!IsProfile(trace_.info().format)) return;
+    if (!trace_.traits().is_profile) return;
     if (trace_.node_count() == 0) {
       Say(Verdict::kDontTrust, "no_nodes", "none of its events was read as a piece of work");
     }
@@ -307,10 +308,7 @@ class TraceJudge {
 
   // As JSON has it, in quotes; "" without one.
   std::string_view CategoryOf(NodeId node) const {
-    for (const Extra& extra : trace_.extras(node)) {
-      if (trace_.text(extra.key) == kKinetoCategoryKey) return trace_.text(extra.text);
-    }
-    return {};
+    return StatedText(trace_, node, kKinetoCategoryKey).value_or("");
   }
 
   void JudgeLinks() {
@@ -344,7 +342,7 @@ class TraceJudge {
               " the times of another process: the host and the device trace are of different runs "
               "or ranks");
     }
-    if (trace_.info().format == TraceFormat::kLinked) {
+    if (trace_.traits().is_linked) {
       uint64_t timed = 0;
       ForEachNode(trace_, [&](NodeId node) { timed += trace_.duration(node).has_value() ? 1 : 0; });
       if (timed == 0 && host_nodes_ != 0) {
@@ -425,7 +423,7 @@ class TraceJudge {
 
   // Only device traces have both sides.
   void JudgeLaunches() {
-    if (!IsProfile(trace_.info().format)) return;
+    if (!trace_.traits().is_profile) return;
     std::unordered_set<int64_t> launched;
     std::unordered_set<int64_t> ran;
     uint64_t launches = 0;
@@ -514,9 +512,7 @@ class TraceJudge {
       if (trace_.kind(before.node) != NodeKind::kKernel) return false;
       const auto correlation = LaunchCorrelation(trace_, one.node);
       return (correlation && early_launches.contains(*correlation)) ||
-             std::ranges::any_of(trace_.extras(one.node), [&](const Extra& extra) {
-               return trace_.text(extra.key) == kLaunchedByKey;
-             });
+             HasEarlyLaunch(trace_, one.node);
     };
     constexpr Nanos kClock{1000};  // events of whole microseconds may touch
     uint64_t overlaps = 0;
@@ -583,7 +579,7 @@ class TraceJudge {
   // A thread does one thing at a time: the own times of what it ran cannot be more than the time in
   // which it ran anything. They are where a trace has lost who called whom.
   void JudgeOwnTimes() {
-    if (trace_.info().exclusive_durations) return;
+    if (trace_.traits().exclusive_durations) return;
     struct Thread {
       std::vector<Interval> busy;
       Nanos own;

@@ -101,7 +101,7 @@ TEST(Health, LaunchesCapturedIntoAGraphRunNothing) {
 
 TEST(Health, CollectivesThatAreKnownFromTheirCallsAlone) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kPyTorchEt;
+  builder.info().SetFormat(TraceFormat::kPyTorchEt);
   const auto add = [&](uint64_t id, const char* name) {
     NodeRow row{.source_id = id, .kind = NodeKind::kCollective, .place = Place::kHost};
     row.name = builder.Intern(name);

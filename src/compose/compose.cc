@@ -174,13 +174,13 @@ class Composer {
   Status Open() {
     for (const ComposeInput& input : inputs_) {
       const TraceInfo& info = input.trace->info();
-      if (IsProfile(info.format)) {
+      if (info.traits.is_profile) {
         return BadInput(input.name +
                         ": found a profile alone, expected a host or linked trace; `etude link` "
                         "joins it with its host trace, " +
                         std::string(kRecordHint));
       }
-      if (info.exclusive_durations) {
+      if (info.traits.exclusive_durations) {
         return BadInput(input.name +
                         ": its durations are without children, expected a host or linked trace; "
                         "`etude convert --to linked` makes it so");
@@ -240,7 +240,7 @@ class Composer {
   Status AddFacts() {
     TraceInfo& info = builder_.info();
     const TraceInfo& first = sources_.front()->facts.trace.info();
-    info.format = TraceFormat::kLinked;
+    info.SetFormat(TraceFormat::kLinked);
     info.schema = first.schema;
     info.pid = source_of(0).facts.trace.info().pid;
     info.rank = first.rank;
@@ -597,7 +597,7 @@ Result<Composed> Compose(const Recipe& recipe, std::span<const ComposeInput> inp
   std::deque<Trace> captures;
   std::vector<ComposeInput> sources(inputs.begin(), inputs.end());
   for (ComposeInput& source : sources) {
-    if (source.trace->info().format != TraceFormat::kNative) continue;
+    if (!source.trace->traits().waits_in_times) continue;
     ETUDE_ASSIGN_OR_RETURN(captures.emplace_back(), WithThreadWaits(*source.trace, limits));
     source.trace = &captures.back();
   }

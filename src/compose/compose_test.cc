@@ -44,7 +44,7 @@ constexpr uint64_t kGradient = 0x400;
 
 Trace TraceOf(const std::vector<Call>& calls) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kLinked;
+  builder.info().SetFormat(TraceFormat::kLinked);
   builder.AddNode({.source_id = 1, .kind = NodeKind::kProcess, .name = builder.Intern("process")});
   builder.AddNode(
       {.source_id = 2, .kind = NodeKind::kThread, .name = builder.Intern("main"), .parent = 1});
@@ -156,7 +156,7 @@ TEST(ComposeTest, ARecordedStepIsAStepAgain) {
 // A step of process `pid`, on its main thread and another, both of `ran_in`.
 Trace StepOfProcess(uint64_t pid, uint64_t ran_in) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kLinked;
+  builder.info().SetFormat(TraceFormat::kLinked);
   builder.info().pid = pid;
   uint64_t id = 1;
   builder.AddNode({.source_id = id, .kind = NodeKind::kProcess, .name = builder.Intern("process")});
@@ -478,7 +478,7 @@ TEST(ComposeTest, WithoutTimesNothingIsExpected) {
 
 TEST(ComposeTest, WhatADeviceDoesHasNoExpectedTime) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kLinked;
+  builder.info().SetFormat(TraceFormat::kLinked);
   builder.AddNode({.source_id = 1,
                    .kind = NodeKind::kOperator,
                    .place = Place::kHost,
@@ -509,7 +509,7 @@ TEST(ComposeTest, WhatADeviceDoesHasNoExpectedTime) {
 // The main thread goes on when another one, which worked for 30 ms, is done.
 TEST(ComposeTest, ThreadsOfANativeCaptureWaitForEachOther) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kNative;
+  builder.info().SetFormat(TraceFormat::kNative);
   uint64_t id = 0;
   const auto add = [&](const char* thread, int64_t start, int64_t duration) {
     builder.AddNode({.source_id = ++id,

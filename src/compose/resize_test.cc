@@ -44,7 +44,7 @@ TEST(NumberAt, FollowsSizesAndTheirInverse) {
 // relu of a tensor of `batch` rows, transposed or not, and a mean that divides by the batch.
 Trace Recorded(int64_t batch, bool transposed = false, const std::string& second = "aten::div") {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kLinked;
+  builder.info().SetFormat(TraceFormat::kLinked);
   const StringId type = builder.Intern("Tensor(float)");
   const auto tensor = [&](uint64_t address) {
     const std::vector<int64_t> shape =
@@ -173,7 +173,7 @@ TEST(Retype, ChangesTensorsAndArgumentsThatNameTheType) {
 // The number of bytes of an element of each tensor, arguments first, after the change.
 std::vector<int64_t> ElementsOfRetyped(DType from, DType to, int64_t sums) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kLinked;
+  builder.info().SetFormat(TraceFormat::kLinked);
   const auto tensor = [&](uint64_t address, std::string_view name, int64_t bytes) {
     const StringId type = builder.Intern(fmt::format("Tensor({})", name));
     return Value::Tensor(type, builder.InternTensor({.tensor = address,

@@ -122,7 +122,7 @@ Result<Job> ReadJob(const JobClassesRequest& request, bool strict, const RunCont
       ForEachRank<Trace>(read.traces.size(), request.jobs, context,
                          [&](size_t i, const RunContext& of_rank) -> Result<Trace> {
                            Trace& trace = read.traces[i];
-                           if (trace.info().format == TraceFormat::kChakra) return std::move(trace);
+                           if (trace.traits().states_order) return std::move(trace);
                            ETUDE_ASSIGN_OR_RETURN(
                                ToChakraResult made,
                                ToChakraOf(request.inputs[i].path, trace,

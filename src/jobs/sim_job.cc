@@ -196,7 +196,7 @@ void NoteUngrouped(const RankTraces& ranks, std::vector<std::string>& notes) {
 // Whether it is a Chakra trace of a recorded rank whose host communicates: what its nodes took
 // themselves has no place between what they called, and tools other than Etude count waiting, too.
 bool HasRecordedHost(const Trace& trace) {
-  if (trace.info().format != TraceFormat::kChakra || IsSimulated(trace)) return false;
+  if (!trace.traits().states_order || IsSimulated(trace)) return false;
   bool is_recorded = false;
   ForEachNode(trace, [&](NodeId node) {
     is_recorded = is_recorded ||
@@ -245,9 +245,8 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     for (size_t i = 0; i < inputs.size(); ++i) {
       WarnOfIds(traces.traces[i], inputs[i].path, context);
     }
-    const bool is_chakra = std::ranges::all_of(traces.traces, [](const Trace& trace) {
-      return trace.info().format == TraceFormat::kChakra;
-    });
+    const bool is_chakra = std::ranges::all_of(
+        traces.traces, [](const Trace& trace) { return trace.traits().states_order; });
     is_recorded = !is_chakra;
     ETUDE_RETURN_IF_ERROR(AddRecordedTimes(inputs, traces.traces, is_recorded,
                                            options.with_recording, context, read));

@@ -43,7 +43,7 @@ Json InfoJson(const SharedTrace& shared) {
           {"world_size", OrNull(info.world_size)},
           {"start_ts", OrNull(info.start_ts)},
           {"finish_ts", OrNull(info.finish_ts)},
-          {"exclusive_durations", info.exclusive_durations},
+          {"exclusive_durations", info.traits.exclusive_durations},
           {"nodes", trace.node_count()},
           {"dependencies", trace.dep_count()},
           {"lanes", trace.lane_count()},

@@ -85,7 +85,7 @@ std::optional<Interval> SpanOf(const Trace& trace) {
 std::vector<StepWindow> FindSteps(const Trace& trace) {
   std::vector<StepWindow> steps;
   // A mark's own time says nothing of its end.
-  if (trace.info().exclusive_durations || HostComputes(trace)) return steps;
+  if (trace.traits().exclusive_durations || HostComputes(trace)) return steps;
   ForEachNode(trace, [&](NodeId node) {
     if (trace.place(node) == Place::kDevice || !IsStepMark(trace.name(node))) return;
     if (const auto time = TimeOf(trace, node)) steps.push_back({trace.name(node), *time});

@@ -87,7 +87,7 @@ std::vector<NodeTime> NodeTimesOf(const Trace& trace) {
 std::vector<std::optional<Nanos>> SelfTimes(const Trace& trace) {
   const std::vector<NodeTime> times = NodeTimesOf(trace);
   std::vector<std::optional<Nanos>> self(times.size());
-  if (trace.info().exclusive_durations) {
+  if (trace.traits().exclusive_durations) {
     for (size_t i = 0; i < times.size(); ++i) self[i] = times[i].duration;
   } else {
     self = FindExclusiveTimes(trace, times).times;

@@ -129,7 +129,7 @@ class RunMaker {
     for (const OrderEdge& wait : waits_) {
       if (wait.in_call && graph_.has(wait.node)) waited_[wait.node.index()] = wait.waited;
     }
-    if (trace_.info().format != TraceFormat::kLinked) return;
+    if (!trace_.traits().is_linked) return;
     const ExclusiveTimes self = FindExclusiveTimes(trace_, NodeTimesOf(trace_));
     for (const NodeId node : graph_.nodes()) {
       const auto known = trace_.exclusive(node);

@@ -48,7 +48,7 @@ std::optional<Nanos> ThreadOverlap(const RecordedStep& step) {
     if (time) times.Add(trace.lane_id(node), *time);
     untimed += time ? 0 : 1;
   }
-  if (trace.info().exclusive_durations || !FewAreUntimed(untimed, step.top_operators().size())) {
+  if (trace.traits().exclusive_durations || !FewAreUntimed(untimed, step.top_operators().size())) {
     return std::nullopt;
   }
   return times.Overlap();
@@ -79,7 +79,7 @@ std::optional<Nanos> OwnDuration(const ReplayedStep& replayed, NodeId label) {
   const RecordedStep& step = replayed.recorded();
   const Trace& trace = step.trace();
   std::optional<Nanos> own = replayed.times().duration(label);
-  if (trace.info().exclusive_durations) return own;
+  if (trace.traits().exclusive_durations) return own;
   const uint32_t begin = step.position(label);
   for (const NodeId node : step.top_operators()) {
     const uint32_t position = step.position(node);

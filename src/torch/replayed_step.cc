@@ -241,7 +241,7 @@ std::vector<OwnCode> ReplayedStep::FindCodeLeftOut() const {
     if (bound_.contains(node)) continue;
     std::optional<Nanos> own = times_.duration(node);
     const std::vector<NodeId> parts = step_.OperatorsBelow(node);
-    if (!trace_.info().exclusive_durations) {
+    if (!trace_.traits().exclusive_durations) {
       for (const NodeId part : parts) {
         const auto inner = times_.duration(part);
         own = own && inner ? std::optional(std::max(Nanos{}, *own - *inner)) : std::nullopt;

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "src/trace/words/stated_number.h"
+#include "src/trace/words/stated_facts.h"
 
 namespace etude {
 

@@ -4,19 +4,6 @@
 
 namespace etude {
 
-std::string_view Name(TraceFormat format) {
-  switch (format) {
-    case TraceFormat::kUnknown: return "unknown";
-    case TraceFormat::kPyTorchEt: return "pytorch-et";
-    case TraceFormat::kKineto: return "kineto";
-    case TraceFormat::kLinked: return "linked";
-    case TraceFormat::kChakra: return "chakra";
-    case TraceFormat::kNative: return "native";
-    case TraceFormat::kPerfetto: return "perfetto";
-  }
-  return "unknown";
-}
-
 Comm FilledFrom(Comm own, const Comm& other) {
   const auto fill = [](auto& to, const auto& from) {
     if (!to) to = from;

@@ -16,28 +16,13 @@
 #include "src/base/units.h"
 #include "src/trace/stats.h"
 #include "src/trace/trace_columns.h"
+#include "src/trace/trace_traits.h"
 #include "src/trace/value.h"
 #include "src/trace/words/enums.h"
 
 namespace etude {
 
 class TraceBuilder;
-
-// The files a trace can come from.
-enum class TraceFormat : uint8_t {
-  kUnknown,
-  kPyTorchEt,  // PyTorch execution trace, JSON
-  kKineto,     // Kineto / Chrome trace, JSON
-  kLinked,     // Chakra host+device ("ET+"), JSON
-  kChakra,     // Chakra protobuf (.et)
-  kNative,     // capture of the native recorder
-  kPerfetto,   // Perfetto trace (.pftrace), read as a profile
-};
-std::string_view Name(TraceFormat format);
-// Whether it is a profile: events of a program's threads and of devices' streams.
-constexpr bool IsProfile(TraceFormat format) {
-  return format == TraceFormat::kKineto || format == TraceFormat::kPerfetto;
-}
 
 // A fact the reader keeps without understanding it, so that rewriting the file loses nothing.
 struct Extra {
@@ -55,6 +40,7 @@ struct Extra {
 // What a file says of itself as a whole.
 struct TraceInfo {
   TraceFormat format = TraceFormat::kUnknown;
+  TraceTraits traits;
   std::string schema;  // version text of the file; "" if it gives none
   std::string time;    // wall-clock text of the recording; "" if none
   std::optional<int64_t> pid;
@@ -62,10 +48,16 @@ struct TraceInfo {
   std::optional<int64_t> finish_ts;
   std::optional<int64_t> rank;
   std::optional<int64_t> world_size;
-  // True where durations are the time a node takes without its children (Chakra's convention).
-  bool exclusive_durations = false;
   // Other top-level facts, key and JSON text (or protobuf bytes) each, in file order.
   std::vector<Extra> extras;
+
+  // Sets the format and the traits that come with it; durations stay what they are.
+  void SetFormat(TraceFormat of) {
+    const bool exclusive = traits.exclusive_durations;
+    format = of;
+    traits = TraitsOf(of);
+    traits.exclusive_durations = exclusive;
+  }
 };
 
 // Where nodes run: a thread of a process, or a stream of a device.
@@ -136,7 +128,7 @@ class Trace {
   std::string_view name(NodeId node) const { return strings_.Get(columns_.name[node.index()]); }
 
   // When and where it ran. `duration` includes the node's children unless
-  // info().exclusive_durations; `exclusive` never does.
+  // traits().exclusive_durations; `exclusive` never does.
   std::optional<Nanos> start(NodeId node) const { return columns_.start.Get(node.index()); }
   std::optional<Nanos> duration(NodeId node) const { return columns_.duration.Get(node.index()); }
   std::optional<Nanos> exclusive(NodeId node) const { return columns_.exclusive.Get(node.index()); }
@@ -214,6 +206,7 @@ class Trace {
   std::span<const Extra> extras(NodeId node) const { return extras_[node.index()]; }
 
   const TraceInfo& info() const { return info_; }
+  const TraceTraits& traits() const { return info_.traits; }
   const Stats& stats() const { return stats_; }
 
   // The node with this id in the file (the first one, if there are several), or kNone. O(log

@@ -10,7 +10,7 @@ namespace {
 
 bool SameInfo(const TraceInfo& a, const TraceInfo& b) {
   return a.format == b.format && a.schema == b.schema && a.world_size == b.world_size &&
-         a.exclusive_durations == b.exclusive_durations && a.extras == b.extras;
+         a.traits == b.traits && a.extras == b.extras;
 }
 
 uint64_t MixTime(uint64_t hash, std::optional<Nanos> time) {

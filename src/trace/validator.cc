@@ -77,7 +77,7 @@ void CheckNesting(const Trace& trace, std::vector<Finding>& findings) {
                 "host nodes that run outside their caller's time");
   ForEachNode(trace, [&](NodeId node) {
     const NodeId parent = trace.parent(node);
-    if (!parent || trace.place(node) != Place::kHost || trace.info().exclusive_durations) return;
+    if (!parent || trace.place(node) != Place::kHost || trace.traits().exclusive_durations) return;
     if (trace.lane_id(node) != trace.lane_id(parent)) return;
     const auto start = trace.start(node), duration = trace.duration(node);
     const auto parent_start = trace.start(parent), parent_duration = trace.duration(parent);

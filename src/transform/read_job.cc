@@ -221,11 +221,11 @@ Status ReadAllOf(const CaptureRank& rank, const ReadOptions& options, const RunC
 
 Result<LinkResult> LinkRun(const NamedTrace& host, const NamedTrace& device,
                            const LinkOptions& options) {
-  if (host.trace->info().format != TraceFormat::kPyTorchEt) {
+  if (!host.trace->traits().is_observed) {
     return BadInput(fmt::format("{}: found a {} trace, expected a PyTorch execution trace; {}",
                                 host.name, Name(host.trace->info().format), kRecordHint));
   }
-  if (!IsProfile(device.trace->info().format)) {
+  if (!device.trace->traits().is_profile) {
     return BadInput(fmt::format("{}: found a {} trace, expected a Kineto trace; {}", device.name,
                                 Name(device.trace->info().format), kRecordHint));
   }

@@ -32,7 +32,7 @@ class Converter {
         copy_(trace, builder_) {}
 
   Result<ToChakraResult> Run() {
-    if (IsProfile(trace_.info().format)) {
+    if (trace_.traits().is_profile) {
       return BadInput(
           "found a device trace (Kineto) alone, expected a host trace or a linked one; `etude "
           "link` joins host and device traces, " +
@@ -44,7 +44,7 @@ class Converter {
     copy_.CopyInfo();
     copy_.AddGroups();
     copy_.AddStats();
-    builder_.info().format = TraceFormat::kChakra;
+    builder_.info().SetFormat(TraceFormat::kChakra);
     PlanIds();
     if (result_.renumbered) ForgetParts(builder_);
     orphans_ = ThreadsOfOrphans(trace_);
@@ -56,7 +56,7 @@ class Converter {
     AddEdges();
     AddDangling();
     copy_.CountRenumbered();
-    if (trace_.info().format != TraceFormat::kChakra || result_.renumbered) CarryStats(builder_);
+    if (!trace_.traits().states_order || result_.renumbered) CarryStats(builder_);
     ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
     return std::move(result_);
   }
@@ -75,7 +75,7 @@ class Converter {
   // out.
   void FindDurations() {
     waits_ = run_.waits();
-    if (trace_.info().exclusive_durations || trace_.info().format == TraceFormat::kChakra) return;
+    if (trace_.traits().exclusive_durations || trace_.traits().states_order) return;
     const bool on_device =
         AnyNode([&](NodeId node) { return trace_.place(node) == Place::kDevice; });
     if (const HostTimes* host = on_device ? nullptr : run_.host_times()) {
@@ -148,7 +148,7 @@ class Converter {
       result_.broken_edges = Drop(0, FindBackwardEdges(trace_, edges_));
     }
     const size_t given = edges_.size();
-    if (trace_.info().format == TraceFormat::kChakra) return;
+    if (trace_.traits().states_order) return;
     for (const OrderEdge& edge : HostOrder(trace_)) {
       AddOrder(edge, result_.order_edges);
     }

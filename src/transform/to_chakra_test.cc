@@ -20,7 +20,7 @@ namespace {
 
 class Sketch {
  public:
-  explicit Sketch(TraceFormat format = TraceFormat::kLinked) { builder.info().format = format; }
+  explicit Sketch(TraceFormat format = TraceFormat::kLinked) { builder.info().SetFormat(format); }
 
   NodeId Add(uint64_t id, NodeKind kind, Place place, int64_t parent = -1,
              const std::string& name = "") {

@@ -34,7 +34,7 @@ Result<WrittenTrace> WriteChakraFile(const Trace& trace, AtomicFile& file,
 
 Result<WrittenTrace> WriteLinkedFile(const Trace& trace, AtomicFile& file) {
   const auto sink = [&](std::string_view bytes) { return file.Write(bytes); };
-  if (IsProfile(trace.info().format)) {
+  if (trace.traits().is_profile) {
     // A profile without a host trace stays one: linked traces have no words for its events.
     ETUDE_ASSIGN_OR_RETURN(const TimelineReport profile, WriteProfile(trace, sink));
     return WrittenTrace{
@@ -76,7 +76,7 @@ Result<WrittenTrace> WriteTrace(const Trace& trace, const std::string& path, Out
   ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path, existing));
   const auto write = [&]() -> Result<WrittenTrace> {
     if (format == OutputFormat::kChakra) return WriteChakraFile(trace, file, options);
-    if (trace.info().format == TraceFormat::kNative) {
+    if (trace.traits().waits_in_times) {
       ETUDE_ASSIGN_OR_RETURN(const Trace linked, WithThreadWaits(trace, options.limits));
       return WriteLinkedFile(linked, file);
     }

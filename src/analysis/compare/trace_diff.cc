@@ -117,7 +117,7 @@ struct Side {
   // Thread by thread, threads by their first node: how they interleave is chance. Ids of execution
   // traces are in the order of entry, events of profiles are not.
   void SortHost() {
-    const bool by_time = IsProfile(trace.info().format);
+    const bool by_time = trace.traits().is_profile;
     std::ranges::stable_sort(host, {}, [&](NodeId node) {
       return std::tuple(by_time ? trace.start(node).value_or(Nanos{}) : Nanos{},
                         by_time ? -trace.duration(node).value_or(Nanos{}).count : 0,

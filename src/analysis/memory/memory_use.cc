@@ -18,7 +18,7 @@
 #include "src/trace/words/device_name.h"
 #include "src/trace/words/memory_event.h"
 #include "src/trace/words/operator_name.h"
-#include "src/trace/words/stated_number.h"
+#include "src/trace/words/stated_facts.h"
 
 namespace etude {
 namespace {

@@ -43,7 +43,7 @@ TEST(Breakdown, OneKernel) {
 TEST(Breakdown, AHostThatComputesDoesSoInLabels) {
   for (const bool computes : {false, true}) {
     TraceBuilder builder;
-    builder.info().exclusive_durations = true;
+    builder.info().traits.exclusive_durations = true;
     if (computes) StateHostComputes(builder);
     NodeRow row{.place = Place::kHost};
     row.lane = builder.InternLane({.thread = builder.Intern("host")});

@@ -6,11 +6,13 @@
 #include <tuple>
 #include <vector>
 
+#include "src/formats/kineto/kineto_reader.h"
 #include "src/formats/pytorch_et/et_comm.h"
 #include "src/run/step/recorded_step.h"
 #include "src/trace/words/module_name.h"
 #include "src/trace/words/operator_name.h"
 #include "src/trace/words/record_scope.h"
+#include "src/trace/words/stated_facts.h"
 
 namespace etude {
 namespace {
@@ -21,8 +23,7 @@ bool IsModule(const Trace& trace, NodeId node) {
 
 // Labels of the profiler's other categories (Python's frames, overhead) keep their category.
 bool HasCategory(const Trace& trace, NodeId node) {
-  return std::ranges::any_of(
-      trace.extras(node), [&](const Extra& extra) { return trace.text(extra.key) == "event/cat"; });
+  return StatedText(trace, node, kKinetoCategoryKey).has_value();
 }
 
 bool IsUserLabel(const Trace& trace, NodeId node) {

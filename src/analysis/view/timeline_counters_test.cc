@@ -16,7 +16,7 @@ using Points = std::vector<std::pair<Nanos, int64_t>>;
 
 TEST(TimelineCounters, QueuesBandwidthAndTensors) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kLinked;
+  builder.info().SetFormat(TraceFormat::kLinked);
   const StringId device = builder.Intern("cuda:0");
   const auto use = [&](uint64_t storage, int64_t numel) {
     const TensorId tensor = builder.InternTensor({.tensor = storage,
@@ -74,7 +74,7 @@ TEST(TimelineCounters, NothingKnownIsNothingShown) {
 
 TEST(TimelineCounters, QueuesOfMergedRanksStayApart) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kLinked;
+  builder.info().SetFormat(TraceFormat::kLinked);
   for (const std::string rank : {"rank 0", "rank 1"}) {
     NodeRow row{.source_id = builder.node_count(), .kind = NodeKind::kOperator};
     row.place = Place::kHost;

@@ -104,7 +104,7 @@ class TraceCounter {
   // "PyTorch Profiler (0)" lasts as long as the recording did, on no thread, and is nothing that
   // ran.
   bool IsSpanOfProfiler(NodeId node) const {
-    return IsProfile(trace_.info().format) && trace_.kind(node) == NodeKind::kLabel &&
+    return trace_.traits().is_profile && trace_.kind(node) == NodeKind::kLabel &&
            trace_.place(node) == Place::kUnknown;
   }
 

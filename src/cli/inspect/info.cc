@@ -61,7 +61,7 @@ Json TraceJson(const std::string& path, std::optional<int64_t> rank, const Trace
   json["streams"] = summary.streams;
   json["tensors"] = summary.tensors;
   json["timed_nodes"] = summary.timed;
-  json["exclusive_durations"] = trace.info().exclusive_durations;
+  json["exclusive_durations"] = trace.traits().exclusive_durations;
   json["span_ns"] = NanosOrNull(summary.span);
   json["device_busy_ns"] = NanosOrNull(summary.device_busy);
   json["device_communication_ns"] = NanosOrNull(summary.device_comm);

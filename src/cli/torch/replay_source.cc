@@ -180,7 +180,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
                        "--rank chooses from a folder, but " + path + " is one trace");
     }
     ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(path, options, context));
-    if (trace.info().format == TraceFormat::kKineto) {
+    if (trace.traits().is_profile) {
       return BadInput(
           fmt::format("{}: found a profile (Kineto) alone, expected a PyTorch execution trace, a "
                       "linked trace or "

@@ -39,8 +39,8 @@ class ChakraReader : public TraceReader {
         builder_(context.limits),
         nodes_(builder_, context.limits),
         frames_(name_, context.limits) {
-    builder_.info().format = TraceFormat::kChakra;
-    builder_.info().exclusive_durations = true;
+    builder_.info().SetFormat(TraceFormat::kChakra);
+    builder_.info().traits.exclusive_durations = true;
   }
 
   Status Push(std::string_view chunk) override;
@@ -227,7 +227,7 @@ void ChakraReader::SettleMetadata() {
   const bool as_written =
       layout_.is_usual() && !empty_time && schema_expected == layout_.Has(GlobalAttr::kSchema);
   if (!as_written) Keep("layout", layout_.Note());
-  info.exclusive_durations = !inclusive_;
+  info.traits.exclusive_durations = !inclusive_;
   StringId process;
   if (info.pid) process = builder_.Intern(std::to_string(*info.pid));
   nodes_.SetDefaults(process, inclusive_, HostComputes(builder_));

@@ -160,7 +160,7 @@ TEST(ChakraReader, ReadsWhatTheConverterWrites) {
   ASSERT_TRUE(trace.has_value()) << trace.error().message;
   EXPECT_EQ(trace->info().schema, "1.1.0-chakra.0.0.4");
   EXPECT_EQ(trace->info().pid, 77);
-  EXPECT_TRUE(trace->info().exclusive_durations);
+  EXPECT_TRUE(trace->traits().exclusive_durations);
   ASSERT_EQ(trace->node_count(), 4u);
   EXPECT_EQ(trace->kind(NodeId(0)), NodeKind::kThread);
   EXPECT_EQ(trace->kind(NodeId(1)), NodeKind::kLabel);
@@ -450,7 +450,7 @@ TEST(ChakraWriter, WritesWhatSimulatorsRead) {
 // Simulators run as a device's what lies on threads of a host that computes.
 TEST(ChakraWriter, AHostThatComputesIsADeviceToSimulators) {
   TraceBuilder builder;
-  builder.info().exclusive_durations = true;
+  builder.info().traits.exclusive_durations = true;
   StateHostComputes(builder);
   builder.AddNode({.source_id = 1,
                    .kind = NodeKind::kOperator,
@@ -545,7 +545,7 @@ class RandomTrace {
     if (Maybe()) info.start_ts = Below(1000);
     if (Maybe()) info.rank = Below(8);
     if (Maybe()) info.world_size = 8;
-    info.exclusive_durations = Maybe();
+    info.traits.exclusive_durations = Maybe();
     if (Maybe()) {
       builder_.AddProcessGroup({.name = builder_.Intern("3"),
                                 .description = builder_.Intern("tensor \"parallel\""),
@@ -630,7 +630,7 @@ class RandomTrace {
     if (Maybe()) row.start = Nanos{Time()};
     if (Maybe()) {
       const int64_t own = Time();
-      if (builder_.info().exclusive_durations) {
+      if (builder_.info().traits.exclusive_durations) {
         row.duration = Nanos{own};
       } else {
         row.exclusive = Nanos{own};

@@ -104,7 +104,7 @@ class ChakraWriter {
   }
 
   void FindInclusive() {
-    if (trace_.info().exclusive_durations) return;
+    if (trace_.traits().exclusive_durations) return;
     ForEachNode(trace_, [&](NodeId node) { inclusive_ |= trace_.duration(node).has_value(); });
   }
 
@@ -359,7 +359,7 @@ void ChakraWriter::PlanTimes(NodeId node) {
   start_ = trace_.start(node);
   own_ = trace_.exclusive(node);
   const bool leaf = trace_.children(node).empty();
-  if (!own_ && (leaf || trace_.info().exclusive_durations)) own_ = trace_.duration(node);
+  if (!own_ && (leaf || trace_.traits().exclusive_durations)) own_ = trace_.duration(node);
 }
 
 void ChakraWriter::WriteIo(NodeField field, ValueListId list, std::string_view raw) {

@@ -561,7 +561,7 @@ Result<Trace> ReadProgram(const ClassesFile& file, size_t rank_class, const std:
                     path, kClassesFile, hash, file.hashes[rank_class]));
   }
   ETUDE_ASSIGN_OR_RETURN(Trace program, ParseClassFile(path, std::move(bytes), context));
-  if (program.info().format != TraceFormat::kChakra) {
+  if (!program.traits().states_order) {
     return BadInput(fmt::format("{}: found a {} trace, expected a Chakra trace", path,
                                 Name(program.info().format)));
   }

@@ -151,7 +151,7 @@ class KinetoReader : public JsonReaderBase {
                         .limits = context.limits,
                         .rules = &kEventRules},
                        "event", options, context) {
-    builder().info().format = format;
+    builder().info().SetFormat(format);
   }
 
  private:

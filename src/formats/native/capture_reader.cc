@@ -59,7 +59,7 @@ class CaptureReader : public TraceReader {
         values_(builder_, strings_, context.limits),
         calls_(builder_),
         blocks_(context.limits.element_bytes) {
-    builder_.info().format = TraceFormat::kNative;
+    builder_.info().SetFormat(TraceFormat::kNative);
   }
 
   Status Push(std::string_view chunk) override;

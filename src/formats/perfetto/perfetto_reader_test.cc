@@ -277,7 +277,7 @@ TEST(PerfettoReader, ClocksThatNothingRelatesToTheTracesAreSaid) {
 
 TEST(PerfettoReader, OurOwnTimelinesComeBack) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kKineto;
+  builder.info().SetFormat(TraceFormat::kKineto);
   NodeRow row{.source_id = 0, .kind = NodeKind::kOperator, .place = Place::kHost};
   row.name = builder.Intern("aten::\"mm\"");
   row.lane = builder.InternLane({.thread = builder.Intern("11")});

@@ -175,7 +175,7 @@ class EtJsonReader : public JsonReaderBase {
                         .rules = &EtNodeRules()},
                        "node", options, context),
         comms_(builder()) {
-    builder().info().format = TraceFormat::kPyTorchEt;
+    builder().info().SetFormat(TraceFormat::kPyTorchEt);
   }
 
  private:
@@ -568,7 +568,7 @@ class EtJsonReader : public JsonReaderBase {
     if (builder().node_count() == 0 && info.schema.empty()) {
       return BadInput(name() + ": found neither nodes nor 'schema', expected an execution trace");
     }
-    if (linked_) info.format = TraceFormat::kLinked;
+    if (linked_) info.SetFormat(TraceFormat::kLinked);
     if (!IsKnownEtVersion(info.schema)) {
       context().Warn(name() + ": unknown version '" + info.schema + "', read like " +
                      std::string(kVersions.back().schema));

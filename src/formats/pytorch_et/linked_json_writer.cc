@@ -106,7 +106,7 @@ class LinkedJsonWriter {
     if (info.schema.starts_with(kNativeSchema)) {
       member("schema", JsonString(kNewestVersion));
     } else if (info.schema.starts_with(kFlatVersion) ||
-               (info.format == TraceFormat::kChakra && !IsKnownEtVersion(info.schema))) {
+               (info.traits.states_order && !IsKnownEtVersion(info.schema))) {
       member("schema", JsonString(kNestedVersion));
     } else if (!info.schema.empty()) {
       member("schema", JsonString(info.schema));
@@ -429,7 +429,7 @@ class LinkedJsonWriter {
     const auto start = trace_.start(node);
     auto inclusive = trace_.duration(node);
     auto exclusive = trace_.exclusive(node);
-    if (trace_.info().exclusive_durations) std::swap(inclusive, exclusive);
+    if (trace_.traits().exclusive_durations) std::swap(inclusive, exclusive);
     if (!exclusive && trace_.children(node).empty()) exclusive = inclusive;
     // Nothing runs inside of what a device does, or a host in its place.
     if (!inclusive && (host_computes_ || trace_.place(node) == Place::kDevice)) {

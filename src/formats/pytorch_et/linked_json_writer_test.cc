@@ -170,7 +170,7 @@ TEST_F(LinkedJsonWriter, WritesArgumentsAsTheObserverDoes) {
 
 // Kinds that no name and no category of the profiler tells, as traces of simulators have them.
 TEST_F(LinkedJsonWriter, KeepsKindsAndFactsOfChakraNodes) {
-  builder_.info().exclusive_durations = true;
+  builder_.info().traits.exclusive_durations = true;
   row_.duration = Nanos{5000};
   const NodeId reduce = Add(1, NodeKind::kCollective, Place::kDevice, "ar_1");
   builder_.SetComm(reduce, {.type = CollectiveType::kAllReduce, .bytes = Bytes{64}});

@@ -193,7 +193,7 @@ class ProfileWriter {
   Result<TimelineReport> Run() {
     const TraceInfo& info = trace_.info();
     events_.Raw("{");
-    if (!IsProfile(info.format)) {
+    if (!info.traits.is_profile) {
       // What was never a profile gets the head of one.
       TopMember("schemaVersion", "1");
       if (info.rank) TopMember("distributedInfo", DistributedInfo(info));

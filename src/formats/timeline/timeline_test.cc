@@ -24,7 +24,7 @@ using nlohmann::json;
 
 class Sketch {
  public:
-  Sketch() { builder.info().format = TraceFormat::kLinked; }
+  Sketch() { builder.info().SetFormat(TraceFormat::kLinked); }
 
   NodeRow& Row(uint64_t id, std::string_view name, NodeKind kind, int64_t start, int64_t duration) {
     row = NodeRow();

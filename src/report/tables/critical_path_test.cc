@@ -221,7 +221,7 @@ TEST(CriticalPath, AThreadThatStartsAfterAnotherOne) {
 // calls that has no schema is work, other than what a program names.
 TEST(CriticalPath, ThreadsOfANativeCapture) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kNative;
+  builder.info().SetFormat(TraceFormat::kNative);
   uint64_t id = 0;
   const auto add = [&](std::string_view name, std::string_view thread, NodeKind kind, uint8_t scope,
                        int64_t begin, int64_t end) {

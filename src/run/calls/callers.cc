@@ -163,7 +163,7 @@ class PoolCallers {
   // True where times do not tell: one is unknown, or they are a native capture's, in which those of
   // two threads are apart by what recording took.
   bool RanDuring(const NodeTime& call, const NodeTime& caller) const {
-    if (trace_.info().format == TraceFormat::kNative || !call.start || !caller.start) return true;
+    if (trace_.traits().has_loose_thread_times || !call.start || !caller.start) return true;
     return *caller.start <= *call.start && !LeftBefore(caller, call);
   }
 
@@ -199,7 +199,7 @@ bool IsSynchronous(const Trace& trace, NodeId node) {
 // Chakra's converter makes all calls collectives.
 bool StandsForLostLabel(const Trace& trace, NodeId node) {
   return trace.kind(node) == NodeKind::kCollective && trace.place(node) == Place::kHost &&
-         trace.info().format != TraceFormat::kChakra && IsC10dOperator(trace.name(node));
+         !trace.traits().calls_are_collectives && IsC10dOperator(trace.name(node));
 }
 
 NodeId IssuerOfLabel(const Trace& trace, NodeId node) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "src/trace/words/stated_facts.h"
+
 namespace etude {
 
 std::optional<int64_t> LaunchCorrelation(const Trace& trace, NodeId node) {
@@ -62,6 +64,10 @@ std::vector<NodeId> FindLaunchers(const Trace& trace) {
     }
   });
   return launchers;
+}
+
+bool HasEarlyLaunch(const Trace& linked, NodeId kernel) {
+  return StatedText(linked, kernel, kLaunchedByKey).has_value();
 }
 
 }  // namespace etude

@@ -29,8 +29,10 @@ bool EndsCapture(std::string_view call);
 // has ended (programmatic dependent launch): cudaLaunchKernelExC, cuLaunchKernelEx.
 bool MayLaunchEarly(std::string_view call);
 
-// Key of the extra with the name of such a call, by JSON, on a kernel of a linked trace, which has
-// no calls of the runtime.
+// Key of the extra with the name of such a call, as a JSON string, on a kernel of a linked trace,
+// which has no calls of the runtime.
 inline constexpr std::string_view kLaunchedByKey = "launched_by";
+// Returns whether a kernel of a linked trace has such a call.
+bool HasEarlyLaunch(const Trace& linked, NodeId kernel);
 
 }  // namespace etude

@@ -189,7 +189,7 @@ class ThreadClock {
 std::optional<Nanos> StatedOwnTime(const Trace& trace, NodeId node) {
   if (const auto own = trace.exclusive(node)) return own;
   const bool leaf = trace.children(node).empty();
-  return leaf || trace.info().exclusive_durations ? trace.duration(node) : std::nullopt;
+  return leaf || trace.traits().exclusive_durations ? trace.duration(node) : std::nullopt;
 }
 
 std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const OrderEdge> waits) {
@@ -206,7 +206,7 @@ std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const Ord
     complete &= trace.start(node).has_value() && static_cast<bool>(trace.lane_id(node));
   });
   // Where durations are without children, what is around what is not known.
-  if (nodes.empty() || !complete || trace.info().exclusive_durations) return std::nullopt;
+  if (nodes.empty() || !complete || trace.traits().exclusive_durations) return std::nullopt;
   std::ranges::sort(nodes, {}, [&](NodeId node) {
     return std::tuple(*trace.start(node), -trace.duration(node)->count, trace.source_id(node),
                       node);

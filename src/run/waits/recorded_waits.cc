@@ -22,7 +22,7 @@ class WaitFinder {
         match_(MatchDevice(trace, std::vector<NodeId>(trace.node_count()))) {}
 
   std::vector<OrderEdge> Run() {
-    if (IsProfile(trace_.info().format)) AddSyncs();
+    if (trace_.traits().is_profile) AddSyncs();
     AddThreads();
     return std::move(waits_);
   }
@@ -54,8 +54,7 @@ class WaitFinder {
 }  // namespace
 
 std::vector<OrderEdge> FindRecordedWaits(const Trace& trace) {
-  const TraceFormat format = trace.info().format;
-  if (!IsProfile(format) && format != TraceFormat::kNative) return {};
+  if (!trace.traits().waits_in_times) return {};
   return WaitFinder(trace).Run();
 }
 

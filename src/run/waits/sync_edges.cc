@@ -10,7 +10,7 @@
 
 #include "src/run/calls/launch.h"
 #include "src/run/waits/program_order.h"
-#include "src/trace/words/stated_number.h"
+#include "src/trace/words/stated_facts.h"
 
 namespace etude {
 namespace {

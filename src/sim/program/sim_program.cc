@@ -1,7 +1,5 @@
 #include "src/sim/program/sim_program.h"
 
-#include <protozero/pbf_reader.hpp>
-
 #include <algorithm>
 #include <charconv>
 #include <string_view>
@@ -11,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "src/formats/chakra/chakra_attr.h"
-#include "src/formats/io/protobuf.h"
+#include "src/formats/chakra/chakra_notes.h"
 #include "src/run/waits/host_times.h"
 #include "src/trace/simulated.h"
 #include "src/trace/validator.h"
@@ -23,37 +21,6 @@ int64_t NumberOf(const Trace& trace, NodeId node, std::string_view name) {
   constexpr uint64_t kMost = INT64_MAX;
   return static_cast<int64_t>(
       std::min(chakra::StatedUnsigned(trace, node, name).value_or(0), kMost));
-}
-
-// 'involved_dim', a list of bools: all dimensions unless it is there.
-uint32_t DimsOf(const Trace& trace, NodeId node) {
-  constexpr protozero::pbf_tag_type kBoolList = 28;
-  for (const Extra& extra : trace.extras(node)) {
-    if (extra.form != Extra::Form::kProtobuf || trace.text(extra.key) != "involved_dim") continue;
-    try {
-      const std::string_view payload = protobuf::Payload(trace.text(extra.text));
-      protozero::pbf_reader attr(payload.data(), payload.size());
-      if (!attr.next(kBoolList)) continue;
-      protozero::pbf_reader list = attr.get_message();
-      uint32_t dims = 0;
-      uint32_t bit = 1;
-      const auto add = [&](bool value) {
-        if (value) dims |= bit;
-        bit <<= 1;
-      };
-      while (list.next(1)) {
-        if (list.wire_type() == protozero::pbf_wire_type::varint) {
-          add(list.get_bool());
-        } else {
-          for (const bool value : list.get_packed_bool()) add(value);
-        }
-      }
-      return dims;
-    } catch (const protozero::exception&) {
-      continue;
-    }
-  }
-  return ~uint32_t{0};
 }
 
 SimNode NodeOf(const Trace& trace, NodeId node, bool host_computes) {
@@ -82,7 +49,7 @@ SimNode NodeOf(const Trace& trace, NodeId node, bool host_computes) {
   made.tag = comm->tag.value_or(0);
   made.priority = comm->priority.value_or(0);
   made.root = comm->root.value_or(0);
-  made.dims = DimsOf(trace, node);
+  made.dims = chakra::InvolvedDims(trace, node);
   return made;
 }
 
@@ -101,9 +68,7 @@ SimPartners StatedPartners(const Trace& trace, NodeId node) {
 // Of a computation. Of a time that does not fit into nanoseconds a trace keeps the field as it is.
 bool TakesTooLong(const Trace& trace, NodeId node) {
   if (const auto own = StatedOwnTime(trace, node)) return own->count > kLongestSimulation;
-  return std::ranges::any_of(trace.extras(node), [&](const Extra& extra) {
-    return extra.form == Extra::Form::kProtobuf && trace.text(extra.key) == "duration_micros";
-  });
+  return chakra::HasTooLongDuration(trace, node);
 }
 
 // The number of `value` among the values so far.

@@ -34,7 +34,7 @@ TEST(WarnOfIds, IdsAreUniqueThoughTheCountSaysOtherwise) {
 
 TEST(MakeSimRank, ANodeTakesTheTimeThatItsChildrenDoNot) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kChakra;
+  builder.info().SetFormat(TraceFormat::kChakra);
   builder.AddNode(
       {.source_id = 1, .kind = NodeKind::kLabel, .duration = Nanos{100}, .exclusive = Nanos{40}});
   builder.AddNode(

@@ -1,7 +1,5 @@
 #include "src/sim/result/sim_memory.h"
 
-#include <protozero/pbf_reader.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
@@ -11,32 +9,10 @@
 
 #include "src/base/text/quantity.h"
 #include "src/formats/chakra/chakra_attr.h"
-#include "src/formats/io/protobuf.h"
+#include "src/formats/chakra/chakra_notes.h"
 
 namespace etude {
 namespace {
-
-// A name and a size in turn. The texts are those of the trace.
-std::vector<std::string_view> TensorsOf(const Trace& trace, NodeId node, std::string_view list) {
-  constexpr protozero::pbf_tag_type kStringList = 30;
-  std::vector<std::string_view> texts;
-  for (const Extra& extra : trace.extras(node)) {
-    if (extra.form != Extra::Form::kProtobuf || trace.text(extra.key) != list) continue;
-    try {
-      const std::string_view payload = protobuf::Payload(trace.text(extra.text));
-      protozero::pbf_reader attr(payload.data(), payload.size());
-      if (!attr.next(kStringList)) continue;
-      protozero::pbf_reader values = attr.get_message();
-      while (values.next(1)) {
-        const protozero::data_view text = values.get_view();
-        texts.emplace_back(text.data(), text.size());
-      }
-    } catch (const protozero::exception&) {
-      texts.clear();
-    }
-  }
-  return texts;
-}
 
 std::optional<int64_t> SizeOf(std::string_view text) {
   constexpr double kMost = 1e15;
@@ -69,15 +45,15 @@ std::optional<SimMemory> OfTensors(const Trace& trace, const SimProgram& program
   };
   for (size_t i = 0; i < program.nodes.size(); ++i) {
     const NodeId node = program.origin[i];
-    const auto inputs = TensorsOf(trace, node, "inputs");
-    const auto outputs = TensorsOf(trace, node, "outputs");
+    const auto inputs = chakra::NamedTensors(trace, node, chakra::TensorList::kInputs);
+    const auto outputs = chakra::NamedTensors(trace, node, chakra::TensorList::kOutputs);
     if (result.ends[i] < 0) continue;
-    for (size_t j = 0; j + 1 < inputs.size(); j += 2) {
-      TensorLife& life = life_of(inputs[j], inputs[j + 1]);
+    for (const chakra::NamedTensor& tensor : inputs) {
+      TensorLife& life = life_of(tensor.name, tensor.size);
       life.until = std::max(life.until, result.ends[i]);
     }
-    for (size_t j = 0; j + 1 < outputs.size(); j += 2) {
-      TensorLife& life = life_of(outputs[j], outputs[j + 1]);
+    for (const chakra::NamedTensor& tensor : outputs) {
+      TensorLife& life = life_of(tensor.name, tensor.size);
       if (result.begins[i] >= life.from) continue;
       life.from = result.begins[i];
       life.writer = node;

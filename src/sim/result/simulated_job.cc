@@ -137,7 +137,7 @@ Result<Trace> SimulatedTrace(const Trace& trace, const SimProgram& program,
     row.duration = Nanos{result.ends[at] - result.begins[at]};
   };
   change.info = [&](TraceInfo& info) {
-    info.exclusive_durations = true;
+    info.traits.exclusive_durations = true;
     StateSimulated(builder);
   };
   return CopyTrace(trace, builder, change);

@@ -53,7 +53,7 @@ TEST(SimulatedJob, KeepsClassesAndTimes) {
   for (const int64_t rank : {0, 3}) {
     const Trace trace = TraceOfRank(made, rank).value();
     ExpectSound(trace);
-    EXPECT_TRUE(trace.info().exclusive_durations);
+    EXPECT_TRUE(trace.traits().exclusive_durations);
     const SimRankResult& times = result.OfRank(rank);
     int64_t end = 0;
     ForEachNode(trace, [&](NodeId node) {
@@ -84,7 +84,8 @@ TEST(SimulatedJob, KeepsClassesAndTimes) {
 // thread: simulated on the device, they stay where they were.
 TEST(SimulatedJob, AHostThatComputesKeepsItsThreads) {
   TraceBuilder builder;
-  builder.info() = {.format = TraceFormat::kChakra, .exclusive_durations = true};
+  builder.info().SetFormat(TraceFormat::kChakra);
+  builder.info().traits.exclusive_durations = true;
   StateHostComputes(builder);
   const auto add = [&](uint64_t id, NodeKind kind, std::string_view thread) {
     NodeRow row{.source_id = id, .kind = kind, .place = Place::kHost};

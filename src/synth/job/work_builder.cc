@@ -3,8 +3,8 @@
 namespace etude {
 
 WorkBuilder::WorkBuilder() {
-  builder_.info().format = TraceFormat::kChakra;
-  builder_.info().exclusive_durations = true;
+  builder_.info().SetFormat(TraceFormat::kChakra);
+  builder_.info().traits.exclusive_durations = true;
 }
 
 NodeId WorkBuilder::Add(NodeKind kind, std::string_view name, std::span<const NodeId> deps,

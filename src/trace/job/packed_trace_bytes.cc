@@ -54,7 +54,7 @@ std::string PackedTrace::ToBytes() const {
        {info_.pid, info_.start_ts, info_.finish_ts, info_.rank, info_.world_size}) {
     PutKnown(fact, bytes);
   }
-  PutNumber(info_.exclusive_durations ? 1 : 0, bytes);
+  PutNumber(info_.traits.exclusive_durations ? 1 : 0, bytes);
   PutNumber(info_.extras.size(), bytes);
   for (const Extra& extra : info_.extras) {
     PutNumber(extra.key.value(), bytes);
@@ -172,13 +172,13 @@ class PackedTraceReader {
 
   void ReadInfo() {
     TraceInfo& info = packed_.info_;
-    info.format = static_cast<TraceFormat>(Number(static_cast<uint64_t>(TraceFormat::kPerfetto)));
+    info.SetFormat(static_cast<TraceFormat>(Number(static_cast<uint64_t>(TraceFormat::kPerfetto))));
     info.schema = Text();
     info.time = Text();
     for (auto* fact : {&info.pid, &info.start_ts, &info.finish_ts, &info.rank, &info.world_size}) {
       *fact = Known();
     }
-    info.exclusive_durations = Number(1) != 0;
+    info.traits.exclusive_durations = Number(1) != 0;
     info.extras.resize(Count());
     for (Extra& extra : info.extras) {
       extra.key = StringId(static_cast<uint32_t>(Number(UINT32_MAX)));

@@ -17,7 +17,7 @@ inline constexpr uint8_t kUserScope = 7;      // USER_SCOPE: a part of the progr
 inline bool IsWorkingLabel(const Trace& trace, NodeId node) {
   return trace.kind(node) == NodeKind::kLabel && trace.place(node) == Place::kHost &&
          trace.scope(node).value_or(kUserScope) != kUserScope &&
-         (trace.rf_id(node).value_or(0) != 0 || IsProfile(trace.info().format));
+         (trace.rf_id(node).value_or(0) != 0 || trace.traits().is_profile);
 }
 
 }  // namespace etude

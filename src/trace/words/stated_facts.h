@@ -8,6 +8,10 @@
 
 namespace etude {
 
+// Returns the text of the fact that a node's event has under `key`, as JSON has it (strings in
+// quotes); nullopt without one.
+std::optional<std::string_view> StatedText(const Trace& trace, NodeId node, std::string_view key);
+
 // The whole number that a node's event says under `key`; nullopt if it says none.
 std::optional<int64_t> StatedNumber(const Trace& trace, NodeId node, std::string_view key);
 

@@ -278,8 +278,8 @@ Status JobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& slots) 
 
   TraceBuilder builder;
   TraceInfo& info = builder.info();
-  info.format = TraceFormat::kChakra;
-  info.exclusive_durations = true;
+  info.SetFormat(TraceFormat::kChakra);
+  info.traits.exclusive_durations = true;
   info.rank = rank.rank;
   info.world_size = job_.world_size;
   const bool on_host = options_.host_threads && !rank.on_device;

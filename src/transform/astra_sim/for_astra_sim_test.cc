@@ -25,7 +25,7 @@ namespace {
 class AstraSketch {
  public:
   explicit AstraSketch(int64_t rank = 0, int64_t world = 1) {
-    builder.info().format = TraceFormat::kLinked;
+    builder.info().SetFormat(TraceFormat::kLinked);
     builder.info().rank = rank;
     builder.info().world_size = world;
   }

@@ -33,8 +33,7 @@ class Merger {
     FindStrides();
     MergeInfo();
     for (const MergeInput& input : inputs_) Add(input);
-    if (builder_.info().format != TraceFormat::kChakra ||
-        builder_.stats()[Stat::kRenumberedId] != 0) {
+    if (!builder_.info().traits.states_order || builder_.stats()[Stat::kRenumberedId] != 0) {
       CarryStats(builder_);
     }
     ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
@@ -47,13 +46,13 @@ class Merger {
   Status Check() const {
     for (const MergeInput& input : inputs_) {
       const TraceInfo& info = input.trace->info();
-      if (IsProfile(info.format)) {
+      if (info.traits.is_profile) {
         return BadInput(input.label +
                         ": found a profile alone, expected a host, linked or Chakra trace; `etude "
                         "link` joins it with its host trace, `etude timeline` shows several, " +
                         std::string(kRecordHint));
       }
-      if (info.exclusive_durations != info_of(0).exclusive_durations) {
+      if (info.traits.exclusive_durations != info_of(0).traits.exclusive_durations) {
         return BadInput(input.label +
                         ": its durations are without children and others' are with them, expected "
                         "traces of one format; `etude convert` makes them so");
@@ -85,13 +84,13 @@ class Merger {
 
   void MergeInfo() {
     TraceInfo& info = builder_.info();
-    info.format = info_of(0).format;
+    info.SetFormat(info_of(0).format);
     info.schema = info_of(0).schema;
     info.time = info_of(0).time;
     info.world_size = info_of(0).world_size;
-    info.exclusive_durations = info_of(0).exclusive_durations;
+    info.traits.exclusive_durations = info_of(0).traits.exclusive_durations;
     for (size_t i = 1; i < inputs_.size(); ++i) {
-      if (info_of(i).format != info.format) info.format = TraceFormat::kLinked;
+      if (info_of(i).format != info.format) info.SetFormat(TraceFormat::kLinked);
       if (info_of(i).time != info.time) info.time.clear();
       if (info_of(i).world_size != info.world_size) info.world_size.reset();
     }

@@ -14,7 +14,7 @@ namespace {
 // An operator at `start` and a collective below it that waits for it, in group "1" of `members`.
 Trace Rank(int64_t start, std::vector<int64_t> members) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kLinked;
+  builder.info().SetFormat(TraceFormat::kLinked);
   builder.info().schema = "1.1.1";
   builder.info().rank = 7;
   builder.info().world_size = 4;
@@ -117,12 +117,12 @@ TEST(Merge, GroupsOfTheSameMembersAreOne) {
 
 TEST(Merge, RefusesWhatDoesNotFit) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kKineto;
+  builder.info().SetFormat(TraceFormat::kKineto);
   builder.AddNode({.source_id = 1});
   const Trace profile = builder.Finish().value();
   TraceBuilder exclusive;
-  exclusive.info().format = TraceFormat::kChakra;
-  exclusive.info().exclusive_durations = true;
+  exclusive.info().SetFormat(TraceFormat::kChakra);
+  exclusive.info().traits.exclusive_durations = true;
   exclusive.AddNode({.source_id = 1});
   const Trace chakra = exclusive.Finish().value();
   const Trace linked = Rank(0, {});

@@ -57,7 +57,7 @@ class Slicer {
       if (kept_[dangling.node.index()]) ++result_.dangling;
     }
     copy_.CountRenumbered();
-    if (trace_.info().format != TraceFormat::kChakra || result_.renumbered) CarryStats(builder_);
+    if (!trace_.traits().states_order || result_.renumbered) CarryStats(builder_);
     ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
     return std::move(result_);
   }

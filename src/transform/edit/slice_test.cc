@@ -29,7 +29,7 @@ struct Planted {
 
 Trace Make(const std::vector<Planted>& nodes) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kLinked;
+  builder.info().SetFormat(TraceFormat::kLinked);
   for (const Planted& planted : nodes) {
     NodeRow row;
     row.source_id = planted.id;
@@ -239,7 +239,7 @@ TEST(Slice, TimesCountFromTheBeginAndTouchingIsNotOverlapping) {
 
 TEST(Slice, LaunchedWorkIsFoundByCorrelation) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kKineto;
+  builder.info().SetFormat(TraceFormat::kKineto);
   NodeRow row{.source_id = 0, .kind = NodeKind::kOperator, .place = Place::kHost};
   row.name = builder.Intern("aten::mm");
   builder.AddNode(row);
@@ -260,7 +260,7 @@ TEST(Slice, LaunchedWorkIsFoundByCorrelation) {
 
 TEST(Slice, ModulesAreLabelsOrPaths) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kKineto;
+  builder.info().SetFormat(TraceFormat::kKineto);
   NodeRow row{.source_id = 0, .kind = NodeKind::kLabel, .place = Place::kHost};
   row.name = builder.Intern("nn.Module: Linear_0");
   builder.AddNode(row);
@@ -281,7 +281,7 @@ TEST(Slice, ModulesAreLabelsOrPaths) {
 
 TEST(Slice, ModulesOfTheNativeRecorderHavePathsAndClasses) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kNative;
+  builder.info().SetFormat(TraceFormat::kNative);
   const auto add = [&](uint64_t id, NodeKind kind, std::string_view name, uint64_t parent) {
     builder.AddNode({.source_id = id,
                      .kind = kind,
@@ -353,7 +353,7 @@ TEST(Slice, WhatIsNotThereIsNamedWithTheNearest) {
 
 TEST(Slice, StepsThatAreThereAreNamedInTheOrderOfTheirNumbers) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kLinked;
+  builder.info().SetFormat(TraceFormat::kLinked);
   for (const uint64_t step : std::initializer_list<uint64_t>{1, 2, 9, 10, 11, 100}) {
     builder.AddNode({.source_id = step,
                      .kind = NodeKind::kLabel,
@@ -369,7 +369,7 @@ TEST(Slice, StepsThatAreThereAreNamedInTheOrderOfTheirNumbers) {
 
 TEST(Slice, ManyMarksOfOneNameTakeNoLonger) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kLinked;
+  builder.info().SetFormat(TraceFormat::kLinked);
   for (uint64_t i = 0; i < 100'000; ++i) {
     NodeRow row{.source_id = i, .kind = NodeKind::kLabel, .place = Place::kHost};
     row.name = builder.Intern("ProfilerStep#1");

@@ -83,8 +83,8 @@ class Linker {
     }
     copy_host_.CopyInfo();
     TraceInfo& info = builder_.info();
-    info.format = TraceFormat::kLinked;
-    info.exclusive_durations = false;
+    info.SetFormat(TraceFormat::kLinked);
+    info.traits.exclusive_durations = false;
     info.rank = host.rank ? host.rank : device.rank;
     info.world_size = host.world_size ? host.world_size : device.world_size;
     for (const Extra& extra : device.extras) {

@@ -76,7 +76,7 @@ class ProfileMaker {
   void SetInfo() {
     copy_devices_.CopyInfo();
     TraceInfo& info = builder_.info();
-    info.format = TraceFormat::kKineto;
+    info.SetFormat(TraceFormat::kKineto);
     info.pid = native_.info().pid ? native_.info().pid : info.pid;
     info.rank = native_.info().rank ? native_.info().rank : info.rank;
     info.world_size = native_.info().world_size ? native_.info().world_size : info.world_size;
@@ -182,7 +182,7 @@ class ProfileMaker {
 }  // namespace
 
 bool IsOfDevicesOnly(const Trace& profile) {
-  if (!IsProfile(profile.info().format)) return false;
+  if (!profile.traits().is_profile) return false;
   bool only = true;
   ForEachNode(profile, [&](NodeId event) {
     const NodeKind kind = profile.kind(event);

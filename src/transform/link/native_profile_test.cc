@@ -22,7 +22,7 @@ constexpr int64_t kFromBase = 3'000'000;  // of the profile, when the capture be
 class Capture {
  public:
   Capture() {
-    builder_.info().format = TraceFormat::kNative;
+    builder_.info().SetFormat(TraceFormat::kNative);
     builder_.info().schema = "etude-native-3";
     builder_.info().pid = 77;
     builder_.info().rank = 3;
@@ -240,7 +240,7 @@ TEST(NativeProfile, TimesBeyondAllTimesAreUnknown) {
   devices.AddCall("4242", "cudaLaunchKernel", INT64_MAX - kFromBase - 600, 1);
   devices.AddCall("4242", "cudaMemcpyAsync", 2500, 2);
   TraceBuilder builder;  // the same clocks, further apart
-  builder.info().format = TraceFormat::kNative;
+  builder.info().SetFormat(TraceFormat::kNative);
   for (const auto& [key, text] :
        {std::pair("realtime_ns", "0"), std::pair("monotonic_ns", "1000000")}) {
     builder.info().extras.push_back({.key = builder.Intern(key), .text = builder.Intern(text)});
@@ -253,12 +253,12 @@ TEST(NativeProfile, TimesBeyondAllTimesAreUnknown) {
 
 TEST(NativeProfile, ClocksThatCannotBeCompared) {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kNative;
+  builder.info().SetFormat(TraceFormat::kNative);
   const auto without = MakeNativeProfile(builder.Finish().value(), PlantedDevices().Finish(), {});
   ASSERT_FALSE(without);
   EXPECT_EQ(without.error().code, ErrorCode::kBadInput);
   TraceBuilder far;
-  far.info().format = TraceFormat::kNative;
+  far.info().SetFormat(TraceFormat::kNative);
   for (const auto& [key, text] : {std::pair("realtime_ns", "9223372036854775807"),
                                   std::pair("monotonic_ns", "-9223372036854775807")}) {
     far.info().extras.push_back({.key = far.Intern(key), .text = far.Intern(text)});

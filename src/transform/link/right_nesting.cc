@@ -61,7 +61,7 @@ void AdoptByTime(const Trace& host, const Trace& device, const HostMatch& match,
 
 Result<std::optional<RightNesting>> SetNestingRight(const Trace& host, const Trace& device,
                                                     const Limits& limits) {
-  const bool is_observed = host.info().format == TraceFormat::kPyTorchEt;
+  const bool is_observed = host.traits().is_observed;
   if (!is_observed || host.stats()[Stat::kDuplicateId] != 0) return std::nullopt;
   std::vector<NodeId> nodes = host.NodesBySourceId();
   std::erase_if(nodes, [&](NodeId node) { return host.place(node) == Place::kDevice; });

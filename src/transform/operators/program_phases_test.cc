@@ -19,7 +19,7 @@ using StatedIds = std::set<uint64_t>;
 // backward of the second one in step 1, and a node behind all parts. Ids are 10 and so on.
 Trace TwoStatedSteps() {
   TraceBuilder builder;
-  builder.info().format = TraceFormat::kChakra;
+  builder.info().SetFormat(TraceFormat::kChakra);
   for (uint64_t id = 10; id < 25; ++id) {
     builder.AddNode({.source_id = id,
                      .kind = NodeKind::kCompute,
