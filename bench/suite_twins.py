@@ -190,6 +190,100 @@ def learning_to_rank(data):
     return step, 256, len(windows)
 
 
+class NeuMf(nn.Module):
+    def __init__(self, users, items, factors=8, widths=(64, 32, 16)):
+        super().__init__()
+        self.factors = nn.ModuleList([nn.Embedding(users, factors), nn.Embedding(items, factors)])
+        self.embeddings = nn.ModuleList([nn.Embedding(users, widths[0] // 2), nn.Embedding(items, widths[0] // 2)])
+        for embedding in (*self.factors, *self.embeddings):
+            nn.init.normal_(embedding.weight, 0, 0.01)
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths, widths[1:]))
+        self.answer = nn.Linear(factors + widths[-1], 1)
+
+    def forward(self, users, items):
+        everyone = users.unsqueeze(1).expand_as(items)
+        product = self.factors[0](users).unsqueeze(1) * self.factors[1](items)
+        x = torch.cat([self.embeddings[0](everyone), self.embeddings[1](items)], 2)
+        for layer in self.layers:
+            x = F.relu(layer(x))
+        return self.answer(torch.cat([product, x], 2)).squeeze(2)
+
+
+def recommendation(data):
+    """Where airplanes flew, each airport once; the last of each airplane with three or more is held out."""
+    negatives = 4
+    users, items, chosen = {}, {}, []
+    for name in ("train", "test"):
+        for line in (pathlib.Path(data) / f"nycflights/{name}.txt").read_text().splitlines():
+            user, item, _ = line.split()
+            if user not in users:
+                users[user] = len(users)
+                chosen.append({})
+            if name == "train" or item in items:
+                chosen[users[user]][items.setdefault(item, len(items))] = True
+    learned = [list(own)[:-1] if len(own) >= 3 else list(own) for own in chosen]
+    samples = torch.tensor([(user, item) for user, own in enumerate(learned) for item in own])
+    unseen = [sorted(set(range(len(items))) - set(own)) for own in learned]
+    counts = torch.tensor([len(own) for own in unseen])
+    table = torch.tensor([own + [0] * (len(items) - len(own)) for own in unseen])
+    model = NeuMf(len(users), len(items))
+    optimizer = torch.optim.Adam(model.parameters(), 2e-3)
+
+    def step(index):
+        who, what = samples[index].unbind(1)
+        draws = (torch.empty(len(index), negatives).uniform_() * counts[who].unsqueeze(1)).long()
+        scores = model(who, torch.cat([what.unsqueeze(1), table[who.unsqueeze(1), draws]], 1))
+        wanted = torch.zeros_like(scores)
+        wanted[:, 0] = 1
+        return update(optimizer, F.binary_cross_entropy_with_logits(scores, wanted))
+
+    return step, 256, len(samples)
+
+
+class Dlrm(nn.Module):
+    def __init__(self, tables, numbers, width=8, bottom=(32,), top=(32, 16, 1)):
+        super().__init__()
+        self.tables = nn.ModuleList(nn.Embedding(rows, width) for rows in tables)
+        for table, rows in zip(self.tables, tables):
+            nn.init.uniform_(table.weight, -1 / math.sqrt(rows), 1 / math.sqrt(rows))
+        widths = (numbers, *bottom, width)
+        self.bottom = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths, widths[1:]))
+        vectors = len(tables) + 1
+        widths = (width + vectors * (vectors - 1) // 2, *top)
+        self.top = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths, widths[1:]))
+        for layer in (*self.bottom, *self.top):
+            nn.init.normal_(layer.weight, 0, math.sqrt(2 / (layer.in_features + layer.out_features)))
+            nn.init.normal_(layer.bias, 0, math.sqrt(1 / layer.out_features))
+        self.pairs = torch.tensor([row * vectors + column for row in range(vectors) for column in range(row)])
+
+    def forward(self, numbers, categories):
+        x = numbers
+        for layer in self.bottom:
+            x = F.relu(layer(x))
+        vectors = torch.stack([x] + [table(categories[:, i]) for i, table in enumerate(self.tables)], 1)
+        products = vectors.bmm(vectors.transpose(1, 2)).flatten(1)[:, self.pairs]
+        y = torch.cat([x, products], 1)
+        for layer in self.top[:-1]:
+            y = F.relu(layer(y))
+        return self.top[-1](y).squeeze(1)
+
+
+def advertising(_):
+    """Of the same sizes as the generated clicks, which are not learned here but timed."""
+    rows, samples = (10, 15, 20, 30, 50, 80, 150, 300), 100_000
+    numbers = torch.randn(samples, 4)
+    categories = torch.stack([torch.multinomial(1 / torch.arange(1.0, count + 1) ** 1.05, samples, True) for count in rows], 1)
+    labels = (torch.rand(samples) < 0.3).float()
+    model = Dlrm(rows, 4)
+    optimizer = torch.optim.Adam(model.parameters(), 5e-3)
+
+    def step(index):
+        logits = model(numbers[index], categories[index])
+        return update(optimizer, F.binary_cross_entropy_with_logits(logits, labels[index]))
+
+    return step, 256, samples
+
+
 TWINS = {
     "image-classification": image_classification,
     "image-to-text": twin_captions.make,
@@ -197,6 +291,8 @@ TWINS = {
     "speech-recognition": twin_speech.make,
     "spatial-transformer": spatial_transformer,
     "learning-to-rank": learning_to_rank,
+    "recommendation": recommendation,
+    "advertising": advertising,
 }
 
 

@@ -62,6 +62,7 @@ NamedTexts SettingsOf(const RunOptions& options) {
   add("loss-scale", options.loss_scale);
   add("most-steps", options.most_steps);
   add("rate", options.rate);
+  add("table-rows", options.table_rows);
   add("target", options.target);
   add("threads", options.threads);
   if (options.optimizer) settings["optimizer"] = Name(*options.optimizer);

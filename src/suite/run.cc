@@ -112,6 +112,7 @@ Result<std::unique_ptr<Task>> MakeTask(const TaskFacts& facts, const RunOptions&
                         .device = at::Device(options.device),
                         .data = options.data,
                         .context = context,
+                        .table_rows = options.table_rows,
                         .shuffled_labels = options.shuffled_labels});
   });
 }

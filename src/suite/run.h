@@ -30,7 +30,8 @@ struct RunOptions {
   std::optional<int64_t> evaluate_every;  // steps
   std::optional<int64_t> most_steps;
   std::optional<double> target;
-  bool to_the_end = false;  // go on after the target
+  std::optional<int64_t> table_rows;  // TaskOptions
+  bool to_the_end = false;            // go on after the target
   bool shuffled_labels = false;
   bool frozen = false;
   // The name that the run is kept under tells to_the_end, shuffled_labels and frozen.

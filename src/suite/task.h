@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,7 +32,8 @@ struct TaskOptions {
   at::Device device = at::kCPU;
   std::string data;  // folder with data sets (docs/suite.md)
   RunContext context;
-  bool shuffled_labels = false;  // a test of the target: there is nothing to be learned
+  std::optional<int64_t> table_rows;  // most rows of an embedding table; advertising only
+  bool shuffled_labels = false;       // a test of the target: there is nothing to be learned
 };
 
 // A training task at one scale: its model, data, loss and measure of quality. Steps, optimizers,

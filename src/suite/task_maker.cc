@@ -4,6 +4,7 @@
 #include <array>
 
 #include "src/suite/task.h"
+#include "src/suite/tasks/advertising.h"
 #include "src/suite/tasks/image_classification.h"
 #include "src/suite/tasks/image_to_text.h"
 #include "src/suite/tasks/learning_to_rank.h"
@@ -25,6 +26,7 @@ constexpr std::array kMakers = {
     TaskMaker{.id = "recommendation", .make = MakeRecommendation},
     TaskMaker{.id = "spatial-transformer", .make = MakeSpatialTransformer},
     TaskMaker{.id = "learning-to-rank", .make = MakeLearningToRank},
+    TaskMaker{.id = "advertising", .make = MakeAdvertising},
 };
 
 }  // namespace

@@ -133,3 +133,29 @@ def write_gowalla(data, users, items):
         lines["test"] += [f"u{user} i{item} 1" for item in own[12:]]
     for part, text in lines.items():
         (folder / f"{part}.txt").write_text("\n".join(text) + "\n")
+
+
+def write_movielens(data, users, items):
+    """Ratings of MovieLens 20M, those of a user not in order of time."""
+    folder = data / "ml-20m"
+    folder.mkdir(parents=True)
+    draw = random.Random(1)
+    lines = ["userId,movieId,rating,timestamp"]
+    for user in range(users):
+        chosen = draw.sample(range(items), 12)
+        times = draw.sample(range(10**9, 10**9 + 1000), 12)
+        lines += [f"{user + 1},{10 * item + 3},{draw.randint(1, 10) / 2},{time}" for item, time in zip(chosen, times)]
+    (folder / "ratings.csv").write_text("\n".join(lines) + "\n")
+
+
+def write_criteo(data, lines):
+    """Clicks of Criteo's Kaggle set, some fields empty."""
+    folder = data / "criteo"
+    folder.mkdir(parents=True)
+    draw = random.Random(1)
+    text = ""
+    for _ in range(lines):
+        numbers = [draw.choice(["", "-1", "0", "7", "1234"]) for _ in range(13)]
+        categories = [draw.choice(["", "68fd1e64", "80e26c9b", "fb936136"]) for _ in range(26)]
+        text += "\t".join([str(draw.randint(0, 1)), *numbers, *categories]) + "\n"
+    (folder / "train.txt").write_text(text)

@@ -7,7 +7,16 @@ import os
 import subprocess
 
 import pytest
-from paper_data import write_coco, write_gowalla, write_imagenet, write_librispeech, write_mnist, write_voc
+from paper_data import (
+    write_coco,
+    write_criteo,
+    write_gowalla,
+    write_imagenet,
+    write_librispeech,
+    write_mnist,
+    write_movielens,
+    write_voc,
+)
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
@@ -166,6 +175,16 @@ def detected(trace):
     return detector((10, 1000), regions)
 
 
+def perceptron(*widths):
+    return sum(a * b for a, b in zip(widths, widths[1:]))
+
+
+# Of a chosen item and four others.
+NEUMF = 5 * (perceptron(256, 256, 128, 64) + 64 + 64)
+# The products of all pairs of 27 vectors are computed twice, and each with itself.
+DLRM = perceptron(13, 512, 256, 64, 16) + 27 * 27 * 16 + perceptron(16 + 27 * 26 // 2, 512, 256, 1)
+
+
 # By task: writes the data; samples a step; what the step multiplies, forward.
 PAPER = {
     "image-classification": (write_imagenet, 1, lambda _: 4_089_184_256),
@@ -175,6 +194,8 @@ PAPER = {
     # Distorting a digit takes a map, too.
     "spatial-transformer": (write_mnist, 2, lambda _: 2 * (SPATIAL_TRANSFORMER + 28 * 28 * 3 * 2)),
     "learning-to-rank": (lambda data: write_gowalla(data, 6, 30), 8, lambda _: 8 * caser(100, 4)),
+    "recommendation": (lambda data: write_movielens(data, 6, 40), 8, lambda _: 8 * NEUMF),
+    "advertising": (lambda data: write_criteo(data, 70), 8, lambda _: 8 * DLRM),
 }
 
 

@@ -98,6 +98,8 @@ void RunSettings::Declare(Options& options) {
                 {.least = 1, .most = kMostTrainingSteps});
   options.Value("--evaluate-every", &run.evaluate_every, "N", "steps between evaluations",
                 {.least = 1, .most = kMostTrainingSteps});
+  options.Value("--table-rows", &run.table_rows, "N",
+                "max rows of each embedding table of advertising (default: all)", {.least = 1});
   options.Value("--data", &run.data, "FOLDER",
                 "where the data sets are (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
 }

@@ -87,6 +87,17 @@ constexpr std::array kTasks = {
               .paper_data = "Gowalla",
               .smoke = {0.46, Origin::kMeasured},
               .published = Target{0.1458, Origin::kRecalled}},
+    TaskFacts{.id = "advertising",
+              .aibench = "C18",
+              .title = "Advertising",
+              .model = "DLRM",
+              .paper = "Naumov et al., 1906.00091",
+              .metric = {"AUC", true},
+              .baseline = "logistic regression",
+              .smoke_data = "100,000 generated clicks",
+              .paper_data = "Criteo (Kaggle)",
+              .smoke = {0.775, Origin::kMeasured},
+              .published = {}},
 };
 
 }  // namespace

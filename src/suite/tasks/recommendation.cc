@@ -20,10 +20,10 @@ namespace etude::suite {
 namespace {
 
 constexpr int64_t kNegatives = 4;    // for each item that a user chose
-constexpr int64_t kNamed = 10;       // items of an answer
+constexpr int64_t kBestItems = 10;   // items of an answer
 constexpr int64_t kOthers = 99;      // items among which the one held out is ranked
 constexpr uint64_t kOthersSeed = 1;  // of the choice of these: the same for all runs
-constexpr int64_t kUsersAtOnce = 4096;
+constexpr int64_t kQuestionsAtOnce = 4096;
 
 // Users with an item held out and what it is ranked among.
 struct Questions {
@@ -122,16 +122,16 @@ class Recommendation : public Task {
   Quality QualityOf(const Scores& scores) const {
     const int64_t count = questions_.users.size(0);
     Quality sum;
-    for (int64_t begin = 0; begin < count; begin += kUsersAtOnce) {
-      const at::Tensor items = questions_.candidates.slice(0, begin, begin + kUsersAtOnce);
+    for (int64_t begin = 0; begin < count; begin += kQuestionsAtOnce) {
+      const at::Tensor items = questions_.candidates.slice(0, begin, begin + kQuestionsAtOnce);
       const at::Tensor of_items =
-          scores(questions_.users.slice(0, begin, begin + kUsersAtOnce), items);
+          scores(questions_.users.slice(0, begin, begin + kQuestionsAtOnce), items);
       const at::Tensor is_ahead = of_items.slice(1, 1).ge(of_items.slice(1, 0, 1));
       const at::Tensor ranks =
           is_ahead.logical_and(items.slice(1, 1).ne(0)).sum({1}).to(at::kLong).contiguous();
       const auto* rank = ranks.const_data_ptr<int64_t>();
       for (int64_t row = 0; row < ranks.size(0); ++row) {
-        if (rank[row] >= kNamed) continue;
+        if (rank[row] >= kBestItems) continue;
         sum.hits += 1;
         sum.gain += 1 / std::log2(static_cast<double>(rank[row]) + 2);
       }
@@ -147,7 +147,7 @@ class Recommendation : public Task {
   NeuMf model_;
 };
 
-Result<Interactions> ReadData(const TaskOptions& options) {
+Result<Interactions> ReadChoices(const TaskOptions& options) {
   const bool smoke = options.scale == Scale::kSmoke;
   const std::string path = options.data + (smoke ? "/nycflights" : "/ml-20m/ratings.csv");
   std::error_code error;
@@ -164,7 +164,7 @@ Result<Interactions> ReadData(const TaskOptions& options) {
 
 Result<std::unique_ptr<Task>> MakeRecommendation(const TaskOptions& options) {
   const bool smoke = options.scale == Scale::kSmoke;
-  ETUDE_ASSIGN_OR_RETURN(Interactions data, ReadData(options));
+  ETUDE_ASSIGN_OR_RETURN(Interactions data, ReadChoices(options));
   LeaveLastOut(data);
   const auto is_asked = [](const Interactions::User& user) { return user.is_asked; };
   if (std::ranges::none_of(data.users, is_asked)) {

@@ -1,0 +1,96 @@
+"""Advertising: the paper's model on clicks in Criteo's layout, generated clicks, and messages for files that are wrong."""
+
+import json
+import math
+import os
+import pathlib
+import subprocess
+
+import pytest
+from paper_data import write_criteo
+
+BIN = pathlib.Path(os.environ.get("ETUDE_BIN", "build/bin"))
+# Categories of the 26 fields of Criteo's Kaggle set.
+CRITEO = (1460, 583, 10131227, 2202608, 305, 24, 12517, 633, 3, 93145, 5683, 8351593, 3194, 27, 14992, 5461306, 10, 5652,
+          2173, 4, 7046547, 18, 15, 286181, 105, 142572)  # fmt: skip
+
+
+def parameters(rows, numbers=13, width=16, bottom=(512, 256, 64), top=(512, 256, 1)):
+    def perceptron(widths):
+        return sum(a * b + b for a, b in zip(widths, widths[1:]))
+
+    vectors = len(rows) + 1
+    products = width + vectors * (vectors - 1) // 2
+    return sum(rows) * width + perceptron((numbers, *bottom, width)) + perceptron((products, *top))
+
+
+def run(data, *options):
+    command = [BIN / "etude-torch", "suite", "run", "advertising", "--data", data, "--threads", "1", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def record(done):
+    assert done.returncode in (0, 1), done.stderr
+    return json.loads(done.stdout)["tasks"][0]["runs"][0]
+
+
+def test_the_formula_gives_the_published_size():
+    assert parameters(CRITEO) == 540_677_217
+
+
+def test_paper_scale(tmp_path):
+    write_criteo(tmp_path, 70)
+    run_record = record(run(tmp_path, "--scale", "paper", "--most-steps", "2", "--batch", "8", "--json"))
+    lines = (tmp_path / "criteo/train.txt").read_text().splitlines()[:60]
+    rows = [len({line.split("\t")[14 + field] for line in lines}) + 1 for field in range(26)]
+    assert run_record["parameters"] == parameters(rows)
+    assert run_record["samples"] == 60
+    assert 0 <= run_record["quality"] <= 1
+    assert run_record["target"] is None
+
+
+def test_tables_can_be_capped(tmp_path):
+    write_criteo(tmp_path, 70)
+    run_record = record(run(tmp_path, "--scale", "paper", "--most-steps", "1", "--batch", "8", "--table-rows", "2", "--json"))
+    assert run_record["parameters"] == parameters([2] * 26)
+    assert run_record["settings"]["table-rows"] == "2"
+
+
+def test_generated_clicks_have_a_known_bound(tmp_path):
+    run_record = record(run(tmp_path, "--most-steps", "25", "--frozen", "--json"))
+    bound = run_record["figures"]["AUC of the true probabilities"]
+    assert 0.8 < bound < 0.85
+    assert 0.65 < run_record["baseline"] < bound - 0.05
+    assert 0.4 < run_record["quality"] < 0.6
+    assert run_record["figures"]["accuracy of the most frequent answer"] == pytest.approx(0.7, abs=0.05)
+    assert run_record["curve"][0]["loss"] == pytest.approx(math.log(2), abs=0.25)
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("1\t2\t3", "train.txt:3: found '1"),
+        ("2" + 39 * "\t", "expected a label (0 or 1)"),
+        ("0\tx" + 38 * "\t", "13 numbers and 26 categories"),
+    ],
+)
+def test_wrong_lines_are_named(tmp_path, line, said):
+    write_criteo(tmp_path, 20)
+    path = tmp_path / "criteo/train.txt"
+    lines = path.read_text().splitlines()
+    lines[2] = line
+    path.write_text("\n".join(lines) + "\n")
+    done = run(tmp_path, "--scale", "paper")
+    assert done.returncode == 3, done.stderr
+    assert said in done.stderr
+
+
+def test_too_few_lines(tmp_path):
+    write_criteo(tmp_path, 5)
+    done = run(tmp_path, "--scale", "paper")
+    assert done.returncode == 3 and "5 lines, expected at least 7" in done.stderr
+
+
+def test_missing_data(tmp_path):
+    done = run(tmp_path, "--scale", "paper")
+    assert done.returncode == 4 and "criteo/train.txt: missing" in done.stderr
