@@ -37,9 +37,9 @@ namespace etude {
 namespace {
 
 constexpr std::string_view kGraphTime = "graph_time";
-constexpr size_t kMostParts = 8;  // of a list of ranks
+constexpr size_t kMostParts = 8;  // max entries in a list of ranks
 
-// Shares above which something is more than a blemish.
+// Shares above which a condition is significant.
 constexpr double kFew = 0.001;
 constexpr double kMany = 0.01;
 constexpr double kTooMany = 0.1;
@@ -50,13 +50,14 @@ double Share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// "3 of 12 events are lost": of `all`, "12 events", what one or many of them are.
+// Returns "3 of 12 events are lost": `all` is the noun for the total, `one` and `many` the singular
+// and plural predicate.
 std::string ShareText(uint64_t count, std::string_view all, std::string_view one,
                       std::string_view many) {
   return fmt::format("{} of {} {}", FormatCount(count), all, count == 1 ? one : many);
 }
 
-// What a gap is, before where it is: "gaps on host thread 7".
+// Returns the description of a gap before its location: "gaps on host thread 7".
 std::string_view GapText(GapKind kind) {
   switch (kind) {
     case GapKind::kHostGap: return "gaps on host";
@@ -69,14 +70,14 @@ std::string_view GapText(GapKind kind) {
   return "unexplained, on";
 }
 
-// "12.3 ms", with as many digits as one reads; much longer times in larger units.
+// Returns "12.3 ms", with a readable number of digits; much longer times in larger units.
 std::string TimeText(Nanos time) {
   constexpr Nanos kLong{int64_t{1000} * 1'000'000'000};
   if (time >= kLong) return FormatTime(time);
   return fmt::format("{:.{}f} ms", time.ms(), std::abs(time.count) < 10'000'000 ? 3 : 1);
 }
 
-// The same without its unit where that is the one of `other`.
+// Returns the time without its unit if it has the same unit as `other`.
 std::string BareTimeText(Nanos time, Nanos other) {
   std::string text = TimeText(time);
   const std::string with_unit = TimeText(other);
@@ -89,8 +90,8 @@ std::string PiecesText(uint64_t works) {
   return FormatCount(works, "piece of device work", "pieces of device work");
 }
 
-// Keeps what is known of the time by the graph alone, of a job or of one rank, and says where that
-// is far from what was recorded.
+// Stores the time of the graph alone, of a job or of one rank, and adds a reason if it differs much
+// from the recorded time.
 void JudgeGraph(std::optional<GraphTime> time, bool is_job, Health& health) {
   if (!time || time->recorded.count == 0) return;
   if (Share(time->untimed, time->untimed + time->nodes) > kTooMany) return;
@@ -196,7 +197,7 @@ class TraceJudge {
     }
   }
 
-  // Times that cannot be true are unknown.
+  // Implausible times count as unknown.
   void JudgeTimes() {
     if (const uint64_t all = Met(Stat::kUnknownTime); all != 0) {
       uint64_t works = 0;
@@ -226,7 +227,7 @@ class TraceJudge {
     }
   }
 
-  // Events of categories that no table knows are counted nowhere.
+  // Events of unknown categories are not counted anywhere.
   void JudgeKinds() {
     if (!trace_.traits().is_profile) return;
     if (trace_.node_count() == 0) {
@@ -258,7 +259,7 @@ class TraceJudge {
     JudgeUnreadProcesses();
   }
 
-  // Events without a category are known by their processes, if at all.
+  // Events without a category are recognised by their processes, if at all.
   void JudgeUnreadProcesses() {
     for (const Extra& extra : trace_.info().extras) {
       if (trace_.text(extra.key) != kUnreadProcessesKey) continue;
@@ -274,7 +275,7 @@ class TraceJudge {
     }
   }
 
-  // Kernels of a library that no table knows count as computation.
+  // Kernels of an unknown library count as computation.
   void JudgeNames() {
     std::unordered_map<StringId, bool> speaks;
     uint64_t kernels = 0;
@@ -293,7 +294,7 @@ class TraceJudge {
                     BareFunctionName(first)));
   }
 
-  // EtCommReader takes such a call for its communication.
+  // EtCommReader uses such a call as its communication.
   void JudgeLostLabels() {
     uint64_t calls = 0;
     for (const auto& [node, comm] : trace_.comms()) {
@@ -306,7 +307,7 @@ class TraceJudge {
                     calls == 1 ? "its call" : "their calls", calls == 1 ? "it was" : "they were"));
   }
 
-  // As JSON has it, in quotes; "" without one.
+  // Returns the quoted JSON text; "" if missing.
   std::string_view CategoryOf(NodeId node) const {
     return StatedText(trace_, node, kKinetoCategoryKey).value_or("");
   }
@@ -351,9 +352,9 @@ class TraceJudge {
     }
   }
 
-  // When launches were captured into a graph, which runs nothing yet: from a call that begins it to
-  // the next one of that thread that ends it. Meanwhile other threads may launch into it, as
-  // autograd's does.
+  // Returns the times in which launches were captured into a graph, which runs nothing yet: from a
+  // call that begins a capture to the thread's next one that ends it. Other threads, such as
+  // autograd's, may launch into it meanwhile.
   TimeSet FindCaptures() const {
     struct Mark {
       LaneId thread;
@@ -372,7 +373,7 @@ class TraceJudge {
     std::ranges::stable_sort(marks, {},
                              [](const Mark& mark) { return std::tuple(mark.thread, mark.at); });
     std::vector<Interval> captures;
-    std::vector<Nanos> open;  // of one thread: when captures began that have not ended
+    std::vector<Nanos> open;  // of one thread: begins of open captures
     for (size_t i = 0; i < marks.size(); ++i) {
       if (i == 0 || marks[i].thread != marks[i - 1].thread) open.clear();
       if (marks[i].is_begin) {
@@ -391,7 +392,7 @@ class TraceJudge {
            kind != NodeKind::kLabel;
   }
 
-  // How many of these launches were captured.
+  // Returns the number of captured ones among these launches.
   uint64_t CountCaptured(const std::vector<NodeId>& launches) const {
     if (launches.empty()) return 0;
     const TimeSet captures = FindCaptures();
@@ -401,8 +402,8 @@ class TraceJudge {
     }));
   }
 
-  // How much of this device work, of which no call is there, was launched before the recording: a
-  // stream runs in order, so it is what ran before the first that has a call.
+  // Counts the device work without a call that was launched before the recording: streams run in
+  // order, so it is the work that ran before the first one with a call.
   template <typename IsLaunched>
   uint64_t CountLaunchedBefore(const std::vector<NodeId>& unlaunched,
                                IsLaunched is_launched) const {
@@ -452,7 +453,7 @@ class TraceJudge {
         if (!has_other_side(node, ran)) idle.push_back(node);
       }
     });
-    // In timelines of simulated jobs nothing is launched, and profiles of TPUs say nothing of it.
+    // Timelines of simulated jobs and profiles of TPUs have no launches.
     const bool computes = std::ranges::any_of(unlaunched, [&](NodeId node) {
       return trace_.kind(node) == NodeKind::kCompute || trace_.correlation(node) == std::nullopt;
     });
@@ -478,7 +479,7 @@ class TraceJudge {
     }
   }
 
-  // Correlations of launches that may be early.
+  // Returns the correlations of launches that may start early.
   std::unordered_set<int64_t> FindEarlyLaunches() const {
     std::unordered_set<int64_t> launches;
     ForEachNode(trace_, [&](NodeId node) {
@@ -491,7 +492,7 @@ class TraceJudge {
     return launches;
   }
 
-  // A stream runs one thing at a time, but for kernels that were launched to begin early.
+  // A stream runs one thing at a time, except kernels launched to start early.
   void JudgeStreams() {
     struct Ran {
       LaneId lane;
@@ -514,9 +515,9 @@ class TraceJudge {
       return (correlation && early_launches.contains(*correlation)) ||
              HasEarlyLaunch(trace_, one.node);
     };
-    constexpr Nanos kClock{1000};  // events of whole microseconds may touch
+    constexpr Nanos kClock{1000};  // events with times of whole microseconds may touch
     uint64_t overlaps = 0;
-    size_t last = 0;  // of those before on the stream, the last to end
+    size_t last = 0;  // the previous work on the stream that ends last
     for (size_t i = 1; i < ran.size(); ++i) {
       const bool is_over = ran[i].lane != ran[last].lane || ran[i].begin + kClock >= ran[last].end;
       if (!is_over && !is_early(ran[i], ran[last])) ++overlaps;
@@ -535,7 +536,7 @@ class TraceJudge {
     return time >= kLong ? FormatTime(time) : fmt::format("{:.1f} ms", time.ms());
   }
 
-  // Time in which nothing at all ran.
+  // Judges time without any activity.
   void JudgeGaps() {
     std::vector<std::pair<Nanos, Nanos>> ran;
     ForEachNode(trace_, [&](NodeId node) {
@@ -561,8 +562,7 @@ class TraceJudge {
     }
   }
 
-  // Frames of Python that open or close a label: they begin outside of it and end inside, or the
-  // other way round.
+  // Python frames that open or close a label overlap its begin or its end.
   static bool OpensLabel(std::string_view name) {
     return name.starts_with("<built-in") && name.find("_record_function_e") != name.npos;
   }
@@ -576,8 +576,8 @@ class TraceJudge {
     health_.waits = {.count = run_.waits().size(), .guessed = static_cast<uint64_t>(guessed)};
   }
 
-  // A thread does one thing at a time: the own times of what it ran cannot be more than the time in
-  // which it ran anything. They are where a trace has lost who called whom.
+  // A thread does one thing at a time: the sum of own times cannot exceed the time in which it was
+  // active. It does if a trace has lost callers.
   void JudgeOwnTimes() {
     if (trace_.traits().exclusive_durations) return;
     struct Thread {
@@ -751,8 +751,8 @@ Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
                                           match.missing_ranks.size() == 1 ? "" : "s",
                                           RankListText(match.missing_ranks, kMostParts))});
   }
-  // A job of which no trace has times, as generated ones are, has no clocks to be compared. Large
-  // jobs mostly lack all for one reason, which is said once.
+  // A job without any times, such as a generated one, has no clocks to compare. In large jobs
+  // usually all lack them for one reason, which is reported once.
   const bool has_clocks = !std::ranges::all_of(match.clocks, &ClockOffset::is_none);
   std::vector<std::pair<std::string_view, std::vector<int64_t>>> unknown_clocks;
   for (const ClockOffset& clock : match.clocks) {

@@ -13,54 +13,55 @@
 
 namespace etude {
 
-// What a trace is good for.
+// Usability of a trace.
 enum class Verdict : uint8_t {
-  kGood,       // says all it should
-  kUsable,     // something is missing or guessed; figures that rest on it are marked by the reasons
-  kDontTrust,  // so much is missing or contradictory that figures would mislead
+  kGood,       // complete
+  kUsable,     // something is missing or guessed; reasons name the affected figures
+  kDontTrust,  // too much is missing or contradictory: figures would mislead
 };
 std::string_view Name(Verdict verdict);  // "good", "usable", "don't trust"
 
-// Waits that were found beyond the trace's dependencies.
+// Waits found in addition to the trace's dependencies.
 struct WaitCounts {
   uint64_t count = 0;
-  uint64_t guessed = 0;  // of these only times speak (Evidence::kByTime)
+  uint64_t guessed = 0;  // inferred from times only (Evidence::kByTime)
 
   friend bool operator==(const WaitCounts&, const WaitCounts&) = default;
 };
 
-// The worst of its reasons decides.
+// Verdict with its reasons; the worst reason decides.
 struct Health {
   struct Reason {
     Verdict verdict = Verdict::kUsable;
-    std::string name;  // stable: appears in --json
+    std::string name;  // stable: used in --json
     std::string text;
 
     friend bool operator==(const Reason&, const Reason&) = default;
   };
   std::vector<Reason> reasons;  // worst first
-  // What the graph alone says of the recorded time; nullopt: unknown.
+  // Time of the graph alone; nullopt: unknown.
   std::optional<GraphTime> graph_time;
-  std::optional<WaitCounts> waits;  // nullopt: none were found, or the trace states all it has
+  std::optional<WaitCounts> waits;  // nullopt: none were found, or the trace states all of its
+                                    // waits
 
   Verdict verdict() const;
-  // Takes over the reasons of a part, with its name, if it has one, in front: "rank 3: …". Each
-  // once: several traces of a rank may say the same.
+  // Adds the reasons of a part, prefixed with its name, if any: "rank 3: …". Duplicates are added
+  // once, because several traces of a rank may have the same.
   void Add(const Health& part, std::string_view name);
-  // Of a part of a run, whose graph explains nothing.
+  // Removes the graph's time, for a part of a run, whose graph explains nothing.
   void LeaveOutGraphTime();
 };
 
-// Judges by what was met while the trace, and the traces it was made from, were read and linked
-// (Stats), and by what is in it: work that overlaps on a stream, launches without work and work
-// without launches, gaps in which nothing ran, argument lists that PyTorch's observer cut, steps
-// that are missing, and how far the graph explains the time of `run`, which is the trace's
-// (MakeRankRun). docs/health.md has the thresholds. O(n log n).
+// Judges a trace by the conditions counted while reading and linking it and its sources (Stats),
+// and by its contents: overlapping work on a stream, launches without work and work without
+// launches, gaps without activity, argument lists truncated by PyTorch's observer, missing steps,
+// and the agreement of the graph's time with that of `run`, whose rank run (MakeRankRun) is `rank`.
+// docs/health.md has the thresholds. O(n log n).
 Health JudgeTrace(const RecordedRun& run, const RankRun& rank);
-// The same where nobody needs the rank's run besides.
+// Judges a trace, making its run and rank run.
 Health JudgeTrace(const Trace& trace, int64_t rank = 0);
 
-// Judges how the ranks of a job fit together. `graph_time`: of all of them; nullopt: unknown.
+// Judges how the ranks of a job fit together. `graph_time` is that of all ranks; nullopt: unknown.
 Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time = std::nullopt);
 
 }  // namespace etude

@@ -170,7 +170,7 @@ TEST(Health, AStreamRunsOneThingAtATime) {
   EXPECT_EQ(health.verdict(), Verdict::kUsable);
 }
 
-// Not with the one right before alone: that is over.
+// Not only with the directly preceding one, which is over.
 TEST(Health, WorkThatOverlapsAllThatFollows) {
   std::string events = Event("cuda_runtime", "cudaLaunchKernel", 1, 0, 5, 1) + "," +
                        Event("kernel", "long", 20, 10, 200, 1);
@@ -247,7 +247,7 @@ TEST(Health, TheGraphAloneIsFarFromWhatWasRecorded) {
             "dependencies explain 0.175 of 0.200 ms; 0.025 ms are gaps on host thread 1");
 }
 
-// Where an operator of two has no time, what the graph takes is not known.
+// If one of two operators has no time, the graph's time is unknown.
 TEST(Health, TheTimeByTheGraphIsUnknown) {
   EXPECT_FALSE(Judged(Kineto(Event("user_annotation", "label", 1, 0, 10))).graph_time);
   TraceBuilder builder;
@@ -278,7 +278,7 @@ TEST(Health, WhatWasMetOnTheWayIsCarriedAlong) {
   builder.stats().Count(Stat::kTruncated);
   builder.stats().Count(Stat::kUnlinkedHost, 4);
   CarryStats(builder);
-  TraceBuilder again;  // as if written and read: only the facts are left
+  TraceBuilder again;  // as if written and read: only the facts remain
   again.info() = builder.info();
   for (Extra& extra : again.info().extras) {
     extra = {.key = again.Intern(builder.text(extra.key)),

@@ -11,14 +11,14 @@ namespace etude {
 namespace {
 
 constexpr size_t kLongestRun = 8;
-// More differences than this are no agreement, and would cost too much to find.
+// Max differences between sequences; beyond this they do not match and the search is too slow.
 constexpr int64_t kMaxDifferences = 2000;
-// Offsets with nearly as many votes as the best one are as good.
+// Offsets with this share of the best offset's votes count as equally good.
 constexpr double kAsGood = 0.9;
-// Tokens looked at to choose among offsets with as many votes.
+// Max tokens compared to choose among offsets with equal votes.
 constexpr size_t kMaxCompared = 50'000'000;
 
-// `b` begins `offset` places behind the beginning of `a`; negative: before it.
+// `b` begins `offset` positions after the beginning of `a`; negative: before it.
 struct Offset {
   int64_t offset = 0;
   bool ambiguous = false;
@@ -34,7 +34,7 @@ std::vector<uint64_t> RunHashes(std::span<const uint32_t> tokens, size_t length)
   return hashes;
 }
 
-// How many tokens of `a` stand `offset` places further on in `b`.
+// Returns the number of tokens of `a` that `b` has `offset` positions further on.
 size_t Agreeing(std::span<const uint32_t> a, std::span<const uint32_t> b, int64_t offset) {
   const size_t skip = offset < 0 ? static_cast<size_t>(-offset) : 0;
   if (skip >= a.size()) return 0;
@@ -47,7 +47,7 @@ size_t Agreeing(std::span<const uint32_t> a, std::span<const uint32_t> b, int64_
   return agreeing;
 }
 
-// Lets each run of `length` tokens that `a` has once vote for the offsets at which `b` has it too.
+// Lets each run of `length` tokens that occurs once in `a` vote for the offsets where `b` has it.
 std::optional<Offset> Vote(std::span<const uint32_t> a, std::span<const uint32_t> b,
                            size_t length) {
   constexpr uint32_t kRepeated = UINT32_MAX;
@@ -66,8 +66,8 @@ std::optional<Offset> Vote(std::span<const uint32_t> a, std::span<const uint32_t
     best = std::max(best, ++votes[j + a.size() - at->second]);
   }
   if (best == 0) return std::nullopt;
-  // Many offsets may have as many votes: those at which more tokens agree are better, and of equal
-  // ones the first. Others are rivals if they mean another stretch of `b`.
+  // Among offsets with equal votes, prefer the one where more tokens agree, then the first one.
+  // Others are rivals if they select another stretch of `b`.
   struct Candidate {
     int64_t offset;
     size_t agreeing;
@@ -90,18 +90,18 @@ std::optional<Offset> Vote(std::span<const uint32_t> a, std::span<const uint32_t
   return result;
 }
 
-// Myers' algorithm: the longest common subsequence by the fewest insertions and deletions. Gives up
-// with no pairs past `max_differences`.
+// Computes the longest common subsequence with Myers' algorithm. Returns no pairs if it needs more
+// than `max_differences` insertions and deletions.
 std::vector<std::pair<uint32_t, uint32_t>> CommonSubsequence(std::span<const uint32_t> a,
                                                              std::span<const uint32_t> b,
                                                              int64_t max_differences) {
   const auto size_a = static_cast<int64_t>(a.size());
   const auto size_b = static_cast<int64_t>(b.size());
   max_differences = std::min(max_differences, size_a + size_b);
-  // reach[k + max]: how far in `a` the best path on diagonal k = i - j has come.
+  // reach[k + max]: furthest position in `a` reached by the best path on diagonal k = i - j.
   const int64_t middle = max_differences + 1;
   std::vector<int32_t> reach(static_cast<size_t>(2 * middle + 1), 0);
-  std::vector<std::vector<int32_t>> history;  // reach before each round, its used part
+  std::vector<std::vector<int32_t>> history;  // used part of `reach` before each round
   const auto at = [&](int64_t k) -> int32_t& { return reach[static_cast<size_t>(k + middle)]; };
   int64_t rounds = -1;
   for (int64_t d = 0; d <= max_differences && rounds < 0; ++d) {
@@ -150,9 +150,9 @@ std::vector<std::pair<uint32_t, uint32_t>> CommonSubsequence(std::span<const uin
   return pairs;
 }
 
-// Of subsequences of equal length the one with the fewest gaps is likely the right one: where a
-// token could as well stand right beside its neighbour's, it is moved there, later neighbours
-// first.
+// Moves a matched token next to its neighbour's match where both positions are possible, later
+// neighbours first. Among subsequences of equal length, the one with the fewest gaps is likely
+// right.
 void CloseGaps(std::span<const uint32_t> a, std::span<const uint32_t> b,
                std::vector<std::pair<uint32_t, uint32_t>>& pairs) {
   for (size_t k = pairs.size(); k-- > 1;) {
@@ -192,7 +192,7 @@ Alignment Align(std::span<const uint32_t> a, std::span<const uint32_t> b) {
     end = std::clamp(offset.offset + size_a + slack, begin, size_b);
     result.ambiguous = offset.ambiguous;
   } else {
-    // Nothing in `a` stands out: only if both are about the same can they be laid side by side.
+    // No run of `a` is unique: align only sequences of about the same length.
     if (size_b > size_a + slack || size_a > size_b + slack) return result;
     result.ambiguous = size_a != size_b;
   }

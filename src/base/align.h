@@ -9,21 +9,21 @@
 
 namespace etude {
 
-// Which places of one sequence stand for which of another.
+// Correspondence between the positions of two sequences.
 struct Alignment {
   std::vector<std::pair<uint32_t, uint32_t>> pairs;  // ascending in both
-  // `b` has several stretches that fit `a` about as well; the first of the best was taken.
+  // True if several stretches of `b` match `a` about equally well; the first of the best is used.
   bool ambiguous = false;
 };
 
-// Finds `a` in `b`, which may be longer (a recording of many steps of which `a` has one) or differ
-// here and there: first the offset at which they agree best, by the runs of tokens that `a` has
-// once, then the longest common subsequence near that offset. No pairs if they have too little in
-// common. O((|a| + |b|) · differences), and the differences are bounded.
+// Aligns `a` with `b`. `b` may be longer (a recording of many steps where `a` has one) or differ in
+// places. Finds the best offset from the token runs that occur once in `a`, then the longest common
+// subsequence near that offset. Returns no pairs if the sequences have too little in common. O((|a|
+// + |b|) · differences), and the number of differences is bounded.
 Alignment Align(std::span<const uint32_t> a, std::span<const uint32_t> b);
 
-// The longest common subsequence of both; nullopt if more than 2,000 insertions and deletions make
-// one of the other. O((|a| + |b|) · differences).
+// Returns the longest common subsequence, or nullopt if turning one sequence into the other takes
+// more than 2,000 insertions and deletions. O((|a| + |b|) · differences).
 std::optional<std::vector<std::pair<uint32_t, uint32_t>>> AlignWhole(std::span<const uint32_t> a,
                                                                      std::span<const uint32_t> b);
 

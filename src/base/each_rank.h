@@ -16,8 +16,8 @@
 namespace etude {
 
 // Calls `work(i, context)`, which returns a Result<T>, for each i below `count` on up to `threads`
-// threads at once (0: as many as there are cores). Results come in the order of i, and so do the
-// warnings. After a first error no new work is begun; that error is the result.
+// threads (0: one per core). Results and warnings are in the order of i. After the first error no
+// new work starts, and that error is returned.
 template <typename T, typename Work>
 Result<std::vector<T>> ForEachRank(size_t count, int64_t threads, const RunContext& context,
                                    Work work) {

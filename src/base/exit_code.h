@@ -4,15 +4,15 @@
 
 namespace etude {
 
-// How the programs end.
+// Exit codes of the programs.
 enum class ExitCode : int {
   kOk = 0,
-  kNo = 1,           // the answer is no: invalid, different, incomplete
-  kUsage = 2,        // the command line is wrong
-  kBadInput = 3,     // a file is malformed or not what was announced
-  kUnavailable = 4,  // this machine or build cannot do it
+  kNo = 1,           // negative result: invalid, different, incomplete
+  kUsage = 2,        // wrong command line
+  kBadInput = 3,     // malformed file, or not the expected kind
+  kUnavailable = 4,  // not possible on this machine or build
   kIo = 5,           // reading or writing failed
-  kInternal = 70,    // a fault of Etude
+  kInternal = 70,    // bug in Etude
   kInterrupted = 130,
 };
 

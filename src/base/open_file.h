@@ -10,9 +10,9 @@
 
 namespace etude {
 
-// What the system does with files that are open, by their descriptors.
+// Operations on open files, by descriptor.
 
-// Writes all of it; false, with errno set, if the system refuses.
+// Writes all bytes; returns false and sets errno if a write fails.
 inline bool WriteAll(int file, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(file, bytes.data(), bytes.size());
@@ -23,7 +23,7 @@ inline bool WriteAll(int file, std::string_view bytes) {
   return true;
 }
 
-// All that comes from `file`, a pipe perhaps, until its end.
+// Reads `file`, which may be a pipe, to its end.
 inline std::string ReadAll(int file) {
   std::string bytes;
   char buffer[1 << 14];
@@ -35,10 +35,11 @@ inline std::string ReadAll(int file) {
   }
 }
 
-// What opens the same file as long as it is open, in this process and those that inherit it.
+// Returns a path to the same file, valid while the file is open, in this process and in those that
+// inherit the descriptor.
 inline std::string PathOfOpen(int file) { return "/proc/self/fd/" + std::to_string(file); }
 
-// Whether the file still has this name.
+// Returns true if `name` still refers to the open file.
 inline bool HasName(int file, const std::string& name) {
   struct stat opened {};
   struct stat named {};
@@ -46,24 +47,26 @@ inline bool HasName(int file, const std::string& name) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// Marks the file as in use, for LockAbandoned in any process. Blocks while another one holds the
-// lock.
+// Locks the file to mark it as in use for LockAbandoned in any process. Blocks while another
+// process holds the lock.
 inline void Lock(int file) {
   while (::flock(file, LOCK_EX) != 0 && errno == EINTR) continue;
 }
 
-// Locks the file unless somebody else holds it (false). On file systems without locks nobody does.
+// Locks the file; returns false if another process holds the lock. Succeeds on file systems without
+// locks.
 inline bool TryLock(int file) {
   return ::flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-// Locks the file if nobody holds it and `name` still means it; false otherwise.
+// Locks the file if it is unlocked and `name` still refers to it; returns false otherwise.
 inline bool LockAbandoned(int file, const std::string& name) {
   return ::flock(file, LOCK_EX | LOCK_NB) == 0 && HasName(file, name);
 }
 
-// A new file, locked: `open_new` makes one, whose name `name` has then, and returns -1, with errno
-// set, if there cannot be one. Before it is locked it looks abandoned: then another is made.
+// Opens and locks a new file. `open_new` creates it, stores its path in `name` and returns the
+// descriptor, or -1 with errno set. Repeats if another process takes the file as abandoned before
+// it is locked.
 template <typename OpenNew>
 int OpenLocked(const std::string& name, OpenNew open_new) {
   while (true) {

@@ -7,8 +7,8 @@
 
 namespace etude {
 
-// Small fast generator of uniform 64-bit numbers (Steele, Lea & Flood's SplitMix64, 2014), the same
-// on every machine.
+// Small fast generator of uniform 64-bit numbers (SplitMix64 of Steele, Lea & Flood, 2014),
+// identical on every machine.
 class RandomStream {
  public:
   explicit RandomStream(uint64_t seed) : state_(seed) {}
@@ -20,19 +20,19 @@ class RandomStream {
     mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBu;
     return mixed ^ (mixed >> 31);
   }
-  // Uniform in [0, bound), bound > 0.
+  // Returns a uniform number in [0, bound), bound > 0.
   uint64_t Below(uint64_t bound) {
     __extension__ using Wide = unsigned __int128;
     return static_cast<uint64_t>((Wide{Next()} * bound) >> 64);
   }
-  // Uniform in [0, 1).
+  // Returns a uniform number in [0, 1).
   float Uniform() { return static_cast<float>(Next() >> 40) * 0x1p-24F; }
 
  private:
   uint64_t state_;
 };
 
-// Puts `items` in an order of which each is as likely (Fisher & Yates).
+// Shuffles `items`; every order is equally likely (Fisher & Yates).
 template <typename Item>
 void Shuffle(std::span<Item> items, RandomStream& random) {
   for (size_t left = items.size(); left > 1; --left) {

@@ -9,7 +9,7 @@
 namespace etude {
 namespace {
 
-// Records of training depend on it.
+// Training records depend on this order.
 TEST(Shuffle, GivesTheSameOrderForASeed) {
   std::vector<int64_t> items = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   RandomStream random(1);

@@ -5,22 +5,23 @@
 
 #include <tl/expected.hpp>
 
-// Errors are values. Every fallible function returns Result<T> or Status; nothing in Etude throws,
-// and what third-party code throws is caught where it is called and turned into an Error.
+// Errors are values. Every fallible function returns Result<T> or Status. Etude throws nothing;
+// exceptions of third-party code are caught at the call and become an Error.
 namespace etude {
 
-// What went wrong, coarsely: the code decides the exit code (base/exit_code.h), the message says
-// the rest.
+// Coarse kind of an error. It determines the exit code (base/exit_code.h); the message has the
+// details.
 enum class ErrorCode {
-  kUsage,        // the command line asks for something that does not exist
-  kBadInput,     // a file is malformed, hostile, or not what was announced
-  kUnavailable,  // this machine or this build cannot do it
+  kUsage,        // the command line requests something that does not exist
+  kBadInput,     // malformed or hostile file, or not the expected kind
+  kUnavailable,  // not possible on this machine or build
   kIo,           // the operating system refused a read or a write
-  kInterrupted,  // the caller asked to stop (RunContext::stop)
-  kInternal,     // a fault of Etude
+  kInterrupted,  // the caller requested a stop (RunContext::stop)
+  kInternal,     // bug in Etude
 };
 
-// `message` reads "file:place: what was found, what was expected" as far as these are known.
+// `message` has the form "file:place: what was found, what was expected", as far as these are
+// known.
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
@@ -45,7 +46,7 @@ inline tl::unexpected<Error> Unavailable(std::string message) {
 #define ETUDE_CONCAT_INNER(a, b) a##b
 #define ETUDE_CONCAT(a, b) ETUDE_CONCAT_INNER(a, b)
 
-// Leaves the enclosing function with the error of `expr`, a Status or Result, if it has one.
+// Returns the error of `expr`, a Status or Result, from the enclosing function if it has one.
 #define ETUDE_RETURN_IF_ERROR(expr)                                           \
   do {                                                                        \
     if (auto etude_status = (expr); !etude_status) {                          \
@@ -53,7 +54,7 @@ inline tl::unexpected<Error> Unavailable(std::string message) {
     }                                                                         \
   } while (false)
 
-// Binds `lhs` to the value of the Result `expr`, or leaves the enclosing function with its error.
+// Binds `lhs` to the value of the Result `expr`, or returns its error from the enclosing function.
 #define ETUDE_ASSIGN_OR_RETURN(lhs, expr)                          \
   auto ETUDE_CONCAT(etude_result_, __LINE__) = (expr);             \
   if (!ETUDE_CONCAT(etude_result_, __LINE__)) {                    \

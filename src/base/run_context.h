@@ -10,24 +10,25 @@
 
 namespace etude {
 
-// What a library function may use of the world around it; `cli/` makes it and owns the sinks.
-// Empty functions are silent. Not thread-safe.
+// Environment of a library function. `cli/` creates it and owns the sinks. Empty functions are
+// silent. Not thread-safe.
 struct RunContext {
   Limits limits;
   uint64_t seed = 0;
-  // A remark for the user that is not an error ("trace.json: cut after node 41").
+  // Reports a warning to the user ("trace.json: cut after node 41").
   std::function<void(std::string_view)> warn;
-  // Work done out of `total` (0: unknown), for people who wait.
+  // Reports `done` of `total` units of work (0: unknown).
   std::function<void(std::string_view what, uint64_t done, uint64_t total)> progress;
 
-  // Where readers keep what they need again in this run; may be null. See base/run_cache.h.
+  // Cache of readers for this run; may be null. See base/run_cache.h.
   class RunCache* cache = nullptr;
 
-  // Set from another thread when nobody waits for the result any more; may be null. Reading looks
-  // at it often and ends with kInterrupted.
+  // Set by another thread to cancel the work; may be null. Readers check it often and return
+  // kInterrupted.
   const std::atomic<bool>* stop = nullptr;
 
-  // For reading again what was read, or what another reads: warnings come once.
+  // Returns a context without warnings, for data that is read again or also read elsewhere: each
+  // warning is reported once.
   RunContext Unwarned() const {
     RunContext context = *this;
     context.warn = {};

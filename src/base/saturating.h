@@ -5,7 +5,7 @@
 
 namespace etude {
 
-// The product of numbers from 0 on; INT64_MAX where it does not fit.
+// Returns the product of non-negative factors, INT64_MAX on overflow.
 constexpr int64_t SaturatingProduct(std::initializer_list<int64_t> factors) {
   int64_t product = 1;
   for (const int64_t factor : factors) {

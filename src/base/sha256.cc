@@ -66,7 +66,7 @@ Sha256State Digest(std::string_view bytes) {
     TakeBlock(bytes.data(), state);
     bytes.remove_prefix(kBlock);
   }
-  // A 1, zeros, and the number of bits in the last 8 bytes.
+  // Padding: a 1 bit, zeros, and the number of bits in the last 8 bytes.
   std::string rest(bytes);
   rest += '\x80';
   while (rest.size() % kBlock != kBlock - 8) rest += '\0';

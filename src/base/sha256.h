@@ -5,13 +5,14 @@
 
 namespace etude {
 
-// SHA-256 (FIPS 180-4) in hexadecimal: names things by what is in them.
+// Returns the SHA-256 digest (FIPS 180-4) in hexadecimal, for content-based names.
 std::string Sha256(std::string_view bytes);
 
-// HMAC-SHA-256 (RFC 2104) in hexadecimal: only who has the key can make it.
+// Returns the HMAC-SHA-256 (RFC 2104) in hexadecimal.
 std::string HmacSha256(std::string_view key, std::string_view bytes);
 
-// Whether both texts are the same; takes as long wherever they differ.
+// Returns true if both texts are equal. For texts of equal length the time does not depend on where
+// they differ.
 bool SameSecret(std::string_view a, std::string_view b);
 
 }  // namespace etude

@@ -6,7 +6,7 @@ namespace etude {
 
 constexpr int64_t kNanosPerMicro = 1000;
 
-// A time or duration in integer nanoseconds. Times of one trace share an unspecified origin.
+// Time or duration in integer nanoseconds. Times of one trace share an unspecified origin.
 struct Nanos {
   int64_t count = 0;
 
@@ -14,7 +14,7 @@ struct Nanos {
 
   friend constexpr bool operator==(Nanos, Nanos) = default;
   friend constexpr auto operator<=>(Nanos, Nanos) = default;
-  // Saturating: clocks of hostile or broken traces must not overflow.
+  // Saturates: clocks of hostile or broken traces must not overflow.
   friend constexpr Nanos operator+(Nanos a, Nanos b) {
     int64_t sum = 0;
     if (__builtin_add_overflow(a.count, b.count, &sum)) sum = b.count > 0 ? INT64_MAX : INT64_MIN;
@@ -29,26 +29,26 @@ struct Nanos {
   }
 };
 
-// `count` truncated and saturated. NaN (an infinite factor times no time) becomes the least time: a
-// wait for it ends at once, and it cannot pass for a measurement.
+// Returns `count` truncated and saturated. NaN (infinity times zero) becomes the minimum, so that a
+// wait for it ends at once and it cannot pass for a measurement.
 constexpr Nanos TruncatedNanos(double count) {
-  constexpr double kEnd = 0x1p63;  // one past the greatest
+  constexpr double kEnd = 0x1p63;  // one past the max
   if (count >= kEnd) return Nanos{INT64_MAX};
   if (!(count > -kEnd)) return Nanos{INT64_MIN};
   return Nanos{static_cast<int64_t>(count)};
 }
-// The same of `time`, `factor` times as long.
+// Returns `time` times `factor`, truncated and saturated.
 constexpr Nanos Scaled(Nanos time, double factor) {
   return TruncatedNanos(static_cast<double>(time.count) * factor);
 }
 
-// A size in bytes.
+// Size in bytes.
 struct Bytes {
   int64_t count = 0;
 
   friend constexpr bool operator==(Bytes, Bytes) = default;
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
-  // Saturating: sizes in hostile or broken traces must not overflow.
+  // Saturates: sizes in hostile or broken traces must not overflow.
   friend constexpr Bytes operator+(Bytes a, Bytes b) {
     int64_t sum = 0;
     if (__builtin_add_overflow(a.count, b.count, &sum)) sum = b.count > 0 ? INT64_MAX : INT64_MIN;

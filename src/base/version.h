@@ -4,7 +4,7 @@
 
 namespace etude {
 
-// The version of this build; CHANGELOG.md says what changed.
+// Version of this build; CHANGELOG.md describes it.
 inline constexpr std::string_view kVersion = ETUDE_VERSION;
 
 }  // namespace etude

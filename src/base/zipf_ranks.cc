@@ -12,7 +12,7 @@ ZipfRanks::ZipfRanks(uint64_t count, double exponent)
       last_(Integral(count_ + 0.5)),
       close_(2 - Inverse(Integral(2.5) - std::pow(2, -exponent))) {}
 
-// Near an exponent of 1 both are logarithms; written so that they do not cancel out there.
+// Both are logarithms near an exponent of 1; this form avoids cancellation there.
 double ZipfRanks::Integral(double x) const {
   const double log = std::log(x);
   const double power = (1 - exponent_) * log;

@@ -13,10 +13,10 @@
 namespace etude {
 namespace {
 
-// `count` times `factor` if that is a whole number above 0.
+// Returns `count` times `factor` if that is a whole number above 0.
 std::optional<int64_t> Times(int64_t count, double factor) {
   constexpr double kMost = 9007199254740992.0;  // 2^53: whole numbers are exact up to here
-  constexpr double kNear = 1e-9;                // 0.1 is no tenth
+  constexpr double kNear = 1e-9;                // tolerance, because 0.1 is not exact
   const double product = static_cast<double>(count) * factor;
   const double whole = std::round(product);
   if (whole < 1 || product > kMost || std::abs(product - whole) > kNear * product) {

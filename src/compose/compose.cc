@@ -34,18 +34,18 @@ namespace {
 
 constexpr std::string_view kComposedMark = "ProfilerStep#0";
 
-// PyTorch's RecordScope::FUNCTION: labels of composing are no ranges of the user's, which stand for
-// modules where a trace has none.
+// PyTorch's RecordScope::FUNCTION: labels added by composing are not user ranges, which stand for
+// modules in a trace without them.
 constexpr uint8_t kFunctionScope = 0;
 
-// Which repetition of which part.
+// A repetition of a part.
 struct Turn {
   size_t part = 0;
   int64_t repetition = 0;
 };
 
-// Parts with `repeat` one after the other; those with weights spread evenly: the first of n
-// repetitions at 1/2n of the step, the next at 3/2n.
+// Orders the repetitions: parts with `repeat` one after the other; those with weights spread
+// evenly, the first of n repetitions at 1/2n of the step, the next at 3/2n.
 std::vector<Turn> TurnsOf(const Recipe& recipe) {
   std::vector<Turn> turns;
   for (size_t i = 0; i < recipe.parts.size(); ++i) {
@@ -59,14 +59,13 @@ std::vector<Turn> TurnsOf(const Recipe& recipe) {
   return turns;
 }
 
-// A part, planned.
+// A planned part.
 struct Planned {
   PartPlan plan;
   MemoryNames::Made made;
 };
 
-// Traces of another size or element type, which parts are taken from instead of those that the
-// recipe names.
+// Resized or retyped traces, which replace the recipe's traces as sources of parts.
 class Changes {
  public:
   Changes(const Recipe& recipe, std::span<const ComposeInput> inputs)
@@ -154,18 +153,18 @@ class Composer {
   }
 
  private:
-  // A trace of the recipe on its way into the composed one.
+  // A trace of the recipe to be added to the composed one.
   struct Source {
     explicit Source(const Trace& trace, TraceBuilder& builder)
         : facts(trace), copy(trace, builder) {}
     SourceTrace facts;
     TraceCopy copy;
-    std::string process;                         // that the trace is of, as its lanes name it
+    std::string process;                         // of the trace, as named by its lanes
     NodeId main;                                 // root of the thread of the first operator
-    LaneId main_lane;                            // where that ran
+    LaneId main_lane;                            // lane of the first operator
     std::unordered_map<NodeId, uint64_t> roots;  // of other threads and processes, by their new ids
-    int64_t stride = 1;  // more than any number that tells things of the trace apart
-    // By node, where the composed trace does not say when it ran: durations without callees.
+    int64_t stride = 1;  // above any number that identifies things in the trace
+    // By node, for a composed trace without begin times: exclusive durations.
     std::vector<std::optional<Nanos>> own_times;
   };
 
@@ -275,9 +274,9 @@ class Composer {
     return {};
   }
 
-  // The processes of the traces become one, and the threads that ran the first operator of each, on
-  // which all parts run; other threads stay as they are, and so does what ran in another process
-  // than its trace is of.
+  // Adds the roots. The traces' processes are merged, and so are the threads of each one's first
+  // operator, on which all parts run. Other threads stay separate, as do nodes that ran in another
+  // process than that of their trace.
   void AddRoots() {
     for (size_t i = 0; i < parts_.size(); ++i) {
       Source& source = source_of(i);
@@ -311,12 +310,12 @@ class Composer {
     return lane ? std::string(trace.text(trace.lane(lane).process)) : "";
   }
 
-  // The lane of a host node, which has the root `root`.
+  // Returns the lane of a host node with the root `root`.
   LaneId HostLane(Source& source, LaneId lane, NodeId root) {
     const Trace& trace = source.facts.trace;
     const std::string_view process = lane ? trace.text(trace.lane(lane).process) : "";
     if (!process.empty() && process != source.process) return source.copy.LaneOf(lane);
-    // What PyTorch's observer has below a thread may have run on another: labels of Gloo's.
+    // Nodes below a thread in PyTorch's observer may have run on another one: Gloo's labels.
     const bool is_of_main = root && root == source.main;
     if (is_of_main && (!lane || !source.main_lane || lane == source.main_lane)) return main_lane_;
     return InOneProcess(source, lane);
@@ -382,8 +381,8 @@ class Composer {
     numbers_ = std::min(numbers_ + source.stride, kMostMoved);
   }
 
-  // "part forward, 2 of 3", around what the part does on the main thread. Names of labels mean
-  // something (steps, phases, modules), which those of parts shall not.
+  // Adds the label "part forward, 2 of 3" around the part's nodes on the main thread. Names of
+  // labels have meanings (steps, phases, modules) that labels of parts must not have.
   uint64_t AddLabel(const Turn& turn) {
     const RecipePart& part = recipe_.parts[turn.part];
     NodeRow row{.source_id = next_id_++, .kind = NodeKind::kLabel, .place = Place::kHost};
@@ -404,7 +403,7 @@ class Composer {
 
   uint64_t ParentOf(Source& source, const PartPlan& plan, NodeId node, uint64_t label) {
     if (const NodeId parent = plan.parents[node.index()]) {
-      // One that comes later in the file is no caller of what began before.
+      // A later node in the file is not the caller of an earlier one.
       if (const auto known = ids_.find(parent); known != ids_.end()) return known->second;
     }
     const NodeId root = RootOf(source, node);
@@ -416,7 +415,7 @@ class Composer {
   NodeRow RowOf(Source& source, const PartPlan& plan, NodeId node) {
     const Trace& trace = source.facts.trace;
     NodeRow row = source.copy.Row(node);
-    // A step is what was composed: marks inside of it are labels.
+    // The composed step is the only step: marks inside it are labels.
     if (IsStepMark(trace.name(node))) {
       row.name = builder_.Intern("recorded " + std::string(trace.name(node)));
       row.scope = kFunctionScope;
@@ -430,7 +429,7 @@ class Composer {
     SetTimes(plan, source, node, row);
     Move(row.rf_id);
     Move(row.seq_id);
-    // What is not above 0 links nothing.
+    // Values <= 0 link nothing.
     if (row.correlation > 0) Move(row.correlation);
     if (row.external_id > 0) Move(row.external_id);
     if (row.fw_parent) {
@@ -458,7 +457,7 @@ class Composer {
     }
     if (!row.start) return;
     if (trace.place(node) == Place::kDevice) {
-      // As long behind its launch as it was, and as long as it was.
+      // Keeps its delay after its launch, and its duration.
       const NodeId launcher = Launcher(trace, plan, node);
       const auto launch = launcher ? trace.start(launcher) : std::nullopt;
       const Nanos from = launch.value_or(*row.start);
@@ -469,7 +468,7 @@ class Composer {
     if (row.duration) {
       const Nanos end = *row.start + *row.duration;
       Nanos length = plan.clock->At(end) - begin;
-      // Gloo's threads go on when a step has ended.
+      // Gloo's threads continue after the end of a step.
       if (IsHostThreadLabel(trace.name(node))) {
         length = length + std::max(Nanos{}, end - std::max(*row.start, plan.clock->end()));
       }
@@ -484,7 +483,7 @@ class Composer {
     return above;
   }
 
-  // Numbers of one repetition differ from those of all others.
+  // Shifts numbers so that they differ from those of all other repetitions.
   template <typename Number>
   void Move(std::optional<Number>& number) const {
     if (!number || !IsCountedUp(*number)) return;
@@ -497,12 +496,12 @@ class Composer {
         builder_.Intern(with + schema.substr(std::min(schema.find('('), schema.size())));
     row.name = builder_.Intern(with.substr(0, with.find('.')));
     row.kernel_backend = row.kernel_file = StringId::None();
-    // Its time is not known, that of the step goes on as if it took as long.
+    // Its time is unknown; the step's clock advances as if it took as long.
     row.duration.reset();
     row.exclusive.reset();
   }
 
-  // `list` of the new trace, which is `recorded` of a source, with the names that its tensors have
+  // Returns `list` of the new trace, which is `recorded` in a source, with the names of its tensors
   // in this repetition.
   ValueListId Renamed(const Source& source, std::span<const Value> recorded, ValueListId list,
                       bool scaled) {
@@ -569,7 +568,7 @@ class Composer {
   std::vector<Planned> parts_;
   Composition composition_;
   MemoryNames names_;
-  bool timed_ = true;  // whether it is known when everything ran
+  bool timed_ = true;  // all times are known
 
   uint64_t next_id_ = 1;
   std::optional<uint64_t> process_;
@@ -578,22 +577,22 @@ class Composer {
   NodeId mark_;
   LaneId main_lane_;
   std::optional<uint64_t> main_tid_;
-  Nanos now_;            // where the next repetition begins
-  int64_t numbers_ = 0;  // what is added to its numbers
+  Nanos now_;            // begin of the next repetition
+  int64_t numbers_ = 0;  // added to its numbers
 
-  // Of the repetition that is added.
+  // For the current repetition.
   std::unordered_map<NodeId, uint64_t> ids_;  // new ids by the source's nodes
   std::vector<std::pair<NodeId, NodeId>> added_;
   std::span<const DataFlow::Use> uses_;
-  double factor_ = 1;  // of what communication moves
+  double factor_ = 1;  // of communicated data
 };
 
 }  // namespace
 
 Result<Composed> Compose(const Recipe& recipe, std::span<const ComposeInput> inputs,
                          const Limits& limits) {
-  // What threads waited for each other is found in a native capture's times. Of a composed trace
-  // these are others, and its dependencies say it.
+  // Waits of threads are derived from a native capture's times. A composed trace has other times,
+  // and contains the waits as dependencies.
   std::deque<Trace> captures;
   std::vector<ComposeInput> sources(inputs.begin(), inputs.end());
   for (ComposeInput& source : sources) {

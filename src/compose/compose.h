@@ -14,11 +14,11 @@
 
 namespace etude {
 
-// A trace of a recipe, and what messages call it.
+// A trace of a recipe, with its name in messages.
 struct ComposeInput {
   const Trace* trace = nullptr;
   std::string name;
-  std::optional<int64_t> threads;  // of PyTorch's pool when it was recorded, if known
+  std::optional<int64_t> threads;  // of PyTorch's pool during the recording, if known
 };
 
 struct Composed {
@@ -26,10 +26,10 @@ struct Composed {
   Composition composition;
 };
 
-// Makes one trace with one step of the parts of `recipe`, which run one after the other as often as
-// it says: docs/formats/recipe.md. `inputs` are its traces, in its order.
+// Composes one trace with one step from the parts of `recipe`, which run one after the other,
+// repeated as specified: docs/formats/recipe.md. `inputs` are its traces, in its order.
 //
-// kBadInput for selections that mean nothing, traces that are no host traces, and more nodes than
+// kBadInput for selections that match nothing, traces that are not host traces, and more nodes than
 // `limits` allow.
 Result<Composed> Compose(const Recipe& recipe, std::span<const ComposeInput> inputs,
                          const Limits& limits);

@@ -91,7 +91,7 @@ Trace TraceOf(const std::vector<Call>& calls) {
   return builder.Finish().value();
 }
 
-// A step from 100 to 200: linear (which calls addmm), relu on the same memory's result, mm in the
+// A step from 100 to 200: linear (which calls addmm), relu in the memory of its result, mm in the
 // backward pass.
 Trace Step() {
   return TraceOf({
@@ -130,7 +130,7 @@ std::string ComposeError(const std::string& parts) {
   return composed.error().message;
 }
 
-// The names of what would run, in order.
+// Returns the names of the operators to run, in order.
 std::vector<std::string> Runs(const Trace& trace) {
   const RecordedStep step = RecordedStep::Select(trace, "").value();
   std::vector<std::string> names;
@@ -153,7 +153,7 @@ TEST(ComposeTest, ARecordedStepIsAStepAgain) {
   EXPECT_EQ(composed.composition.operators(), 3);
 }
 
-// A step of process `pid`, on its main thread and another, both of `ran_in`.
+// A step of process `pid`, on its main thread and another, both in process `ran_in`.
 Trace StepOfProcess(uint64_t pid, uint64_t ran_in) {
   TraceBuilder builder;
   builder.info().SetFormat(TraceFormat::kLinked);
@@ -362,7 +362,7 @@ Trace StepWithACollective() {
   });
 }
 
-// The label kept its old size, and nothing said any more that relu had waited.
+// The label must be scaled, and relu must still wait.
 TEST(ComposeTest, WhatWorksForScaledCommunicationAndWaitsForItStillDoes) {
   const Trace source = StepWithACollective();
   const Composed composed =
@@ -398,7 +398,7 @@ TEST(ComposeTest, TheWaitForADroppedCollectiveIsLeftOut) {
     const Trace& trace = composed.trace;
     const RecordedStep step = RecordedStep::Select(trace, "").value();
     EXPECT_EQ(Runs(trace), (Names{"aten::mm", "aten::mm", "aten::relu"}));
-    // From 10 to 15 the collective was begun, from 30 to 80 it was waited for.
+    // From 10 to 15 the collective was issued, from 30 to 80 it was waited for.
     EXPECT_EQ(trace.duration(step.mark()), Nanos{45});
     EXPECT_EQ(trace.start(step.top_operators()[2]), Nanos{35});
     ForEachNode(trace, [&](NodeId node) { EXPECT_NE(trace.name(node), "gloo:all_reduce"); });
@@ -506,7 +506,7 @@ TEST(ComposeTest, WhatADeviceDoesHasNoExpectedTime) {
   EXPECT_EQ(starts, (std::vector<Nanos>{Nanos{30}, Nanos{35}}));
 }
 
-// The main thread goes on when another one, which worked for 30 ms, is done.
+// The main thread continues when another one, which worked for 30 ms, is done.
 TEST(ComposeTest, ThreadsOfANativeCaptureWaitForEachOther) {
   TraceBuilder builder;
   builder.info().SetFormat(TraceFormat::kNative);
@@ -526,7 +526,7 @@ TEST(ComposeTest, ThreadsOfANativeCaptureWaitForEachOther) {
   add("main", 32, 1);
   const Trace step = builder.Finish().value();
   const Trace trace = ComposeOf("[[part]]\ntrace = \"t0\"\nrepeat = 2\n", {&step}).value().trace;
-  std::vector<std::pair<int64_t, int64_t>> waits;  // by when they began, ms
+  std::vector<std::pair<int64_t, int64_t>> waits;  // by begin, in ms
   ForEachNode(trace, [&](NodeId node) {
     for (const NodeId dep : trace.deps(node)) {
       waits.emplace_back(trace.start(dep)->count / 1'000'000, trace.start(node)->count / 1'000'000);

@@ -11,43 +11,46 @@
 
 namespace etude {
 
-// What a composed trace says of a part of itself.
+// Description of a part in a composed trace.
 struct ComposedPart {
   std::string name;
-  std::string trace;    // the recipe's name of it
-  std::string step;     // taken because the recipe names none; "" otherwise
+  std::string trace;    // its name in the recipe
+  std::string step;     // chosen step if the recipe names none; "" otherwise
   std::string changes;  // of the trace as a whole: "size 64, float32 as bfloat16"
   int64_t repetitions = 1;
-  int64_t operators = 0;    // that run, none inside another, of one repetition
-  int64_t untimed = 0;      // of these, not recorded, changed, or done by a device
-  int64_t dropped = 0;      // operators that would run but for `drop`
-  int64_t taken_apart = 0;  // operators whose parts run instead, as something in them does not
+  int64_t operators = 0;    // topmost operators to run, per repetition
+  int64_t untimed = 0;      // of these, without a recorded time: not recorded, changed, or done
+                            // by a device
+  int64_t dropped = 0;      // operators removed by `drop`
+  int64_t taken_apart = 0;  // operators whose callees run instead, because something in them does
+                            // not run
   int64_t replaced = 0;
   int64_t scaled = 0;  // communications that move another number of elements
-  // The recorded time of the operators of one repetition; nullopt if one of them has none.
+  // Recorded time of the operators of one repetition; nullopt if one of them has none.
   std::optional<Nanos> expected;
 };
 
-// What a composed trace consists of. It is kept in the trace, as the fact "etude_composition".
+// Contents of a composed trace, stored in the trace as the fact "etude_composition".
 struct Composition {
   std::vector<ComposedPart> parts;
-  // Of PyTorch's pool when the parts were recorded; nullopt if unknown, or not the same of all.
+  // Size of PyTorch's pool during the recordings; nullopt if unknown, or if it differs between
+  // parts.
   std::optional<int64_t> threads;
 
-  // The time of the operators of a step, by their recorded times; nullopt if that of one is
+  // Returns the time of the operators of a step, by their recorded times; nullopt if one is
   // unknown.
   std::optional<Nanos> expected() const;
   int64_t operators() const;
   int64_t untimed() const;
 };
 
-// Keeps `composition` among the facts of the trace that `builder` makes.
+// Stores `composition` as a fact of `builder`'s trace.
 void KeepComposition(const Composition& composition, TraceBuilder& builder);
 
-// That of a composed trace; nullopt of all others, and if it is damaged.
+// Returns the composition of a composed trace; nullopt for all others, and if it is damaged.
 std::optional<Composition> CompositionOf(const Trace& trace);
 
-// As it is kept, and as commands give it out.
+// Returns the JSON as stored, and as printed by commands.
 std::string CompositionJson(const Composition& composition);
 
 }  // namespace etude

@@ -12,13 +12,13 @@
 
 namespace etude {
 
-// Names of tensors and of their memory in a composed trace, so that what is read is what was
-// written in the same run of a part, or before: memory that a part makes is new in each of its
-// repetitions, and what it reads from outside (parameters, states) is the same in all, and for all
-// parts of a trace. Traces share none.
+// Assigns names to tensors and their memory in a composed trace, so that reads refer to earlier
+// writes in the same repetition of a part, or before. Memory made by a part is new in each
+// repetition. Memory from outside (parameters, states) is the same in all repetitions and all parts
+// of a trace. Different traces share no memory.
 class MemoryNames {
  public:
-  // Memory that a part makes.
+  // Memory made by a part.
   class Made {
    public:
     Made(const SourceTrace& source, const PartPlan& plan);
@@ -35,9 +35,9 @@ class MemoryNames {
     uint64_t tensor = 0;
     uint64_t storage = 0;
   };
-  // Of a use in the current repetition; `version` kNone: what it lies in is not known.
+  // Returns the names for a use in the current repetition; `version` kNone: unknown memory.
   Names Of(const TensorUse& use, StorageVersion version);
-  // The same of communication that works on memory of its own, which is new in each repetition.
+  // Returns the names for a communication with its own memory, new in each repetition.
   Names Apart(const TensorUse& use, StorageVersion version);
 
  private:
@@ -53,11 +53,11 @@ class MemoryNames {
   const Made* made_ = nullptr;
   uint64_t trace_ = 0;
   uint64_t next_ = 1;
-  Table storages_;  // by trace and version: the name that holds now
-  Table renewed_;   // … of this repetition
-  Table unknown_;   // of this repetition, by the file's tensor and storage
-  Table apart_;     // of this repetition, by version, or by the file's storage
-  Table tensors_;   // by name of the storage and the file's name of the tensor
+  Table storages_;  // by trace and version: the current name
+  Table renewed_;   // for this repetition, by trace and version
+  Table unknown_;   // for this repetition, by the file's tensor and storage
+  Table apart_;     // for this repetition, by version, or by the file's storage
+  Table tensors_;   // by the name of the storage and the file's name of the tensor
 };
 
 }  // namespace etude

@@ -27,7 +27,7 @@ std::optional<Span> SpanOf(const Trace& trace, NodeId node) {
   return Span{*begin, *begin + *duration};
 }
 
-// The same time, in disjoint spans by their order.
+// Returns the same time as disjoint ascending spans.
 std::vector<Span> Joined(std::vector<Span> spans) {
   std::ranges::sort(spans, {}, &Span::begin);
   std::vector<Span> joined;
@@ -42,7 +42,7 @@ std::vector<Span> Joined(std::vector<Span> spans) {
   return joined;
 }
 
-// What of `spans` is in none of `without`; both joined.
+// Returns the parts of `spans` outside `without`; both are disjoint and ascending.
 std::vector<Span> Difference(const std::vector<Span>& spans, const std::vector<Span>& without) {
   std::vector<Span> left;
   size_t next = 0;
@@ -94,7 +94,7 @@ class PartPlanner {
     return std::move(selected->nodes);
   }
 
-  // Of several recorded steps a part without one has the typical one.
+  // Without a selected step, one of several recorded steps is used: the typical one.
   Status Choose() {
     RecipeSelection select = part_.select;
     if (select.selection.steps.empty() && source_.steps.mark_count() > 1) {
@@ -108,7 +108,7 @@ class PartPlanner {
     }
     ETUDE_ASSIGN_OR_RETURN(chosen_, Select(select));
     selected_ = chosen_;
-    // Work on a stream is chosen by the operator that launched it.
+    // Work on a stream is selected by the operator that launched it.
     if (!select.selection.streams.empty()) {
       ForEachNode(trace_, [&](NodeId node) {
         NodeId launcher = source_.launchers[node.index()];
@@ -148,7 +148,7 @@ class PartPlanner {
     }
     return {};
   }
-  // Whether `label` is a backend's, on a thread of its own, of one of these operators.
+  // Returns true if `label` is that of a backend, on its own thread, for one of these operators.
   bool WorksForOneOf(const std::vector<bool>& operators, NodeId label) const {
     const NodeId call = IssuerOfLabel(trace_, label);
     return call && operators[call.index()];
@@ -184,7 +184,7 @@ class PartPlanner {
     return {};
   }
 
-  // An operator in which something does not run as recorded cannot run as a whole.
+  // An operator that contains something that does not run as recorded cannot run as a whole.
   void TakeApart() {
     apart_.resize(trace_.node_count());
     const auto take_apart = [&](NodeId around) {
@@ -205,7 +205,7 @@ class PartPlanner {
     });
   }
 
-  // Whether it is communication that has sizes.
+  // Returns true for communication with sizes.
   bool Moves(NodeId node) const {
     const std::string_view name = FullOperatorName(SchemaOf(trace_, node));
     return IsCommOperator(name) && CollectiveFromName(name) != CollectiveType::kBarrier;
@@ -218,7 +218,7 @@ class PartPlanner {
       const NodeId scaled_by = part_.scale_comm ? source_.around(node) : NodeId::None();
       if (scaled_by && (below_scaled[scaled_by.index()] || Moves(scaled_by))) {
         Set(below_scaled, node);
-        // What communication does with tensors by the way: it has other sizes when it is scaled.
+        // Drops helper operators inside a scaled communication: their sizes would change.
         if (source_.is_operator(node) && !Moves(node)) continue;
       }
       if (!chosen_[node.index()] || out_[node.index()] || apart_[node.index()]) continue;
@@ -228,7 +228,7 @@ class PartPlanner {
       if (launches && around && !kept_[around.index()]) continue;
       Set(kept_, node);
     }
-    // Labels around stay, so that modules and phases do.
+    // Labels around it stay, so that modules and phases do.
     const std::vector<bool> kept = kept_;
     for (const NodeId node : source_.steps.nodes()) {
       if (!kept[node.index()]) continue;
@@ -273,7 +273,8 @@ class PartPlanner {
     return Wrong(part_.select, "scale_comm: the part has no communication");
   }
 
-  // The outermost operator around a host node that is kept, itself included; kNone if none is.
+  // Returns the outermost kept operator around a host node, itself included; kNone if there is
+  // none.
   NodeId RunOf(NodeId node) const {
     NodeId run;
     for (; node; node = source_.around(node)) {
@@ -283,7 +284,7 @@ class PartPlanner {
   }
 
   void FindRuns() {
-    // Those with work on devices, which takes its time behind them.
+    // Operators with device work, which takes its time after them.
     std::unordered_set<NodeId> launches;
     for (const NodeId node : plan_.nodes) {
       if (const NodeId launcher = source_.launchers[node.index()]) launches.insert(RunOf(launcher));
@@ -306,23 +307,22 @@ class PartPlanner {
     if (plan_.facts.untimed == 0) plan_.facts.expected = expected;
   }
 
-  // Communication that does not run as recorded, and where the program waited for it.
+  // A communication that does not run as recorded, and the program's wait for it.
   struct Wait {
     NodeId communication;
     NodeId before;               // kNone: at the end of the part
-    bool at_once = false;        // right behind it, whatever came next
-    std::optional<Nanos> until;  // when it was over, as far as the trace says
+    bool at_once = false;        // directly after it, whatever came next
+    std::optional<Nanos> until;  // end of the communication, if known
   };
 
   bool IsScaled(NodeId node) const { return !plan_.scaled.empty() && plan_.scaled[node.index()]; }
 
-  // Where those of the operators that are `changed` communication were waited for; what these call
-  // waits for nothing.
+  // Adds the waits for operators that are `changed` communication; their callees wait for nothing.
   template <class Operators, class Changed>
   void AddWaits(Operators is_operator, Changed is_changed) {
     const RecordedStep& steps = source_.steps;
     std::vector<NodeId> operators;
-    std::optional<uint32_t> inside;  // up to this position is what communication called
+    std::optional<uint32_t> inside;  // up to this position, nodes are callees of a communication
     for (const NodeId node : steps.nodes()) {
       const uint32_t position = steps.position(node);
       if (inside && position <= *inside) continue;
@@ -341,7 +341,8 @@ class PartPlanner {
     }
   }
 
-  // What is not in the part waits for what is left out of it only.
+  // Finds the waits for removed and for scaled communication; for the latter only kept operators
+  // count.
   void FindWaits() {
     const auto communicates = [&](NodeId node) {
       return IsCommOperator(FullOperatorName(SchemaOf(trace_, node)));
@@ -358,9 +359,8 @@ class PartPlanner {
     }
   }
 
-  // Until when, before an operator that runs or (kNone) at the end, the program waited for
-  // communication that is left out, and when such communication was over for which it waited at
-  // once; as far as the trace says.
+  // Ends of waits for removed communication: before an operator that runs or (kNone) at the end;
+  // and ends of removed communication that was awaited at once; as far as known.
   struct LeftOutWaits {
     std::unordered_map<NodeId, Nanos> before;
     std::unordered_map<NodeId, Nanos> at_once;
@@ -393,8 +393,8 @@ class PartPlanner {
       kept.push_back(*span);
       cover(*span);
     }
-    // A label that is selected has its time, a label around those selected has not. A step ends
-    // with its mark, though Gloo's threads may end a label later.
+    // A selected label has its time; a label around selected nodes has not. A step ends with its
+    // mark, although Gloo's threads may end a label later.
     const auto has_time = [&](NodeId node) { return on_host(node) && selected_[node.index()]; };
     const bool is_step = std::ranges::any_of(plan_.nodes, [&](NodeId node) {
       return has_time(node) && IsStepMark(trace_.name(node)) && SpanOf(trace_, node);
@@ -444,7 +444,7 @@ class PartPlanner {
   const std::string& trace_name_;
   // By node.
   std::vector<bool> selected_;  // by the recipe
-  std::vector<bool> chosen_;    // with what runs with them
+  std::vector<bool> chosen_;    // with their operators
   std::vector<bool> out_;
   std::vector<bool> apart_;
   std::vector<bool> kept_;

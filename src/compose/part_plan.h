@@ -13,9 +13,9 @@
 
 namespace etude {
 
-// The clock of a part: what of the recorded time belongs to it, in one piece from 0. Time of
-// operators that are not in the part is left out, with the gap in front of each and, of
-// communication, the wait for its end.
+// Clock of a part: the recorded time that belongs to it, contiguous from 0. Excludes the time of
+// operators that are not in the part, with the gap before each and, for communication, the wait for
+// its end.
 class PartClock {
  public:
   struct Span {
@@ -23,11 +23,10 @@ class PartClock {
     Nanos end;
   };
 
-  // `left_out` may overlap, but leaves `kept` alone.
+  // `left_out` spans may overlap each other, and are cut where they overlap `kept`.
   PartClock(Span whole, std::vector<Span> left_out, std::vector<Span> kept);
 
-  // When that is by the part's clock: never before 0 or behind the end, and never earlier than what
-  // was before.
+  // Returns the time by the part's clock, within 0 and its length; monotonic.
   Nanos At(Nanos recorded) const;
   Nanos length() const { return At(whole_.end); }
   Nanos end() const { return whole_.end; }  // recorded
@@ -35,30 +34,30 @@ class PartClock {
  private:
   Span whole_;
   std::vector<Span> left_out_;        // disjoint, ascending, inside `whole_`
-  std::vector<Nanos> left_out_till_;  // by span: the time of all of them up to its end
+  std::vector<Nanos> left_out_till_;  // by span: total time up to its end
 };
 
-// What of a trace a part of a recipe consists of. Refers to the trace and the recipe.
+// Contents of a part of a recipe. Refers to the trace and the recipe.
 struct PartPlan {
-  // In order of entry, and behind them the work of devices.
+  // In order of entry, followed by device work.
   std::vector<NodeId> nodes;
-  // By node of the trace: the nearest node above that is in the part, too.
+  // By node of the trace: the nearest ancestor in the part.
   std::vector<NodeId> parents;
-  // Operators that run, none inside another, in order of entry.
+  // Topmost operators to run, in order of entry.
   std::vector<NodeId> runs;
   std::unordered_map<NodeId, const Replacement*> replaced;
-  // By node of the trace: communication, and what is below it, that moves another number of
-  // elements; empty if the recipe does not say so.
+  // By node of the trace: communications with scaled elements, and nodes below them; empty if the
+  // recipe scales none.
   std::vector<bool> scaled;
-  // By operator: scaled communication whose end the recorded one waited for. That has memory of its
-  // own now, so that memory no longer shows the dependency.
+  // By operator: the scaled communications whose end the recorded operator waited for. They have
+  // their own memory now, so memory no longer shows the dependency.
   std::unordered_multimap<NodeId, NodeId> waits;
-  std::optional<PartClock> clock;  // nullopt: not all that runs has times
+  std::optional<PartClock> clock;  // nullopt: some operators to run have no times
   ComposedPart facts;
 };
 
-// `trace_name` is what messages call the trace. kBadInput, with the place in the recipe, where a
-// selection means nothing, and if nothing is left that runs.
+// Plans a part. `trace_name` is the trace's name in messages. kBadInput, with the place in the
+// recipe, for a selection that matches nothing, and if nothing is left to run.
 Result<PartPlan> PlanPart(const SourceTrace& source, const RecipePart& part,
                           const std::string& trace_name);
 

@@ -194,7 +194,7 @@ class RecipeParser : private TomlReader {
     return names;
   }
 
-  // One text or number, or a list of them.
+  // Reads one text or number, or a list of them.
   Result<std::vector<std::string>> Words(const toml::node& node, std::string_view key) const {
     std::vector<std::string> words;
     const auto add = [&](const toml::node& word) -> Status {
@@ -318,7 +318,7 @@ class RecipeParser : private TomlReader {
   Recipe recipe_;
 };
 
-// `total` shared out by weights, by largest remainders.
+// Divides `total` by weights, by largest remainders.
 std::vector<int64_t> ShareOut(const std::vector<double>& shares, int64_t total) {
   std::vector<int64_t> counts;
   std::vector<double> remainders;

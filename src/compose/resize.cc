@@ -33,10 +33,9 @@ bool Near(double a, double b) {
   return std::abs(a - b) <= kRelative * std::max(std::abs(a), std::abs(b));
 }
 
-// When everything of the resized program began and ended: between two moments that follow each
-// other in the first recording there is as much time as lies on the line through both recordings,
-// and never less than none. As that cuts off what is noise on one side only, all is then shortened
-// to what the whole takes by the line.
+// Begin and end times of the resized program. The time between two successive moments of the first
+// recording is extrapolated on the line through both recordings, but is at least zero. As this
+// truncates noise on one side only, the total is then scaled to the extrapolated total.
 class TimesAt {
  public:
   TimesAt(const Trace& first, const Trace& second, const Resizing& sizes)
@@ -126,7 +125,7 @@ class Resizer {
   }
 
  private:
-  // Whether both did the same.
+  // Checks that both recordings have the same nodes.
   Status CheckNodes() const {
     for (size_t i = 0; i < first_.node_count(); ++i) {
       const NodeId node = NodeId::FromIndex(i);
@@ -252,7 +251,7 @@ class Resizer {
     }
     TensorUse use = here;
     ETUDE_ASSIGN_OR_RETURN(use.shape, IntsAt("a size", here.shape, there.shape));
-    // An undefined tensor has no sizes, and no element.
+    // An undefined tensor has no sizes and no elements.
     const bool is_counted = use.shape && !IsUndefinedType(first_.text(here.type));
     if (is_counted) {
       ETUDE_ASSIGN_OR_RETURN(use.numel, Product(builder_->ints(use.shape)));
@@ -289,8 +288,8 @@ class Resizer {
     return product;
   }
 
-  // Where the elements of a tensor lie without gaps they do so in the same order; else each stride
-  // follows its own rule, as does that of a dimension of one element, which can be any.
+  // Contiguous elements keep their order; otherwise each stride follows its own rule, as does that
+  // of a dimension of one element, which is arbitrary.
   Result<IntListId> StridesAt(const TensorUse& here, const TensorUse& there, IntListId shape) {
     if (!here.strides || !shape) return here.strides;
     const auto sizes = first_.ints(here.shape);
@@ -329,7 +328,7 @@ class Resizer {
   const TimesAt times_;
   TraceBuilder* builder_ = nullptr;
   Resized resized_;
-  bool changed_ = false;  // of the node that is rewritten
+  bool changed_ = false;  // of the current node
 };
 
 }  // namespace
@@ -363,7 +362,7 @@ std::optional<double> NumberAt(const Resizing& sizes, double first, double secon
 
 Result<Resized> ResizeTrace(const Trace& first, const Trace& second, const Resizing& sizes,
                             const Limits& limits) {
-  // Nodes are looked up by their number in both: their number must be the same for the times, too.
+  // Nodes are looked up by number in both; times require equal numbers, too.
   if (first.node_count() != second.node_count()) {
     return BadInput(
         fmt::format("the first recording has {} nodes and the second {}, expected two recordings "

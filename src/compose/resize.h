@@ -10,8 +10,8 @@
 
 namespace etude {
 
-// What a size, as the batch or the length of a sequence, was in two recordings of one program, and
-// what it is to be.
+// A size, such as the batch or the length of a sequence, in two recordings of one program, and its
+// wanted value.
 struct Resizing {
   int64_t first = 0;
   int64_t second = 0;
@@ -20,24 +20,24 @@ struct Resizing {
   friend bool operator==(const Resizing&, const Resizing&) = default;
 };
 
-// What `first` and `second` are with the first and second size, with the size that is wanted: the
-// same if they are the same; else proportional to the size or its square if they are; else what
-// lies on the line through both. nullopt if that is no whole number, or negative and they are not.
+// Returns the count for the wanted size, given `first` and `second` for the first and second size:
+// constant if they are equal; else proportional to the size or its square if they are; else on the
+// line through both. nullopt if that is not a whole number, or is negative although they are not.
 std::optional<int64_t> CountAt(const Resizing& sizes, int64_t first, int64_t second);
-// The same of a number that is no count: if it is proportional or inversely proportional to the
-// size.
+// Returns the value of a number that is not a count, if it is proportional or inversely
+// proportional to the size.
 std::optional<double> NumberAt(const Resizing& sizes, double first, double second);
 
 struct Resized {
   Trace trace;
   int64_t changed = 0;  // nodes whose tensors or numbers have changed
-  int64_t kept = 0;     // numbers that differ by no rule and stay as in the first recording
+  int64_t kept = 0;     // numbers that follow no rule and keep the value of the first recording
 };
 
-// The trace of the program with the size that is wanted, from two recordings with other ones that
-// did the same, node by node: every size, stride, count and length of time follows from the two
+// Returns the program's trace for the wanted size, from two recordings with other sizes and the
+// same nodes: every size, stride, count and duration is derived from the two
 // (docs/models/resizing.md). Memory and tensors are those of the first. kBadInput, with the node,
-// where the recordings differ in more than numbers or a size is no whole number.
+// if the recordings differ in more than numbers or a size is not a whole number.
 Result<Resized> ResizeTrace(const Trace& first, const Trace& second, const Resizing& sizes,
                             const Limits& limits);
 

@@ -19,8 +19,8 @@ namespace {
 
 TEST(CountAt, FollowsTheRulesOfSizes) {
   const Resizing sizes{.first = 8, .second = 16, .wanted = 64};
-  EXPECT_EQ(CountAt(sizes, 512, 512), 512);  // has nothing to do with it
-  EXPECT_EQ(CountAt(sizes, 8, 16), 64);      // it is the size
+  EXPECT_EQ(CountAt(sizes, 512, 512), 512);  // independent of the size
+  EXPECT_EQ(CountAt(sizes, 8, 16), 64);      // the size itself
   EXPECT_EQ(CountAt(sizes, 8 * 12, 16 * 12), 64 * 12);
   EXPECT_EQ(CountAt(sizes, 64, 256), 64 * 64);  // its square
   EXPECT_EQ(CountAt(sizes, 9, 17), 65);         // one more than the size
@@ -81,7 +81,7 @@ Trace Recorded(int64_t batch, bool transposed = false, const std::string& second
   return builder.Finish().value();
 }
 
-// What a trace says, whatever its tables are.
+// Returns the contents of a trace, independent of its tables.
 std::string Text(const Trace& trace) {
   std::string text;
   ForEachNode(trace, [&](NodeId node) {
@@ -119,7 +119,7 @@ TEST(Resize, RefusesRecordingsThatDidSomethingElse) {
   const auto other = ResizeTrace(Recorded(8), Recorded(16, false, "aten::mul"), sizes, {});
   ASSERT_FALSE(other);
   EXPECT_NE(other.error().message.find("node 2 'aten::div' is 'aten::mul'"), std::string::npos);
-  // The sizes that are named are not those of the recordings.
+  // The given sizes are not those of the recordings.
   const auto wrong =
       ResizeTrace(Recorded(8), Recorded(16), {.first = 3, .second = 6, .wanted = 5}, {});
   ASSERT_FALSE(wrong);
@@ -170,7 +170,7 @@ TEST(Retype, ChangesTensorsAndArgumentsThatNameTheType) {
   EXPECT_EQ(Text(none->trace), Text(Recorded(8)));
 }
 
-// The number of bytes of an element of each tensor, arguments first, after the change.
+// Returns the element size of each tensor after the change, arguments first.
 std::vector<int64_t> ElementsOfRetyped(DType from, DType to, int64_t sums) {
   TraceBuilder builder;
   builder.info().SetFormat(TraceFormat::kLinked);

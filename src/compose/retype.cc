@@ -18,7 +18,8 @@ namespace {
 constexpr DType kNetworkTypes[] = {DType::kFloat32, DType::kFloat64, DType::kFloat16,
                                    DType::kBFloat16};
 
-// What attention keeps for its backward pass it has in the type in which it adds.
+// Returns true for names of sums that attention keeps for its backward pass, in its accumulation
+// type.
 bool IsSumOfAttention(std::string_view name) {
   return name.ends_with("logsumexp") || name == "log_sumexp";
 }
@@ -43,11 +44,11 @@ class Retyper {
   }
 
  private:
-  // How long nodes that changed take is not known, nor then what calls them, labels among it, and
-  // what devices do for them.
+  // Removes unknown times: those of changed nodes, of their callers, including labels, and of their
+  // device work.
   Status ForgetTimes(const Limits& limits) {
     const Trace& retyped = retyped_.trace;
-    std::vector<bool> unknown(retyped.node_count());  // nodes that changed and their callers
+    std::vector<bool> unknown(retyped.node_count());  // changed nodes and their callers
     ForEachNode(retyped, [&](NodeId node) {
       if (!is_changed_[node.index()]) return;
       while (node && !unknown[node.index()]) {
@@ -58,7 +59,7 @@ class Retyper {
     const std::vector<NodeId> launchers = FindLaunchers(retyped);
     ForEachNode(retyped, [&](NodeId node) {
       NodeId launcher = launchers[node.index()];
-      // A call of the runtime changes with the operator that it is of.
+      // A runtime call changes with its operator.
       if (launcher && retyped.kind(launcher) == NodeKind::kRuntime) {
         launcher = retyped.parent(launcher);
       }
@@ -92,7 +93,7 @@ class Retyper {
     is_changed_[node.node.index()] = true;
   }
 
-  // nullopt if they are more than can be counted.
+  // Returns nullopt on overflow.
   static std::optional<int64_t> Resized(int64_t bytes, DType from, DType to) {
     int64_t resized = 0;
     if (__builtin_mul_overflow(bytes / *ElementBytes(from), *ElementBytes(to), &resized)) {
@@ -101,7 +102,7 @@ class Retyper {
     return resized;
   }
 
-  // `declared`: an operator's arguments or results; none of what is inside of one.
+  // `declared`: an operator's arguments or results; empty inside one.
   ValueListId List(ValueListId list, std::span<const DeclaredValue> declared) {
     if (!list) return list;
     const auto found = trace_.values(list);
@@ -144,7 +145,7 @@ class Retyper {
     return value;
   }
 
-  // "Tensor(c10::BFloat16)" for "Tensor(float)", also in lists.
+  // Returns "Tensor(c10::BFloat16)" for "Tensor(float)", also in lists.
   StringId Type(StringId type, DType from, DType to) {
     if (!type) return type;
     const std::string was = "Tensor(" + std::string(TypeText(from)) + ")";
@@ -162,7 +163,7 @@ class Retyper {
   std::vector<bool> is_changed_;  // by node
   TraceBuilder* builder_ = nullptr;
   Retyped retyped_;
-  bool changed_ = false;  // of the node that is rewritten
+  bool changed_ = false;  // of the current node
 };
 
 }  // namespace

@@ -9,20 +9,19 @@
 
 namespace etude {
 
-// Whether programs may use the one in the place of the other: floating-point types of a size of
-// their own, which networks are trained in.
+// Returns true for the floating-point types that networks are trained in, which may replace each
+// other.
 bool IsNetworkType(DType dtype);
 
 struct Retyped {
   Trace trace;
-  int64_t changed = 0;  // nodes
+  int64_t changed = 0;  // number of nodes
 };
 
-// The trace with tensors of type `to` wherever it has those of type `from`, and with arguments that
-// name the one naming the other; but sums that attention keeps for its backward pass have the type
-// in which it adds, float32 where the elements are smaller. How long that takes is not known: the
-// nodes that change have no durations, nor have their callers, labels among these, and what devices
-// do for them.
+// Returns the trace with type `to` in place of `from` in tensors and in arguments that name a type.
+// Exception: sums that attention keeps for its backward pass have its accumulation type, float32
+// for smaller elements. The new times are unknown: changed nodes have no durations, nor do their
+// callers, including labels, and their device work.
 Result<Retyped> RetypeTrace(const Trace& trace, DType from, DType to, const Limits& limits);
 
 }  // namespace etude

@@ -9,8 +9,8 @@
 
 namespace etude {
 
-// A trace whose parts are composed, all its steps as one, with what of it every part asks for. The
-// flow refers to the steps, so it stays where it is; refers to the trace.
+// A trace whose parts are composed, with all its steps as one, and the analyses that every part
+// needs. Not movable, because the flow refers to the steps. Refers to the trace.
 struct SourceTrace {
   explicit SourceTrace(const Trace& of)
       : trace(of), steps(RecordedStep::All(of)), flow(steps), launchers(FindLaunchers(of)) {}
@@ -21,7 +21,7 @@ struct SourceTrace {
     const uint32_t position = steps.position(node);
     return position != RecordedStep::kNowhere && steps.is_operator(position);
   }
-  // The nearest operator around a host node, kNone if there is none.
+  // Returns the nearest operator around a host node, kNone if there is none.
   NodeId around(NodeId node) const { return steps.enclosing_operator(steps.position(node)); }
 
   const Trace& trace;

@@ -1,6 +1,6 @@
-// How fast each reader is beside reading (and decompressing) the file alone.
+// Compares each reader with reading (and decompressing) the file alone.
 //
-//   formats_bench [FILE...]     default: the large traces in the folder $ETUDE_SHARED_DATA names
+//   formats_bench [FILE...]     default: the large traces in $ETUDE_SHARED_DATA
 
 #include <time.h>
 
@@ -27,14 +27,14 @@ constexpr const char* kDefaultFiles[] = {
     "chakra/gpt2_syn/chakra.0.et.zst",
 };
 
-// Processor time of this thread in seconds: other programs of the machine do not disturb it much.
+// Returns the CPU time of this thread in seconds, which other programs hardly affect.
 double CpuSeconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-// The median over the rounds of what `fn` takes, in seconds.
+// Returns the median time of `fn` over the rounds, in seconds.
 template <typename Fn>
 double Median(Fn fn) {
   std::vector<double> seconds;

@@ -18,7 +18,7 @@ inline std::string_view Bytes(const uint8_t* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-// With limits that small inputs can reach.
+// Returns a context with limits that small inputs can reach.
 inline RunContext SmallLimits() {
   RunContext context;
   context.limits.depth = 64;
@@ -28,7 +28,7 @@ inline RunContext SmallLimits() {
   return context;
 }
 
-// Pushes `input`, in chunks whose size its first byte decides, through a reader made by `make`.
+// Pushes `input` through a reader made by `make`, in chunks whose size depends on its first byte.
 template <typename Make>
 Result<Trace> ReadWith(Make make, std::string_view input) {
   const RunContext context = SmallLimits();
@@ -40,7 +40,7 @@ Result<Trace> ReadWith(Make make, std::string_view input) {
   return reader->Finish(/*cut=*/false);
 }
 
-// The two files of an input for two: what is before and behind its first line of "===".
+// Splits an input into two files, before and after its first line of "===".
 inline std::pair<std::string_view, std::string_view> TwoFiles(std::string_view input) {
   constexpr std::string_view kBetween = "\n===\n";
   const size_t end = input.find(kBetween);

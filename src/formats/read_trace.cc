@@ -42,16 +42,16 @@ bool IsOneOf(std::string_view text, const std::string_view (&names)[N]) {
   return false;
 }
 
-// What a file is, and for JSON of unknown kind what was found.
+// Kind of a file, and a description of JSON of unknown kind.
 struct Detection {
   FileKind kind = FileKind::kUnknown;
   std::string found;
-  std::string problem;  // ":byte 7: …", where it is no JSON
+  std::string problem;  // ":byte 7: …" for invalid JSON
 };
 
 enum class NodeShape : uint8_t { kOther, kEt, kLinked };
 
-// What an element of "nodes" looks like, by its keys.
+// Classifies an element of "nodes" by its keys.
 NodeShape ShapeOf(std::string_view node) {
   JsonElements members({.name = {}, .array_keys = {}, .bare_array = false, .limits = {}});
   members.Push(node);
@@ -67,7 +67,7 @@ NodeShape ShapeOf(std::string_view node) {
   return has_id && has_name ? NodeShape::kEt : NodeShape::kOther;
 }
 
-// Keys of a JSON object, as far as they help to say what it is.
+// Keys of a JSON object, for error messages.
 class KeyList {
  public:
   void Add(std::string_view key) {
@@ -76,7 +76,7 @@ class KeyList {
     text_ += fmt::format("{}'{}'", count_ == 1 ? "" : ", ", key);
     if (count_ == kShown) text_ += ", …";
   }
-  // `beginning`: of the file. Its first key's value may go on behind that.
+  // `beginning` is that of the file. The value of its first key may extend beyond it.
   std::string Text(std::string_view beginning) const {
     if (count_ != 0) return "the keys " + text_;
     const std::string_view key = FirstKey(beginning);
@@ -84,7 +84,7 @@ class KeyList {
   }
 
  private:
-  // "" where there is none, or one that is long or has escapes.
+  // Returns "" if there is none, or for a long or escaped one.
   static std::string_view FirstKey(std::string_view text) {
     constexpr size_t kLong = 64;
     constexpr std::string_view kBlanks = " \n\r\t";
@@ -138,14 +138,14 @@ Detection DetectJson(std::string_view beginning) {
       keys.Add(item->key);
     }
   }
-  // An empty list of nodes is an execution trace of nothing.
+  // An empty list of nodes is an empty execution trace.
   const bool is_empty = elements.complete() && in_nodes && !has_element;
   if (is_empty && guess.kind == FileKind::kOtherJson) guess.kind = FileKind::kPyTorchEt;
   guess.found = "found JSON with " + keys.Text(beginning);
   return guess;
 }
 
-// The length in front of a message; advances `bytes` behind it.
+// Returns the length before a message; advances `bytes` past it.
 std::optional<uint64_t> TakeLength(std::string_view& bytes) {
   uint64_t length = 0;
   for (unsigned i = 0; i < 5 && i < bytes.size(); ++i) {
@@ -159,7 +159,7 @@ std::optional<uint64_t> TakeLength(std::string_view& bytes) {
   return std::nullopt;
 }
 
-// True if `message` has only fields from 1 to `last_field` of sensible wire types.
+// Returns true if `message` has only fields from 1 to `last_field` of plausible wire types.
 bool LooksLikeMessage(std::string_view message, uint32_t last_field) {
   try {
     protozero::pbf_reader reader(message.data(), message.size());
@@ -173,7 +173,7 @@ bool LooksLikeMessage(std::string_view message, uint32_t last_field) {
   }
 }
 
-// True if `message` has the fields of a Node and no others, and two of id, name and type.
+// Returns true if `message` has only fields of a Node, and two of id, name and type.
 bool LooksLikeNode(std::string_view message) {
   using chakra::NodeField;
   using protobuf::Delimited;
@@ -207,8 +207,8 @@ bool LooksLikeNode(std::string_view message) {
   return int{has_id} + int{has_name} + int{has_type} >= 2;
 }
 
-// GlobalMetadata (version = 1, attr = 2), then Nodes (fields up to 10, later ones may come). Some
-// generators forget the metadata.
+// Expects GlobalMetadata (version = 1, attr = 2), then Nodes (fields up to 10; later ones may
+// follow). Some generators omit the metadata.
 bool LooksLikeChakra(std::string_view beginning) {
   constexpr uint32_t kLastMetadataField = 2;
   constexpr uint32_t kLastNodeField = 15;
@@ -216,7 +216,7 @@ bool LooksLikeChakra(std::string_view beginning) {
   const auto length = TakeLength(rest);
   if (!length) return false;
   if (*length > rest.size()) {
-    // The metadata goes on beyond the beginning: its first tag must do.
+    // The metadata extends beyond the beginning: only its first tag can be checked.
     return !rest.empty() && (rest.front() == '\x0a' || rest.front() == '\x12');
   }
   if (LooksLikeNode(rest.substr(0, *length))) return true;
@@ -225,12 +225,12 @@ bool LooksLikeChakra(std::string_view beginning) {
   if (rest.empty()) return *length != 0;
   const auto node_length = TakeLength(rest);
   if (!node_length) return false;
-  // An empty message in front of an empty or cut one is no evidence: zeros are just zeros.
+  // An empty message before an empty or truncated one is no evidence: zeros are just zeros.
   if (*node_length == 0 || *node_length > rest.size()) return *length != 0;
   return LooksLikeMessage(rest.substr(0, *node_length), kLastNodeField);
 }
 
-// No JSON has any; tags and lengths of a Chakra file's first fields mostly are some.
+// JSON has none; tags and lengths of a Chakra file's first fields usually contain some.
 bool HasControlBytes(std::string_view beginning) {
   constexpr size_t kFirstFields = 32;
   return std::ranges::any_of(beginning.substr(0, kFirstFields), [](char c) {
@@ -238,8 +238,8 @@ bool HasControlBytes(std::string_view beginning) {
   });
 }
 
-// The first plane of an XSpace, whose beginning is also that of a Perfetto trace: a message in
-// field 1 that has a number (1) or none and a name (2) as XLA's profiler gives it.
+// Returns true for the first plane of an XSpace, whose beginning also matches a Perfetto trace: a
+// message in field 1 with an optional number (1) and a name (2) in the style of XLA's profiler.
 bool LooksLikeXlaProfile(std::string_view beginning) {
   const auto take = [&beginning](char tag) {
     if (!beginning.starts_with(tag)) return std::optional<uint64_t>();
@@ -256,7 +256,7 @@ Detection Detect(std::string_view beginning) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   const size_t first = text.find_first_not_of(" \n\r\t");
   if (first != std::string_view::npos && (text[first] == '{' || text[first] == '[')) {
-    // The metadata of a Chakra file may have as many bytes as '{' or '[' is as a number.
+    // The size of a Chakra file's metadata may be the code of '{' or '['.
     if (HasControlBytes(beginning) && LooksLikeChakra(beginning))
       return {FileKind::kChakra, {}, {}};
     return DetectJson(beginning);
@@ -270,7 +270,7 @@ Detection Detect(std::string_view beginning) {
   return {};
 }
 
-// What people pack traces in that is not unpacked here; nullopt: none of these.
+// Returns the name of an unsupported packing of traces; nullopt: none.
 std::optional<std::string_view> ForeignPacking(std::string_view beginning) {
   struct Packing {
     size_t offset;
@@ -296,8 +296,8 @@ std::optional<std::string_view> ForeignPacking(std::string_view beginning) {
   return std::nullopt;
 }
 
-// Text in another encoding than UTF-8, by its mark or by the zeros around its first character;
-// nullopt: none of these.
+// Returns the name of a text encoding other than UTF-8, by its mark or by the zeros around its
+// first character; nullopt: none.
 std::optional<std::string_view> ForeignEncoding(std::string_view beginning) {
   using namespace std::string_view_literals;
   struct Form {
@@ -316,7 +316,8 @@ std::optional<std::string_view> ForeignEncoding(std::string_view beginning) {
   return std::nullopt;
 }
 
-// Whether it is a class of a job (job_folder.h) that is not there: its groups have no names.
+// Returns true for a class of a job (job_folder.h) without the job's classes.json: its groups have
+// no names.
 bool LacksClasses(const std::string& path, const Trace& trace) {
   const std::filesystem::path parts(path);
   const std::string name = parts.filename().string();
@@ -356,8 +357,8 @@ Error UnknownFile(const ByteSource& source, const Detection& detection,
   return {ErrorCode::kBadInput, source.name() + ": " + found + ", " + std::string(kExpected)};
 }
 
-// What is wrong with a file whose content has an error: damaged compressed data unpack to a wrong
-// content, and their own checks, often at the end, tell more of it.
+// Returns the cause of an error in a file's content. Damaged compressed data may unpack to wrong
+// content; their own checks, often at the end, are more specific.
 Error Cause(ByteSource& source, const Error& error) {
   if (source.compression() == Compression::kNone) return error;
   while (true) {

@@ -55,7 +55,7 @@ TEST(DetectFileKind, DecidesByContent) {
       << "no such field";
 }
 
-// '{' is 123, '[' 91: a first message of so many bytes, with a version or an attribute in front.
+// '{' is 123, '[' 91: a first message of that size, with a version or an attribute in front.
 TEST(DetectFileKind, ChakraWhoseFirstByteIsABracket) {
   const std::string node = "\x04\x08\x01\x18\x04";
   const std::string version =

@@ -25,7 +25,7 @@ Result<Trace> ReadWith(Make make, std::string_view text, size_t chunk = 1 << 20,
                        const ReadOptions& options = {}, const RunContext& context = {}) {
   const std::unique_ptr<TraceReader> reader = make("test", options, context);
   for (size_t at = 0; at < text.size(); at += chunk) {
-    // A copy of its own, so that the sanitizer sees reads beyond the piece.
+    // A separate copy, so that the sanitizer sees reads beyond the piece.
     const std::string piece(text.substr(at, chunk));
     ETUDE_RETURN_IF_ERROR(reader->Push(piece));
   }
@@ -46,7 +46,7 @@ inline std::string Gzip(const std::string& text) {
   return out;
 }
 
-// A message of protobuf with its length before it, as in Chakra's files.
+// Returns a protobuf message after its length, as in Chakra's files.
 inline std::string Framed(const std::string& message) {
   std::string out;
   size_t length = message.size();
@@ -63,7 +63,7 @@ inline std::string ReadFileBytes(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The uncompressed contents of a file of the shared data.
+// Returns the uncompressed contents of a shared data file.
 inline std::string SharedText(const std::string& name) {
   auto source = ByteSource::Open(std::string(ETUDE_SHARED_DATA) + "/" + name, Limits());
   std::string text;

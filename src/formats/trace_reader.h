@@ -12,26 +12,25 @@
 namespace etude {
 
 struct ReadOptions {
-  // Cut documents, malformed nodes and events, and bytes after the end are errors instead of
-  // counted and reported.
+  // Truncated documents, malformed nodes and events, and bytes after the end are errors, instead of
+  // being counted and reported.
   bool strict = false;
-  // Native captures: the time that the recorder spent stays in the times, so that these are those
-  // of the clock.
+  // Native captures: keep the recorder's own time in the times, which are then those of the clock.
   bool keep_recorder_time = false;
 };
 
-// Makes a Trace of a file's uncompressed bytes: Push them in chunks of any size, then Finish once.
-// After an error nothing but destruction is allowed. Not thread-safe; the RunContext it was made
-// with must outlive it.
+// Makes a Trace from a file's uncompressed bytes: Push them in chunks of any size, then Finish
+// once. After an error only destruction is allowed. Not thread-safe; the RunContext must outlive
+// it.
 class TraceReader {
  public:
   virtual ~TraceReader() = default;
 
   virtual Status Push(std::string_view chunk) = 0;
-  // `cut`: the file is known to end early (its compressed stream does).
+  // Returns the trace. `cut`: the file ends early (its compressed stream is truncated).
   virtual Result<Trace> Finish(bool cut) = 0;
 
-  // Bytes that follow the compressed data without belonging to it, to be counted by Finish.
+  // Sets the number of bytes after the compressed data, to be counted by Finish.
   void set_foreign_bytes(uint64_t count) { foreign_bytes_ = count; }
 
  protected:

@@ -12,7 +12,7 @@
 namespace etude {
 namespace {
 
-// Of a node that works on some lane.
+// Returns the activity of a node that works on some lane.
 Activity ActivityOf(NodeKind kind) {
   switch (kind) {
     case NodeKind::kOperator:

@@ -15,7 +15,7 @@ struct Inside {
 
 bool IsTimed(const NodeTime& time) { return time.start && time.duration; }
 
-// Nodes in an order in which each one stands behind its parent.
+// Returns the nodes in an order with each node after its parent.
 std::vector<NodeId> ParentsFirst(const Trace& tree) {
   std::vector<NodeId> order;
   order.reserve(tree.node_count());
@@ -28,7 +28,7 @@ std::vector<NodeId> ParentsFirst(const Trace& tree) {
   return order;
 }
 
-// Length of the union of `intervals`, which are sorted by their beginning.
+// Returns the length of the union of `intervals`, which must be sorted by begin.
 Nanos UnionLength(std::span<const Interval> intervals) {
   Nanos sum;
   Nanos covered_to{INT64_MIN};
@@ -46,7 +46,7 @@ Nanos UnionLength(std::span<const Interval> intervals) {
 ExclusiveTimes FindExclusiveTimes(const Trace& tree, std::span<const NodeTime> times) {
   ExclusiveTimes result;
   result.times.resize(times.size());
-  // The nearest node above that has times, on any lane.
+  // Nearest node above that has times, on any lane.
   std::vector<NodeId> above(times.size());
   std::vector<Inside> intervals;
   for (const NodeId node : ParentsFirst(tree)) {

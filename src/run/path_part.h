@@ -5,22 +5,22 @@
 
 namespace etude {
 
-// What a stretch of the critical path, or of the time beside it, was spent with.
+// Use of a stretch of time on the critical path or beside it.
 enum class PathPart : uint8_t {
-  kHost,           // an operator or a call of the runtime ran
-  kCompute,        // a kernel
-  kCommunication,  // a collective, send or receive, on the host or a device
-  kCopy,           // a copy or a fill
-  kLaunchDelay,    // from the call that launched work to its beginning: the stream was empty
-  kQueueWait,   // from the end of what work waited for, on its stream or another, to its beginning
-  kSyncReturn,  // from the end of what a call waited for to the end of the call
+  kHost,           // operator or runtime call
+  kCompute,        // kernel
+  kCommunication,  // collective, send or receive, on the host or a device
+  kCopy,           // copy or fill
+  kLaunchDelay,    // from the launch of work on an empty stream to its begin
+  kQueueWait,      // from the end of a predecessor of work, on its stream or another, to its begin
+  kSyncReturn,     // from the end of the awaited work to the end of the waiting call
   // Not on the path:
-  kHostWait,  // a thread did nothing but wait for device work that the path does not go through
-  kIdle,      // between nodes of a thread, or of two threads, nothing was recorded
+  kHostWait,  // a thread only waited for device work that is not on the path
+  kIdle,      // nothing recorded between nodes of one or two threads
   kOutside,   // before the path begins and after it ends
 };
-std::string_view Name(PathPart part);  // stable: appears in --json
-// Whether the time of such a part is on the path.
+std::string_view Name(PathPart part);  // stable: used in --json
+// Returns true if time of this part is on the path.
 bool IsOnPath(PathPart part);
 
 }  // namespace etude

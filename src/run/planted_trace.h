@@ -9,12 +9,12 @@
 #include "src/formats/test_support.h"
 #include "src/trace/trace.h"
 
-// For tests of analyses only: small device traces, times in microseconds.
+// For tests of analyses only: builds small device traces, times in microseconds.
 namespace etude::testing_support {
 
 class PlantedTrace {
  public:
-  // Nodes on thread `thread` of the host.
+  // Add nodes on host thread `thread`.
   PlantedTrace& Operator(const std::string& name, int thread, int64_t begin, int64_t end,
                          const std::string& args = "") {
     return Event("cpu_op", name, 100, thread, begin, end, args);
@@ -22,7 +22,7 @@ class PlantedTrace {
   PlantedTrace& Label(const std::string& name, int thread, int64_t begin, int64_t end) {
     return Event("user_annotation", name, 100, thread, begin, end, "");
   }
-  // `correlation` ties a call to the work that it launched.
+  // Adds a runtime call; `correlation` links it to the work that it launched.
   PlantedTrace& Call(const std::string& name, int thread, int64_t begin, int64_t end,
                      int correlation) {
     return Event("cuda_runtime", name, 100, thread, begin, end,
@@ -42,8 +42,8 @@ class PlantedTrace {
                      std::to_string(correlation) + (args.empty() ? "" : ",") + args);
   }
 
-  // What an allocator told: `bytes` given out (taken back if below 0), `total` in use after that.
-  // The one of the CPU (device type 0) says of no reserves.
+  // Adds an allocator event: `bytes` allocated (freed if negative), with `total` in use after it.
+  // The CPU's event (device type 0) has no reserved bytes.
   PlantedTrace& Memory(int thread, int64_t at, int64_t address, int64_t bytes, int64_t total,
                        int device_type = 1) {
     events_ +=
@@ -56,7 +56,7 @@ class PlantedTrace {
     return *this;
   }
 
-  // The same of PyTorch 1.9, which says no total, and here no address.
+  // Adds an allocator event as written by PyTorch 1.9, without a total and here without an address.
   PlantedTrace& MemoryWithoutTotal(int thread, int64_t at, int64_t bytes) {
     events_ += std::string(events_.empty() ? "" : ",") +
                R"({"ph":"i","s":"t","name":"[memory]","pid":100,"tid":)" + std::to_string(thread) +

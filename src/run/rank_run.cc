@@ -63,7 +63,7 @@ RankRun MakeRankRun(const RecordedRun& recorded_run, CommLog log) {
   for (size_t i = 0; i < graph.edge_count(); ++i) {
     const RunStep& step = graph.step(i);
     const GapKind gap = GapOf(step);
-    // Nothing has to pass between a launch and its work.
+    // A launch and its work may follow each other without a delay.
     if (gap == GapKind::kLaunch || gap == GapKind::kQueue) run.edges[i].weight = Nanos{};
     run.steps.push_back({.node = graph.begin(step.node) / 2,
                          .lane = lane_of(step.node),

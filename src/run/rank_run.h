@@ -16,49 +16,49 @@
 
 namespace etude {
 
-// What lay in a recorded run between things of which the graph says that one came after the other.
+// Time in a recorded run between two things ordered by the graph.
 enum class GapKind : uint8_t {
-  kHostGap,      // nothing was recorded between two nodes of a thread: Python, mostly
+  kHostGap,      // nothing recorded between two nodes of a thread: mostly Python
   kLaunch,       // from a launch to its work on an empty stream
-  kQueue,        // between works on one stream, or behind work that another one waits for
-  kHostWait,     // a thread waited for device work that took as long as its node, and longer
+  kQueue,        // between works on one stream, or after the work that another one waits for
+  kHostWait,     // a thread waited in a call for work that is not on the path
   kTransfer,     // a collective or message took longer than for its quickest rank
-  kUnexplained,  // before the first node of the chain, and behind the last one
+  kUnexplained,  // before the first node of the chain, and after the last one
 };
-std::string_view Name(GapKind kind);  // stable: appears in --json
+std::string_view Name(GapKind kind);  // stable: used in --json
 
-// A rank's recorded run as a graph: two points for each of its nodes, where it begins and where it
-// ends, and what came before what. Needs the trace no more.
+// A rank's recorded run as a graph: two points per node, its begin and its end, and edges for their
+// order. Independent of the trace once made.
 struct RankRun {
-  // What an edge stands for.
+  // Meaning of an edge.
   struct Step {
-    uint32_t node = 0;  // its points are 2 × node and the next
-    uint32_t lane = 0;  // of `lanes`
+    uint32_t node = 0;  // its points are 2 × node and 2 × node + 1
+    uint32_t lane = 0;  // index into `lanes`
     GapKind gap = GapKind::kHostGap;
-    bool is_own = false;    // the weight is what the node itself takes
-    bool is_woken = false;  // from the node's begin to what went on before its end
+    bool is_own = false;    // the weight is the node's own time
+    bool is_woken = false;  // from the node's begin to the point that continued before its end
   };
-  // Where a call of `log` is in the graph.
+  // Position of a call of `log` in the graph.
   struct Call {
     uint32_t node = 0;
     uint32_t lane = 0;
-    bool has_callees = false;  // what its thread does meanwhile is inside of it
+    bool has_callees = false;  // its thread's work in the meantime is inside it
   };
 
-  std::vector<Nanos> times;  // of the points, by the rank's clock
+  std::vector<Nanos> times;  // by point, on the rank's clock
   std::vector<PathEdge> edges;
-  std::vector<Step> steps;         // of the edges
+  std::vector<Step> steps;         // by edge
   std::vector<std::string> lanes;  // "thread 42", "device 0 stream 7"
   CommLog log;
-  std::vector<std::optional<Call>> calls;  // of log.calls; nullopt: not in the graph
-  uint64_t untimed = 0;                    // operators and work without times: not in it
-  uint64_t contradictions = 0;             // dependencies that times deny: not in it
+  std::vector<std::optional<Call>> calls;  // by log.calls; nullopt: not in the graph
+  uint64_t untimed = 0;                    // operators and work without times: not in the graph
+  uint64_t contradictions = 0;             // dependencies contradicted by times: not in the graph
 };
 
-// The run of a rank, whose communications are `log`. Without points if no node has a start and a
+// Makes the run of a rank with communications `log`. It has no points if no node has a start and a
 // duration. O(n log n).
 RankRun MakeRankRun(const RecordedRun& run, CommLog log);
-// The same with the communications that its trace has.
+// Makes the run with the communications of its trace.
 RankRun MakeRankRun(const RecordedRun& run, int64_t rank);
 
 }  // namespace etude

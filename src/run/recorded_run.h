@@ -16,32 +16,31 @@
 
 namespace etude {
 
-// What a recorded run did, as its trace says: what launched what, who waited for whom, what threads
-// and streams were busy with. One object for all analyses, so that they cannot disagree.
+// Facts derived from a recorded run: launches, waits, activities of threads and streams. All
+// analyses share one object, so that they agree.
 //
-// Refers to the trace. A part is found when it is first asked for, and kept; several threads may
-// ask.
+// Refers to the trace. Each part is computed on first use and kept. Thread-safe.
 class RecordedRun {
  public:
   RecordedRun(const Trace& trace) : trace_(&trace) {}  // implicit: a trace stands for its run
-  // With these waits instead of those that FindRecordedWaits finds.
+  // Uses these waits instead of those found by FindRecordedWaits.
   RecordedRun(const Trace& trace, std::vector<OrderEdge> waits)
       : trace_(&trace), known_waits_(std::move(waits)) {}
   RecordedRun(const RecordedRun&) = delete;
   RecordedRun& operator=(const RecordedRun&) = delete;
 
   const Trace& trace() const { return *trace_; }
-  // Who waited for whom, beyond the trace's dependencies (FindRecordedWaits).
+  // Returns the waits beyond the trace's dependencies (FindRecordedWaits).
   std::span<const OrderEdge> waits() const;
-  // When threads ran what; nullptr where times do not say it (HostTimes::Find).
+  // Returns the times of threads; nullptr if unknown (HostTimes::Find).
   const HostTimes* host_times() const;
-  // What asked for each piece of device work.
+  // Returns the launches of device work.
   const Launches& launches() const;
-  // By node: duration without what ran inside (SelfTimes).
+  // Returns durations excluding the nodes inside, by node (SelfTimes).
   std::span<const std::optional<Nanos>> self_times() const;
-  // The communications, each once (CommNodes).
+  // Returns the communications, each once (CommNodes).
   std::span<const CommNode> communications() const;
-  // What came before what, by starts and durations (MakeTimedGraph).
+  // Returns the order of events by starts and durations (MakeTimedGraph).
   const TimedGraph& graph() const;
 
  private:

@@ -18,7 +18,7 @@
 namespace etude {
 namespace {
 
-// What the run was, from starts and durations.
+// Makes the graph of a run from starts and durations.
 class RunMaker {
  public:
   explicit RunMaker(const RecordedRun& run)
@@ -72,7 +72,7 @@ class RunMaker {
     }
   }
 
-  // Of nodes of the graph.
+  // For nodes of the graph.
   Nanos Begin(NodeId node) const { return times_[node.index()].begin; }
   Nanos End(NodeId node) const { return times_[node.index()].end; }
   Nanos At(uint32_t point) const {
@@ -80,7 +80,7 @@ class RunMaker {
     return point % 2 == 0 ? Begin(node) : End(node);
   }
 
-  // What is sorted lies side by side: lanes have millions of nodes.
+  // Keeps sorted data contiguous: lanes have millions of nodes.
   void SortLanes() {
     struct Timed {
       Interval time;
@@ -102,7 +102,7 @@ class RunMaker {
     }
   }
 
-  // Of nodes that end together those that began last end first.
+  // Sorts nodes by end; of nodes that end together, the last begun ends first.
   std::vector<NodeId> ByEnd(const std::vector<NodeId>& nodes) const {
     struct Ended {
       Nanos end;
@@ -122,8 +122,8 @@ class RunMaker {
     return by_end;
   }
 
-  // Time in which a node did nothing but wait for others. A linked trace has it in durations
-  // without children, which are less by it.
+  // Finds the time in which nodes only waited for others. In a linked trace, exclusive durations
+  // are shorter by it.
   void FindWaitedTimes() {
     waited_.resize(trace_.node_count());
     for (const OrderEdge& wait : waits_) {
@@ -145,9 +145,9 @@ class RunMaker {
                    {node, PathPartOf(trace_, node), PathPart::kIdle, /*is_own=*/true});
   }
 
-  // Joins the points of a thread, which are where its nodes begin and end, in order of time. What
-  // lies between two points is the innermost open node's, but for what the thread waited for
-  // others; without one nothing was recorded.
+  // Joins the points of a thread, the begins and ends of its nodes, in order of time. The time
+  // between two points belongs to the innermost open node, except for the time that the thread
+  // waited for others; without an open node nothing was recorded.
   void AddThread(LaneId lane, const std::vector<NodeId>& nodes) {
     const TimeSet waited = host_ != nullptr ? host_->waits(lane) : TimeSet();
     const std::vector<NodeId> by_end = ByEnd(nodes);
@@ -182,7 +182,7 @@ class RunMaker {
       visit(graph_.end(node));
       ended_[node.index()] = true;
     }
-    // A linked trace does not say where in a node it waited: programs do so at the end.
+    // A linked trace lacks the position of waits in a node: assume its end, as in programs.
     for (size_t i = added.size(); i-- > 0;) {
       Nanos& left = waited_[graph_.step(added[i]).node.index()];
       Nanos& weight = graph_.edge(added[i]).weight;
@@ -192,7 +192,7 @@ class RunMaker {
     }
   }
 
-  // Dependencies of the trace and what synchronisation adds, by the node that waits.
+  // Collects the trace's dependencies and synchronization edges, by the waiting node.
   void CollectWaits() {
     ForEachNode(trace_, [&](NodeId node) {
       for (size_t i = 0; i < trace_.deps(node).size(); ++i) {
@@ -200,7 +200,7 @@ class RunMaker {
         const bool waits = trace_.dep_kinds(node)[i] == DepKind::kSync;
         const NodeId waiter = waits && !graph_.has(node) ? NextOnThread(node) : node;
         if (!graph_.has(dep) || !graph_.has(waiter)) continue;
-        // A caller comes before what it calls, but its end does not.
+        // A caller's begin precedes its callees, but its end does not.
         if (End(dep) > Begin(waiter) && trace_.place(dep) == Place::kHost) continue;
         AddWait(waiter, dep);
       }
@@ -216,7 +216,7 @@ class RunMaker {
         [](const Wait& wait) { return wait.before; });
   }
 
-  // A label of Gloo's may begin on its thread before the call that asked for it returns.
+  // A Gloo label may begin on its thread before the call that issued it returns.
   void AddAsked(NodeId label) {
     const NodeId issuer = IssuerOfLabel(trace_, label);
     if (!graph_.has(issuer) || !graph_.has(label)) return;
@@ -231,7 +231,7 @@ class RunMaker {
                    {issuer, PathPartOf(trace_, issuer), PathPart::kIdle});
   }
 
-  // The first node that does something on the thread of a label, from its beginning on.
+  // Returns the first working node on the thread of a label, from its beginning on.
   NodeId NextOnThread(NodeId label) const {
     const auto start = trace_.start(label);
     const auto thread = threads_.find(trace_.lane_id(label));
@@ -245,7 +245,7 @@ class RunMaker {
     const bool is_woken = End(before) > Begin(node) && Begin(before) < Begin(node) &&
                           IsHostThreadLabel(trace_.name(before));
     if (is_woken) {
-      // The path runs through as much of the collective as had passed.
+      // The path runs through the part of the collective that had passed.
       graph_.AddEdge(graph_.begin(before), graph_.begin(node), Begin(node) - Begin(before),
                      {.node = before,
                       .part = PathPart::kCommunication,
@@ -260,10 +260,11 @@ class RunMaker {
     found_waits_.push_back({node, before});
   }
 
-  // Work begins after the latest of what it waits for, which explains the time until then.
+  // Adds the work of a stream. Work begins after its latest predecessor, which explains the time
+  // until then.
   void AddStream(LaneId lane, const std::vector<NodeId>& nodes) {
     const bool has_order = lane && trace_.lane(lane).stream >= 0;
-    NodeId last;  // to end, of those before
+    NodeId last;  // the predecessor that ends last
     for (const NodeId node : nodes) {
       AddOwn(node);
       const PathPart part = PathPartOf(trace_, node);
@@ -284,14 +285,14 @@ class RunMaker {
         graph_.AddEdge(graph_.begin(launcher), graph_.begin(node), Begin(node) - *launched,
                        {node, PathPart::kLaunchDelay, PathPart::kIdle});
       } else if (by_beside) {
-        // The one before let it begin before its own end (programmatic dependent launches).
+        // The previous work let it begin before its own end (programmatic dependent launches).
         graph_.AddEdge(graph_.begin(beside), graph_.begin(node), Begin(node) - Begin(beside),
                        {beside, PathPartOf(trace_, beside), PathPart::kIdle});
       } else if (latest) {
         graph_.AddEdge(graph_.end(latest), graph_.begin(node), Begin(node) - End(latest),
                        {node, PathPart::kQueueWait, PathPart::kIdle});
       }
-      // Whatever it began after, the stream's work before it had to be done.
+      // Whatever its predecessor, the stream's previous work had to be done.
       if (has_order && last && !beside && (last != latest || by_launch)) {
         graph_.AddEdge(graph_.end(last), graph_.begin(node), Nanos{},
                        {node, PathPart::kQueueWait, PathPart::kIdle});
@@ -320,7 +321,7 @@ class RunMaker {
         AddWaitAcrossClocks(wait);
         continue;
       }
-      // Of several the last one ended when the waiting did.
+      // The last of several waits ended with the waiting.
       const Nanos waited_until = Begin(wait.node) + wait.waited;
       graph_.AddEdge(graph_.end(wait.before), graph_.end(wait.node),
                      End(wait.node) - std::max(End(wait.before), waited_until),
@@ -328,8 +329,8 @@ class RunMaker {
     }
   }
 
-  // Clocks of devices are some microseconds off: work ends after the call that waited for it. Then
-  // the path runs through as much of the work as had passed when the call returned.
+  // Clocks of devices are off by some microseconds, so work may end after the call that waited for
+  // it. The path then runs through the part of the work that had passed when the call returned.
   void AddWaitAcrossClocks(const OrderEdge& wait) {
     constexpr Nanos kClockError{50'000};
     const bool is_off = End(wait.before) - End(wait.node) <= kClockError &&
@@ -349,22 +350,22 @@ class RunMaker {
   std::span<const OrderEdge> waits_;
   const Launches& launches_;
   RunGraph graph_;
-  std::vector<Interval> times_;      // by node, of those of the graph
-  const HostTimes* host_ = nullptr;  // where no device works
+  std::vector<Interval> times_;      // by node, for those of the graph
+  const HostTimes* host_ = nullptr;  // if no device works
   std::optional<Interval> span_;
   uint64_t untimed_ = 0;
   uint64_t contradictions_ = 0;
   Lanes threads_;
   Lanes streams_;
-  std::vector<bool> began_;  // by node, while its thread is walked through
+  std::vector<bool> began_;  // by node, while walking its thread
   std::vector<bool> ended_;
-  std::vector<Nanos> waited_;  // by node; what no piece of the thread has taken yet
+  std::vector<Nanos> waited_;  // by node; waiting time not yet assigned to a piece of the thread
   struct Wait {
     NodeId node;
     NodeId before;
   };
   std::vector<Wait> found_waits_;
-  Csr<NodeId> before_;  // by node: what it waits for
+  Csr<NodeId> before_;  // by node: its predecessors
 };
 
 }  // namespace

@@ -14,21 +14,21 @@
 
 namespace etude {
 
-// Whether a thread of the host does something in the node.
+// Returns true if a host thread works in the node.
 bool IsHostWork(const Trace& trace, NodeId node);
-// What the node's own time counts as.
+// Returns the part that the node's own time belongs to.
 PathPart PathPartOf(const Trace& trace, NodeId node);
 
-// An edge of the graph and what its weight, and the time that it spans beyond, stand for.
+// Meaning of an edge's weight, and of the time that the edge spans beyond its weight.
 struct RunStep {
   NodeId node;
   PathPart part = PathPart::kHost;
   PathPart beside = PathPart::kIdle;
-  bool is_own = false;    // the weight is what the node itself takes
-  bool is_woken = false;  // from the node's begin to what went on before its end
+  bool is_own = false;    // the weight is the node's own time
+  bool is_woken = false;  // from the node's begin to the point that continued before its end
 };
 
-// What had to come before what: two points per node, where it begins and where it ends.
+// Graph of necessary order: two points per node, its begin and its end.
 class RunGraph {
  public:
   explicit RunGraph(const Trace& trace) : numbers_(trace.node_count(), kAbsent) {}
@@ -65,14 +65,14 @@ class RunGraph {
   std::vector<RunStep> steps_;
 };
 
-// A run as its trace says, from starts and durations.
+// A run as recorded, from starts and durations.
 struct TimedGraph {
   RunGraph graph;                // edges go forward in time and weigh at most the time between
   std::optional<Interval> span;  // of the nodes; nullopt if there are none
   uint64_t untimed = 0;          // operators and work without times
-  uint64_t contradictions = 0;   // dependencies left out: times deny them
+  uint64_t contradictions = 0;   // dependencies left out because times contradict them
 
-  // When the node of a point begins or ends.
+  // Returns the begin or end time of a point's node.
   Nanos TimeOfPoint(const Trace& trace, uint32_t point) const {
     const NodeId node = graph.node_at(point);
     const Nanos begin = *trace.start(node);
@@ -80,7 +80,7 @@ struct TimedGraph {
   }
 };
 
-// docs/models/critical_path.md has the edges. O(n log n).
+// Makes the graph; docs/models/critical_path.md describes the edges. O(n log n).
 TimedGraph MakeTimedGraph(const class RecordedRun& run);
 
 }  // namespace etude

@@ -13,13 +13,13 @@
 
 namespace etude::testing_support {
 
-// Addresses from here on hold integers.
+// Addresses from here on contain integers.
 inline constexpr int kInteger = 500;
 
-// Writes host traces of a made-up step of operators on tensors of four elements.
+// Writes host traces of a synthetic step of operators on tensors of four elements.
 class MadeUpStep {
  public:
-  // One operator below `parent`, with tensors named by the address of their memory.
+  // Adds an operator below `parent`, with tensors named by the address of their memory.
   uint64_t Op(const std::string& schema, const std::vector<int>& inputs,
               const std::vector<int>& outputs, uint64_t parent = 1) {
     const uint64_t id = next_id_++;
@@ -34,10 +34,10 @@ class MadeUpStep {
     return Op("aten::add.Tensor(Tensor self, Tensor other) -> Tensor", {a, b}, {out}, parent);
   }
 
-  // The autograd sequence number of what is added from now on; -1 for none.
+  // Sets the autograd sequence number of nodes added from now on; -1 for none.
   void SetSequence(int64_t number) { sequence_ = number; }
 
-  // A label: a node without a schema.
+  // Adds a label: a node without a schema.
   uint64_t Label(const std::string& name, const std::vector<int>& inputs = {},
                  uint64_t parent = 1) {
     const uint64_t id = next_id_++;
@@ -47,7 +47,7 @@ class MadeUpStep {
               "{\"name\":\"scope\",\"type\":\"uint64\",\"value\":0}]}";
     return id;
   }
-  // An accumulation of the gradient `tensor`, by the operator `schema`.
+  // Adds an accumulation of the gradient `tensor`, by the operator `schema`.
   uint64_t Accumulate(int tensor, const std::string& schema, const std::vector<int>& inputs,
                       int out) {
     const uint64_t label = Label("torch::autograd::AccumulateGrad", {tensor});

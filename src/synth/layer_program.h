@@ -11,12 +11,12 @@
 
 namespace etude {
 
-// Adds work of a layer to a stage's program, whose groups are ParallelGroups. `ids`: of earlier
-// work of the same pass; `in`: what comes into it; `type`: in which it computes.
+// Adds work of a layer to a stage's program, whose groups are ParallelGroups. `ids`: earlier work
+// of the same pass; `in`: its input; `type`: type of its computation.
 size_t AddLayerWork(StepProgram& program, std::string name, const LayerWork& work, DType type,
                     const std::vector<std::optional<size_t>>& ids, const StepProgram::In& in);
 
-// Of those that are dealt out to so many places of the network.
+// Range of layers at one of `places` places of the network.
 struct LayerRange {
   int64_t first = 0;
   int64_t count = 0;

@@ -11,7 +11,7 @@
 
 namespace etude::testing_layer {
 
-// GQA, SwiGLU, RMSNorm.
+// Returns a model with GQA, SwiGLU and RMSNorm.
 inline TransformerModel SmallLlama() {
   return {.layers = 4,
           .hidden = 256,
@@ -23,7 +23,7 @@ inline TransformerModel SmallLlama() {
           .sequence = 64};
 }
 
-// As many key and value heads as query heads.
+// Returns a model with as many key and value heads as query heads.
 inline TransformerModel TinyModel(int64_t layers) {
   return {.layers = layers,
           .hidden = 64,
@@ -35,7 +35,7 @@ inline TransformerModel TinyModel(int64_t layers) {
           .sequence = 32};
 }
 
-// The work of this name; there is one.
+// Returns the work of this name, which must exist.
 inline const LayerWork& WorkOf(const std::vector<LayerWork>& works, std::string_view name) {
   static const LayerWork kNothing;
   const auto found = std::ranges::find(works, name, &LayerWork::name);

@@ -7,11 +7,11 @@
 namespace etude {
 namespace {
 
-// Of an element.
+// Per element.
 int64_t NormFlops(NormKind kind) {
   switch (kind) {
     case NormKind::kRmsNorm: return 4;
-    // Mean (2), subtract, square, sum, times the deviation's inverse, scale.
+    // Mean (2), subtract, square, sum, multiply by the inverse deviation, scale.
     case NormKind::kLayerNormNoOffset: return 6;
     case NormKind::kLayerNorm: return 7;
   }
@@ -27,7 +27,7 @@ int64_t NormBackwardFlops(NormKind kind) {
   return 0;
 }
 
-// Of no known size where products differ: it is none then.
+// Empty if products differ in size.
 ProductShape ShapeOf(const MatrixProduct& product, int64_t inner, int64_t columns) {
   const std::optional<int64_t> rows = product.RowsOfEach();
   return rows ? ProductShape{product.count, *rows, inner, columns} : ProductShape{};

@@ -11,16 +11,16 @@
 
 namespace etude {
 
-// A matrix product of `rows` rows, each with one of `count` weights of `in` × `out`.
+// Matrix product of `rows` rows, each with one of `count` weights of `in` × `out`.
 struct MatrixProduct {
   int64_t rows = 0;
   int64_t in = 0;
   int64_t out = 0;
   int64_t count = 1;
   bool bias = false;
-  bool alike = true;  // each of `count` products has as many rows
+  bool alike = true;  // each of the `count` products has the same number of rows
 
-  // Of each product; nullopt: they differ. `rows` are all of them.
+  // Returns the rows of each product; nullopt if they differ. `rows` is the total.
   std::optional<int64_t> RowsOfEach() const {
     if (!alike || count < 1 || rows % count != 0) return std::nullopt;
     return rows / count;
@@ -32,15 +32,14 @@ struct MatrixProduct {
   int64_t biases() const { return bias ? out * count : 0; }
 };
 
-// Elements that work without a matrix product goes through.
+// Numbers of elements of work without a matrix product.
 struct ElementCounts {
   int64_t read = 0;
   int64_t written = 0;
   int64_t kept = 0;
 };
 
-// A pass of a layer, work by work. What a work waits for is a list of indices, and so is what
-// adding one gives: it itself.
+// A pass of a layer. Dependencies of work are lists of indices, as returned on adding work.
 class LayerWorks {
  public:
   using In = std::vector<size_t>;
@@ -49,7 +48,7 @@ class LayerWorks {
 
   int64_t element() const { return element_; }    // bytes of weights and activations
   int64_t gradient() const { return gradient_; }  // bytes of gradients of weights
-  // Of the micro-batch on this rank, where matrices are and between them.
+  // Tokens of the micro-batch on this rank, in the matrices and between them.
   int64_t tokens() const { return tokens_; }
   int64_t shared_tokens() const { return shared_tokens_; }
   bool shares_tokens() const { return shares_tokens_; }
@@ -61,49 +60,50 @@ class LayerWorks {
   const std::vector<LayerWork>& works() const { return works_; }
 
   In Add(LayerWork work);
-  // `flops` for each of `count` elements.
+  // Adds `flops` operations for each of `count` elements.
   In Elementwise(std::string name, In in, int64_t count, int64_t flops, ElementCounts elements);
   In Collective(std::string name, In in, CollectiveType type, LayerAxis axis, int64_t bytes);
 
-  // To the next context-parallel rank, and from the one before.
+  // Add messages to the next context-parallel rank, and from the previous one.
   In Send(std::string name, In in, int64_t bytes);
   In Receive(std::string name, In in, int64_t bytes);
 
-  // Keeps `kept` elements of what goes in.
+  // Adds a product; keeps `kept` elements of its input.
   In Multiply(std::string name, In in, const MatrixProduct& product, int64_t kept);
-  // The gradient of what went in.
+  // Adds and returns the gradient of the input.
   In InputGradient(const std::string& name, In in, const MatrixProduct& product);
-  // The gradient of the weight, which is added to that of other micro-batches. Of what went in each
-  // tensor-parallel rank has kept a share of `gathered` bytes, which is gathered for it; 0: all.
+  // Adds the gradient of the weight, accumulated over micro-batches. If each tensor-parallel rank
+  // kept only a share of the input, all `gathered` bytes are gathered first; 0: it kept all.
   void WeightGradient(const std::string& name, In in, const MatrixProduct& product,
                       int64_t gathered);
-  // Of a weight of `size` elements that `elements` values were added to, or multiplied with.
+  // Adds the gradient of a weight of `size` elements that `elements` values were added to, or
+  // multiplied with.
   void VectorGradient(const std::string& name, In in, int64_t elements, int64_t size);
 
-  // From a share of the tokens to all of them; only with sequence parallelism. Here and below
-  // tokens are as wide as the hidden units unless `width` is said.
+  // Gathers all tokens from shares; only with sequence parallelism. Here and below the width of
+  // tokens is the hidden size unless `width` is given.
   In GatherTokens(const std::string& name, In in, std::optional<int64_t> width = {});
-  // Sums what all tensor-parallel ranks have for all tokens; with sequence parallelism each keeps
-  // a share of the tokens.
+  // Sums the values of all tensor-parallel ranks for all tokens; with sequence parallelism each
+  // rank keeps a share of the tokens.
   In SumTokens(const std::string& name, In in, std::optional<int64_t> width = {});
 
-  // Of these tokens, if not of those between the matrices.
+  // Size of tokens other than those between the matrices.
   struct TokenSize {
     std::optional<int64_t> width = {};
     std::optional<int64_t> tokens = {};
   };
   In Norm(const std::string& name, In in, TokenSize of);
   In Norm(const std::string& name, In in) { return Norm(name, std::move(in), TokenSize{}); }
-  // Adds `addends` gradients that went past the norm, or that came from elsewhere.
+  // Adds `addends` gradients that bypassed the norm, or came from elsewhere.
   In NormBackward(const std::string& name, In in, int64_t addends,
                   std::optional<int64_t> width = {});
 
-  // Adds the branch, or branches, to what went past them.
+  // Adds one or several branches to the values that bypassed them.
   void Residual(const std::string& name, In in, int64_t branches);
-  // Of a bias that the tokens between the matrices have.
+  // Adds the gradient of a bias of the tokens between the matrices.
   void BiasGradient(const std::string& name, const In& in);
 
-  // Work of `forward` between these indices once more.
+  // Repeats the work of `forward` between these indices.
   In Again(const LayerWorks& forward, size_t begin, size_t end, const In& in);
 
  private:

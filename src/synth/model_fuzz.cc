@@ -4,7 +4,7 @@
 #include "src/formats/fuzz_support.h"
 #include "src/synth/transformer/transformer_file.h"
 
-// A model of `etude generate llm`.
+// A model for `etude generate llm`.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto file = etude::ParseTransformerFile(etude::fuzz::Bytes(data, size), "fuzz");
   if (!file) return 0;

@@ -12,8 +12,7 @@
 
 namespace etude {
 
-// What is said of a TransformerPlan: by options of `etude generate`, or by [plan] in a model's
-// file.
+// Settings of a TransformerPlan, by options of `etude generate`, or by [plan] in a model's file.
 struct PlanSettings {
   std::optional<int64_t> data;
   std::optional<int64_t> tensor;
@@ -38,14 +37,14 @@ struct PlanSettings {
   std::optional<int64_t> tokens;
   std::optional<DType> cache_type;
 
-  // What is not said is as in `other`.
+  // Sets missing settings to those of `other`.
   void Complete(const PlanSettings& other);
-  // What is not said is as TransformerPlan has it, but that without `cached` the sequences of
-  // decode are as long as those of `model` at the end: a misfit where `tokens` are more.
+  // Makes the plan; missing settings have the defaults of TransformerPlan. Without `cached`, the
+  // sequences of decode end with the length of `model`'s: a misfit if `tokens` exceeds it.
   tl::expected<TransformerPlan, Misfit> PlanFor(const TransformerModel& model) const;
 };
 
-// Numbers among them, by their names in files.
+// A numeric setting with its name in files.
 struct PlanNumber {
   std::string_view name;
   std::optional<int64_t> PlanSettings::*value;
@@ -54,7 +53,7 @@ struct PlanNumber {
 };
 std::span<const PlanNumber> PlanNumbers();
 
-// What words stand for.
+// Words with their values.
 template <typename T>
 using PlanWords = std::span<const std::pair<std::string_view, T>>;
 PlanWords<PipelineSchedule> ScheduleWords();
@@ -63,7 +62,8 @@ PlanWords<AttentionKind> AttentionWords();
 PlanWords<ContextKind> ContextWords();
 PlanWords<ModelPhase> PhaseWords();
 
-// The first setting that is not for the phase: its name in files, and the phases it is for.
+// Returns the first setting that does not apply to the phase: its name in files, and the phases it
+// applies to.
 std::optional<std::pair<std::string_view, std::string_view>> SettingOfOtherPhase(
     const PlanSettings& settings);
 

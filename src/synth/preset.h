@@ -6,7 +6,7 @@
 
 namespace etude {
 
-// Something known by name, with where its numbers are from.
+// A named model with the source of its numbers.
 template <typename Model>
 struct Preset {
   std::string_view name;
@@ -14,7 +14,7 @@ struct Preset {
   Model model;
 };
 
-// nullptr: there is none of this name.
+// Returns nullptr if there is none of this name.
 template <typename Model>
 const Preset<Model>* FindPreset(std::span<const Preset<Model>> presets, std::string_view name) {
   const auto found = std::ranges::find(presets, name, &Preset<Model>::name);

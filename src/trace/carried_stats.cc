@@ -16,8 +16,8 @@ constexpr auto kCarried =
                          Stat::kRenumberedId, Stat::kUnlinkedHost, Stat::kUnlinkedDeviceOp,
                          Stat::kUnlinkedEvent, Stat::kAmbiguousLink, Stat::kFallbackLink});
 
-// The count behind `"name":` in a flat JSON object; 0 if there is none. Formats wrap the text in
-// their own ways, quotes may be escaped.
+// Returns the count after `"name":` in a flat JSON object, 0 if missing. Quotes may be escaped,
+// because formats wrap the text in their own ways.
 uint64_t CountIn(std::string_view text, std::string_view name) {
   size_t at = text.find(name);
   if (at == std::string_view::npos) return 0;
@@ -50,7 +50,7 @@ void CarryStats(TraceBuilder& builder) {
 Stats CarriedStats(const Trace& trace) {
   Stats stats = trace.stats();
   for (const Extra& extra : trace.info().extras) {
-    // In Chakra files the key may have a prefix of the writer.
+    // Chakra files may prefix the key with the writer's name.
     if (!trace.text(extra.key).ends_with(kKey)) continue;
     for (const Stat stat : kCarried) {
       const uint64_t count = CountIn(trace.text(extra.text), Info(stat).name);

@@ -6,14 +6,14 @@
 
 namespace etude {
 
-// What was met on the way to a trace must not be forgotten when the trace is written to a file and
-// read again: it is kept as a fact of the trace, "etude_met", by name and count.
+// Counts made while reading a trace survive writing it: they are stored as a fact of the trace,
+// "etude_met", by name and count.
 
-// Keeps the counts of lost, guessed and cut things so far among `builder`'s facts. Those that the
-// trace itself shows again (references, cycles) are not kept.
+// Stores the counts of lost, guessed and cut things so far as a fact in `builder`. Counts that can
+// be derived again from the trace (references, cycles) are not stored.
 void CarryStats(TraceBuilder& builder);
 
-// The trace's own counts and those it carries; of both the larger.
+// Returns, for each count, the larger of the trace's own and the stored one.
 Stats CarriedStats(const Trace& trace);
 
 }  // namespace etude

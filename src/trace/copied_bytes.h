@@ -7,8 +7,8 @@
 
 namespace etude {
 
-// How much a copy or fill of a device moves, which files of the profiler's say with the event;
-// nullopt if the trace does not.
+// Returns the size of a device's copy or fill, which some profilers record with the event; nullopt
+// if not recorded.
 std::optional<Bytes> CopiedBytes(const Trace& trace, NodeId node);
 
 }  // namespace etude

@@ -15,8 +15,8 @@ namespace {
 constexpr double kLeastEqualPairs = 16;
 constexpr double kGreatestSkew = 16;
 
-// The sum of r^-s for r from 1 to `span`: the first terms one by one, the rest by the formula of
-// Euler and Maclaurin, whose error is below 1e-6 of it.
+// Returns the sum of r^-s for r from 1 to `span`: the first terms one by one, the rest by the
+// Euler-Maclaurin formula, with a relative error below 1e-6.
 double Harmonic(double span, double s) {
   constexpr double kTerms = 64;
   double sum = 0;
@@ -30,7 +30,7 @@ double Harmonic(double span, double s) {
   return sum + integral + (low + high) / 2 + s * (low / first - high / span) / 12;
 }
 
-// How likely two draws of Zipf's law are equal.
+// Returns the probability that two draws of Zipf's law are equal.
 double EqualProbability(double span, double s) {
   const double sum = Harmonic(span, s);
   return Harmonic(span, 2 * s) / (sum * sum);

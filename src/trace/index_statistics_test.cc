@@ -8,8 +8,8 @@ namespace etude {
 namespace {
 
 TEST(FitZipf, TwoValuesByHand) {
-  // Of two values with probabilities 1 : 2^-s, with s = 1: (2/3)^2 + (1/3)^2 = 5/9 of the pairs are
-  // equal. 100 elements have 4950 pairs.
+  // Two values with probabilities 1 : 2^-s, s = 1: (2/3)^2 + (1/3)^2 = 5/9 of the pairs are equal.
+  // 100 elements have 4950 pairs.
   const auto skew = FitZipf(100, 2750, 2);
   ASSERT_TRUE(skew);
   EXPECT_NEAR(*skew, 1, 1e-6);
@@ -38,7 +38,7 @@ TEST(FitZipf, ManyValuesAgreeWithSumsTermByTerm) {
 
 TEST(FitZipf, AlikeFrequentValuesHaveNone) {
   EXPECT_EQ(FitZipf(100, 495, 10), 0);  // 4950 / 10
-  EXPECT_EQ(FitZipf(100, 0, 100), 0);   // a permutation: less equal pairs than any draw gives
+  EXPECT_EQ(FitZipf(100, 0, 100), 0);   // a permutation: fewer equal pairs than any draw gives
 }
 
 TEST(FitZipf, UnknownWhereThereIsTooLittle) {

@@ -6,7 +6,7 @@
 
 namespace etude {
 
-// Host nodes that ran in another process than the trace says it is of; 0 where either is unknown.
+// Counts host nodes that ran in another process than that of the trace; 0 if either is unknown.
 uint64_t CountOfOtherProcess(const Trace& trace);
 
 }  // namespace etude

@@ -12,19 +12,19 @@
 #include "src/trace/trace_builder.h"
 #include "src/trace/words/phase.h"
 
-// Which nodes are of which step, phase and micro-batch, as who made the trace says: generated
-// traces have it as a fact of the whole. docs/formats/chakra.md says how it is written.
+// Step, phase and micro-batch of nodes, as stated by the generator of a trace in a fact of the
+// whole trace. docs/formats/chakra.md has the format.
 namespace etude {
 
 struct ProgramPart {
   int64_t step = 0;
   Phase phase = Phase::kForward;
-  std::optional<int64_t> micro_batch;  // nullopt: of none, or of all
+  std::optional<int64_t> micro_batch;  // nullopt: none, or all
 
   friend bool operator==(const ProgramPart&, const ProgramPart&) = default;
 };
 
-// The nodes of which the ids in the file are `first` to `last`.
+// Nodes with source ids from `first` to `last`, inclusive.
 struct ProgramSpan {
   ProgramPart part;
   uint64_t first = 0;
@@ -35,16 +35,16 @@ struct ProgramSpan {
 
 inline constexpr std::string_view kProgramPartsKey = "etude_parts";
 
-// `spans`: ascending and apart. None: nothing is said.
+// Stores the spans, which must be ascending and disjoint. Stores nothing if there are none.
 void StateParts(std::span<const ProgramSpan> spans, TraceBuilder& builder);
-// For traces whose nodes have other ids than those that the parts are of.
+// Removes the parts, for traces with other node ids than those of the parts.
 void ForgetParts(TraceBuilder& builder);
 
-// What the trace says, ascending and apart; empty if it says nothing. kBadInput for what no
-// StateParts has written.
+// Returns the stored spans, ascending and disjoint; empty if there are none. kBadInput for a value
+// that StateParts does not write.
 Result<std::vector<ProgramSpan>> StatedParts(const Trace& trace);
 
-// By node: the span it is in, nullptr for none. Points into `spans`.
+// Returns the span of each node, nullptr if it has none. Points into `spans`.
 std::vector<const ProgramSpan*> SpansOfNodes(const Trace& trace,
                                              std::span<const ProgramSpan> spans);
 

@@ -19,7 +19,7 @@ const std::vector<ProgramSpan> kSpans = {
     {.part = {.phase = Phase::kBackward, .micro_batch = 0}, .first = 3, .last = 4},
     {.part = {.step = 1, .phase = Phase::kOptimizer}, .first = 6, .last = 6}};
 
-// Nodes 0 to 7 of one kind.
+// Makes nodes 0 to 7 of one kind.
 TraceBuilder EightNodes() {
   TraceBuilder builder;
   for (uint64_t id = 0; id < 8; ++id) {
@@ -58,7 +58,8 @@ TEST(ProgramParts, AreStatedOnceOrForgotten) {
   EXPECT_TRUE(StatedParts(builder.Finish().value()).value().empty());
 }
 
-// Eight nodes alike are "work" × 8 in one motif; of parts none reaches into another.
+// Without parts, the eight equal nodes are "work" × 8 in one motif; no motif may cross a part's
+// boundary.
 TEST(ProgramParts, MotifsKeepToThem) {
   TraceBuilder builder = EightNodes();
   StateParts(std::vector<ProgramSpan>{{.part = {.phase = Phase::kForward}, .first = 0, .last = 3},

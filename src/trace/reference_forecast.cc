@@ -17,7 +17,7 @@ ReferenceForecast::ReferenceForecast(const MotifProgram& program) {
           first[motif] = earlier_.size();
           return true;
         }
-        // Motifs inside it have been there the first time.
+        // Motifs inside it already occurred in its first occurrence.
         const size_t begin = *first[motif];
         const size_t end = begin + lengths[motif];
         for (size_t node = begin; node < end; ++node) {

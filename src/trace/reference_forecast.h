@@ -9,22 +9,22 @@
 
 namespace etude {
 
-// How far back the references of nodes are expected to go, in nodes: inside a motif that is there
-// again, as far as the first time. Nodes and their references come in the order of the program.
+// Predicts how far back the references of nodes go, in nodes: inside a repeated motif, as far as in
+// its first occurrence. Nodes and their references are added in program order.
 class ReferenceForecast {
  public:
-  // Of a sound program that stands for as many nodes as there will be.
+  // `program` must be sound and expand to as many nodes as will be added.
   explicit ReferenceForecast(const MotifProgram& program);
 
   void BeginNode() { begins_.push_back(distances_.size()); }
-  // Of the next reference of the node; nullopt: nothing is known of it.
+  // Returns the prediction for the next reference of the node; nullopt if there is none.
   std::optional<uint64_t> Expected() const;
-  // Forwards it is a negative number, in two's complement.
+  // Adds the distance of the next reference; forward references are negative, in two's complement.
   void Add(uint64_t distance) { distances_.push_back(distance); }
 
  private:
-  // The outermost motif around a node that is there again: where it is the first time, and the same
-  // node there. It has no nodes if there is none.
+  // Outermost repeated motif around a node: its first occurrence and the corresponding node in it.
+  // Empty if there is none.
   struct Earlier {
     size_t begin = 0;
     size_t end = 0;
@@ -32,7 +32,7 @@ class ReferenceForecast {
   };
 
   std::vector<Earlier> earlier_;  // by node
-  std::vector<size_t> begins_;    // by node so far: where its references begin
+  std::vector<size_t> begins_;    // by node so far: index of its first reference
   std::vector<uint64_t> distances_;
 };
 

@@ -8,8 +8,8 @@
 namespace etude {
 namespace {
 
-// The motif 0 1 three times, around a 2. In the first one node 1 is a node behind node 0, and three
-// behind nothing that is in the motif.
+// The motif 0 1 three times, around a 2. Node 1 and its repeats refer one node back, inside the
+// motif, and three nodes back, out of it.
 TEST(ReferenceForecast, ExpectsWhatIsInsideAMotifOnly) {
   const MotifProgram program = {.tokens = 3, .motifs = {{0, 1}}, .parts = {3, 2, 3, 3}};
   ReferenceForecast forecast(program);

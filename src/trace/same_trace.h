@@ -7,8 +7,8 @@
 // For tests and benchmarks only.
 namespace etude::testing_same {
 
-// Whether both say the same: everything of nodes, in their order, and of the whole, whatever the
-// numbers of texts, lists and lanes in the tables.
+// Returns true if both traces have equal nodes, in order, and equal facts of the whole, whatever
+// the ids of strings, lists and lanes in the tables.
 inline bool SameTrace(const Trace& a, const Trace& b) {
   TraceBuilder to_a;
   TraceBuilder to_b;

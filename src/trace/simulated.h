@@ -5,15 +5,14 @@
 
 namespace etude {
 
-// What simulations say of their traces, as facts of the whole. docs/formats/chakra.md says how they
-// are written.
+// Facts that simulations add to their traces. docs/formats/chakra.md has the format.
 
-// The times are those of a simulated job, which has one clock for all its ranks.
+// Marks a trace whose times are those of a simulated job, with one clock for all ranks.
 void StateSimulated(TraceBuilder& builder);
 bool IsSimulated(const Trace& trace);
 
-// The host is the machine's computer: simulators run what lies on its threads, labels too, as a
-// device's computations, and durations are without callees.
+// Marks a trace whose host does the computing: simulators run the nodes of its threads, including
+// labels, like device computations, and durations exclude callees.
 void StateHostComputes(TraceBuilder& builder);
 bool HostComputes(const Trace& trace);
 bool HostComputes(TraceBuilder& builder);

@@ -37,14 +37,14 @@ struct Extra {
   friend bool operator==(const Extra&, const Extra&) = default;
 };
 
-// What a file says of itself as a whole.
+// Facts of the file as a whole.
 struct TraceInfo {
   TraceFormat format = TraceFormat::kUnknown;
   TraceTraits traits;
   std::string schema;  // version text of the file; "" if it gives none
   std::string time;    // wall-clock text of the recording; "" if none
   std::optional<int64_t> pid;
-  std::optional<int64_t> start_ts;  // clock of the observer, in its own unit (milliseconds)
+  std::optional<int64_t> start_ts;  // by the observer's clock, in its own unit (milliseconds)
   std::optional<int64_t> finish_ts;
   std::optional<int64_t> rank;
   std::optional<int64_t> world_size;
@@ -60,34 +60,34 @@ struct TraceInfo {
   }
 };
 
-// Where nodes run: a thread of a process, or a stream of a device.
+// Location of nodes: a thread of a process, or a stream of a device.
 struct Lane {
-  StringId process;     // pid as text; kNone unknown
-  StringId thread;      // tid as text (Kineto has names as tids); kNone unknown
+  StringId process;     // pid as text; kNone: unknown
+  StringId thread;      // tid as text (Kineto has names as tids); kNone: unknown
   int32_t device = -1;  // -1: none or unknown
   int32_t stream = -1;  // -1: none or unknown
 
   friend bool operator==(const Lane&, const Lane&) = default;
 };
 
-// A process group, as the file describes it.
+// Process group, as described in the file.
 struct ProcessGroup {
   StringId name;
   StringId description;
   StringId backend;
   IntListId ranks;              // empty: all ranks of the job; kNone: not listed
-  std::optional<int64_t> size;  // as stated: Trace::GroupSize says how many ranks there are
+  std::optional<int64_t> size;  // as stated; Trace::GroupSize returns the actual number of ranks
 
   friend bool operator==(const ProcessGroup&, const ProcessGroup&) = default;
 };
 
-// The facts of a communication node, as far as the file has them.
+// Facts of a communication node, as far as recorded.
 struct Comm {
   CollectiveType type = CollectiveType::kUnknown;  // kUnknown for kSend and kRecv
   StringId name;   // as recorded: "allreduce", "all_gather_into_tensor_coalesced"
   StringId group;  // name of the process group
   DType dtype = DType::kUnknown;
-  std::optional<Bytes> bytes;  // Chakra's comm_size, or what this rank puts in
+  std::optional<Bytes> bytes;  // Chakra's comm_size, or this rank's input
   std::optional<int64_t> in_elements;
   std::optional<int64_t> out_elements;
   IntListId in_split;  // kNone: not a split collective
@@ -99,7 +99,7 @@ struct Comm {
   std::optional<int64_t> group_size;
   std::optional<int64_t> priority;
 
-  // Of a message of that kind: the other side, to or from which it goes, and the rank's own.
+  // Return the other end of a message of that kind, and the rank's own.
   const std::optional<int64_t>& peer(NodeKind kind) const {
     return kind == NodeKind::kSend ? dst : src;
   }
@@ -109,26 +109,25 @@ struct Comm {
   friend bool operator==(const Comm&, const Comm&) = default;
 };
 
-// `own` with what `other` says of the same communication where it is silent itself.
+// Returns `own`, with missing facts filled in from `other`.
 Comm FilledFrom(Comm own, const Comm& other);
 
-// An execution trace: nodes (what ran), their nesting, order and arguments, in columns. Immutable,
-// made by TraceBuilder; const methods may be called from several threads. Node ids are dense, in
-// the order in which the reader added the nodes (file order); times are relative to an origin
-// common to the trace.
+// Execution trace: nodes with their nesting, order and arguments, in columns. Immutable, made by
+// TraceBuilder; const methods are thread-safe. Node ids are dense, in the order in which the reader
+// added the nodes (file order). Times are relative to an origin common to the trace.
 class Trace {
  public:
   size_t node_count() const { return columns_.kind.size(); }
 
-  // What the node is.
+  // Identity and kind.
   uint64_t source_id(NodeId node) const { return columns_.source_id[node.index()]; }
   NodeKind kind(NodeId node) const { return columns_.kind[node.index()]; }
   Place place(NodeId node) const { return columns_.place[node.index()]; }
   StringId name_id(NodeId node) const { return columns_.name[node.index()]; }
   std::string_view name(NodeId node) const { return strings_.Get(columns_.name[node.index()]); }
 
-  // When and where it ran. `duration` includes the node's children unless
-  // traits().exclusive_durations; `exclusive` never does.
+  // Time and location. `duration` includes the node's children unless info().exclusive_durations is
+  // set; `exclusive` never does.
   std::optional<Nanos> start(NodeId node) const { return columns_.start.Get(node.index()); }
   std::optional<Nanos> duration(NodeId node) const { return columns_.duration.Get(node.index()); }
   std::optional<Nanos> exclusive(NodeId node) const { return columns_.exclusive.Get(node.index()); }
@@ -136,15 +135,15 @@ class Trace {
   const Lane& lane(LaneId id) const { return lanes_.Get(id); }
   size_t lane_count() const { return lanes_.size(); }
 
-  // Nesting and order. The caller of a node is its parent; `deps` are the nodes it waits for beyond
-  // its parent. Kinds are parallel to the nodes.
+  // Nesting and order. The parent of a node is its caller; `deps` are the nodes it waits for in
+  // addition. `dep_kinds` is parallel to `deps`.
   NodeId parent(NodeId node) const { return columns_.parent[node.index()]; }
   std::span<const NodeId> children(NodeId node) const { return children_[node.index()]; }
   std::span<const NodeId> deps(NodeId node) const { return deps_[node.index()]; }
   std::span<const DepKind> dep_kinds(NodeId node) const { return dep_kinds_[node.index()]; }
   size_t dep_count() const { return deps_.value_count(); }
 
-  // References that name no node of the trace, kept for rewriting; ordered by node.
+  // References to nodes missing from the trace, kept for rewriting; ordered by node.
   struct Dangling {
     NodeId node;
     uint64_t source_id = 0;
@@ -155,10 +154,10 @@ class Trace {
   };
   std::span<const Dangling> dangling() const { return dangling_; }
 
-  // Arguments, results and their parts.
+  // Arguments and results.
   std::span<const Value> inputs(NodeId node) const { return List(columns_.inputs, node); }
   std::span<const Value> outputs(NodeId node) const { return List(columns_.outputs, node); }
-  // The lists themselves; kNone where the file gives none, which is not the same as an empty one.
+  // Return the lists themselves; kNone if the file has none, in contrast to an empty one.
   ValueListId input_list(NodeId node) const { return ListOf(columns_.inputs, node); }
   ValueListId output_list(NodeId node) const { return ListOf(columns_.outputs, node); }
   std::span<const Value> values(ValueListId list) const { return value_lists_.Get(list); }
@@ -168,7 +167,7 @@ class Trace {
   std::string_view text(StringId id) const { return strings_.Get(id); }
   const StringPool& strings() const { return strings_; }
 
-  // What PyTorch's observer and profiler say of a host node; nullopt or kNone where they do not.
+  // Facts of a host node from PyTorch's observer and profiler; nullopt or kNone if missing.
   std::optional<uint64_t> rf_id(NodeId node) const { return columns_.rf_id.Get(node.index()); }
   std::optional<uint64_t> fw_parent(NodeId node) const {
     return columns_.fw_parent.Get(node.index());
@@ -181,7 +180,7 @@ class Trace {
   StringId kernel_backend(NodeId node) const { return TextOf(columns_.kernel_backend, node); }
   StringId kernel_file(NodeId node) const { return TextOf(columns_.kernel_file, node); }
   StringId tensor_range(NodeId node) const { return TextOf(columns_.tensor_range, node); }
-  // Of its integer inputs, see index_statistics.h.
+  // Return texts on integer inputs, see index_statistics.h.
   StringId index_statistics(NodeId node) const { return TextOf(columns_.index_statistics, node); }
   StringId index_values(NodeId node) const { return TextOf(columns_.index_values, node); }
   std::optional<int64_t> correlation(NodeId node) const {
@@ -191,16 +190,17 @@ class Trace {
     return columns_.external_id.Get(node.index());
   }
 
-  // Facts of a communication, if only that nothing is known of it; nullptr for most other nodes.
+  // Returns the facts of a communication, even if all are unknown; nullptr for most other nodes.
   const Comm* comm(NodeId node) const;
   std::span<const std::pair<NodeId, Comm>> comms() const { return comms_; }
   std::span<const ProcessGroup> process_groups() const { return groups_; }
-  // nullptr: the trace does not define it.
+  // Returns nullptr if the trace does not define the group.
   const ProcessGroup* FindGroup(StringId name) const;
-  // How many ranks a group has; nullopt: unknown. The list of them comes first, which is that of
-  // the job if it is empty; the stated size counts where there is no list, or none of the job.
+  // Returns the number of ranks in a group; nullopt if unknown. The list of ranks has precedence;
+  // an empty list means all ranks of the job. The stated size is used if there is no list, or if
+  // the job's size is unknown.
   std::optional<int64_t> GroupSize(const ProcessGroup& group) const;
-  // Whether it is known to have all ranks of the job.
+  // Returns true if the group is known to contain all ranks of the job.
   bool HasAllRanks(const ProcessGroup& group) const;
 
   std::span<const Extra> extras(NodeId node) const { return extras_[node.index()]; }
@@ -209,30 +209,30 @@ class Trace {
   const TraceTraits& traits() const { return info_.traits; }
   const Stats& stats() const { return stats_; }
 
-  // The node with this id in the file (the first one, if there are several), or kNone. O(log
-  // nodes).
+  // Returns the first node with this id in the file, or kNone. O(log nodes).
   NodeId Find(uint64_t source_id) const;
-  // All nodes by these ids; those with the same id in their order in the trace.
+  // Returns all nodes sorted by source id; nodes with equal ids stay in trace order.
   std::vector<NodeId> NodesBySourceId() const;
-  // True if parents and dependencies together have no cycle.
+  // Returns true if parents and dependencies together have no cycle.
   bool is_acyclic() const { return cycle_.empty(); }
-  // One cycle, if there is any: each node waits for the next, the last for the first.
+  // Returns one cycle, if there is any: each node waits for the next, the last for the first.
   std::span<const NodeId> cycle() const { return cycle_; }
 
-  // Whether both say the same of the same nodes under the same ids. Of info() only what is the same
-  // for all processes of a job counts: rank, pid and clocks may differ.
+  // Returns true if both traces have equal content under equal ids. In info(), only facts common to
+  // all processes of a job count: rank, pid and clocks may differ.
   bool SameContent(const Trace& other) const;
-  // Traces of the same content have the same hash, on every machine of one byte order.
+  // Returns a hash of the content, equal for traces with equal content, on all machines of one byte
+  // order.
   uint64_t ContentHash() const;
 
-  // What is behind the accessors above, for code that hands it on without copying it (src/python).
+  // Return the storage behind the accessors above, for zero-copy access (src/python).
   const TraceColumns& columns() const { return columns_; }
   const Csr<NodeId>& all_deps() const { return deps_; }
   const Csr<DepKind>& all_dep_kinds() const { return dep_kinds_; }
   std::span<const TensorUse> tensors() const { return tensors_.rows(); }
   const IntListPool& int_lists() const { return int_lists_; }
 
-  // Bytes this trace holds.
+  // Returns the memory of this trace in bytes.
   size_t memory_bytes() const;
 
  private:
@@ -268,7 +268,7 @@ class Trace {
   Csr<Extra> extras_;
   std::vector<Dangling> dangling_;
   std::vector<NodeId> cycle_;
-  // Nodes by source id, empty while source ids ascend with node ids.
+  // Nodes by source id; empty if source ids ascend with node ids.
   std::vector<NodeId> by_source_id_;
 };
 
@@ -278,7 +278,7 @@ void ForEachNode(const Trace& trace, Fn fn) {
   for (size_t i = 0; i < trace.node_count(); ++i) fn(NodeId::FromIndex(i));
 }
 
-// When it ended; nullopt unless its start and its duration are known.
+// Returns the end time; nullopt unless start and duration are known.
 inline std::optional<Nanos> EndOf(const Trace& trace, NodeId node) {
   const auto start = trace.start(node);
   const auto duration = trace.duration(node);
@@ -286,8 +286,8 @@ inline std::optional<Nanos> EndOf(const Trace& trace, NodeId node) {
   return *start + *duration;
 }
 
-// Calls `fn(TensorId)` for each tensor in `values`, lists included, in order. Of a Trace or of the
-// builder of one.
+// Calls `fn(TensorId)` for each tensor in `values`, lists included, in order. `trace` is a Trace or
+// its builder.
 template <typename TraceOrBuilder, typename Fn>
 void ForEachTensor(const TraceOrBuilder& trace, std::span<const Value> values, Fn&& fn) {
   for (const Value& value : values) {

@@ -1,6 +1,6 @@
-// Builds and scans a trace of ten million nodes (or as many as the first argument says) and prints
+// Builds and scans a trace of ten million nodes (or the number in the first argument) and prints
 // bytes per node and rates. The shape follows a recorded ResNet-18 step: 86 names, 232 shapes, one
-// tensor use in three new, one dependency per node on the one before.
+// new tensor use in three, and one dependency per node on the previous one.
 
 #include <sys/resource.h>
 
@@ -70,7 +70,7 @@ Result<Trace> Build(uint64_t nodes) {
   return builder.Finish();
 }
 
-// Reads every column and edge once, so that nothing can be left out.
+// Reads every column and edge once, so that the compiler removes nothing.
 uint64_t Scan(const Trace& trace) {
   uint64_t sum = 0;
   ForEachNode(trace, [&](NodeId node) {

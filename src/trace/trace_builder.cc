@@ -131,7 +131,7 @@ void TraceBuilder::AddProcessGroup(const ProcessGroup& said) {
   ProcessGroup& known = trace_.groups_[at->second];
   if (!known.description) known.description = group.description;
   if (!known.backend) known.backend = group.backend;
-  // An empty list, all ranks, is more than none.
+  // An empty list (all ranks) is more than no list.
   if (!group.ranks.is_none() && ints(known.ranks).empty()) known.ranks = group.ranks;
   if (!known.size) known.size = group.size;
 }
@@ -163,8 +163,8 @@ void TraceBuilder::ResolveParents() {
   }
 }
 
-// A node whose chain of parents comes back to it loses its parent, so that nesting is a forest;
-// the lost reference stays among the dangling ones.
+// Removes the parent of a node that is its own ancestor, so that nesting is a forest. The removed
+// reference becomes a dangling one.
 void TraceBuilder::BreakParentCycles() {
   enum class Mark : uint8_t { kNew, kOnPath, kDone };
   std::vector<Mark> marks(node_count(), Mark::kNew);
@@ -216,7 +216,8 @@ void TraceBuilder::ResolveDeps() {
   trace_.dep_kinds_ = Csr<DepKind>::Build(rows, dep_rows_, node_of, kind_of);
 }
 
-// Kahn's algorithm over parents and dependencies; what it cannot order is on a cycle or behind one.
+// Runs Kahn's algorithm over parents and dependencies; unordered nodes are on a cycle or behind
+// one.
 void TraceBuilder::FindCycle() {
   const size_t nodes = node_count();
   std::vector<uint32_t> waits(nodes);
@@ -242,7 +243,7 @@ void TraceBuilder::FindCycle() {
   }
   if (ordered == nodes) return;
   stats().Count(Stat::kDependencyCycle, nodes - ordered);
-  // Every node left waits for another node left: walking along comes back somewhere.
+  // Every remaining node waits for another one: the walk must return to a visited node.
   const auto blocked = [&](NodeId node) { return node && waits[node.index()] != 0; };
   const auto blocker = [&](NodeId node) {
     if (blocked(trace_.columns_.parent[node.index()])) return trace_.columns_.parent[node.index()];
@@ -260,7 +261,7 @@ void TraceBuilder::FindCycle() {
   trace_.cycle_.assign(walk.begin() + step_of[node.index()], walk.end());
 }
 
-// One entry for each communication and each other node with facts, by node.
+// Keeps one entry for each communication and each other node with facts, sorted by node.
 void TraceBuilder::SettleComms() {
   std::vector<std::pair<NodeId, Comm>> comms;
   for (size_t i = 0; i < node_count(); ++i) {
@@ -268,7 +269,7 @@ void TraceBuilder::SettleComms() {
   }
   comms.insert(comms.end(), trace_.comms_.begin(), trace_.comms_.end());
   std::ranges::stable_sort(comms, {}, &std::pair<NodeId, Comm>::first);
-  // Of several entries of one node the last one stays.
+  // The last of several entries of one node wins.
   std::ranges::reverse(comms);
   const auto repeated = std::ranges::unique(comms, {}, &std::pair<NodeId, Comm>::first);
   comms.erase(repeated.begin(), repeated.end());

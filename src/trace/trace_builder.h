@@ -14,20 +14,20 @@
 
 namespace etude {
 
-// One node on its way into a trace. Parents and dependencies are named by the file's ids and may
-// refer to nodes that come later.
+// One node to be added to a trace. References to parents and dependencies use the file's ids and
+// may point to later nodes.
 struct NodeRow {
   uint64_t source_id = 0;
   NodeKind kind = NodeKind::kUnknown;
   Place place = Place::kUnknown;
   StringId name;
   std::optional<uint64_t> parent;  // source id
-  NodeId parent_node;              // or the parent itself, which may come later
+  NodeId parent_node;              // alternatively the parent itself, which may come later
   LaneId lane;
   std::optional<Nanos> start;
   std::optional<Nanos> duration;
   std::optional<Nanos> exclusive;
-  ValueListId inputs;  // kNone: none given
+  ValueListId inputs;  // kNone: missing
   ValueListId outputs;
   std::optional<uint64_t> rf_id;
   std::optional<uint64_t> fw_parent;
@@ -45,26 +45,26 @@ struct NodeRow {
   std::optional<int64_t> external_id;
 };
 
-// Collects rows in any order and makes a Trace of them. Not thread-safe. Use once:
-// rows, then Finish().
+// Collects rows in any order and makes a Trace of them. Not thread-safe. Single use: add rows, then
+// call Finish().
 class TraceBuilder {
  public:
   explicit TraceBuilder(const Limits& limits = {}) : limits_(limits) {}
   // Begins with the tables of `base`, which must outlive the builder: its ids of strings, lists,
-  // tensors and lanes hold in the new trace.
+  // tensors and lanes are valid in the new trace.
   TraceBuilder(const Limits& limits, const Trace& base);
   bool has_tables_of(const Trace& trace) const { return base_ == &trace; }
-  // Adds all nodes of `base` as they are there, under the same ids and with the same parents, but
-  // without dependencies. Of a builder without nodes.
+  // Adds all nodes of `base` under the same ids and with the same parents, but without
+  // dependencies. The builder must have no nodes.
   void AddNodesOfBase();
 
-  // Makes room for `nodes` nodes, where their number is known.
+  // Reserves memory for `nodes` nodes.
   void Reserve(size_t nodes);
 
   TraceInfo& info() { return trace_.info_; }
   Stats& stats() { return trace_.stats_; }
 
-  // The trace's tables of shared things.
+  // Shared tables of the trace.
   StringId Intern(std::string_view text) { return trace_.strings_.Intern(text); }
   std::string_view text(StringId id) const { return trace_.strings_.Get(id); }
   IntListId InternInts(std::span<const int64_t> ints) { return trace_.int_lists_.Intern(ints); }
@@ -91,25 +91,25 @@ class TraceBuilder {
   std::optional<int64_t> correlation(NodeId node) const { return trace_.correlation(node); }
   std::optional<int64_t> external_id(NodeId node) const { return trace_.external_id(node); }
 
-  // `node` waits for the node with id `source_id` in the file.
+  // Makes `node` depend on the node with id `source_id` in the file.
   void AddDep(NodeId node, uint64_t source_id, DepKind kind);
-  // `node` waits for `dep`.
+  // Makes `node` depend on `dep`.
   void AddDep(NodeId node, NodeId dep, DepKind kind);
   void AddExtra(NodeId node, const Extra& extra);
-  // At most one per node; a second one replaces the first. A size of the group below 1 is kept as
-  // unknown, and counted.
+  // Sets the communication facts of a node, replacing earlier ones. A group size below 1 becomes
+  // unknown and is counted.
   void SetComm(NodeId node, const Comm& comm);
-  // A group whose name is known already is merged into the known one: facts fill gaps. A size below
-  // 1 is none.
+  // Adds a group, or merges it into the known group with that name: missing facts are filled in. A
+  // size below 1 is unknown.
   void AddProcessGroup(const ProcessGroup& group);
   std::span<const ProcessGroup> process_groups() const { return trace_.groups_; }
   const ProcessGroup* FindGroup(StringId name) const { return trace_.FindGroup(name); }
-  // By what is known so far.
+  // Returns the size by the facts so far.
   std::optional<int64_t> GroupSize(const ProcessGroup& group) const {
     return trace_.GroupSize(group);
   }
   bool HasAllRanks(const ProcessGroup& group) const { return trace_.HasAllRanks(group); }
-  // Changes of nodes already added, for facts that come from elsewhere in the file.
+  // Setters for nodes already added, for facts from elsewhere in the file.
   void SetTimes(NodeId node, std::optional<Nanos> start, std::optional<Nanos> duration,
                 std::optional<Nanos> exclusive);
   // Makes a node's start and duration unknown.
@@ -117,10 +117,10 @@ class TraceBuilder {
     trace_.columns_.start.Clear(node.index());
     trace_.columns_.duration.Clear(node.index());
   }
-  // Sets those ids of `row` by which device traces link events, where it has them.
+  // Sets the ids that device traces use to link events, if `row` has them.
   void SetIds(NodeId node, const NodeRow& row);
   void SetSourceId(NodeId node, uint64_t id) { trace_.columns_.source_id[node.index()] = id; }
-  // Names the parent of a node that was added without one.
+  // Sets the parent of a node that was added without one.
   void SetParent(NodeId node, uint64_t source_id) { parent_refs_.emplace_back(node, source_id); }
   void SetParent(NodeId node, NodeId parent) { trace_.columns_.parent[node.index()] = parent; }
   void SetKind(NodeId node, NodeKind kind) { trace_.columns_.kind[node.index()] = kind; }
@@ -128,9 +128,9 @@ class TraceBuilder {
   void SetLane(NodeId node, LaneId lane) { trace_.columns_.lane[node.index()] = lane; }
   void SetScope(NodeId node, uint8_t scope) { trace_.columns_.scope.SetIf(node.index(), scope); }
 
-  // Resolves references once, finds duplicates, dangling references and cycles (counted in
-  // Trace::stats, none is an error), and builds the indices. O(nodes + edges), plus a sort when
-  // source ids do not ascend. kBadInput if a limit was exceeded.
+  // Resolves references, finds duplicates, dangling references and cycles (counted in Trace::stats,
+  // not errors), and builds the indices. O(nodes + edges), plus a sort if source ids do not ascend.
+  // kBadInput if a limit was exceeded.
   Result<Trace> Finish();
 
  private:

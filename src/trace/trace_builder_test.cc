@@ -75,7 +75,7 @@ TEST(TraceBuilder, ReportsACycleOfDependencies) {
   const Trace trace = *builder.Finish();
   EXPECT_EQ(trace.stats()[Stat::kDependencyCycle], 4u);
   ASSERT_EQ(trace.cycle().size(), 3u);
-  // Each waits for the next.
+  // Each node waits for the next.
   for (size_t i = 0; i < 3; ++i) {
     const NodeId next = trace.cycle()[(i + 1) % 3];
     EXPECT_TRUE(std::ranges::count(trace.deps(trace.cycle()[i]), next));

@@ -11,8 +11,8 @@
 
 namespace etude {
 
-// What a trace has a row of for each node. A column that is added here is copied and compared with
-// the others; ForEachColumn must list it.
+// Columns of a trace, one row per node. A column added here is copied and compared automatically;
+// ForEachColumn must list it.
 struct TraceColumns {
   std::vector<uint64_t> source_id;
   std::vector<NodeKind> kind;
@@ -20,7 +20,7 @@ struct TraceColumns {
   std::vector<StringId> name;
   std::vector<NodeId> parent;
   std::vector<LaneId> lane;
-  // Columns from here on may be shorter than the node count: the rest is absent.
+  // Columns from here on may be shorter than the node count; missing rows are absent.
   KnownColumn<Nanos> start;
   KnownColumn<Nanos> duration;
   KnownColumn<Nanos> exclusive;

@@ -13,7 +13,7 @@ namespace {
 
 using testing_same::SameTrace;
 
-// A node of which everything is known, below another one.
+// Makes a node with all facts, below another one.
 Trace FullTrace(TraceBuilder& builder) {
   const auto list = [&](int64_t number) {
     return builder.InternValues(std::vector<Value>{Value::Int(builder.Intern("Int"), number)});
@@ -60,7 +60,7 @@ bool IsKnown(const KnownColumn<T>& column, size_t row) {
   return column.known(row);
 }
 
-// The number of the first column that says nothing of the last node; -1: all do.
+// Returns the index of the first column without a value for the last node; -1 if there is none.
 int EmptyColumn(const Trace& trace) {
   int at = 0;
   int empty = -1;
@@ -71,7 +71,7 @@ int EmptyColumn(const Trace& trace) {
   return empty;
 }
 
-// Fails where a column is added to traces and forgotten by who fills or copies rows.
+// Fails if a new column is not filled or not copied.
 TEST(TraceColumns, AllComeFromRowsAndAreCopied) {
   TraceBuilder builder;
   const Trace trace = FullTrace(builder);

@@ -7,7 +7,7 @@
 namespace etude {
 namespace {
 
-// What `table` has for `id`, or what `make` gives, which it then has.
+// Returns the entry of `table` for `id`; if it is missing, sets it to the result of `make`.
 template <typename IdType, typename Make>
 IdType Remembered(std::vector<IdType>& table, IdType id, Make make) {
   if (!id) return id;
@@ -87,7 +87,7 @@ Value TraceCopy::MakeValue(const Value& value) {
   return copy;
 }
 
-// Lists hold lists that were made before them: the recursion ends, at the reader's limit of depth.
+// Lists contain only earlier lists, so the recursion ends, within the reader's depth limit.
 ValueListId TraceCopy::Values(ValueListId id) {
   if (same_tables_) return id;
   return Remembered(values_, id, [&] {
@@ -188,7 +188,7 @@ Result<Trace> CopyTrace(const Trace& from, TraceBuilder& to, const TraceChange& 
   to.Reserve(from.node_count());
   ForEachNode(from, [&](NodeId node) {
     NodeRow row = copy.Row(node);
-    // Of nodes with one id the first is meant, as when the trace was made.
+    // References to a shared id mean its first node, as when the trace was made.
     if (const NodeId parent = from.parent(node)) row.parent = from.source_id(parent);
     std::optional<Comm> comm;
     if (const Comm* known = from.comm(node)) comm = copy.MakeComm(*known);

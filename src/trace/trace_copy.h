@@ -13,8 +13,9 @@
 
 namespace etude {
 
-// Carries what nodes of one trace say over to another trace, whose tables it fills as needed; a
-// builder that began with the tables of `from` has all. Both must outlive it. Not thread-safe.
+// Copies facts of nodes from one trace to another and fills the tables of the other as needed. A
+// builder that began with the tables of `from` already has all entries. Both must outlive it. Not
+// thread-safe.
 class TraceCopy {
  public:
   TraceCopy(const Trace& from, TraceBuilder& to);
@@ -28,18 +29,18 @@ class TraceCopy {
   ProcessGroup MakeGroup(const ProcessGroup& group);
   Extra MakeExtra(const Extra& extra);
 
-  // The facts of the whole trace replace those of the new one, but for groups and stats.
+  // Replaces the facts of the whole trace, except groups and stats.
   void CopyInfo();
-  // Adds the process groups, and the counts of what was met on the way to the trace, but for what a
-  // builder finds by itself (references, duplicates, cycles).
+  // Add the process groups, and the counts except those that a builder derives by itself
+  // (references, duplicates, cycles).
   void AddGroups();
   void AddStats();
-  // Ids that several nodes had are now each one node's: counts them.
+  // Counts nodes that shared an id and now have one of their own.
   void CountRenumbered();
 
-  // Everything that the row of `node` can say, but no parent.
+  // Returns all facts of the row of `node`, except its parent.
   NodeRow Row(NodeId node);
-  // Extras and facts of communication of `from` go to `to`.
+  // Copies extras and communication facts of `from` to `to`.
   void AddFacts(NodeId from, NodeId to);
 
  private:
@@ -48,7 +49,7 @@ class TraceCopy {
 
   const Trace& from_;
   TraceBuilder& to_;
-  // By the ids of from_; kNone until needed.
+  // By id in from_; kNone until needed.
   const bool same_tables_;
   std::vector<StringId> strings_;
   std::vector<IntListId> ints_;
@@ -57,28 +58,28 @@ class TraceCopy {
   std::vector<LaneId> lanes_;
 };
 
-// Whether a number that nodes have in common (of a thread, of a correlation …) was counted up to.
-// Where several traces become one, such numbers of one trace move out of the way of the others';
-// the rest stay as they are.
+// Returns true if a shared number of nodes (a thread, a correlation …) is small enough to come from
+// a counter. When traces are merged, such numbers are shifted so that they do not collide; other
+// numbers stay.
 template <std::integral Number>
 constexpr bool IsCountedUp(Number number) {
   return std::cmp_greater_equal(number, 0) && std::cmp_less(number, int64_t{1} << 40);
 }
 
-// Counts that a builder makes by itself, of what a trace shows again.
+// Returns true for counts that a builder derives from the trace by itself.
 bool FoundByBuilder(Stat stat);
 
-// What CopyTrace may alter: a node, whose row and facts of communication are those of the new
-// trace; a process group; the facts of the whole.
+// Modifications by CopyTrace: of a node's row and communication facts, which refer to the new
+// trace; of a process group; of the facts of the whole.
 struct TraceChange {
   std::function<void(NodeId, NodeRow&, std::optional<Comm>&)> node;
   std::function<void(ProcessGroup&)> group;
   std::function<void(TraceInfo&)> info;
 };
 
-// A copy of `from` by an empty builder: the same nodes in the same order under the same ids, with
-// their references, also to nodes that are not there, and the same counts of what was met. Tables
-// hold what is used, in the order of use, unless the builder began with those of `from`.
+// Copies `from` with an empty builder: the same nodes in the same order under the same ids, with
+// their references, including dangling ones, and the same counts. Tables contain the entries in
+// use, in the order of use, unless the builder began with those of `from`.
 Result<Trace> CopyTrace(const Trace& from, TraceBuilder& to, const TraceChange& change = {});
 
 }  // namespace etude

@@ -13,7 +13,7 @@
 namespace etude {
 namespace {
 
-// A finding under construction: counts all occurrences, keeps the first few.
+// Finding under construction: counts all occurrences, keeps the first few.
 class Tally {
  public:
   Tally(std::string_view name, Severity severity, std::string help)
@@ -38,7 +38,7 @@ std::string Describe(const Trace& trace, NodeId node) {
   return fmt::format("node {} '{}'", trace.source_id(node), trace.name(node));
 }
 
-// What the reader and the builder counted.
+// Adds the counts of the reader and the builder.
 void AddCounted(const Trace& trace, std::vector<Finding>& findings) {
   for (const StatInfo& info : StatTable()) {
     const uint64_t count = trace.stats()[info.stat];
@@ -82,7 +82,7 @@ void CheckNesting(const Trace& trace, std::vector<Finding>& findings) {
     const auto start = trace.start(node), duration = trace.duration(node);
     const auto parent_start = trace.start(parent), parent_duration = trace.duration(parent);
     if (!start || !duration || !parent_start || !parent_duration) return;
-    // A backend goes on after the call that began it.
+    // A backend's work outlasts the call that began it.
     const bool goes_on = !CommOfLabel(trace.name(node)).empty() && *start >= *parent_start &&
                          *start <= *parent_start + *parent_duration;
     if (goes_on) return;
@@ -119,7 +119,7 @@ class TensorCheck {
   }
 
   void Check(NodeId node, const TensorUse& use) {
-    if (use.storage == 0 && use.numel == 0) return;  // undefined
+    if (use.storage == 0 && use.numel == 0) return;  // undefined tensor
     const auto where = [&] { return Describe(trace_, node); };
     const uint64_t id = trace_.source_id(node);
     const auto size = ElementBytes(DTypeFromText(trace_.text(use.type)));
@@ -202,7 +202,7 @@ std::string CycleText(const Trace& trace) {
 
 std::vector<Finding> Validate(const Trace& trace) {
   std::vector<Finding> findings;
-  // A rank of a simulated job may do nothing.
+  // A rank of a simulated job may be empty.
   if (trace.node_count() == 0 && !IsSimulated(trace)) {
     findings.push_back({.name = "empty",
                         .severity = Severity::kError,

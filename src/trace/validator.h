@@ -10,29 +10,29 @@
 
 namespace etude {
 
-// One way in which a trace breaks its own rules, with all its occurrences.
+// Violation of a trace's rules, with all its occurrences.
 struct Finding {
-  std::string_view name;  // stable: appears in --json
+  std::string_view name;  // stable: used in --json
   Severity severity = Severity::kNote;
   uint64_t count = 0;
-  std::string message;             // what it means, with the first occurrence spelled out
+  std::string message;             // explanation, with details of the first occurrence
   std::vector<uint64_t> examples;  // source ids of the first nodes concerned, at most kMaxExamples
 };
 
 inline constexpr size_t kMaxExamples = 5;
 
-// Checks what the reader could not refuse: references, cycles, times, shapes, groups, processes.
+// Checks conditions that readers accept: references, cycles, times, shapes, groups, processes.
 // Findings are ordered by severity, errors first. O(nodes + edges).
 std::vector<Finding> Validate(const Trace& trace);
 
-// Checks whether the host and the device trace that `linked` was made of are of one run; nothing
-// else.
+// Checks only whether the host and the device trace of `linked` come from one run.
 std::vector<Finding> ValidatePair(const Trace& linked);
 
-// The trace's cycle as text: "12 'aten::add' waits for 15 'aten::mul' waits for 12"; "" if none.
+// Returns the trace's cycle as text: "12 'aten::add' waits for 15 'aten::mul' waits for 12"; "" if
+// none.
 std::string CycleText(const Trace& trace);
 
-// True if no finding is an error.
+// Returns true if no finding is an error.
 bool IsValid(const std::vector<Finding>& findings);
 
 }  // namespace etude

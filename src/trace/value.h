@@ -32,47 +32,48 @@ enum class ValueKind : uint32_t {
   kDevice,  // payload: StringId
   kTensor,  // payload: TensorId
   kList,    // payload: ValueListId of the elements
-  kOpaque,  // a thing whose value the file lacks ("<Generator>"); payload: StringId of its text
-  kRaw,     // a value of unforeseen form; payload: StringId of its JSON text
+  kOpaque,  // value missing from the file ("<Generator>"); payload: StringId of its text
+  kRaw,     // value of unexpected form; payload: StringId of its JSON text
 };
 
-// PyTorch's observer writes this many elements of a longer list, and nothing says so.
+// Max number of list elements that PyTorch's observer writes; it truncates longer lists without a
+// mark.
 inline constexpr size_t kObserverListLimit = 4097;
 
-// What may be unknown.
+// A boolean that may be unknown.
 enum class Known : uint32_t { kUnknown, kNo, kYes };
 
-// One use of a tensor by an operator. Equal uses are stored once per trace.
+// Use of a tensor by an operator. Equal uses are stored once per trace.
 //
-// `tensor` and `storage` are the file's names of the tensor and its memory. They are addresses in
-// disguise and are reused after a free, so they name a tensor only together with a position in the
-// trace (see analysis/data_flow.h).
+// `tensor` and `storage` are the file's ids of the tensor and its memory. They derive from
+// addresses and are reused after a free, so they identify a tensor only together with a position in
+// the trace (see analysis/data_flow.h).
 struct TensorUse {
   uint64_t tensor = 0;
   uint64_t storage = 0;       // 0: undefined tensor
   int64_t offset = 0;         // into the storage, in elements
   int64_t numel = 0;          // elements
-  int64_t element_bytes = 0;  // bytes of one element
+  int64_t element_bytes = 0;  // per element
   StringId device;            // "cpu", "cuda:0"; "" if undefined
   StringId type;              // as in the file: "Tensor(float)"
-  IntListId shape;            // kNone: the file does not say
-  IntListId strides;          // in elements; kNone: the file does not say
-  // What only native captures say.
-  int64_t storage_bytes = -1;  // of the whole storage; -1: the file does not say
+  IntListId shape;            // kNone: missing from the file
+  IntListId strides;          // in elements; kNone: missing from the file
+  // In native captures only.
+  int64_t storage_bytes = -1;  // whole storage; -1: missing from the file
   Known requires_grad = Known::kUnknown;
-  // The value of a Python number that became a tensor, which promotes types differently from other
-  // tensors: kBool, kInt or kDouble, and its payload as in Value. kNone: no such number, or not
-  // said.
+  // Value of a Python number that became a tensor, which promotes types differently from other
+  // tensors: kBool, kInt or kDouble, with a payload as in Value. kNone: no such number, or not
+  // recorded.
   ValueKind number_kind = ValueKind::kNone;
   uint64_t number = 0;
 
   friend bool operator==(const TensorUse&, const TensorUse&) = default;
 };
 
-// An argument or result of an operator, or an element of one.
+// Argument or result of an operator, or an element of one.
 struct Value {
   ValueKind kind = ValueKind::kNone;
-  StringId type;  // as in the file: "Int", "GenericList[Int,Int]"; kNone if it gives none
+  StringId type;  // as in the file: "Int", "GenericList[Int,Int]"; kNone if missing
   uint64_t payload = 0;
 
   static Value None(StringId type) { return {ValueKind::kNone, type, 0}; }
@@ -83,7 +84,7 @@ struct Value {
   static Value Double(StringId type, double value) {
     return {ValueKind::kDouble, type, std::bit_cast<uint64_t>(value)};
   }
-  // `kind`: kString, kDevice, kOpaque or kRaw.
+  // Makes a value; `kind` must be kString, kDevice, kOpaque or kRaw.
   static Value Text(ValueKind kind, StringId type, StringId text) {
     return {kind, type, text.value()};
   }
@@ -94,7 +95,7 @@ struct Value {
     return {ValueKind::kList, type, list.value()};
   }
 
-  // Each is meaningful for the kinds named above only.
+  // Each is meaningful only for the kinds above.
   bool as_bool() const { return payload != 0; }
   int64_t as_int() const { return static_cast<int64_t>(payload); }
   double as_double() const { return std::bit_cast<double>(payload); }

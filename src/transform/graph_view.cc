@@ -37,13 +37,13 @@ class Viewer {
 
  private:
   static constexpr uint32_t kLeastDepth = 1;
-  static constexpr uint32_t kMostDepth = 64;  // that is tried
+  static constexpr uint32_t kMostDepth = 64;  // max depth tried
 
   NodeId CallerOf(NodeId node) const {
     return trace_.parent(node) ? trace_.parent(node) : launchers_[node.index()];
   }
 
-  // Callers and launchers above each node, callers first, and how deep it lies.
+  // Finds the callers and launchers above each node, callers first, and its depth.
   void FindNesting() {
     above_.resize(trace_.node_count());
     depth_.assign(trace_.node_count(), 0);
@@ -61,7 +61,7 @@ class Viewer {
       while (!path.empty()) {
         const NodeId inner = path.back();
         path.pop_back();
-        // A launcher below what it launched is not done: it is not above it.
+        // A launcher below its own device work is unfinished: it is not above it.
         const NodeId outer = CallerOf(inner);
         if (outer && done[outer.index()]) {
           above_[inner.index()] = outer;
@@ -73,7 +73,7 @@ class Viewer {
     });
   }
 
-  // The number of each node's box when what is deeper than `depth` goes into what is above it.
+  // Assigns nodes to boxes, merging nodes deeper than `depth` into their ancestors.
   void GroupByDepth(uint32_t depth) {
     box_of_.assign(trace_.node_count(), 0);
     uint32_t count = 0;
@@ -84,10 +84,11 @@ class Viewer {
     boxes_ = count;
   }
 
-  // The same, and nodes of one name below one box are one. False if there are too many.
+  // Like GroupByDepth, but merges nodes of one name below one box. Returns false if there are too
+  // many boxes.
   bool GroupByPath(uint32_t depth) {
     box_of_.assign(trace_.node_count(), 0);
-    std::unordered_map<uint64_t, uint32_t> boxes;  // by box above and name
+    std::unordered_map<uint64_t, uint32_t> boxes;  // by parent box and name
     for (const NodeId node : order_) {
       const size_t i = node.index();
       if (depth_[i] > depth) {
@@ -135,12 +136,13 @@ class Viewer {
       if (depth >= at_depth.size()) at_depth.resize(depth + 1);
       ++at_depth[depth];
     }
-    uint32_t fitting = 0;  // the greatest depth down to which there are few enough
+    uint32_t fitting = 0;  // the greatest depth with few enough boxes
     for (uint64_t sum = 0; fitting < at_depth.size(); ++fitting) {
       sum += at_depth[fitting];
       if (sum > most_) break;
     }
-    // Roots alone say too little: processes and threads. What tells more is the milder way.
+    // Roots alone (processes and threads) show too little. The way that shows more is the milder
+    // one.
     uint64_t fitting_boxes = 0;
     for (uint32_t i = 0; i < fitting; ++i) fitting_boxes += at_depth[i];
     const auto deepest = static_cast<uint32_t>(std::min<size_t>(at_depth.size(), kMostDepth));
@@ -176,7 +178,7 @@ class Viewer {
     return {};
   }
 
-  // A box is called after its first node that nothing above it shares the box of.
+  // Returns true if no ancestor shares the node's box. The first such node names the box.
   bool IsTop(NodeId node) const {
     if (above_.empty() || view_.collapse == Collapse::kName || view_.collapse == Collapse::kKind) {
       return true;
@@ -253,7 +255,7 @@ class Viewer {
   GraphView view_;
   std::vector<NodeId> above_;
   std::vector<uint32_t> depth_;
-  std::vector<NodeId> order_;     // each behind what is above it
+  std::vector<NodeId> order_;     // each after its ancestors
   std::vector<uint32_t> box_of_;  // by node
   size_t boxes_ = 0;
 };

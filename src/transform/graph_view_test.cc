@@ -31,7 +31,7 @@ Trace MakeGraphTrace(const std::vector<PlantedNode>& nodes) {
   return builder.Finish().value();
 }
 
-// A thread with two layers of two operators each; the second layer reads what the first made.
+// A thread with two layers of two operators each; the second layer reads results of the first.
 Trace Layers() {
   return MakeGraphTrace({{.id = 0, .name = "thread"},
                          {.id = 1, .name = "layer0", .parent = 0},

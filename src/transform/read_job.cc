@@ -82,14 +82,14 @@ Result<std::vector<RankInput>> FindRanks(std::span<const std::string> paths,
 
 namespace {
 
-// What the trace says its rank is, else its name.
+// Returns the rank stated in the trace, else that in its name.
 std::optional<int64_t> StatedRank(const NamedTrace& trace) {
   const std::optional<int64_t> rank = trace.trace->info().rank;
   return rank ? rank : RankFromName(std::filesystem::path(trace.name).filename().string());
 }
 
-// Link, with the names of the files in front of what went wrong. Names alone are no reason to
-// refuse traces; names of different ranks and different processes are.
+// Calls Link and prefixes errors with the files' names. Accepts different ranks in names alone, but
+// not different ranks in names together with different processes.
 Result<LinkResult> LinkFiles(const NamedTrace& host, const NamedTrace& device,
                              const LinkOptions& options) {
   Result<LinkResult> result = Link(*host.trace, *device.trace, options);
@@ -108,7 +108,7 @@ Result<LinkResult> LinkFiles(const NamedTrace& host, const NamedTrace& device,
   return result;
 }
 
-// A native capture and what belongs to it of a Kineto trace.
+// A native capture and the related part of a Kineto trace.
 struct NativeRun {
   Trace native;
   std::optional<Trace> profile;  // of both; nullopt if the Kineto trace has operators of its own
@@ -165,7 +165,7 @@ Status TakeNativePair(RankInput input, const Trace& kineto, const ReadOptions& o
 }  // namespace
 
 Result<bool> IsNative(const std::string& path, const RunContext& context) {
-  if (path == "-") return false;  // a pipe can be looked at once only
+  if (path == "-") return false;  // a pipe can be read only once
   ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path, context.limits));
   ETUDE_ASSIGN_OR_RETURN(const std::string_view beginning, source.Peek(kDetectBytes));
   return DetectFileKind(beginning) == FileKind::kNative;

@@ -70,9 +70,8 @@ class Converter {
     return result_.renumbered ? node.value() : trace_.source_id(node);
   }
 
-  // Durations without children, where they change. What threads of the host waited for one another
-  // is in none: dependencies say it. Those of devices they wait for in calls, which linking takes
-  // out.
+  // Finds changed exclusive durations. They exclude waits of host threads for each other, which
+  // dependencies represent. Waits for devices are inside calls, which linking removes.
   void FindDurations() {
     waits_ = run_.waits();
     if (trace_.traits().exclusive_durations || trace_.traits().states_order) return;
@@ -98,7 +97,7 @@ class Converter {
     return any;
   }
 
-  // Host nodes below which a device node communicates.
+  // Finds host nodes with a communicating device node below.
   void FindDeviceComms() {
     on_device_.assign(trace_.node_count(), false);
     ForEachNode(trace_, [&](NodeId node) {
@@ -129,13 +128,13 @@ class Converter {
     }
   }
 
-  // What the trace says comes first: an order that it contradicts is not added.
+  // The trace's own edges come first: edges that contradict them are not added.
   void CollectEdges() {
     ForEachNode(trace_, [&](NodeId node) {
       const auto deps = trace_.deps(node);
       const auto kinds = trace_.dep_kinds(node);
       for (size_t i = 0; i < deps.size(); ++i) {
-        // A sync dependency is one of Chakra's data dependencies, too.
+        // A sync dependency is also one of Chakra's data dependencies.
         const auto is_said = [&](size_t k) {
           return deps[k] == deps[i] && kinds[k] == DepKind::kSync;
         };
@@ -159,7 +158,7 @@ class Converter {
     if (edges_.size() != given) {
       result_.contradictions = Drop(given, FindContradictions(trace_, edges_, given));
     }
-    // To wait for its parent contradicts nothing: a node does that anyway.
+    // A dependency on the parent is no contradiction: a node waits for it anyway.
     ForEachNode(trace_, [&](NodeId node) {
       const NodeId parent = trace_.parent(node);
       if (trace_.place(node) != Place::kDevice || !parent) return;
@@ -173,7 +172,7 @@ class Converter {
     ++count;
   }
 
-  // Takes out the edges from number `first` on that are flagged; returns how many.
+  // Removes the flagged edges from number `first` on; returns their number.
   uint64_t Drop(size_t first, const std::vector<bool>& flags) {
     size_t kept = first;
     for (size_t i = first; i < edges_.size(); ++i) {
@@ -193,7 +192,7 @@ class Converter {
   void AddDangling() {
     for (const Trace::Dangling& dangling : trace_.dangling()) {
       if (dangling.is_parent && orphans_[dangling.node.index()]) continue;
-      // A parent that is there was cut from a cycle: it stays cut.
+      // The reference to an existing parent was removed from a cycle: it stays removed.
       if (trace_.Find(dangling.source_id)) continue;
       const uint64_t id = result_.renumbered ? next_dangling_++ : dangling.source_id;
       if (dangling.is_parent) {
@@ -212,7 +211,7 @@ class Converter {
   ToChakraResult result_;
   std::span<const OrderEdge> waits_;  // beyond the dependencies
   std::vector<std::optional<Nanos>> exclusive_;
-  std::vector<NodeId> orphans_;  // by node: the thread that takes it
+  std::vector<NodeId> orphans_;  // by node: its adopting thread
   std::vector<bool> on_device_;
   std::vector<OrderEdge> edges_;
   uint64_t next_dangling_ = 0;

@@ -95,8 +95,8 @@ TEST(ToChakra, MakesEveryOrderADependency) {
   EXPECT_EQ(result.contradictions, 0u);
 }
 
-// Two processes, as `merge` makes of two ranks: in each a thread works for 30 ms, another one goes
-// on when that is done.
+// Two processes, as `merge` makes of two ranks: in each, a thread works for 30 ms and another one
+// continues afterwards.
 TEST(ToChakra, ThreadsOfANativeCaptureWaitForThoseOfTheirProcess) {
   Sketch sketch(TraceFormat::kNative);
   uint64_t id = 0;
@@ -120,8 +120,8 @@ TEST(ToChakra, ThreadsOfANativeCaptureWaitForThoseOfTheirProcess) {
   EXPECT_EQ(DepsOf(linked, DepKind::kSync), (EdgeSet{{3, 2}, {6, 5}}));
 }
 
-// What follows a collective that was called so that it waits comes after its label, however short
-// the wait and however late the label ends; what follows one that was not comes after nothing.
+// The node after a synchronous collective depends on its label, even after a short wait and if the
+// label ends late; the node after an asynchronous one depends on nothing.
 TEST(ToChakra, SynchronousCollectivesAreWaitedFor) {
   Sketch sketch(TraceFormat::kNative);
   uint64_t id = 0;
@@ -159,8 +159,7 @@ TEST(ToChakra, SynchronousCollectivesAreWaitedFor) {
   }
 }
 
-// The host goes on beside what Gloo does on a thread of its own, and what it waits for that is no
-// time of its own.
+// The host runs concurrently with Gloo's own threads, and its waits for them are not its own time.
 TEST(ToChakra, GloosThreadsAreBesideTheHost) {
   Sketch sketch(TraceFormat::kLinked);
   uint64_t id = 0;
@@ -183,7 +182,7 @@ TEST(ToChakra, GloosThreadsAreBesideTheHost) {
   EXPECT_EQ(made.exclusive(made.Find(3)), Nanos{500});
 }
 
-// What an operator does itself is no gap, though what it called was done long before.
+// An operator's own work is not a gap, even long after its callees have ended.
 TEST(ToChakra, AnOperatorThatWorksDoesNotWait) {
   for (const char* name : {"aten::addmm", "c10d::allgather_", "autograd::engine"}) {
     Sketch sketch(TraceFormat::kNative);
@@ -204,8 +203,8 @@ TEST(ToChakra, AnOperatorThatWorksDoesNotWait) {
   }
 }
 
-// What uses the results of a collective waits for it: the copy on Gloo's thread is a part of it,
-// and what another one uses at the same time waits for nothing.
+// Users of a collective's results wait for it: the copy on Gloo's thread is a part of it, and a
+// concurrent user of other memory waits for nothing.
 TEST(ToChakra, ResultsOfCollectivesAreWaitedFor) {
   Sketch sketch(TraceFormat::kNative);
   uint64_t id = 0;
@@ -228,7 +227,7 @@ TEST(ToChakra, ResultsOfCollectivesAreWaitedFor) {
   };
   add("c10d::allgather_", "main", 0, 10, {tensor(7), tensor(8)});  // 1
   add("gloo:all_gather", "gloo", 5, 500, {tensor(8)});             // 2
-  add("aten::mul", "main", 100, 10, {tensor(8)});                  // 3: reads what is sent
+  add("aten::mul", "main", 100, 10, {tensor(8)});                  // 3: reads the sent data
   add("aten::copy_", "gloo", 400, 10, {tensor(7)});                // 4
   add("aten::add", "main", 450, 10, {tensor(9)});                  // 5
   add("aten::sum", "main", 490, 10, {tensor(7)});                  // 6: the label is about to end
@@ -238,7 +237,7 @@ TEST(ToChakra, ResultsOfCollectivesAreWaitedFor) {
   for (const auto& [node, before] : waits) EXPECT_TRUE(before != 2 || node == 6) << node;
 }
 
-// A program works on its own for 5 ms at a time while the results that it uses later come.
+// A program works on its own for 5 ms at a time while results for later use arrive.
 TEST(ToChakra, WhatIsUsedLaterIsNotWaitedForInEachGap) {
   const auto waiter = [](int64_t label_ends) {
     Sketch sketch(TraceFormat::kNative);
@@ -269,7 +268,7 @@ TEST(ToChakra, WhatIsUsedLaterIsNotWaitedForInEachGap) {
   EXPECT_EQ(waiter(9'950), (EdgeSet{{4, 2}, {5, 2}})) << "woken by it, it seems";
 }
 
-// Two messages of one thread, which ends their labels when it has waited for both.
+// Two messages of one thread, which ends their labels after waiting for both.
 TEST(ToChakra, WhatComesBehindItsMessagesWaitsForThem) {
   Sketch sketch(TraceFormat::kNative);
   uint64_t id = 0;
@@ -288,8 +287,7 @@ TEST(ToChakra, WhatComesBehindItsMessagesWaitsForThem) {
   EXPECT_EQ(DepsOf(Convert(sketch.Finish()).trace, DepKind::kSync), (EdgeSet{{6, 2}, {6, 4}}));
 }
 
-// Gloo's thread wakes the one that waits 50 us before its own label ends; another one ends too
-// late.
+// Gloo's thread wakes the waiting one 50 us before its own label ends; another one ends too late.
 TEST(ToChakra, WhoIsWokenByGlooWaitsForItsLabel) {
   Sketch sketch(TraceFormat::kNative);
   uint64_t id = 0;

@@ -48,7 +48,7 @@ Result<WrittenTrace> WriteLinkedFile(const Trace& trace, AtomicFile& file) {
                       .lost_extras = report.lost_extras};
 }
 
-// `error`, of what was made of `source`.
+// Returns `error` with `source` in its message.
 tl::unexpected<Error> ErrorOf(std::string_view source, const Error& error) {
   if (error.code != ErrorCode::kBadInput) return tl::unexpected<Error>(error);
   return BadInput(fmt::format("{}: {}", source, error.message));

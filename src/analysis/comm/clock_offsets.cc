@@ -11,15 +11,15 @@ namespace {
 constexpr uint64_t kEnough = 3;  // meetings
 constexpr Nanos kMostSpread{1'000'000};
 
-// One of the differences that were seen: half-way between two of them, as Quantile has it, no call
-// need have been.
+// Returns one of the observed differences: a value between two of them, as from Quantile, may
+// belong to no call.
 Nanos SeenQuantile(const std::vector<Nanos>& sorted, double share) {
   const auto last = static_cast<double>(sorted.size() - 1);
   return sorted[static_cast<size_t>(share * last + 0.5)];
 }
 
-// Of the ranks whose clocks are not known yet: by how much their ends of meetings lie behind those
-// of ranks whose clocks are, by log.
+// Returns, by log, for ranks with unknown clocks, the differences of their ends of meetings from
+// those of ranks with known clocks.
 std::map<size_t, std::vector<Nanos>> FindDifferences(
     std::span<const CommLog> logs, std::span<const std::vector<CallPlace>> meetings,
     const std::vector<ClockOffset>& clocks) {

@@ -12,43 +12,44 @@
 
 namespace etude {
 
-// A call of one rank: indices of its log and of the call in it.
+// Place of a call: index of its rank's log and of the call in it.
 struct CallPlace {
   size_t log = 0;
   size_t call = 0;
 };
 
-// How the clock of a rank differs from that of the first rank.
+// Offset of a rank's clock relative to the first rank's.
 struct ClockOffset {
   int64_t rank = 0;
-  // To be subtracted from its times; nullopt if it cannot be told, for the reason given.
+  // To be subtracted from the rank's times; nullopt if unknown, see `reason`.
   std::optional<Nanos> offset;
-  Nanos origin;           // what its times count from is so much later than with the first rank
-  Nanos spread;           // half of the middle half of what single collectives say
-  uint64_t meetings = 0;  // collectives that say something
+  Nanos origin;           // origin of its times relative to that of the first rank's
+  Nanos spread;           // half of the interquartile range over single collectives
+  uint64_t meetings = 0;  // number of usable collectives
   bool is_none = false;   // the rank's trace has no times
-  std::string reason;     // why there is no offset
+  std::string reason;     // reason for a missing offset
 
-  // How far the clock is ahead; nullopt if it cannot be told.
+  // Returns how far the clock is ahead; nullopt if unknown.
   std::optional<Nanos> ahead() const { return offset ? std::optional(*offset + origin) : offset; }
 };
 
-// By log, how much later than the first one's what its times count from is; 0 for all unless all
-// say it.
+// Returns, by log, the origin of its times relative to the first one's; 0 for all unless all state
+// it.
 std::vector<Nanos> OriginsOf(std::span<const CommLog> logs);
 
-// Whether a collective ends for all members at once: an all-reduce does, a broadcast need not.
+// Returns true if a collective ends for all members at once: an all-reduce does, a broadcast need
+// not.
 bool EndsTogether(CollectiveType type);
 
-// Whether the ranks are those of a simulated job: no clock is ahead of another.
+// Returns true if the ranks are those of a simulated job, with one clock.
 bool HaveOneClock(std::span<const CommLog> logs);
-// Whether they say that they were recorded by the clock of one machine.
+// Returns true if all state that they were recorded by the clock of one machine.
 bool AreOfOneMachine(std::span<const CommLog> logs);
 
-// By log, of which the first one's is 0: the clocks compared by the ends of those `meetings`
-// (collectives in which several took part) that end for all members together: the median of the
-// differences. A rank that met none that is compared already is compared with those that come to
-// be. Of a simulated job, and of ranks on one machine, none is ahead.
+// Returns the clock offsets by log; the first one's is 0. Compares clocks by the ends of `meetings`
+// (collectives in which several ranks took part) that end for all members together: the offset is
+// the median of the differences. A rank that shares no collective with a compared rank is compared
+// with ranks compared later. Offsets are 0 for a simulated job and for ranks on one machine.
 std::vector<ClockOffset> CompareClocks(std::span<const CommLog> logs,
                                        std::span<const std::vector<CallPlace>> meetings);
 

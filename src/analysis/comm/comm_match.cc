@@ -14,7 +14,7 @@
 namespace etude {
 namespace {
 
-// Whether all members put in equal amounts.
+// Returns true if all members contribute equal amounts.
 bool HasOneSize(CollectiveType type) {
   return EndsTogether(type) && type != CollectiveType::kAllToAll;
 }
@@ -56,7 +56,7 @@ class Matcher {
     return logs_[place.log].calls[place.call];
   }
 
-  // Calls `fn(place, call)` for all calls of all ranks, but those that were left out.
+  // Calls `fn(place, call)` for all calls of all ranks that are not ignored.
   template <typename Fn>
   void ForEachCall(Fn fn) const {
     for (size_t i = 0; i < logs_.size(); ++i) {
@@ -115,7 +115,7 @@ class Matcher {
     }
   }
 
-  // Calls of a group, by log, each in the order of issue.
+  // Calls of a group, by log, each in order of issue.
   struct GroupCalls {
     bool is_all = false;
     std::map<size_t, std::vector<CallPlace>> queues;
@@ -132,7 +132,7 @@ class Matcher {
     });
     SetUnknownGroupsAside(groups);
     for (auto& [group, calls] : groups) {
-      // Members with a trace that never take part are waited for as well.
+      // Members with a trace that never take part are required as well.
       for (const int64_t rank : group.ranks) {
         if (const auto log = log_of_rank_.find(rank); log != log_of_rank_.end()) {
           calls.queues[log->second];
@@ -151,14 +151,15 @@ class Matcher {
     }
   }
 
-  // Whether nobody else takes part in calls without a group though all ranks of the job are there.
+  // Returns true if only one rank makes calls without a group although all ranks of the job have
+  // traces.
   bool IsOfOneAlone(const CommLog::Group& group, const GroupCalls& calls) const {
     return calls.queues.size() == 1 && group == CommLog::Group() && logs_.size() > 1 &&
            match_.missing_ranks.empty();
   }
 
-  // Calls without a group are of one that has no name if they are the same on all ranks. Else the
-  // recording lacks which of those with names they are of.
+  // Calls without a group belong to one unnamed group if they are equal on all ranks. Otherwise the
+  // recording lacks their named groups.
   void SetUnknownGroupsAside(std::map<CommLog::Group, GroupCalls>& groups) {
     const auto unnamed = groups.find(CommLog::Group());
     if (unnamed == groups.end() || groups.size() == 1) return;
@@ -175,13 +176,13 @@ class Matcher {
     groups.erase(unnamed);
   }
 
-  // What one rank does in a group, in the order of issue.
+  // Calls of one rank in a group, in order of issue.
   struct Queue {
     size_t log = 0;
-    std::span<const CallPlace> calls;  // that have not met yet
+    std::span<const CallPlace> calls;  // not yet matched
   };
 
-  // The k-th calls of a group on all its ranks belong together.
+  // Matches the k-th calls of a group on all its ranks.
   void MatchGroup(const std::map<size_t, std::vector<CallPlace>>& calls) {
     std::vector<Queue> queues;
     for (const auto& [log, places] : calls) queues.push_back({.log = log, .calls = places});
@@ -202,8 +203,8 @@ class Matcher {
     }
   }
 
-  // A call of each queue that goes with `call`: the next one, or an earlier one of its rank of an
-  // unknown group; empty if one has none.
+  // Returns a call of each queue that matches `call`: the next one, or an earlier one of its rank
+  // of an unknown group; empty if one has none.
   std::vector<CallPlace> Meet(const CommCall& call, const std::vector<Queue>& queues) const {
     std::vector<CallPlace> meeting;
     for (const Queue& queue : queues) {
@@ -252,9 +253,10 @@ class Matcher {
     ExcuseUnknownPartners();
   }
 
-  // A partner without a trace may well have been there; so may one that is not recorded.
+  // A partner without a trace, or with unrecorded partners, may have taken part.
   void ExcuseUnknownPartners() {
-    std::set<std::pair<NodeKind, int64_t>> open;  // ranks with such calls that may be of any other
+    std::set<std::pair<NodeKind, int64_t>> open;  // ranks with such calls, whose partner may be
+                                                  // any other
     ForEachCall([&](const CallPlace& place, const CommCall& call) {
       if (call.kind == NodeKind::kCollective || call.peer) return;
       ++match_.unknown_partners;
@@ -269,7 +271,7 @@ class Matcher {
     });
   }
 
-  // The first call of a rank that does not get done.
+  // Returns the first call of a rank that does not complete.
   std::optional<CallPlace> Stuck(size_t log) const {
     const auto found = std::ranges::find(done_[log], false);
     if (found == done_[log].end()) return std::nullopt;
@@ -282,7 +284,7 @@ class Matcher {
                : "";
   }
 
-  // Ranks that `place` waits for.
+  // Returns the ranks that `place` waits for.
   std::vector<size_t> Partners(const CallPlace& place) const {
     const CommCall& call = CallAt(place);
     std::vector<size_t> partners;
@@ -301,7 +303,7 @@ class Matcher {
     return partners;
   }
 
-  // Whether the rank of `there` is in the very call that `here` is in.
+  // Returns true if the rank of `there` is in the same call as `here`.
   bool SameCall(const CallPlace& here, const CallPlace& there) const {
     const CommCall& a = CallAt(here);
     const CommCall& b = CallAt(there);
@@ -337,13 +339,13 @@ class Matcher {
     match_.first_mismatch = std::move(text);
   }
 
-  static constexpr int64_t kMostRanks = 1 << 20;  // of a world size that may be wrong
+  static constexpr int64_t kMostRanks = 1 << 20;  // max plausible world size
 
   std::span<const CommLog> logs_;
   std::map<int64_t, size_t> log_of_rank_;
-  std::vector<int64_t> common_steps_;    // ascending, where steps differ
+  std::vector<int64_t> common_steps_;    // ascending, if steps differ
   std::vector<std::vector<bool>> done_;  // by log and call
-  // By log: calls of which the recording lacks the group.
+  // By log: calls whose group is not recorded.
   std::map<size_t, std::vector<CallPlace>> unknown_;
   CommMatch match_;
 };

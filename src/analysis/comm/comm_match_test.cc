@@ -92,7 +92,7 @@ TEST(CommMatch, SizesMustAgreeUnlessTheyAreSplit) {
 
 TEST(CommMatch, FollowsTheChainOverGroups) {
   std::vector<CommLog> logs{Log(0, 3), Log(1, 3), Log(2, 3)};
-  // 0 and 1 should meet in 'a'; 1 is in 'b' first, for which 2 never comes.
+  // 0 and 1 should meet in 'a', but 1 is in 'b' first, for which 2 never comes.
   Collective(logs[0], kAllReduce, 64, 0, "a", {0, 1});
   Collective(logs[1], kAllReduce, 32, 0, "b", {1, 2});
   const CommMatch match = MatchComms(logs);
@@ -121,7 +121,6 @@ TEST(CommMatch, RanksWithoutATraceAreMissingAndNotWaitedFor) {
   EXPECT_EQ(JudgeJob(match).verdict(), Verdict::kUsable);
 }
 
-// Eight sends without a recorded partner were taken as if they had met theirs.
 // Files of an earlier, larger job that were left in the folder.
 TEST(CommMatch, TracesOfTwoJobsDisagreeOnTheirRanks) {
   const std::vector<CommLog> logs{Log(0), Log(1), Log(2, 4), Log(3, 4)};
@@ -168,7 +167,7 @@ TEST(CommMatch, SizesOfSendsAndReceivesMustAgree) {
             "rank 0 (tag 7) (128 bytes) (node 100)");
 }
 
-// A rank without any of the calls was not waited for where its trace knew nothing of the group.
+// A rank without any of the calls must be waited for even if its trace lacks the group.
 TEST(CommMatch, AllRanksAreInAGroupOfAll) {
   std::vector<CommLog> logs{Log(0), Log(1)};
   Collective(logs[0], kAllReduce, 64, 0, "0", {});
@@ -185,8 +184,8 @@ TEST(CommMatch, AllRanksAreInAGroupOfAll) {
   EXPECT_EQ(MatchComms(logs).collectives, 1u);
 }
 
-// A call without a group was one of another group, and those behind it had partners of the wrong
-// number.
+// A call without a group must count for the group that its rank lacks, so that later calls keep
+// their numbers.
 TEST(CommMatch, ACallOfAnUnknownGroupIsOneThatItsRankLacks) {
   std::vector<CommLog> logs{Log(0), Log(1)};
   Collective(logs[0], kAllReduce, 64);
@@ -202,13 +201,13 @@ TEST(CommMatch, ACallOfAnUnknownGroupIsOneThatItsRankLacks) {
   ASSERT_EQ(match.meetings.size(), 3u);
   EXPECT_EQ(match.meetings[1][1].call, 1u);
 
-  Collective(logs[1], kBroadcast, 8, 0, "", {});  // of a group of this rank alone, for all we know
+  Collective(logs[1], kBroadcast, 8, 0, "", {});  // possibly of a group of this rank alone
   match = MatchComms(logs);
   EXPECT_EQ(match.unmatched, 0u);
   EXPECT_EQ(match.unknown_groups, 1u);
   EXPECT_EQ(JudgeJob(match).reasons[0].name, "unknown_groups");
 
-  // What comes too late cannot have been it.
+  // A call that comes too late cannot have been it.
   std::swap(logs[1].calls[1], logs[1].calls[2]);
   match = MatchComms(logs);
   EXPECT_EQ(match.unmatched, 3u);
@@ -250,7 +249,7 @@ TEST(CommMatch, CallsOfStepsThatAllHaveAreMatched) {
   EXPECT_EQ(health.reasons[0].text,
             "the ranks were recorded in different steps (rank 0: 3 to 5, rank 1: 4 to 6): 8 "
             "communications are of steps that not all have, and left out");
-  // Without marks on one of them the first call is taken for the first.
+  // Without marks on one rank, first calls are matched with first calls.
   logs[1].steps.clear();
   match = MatchComms(logs);
   EXPECT_EQ(match.different_steps, "");
@@ -272,7 +271,7 @@ TEST(CommMatch, ClocksComeFromCollectivesThatEndTogether) {
     Collective(logs[0], kAllReduce, 64, i * 1'000'000);
     Collective(logs[1], kAllReduce, 64, i * 1'000'000 + kAhead + noise);
     Collective(logs[0], kBroadcast, 64, i * 1'000'000);
-    Collective(logs[1], kBroadcast, 64, i * 1'000'000 + 900'000'000);  // says nothing
+    Collective(logs[1], kBroadcast, 64, i * 1'000'000 + 900'000'000);  // no evidence about clocks
   }
   const CommMatch match = MatchComms(logs);
   ASSERT_EQ(match.clocks.size(), 2u);
@@ -282,7 +281,7 @@ TEST(CommMatch, ClocksComeFromCollectivesThatEndTogether) {
   EXPECT_LE(match.clocks[1].spread, Nanos{100});
 }
 
-// Members of a simulated ring do not end together: a rank would seem ahead.
+// Members of a simulated ring do not end together: a rank would appear ahead.
 TEST(CommMatch, ASimulatedJobHasOneClock) {
   std::vector<CommLog> logs{Log(0), Log(1), Log(2)};
   for (CommLog& log : logs) {
@@ -291,7 +290,7 @@ TEST(CommMatch, ASimulatedJobHasOneClock) {
       Collective(log, kAllReduce, 64, i * 1'000'000 + log.rank * 5'000, "0", {0, 1, 2});
     }
   }
-  logs.push_back(Log(3));  // met nobody
+  logs.push_back(Log(3));  // shares no collective
   logs.back().job_clock = true;
   const CommMatch match = MatchComms(logs);
   EXPECT_TRUE(match.one_clock);
@@ -303,7 +302,7 @@ TEST(CommMatch, ASimulatedJobHasOneClock) {
   }
 }
 
-// Gloo's labels end up to a millisecond apart: on one machine the clocks are known better.
+// Gloo's labels end up to a millisecond apart; on one machine the clocks are known more precisely.
 TEST(CommMatch, RanksOfOneMachineHaveOneClock) {
   std::vector<CommLog> logs{Log(0), Log(1)};
   for (int i = 0; i < 3; ++i) {

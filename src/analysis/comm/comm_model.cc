@@ -13,7 +13,7 @@
 namespace etude {
 namespace {
 
-// Weighted by 1 / time², so that it is relative errors that are small: time = a + b * wire.
+// Weighted by 1 / time², to minimize relative errors: time = a + b * wire.
 CommModel Fit(const std::vector<std::pair<double, double>>& points) {
   double s = 0, sx = 0, sxx = 0, sy = 0, sxy = 0;
   for (const auto& [wire, time] : points) {
@@ -31,7 +31,7 @@ CommModel Fit(const std::vector<std::pair<double, double>>& points) {
   if (spread > 1e-9 * s * sxx) {
     const double slope = (s * sxy - sx * sy) / spread;
     const double offset = (sy - slope * sx) / s;
-    // Neither can be negative: then the other alone is the best.
+    // Neither can be negative: if one would be, the other alone is the best fit.
     if (slope < 0) {
       latency = sy / s;
       per_byte = 0;
@@ -111,9 +111,9 @@ std::optional<CommFit> FitCommModel(std::span<const CommTime> times) {
 std::vector<CommTime> CommTimes(const Trace& trace) {
   std::vector<CommTime> times;
   for (const auto& [node, carrier] : CommNodes(trace)) {
-    // What several took together none of them takes alone.
+    // The time of a joint kernel belongs to none of its calls alone.
     if (carrier) continue;
-    // Other calls of the host return before the communication is over.
+    // Other host calls return before the communication is over.
     if (trace.place(node) != Place::kDevice && !IsHostThreadLabel(trace.name(node))) continue;
     const Comm& comm = *trace.comm(node);
     const auto duration = trace.duration(node);

@@ -34,7 +34,7 @@ TEST(CommModel, FindsLatencyAndBandwidthThatWerePlanted) {
   for (const int64_t bytes : {1'000, 50'000, 4'000'000}) {
     const CommSize size = AllReduceOf(bytes);
     times.push_back({size, planted.TimeOf(size)});
-    // One that waited for a rank that was late.
+    // One that waited for a late rank.
     times.push_back({size, planted.TimeOf(size) + Nanos{3'000'000}});
   }
   const CommFit fit = FitCommModel(times).value();
@@ -65,7 +65,7 @@ TEST(CommModel, WithoutTimesThereIsNone) {
   EXPECT_FALSE(FitCommModel({{{AllReduceOf(1000), Nanos{}}}}));
 }
 
-// As many ranks as the communication says, else as its group has, else as the job has.
+// Number of ranks: that of the communication, else of its group, else of the job.
 TEST(CommModel, TimesKnowTheRanksThatTookPart) {
   TraceBuilder builder;
   builder.info().world_size = 8;

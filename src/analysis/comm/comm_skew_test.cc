@@ -53,7 +53,7 @@ TEST(CommSkew, SplitsByTheLastBegin) {
   EXPECT_EQ(skew.ranks[0].count, 4U);
   EXPECT_EQ(skew.ranks[0].skew, Nanos{30 + 0 + 40 + 0});
   EXPECT_EQ(skew.ranks[0].transfer, Nanos{70 + 50 + 60 + 80});
-  EXPECT_EQ(skew.ranks[0].last, 2U);  // of those who begin together the first
+  EXPECT_EQ(skew.ranks[0].last, 2U);  // the first of those that begin together
   EXPECT_EQ(skew.ranks[1].skew, Nanos{20});
   EXPECT_EQ(skew.ranks[1].transfer, Nanos{70 + 50 + 60 + 80});
   EXPECT_EQ(skew.ranks[1].last, 2U);
@@ -74,7 +74,7 @@ TEST(CommSkew, NamesSingleCollectivesMostSkewFirst) {
 
 TEST(CommSkew, WaitsNoLongerThanTheCallTook) {
   std::vector<CommLog> logs = Planted();
-  // Ends before the other one begins, which no clock explains.
+  // Ends before the other one begins, which no clock offset explains.
   AllReduce(logs[0], 700, 710);
   AllReduce(logs[1], 1'790, 1'800);
   const CommSkew skew = SplitSkew(logs, MatchComms(logs));

@@ -9,26 +9,26 @@
 
 namespace etude {
 
-// How times of equal work spread: of all of them the tenth, the middle and the ninetieth percent.
+// Spread of the times of equal work: 10th, 50th and 90th percentile.
 struct Spread {
   Nanos p10;
   Nanos median;
   Nanos p90;
 
-  // The ninetieth percent above the tenth; 0 for times that are all the same.
+  // Returns p90 / p10 - 1; 0 for equal times.
   double share() const;
 };
 
-// `times` need not be sorted.
+// Returns the spread of `times`, in any order.
 Spread SpreadOf(std::vector<Nanos> times);
 
-// What a machine made of the same arithmetic, repeated.
+// Measured times of repeated identical arithmetic on a machine.
 struct MachineNoise {
   size_t repeats = 0;
   Spread wall;
   Spread cpu;
-  std::optional<double> load;  // processes that ran or wanted to, over the last minute
-  int cores = 0;               // that this process may use
+  std::optional<double> load;  // processes running or ready, over the last minute
+  int cores = 0;               // usable by this process
 };
 
 }  // namespace etude

@@ -13,14 +13,14 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// A number below `count`: the high half of a product, so that every machine draws the same ones
-// (std::uniform_int_distribution is not the same everywhere). Its bias is below count / 2^64.
+// Returns a number below `count`, the high half of a product, the same on every machine (in
+// contrast to std::uniform_int_distribution). Its bias is below count / 2^64.
 size_t Draw(std::mt19937_64& random, size_t count) {
   const auto product = static_cast<unsigned __int128>(random()) * count;
   return static_cast<size_t>(product >> 64);
 }
 
-// What is `there` for one `here`, of figures that are not negative.
+// Returns there / here for figures that are not negative.
 double RatioOf(double here, double there) {
   if (here > 0) return there / here;
   return there > 0 ? kInfinite : 1;
@@ -28,19 +28,19 @@ double RatioOf(double here, double there) {
 
 double ErrorOf(double original, double replay) { return RatioOf(original, replay) - 1; }
 
-// The interval of the replications, which it reorders.
+// Returns the interval of the replications, which it reorders.
 Estimate WithInterval(double value, std::vector<double>& replications) {
   const auto at = [&](size_t place) {
     const auto it = replications.begin() + static_cast<std::ptrdiff_t>(place - 1);
     std::ranges::nth_element(replications, it);
     return *it;
   };
-  // Of B ordered replications those at B·0.025 and B·0.975.
+  // With B ordered replications, the bounds are those at B·0.025 and B·0.975.
   const size_t tail = replications.size() / 40;
   return {.value = value, .low = at(tail), .high = at(replications.size() - tail)};
 }
 
-// The pairs of a measurement, by start, and medians of both sides.
+// Pairs of a measurement, by start, and medians of both sides.
 class PairSample {
  public:
   explicit PairSample(std::span<const std::vector<FigurePair>> starts) {
@@ -63,7 +63,7 @@ class PairSample {
     }
     return MediansOfAdded();
   }
-  // Those of a resample: of starts and, within them, of pairs.
+  // Returns the medians of a resample: of starts and, within them, of pairs.
   FigurePair Resample(std::mt19937_64& random) {
     Clear();
     for (size_t j = 0; j < groups_.size(); ++j) {
@@ -90,7 +90,7 @@ class PairSample {
   std::vector<double> original_, replay_;
 };
 
-// What grows from nothing has no ratio to be predicted.
+// A figure that grows from 0 has no ratio to predict.
 double ErrorOfRatios(const FigurePair& ratios) {
   if (!std::isfinite(ratios.original) || !std::isfinite(ratios.replay)) return kInfinite;
   return ErrorOf(ratios.original, ratios.replay);

@@ -11,12 +11,12 @@ namespace {
 
 using Pairs = std::vector<FigurePair>;
 
-// Of one start.
+// Compares the pairs of one start.
 PairedComparison Compare(const Pairs& pairs, uint64_t seed = 1) {
   return ComparePairs({&pairs, 1}, seed);
 }
 
-// `count` pairs of the originals 1, 2, …, with replays `factor` times as large.
+// Returns `count` pairs with originals 1, 2, … and replays `factor` times as large.
 Pairs Ladder(int count, double factor) {
   Pairs pairs;
   for (int i = 1; i <= count; ++i) pairs.push_back({1.0 * i, factor * i});
@@ -52,7 +52,7 @@ TEST(PairedComparison, IntervalOfSevenIsFromTheSecondToTheSixth) {
   EXPECT_DOUBLE_EQ(result.original->high, 6);
 }
 
-// Of two pairs a resample has the median 1, 2 or 3 with probability 1/4, 1/2, 1/4.
+// A resample of two pairs has the median 1, 2 or 3 with probability 1/4, 1/2, 1/4.
 TEST(PairedComparison, MedianOfAnEvenNumberLiesBetween) {
   const PairedComparison result = Compare(Pairs{{1, 5}, {3, 5}});
   EXPECT_DOUBLE_EQ(result.original->value, 2);
@@ -73,9 +73,9 @@ TEST(PairedComparison, WhatBothSidesShareCancels) {
   EXPECT_EQ(Judge(result, 0.01), BarVerdict::kMissed);
 }
 
-// Each start has a time of its own: 100 in one and 200 in two of three. A resample of three starts
-// has its median at 100 if at least two of the draws are the first: 7 of 27 times. Pairs alone, 30
-// of 100 and 60 of 200, would leave no doubt (a chance of 0.0008).
+// Each start has its own time: 100 in one and 200 in two of three. A resample of three starts has
+// its median at 100 if at least two of the draws are the first: 7 of 27 times. Pairs alone, 30 of
+// 100 and 60 of 200, would leave no doubt (a probability of 0.0008).
 TEST(PairedComparison, StartsAreDrawnFirst) {
   const std::vector<Pairs> starts = {
       Same(30, 100, 100), Same(30, 200, 200), {}, Same(30, 200, 200)};
@@ -98,15 +98,15 @@ TEST(PairedComparison, SameSeedSameInterval) {
   EXPECT_EQ(a.error->high, b.error->high);
 }
 
-// Nearly normal: the sum of twelve even draws.
+// Approximately normal: the sum of twelve uniform draws.
 double Noise(std::mt19937_64& random) {
   double sum = 0;
   for (int i = 0; i < 12; ++i) sum += static_cast<double>(random() >> 11) * 0x1p-53;
   return sum - 6;
 }
 
-// Sides that are the same but for noise of a tenth: of 60 intervals of 95 % those that miss the
-// true error, 0, are three on average and more than eight in less than one of 200 cases.
+// Sides that are equal except for noise of a tenth: of 60 intervals of 95 %, three miss the true
+// error, 0, on average, and more than eight with a probability below 1 in 200.
 TEST(PairedComparison, IntervalsHoldTheTruthAsOftenAsTheySay) {
   std::mt19937_64 random(7);
   int missed = 0;
@@ -192,7 +192,7 @@ TEST(CompareRatios, RatioThatIsPredicted) {
   EXPECT_EQ(result.pairs, 30u);
   EXPECT_DOUBLE_EQ(result.original->value, 0.5);
   EXPECT_DOUBLE_EQ(result.replay->value, 0.5);
-  // Medians of the two machines vary, but original and replay of each go together.
+  // Medians of the two machines vary, but original and replay of each vary together.
   EXPECT_LT(result.original->low, 0.45);
   EXPECT_GT(result.original->high, 0.55);
   EXPECT_NEAR(result.error->low, 0, 1e-12);

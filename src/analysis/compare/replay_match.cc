@@ -13,7 +13,7 @@ namespace {
 
 using Key = std::pair<std::string, std::string>;  // operator, inputs
 
-// Positions of operators that called no other, with the topmost operator around each.
+// Position of an operator that called no other, and its topmost operator.
 struct Leaf {
   uint32_t position;
   uint32_t top;
@@ -41,7 +41,7 @@ std::vector<Leaf> Leaves(const RecordedStep& step) {
   return leaves;
 }
 
-// Whether all tensors among the inputs say their strides.
+// Returns true if all tensors among the inputs have strides.
 bool SaysStrides(const RecordedStep& step, std::span<const Leaf> leaves) {
   bool says = true;
   const auto look = [&](TensorId tensor) {
@@ -63,7 +63,7 @@ std::string Numbers(std::span<const int64_t> numbers) {
   return text + "]";
 }
 
-// Strides matter only where there is more than one element to step to.
+// Strides matter only in dimensions with more than one element.
 bool LiesContiguously(std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   int64_t expected = 1;
   for (size_t i = sizes.size(); i-- > 0;) {

@@ -11,10 +11,10 @@
 namespace etude {
 namespace {
 
-// A made-up step of operators on one float tensor each.
+// A synthetic step of operators on one float tensor each.
 class Made {
  public:
-  // Returns its id. Strides empty: not said.
+  // Returns its id. Empty strides: not recorded.
   uint64_t Operator(std::string_view name, const std::vector<int64_t>& sizes,
                     const std::vector<int64_t>& strides, int64_t nanos,
                     std::optional<uint64_t> parent = std::nullopt) {
@@ -94,7 +94,7 @@ TEST(ReplayMatch, CountsInnermostOperatorsByTheirForms) {
   EXPECT_EQ(match.extra[1].inputs, "float32[4,8]");
 }
 
-// An operator that called another and worked itself, of which only what it called ran.
+// An operator with callees and own work, of which only the callee ran.
 TEST(ReplayMatch, CodeThatDidNotRunIsAKernelThatIsMissing) {
   Made original;
   const uint64_t filter = original.Operator("my::filter", {8, 4}, {4, 1}, 100);

@@ -12,8 +12,8 @@
 namespace etude {
 namespace {
 
-// Adds an operator and the types and sizes of its arguments to a hash. What is interned is equal
-// where its id is.
+// Mixes an operator and the types and sizes of its arguments into a hash. Interned values are equal
+// if their ids are.
 uint64_t MixOperator(const Trace& trace, NodeId node, uint64_t hash) {
   hash = HashBytes(OperatorNameOf(trace, node), hash);
   const auto add = [&](TensorId tensor) {
@@ -28,22 +28,23 @@ uint64_t MixOperator(const Trace& trace, NodeId node, uint64_t hash) {
 struct CountedStep {
   uint64_t hash = 0;
   std::optional<Nanos> time;
-  uint64_t first_id = 0;  // of the mark; what is in the step has ids up to `last_id`
+  uint64_t first_id = 0;  // of the mark; nodes in the step have ids up to `last_id`
   uint64_t last_id = 0;
   uint64_t nodes = 0;
   bool has_work = false;
   bool counts = true;
 };
 
-// A mark behind which nothing comes, as a profiler leaves it that is stopped when the loop is over,
-// is no step. Where the recording was cut off or damaged, nor is a step that lacks something: it
-// would count as a kind of its own, of a time of its own. If all are like that, they stay.
+// Removes steps that are not complete. A mark without nodes after it, as left by a profiler that is
+// stopped after the loop, is not a step. If the recording was truncated or damaged, incomplete
+// steps are removed too, because they would count as kinds of their own with wrong times. If all
+// are incomplete, they stay.
 void LeaveOutOthers(const Stats& met, std::vector<CountedStep>& steps) {
   for (CountedStep& step : steps) step.counts = step.has_work;
   if (met[Stat::kTruncated] != 0 && !steps.back().time) steps.back().counts = false;
   if (met[Stat::kMalformedElement] != 0) {
     for (CountedStep& step : steps) {
-      // Ids that are missing are of nodes that were lost.
+      // Missing ids belong to lost nodes.
       const bool is_whole = step.time && step.last_id - step.first_id < step.nodes;
       if (!is_whole) step.counts = false;
     }

@@ -10,32 +10,31 @@
 
 namespace etude {
 
-// Recorded steps that did the same: the same operators in the same order, on tensors of the same
-// types and sizes.
+// Recorded steps with the same operators in the same order, on tensors of the same types and sizes.
 struct StepKind {
   std::vector<size_t> steps;  // by number of their marks, from 0
-  size_t typical = 0;         // that of them with the median time, else the first
-  std::optional<Nanos> time;  // of all of them; nullopt if a time is missing
-  double weight = 0;          // how many steps it stands for: the recorded ones, or WeighKinds'
+  size_t typical = 0;         // the one with the median time, else the first
+  std::optional<Nanos> time;  // total; nullopt if a time is missing
+  double weight = 0;          // number of steps it represents: the recorded ones, or by WeighKinds
 
-  // Of one step; nullopt if a time is missing.
+  // Returns the mean time of a step; nullopt if a time is missing.
   std::optional<double> MeanTime() const;
 };
 
-// The kinds of the steps of a trace, by their first steps. A trace with at most one step mark has
-// one step. Steps without operators and compiled code are left out, and where something of the
-// trace was lost those that lack something.
+// Returns the kinds of a trace's steps, ordered by their first steps. A trace with at most one step
+// mark has one step. Leaves out steps without operators and compiled code and, if parts of the
+// trace were lost, incomplete steps.
 std::vector<StepKind> FindStepKinds(const Trace& trace);
 
-// Lets the kinds stand for steps of the program instead of recorded ones: by number of the mark,
-// for how many each recorded step stands. Without a weight of each step, or with none above zero,
-// they stay.
+// Sets the weights of kinds to steps of the program instead of recorded ones. `step_weights`: by
+// number of the mark, the number of steps that each recorded step represents. Without a weight for
+// each step, or with none above zero, weights stay unchanged.
 void WeighKinds(std::span<const double> step_weights, std::vector<StepKind>& kinds);
 
-// Each kind's share of the time of the steps that they stand for; empty if times are missing.
+// Returns each kind's share of the total time of the represented steps; empty if times are missing.
 std::vector<double> KindTimeShares(std::span<const StepKind> kinds);
 
-// The kind of the step with the median time of all; the first one if times are missing.
+// Returns the kind of the step with the median time of all; the first one if times are missing.
 const StepKind& MiddleKind(const std::vector<StepKind>& kinds);
 
 }  // namespace etude

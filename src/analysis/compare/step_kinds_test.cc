@@ -20,7 +20,7 @@ class StepKindsTest : public testing::Test {
   }
   void Operator(const std::string& name, int64_t size) {
     const StringId type = builder_.Intern("Tensor(float)");
-    // Addresses differ from step to step and tell nothing.
+    // Addresses differ from step to step and are ignored.
     const TensorId tensor = builder_.InternTensor({.tensor = 100 + id_,
                                                    .storage = 200 + id_,
                                                    .numel = size,
@@ -83,7 +83,7 @@ TEST_F(StepKindsTest, StandForStepsOfTheProgram) {
   EXPECT_EQ(kinds[1].weight, 3);
   EXPECT_EQ(&MiddleKind(kinds), &kinds[1]);
   EXPECT_DOUBLE_EQ(KindTimeShares(kinds)[1], 120 / 140.0);
-  // Of another recording.
+  // Weights of another recording.
   WeighKinds(std::vector<double>{1}, kinds);
   EXPECT_EQ(kinds[1].weight, 3);
   WeighKinds(std::vector<double>{0, 0, 0}, kinds);
@@ -109,7 +109,7 @@ TEST_F(StepKindsTest, AMissingTimeLeavesTheTimeUnknown) {
   EXPECT_EQ(kinds[0].typical, 0u);
 }
 
-// Half a step was replayed as one of its own kind, and the mean over the kinds was too small.
+// An incomplete step at the end must not count as a kind of its own.
 TEST_F(StepKindsTest, AMarkBehindWhichNothingComesIsNone) {
   Mark({});
   Operator("aten::relu", 8);
@@ -139,7 +139,7 @@ TEST_F(StepKindsTest, AStepThatWasCutOffIsNone) {
 }
 
 // Of three steps the second lost a node of another thread, the third and fourth the mark between
-// them; the fifth is whole. A step that lost nothing is one though its ids begin after a gap.
+// them; the fifth is complete. A complete step counts even if its ids begin after a gap.
 TEST_F(StepKindsTest, StepsThatLostNodesAreNone) {
   for (const uint64_t lost : {0U, 1U, 3U, 0U}) {
     Mark(lost == 3 ? std::nullopt : std::optional<int64_t>(10));
@@ -154,7 +154,7 @@ TEST_F(StepKindsTest, StepsThatLostNodesAreNone) {
   EXPECT_EQ(kinds[0].time, Nanos{20});
 }
 
-// Some tools leave numbers out.
+// Some tools skip numbers.
 TEST_F(StepKindsTest, MissingNumbersOfAFileThatIsNotDamagedSayNothing) {
   Mark(10);
   Lose(5);

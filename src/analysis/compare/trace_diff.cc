@@ -26,13 +26,13 @@ namespace {
 using Change = TraceDiff::Change;
 using TokenPairs = std::vector<std::pair<uint32_t, uint32_t>>;
 
-// A thread of the host, as far as the trace tells threads apart.
+// A host thread, as far as the trace distinguishes threads.
 using ThreadKey = std::pair<LaneId, uint64_t>;
 ThreadKey ThreadOf(const Trace& trace, NodeId node) {
   return {trace.lane_id(node), trace.tid(node).value_or(0)};
 }
 
-// Threads that take whatever piece of work others hand over next: what is on which is chance.
+// Threads that take any piece of work handed over by others; the assignment is random.
 class PoolThreads {
  public:
   explicit PoolThreads(const Trace& trace) : trace_(trace) {
@@ -46,7 +46,7 @@ class PoolThreads {
     }
   }
 
-  // How many threads autograd has to itself: one alone runs in order.
+  // Returns the number of autograd's own threads: a single one runs in order.
   size_t backward_threads() const { return backward_threads_; }
 
   bool Has(NodeId node, bool also_backward) const {
@@ -57,9 +57,9 @@ class PoolThreads {
   }
 
  private:
-  // What is topmost on a thread beside collectives of Gloo.
+  // Topmost nodes of a thread, except Gloo collectives.
   struct Runs {
-    bool own = false;       // what no other thread hands over: steps, communications, labels
+    bool own = false;       // not handed over by another thread: steps, communications, labels
     bool backward = false;  // functions of autograd
     bool bare = false;      // plain operators
 
@@ -94,8 +94,8 @@ class PoolThreads {
   size_t backward_threads_ = 0;
 };
 
-// What one side runs: threads of the host and devices each in their order, and what pools of
-// threads ran, of which the order is chance.
+// Work of one side: host threads and devices each in their order, and work of thread pools, whose
+// order is random.
 struct Side {
   Side(const Trace& from, const PoolThreads& pools, bool backward_is_pooled)
       : trace(from), launches(from), modules(from, launches), self(SelfTimes(from)) {
@@ -114,8 +114,8 @@ struct Side {
     });
   }
 
-  // Thread by thread, threads by their first node: how they interleave is chance. Ids of execution
-  // traces are in the order of entry, events of profiles are not.
+  // Sorts by thread, threads by their first node, because their interleaving is random. Ids are in
+  // order of entry in execution traces, but not in profiles.
   void SortHost() {
     const bool by_time = trace.traits().is_profile;
     std::ranges::stable_sort(host, {}, [&](NodeId node) {
@@ -143,7 +143,7 @@ struct Side {
   std::vector<NodeId> device;
 };
 
-// Numbers that are equal where names and kinds are.
+// Numbers that are equal if and only if names and kinds are.
 class Tokens {
  public:
   std::vector<uint32_t> Of(const Trace& trace, const std::vector<NodeId>& nodes) {
@@ -160,7 +160,7 @@ class Tokens {
   std::unordered_map<std::string_view, uint32_t> numbers_;
 };
 
-// Shapes and types of the tensors a node takes, as one list of numbers and texts.
+// Shapes and types of a node's input tensors, as one list of numbers and texts.
 struct Shapes {
   std::vector<int64_t> sizes;  // each tensor's after its number of dimensions
   std::vector<std::string_view> types;
@@ -181,7 +181,7 @@ Shapes ShapesOf(const Trace& trace, NodeId node) {
   return shapes;
 }
 
-// What a thread of a pool ran.
+// Work of a pool thread.
 struct PoolWork {
   std::string_view name;
   Shapes shapes;
@@ -265,7 +265,7 @@ class Differ {
   }
 
  private:
-  // One graph with two sets of times, as where a job is simulated.
+  // Returns true for one graph with two sets of times, as from a simulation.
   bool HaveSameNodes() const {
     if (a_.trace.node_count() != b_.trace.node_count()) return false;
     for (size_t i = 0; i < a_.trace.node_count(); ++i) {
@@ -312,12 +312,12 @@ class Differ {
     skip_to(nodes_a.size(), nodes_b.size());
   }
 
-  // Where a file does not say what a node takes there is nothing to compare.
+  // Returns true if inputs are unknown and cannot be compared.
   bool IsUnknown(NodeId a, NodeId b) const {
     return !a_.trace.input_list(a) || !b_.trace.input_list(b);
   }
 
-  // Work of pools by what it is: by name and shapes, and what is left by name.
+  // Pairs work of pools by name and shapes, and the rest by name.
   void PairPools() {
     std::vector<PoolWork> a = PoolWorkOf(a_);
     std::vector<PoolWork> b = PoolWorkOf(b_);
@@ -327,7 +327,7 @@ class Differ {
     for (const PoolWork& work : b) Add(Place::kHost, {Change::kAdded, NodeId::None(), work.node});
   }
 
-  // Takes what has the same key on both sides out of `a` and `b`, which are in the order of keys.
+  // Pairs entries with equal keys in `a` and `b`, which are sorted by key, and removes them.
   template <typename Key>
   void PairPools(std::vector<PoolWork>& a, std::vector<PoolWork>& b, Key key) {
     std::vector<PoolWork> left_a;
@@ -352,7 +352,7 @@ class Differ {
     b = std::move(left_b);
   }
 
-  // What both begin and end with pairs as it is; what is between is aligned.
+  // Pairs the common prefix and suffix directly, and aligns the rest.
   TokenPairs PairTokens(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
     const size_t shorter = std::min(a.size(), b.size());
     uint32_t head = 0;
@@ -364,7 +364,7 @@ class Differ {
     const std::span<const uint32_t> inner_a(a.data() + head, a.size() - head - tail);
     const std::span<const uint32_t> inner_b(b.data() + head, b.size() - head - tail);
     const TokenPairs inner = PairInner(inner_a, inner_b);
-    // A few that differ are a change between what is the same.
+    // A few differences are a change between equal parts.
     const bool most = inner_a.size() + inner_b.size() > head + tail;
     if (inner.empty() && !inner_a.empty() && !inner_b.empty() && most) diff_.unpaired = true;
     for (const auto& [at_a, at_b] : inner) pairs.emplace_back(head + at_a, head + at_b);
@@ -381,7 +381,7 @@ class Differ {
       for (auto& [at_b, at_a] : pairs) std::swap(at_b, at_a);
       return pairs;
     }
-    // A step beside several is looked for in them; else both are about the same.
+    // A step compared with several is searched in them; otherwise both must be about the same.
     const bool alike = b.size() <= a.size() + a.size() / 2;
     if (alike) {
       if (auto whole = AlignWhole(a, b)) return *std::move(whole);

@@ -11,15 +11,15 @@
 
 namespace etude {
 
-// What is different in trace `b` compared to trace `a`: which operators, and how much time. Views
-// point into the traces.
+// Differences of trace `b` relative to trace `a`, in operators and in time. Views point into the
+// traces.
 struct TraceDiff {
-  // Of one kind of difference; counts of nodes in `a` and `b`.
+  // Kind of a difference.
   enum class Change : uint8_t {
-    kSame,     // stands in both at the same place
-    kShapes,   // stands in both, and takes tensors of other shapes or types
-    kRemoved,  // stands in `a` only
-    kAdded,    // stands in `b` only
+    kSame,     // in both at the same place
+    kShapes,   // in both, with tensors of other shapes or types
+    kRemoved,  // in `a` only
+    kAdded,    // in `b` only
   };
   struct Entry {
     Change change = Change::kSame;
@@ -35,7 +35,7 @@ struct TraceDiff {
     uint64_t removed = 0;
     uint64_t added = 0;
     uint64_t reshaped = 0;
-    std::optional<Nanos> self_a;  // time without what runs inside; nullopt: none is known
+    std::optional<Nanos> self_a;  // time without the nodes inside; nullopt: all unknown
     std::optional<Nanos> self_b;
   };
 
@@ -48,17 +48,16 @@ struct TraceDiff {
   std::vector<Sum> modules;
   std::optional<Nanos> span_a;
   std::optional<Nanos> span_b;
-  // The traces have so little in common that nodes could not be paired: all are removed or added.
+  // True if the traces have too little in common to pair nodes: all are removed or added.
   bool unpaired = false;
 
   bool is_same() const { return reshaped == 0 && removed == 0 && added == 0; }
 };
-std::string_view Name(TraceDiff::Change change);  // stable: appears in --json
+std::string_view Name(TraceDiff::Change change);  // stable: used in --json
 
-// Compares operators and communication of the host, in the order in which each thread came to them,
-// and the work of devices in the order in which it was asked for: each sequence by names. What
-// pools of threads run, of which the order is chance, is compared by names and shapes. Times do not
-// make traces different. O(n log n), plus the differences (Align).
+// Compares host operators and communication in the order of each thread, and device work in launch
+// order: each sequence by names. Work of thread pools, whose order is random, is compared by names
+// and shapes. Times alone are not a difference. O(n log n), plus the differences (Align).
 TraceDiff DiffTraces(const Trace& a, const Trace& b);
 
 }  // namespace etude

@@ -15,7 +15,7 @@ using testing_support::PlantedTrace;
 using testing_support::Us;
 using Change = TraceDiff::Change;
 
-// Operators one after the other, 10 µs each.
+// Makes consecutive operators of 10 µs each.
 PlantedTrace OneAfterTheOther(const std::vector<std::string>& names, int64_t each = 10) {
   PlantedTrace planted;
   int64_t now = 0;
@@ -70,7 +70,7 @@ TEST(TraceDiff, NothingInCommon) {
   EXPECT_EQ(diff.added, 1u);
 }
 
-// Layers of which nothing occurs once in the one trace and is in the other.
+// Layers without a unique element in one trace that occurs in the other.
 TEST(TraceDiff, RepeatedLayersThatDifferAlike) {
   std::vector<std::string> few = {"embed"};
   std::vector<std::string> more = {"gather"};
@@ -103,7 +103,7 @@ TEST(TraceDiff, HowThreadsInterleaveIsNoDifference) {
   EXPECT_TRUE(DiffTraces(a, b).is_same());
 }
 
-// Either thread of a pool takes any piece of work: the order is chance, also within a thread.
+// Any thread of a pool may take any piece of work: the order is random, also within a thread.
 TEST(TraceDiff, WhichThreadOfAPoolTookWhatIsNoDifference) {
   const auto calls = [] {
     return PlantedTrace()

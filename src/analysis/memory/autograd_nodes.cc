@@ -12,7 +12,7 @@
 namespace etude {
 namespace {
 
-// An operator, or a function of Python's, that says which node would be made next.
+// An operator, or a Python function, with the number of the next node to be created.
 struct Numbered {
   size_t place = 0;  // among the trace's host nodes
   int64_t next = 0;
@@ -23,8 +23,8 @@ std::optional<int64_t> NumberOf(const Trace& trace, NodeId node) {
   return number && *number >= 0 ? number : std::nullopt;
 }
 
-// Whether a label with a number is that of a backward function. Else it is that of a function of
-// Python's (torch.autograd.Function), which makes a node.
+// Returns true if a label with a number is that of a backward function. Otherwise it is that of a
+// Python function (torch.autograd.Function), which creates a node.
 bool LabelsBackward(const Trace& trace, NodeId label) {
   const NodeId around = trace.parent(label);
   return PhaseOfLabel(trace, label) == Phase::kBackward ||
@@ -38,7 +38,7 @@ std::vector<bool> MadeAutogradNodes(const RecordedStep& step) {
   const std::vector<NodeId> host = HostNodesById(trace);
   std::vector<size_t> place(trace.node_count());
   std::unordered_map<uint64_t, std::vector<Numbered>> threads;
-  int64_t last_run = -1;  // the highest number of a backward function that ran
+  int64_t last_run = -1;  // max number of a backward function that ran
   for (size_t i = 0; i < host.size(); ++i) {
     place[host[i].index()] = i;
     const std::optional<int64_t> number = NumberOf(trace, host[i]);
@@ -57,7 +57,7 @@ std::vector<bool> MadeAutogradNodes(const RecordedStep& step) {
     const std::vector<Numbered>& thread = threads.at(trace.tid(node).value_or(0));
     const size_t last = place[step.nodes()[step.last_inside(i)].index()];
     const auto after = std::ranges::upper_bound(thread, last, {}, &Numbered::place);
-    // The last one inside, or the operator itself, shows what was made before.
+    // The last one inside, or the operator itself, reveals the nodes created before.
     const int64_t made_inside = std::prev(after)->next - *number;
     const bool made_last = after == thread.end() ? *number <= last_run : after->next > *number;
     made[i] = made_inside > 0 || made_last;

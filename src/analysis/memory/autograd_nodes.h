@@ -6,12 +6,12 @@
 
 namespace etude {
 
-// By position in the step: whether the operator made nodes for a backward pass, of itself or of
-// operators that it called. PyTorch numbers these by thread and writes with each operator, in its
-// `seq_id`, the number of the next one to be made (c10/core/SequenceNumber.h): an operator made
-// some if one inside it or the one after it has a higher number, or, if there is none, if a
-// backward function of that number ran. A function of Python's makes one as well, and says its
-// number. Without such numbers no operator did.
+// Returns, by position in the step, whether the operator, or one that it called, created nodes for
+// a backward pass. PyTorch numbers these per thread, and writes the number of the next one in the
+// `seq_id` of each operator (c10/core/SequenceNumber.h). An operator created some if one inside it
+// or the next one has a higher number or, if there is none, if a backward function of that number
+// ran. A Python function (torch.autograd.Function) also creates one, and records its number. False
+// for all operators without such numbers.
 std::vector<bool> MadeAutogradNodes(const RecordedStep& step);
 
 }  // namespace etude

@@ -14,7 +14,7 @@ using testing_support::MadeUpStep;
 
 const char kLinear[] = "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";
 
-// Of the step's operators, in order of entry.
+// Returns the flags of the step's operators, in order of entry.
 std::vector<bool> OfOperators(const MadeUpStep& made) {
   const Flow flow(made);
   const std::vector<bool> all = MadeAutogradNodes(flow.step);
@@ -29,16 +29,16 @@ TEST(AutogradNodes, AreMadeWhereTheNextOperatorHasAHigherNumber) {
   MadeUpStep made;
   made.SetSequence(7);
   const uint64_t linear = made.Op(kLinear, {10, 11, 12}, {20});
-  made.Add(10, 11, 13, linear);  // makes node 7
+  made.Add(10, 11, 13, linear);  // creates node 7
   made.SetSequence(8);
-  const uint64_t inner = made.Add(13, 12, 20, linear);  // makes node 8
+  const uint64_t inner = made.Add(13, 12, 20, linear);  // creates node 8
   made.SetSequence(-1);
   made.Add(13, 12, 20, inner);  // below autograd
   made.SetSequence(9);
-  made.Add(20, 20, 21);  // makes none: the next has the same number
-  made.Add(10, 20, 22);  // makes node 9
+  made.Add(20, 20, 21);  // creates none: the next one has the same number
+  made.Add(10, 20, 22);  // creates node 9
   made.SetSequence(10);
-  made.Add(22, 22, 23);  // nothing says
+  made.Add(22, 22, 23);  // unknown
   EXPECT_EQ(OfOperators(made), (std::vector<bool>{true, true, true, false, false, true, false}));
 }
 
@@ -57,7 +57,7 @@ TEST(AutogradNodes, OfAFunctionOfPythonsAreNotOfTheOperatorBefore) {
   MadeUpStep made;
   made.SetSequence(3);
   made.Add(10, 11, 20);
-  const uint64_t function = made.Label("Exp");  // makes node 3
+  const uint64_t function = made.Label("Exp");  // creates node 3
   made.SetSequence(-1);
   made.Add(20, 20, 21, function);
   made.SetSequence(4);
@@ -67,14 +67,14 @@ TEST(AutogradNodes, OfAFunctionOfPythonsAreNotOfTheOperatorBefore) {
   EXPECT_EQ(OfOperators(made), (std::vector<bool>{false, false, true, false}));
 }
 
-// The recording ends, or an exception ended the operator that would tell.
+// The recording ends, or an exception ended the operator that would show it.
 TEST(AutogradNodes, OfTheLastOperatorThoseInsideTell) {
   MadeUpStep made;
   made.SetSequence(3);
   const uint64_t linear = made.Op(kLinear, {10, 11, 12}, {20});
-  made.Add(10, 11, 13, linear);  // makes node 3
+  made.Add(10, 11, 13, linear);  // creates node 3
   made.SetSequence(4);
-  made.Add(13, 12, 20, linear);  // nothing says
+  made.Add(13, 12, 20, linear);  // unknown
   EXPECT_EQ(OfOperators(made), (std::vector<bool>{true, true, false}));
 }
 

@@ -23,7 +23,7 @@
 namespace etude {
 namespace {
 
-// Collects what is live at a peak.
+// Collects the live memory at a peak.
 class Holders {
  public:
   Holders(const Trace& trace, const Modules& modules) : trace_(trace), modules_(modules) {}
@@ -51,7 +51,7 @@ class Holders {
   std::map<std::pair<std::string_view, std::string_view>, DeviceMemory::Holder> rows_;
 };
 
-// What the sizes of a tensor need of its storage; 0 if the file does not say.
+// Returns the bytes of its storage required by a tensor's sizes; 0 if unknown.
 Bytes BytesOfSizes(const Trace& trace, const TensorUse& use) {
   if (const auto shape = ShapeOf(trace, use)) return Bytes{shape->storage_bytes};
   int64_t bytes = 0;
@@ -63,14 +63,15 @@ Bytes BytesOfSizes(const Trace& trace, const TensorUse& use) {
   return Bytes{bytes};
 }
 
-// What a tensor needs of its storage. A sparse one has none: its values lie in other tensors.
+// Returns the bytes of its storage required by a tensor. A sparse one has none: its values lie in
+// other tensors.
 Bytes StorageBytes(const Trace& trace, const TensorUse& use) {
   if (use.storage == 0) return Bytes{};
   const Bytes needed = BytesOfSizes(trace, use);
   return use.storage_bytes < 0 ? needed : std::min(needed, Bytes{use.storage_bytes});
 }
 
-// A storage and when it lives, in positions of the step.
+// A storage and its lifetime, in positions of the step.
 struct Life {
   std::string_view device;
   Bytes bytes;
@@ -98,7 +99,7 @@ class TensorCounter {
   std::vector<Life> Lives() const {
     std::vector<Life> lives(flow_.version_count());
     const auto last = static_cast<uint32_t>(step_.nodes().size()) - 1;
-    // What was there before counts from the first node that runs.
+    // Earlier memory counts from the first node that runs.
     const auto runs = [&](NodeId node) {
       return trace_.kind(node) != NodeKind::kProcess && trace_.kind(node) != NodeKind::kThread;
     };
@@ -110,7 +111,7 @@ class TensorCounter {
       lives[i].from = version.origin ? version.made_at : first;
       lives[i].until = version.kept_as_gradient ? last : version.held_until;
     }
-    // What was there before and was changed is still there after: parameters, an optimizer's state.
+    // Earlier memory that was changed persists: parameters, optimizer state.
     UpdatedTensors updated(trace_);
     for (const NodeId node : step_.nodes()) {
       const std::vector<bool> is_updated = updated.Of(node);
@@ -135,12 +136,11 @@ class TensorCounter {
     return lives;
   }
 
-  // A collective over Gloo holds what it was called with until its label ends, though the call has
-  // returned.
+  // A Gloo collective holds its arguments until its label ends, even after the call has returned.
   void HoldInFlight(std::vector<Life>& lives) const {
     const std::span<const NodeId> nodes = step_.nodes();
     const auto step_end = step_.mark() ? EndOf(trace_, step_.mark()) : std::nullopt;
-    std::vector<Nanos> begins(nodes.size());  // by position: the first of it and those behind it
+    std::vector<Nanos> begins(nodes.size());  // by position: min begin of it and all later ones
     Nanos first{INT64_MAX};
     for (size_t i = nodes.size(); i-- > 0;) {
       first = std::min(first, trace_.start(nodes[i]).value_or(first));
@@ -153,7 +153,7 @@ class TensorCounter {
       if (!call || !end) continue;
       if (!IsCommOperator(FullOperatorName(trace_.text(trace_.op_schema(call))))) continue;
       auto behind = static_cast<size_t>(std::ranges::lower_bound(begins, *end) - begins.begin());
-      // What ends with the step is not there after it.
+      // Memory released at the end of the step does not persist.
       if (behind == nodes.size() && step_end && *end <= *step_end) --behind;
       if (behind == 0) continue;
       const auto last = static_cast<uint32_t>(behind - 1);
@@ -207,20 +207,20 @@ class TensorCounter {
   Modules modules_;
 };
 
-// An event of an allocator.
+// An allocator event.
 struct AllocatorEvent {
   Nanos time;
   NodeId node;
   std::optional<int64_t> address;
-  int64_t bytes = 0;             // below 0: freed
+  int64_t bytes = 0;             // negative: freed
   std::optional<int64_t> total;  // in use after it
   std::optional<int64_t> reserved;
 };
 
 constexpr std::string_view kCpu = "cpu";
 
-// What is in use after each event. Where an event does not say it: the least that it can have been,
-// by what all events gave out and took back.
+// Returns the memory in use after each event: as recorded, else the min possible amount given all
+// allocations and releases.
 std::vector<Bytes> InUseAfter(const std::vector<AllocatorEvent>& events, bool has_totals) {
   std::vector<Bytes> in_use;
   in_use.reserve(events.size());
@@ -237,8 +237,8 @@ std::vector<Bytes> InUseAfter(const std::vector<AllocatorEvent>& events, bool ha
   return in_use;
 }
 
-// What made the `in_use` that are left after these events; empty if they do not say of which memory
-// each is.
+// Returns the holders of the `in_use` bytes left after these events; empty if the events do not
+// identify memory.
 std::vector<DeviceMemory::Holder> HoldersAt(const Trace& trace, const Modules& modules,
                                             std::span<const AllocatorEvent> events, Bytes in_use) {
   if (!std::ranges::all_of(events, &std::optional<int64_t>::has_value, &AllocatorEvent::address)) {
@@ -286,7 +286,7 @@ DeviceMemory CountEvents(const Trace& trace, const Modules& modules, const std::
     memory.at_peak = memory.timeline.back();
     peak = i;
   }
-  // Who has given memory out has taken some: the CPU's allocator does not say how much.
+  // An allocator with allocations has reserved memory: the CPU's does not report it.
   if (memory.reserved == Bytes{} && memory.peak > Bytes{}) memory.reserved.reset();
   memory.holders = HoldersAt(trace, modules, std::span(events).first(peak + 1), memory.peak);
   return memory;
@@ -328,7 +328,7 @@ std::vector<DeviceMemory> AllocatorMemory(const Trace& trace) {
     const auto bytes = StatedNumber(trace, node, "Bytes");
     const auto total = StatedNumber(trace, node, "Total Allocated");
     if (!trace.start(node) || !type || !bytes || *bytes == INT64_MIN) return;
-    if (total && (*total < 0 || *bytes > *total)) return;  // contradicts itself
+    if (total && (*total < 0 || *bytes > *total)) return;  // inconsistent
     const int64_t number = StatedNumber(trace, node, "Device Id").value_or(0);
     by_device[DeviceName(*type, number)].push_back(
         {.time = *trace.start(node),

@@ -15,8 +15,8 @@ namespace {
 using testing_support::PlantedTrace;
 using testing_support::Us;
 
-// Host traces whose operators take and give tensors of floats, each by the address of its storage
-// and its number of elements.
+// Host traces with operators on tensors of floats, each given by the address of its storage and its
+// number of elements.
 class PlantedStep {
  public:
   struct Tensor {
@@ -29,7 +29,7 @@ class PlantedStep {
                R"("ts":)" + std::to_string(start) + R"(,"inclusive_dur":)" +
                    std::to_string(duration) + R"(,"ctrl_deps":1)");
   }
-  // Of Gloo's, for the operator before it.
+  // Adds a Gloo label for the previous operator.
   PlantedStep& GlooLabel(int start, int duration) {
     return Add("gloo:all_reduce", "", {}, {},
                R"("ts":)" + std::to_string(start) + R"(,"inclusive_dur":)" +
@@ -128,7 +128,7 @@ TEST(TensorMemory, AStorageIsAsLargeAsWhatIsSeenInIt) {
   EXPECT_EQ(TensorMemory(trace)->front().at_start, Bytes{2000});
 }
 
-// A sparse gradient of a table of 1000 rows counted as if it were dense.
+// A sparse gradient of a table of 1000 rows must not count as dense.
 TEST(TensorMemory, NoTensorIsLargerThanItsStorage) {
   TraceBuilder builder;
   const StringId type = builder.Intern("Tensor(float)");
@@ -146,7 +146,7 @@ TEST(TensorMemory, NoTensorIsLargerThanItsStorage) {
     one.storage_bytes = storage_bytes;
     return Value::Tensor(type, builder.InternTensor(one));
   };
-  // Sparse; of a storage that is smaller (resized); of one that is larger; of one of unknown size.
+  // Sparse; with a smaller (resized) storage; with a larger one; with one of unknown size.
   const Value inputs[] = {tensor(1, 0, -1), tensor(2, 12, 100), tensor(3, 13, 9000),
                           tensor(4, 14, -1)};
   builder.AddNode({.source_id = 1,
@@ -163,7 +163,7 @@ TEST(AllocatorMemory, NoEventsNoFigures) {
   EXPECT_TRUE(AllocatorMemory(PlantedTrace().Operator("aten::mm", 1, 0, 10).Read()).empty());
 }
 
-// PyTorch counts the CPU's memory while a profiler runs: what was there before is in no total.
+// PyTorch counts the CPU's memory while a profiler runs: totals exclude earlier memory.
 TEST(AllocatorMemory, OnTheCpuWhatWasThereBeforeIsUnknown) {
   const Trace trace =
       PlantedTrace().Operator("aten::empty", 1, 0, 10).Memory(1, 5, 7, 100, 100, 0).Read();
@@ -208,7 +208,7 @@ TEST(AllocatorMemory, PeakAndWhatHoldsIt) {
   EXPECT_EQ(memory.holders[2].op, "aten::empty");
 }
 
-// 700 bytes at least were there before: they are taken back.
+// At least 700 bytes existed before: they are freed.
 TEST(AllocatorMemory, EventsWithoutTotalsAreSummed) {
   const Trace trace = PlantedTrace()
                           .Operator("aten::empty", 1, 0, 10)

@@ -21,21 +21,21 @@ struct Work {
   LaneId lane;
 };
 
-// When each activity ran.
+// Times of each activity.
 struct Busy {
   TimeSet compute;
   TimeSet communication;
   TimeSet copies;
 };
 
-// Gaps by their reason.
+// Gaps by reason.
 struct Gaps {
   TimeSet host_wait;
   TimeSet kernel_wait;
   TimeSet other;
 };
 
-// Gives the shares of any window.
+// Computes the shares of any window.
 class Shares {
  public:
   Shares(Busy busy, std::optional<Gaps> gaps)
@@ -84,8 +84,8 @@ Busy BusyTimes(const std::vector<Work>& work) {
           TimeSet(std::move(copies))};
 }
 
-// The gaps within `span` in which none of `work`, which is in order of time, ran. The first work
-// after a gap says why there was one; after the last work nothing was asked for.
+// Finds the gaps within `span` without any of `work`, which is in order of time. The first work
+// after a gap determines its reason; after the last work nothing was launched.
 Gaps FindGaps(const std::vector<Work>& work, const Interval& span) {
   std::vector<Interval> host_wait, kernel_wait, other;
   Nanos covered = span.begin;
@@ -152,9 +152,9 @@ std::vector<Work> DeviceWork(const RecordedRun& run, Breakdown& breakdown) {
   return work;
 }
 
-// What the threads did: of a thread's time in operators that in communications is communication,
-// and that in which it waited for another thread is none. What it does beside a communication that
-// it has begun is its own.
+// Returns the work of threads. Time of operators inside communications counts as communication, and
+// waits for other threads count as none. A thread's activity beside a communication that it has
+// begun is its own.
 std::vector<Work> HostWork(const RecordedRun& run, Breakdown& breakdown) {
   const Trace& trace = run.trace();
   struct Thread {
@@ -166,7 +166,7 @@ std::vector<Work> HostWork(const RecordedRun& run, Breakdown& breakdown) {
   ForEachNode(trace, [&](NodeId node) {
     const Activity activity = HostActivity(trace, node);
     if (activity == Activity::kNone) return;
-    // The call computes; when its collective was done is not known.
+    // The call computes; the end of its collective is unknown.
     if (StandsForLostLabel(trace, node)) ++breakdown.untimed;
     const auto time = TimeOf(trace, node);
     if (!time) {
@@ -197,10 +197,10 @@ std::vector<Work> HostWork(const RecordedRun& run, Breakdown& breakdown) {
   return work;
 }
 
-// Devices run behind the program: a step lasts there until the work that was asked for within its
-// mark is done, be that after the mark, and the next one begins then. Of work of which no one knows
-// when it was asked for its begin counts. Marks that overlap are those of several programs, of
-// which nothing says whose work is whose: they stay as they are.
+// Extends steps on devices, which run behind the program: a step lasts until the work launched
+// within its mark is done, even after the mark, and the next one begins then. Work with an unknown
+// launch time counts by its begin. Overlapping marks belong to several programs, whose work cannot
+// be separated: they stay unchanged.
 void ExtendToWork(const std::vector<Work>& work, std::vector<StepWindow>& steps) {
   for (size_t i = 1; i < steps.size(); ++i) {
     if (steps[i].window.begin < steps[i - 1].window.end) return;
@@ -230,7 +230,7 @@ Breakdown BreakDown(const RecordedRun& run) {
   std::vector<Work> work = DeviceWork(run, breakdown);
   if (!breakdown.on_device) work = HostWork(run, breakdown);
   if (work.empty()) return breakdown;
-  // Of works that begin together the one asked for first says why there was a gap.
+  // Of works that begin together, the first launched one determines the reason of the gap.
   std::ranges::stable_sort(work, {}, [](const Work& one) {
     return std::tuple(one.time.begin, one.launched.value_or(Nanos{INT64_MAX}));
   });

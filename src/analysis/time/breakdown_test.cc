@@ -12,7 +12,7 @@ namespace {
 using testing_support::PlantedTrace;
 using testing_support::Us;
 
-// What must hold of every breakdown.
+// Checks the invariants of a breakdown.
 void ExpectWhole(const TimeShares& times) {
   EXPECT_EQ(times.window,
             times.compute + times.exposed_communication + times.exposed_copies + times.idle);
@@ -39,7 +39,8 @@ TEST(Breakdown, OneKernel) {
   EXPECT_EQ(breakdown.unlaunched, 0u);
 }
 
-// An operator of 3 µs, and 2 µs of a step's mark besides: without callees a mark is no step.
+// An operator of 3 µs, and 2 µs of a step's mark besides: if durations exclude callees, a mark is
+// not a step.
 TEST(Breakdown, AHostThatComputesDoesSoInLabels) {
   for (const bool computes : {false, true}) {
     TraceBuilder builder;
@@ -189,7 +190,7 @@ TEST(Breakdown, StreamsOfMergedRanksStayApart) {
   EXPECT_EQ(breakdown.streams[1].count, 1u);
 }
 
-// Those of ranks in one trace.
+// Marks of several ranks in one trace.
 TEST(Breakdown, MarksThatOverlapStayAsTheyAre) {
   const Trace trace = PlantedTrace()
                           .Label("ProfilerStep#1", 1, 0, 100)

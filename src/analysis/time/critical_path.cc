@@ -10,7 +10,7 @@
 namespace etude {
 namespace {
 
-// The longest path of a recorded run.
+// Longest path of a recorded run.
 class RunPath {
  public:
   explicit RunPath(const RecordedRun& run)
@@ -29,7 +29,7 @@ class RunPath {
   }
 
  private:
-  // What each node takes by itself: on threads the sum of its pieces.
+  // Measures each node's own time: on threads the sum of its pieces.
   void Measure() {
     std::vector<Nanos> own(trace_.node_count());
     for (size_t i = 0; i < graph_.edge_count(); ++i) {
@@ -54,7 +54,7 @@ class RunPath {
     }
   }
 
-  // Joins what goes on with the same.
+  // Adds a stretch, merged with an equal previous one.
   void Add(PathPart part, NodeId node, Nanos length, const Interval& time) {
     auto& all = result_.stretches;
     if (!all.empty() && all.back().part == part && all.back().node == node) {
@@ -71,13 +71,13 @@ class RunPath {
   CriticalPath result_;
 };
 
-// What comes after what by the dependencies, weighed with durations.
+// Returns the path by dependencies, weighed with durations.
 CriticalPath ByDependencies(const RecordedRun& run) {
   const Trace& trace = run.trace();
   CriticalPath result;
   RunGraph graph(trace);
   const auto self = run.self_times();
-  // Nodes that only describe hand on the order.
+  // Purely descriptive nodes pass on the order.
   ForEachNode(trace, [&](NodeId node) { graph.AddNode(node); });
   ForEachNode(trace, [&](NodeId node) {
     const bool works = DeviceActivity(trace, node) != Activity::kNone || IsHostWork(trace, node);

@@ -12,7 +12,7 @@
 namespace etude {
 namespace {
 
-// The graphs of all ranks as one, by the clock of the first rank.
+// Joint graph of all ranks, by the clock of the first rank.
 class JointGraph {
  public:
   JointGraph(std::span<const RankRun> ranks, const CommMatch& match)
@@ -36,20 +36,20 @@ class JointGraph {
   }
 
  private:
-  // What an edge stands for, and of which rank.
+  // Meaning of an edge, and its rank.
   struct Step {
     size_t rank = 0;
     uint32_t lane = 0;
     GapKind gap = GapKind::kTransfer;
   };
-  // A node that communicates.
+  // A communication node.
   struct Member {
     size_t rank = 0;
     RankRun::Call call;
     Nanos begin;
     Nanos end;
   };
-  // Edges of what nodes take themselves, by lane in the order of time.
+  // Edges of nodes' own times, by lane in order of time.
   using OwnEdges = std::map<uint32_t, std::vector<size_t>>;
 
   void AddRank(size_t number) {
@@ -61,7 +61,7 @@ class JointGraph {
     result_.untimed += run.untimed;
     result_.contradictions += run.contradictions;
     const Nanos begin = run.times.empty() ? Nanos{} : std::ranges::min(run.times);
-    // A clock that cannot be compared is one by which the rank begins with the first one.
+    // A rank whose clock cannot be compared is assumed to begin with the first one.
     if (number == 0) first_begin_ = begin;
     const Nanos offset = match_.clocks[number].offset.value_or(begin - first_begin_);
     for (const Nanos time : run.times) times_.push_back(time - offset);
@@ -81,9 +81,10 @@ class JointGraph {
     return {.rank = rank, .lane = step.lane, .gap = step.gap};
   }
 
-  // What they do together they begin when the last one has come. By one clock it is known when each
-  // ends after that; else the quickest says it. A message is there when the first of both is done:
-  // the other one may have come long before, or wait for it much later.
+  // Joins the calls of a communication: they begin when the last one has joined. With one clock,
+  // the end of each after that is known; otherwise that of the quickest counts. A message is
+  // complete when the first of both ends is done: the other may have joined long before, or may
+  // wait for it much later.
   void Join(const std::vector<CallPlace>& places, bool is_message = false) {
     if (places.size() < 2) return;
     std::vector<Member> members;
@@ -101,7 +102,7 @@ class JointGraph {
     const Member& last = *std::ranges::max_element(members, {}, &Member::begin);
     Nanos shortest = last.end - last.begin;
     for (const Member& member : members) {
-      // A call that only hands on what is to be done does not wait for others.
+      // A call that only hands work over does not wait for others.
       if (member.end < last.begin) {
         ++result_.apart;
         return;
@@ -124,7 +125,7 @@ class JointGraph {
       }
     }
   }
-  // The point of a node's begin; its end is the next one.
+  // Returns the point of a node's begin; its end is the next point.
   uint32_t BeginOf(size_t rank, const RankRun::Call& call) const {
     return bases_[rank] + 2 * call.node;
   }
@@ -132,7 +133,7 @@ class JointGraph {
     edges_.push_back({from, to, weight});
     joint_steps_.push_back({.rank = member.rank, .lane = member.call.lane});
   }
-  // The node's own time, and on the host what its callees took.
+  // Removes the node's own time and, on the host, that of its callees.
   void TakeOut(const Member& member) {
     const RankRun& run = ranks_[member.rank];
     const std::vector<size_t>& numbers = OwnEdgesOf(member.rank)[member.call.lane];
@@ -144,7 +145,7 @@ class JointGraph {
       if (is_callee || step.node == member.call.node) edges_[*at].weight = Nanos{};
     }
   }
-  // Edges to what went on before the member's end.
+  // Returns the edges to points that continued before the member's end.
   std::span<const size_t> WokenBy(const Member& member) const {
     const auto found = woken_.find({member.rank, member.call.node});
     return found == woken_.end() ? std::span<const size_t>() : std::span(found->second);
@@ -197,7 +198,7 @@ class JointGraph {
   std::vector<size_t> first_edges_;  // by rank
   std::vector<Nanos> times_;         // by point
   std::vector<PathEdge> edges_;
-  size_t edges_of_ranks_ = 0;  // behind them those of what ranks do together
+  size_t edges_of_ranks_ = 0;  // followed by edges of joint work
   std::vector<Step> joint_steps_;
   std::vector<OwnEdges> own_;                                         // by rank; empty until needed
   std::map<std::pair<size_t, uint32_t>, std::vector<size_t>> woken_;  // edges, by rank and node

@@ -12,10 +12,10 @@
 
 namespace etude {
 
-// How long a recorded job takes by its graph alone: every node as long as recorded and as soon as
-// what it waits for has ended.
+// Time of a recorded job by its graph alone: every node takes its recorded time and begins as soon
+// as its predecessors have ended.
 struct GraphTime {
-  // Along the longest chain, by what and where; most first. They add up to recorded − simulated.
+  // Gaps along the longest chain, by kind and lane; max first. They sum to recorded − simulated.
   struct Gap {
     GapKind kind = GapKind::kHostGap;
     int64_t rank = 0;
@@ -27,14 +27,14 @@ struct GraphTime {
   Nanos recorded;  // from the first begin to the last end
   Nanos simulated;
   uint64_t nodes = 0;
-  uint64_t untimed = 0;         // operators and work without times: not in it
-  uint64_t contradictions = 0;  // dependencies that times or others deny: not in it
+  uint64_t untimed = 0;         // operators and work without times: excluded
+  uint64_t contradictions = 0;  // dependencies contradicted by times or others: excluded
   uint64_t joint = 0;           // collectives and messages that ranks begin together
-  uint64_t apart = 0;           // of which a member was done before another came: not in it
-  uint64_t unaligned = 0;       // of ranks whose clocks cannot be compared: not in it
+  uint64_t apart = 0;           // those in which a member was done before another came: excluded
+  uint64_t unaligned = 0;       // those of ranks whose clocks cannot be compared: excluded
   std::vector<Gap> gaps;
 
-  // Of the recorded time.
+  // Returns the error relative to the recorded time.
   double error() const {
     return recorded.count == 0 ? 0
                                : static_cast<double>((simulated - recorded).count) /
@@ -42,14 +42,14 @@ struct GraphTime {
   }
 };
 
-// Threads and streams do their nodes one after the other, in the order of the recording. A
-// collective begins when the last rank has come and then takes as long as for its quickest rank, a
-// message likewise; `match` is of the ranks' logs. Ranks whose clocks cannot be compared run by
-// themselves. nullopt if no node has a start and a duration. O(n log n).
+// Simulates the graph of a job. Threads and streams run their nodes in recorded order. A collective
+// begins when the last rank has joined and then takes as long as for its quickest rank; so does a
+// message. `match` belongs to the ranks' logs. Ranks whose clocks cannot be compared run
+// independently. nullopt if no node has a start and a duration. O(n log n).
 std::optional<GraphTime> FindGraphTime(std::span<const RankRun> ranks, const CommMatch& match);
-// The same of one rank by itself.
+// Simulates one rank by itself.
 std::optional<GraphTime> FindGraphTime(const RankRun& run);
-// The same of a job; matches its communications. nullopt also if a rank comes twice.
+// Simulates a job after matching its communications. nullopt also for duplicate ranks.
 std::optional<GraphTime> FindGraphTime(std::span<const RankRun> ranks);
 
 }  // namespace etude

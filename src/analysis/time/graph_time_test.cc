@@ -48,8 +48,8 @@ TEST(GraphTime, GapsOfTheHost) {
   EXPECT_EQ(TextOf(time), "host gap of rank 0 on thread 1: 1, 5 us\n");
 }
 
-// Launched from 2 us on, kernels run from 6 to 30 and from 31 to 50; each begins as soon as it is
-// launched, or the one before has ended.
+// Launched from 2 us on, kernels run from 6 to 30 and from 31 to 50; each begins when it is
+// launched, or when the previous one has ended.
 TEST(GraphTime, LaunchesAndQueues) {
   const Trace trace = PlantedTrace()
                           .Launch(1, 2, 4, 7)
@@ -66,8 +66,8 @@ TEST(GraphTime, LaunchesAndQueues) {
   EXPECT_EQ(SumOf(time), time.recorded - time.simulated);
 }
 
-// Kernels of 20 us each, every one launched 5 us after the one before has ended by a host that does
-// nothing else: the host's gaps go, the stream's work stays.
+// Kernels of 20 us each, each launched 5 us after the end of the previous one by an otherwise idle
+// host: the host's gaps disappear, the stream's work stays.
 TEST(GraphTime, AStreamStaysInOrderWhereLaunchesComeLate) {
   const Trace trace = PlantedTrace()
                           .Launch(1, 0, 1, 7)
@@ -109,7 +109,7 @@ struct TwoRanks {
 };
 
 // Rank 1's clock is 1,000 ahead. Rank 0 computes for 20 us and waits from 25 on for rank 1, which
-// comes at 60; both end at 70. Rank 1 computes for 40 us before, after a gap of 20. The transfer
+// joins at 60; both end at 70. Rank 1 computes for 40 us before, after a gap of 20. The transfer
 // takes 10: rank 1 is done after 40 + 10 us, rank 0 5 us later.
 TEST(GraphTime, CollectivesBeginWhenTheLastRankHasCome) {
   const TwoRanks two(PlantedTrace()
@@ -131,8 +131,8 @@ TEST(GraphTime, CollectivesBeginWhenTheLastRankHasCome) {
   EXPECT_EQ(TextOf(time), "host gap of rank 1 on thread 1: 1, 20 us\n");
 }
 
-// Rank 0 goes on at 65, before Gloo's thread ends its label at 70, and rank 1 comes at 60 after 10
-// us of work: what rank 0 waited for it is not the collective's.
+// Rank 0 continues at 65, before Gloo's thread ends its label at 70, and rank 1 joins at 60 after
+// 10 us of work: rank 0's wait for it is not part of the collective.
 TEST(GraphTime, WhoIsWokenBeforeALabelEndsHasWaitedForTheLastRank) {
   const Trace first = PlantedTrace()
                           .Operator("call", 1, 0, 5)
@@ -150,7 +150,7 @@ TEST(GraphTime, WhoIsWokenBeforeALabelEndsHasWaitedForTheLastRank) {
   EXPECT_EQ(time.simulated, Us(10 + 5 + 10));
 }
 
-// What a thread does between a send of its own and the wait for it is not inside of the message.
+// A thread's activity between its own send and the wait for it is not inside the message.
 TEST(GraphTime, MessagesRunBesideTheirThread) {
   const TwoRanks two(
       PlantedTrace()
@@ -167,7 +167,7 @@ TEST(GraphTime, MessagesRunBesideTheirThread) {
   EXPECT_EQ(time.simulated, Us(5 + 50 + 5));
 }
 
-// Who receives waits from 2 to 61, who sends waits for its message only at 70.
+// The receiver waits from 2 to 61; the sender waits for its message only at 70.
 TEST(GraphTime, AMessageIsThereWhenTheFirstOfBothIsDone) {
   TwoRanks two(PlantedTrace().Operator("work", 1, 0, 60).Operator("sent", 1, 60, 70).Read(),
                PlantedTrace().Operator("work", 1, 0, 2).Operator("sent", 1, 2, 61).Read(), 0,
@@ -180,7 +180,7 @@ TEST(GraphTime, AMessageIsThereWhenTheFirstOfBothIsDone) {
   EXPECT_EQ(time.simulated, Us(60 + 1));
 }
 
-// A rank that is done before another one comes did not wait: each call takes its own time.
+// A rank that is done before another one joins did not wait: each call takes its own time.
 TEST(GraphTime, CallsThatDoNotWait) {
   const TwoRanks two(PlantedTrace().Operator("reduce", 1, 0, 5).Read(),
                      PlantedTrace().Operator("reduce", 1, 20, 24).Read(), 0);

@@ -28,7 +28,7 @@ Nanos HostGaps::total() const {
 }
 
 void MarkIdle(HostGaps& gaps, const Waiting& waiting) {
-  // A wait that is shorter takes less than to begin and end it.
+  // A shorter wait takes less than its own overhead.
   constexpr Nanos kShortest{100'000};
   std::vector<Nanos> all = gaps.before;
   all.push_back(gaps.after);

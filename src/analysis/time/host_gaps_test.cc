@@ -58,7 +58,7 @@ class HostGapsTest : public testing::Test {
 TEST_F(HostGapsTest, AreWhatNoOperatorCovers) {
   Operator(110, 20);
   Operator(135, 30);
-  Operator(140, 10);  // on another thread, while the one before runs
+  Operator(140, 10);  // on another thread, while the previous one runs
   Operator(170, 20);
   const auto gaps = Find({0, 1, 2, 3}, {});
   ASSERT_TRUE(gaps);
@@ -91,7 +91,7 @@ TEST_F(HostGapsTest, AreUnknownWhereATimeIs) {
   EXPECT_FALSE(Find({0, 1}, {}));
 }
 
-// The first of twenty operators has no time: what it took is in the gap before the next one.
+// The first of twenty operators has no time: it belongs to the gap before the next one.
 TEST_F(HostGapsTest, OneOfManyOperatorsWithoutATimeHasNoGap) {
   std::vector<size_t> all = {0};
   Operator(101, -1);

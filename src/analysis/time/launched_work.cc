@@ -7,7 +7,7 @@
 namespace etude {
 namespace {
 
-// The nearest node above that is not a device's, or kNone.
+// Returns the nearest host node above, or kNone.
 NodeId HostAbove(const Trace& trace, NodeId node) {
   while (node && trace.place(node) == Place::kDevice) node = trace.parent(node);
   return node;

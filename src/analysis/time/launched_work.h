@@ -9,16 +9,16 @@
 
 namespace etude {
 
-// A piece of device work, a kernel, copy, fill or communication, and the host node above it.
+// Piece of device work (kernel, copy, fill or communication) and the host node above it.
 struct LaunchedWork {
-  uint64_t host = 0;  // the host node's source id
-  LaneId lane;        // of the linked trace: the stream
+  uint64_t host = 0;  // source id of the host node
+  LaneId lane;        // stream in the linked trace
   std::optional<Nanos> start;
   Nanos time;
 };
 
-// All of a linked trace, in order of the ids of host nodes; empty where the trace has no device
-// work. What has no host node above it, or no duration, is left out.
+// Returns the device work of a linked trace, ordered by ids of host nodes; empty without device
+// work. Work without a host node above it, or without a duration, is left out.
 std::vector<LaunchedWork> FindLaunchedWork(const Trace& linked);
 
 }  // namespace etude

@@ -11,7 +11,7 @@ Nanos Quantile(const std::vector<Nanos>& sorted, double quantile) {
   const auto below = static_cast<size_t>(place);
   const size_t above = std::min(below + 1, sorted.size() - 1);
   const double weight = place - static_cast<double>(below);
-  // Unsigned: the distance of two times may be larger than any time.
+  // Unsigned: the distance of two times may exceed any time.
   const auto from = static_cast<uint64_t>(sorted[below].count);
   const auto distance = static_cast<uint64_t>(sorted[above].count) - from;
   const auto part = static_cast<uint64_t>(static_cast<double>(distance) * weight);

@@ -9,7 +9,7 @@
 
 namespace etude {
 
-// Median and spread of a number of measured times. Nothing is left out of them.
+// Median and spread of all measured times.
 struct TimeSummary {
   Nanos median;
   Nanos p25;
@@ -18,20 +18,20 @@ struct TimeSummary {
   size_t count = 0;
 };
 
-// The share `quantile` of `sorted`, which is not empty, lies below it; interpolates linearly
-// between the two nearest ranks.
+// Returns the quantile of `sorted`, which must not be empty, with linear interpolation between the
+// two nearest ranks.
 Nanos Quantile(const std::vector<Nanos>& sorted, double quantile);
 
-// `times` need not be sorted.
+// Summarises `times`, in any order.
 TimeSummary Summarise(std::vector<Nanos> times);
 
-// Half-way between the two in the middle of an even number; nullopt of none.
+// Returns the median, the mean of the middle two for an even number; nullopt if empty.
 std::optional<Nanos> Median(std::vector<Nanos> times);
 std::optional<int64_t> Median(std::vector<int64_t> counts);
-// The same of at least one figure, which it reorders.
+// Returns the median of at least one figure; reorders `figures`.
 double MedianInPlace(std::vector<double>& figures);
 
-// Median of `replay` over median of `original`, minus 1; nullopt if one is unknown.
+// Returns the median of `replay` over that of `original`, minus 1; nullopt if one is unknown.
 std::optional<double> RelativeError(const std::optional<TimeSummary>& original,
                                     const std::optional<TimeSummary>& replay);
 

@@ -8,7 +8,8 @@
 namespace etude {
 namespace {
 
-// Whether both ran the same, labels and all. A step mark has another number in each step.
+// Returns true if both ran the same nodes, including labels. A step mark has another number in each
+// step.
 bool HaveSameNodes(const RecordedStep& a, const RecordedStep& b) {
   return std::ranges::equal(a.nodes(), b.nodes(), [&](NodeId x, NodeId y) {
     const Trace& trace = a.trace();

@@ -12,25 +12,26 @@
 
 namespace etude {
 
-// The times of a recorded step, each the median over recorded steps, so that what only one of them
-// met (an interrupt, a cold cache, the recorder's own beginning) does not count: of operators over
-// the steps of its kind, of gaps over all that ran the same operators, on tensors of whatever
-// sizes, because Python and autograd do not work on their elements. Refers to the step and its
-// trace.
+// Times of a recorded step, each the median over recorded steps, to exclude one-time effects (an
+// interrupt, a cold cache, the recorder's start). Operators use the steps of the same kind. Gaps
+// use all steps with the same operators, on tensors of any sizes, because Python and autograd do
+// not work on elements. Refers to the step and its trace.
 class TypicalTimes {
  public:
-  // At most so many steps are looked at.
+  // Max number of steps examined.
   static constexpr size_t kStepsMax = 16;
-  // `alike` are the steps of the kind of `step` by their numbers, and `label` what it was narrowed
-  // to. Empty: its own times count alone.
+  // `alike` are the numbers of the steps of the same kind as `step`, and `label` is the one it was
+  // narrowed to. If empty, only its own times count.
   TypicalTimes(const RecordedStep& step, std::string_view label, std::span<const size_t> alike);
 
-  // Of a node of the step, nullopt where it is unknown; of other nodes the trace's own.
+  // Returns the duration of a node of the step, nullopt if unknown; for other nodes the recorded
+  // one.
   std::optional<Nanos> duration(NodeId node) const;
-  // FindHostGaps of each of the steps, each gap the median; of the step alone where it waited for
+  // Returns the median gaps (FindHostGaps) over the steps; those of the step alone if it waited for
   // communications.
   std::optional<HostGaps> Gaps(const HostGapsOf& of) const;
-  // Of the steps whose gaps count, itself included, from mark to mark; nullopt if unknown.
+  // Returns the median time, from mark to mark, of the steps used for gaps, itself included;
+  // nullopt if unknown.
   std::optional<Nanos> step() const { return step_time_; }
 
  private:

@@ -21,7 +21,7 @@ bool IsModule(const Trace& trace, NodeId node) {
   return trace.kind(node) == NodeKind::kLabel && IsModuleLabel(trace.name(node));
 }
 
-// Labels of the profiler's other categories (Python's frames, overhead) keep their category.
+// Labels of the profiler's other categories (Python frames, overhead) keep their category.
 bool HasCategory(const Trace& trace, NodeId node) {
   return StatedText(trace, node, kKinetoCategoryKey).has_value();
 }
@@ -32,7 +32,7 @@ bool IsUserLabel(const Trace& trace, NodeId node) {
          !IsCommLabel(trace.name(node)) && !HasCategory(trace, node);
 }
 
-// Backward work says on which thread its forward operator ran.
+// Backward work records the thread of its forward operator.
 bool IsBackward(const Trace& trace, NodeId node) {
   return trace.seq_id(node).value_or(-1) >= 0 && trace.fw_tid(node).value_or(0) != 0;
 }
@@ -62,7 +62,7 @@ class Finder {
   }
 
  private:
-  // A forward operator that may have made the node of autograd's graph with its sequence number.
+  // Forward operator that may have created the node of autograd's graph with its sequence number.
   struct Maker {
     StringId process;
     int64_t number = 0;
@@ -94,10 +94,10 @@ class Finder {
     });
   }
 
-  // The module of a backward operator's forward one: of the thread that it names, where threads
-  // have such numbers (Kineto's have none), else of its process. A thread's sequence number goes on
-  // where an operator makes a node: of the operators of one number that is the last to begin, and
-  // those before it made none.
+  // Returns the module of a backward operator's forward operator, on the thread that it names if
+  // threads have such numbers (Kineto's have none), else in its process. A thread's sequence number
+  // advances when an operator creates a node: among operators with one number, the last one to
+  // begin created it, and the earlier ones created none.
   StringId ModuleOfMaker(NodeId backward) const {
     const auto last_of = [&](auto key, auto key_of) {
       const auto found = std::ranges::upper_bound(makers_, key, {}, key_of);
@@ -120,7 +120,8 @@ class Finder {
     return is_label ? trace_.name_id(node) : StringId::None();
   }
 
-  // Gives each node `own(node)`, or else what its parent has. Parents may come after children.
+  // Assigns each node `own(node)`, or else the value of its parent. Parents may come after
+  // children.
   template <typename Own>
   void Descend(Own own) {
     std::vector<NodeId> stack;

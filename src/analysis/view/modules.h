@@ -8,21 +8,20 @@
 
 namespace etude {
 
-// Name of the part of a program that has no module.
+// Name for nodes without a module.
 inline constexpr std::string_view kNoModule = "(no module)";
 
-// Which module of the model each node belongs to, as far as the trace tells: the name of the
-// innermost label "nn.Module: …" above it, or above what launched it. What autograd runs backward
-// belongs to the module of the last forward operator with its sequence number. A trace without such
-// labels has the user's own labels instead (record_function), without step marks and those that
-// name a communication.
+// Module of the model for each node, as far as recorded: the name of the innermost label
+// "nn.Module: …" above it, or above its launcher. Autograd's backward work belongs to the module of
+// the last forward operator with its sequence number. In a trace without such labels, the user's
+// own labels (record_function) are used, except step marks and names of communications.
 class Modules {
  public:
   Modules(const Trace& trace, const Launches& launches);
 
-  // kNoModule if there is none.
+  // Returns kNoModule if there is none.
   std::string_view name(NodeId node) const;
-  // kNone if there is none; of nodes of one module the same.
+  // Returns kNone if there is none; equal for nodes of one module.
   StringId id(NodeId node) const { return modules_[node.index()]; }
 
  private:

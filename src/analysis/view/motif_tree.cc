@@ -9,7 +9,7 @@
 namespace etude {
 namespace {
 
-// A part of a program, so many times in a row.
+// A part of a program, repeated in a row.
 struct PartRun {
   uint32_t part = 0;
   uint64_t times = 1;
@@ -23,7 +23,7 @@ class MotifTreeMaker {
         options_(options),
         types_(FindTypes(trace)),
         nodes_(program.Lengths()) {
-    // Motifs are made of those before them.
+    // Motifs consist of earlier ones.
     for (const std::vector<uint32_t>& motif : program.motifs) runs_.push_back(RunsOf(motif));
     const std::vector<std::vector<size_t>> places = program.Places();
     for (size_t i = 0; i < places.size(); ++i) {
@@ -49,7 +49,7 @@ class MotifTreeMaker {
     return GraphOf(trace_, types_, Stretch(first, count));
   }
 
-  // A motif that is one part again and again stands for so many of it.
+  // A motif that repeats one part counts as that many of it.
   PartRun RunOf(uint32_t part) const {
     if (part < program_.tokens) return {.part = part};
     const std::vector<PartRun>& runs = runs_[part - program_.tokens];
@@ -69,7 +69,7 @@ class MotifTreeMaker {
     return runs;
   }
 
-  // Rows of `runs`, of which the first begins at node `at`.
+  // Adds the rows of `runs`, the first of which begins at node `at`.
   void Add(const std::vector<PartRun>& runs, size_t depth, uint64_t at) {
     const auto weight = [&](const PartRun& run) { return run.times * NodesOf(run.part); };
     std::vector<uint64_t> weights;
@@ -103,8 +103,8 @@ class MotifTreeMaker {
   const MotifTreeOptions& options_;
   OperationTypes types_;
   std::vector<uint64_t> nodes_;             // by motif
-  std::vector<std::vector<PartRun>> runs_;  // likewise
-  std::vector<bool> same_everywhere_;       // likewise
+  std::vector<std::vector<PartRun>> runs_;  // by motif
+  std::vector<bool> same_everywhere_;       // by motif
   std::vector<MotifRow> rows_;
 };
 

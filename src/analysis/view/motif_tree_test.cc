@@ -12,7 +12,8 @@
 namespace etude {
 namespace {
 
-// Nodes of these kinds, each after the one before: c a computation, r an all-reduce, l a load.
+// Makes nodes of these kinds, each after the previous one: c a computation, r an all-reduce, l a
+// load.
 Trace Sequence(const std::string& kinds) {
   TraceBuilder builder;
   for (const char kind : kinds) {
@@ -38,7 +39,7 @@ std::vector<Row> RowsOf(const std::string& kinds, const MotifTreeOptions& option
 }
 
 TEST(MotifTree, CountsWhatRepeats) {
-  // The load has no node before it. Then five times a computation and an all-reduce.
+  // The load has no predecessor. Then five times a computation and an all-reduce.
   EXPECT_EQ(RowsOf("lcrcrcrcrcr"), (std::vector<Row>{{0, 5, 2, 1, 2}}));
 }
 
@@ -59,7 +60,7 @@ TEST(MotifTree, ShowsPartsBelowWhatIsMadeOfThem) {
   EXPECT_EQ(RowsOf("l" + step + step + step, {.depth = 1, .rows = 1}).size(), 1u);
 }
 
-// Twice three loads and a computation after them: of the first loads, then of the last one only.
+// Twice three loads and a computation: after the first loads, then after the last one only.
 TEST(MotifTree, HasLayersOfEachMotif) {
   TraceBuilder builder;
   for (int i = 0; i < 8; ++i) {

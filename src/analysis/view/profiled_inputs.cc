@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// nullopt: no list of sizes.
+// Returns nullopt if it is not a list of sizes.
 std::optional<int64_t> ElementsIn(const Json& sizes) {
   if (!sizes.is_array()) return std::nullopt;
   int64_t elements = 1;
@@ -29,7 +29,7 @@ struct Tensors {
   std::optional<Bytes> bytes;
 };
 
-// Adds the tensor, or each of the list's tensors, that an input is.
+// Adds the tensor, or each tensor of a list, of an input.
 void AddInput(const Json& sizes, std::string_view type, Tensors& tensors) {
   constexpr std::string_view kList = "TensorList";
   const DType dtype = DTypeFromText(type);

@@ -9,17 +9,17 @@
 
 namespace etude {
 
-// Shapes and types of operators' inputs, where a profiler recorded them (record_shapes) as the
-// arguments "Input Dims" and "Input type" of its events. The trace outlives it. Not thread-safe.
+// Shapes and types of operators' inputs, if recorded by a profiler (record_shapes) as the arguments
+// "Input Dims" and "Input type" of its events. The trace must outlive it. Not thread-safe.
 class ProfiledInputs {
  public:
   explicit ProfiledInputs(const Trace& trace);
 
   struct Inputs {
-    uint64_t shapes = 0;         // the same number for the same shapes and types; 0: no tensors
-    std::optional<Bytes> bytes;  // elements of all tensors, times their size
+    uint64_t shapes = 0;         // equal for equal shapes and types; 0: no tensors
+    std::optional<Bytes> bytes;  // total of element sizes over all tensors
   };
-  // nullopt: nothing was recorded of them.
+  // Returns nullopt if nothing was recorded.
   std::optional<Inputs> Of(NodeId node);
 
  private:

@@ -13,14 +13,14 @@
 namespace etude {
 namespace {
 
-// Whether a node is work of a device: kernels, copies, fills, and communication that it does.
+// Returns true for device work: kernels, copies, fills, and communication on a device.
 bool IsDeviceOp(const Trace& trace, NodeId node) {
   const NodeKind kind = trace.kind(node);
   return kind == NodeKind::kKernel || kind == NodeKind::kMemcpy || kind == NodeKind::kMemset ||
          (IsCommunication(kind) && trace.place(node) == Place::kDevice);
 }
 
-// Whether a node of this kind runs on its lane, rather than describing it.
+// Returns true if a node of this kind runs on its lane, rather than describing it.
 bool IsWork(NodeKind kind) {
   switch (kind) {
     case NodeKind::kUnknown:
@@ -68,7 +68,7 @@ class OpTable {
   std::map<std::string_view, Summary::Op> rows_;
 };
 
-// For each node, whether an operator stands above it. Parents may come after children.
+// Returns, for each node, whether it is below an operator. Parents may come after children.
 std::vector<bool> UnderOperator(const Trace& trace) {
   std::vector<bool> under(trace.node_count());
   std::vector<NodeId> stack;
@@ -98,7 +98,7 @@ std::vector<Summary::Collective> Collectives(const Trace& trace) {
     row.group = trace.text(comm.group);
     ++row.count;
     if (comm.bytes) row.bytes = row.bytes.value_or(Bytes{}) + *comm.bytes;
-    // What carried several calls counts once.
+    // A carrier of several calls counts once.
     if (one.carrier && std::exchange(carriers[&row], one.carrier) == one.carrier) continue;
     if (const auto time = CommDuration(trace, one)) row.time = row.time.value_or(Nanos{}) + *time;
   }
@@ -139,7 +139,7 @@ Summary Summarise(const Trace& trace) {
     }
     if (const LaneId lane = trace.lane_id(node); lane && IsWork(kind)) {
       const bool on_device = trace.place(node) == Place::kDevice;
-      // What waits for all of a device, or for an event, is on none of its streams.
+      // A wait for a whole device, or for an event, is on none of its streams.
       const bool on_none = on_device && kind == NodeKind::kSync && trace.lane(lane).stream < 0;
       if (!on_none) (on_device ? streams : threads).insert(lane);
     }
@@ -152,7 +152,7 @@ Summary Summarise(const Trace& trace) {
           .push_back(trace.name(node));
     }
   });
-  // A device's own marks repeat those of the host, where this has any.
+  // A device's own marks repeat those of the host, if it has any.
   if (summary.steps.empty()) summary.steps = std::move(device_steps);
   if (first && last) summary.span = *last - *first;
   if (!device_times.empty()) summary.device_busy = TimeSet(std::move(device_times)).length();

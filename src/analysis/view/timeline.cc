@@ -19,7 +19,7 @@ struct Event {
   NodeId node;
 };
 
-// Nodes that stand for things that run at some time.
+// Returns true for nodes of things that run at some time.
 bool IsDrawn(NodeKind kind) {
   return kind != NodeKind::kProcess && kind != NodeKind::kThread && kind != NodeKind::kMetadata;
 }
@@ -33,16 +33,16 @@ std::string LaneTitle(const Trace& trace, Place place, LaneId id) {
   return ThreadText(trace, lane, "unknown thread");
 }
 
-// The number in a text that is one, so that thread 9 comes before thread 10.
+// Returns the number in a text that is one, so that thread 9 comes before thread 10.
 std::tuple<size_t, std::string_view> TextOrder(std::string_view text) {
   return {text.size(), text};
 }
 
-// Up to which width of time events stand together; width 0: none do.
+// Merge width of events in time; 0: no merging.
 class Merge {
  public:
   explicit Merge(Nanos width) : width_(width.count) {}
-  // Whether an event that begins at `begin` joins a run that began at `first`.
+  // Returns true if an event that begins at `begin` joins a run that began at `first`.
   bool Joins(const Interval& event, Nanos first, Nanos origin) const {
     return IsShort(event) && Bucket(event.begin, origin) == Bucket(first, origin);
   }
@@ -74,7 +74,7 @@ class Maker {
   }
 
  private:
-  using LaneKey = std::pair<bool, LaneId>;  // of a device; where
+  using LaneKey = std::pair<bool, LaneId>;  // on a device; lane
 
   void Collect() {
     ForEachNode(trace_, [&](NodeId node) {
@@ -94,13 +94,13 @@ class Maker {
     });
   }
 
-  // Puts each event a row below the one that runs when it begins.
+  // Places each event one row below those that run at its begin.
   void Stack(const LaneKey& key, Events& events) {
     std::ranges::sort(events, {}, [&](const Event& event) {
       return std::tuple(event.time.begin, Nanos{} - event.time.end, event.node);
     });
     std::vector<Events> rows;
-    std::vector<Nanos> open;  // ends of what runs, the callers first
+    std::vector<Nanos> open;  // ends of running events, the callers first
     for (const Event& event : events) {
       while (!open.empty() && open.back() <= event.time.begin) open.pop_back();
       if (open.size() >= kMostRows) {
@@ -119,7 +119,7 @@ class Maker {
     rows_.push_back(std::move(rows));
   }
 
-  // The least width, 0 or a power of two, at which few enough events are left.
+  // Returns the min width, 0 or a power of two, that leaves few enough events.
   Nanos FindWidth() const {
     if (timeline_.events <= most_) return {};
     constexpr int kMostBits = 62;
@@ -140,7 +140,7 @@ class Maker {
     return count;
   }
 
-  // Calls `fn(begin, end)` for events that stand together.
+  // Calls `fn(begin, end)` for merged events.
   template <typename Fn>
   void ForEachRun(const Events& events, const Merge& merge, Fn fn) const {
     const Nanos origin = timeline_.span->begin;

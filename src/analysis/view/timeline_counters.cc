@@ -30,7 +30,7 @@ int64_t AddUpTo(int64_t a, int64_t b) {
   return b > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
 }
 
-// The running sum of `changes`, one point for each time at which it changes.
+// Returns the running sum of `changes`, with one point for each time of a change.
 Counter Sum(std::string name, Counter::Unit unit, std::vector<LevelChange> changes) {
   std::ranges::sort(
       changes, {}, [](const LevelChange& change) { return std::pair(change.time, change.amount); });
@@ -92,7 +92,7 @@ std::vector<Counter> CommCounters(const Trace& trace) {
   return {Sum("communication", Counter::Unit::kBytesPerSecond, std::move(changes))};
 }
 
-// Storages that operators were seen to use.
+// Storages used by operators.
 class TensorUses {
  public:
   explicit TensorUses(const Trace& trace) : trace_(trace) {}
@@ -145,7 +145,8 @@ class TensorUses {
     }
   }
 
-  // The tensors of a list and of lists in it; lists are interned, so each is looked into once.
+  // Returns the tensors of a list and its nested lists; lists are interned, so each is resolved
+  // once.
   const std::vector<TensorId>& TensorsOf(ValueListId list) {
     const auto [at, is_new] = tensors_.try_emplace(list);
     if (!is_new) return at->second;

@@ -7,15 +7,15 @@
 
 namespace etude {
 
-// What goes on beside the slices, as far as the trace tells; counters that would be 0 throughout
-// are left out. O(n log n).
+// Returns counters beside the slices, as far as recorded, without those that are always 0. O(n log
+// n).
 //
-//  * "queue of stream N": device work that was launched and has not begun, by the beginning of its
+//  * "queue of stream N": device work that was launched and has not begun, by the begin of its
 //    launch (FindLaunchers);
-//  * "communication": bytes per second, each communication spread over its duration, where size and
+//  * "communication": bytes per second, each communication spread over its duration, if size and
 //    duration are known;
 //  * "tensors on D": bytes of the storages on device D between their first and last use by an
-//    operator with times. An address that is used again counts in between.
+//    operator with times. A reused address counts in between.
 std::vector<Counter> TimelineCounters(const Trace& trace);
 
 }  // namespace etude

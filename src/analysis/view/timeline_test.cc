@@ -12,7 +12,7 @@ namespace {
 
 using testing_support::PlantedTrace;
 
-// "outer@0+10 …": the events of a row.
+// Returns the events of a row as "outer@0+10 …".
 std::string RowText(const Timeline& timeline, const Timeline::Row& row) {
   std::string text;
   for (size_t i = 0; i < row.begins.size(); ++i) {
@@ -50,7 +50,7 @@ TEST(Timeline, StacksCallsBelowCallersAndKeepsLanesApart) {
 TEST(Timeline, EventsThatOverlapGetRowsOfTheirOwn) {
   const Trace trace = PlantedTrace()
                           .Kernel("a", 7, 0, 10, 1)
-                          .Kernel("b", 7, 5, 20, 2)   // begins in a, ends behind it
+                          .Kernel("b", 7, 5, 20, 2)   // begins in a, ends after it
                           .Kernel("c", 7, 12, 14, 3)  // a is over, b is not
                           .Kernel("d", 7, 20, 25, 4)
                           .Read();
@@ -72,7 +72,7 @@ TEST(Timeline, DrawsShortNeighboursAsOneWhereThereAreTooMany) {
   const Timeline timeline = MakeTimeline(planted.Read(), 10);
   EXPECT_EQ(timeline.events, 1001U);
   EXPECT_LE(timeline.drawn, 10U);
-  // 10 ms of kernels in stretches of 2^21 ns: five of them, and the long one.
+  // 10 ms of kernels in intervals of 2^21 ns: five of them, and the long one.
   EXPECT_EQ(timeline.merged_below, Nanos{int64_t{1} << 21});
   EXPECT_EQ(timeline.drawn, 6U);
   const Timeline::Row& row = timeline.lanes[0].rows[0];

@@ -26,7 +26,7 @@ void AddTo(std::optional<Bytes>& sum, std::optional<Bytes> bytes) {
   if (bytes) sum = sum.value_or(Bytes{}) + *bytes;
 }
 
-// Elements of the tensors in `values`, times their size, and a hash of their shapes.
+// Total size in bytes of the tensors in `values`, and a hash of their shapes.
 struct TensorSizes {
   std::optional<Bytes> bytes;
   uint64_t shapes = 0;
@@ -93,7 +93,7 @@ class TraceCounter {
       bytes += static_cast<long double>(more.count);
       nanos += static_cast<long double>(time.count);
     }
-    // Whole where it is: in whole seconds it would be a little off.
+    // Exact for integers: a computation in whole seconds would be slightly off.
     std::optional<double> Known() const {
       if (!(bytes > 0 && nanos > 0)) return std::nullopt;
       return static_cast<double>(bytes * 1e9L / nanos);
@@ -101,8 +101,7 @@ class TraceCounter {
   };
   using OpKey = std::tuple<StringId, NodeKind, Place>;
 
-  // "PyTorch Profiler (0)" lasts as long as the recording did, on no thread, and is nothing that
-  // ran.
+  // "PyTorch Profiler (0)" lasts as long as the recording, on no thread, and is not work.
   bool IsSpanOfProfiler(NodeId node) const {
     return trace_.traits().is_profile && trace_.kind(node) == NodeKind::kLabel &&
            trace_.place(node) == Place::kUnknown;
@@ -237,7 +236,7 @@ class TraceCounter {
     struct Row {
       TraceStats::Communication comm;
       Rate rate;
-      NodeId carrier;  // of the call before
+      NodeId carrier;  // of the previous call
     };
     using CommKey = std::tuple<std::string_view, std::string_view, DType>;
     std::map<CommKey, Row> rows;
@@ -249,7 +248,7 @@ class TraceCounter {
       row.group = trace_.text(comm.group);
       row.dtype = comm.dtype;
       auto time = CommDuration(trace_, one);
-      // What carried several calls of the row counts once.
+      // A carrier of several calls of the row counts once.
       if (one.carrier && std::exchange(carrier, one.carrier) == one.carrier) time = Nanos{};
       CountTransfer(comm.bytes, time, row);
       const bool has_rate = time && (time->count > 0 || one.carrier);

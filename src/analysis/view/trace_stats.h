@@ -12,15 +12,15 @@
 
 namespace etude {
 
-// What a trace is made of. Sums are of what is known; nullopt where nothing is. Views point into
-// the trace.
+// Statistics of a trace. Sums are over known values; nullopt if none is known. Views point into the
+// trace.
 struct TraceStats {
   struct Kind {
     NodeKind kind = NodeKind::kUnknown;
     uint64_t count = 0;
     uint64_t timed = 0;          // with a duration
     std::optional<Nanos> total;  // sum of durations
-    std::optional<Nanos> self;   // sum of durations without what runs inside, on the same lane
+    std::optional<Nanos> self;   // sum of durations excluding nodes inside, on the same lane
   };
   // All nodes of one name, kind and place.
   struct Op {
@@ -32,8 +32,8 @@ struct TraceStats {
     std::optional<Nanos> self;
     std::optional<TimeSummary> durations;
     std::optional<Nanos> longest;
-    uint64_t shapes = 0;          // distinct lists of inputs' shapes
-    std::optional<Bytes> inputs;  // elements of all tensors it was given, times their size
+    uint64_t shapes = 0;          // number of distinct lists of input shapes
+    std::optional<Bytes> inputs;  // total of element sizes over all input tensors
     std::optional<Bytes> outputs;
   };
   struct Module {
@@ -49,11 +49,11 @@ struct TraceStats {
     Lane lane;
     std::string_view process;
     std::string_view thread;
-    uint64_t count = 0;           // nodes that do something there
+    uint64_t count = 0;           // number of working nodes
     std::optional<Nanos> busy;    // union of their times
     std::optional<double> share;  // of the span of the trace
   };
-  // What was sent or copied.
+  // Sent or copied data.
   struct Transfers {
     uint64_t count = 0;
     uint64_t sized = 0;  // with a size
@@ -61,7 +61,7 @@ struct TraceStats {
     std::optional<Bytes> smallest;
     std::optional<Bytes> largest;
     std::optional<Nanos> time;          // sum of durations
-    std::optional<double> bytes_per_s;  // of those with size and duration: bytes over time
+    std::optional<double> bytes_per_s;  // over those with size and duration
   };
   // Communications of one type, group and element type; each counts once.
   struct Communication : Transfers {
@@ -69,7 +69,7 @@ struct TraceStats {
     std::string_view group;  // "" if not recorded
     DType dtype = DType::kUnknown;
   };
-  // Copies and fills of devices of one name, which says from where to where.
+  // Device copies and fills of one name, which includes source and destination.
   struct Copy : Transfers {
     std::string_view name;
     NodeKind kind = NodeKind::kMemcpy;  // or kMemset
@@ -85,7 +85,7 @@ struct TraceStats {
   std::vector<Copy> copies;  // by time, then name
 };
 
-// O(n log n).
+// Computes the statistics of a run. O(n log n).
 TraceStats CountTrace(const RecordedRun& run);
 
 }  // namespace etude

@@ -101,7 +101,7 @@ TEST(TraceStats, TheLastOperatorOfASequenceNumberMadeItsNode) {
   EXPECT_EQ(stats.modules[1].name, "nn.Module: Attention_0");
 }
 
-// Sequence numbers are a thread's own.
+// Sequence numbers are per thread.
 TEST(TraceStats, ModulesOfBackwardOperatorsByThread) {
   TraceBuilder builder;
   const auto add = [&](NodeKind kind, std::string_view name, uint64_t tid,

@@ -7,14 +7,14 @@
 
 namespace etude {
 
-// Compressed rows: for each of n rows a span of T, in one array. Immutable once built.
+// Compressed rows: n spans of T in one array, one span per row. Immutable once built.
 template <typename T>
 class Csr {
  public:
   Csr() = default;
 
-  // Distributes `items` over `rows` rows; `row_of(item)` gives an item's row and `value_of(item)`
-  // what is stored. Items of one row keep their order. O(rows + items).
+  // Distributes `items` over `rows` rows. `row_of(item)` returns the row of an item,
+  // `value_of(item)` the value to store. Items of one row keep their order. O(rows + items).
   template <typename Items, typename RowOf, typename ValueOf>
   static Csr Build(size_t rows, const Items& items, RowOf row_of, ValueOf value_of) {
     Csr csr;

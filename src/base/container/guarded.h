@@ -7,7 +7,7 @@
 
 namespace etude {
 
-// The result of `work`; what it throws is kInternal, in the words that `text` makes of what().
+// Returns `work()`. An exception becomes a kInternal error with the message `text(what())`.
 template <typename Work, typename Text>
 auto Guarded(const Work& work, const Text& text) -> decltype(work()) {
   try {

@@ -5,14 +5,15 @@
 
 namespace etude {
 
-// Mixes `value` into `seed`; stable across runs and machines. Tables of what files say hash with
+// Mixes `value` into `seed`; stable across runs and machines. For tables keyed by file contents use
 // table_hash.h.
 constexpr uint64_t HashMix(uint64_t seed, uint64_t value) {
   uint64_t x = (seed ^ value) * 0x9E3779B97F4A7C15ULL;
   return x ^ (x >> 32);
 }
 
-// At most seven bytes as a number, the first one lowest. Copies of known sizes are instructions.
+// Packs up to seven bytes into a number, the first byte lowest. Copies have constant sizes, so that
+// they compile to single instructions.
 inline uint64_t ShortWord(std::string_view bytes) {
   const size_t size = bytes.size();
   if (size >= 4) {
@@ -29,7 +30,7 @@ inline uint64_t ShortWord(std::string_view bytes) {
   return word;
 }
 
-// Hash of `bytes`, stable across runs and machines of the same byte order.
+// Returns a hash of `bytes`, stable across runs and machines of the same byte order.
 inline uint64_t HashBytes(std::string_view bytes, uint64_t seed = 0) {
   uint64_t hash = HashMix(seed, bytes.size());
   while (bytes.size() >= 8) {

@@ -7,8 +7,8 @@
 
 namespace etude {
 
-// A dense index into a table of things of one kind; `Tag` keeps kinds apart. Ids are handed out by
-// the table's owner, starting at 0. The default value, kNone, means "no such thing".
+// Dense index into a table; `Tag` separates kinds of ids. The table's owner hands out ids from 0.
+// The default value, kNone, means "none".
 template <typename Tag>
 class Id {
  public:

@@ -5,13 +5,13 @@
 namespace etude {
 namespace {
 
-// The dense words may be this many, and one more per number inserted: empty words cost no more
-// than scattered ones would.
+// Max number of dense words, plus one per inserted number, so that empty words cost no more than
+// scattered numbers.
 constexpr uint64_t kFirstDenseWords = 1024;
 
 }  // namespace
 
-// Whether `word` is, or can become, one of dense_.
+// Returns true if `word` is in dense_ or dense_ was extended to include it.
 bool IdSet::MakeDense(uint64_t word) {
   if (inserts_ == 0) first_word_ = word;
   const uint64_t index = word - first_word_;
@@ -20,7 +20,7 @@ bool IdSet::MakeDense(uint64_t word) {
   return true;
 }
 
-// Where `word` is in scattered_, or would be. There must be an empty place.
+// Returns the slot of `word` in scattered_, or the slot to insert it. Requires an empty slot.
 size_t IdSet::PlaceOf(uint64_t word) const {
   const size_t mask = scattered_.size() - 1;
   size_t i = TableHash(word) & mask;
@@ -51,7 +51,7 @@ void IdSet::Insert(uint64_t id) {
   ++inserts_;
 }
 
-// Both are looked at: a word may have been scattered before it could be dense.
+// Checks both: a word may have become scattered before it could be dense.
 bool IdSet::Contains(uint64_t id) const {
   const uint64_t word = id / kWordBits;
   const uint64_t bit = uint64_t{1} << (id % kWordBits);

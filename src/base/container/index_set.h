@@ -6,13 +6,13 @@
 
 namespace etude {
 
-// The hash index of a table: maps a row's hash to the row's number. It stores numbers
-// only; the table owns the rows and compares them. Not thread-safe.
+// Hash index of a table: maps a row's hash to the row's number. Stores numbers only; the table owns
+// the rows and compares them. Not thread-safe.
 class IndexSet {
  public:
   static constexpr uint32_t kAbsent = UINT32_MAX;
 
-  // Returns the row for which `equals(row)` holds, among those inserted with `hash`, or kAbsent.
+  // Returns the row inserted with `hash` for which `equals(row)` holds, or kAbsent.
   template <typename Equals>
   uint32_t Find(uint64_t hash, Equals equals) const {
     if (slots_.empty()) return kAbsent;
@@ -24,13 +24,13 @@ class IndexSet {
     return kAbsent;
   }
 
-  // Takes `row`, inserted with `hash`, out again. `hash_of(row)` gives the hash of a row that
-  // stays.
+  // Removes `row`, which was inserted with `hash`. `hash_of(row)` returns the hash of a remaining
+  // row.
   template <typename HashOf>
   void Erase(uint64_t hash, uint32_t row, HashOf hash_of) {
     size_t hole = hash & mask();
     while (slots_[hole].row != row) hole = (hole + 1) & mask();
-    // Rows behind the hole that a search would no longer reach move into it.
+    // Rows after the hole that a search would no longer reach move into it.
     for (size_t i = (hole + 1) & mask(); slots_[i].row != kAbsent; i = (i + 1) & mask()) {
       const size_t home = hash_of(slots_[i].row) & mask();
       if (((i - home) & mask()) < ((i - hole) & mask())) continue;
@@ -41,7 +41,7 @@ class IndexSet {
     --size_;
   }
 
-  // Inserts `row`, which must not be present. `hash_of(row)` gives the hash of an inserted row.
+  // Inserts `row`, which must not be present. `hash_of(row)` returns the hash of an inserted row.
   template <typename HashOf>
   void Insert(uint64_t hash, uint32_t row, HashOf hash_of) {
     if ((size_ + 1) * 4 > slots_.size() * 3) Grow(hash_of);

@@ -11,7 +11,7 @@ namespace {
 
 TEST(IndexSet, ErasesWhatIsInTheWay) {
   std::mt19937_64 random(2);
-  // Few different hashes: long runs of rows that are not where their hash says.
+  // Few distinct hashes: long runs of rows that are not in their home slot.
   std::vector<uint64_t> keys;
   const auto hash_of = [&](uint32_t row) { return keys[row] % 7 * 3 + 60; };
   IndexSet index;

@@ -14,7 +14,7 @@
 namespace etude {
 
 // Interned rows: equal rows get equal ids. T must be comparable with == and have no padding bytes,
-// because its bytes are hashed. Const methods may be called from several threads; Intern may not.
+// because its bytes are hashed. Const methods are thread-safe; Intern is not.
 template <typename T, typename Tag>
 class InternTable {
   static_assert(std::has_unique_object_representations_v<T>);
@@ -33,15 +33,15 @@ class InternTable {
     return id;
   }
 
-  // `id` must come from this table and not be kNone.
+  // Returns the row of `id`, which must come from this table and not be kNone.
   const T& Get(RowId id) const { return rows_[id.index()]; }
   std::span<const T> rows() const { return rows_; }
-  // Whether both hold the same rows under the same ids.
+  // Returns true if both tables hold the same rows under the same ids.
   bool SameRows(const InternTable& other) const { return rows_ == other.rows_; }
   size_t size() const { return rows_.size(); }
   size_t memory_bytes() const { return rows_.capacity() * sizeof(T) + index_.memory_bytes(); }
 
-  // Gives back spare capacity and the hash index, which the next Intern makes anew.
+  // Releases spare capacity and the hash index; the next Intern rebuilds the index.
   void Freeze() {
     rows_.shrink_to_fit();
     index_.Clear();

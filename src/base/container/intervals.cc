@@ -9,7 +9,7 @@ TimeSet::TimeSet(std::vector<Interval> intervals) {
   for (const Interval& interval : intervals) Add(interval);
 }
 
-// `interval` begins at or after the last one's beginning.
+// Adds `interval`, which must not begin before the last one.
 void TimeSet::Add(const Interval& interval) {
   if (interval.end <= interval.begin) return;
   if (intervals_.empty() || intervals_.back().end < interval.begin) {

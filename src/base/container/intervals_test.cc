@@ -37,7 +37,7 @@ TEST(TimeSet, WithoutAndOr) {
   EXPECT_EQ(List(a.Or(b)), (Intervals{Of(0, 40)}));
 }
 
-// Against sets of single moments.
+// Compares with sets of single moments.
 TEST(TimeSet, AgreesWithMoments) {
   const bool holds = rc::check("sets of moments", [] {
     const auto draw = [] {

@@ -8,8 +8,8 @@
 
 namespace etude {
 
-// A column of values of which each may be unknown. A column that was never set costs nothing.
-// Const methods may be called from several threads.
+// Column of optional values. A column that was never set takes no memory. Const methods are
+// thread-safe.
 template <typename T>
 class KnownColumn {
  public:
@@ -29,7 +29,7 @@ class KnownColumn {
     if (value) Set(row, *value);
   }
 
-  // Row `row` becomes unknown.
+  // Makes row `row` unknown.
   void Clear(size_t row) {
     if (row >= values_.size()) return;
     values_[row] = T{};
@@ -39,16 +39,17 @@ class KnownColumn {
   bool known(size_t row) const {
     return row < values_.size() && ((known_[row / 64] >> (row % 64)) & 1) != 0;
   }
-  // Inlined: a function writes an optional in parts and reads it as a whole, which takes long.
+  // Inlined, because an optional returned from a call is written in parts and read as a whole,
+  // which is slow.
   [[gnu::always_inline]] std::optional<T> Get(size_t row) const {
     return known(row) ? std::optional<T>(values_[row]) : std::nullopt;
   }
-  // The values, 0 where unknown, and a bit for each: bit i % 64 of word i / 64 is set if value i is
-  // known.
+  // Return the values, 0 where unknown, and the known bits: bit i % 64 of word i / 64 is set if
+  // value i is known.
   std::span<const T> values() const { return values_; }
   std::span<const uint64_t> known_bits() const { return known_; }
   bool empty() const { return values_.empty(); }
-  // As those of std::vector.
+  // Like those of std::vector.
   void reserve(size_t rows) {
     values_.reserve(rows);
     known_.reserve((rows + 63) / 64);
@@ -64,7 +65,7 @@ class KnownColumn {
 
  private:
   std::vector<T> values_;
-  std::vector<uint64_t> known_;  // one bit a row
+  std::vector<uint64_t> known_;  // one bit per row
 };
 
 }  // namespace etude

@@ -5,11 +5,12 @@
 
 namespace etude {
 
-// A value that is made when it is first asked for, once, also by several threads.
+// Value computed on first use. Thread-safe: it is computed once.
 template <typename T>
 class Lazy {
  public:
-  // `make` returns a T; what it is at the first call decides.
+  // Returns the value; the first call computes it with `make`, which returns a T. Later calls
+  // ignore `make`.
   template <typename Make>
   const T& Get(const Make& make) const {
     std::call_once(once_, [&] { value_.emplace(make()); });

@@ -16,7 +16,7 @@ namespace etude {
 
 // Interned sequences of T: equal sequences get equal ids and are stored once. T must be comparable
 // with == and have no padding bytes, because its bytes are hashed. Spans stay valid until the next
-// Intern. Const methods may be called from several threads; Intern may not.
+// Intern. Const methods are thread-safe; Intern is not.
 template <typename T, typename Tag>
 class ListPool {
   static_assert(std::has_unique_object_representations_v<T>);
@@ -39,14 +39,14 @@ class ListPool {
     return id;
   }
 
-  // `id` must come from this pool; kNone gives the empty list.
+  // Returns the list of `id`, which must come from this pool; kNone gives the empty list.
   std::span<const T> Get(ListId id) const {
     if (!id) return {};
     const size_t begin = id.index() == 0 ? 0 : ends_[id.index() - 1];
     return {items_.data() + begin, ends_[id.index()] - begin};
   }
 
-  // Whether both hold the same lists under the same ids.
+  // Returns true if both pools hold the same lists under the same ids.
   bool SameLists(const ListPool& other) const {
     return ends_ == other.ends_ && items_ == other.items_;
   }
@@ -56,7 +56,7 @@ class ListPool {
            index_.memory_bytes();
   }
 
-  // Gives back spare capacity and the hash index, which the next Intern makes anew.
+  // Releases spare capacity and the hash index; the next Intern rebuilds the index.
   void Freeze() {
     items_.shrink_to_fit();
     ends_.shrink_to_fit();

@@ -11,15 +11,16 @@
 
 namespace etude {
 
-// Values that several parts of a run need are made once: what is read for each rank of a job, say.
-// Beyond a number of bytes those go that were not used for longest; callers share ownership, so
-// that a value in use stays. Thread-safe: who asks for a value that is being made waits for it.
+// Cache of values that several parts of a run need, such as data read for each rank of a job. Over
+// its byte limit it evicts the least recently used values. Callers share ownership, so a value in
+// use stays alive. Thread-safe: concurrent callers of one key wait for the value to be made.
 class RunCache {
  public:
   explicit RunCache(uint64_t most_bytes = uint64_t{256} << 20) : most_bytes_(most_bytes) {}
 
-  // The value of `key`, made by `make`, which returns a Result<T>, unless it is there; a key stands
-  // for one type. `bytes_of` says how large a T is. Errors are not kept.
+  // Returns the value of `key`, and makes it with `make` if it is missing. `make` returns a
+  // Result<T>; `bytes_of` returns the size of a T. One key must always use the same type. Errors
+  // are not cached.
   template <typename T, typename Make, typename BytesOf>
   Result<std::shared_ptr<const T>> Get(const std::string& key, Make make, BytesOf bytes_of) {
     const std::shared_ptr<Entry> entry = Find(key);
@@ -39,11 +40,11 @@ class RunCache {
   struct Entry {
     std::string key;
     std::mutex mutex;
-    std::shared_ptr<const void> value;  // by `mutex`
-    uint64_t bytes = 0;                 // by the cache's
+    std::shared_ptr<const void> value;  // guarded by `mutex`
+    uint64_t bytes = 0;                 // guarded by the cache's mutex
   };
 
-  // Puts it last.
+  // Returns the entry of `key`, added if missing, as the most recently used one.
   std::shared_ptr<Entry> Find(const std::string& key) {
     const std::lock_guard lock(mutex_);
     std::shared_ptr<Entry> found;
@@ -74,10 +75,10 @@ class RunCache {
 
   const uint64_t most_bytes_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<Entry>> entries_;  // the last used one last
+  std::vector<std::shared_ptr<Entry>> entries_;  // least recently used first
 };
 
-// As Get of `cache`, which may be null: then nothing is kept.
+// Calls Get of `cache`; if it is null, makes the value without caching it.
 template <typename T, typename Make, typename BytesOf>
 Result<std::shared_ptr<const T>> MadeOnce(RunCache* cache, const std::string& key, Make make,
                                           BytesOf bytes_of) {

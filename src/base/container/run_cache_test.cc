@@ -12,7 +12,7 @@ namespace {
 
 class RunCacheTest : public testing::Test {
  protected:
-  // The length of `key`, which takes as many bytes.
+  // Returns the length of `key`, cached with that many bytes.
   size_t Length(RunCache& cache, const std::string& key) {
     const auto got = cache.Get<size_t>(
         key,
@@ -46,14 +46,14 @@ TEST_F(RunCacheTest, KeepsWhatWasUsedLast) {
   Length(cache, "bbbb");
   Length(cache, "aaaa");
   Length(cache, "cc");
-  Length(cache, "dddd");  // 14 bytes: b goes, of which nothing was used since
+  Length(cache, "dddd");  // 14 bytes: b, least recently used, is evicted
   EXPECT_EQ(made_, 4);
   Length(cache, "aaaa");
   Length(cache, "cc");
   EXPECT_EQ(made_, 4);
   Length(cache, "bbbb");
   EXPECT_EQ(made_, 5);
-  // What is larger than all of it is not kept.
+  // A value larger than the whole cache is not kept.
   Length(cache, "eleven bytes");
   Length(cache, "eleven bytes");
   EXPECT_EQ(made_, 7);

@@ -7,14 +7,14 @@
 
 namespace etude {
 
-// Rows of T that come and go: a removed row's number is given to a later one. Rows never move, and
-// memory grows by blocks, to what the most rows at one time took. Not thread-safe.
+// Rows of T with reuse: Add reuses the number of a removed row. Rows never move. Memory grows in
+// blocks to the peak number of rows. Not thread-safe.
 template <typename T>
 class Slab {
  public:
   static constexpr uint32_t kMaxRows = UINT32_MAX - 1;
 
-  // Adds a row, value-initialized. There must be fewer than kMaxRows.
+  // Adds a value-initialized row and returns its number. There must be fewer than kMaxRows rows.
   uint32_t Add() {
     if (!free_.empty()) {
       const uint32_t row = free_.back();
@@ -25,15 +25,15 @@ class Slab {
     if (end_ % kBlockRows == 0) blocks_.push_back(std::make_unique<T[]>(kBlockRows));
     return end_++;
   }
-  // `row` must be in use.
+  // Removes `row`, which must be in use.
   void Remove(uint32_t row) { free_.push_back(row); }
 
   T& operator[](uint32_t row) { return blocks_[row / kBlockRows][row % kBlockRows]; }
   const T& operator[](uint32_t row) const { return blocks_[row / kBlockRows][row % kBlockRows]; }
 
-  // Rows in use.
+  // Returns the number of rows in use.
   size_t size() const { return end_ - free_.size(); }
-  // Above the number of every row there ever was.
+  // Returns one past the highest row number ever used.
   uint32_t end() const { return end_; }
   size_t memory_bytes() const {
     return blocks_.size() * kBlockRows * sizeof(T) + blocks_.capacity() * sizeof(blocks_[0]) +

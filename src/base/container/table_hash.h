@@ -8,9 +8,9 @@
 
 #include "src/base/container/hash.h"
 
-// Hashes of tables in memory, other ones in each process: no file can be made whose values all meet
-// in one place of a table, by which reading it would take quadratic time. They must not become
-// part of a result; hashes that do are in hash.h.
+// Keys of in-memory hash tables, random for each process, so that no file can be crafted whose
+// values all collide and make reading quadratic. These hashes must not affect results; stable
+// hashes are in hash.h.
 namespace etude {
 
 struct TableKeys {
@@ -18,11 +18,11 @@ struct TableKeys {
   uint64_t factor = 0xD1342543DE82EF95ULL;
 };
 
-// Those of this process.
+// Returns the keys of this process.
 inline const TableKeys& ProcessTableKeys() {
   static const TableKeys keys = [] {
     TableKeys drawn;
-    // Where the system has none to give, the usual ones do.
+    // Without a system source of randomness, the default keys stay.
     if (getentropy(&drawn, sizeof(drawn)) != 0) drawn = TableKeys();
     drawn.factor |= 1;
     return drawn;
@@ -30,8 +30,8 @@ inline const TableKeys& ProcessTableKeys() {
   return keys;
 }
 
-// Both halves of the product: what differs in any bits of `value` differs in bits that only who
-// knows the factor can tell.
+// Mixes both halves of the product, so that the effect of any bit of `value` depends on the secret
+// factor.
 inline uint64_t TableMix(uint64_t hash, uint64_t value, uint64_t factor) {
   const auto product = static_cast<unsigned __int128>(hash ^ value) * factor;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);

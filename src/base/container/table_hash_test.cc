@@ -28,7 +28,7 @@ TEST(TableHash, TellsApart) {
   EXPECT_EQ(hashes.size(), 10'000u);
 }
 
-// Two words whose differences cancel in HashBytes, whatever its seed.
+// Two words whose differences cancel in HashBytes for any seed.
 TEST(TableHash, DifferencesDoNotCancel) {
   constexpr uint64_t kTop = uint64_t{1} << 63;
   const std::array<uint64_t, 2> one = {1, 2};
@@ -37,8 +37,8 @@ TEST(TableHash, DifferencesDoNotCancel) {
   EXPECT_NE(TableHash(KeyBytes(one)), TableHash(KeyBytes(other)));
 }
 
-// Values that differ in their upper bits only, whose lower ones place them in HashMix. With keys
-// that do not change: of drawn ones one in a hundred leaves fewer places.
+// Values that differ in their upper bits only, while HashMix takes the slot from the lower ones.
+// Uses fixed keys, because one in a hundred random keys gives fewer distinct slots.
 TEST(TableHash, UpperBitsReachThePlace) {
   constexpr TableKeys kKeys;
   std::set<uint64_t> places;

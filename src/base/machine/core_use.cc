@@ -21,7 +21,7 @@ std::string TextOfFile(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The words of a line, by single or more blanks.
+// Splits a line into words at single or multiple blanks.
 std::vector<std::string_view> WordsOf(std::string_view line) {
   std::vector<std::string_view> words;
   while (!line.empty()) {
@@ -78,7 +78,8 @@ double CoresOfOthers(const CoreUse& before, const CoreUse& after) {
 
 std::optional<int64_t> BusyTicks(std::string_view text,
                                  const std::function<bool(int64_t core)>& counts) {
-  // "cpu3 user nice system idle iowait irq softirq steal guest guest_nice"; guests are users, too.
+  // "cpu3 user nice system idle iowait irq softirq steal guest guest_nice"; user time includes
+  // guest time.
   constexpr size_t kIdle = 4;
   constexpr size_t kIoWait = 5;
   constexpr size_t kSteal = 8;

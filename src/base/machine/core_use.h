@@ -9,30 +9,29 @@
 
 namespace etude {
 
-// Cores that this process may use at once: those of its affinity, at most its control group's share
-// of time. 0 if the system does not say.
+// Returns the number of cores this process may use: those of its CPU affinity, at most its cgroup's
+// CPU quota. 0 if unknown.
 double CoreLimit();
 
-// How long the cores that this process may use were at work so far, and how long of it for this
-// process with its children that have ended.
+// Busy time so far of the cores that this process may use, and the part of it that this process and
+// its terminated children used.
 struct CoreUse {
-  Nanos at;    // when, by a steady clock
-  Nanos busy;  // all cores together, whoever used them
+  Nanos at;    // time of measurement, by a steady clock
+  Nanos busy;  // all cores and all processes
   Nanos own;
 
-  // nullopt if the system does not say.
+  // Returns the current values; nullopt if the system does not provide them.
   static std::optional<CoreUse> Now();
 };
 
-// How many cores, on average, other programs used between two looks. 0 or more.
+// Returns the average number of cores that other programs used between two measurements, >= 0.
 double CoresOfOthers(const CoreUse& before, const CoreUse& after);
 
-// Clock ticks that the cores for which `counts` is true were at work, by the text of /proc/stat;
-// nullopt if it has none of them.
+// Parses /proc/stat and returns the busy clock ticks of the cores for which `counts` is true;
+// nullopt if the text has none of them.
 std::optional<int64_t> BusyTicks(std::string_view text,
                                  const std::function<bool(int64_t core)>& counts);
-// Cores that a control group's time is worth, by the text of its cpu.max ("150000 100000");
-// nullopt if it is not limited.
+// Parses a cgroup's cpu.max ("150000 100000") and returns its quota in cores; nullopt if unlimited.
 std::optional<double> QuotaCores(std::string_view text);
 
 }  // namespace etude

@@ -38,7 +38,7 @@ TEST(CoresOfOthers, IsWhatIsNotOfThisProcess) {
   const CoreUse after{.at = Nanos{1000}, .busy = Nanos{6800}, .own = Nanos{700}};
   EXPECT_DOUBLE_EQ(CoresOfOthers(before, after), 1.2);
   EXPECT_EQ(CoresOfOthers(after, before), 0);
-  // Ticks are coarse: less than its own time.
+  // Ticks are coarse: the busy time may be less than the process's own.
   EXPECT_EQ(CoresOfOthers(before, {.at = Nanos{10}, .busy = Nanos{5000}, .own = Nanos{109}}), 0);
 }
 

@@ -8,7 +8,7 @@
 namespace etude {
 namespace {
 
-// NVML's interface (nvml.h), as far as it is used. All functions return 0 if they succeed.
+// The parts of NVML's interface (nvml.h) in use. All functions return 0 on success.
 using Device = void*;
 struct Utilization {
   unsigned gpu;     // percent
@@ -26,7 +26,7 @@ bool Find(void* handle, const char* name, Fn& function) {
   return function != nullptr;
 }
 
-// The sum over all GPUs; nullopt if one of them does not tell.
+// Returns the sum over all GPUs; nullopt if `get` fails for one.
 template <typename Get>
 std::optional<double> Sum(const std::vector<void*>& devices, Get get) {
   std::optional<double> sum;

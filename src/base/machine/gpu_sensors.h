@@ -7,22 +7,22 @@
 
 namespace etude {
 
-// What NVIDIA's management library (NVML) tells of the GPUs of this machine, all together. The
-// library is loaded when it is asked for and there; nothing is linked with it.
+// Sensors of all GPUs of this machine, from NVIDIA's management library (NVML). Open loads the
+// library at run time; Etude does not link with it.
 class GpuSensors {
  public:
-  // Sums over the GPUs, but for the utilisations, which are those of the busiest: its share of the
-  // library's last sampling period (a sixth of a second to a second) in which a kernel ran, and in
-  // which memory was read or written. nullopt: a GPU does not tell.
+  // Sums over the GPUs, except utilization, which is that of the busiest GPU: the share of NVML's
+  // last sampling period (1/6 s to 1 s) in which a kernel ran, or in which memory was read or
+  // written. nullopt: a GPU does not provide the value.
   struct Reading {
     std::optional<double> energy_j;  // since the driver was loaded
     std::optional<double> power_w;
     std::optional<double> utilisation;
     std::optional<double> memory_utilisation;
-    std::optional<double> memory_bytes;  // in use, by whatever process
+    std::optional<double> memory_bytes;  // in use, by any process
   };
 
-  // No sensors, and no reason why.
+  // Makes an object without sensors and with an empty why_none().
   GpuSensors() = default;
   static GpuSensors Open(const char* library = "libnvidia-ml.so.1");
 
@@ -32,7 +32,8 @@ class GpuSensors {
 
   Reading Read() const;
   size_t count() const { return devices_.size(); }
-  // Why there are none; "" if there are, or if they were not asked for.
+  // Returns the reason why there are no sensors; "" if there are some or if they were not
+  // requested.
   const std::string& why_none() const { return why_none_; }
 
  private:

@@ -27,7 +27,7 @@ TEST(GpuSensors, SumOverGpus) {
   EXPECT_EQ(sensors.count(), 2u);
   const GpuSensors::Reading first = sensors.Read();
   const GpuSensors::Reading second = sensors.Read();
-  // Each GPU shows 2 J more with each reading, one after the other.
+  // Each reading of each GPU adds 2 J.
   EXPECT_DOUBLE_EQ(*first.energy_j, 2 + 4);
   EXPECT_DOUBLE_EQ(*second.energy_j, 6 + 8);
   EXPECT_DOUBLE_EQ(*first.power_w, 300);

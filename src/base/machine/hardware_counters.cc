@@ -28,7 +28,7 @@ int Open(const CounterEvent& event, pid_t pid) {
       syscall(SYS_perf_event_open, &attributes, pid, -1, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
-// What /proc/sys/kernel/perf_event_paranoid says; nullopt if there is no such file.
+// Returns the value of /proc/sys/kernel/perf_event_paranoid; nullopt if the file is missing.
 std::optional<int> ParanoidLevel() {
   std::FILE* file = std::fopen("/proc/sys/kernel/perf_event_paranoid", "r");
   if (file == nullptr) return std::nullopt;

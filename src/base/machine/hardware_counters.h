@@ -10,7 +10,7 @@
 
 namespace etude {
 
-// An event that the kernel counts: type and number as in linux/perf_event.h.
+// Event counted by the kernel; type and number as in linux/perf_event.h.
 struct CounterEvent {
   std::string_view name;
   uint32_t type = 0;
@@ -20,44 +20,44 @@ struct CounterEvent {
 inline constexpr size_t kCounterCount = 4;
 using CounterEvents = std::array<CounterEvent, kCounterCount>;
 
-// Instructions, cycles, cache misses, branch misses, in this order.
+// Returns instructions, cycles, cache misses and branch misses, in this order.
 const CounterEvents& HardwareEvents();
 
-// Counts events of a process and of all that it starts later, in user mode. Needs no rights: what
-// the kernel, the processor or a virtual machine refuses is absent, with a reason. Owns
+// Counts user-mode events of a process and of its later descendants. Needs no privileges: a counter
+// that the kernel, the processor or a virtual machine refuses is absent, with a reason. Owns file
 // descriptors.
 class CounterSet {
  public:
   CounterSet() = default;
-  // Attaches to `pid`, a child that is about to become another program: counting begins with that.
+  // Attaches to the child `pid`, which is about to call exec: counting begins at the exec.
   static CounterSet Attach(pid_t pid, const CounterEvents& events = HardwareEvents());
 
   CounterSet(CounterSet&& other) noexcept { *this = std::move(other); }
   CounterSet& operator=(CounterSet&& other) noexcept;
   ~CounterSet();
 
-  // Reads all counters; what is absent stays so.
+  // Reads all counters; absent counters stay absent.
   struct Reading {
     struct Value {
       uint64_t count = 0;
       uint64_t enabled_ns = 0;
-      uint64_t running_ns = 0;  // less where counters had to share the processor's
+      uint64_t running_ns = 0;  // less if counters shared the processor's registers
     };
     std::array<std::optional<Value>, kCounterCount> values;
   };
   Reading Read() const;
 
-  // Events between two readings, scaled up where a counter did not run all the time; nullopt where
-  // one is absent or never ran.
+  // Events between two readings, scaled up if a counter did not run all the time; nullopt for a
+  // counter that is absent or never ran.
   using Counts = std::array<std::optional<double>, kCounterCount>;
   static Counts Between(const Reading& before, const Reading& after);
 
-  // Why no counter is there; "" if one is.
+  // Returns the reason why all counters are absent; "" if there is one.
   std::string why_none() const;
 
  private:
   std::array<int, kCounterCount> descriptors_ = {-1, -1, -1, -1};
-  int refused_ = 0;  // errno of the first one that was refused
+  int refused_ = 0;  // errno of the first refused counter
 };
 
 }  // namespace etude

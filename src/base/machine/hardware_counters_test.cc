@@ -39,8 +39,8 @@ TEST(HardwareCounters, NoneIsSaid) {
   EXPECT_FALSE(none.Read().values[0]);
 }
 
-// Counts what a child does, its own children included, from its exec on. With events that need no
-// hardware: every kernel that allows events at all has them.
+// Counts events of a child and its descendants from its exec on. Uses software events, which every
+// kernel that allows events has.
 TEST(HardwareCounters, CountAProcessAndWhatItStarts) {
   CounterEvents events;
   events.fill({"page_faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS});

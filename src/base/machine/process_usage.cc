@@ -46,7 +46,8 @@ Nanos CpuTimeWithChildren() {
 
 namespace {
 
-// Field `index`, from 0, of a file of pages such as /proc/self/statm; nullopt if there is none.
+// Returns field `index`, from 0, of a file of page counts such as /proc/self/statm; nullopt if
+// missing.
 std::optional<Bytes> PagesIn(const std::string& path, int index) {
   std::FILE* file = std::fopen(path.c_str(), "r");
   if (file == nullptr) return std::nullopt;
@@ -57,7 +58,7 @@ std::optional<Bytes> PagesIn(const std::string& path, int index) {
   return found ? std::optional(Bytes{pages * sysconf(_SC_PAGESIZE)}) : std::nullopt;
 }
 
-// The figure behind `key`, such as "VmHWM:", in a file of lines in kB; nullopt if there is none.
+// Returns the value after `key`, such as "VmHWM:", in a file of lines in kB; nullopt if missing.
 std::optional<Bytes> KilobytesIn(const char* path, std::string_view key) {
   std::FILE* file = std::fopen(path, "r");
   if (file == nullptr) return std::nullopt;
@@ -93,7 +94,7 @@ std::optional<Bytes> PeakResident::bytes() const {
 std::optional<Bytes> AvailableMemory() { return KilobytesIn("/proc/meminfo", "MemAvailable:"); }
 
 void LimitMemory(Bytes most) {
-  // What RLIMIT_DATA bounds.
+  // RLIMIT_DATA bounds this value.
   const Bytes data = PagesIn("/proc/self/statm", 5).value_or(Bytes{});
   const auto limited =
       static_cast<rlim_t>(data.count) + static_cast<rlim_t>(std::max<int64_t>(most.count, 0));

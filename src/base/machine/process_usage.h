@@ -9,11 +9,11 @@
 
 namespace etude {
 
-// What the system counts for this process, all threads together, since it began.
+// System counters of this process, over all threads and since its start.
 struct ProcessCounts {
-  int64_t minor_faults = 0;          // pages that were given without reading a disk
+  int64_t minor_faults = 0;          // page faults that read no disk
   int64_t voluntary_switches = 0;    // a thread waited
-  int64_t involuntary_switches = 0;  // a thread had to give way
+  int64_t involuntary_switches = 0;  // a thread was preempted
 
   static ProcessCounts Now();
   friend ProcessCounts operator-(const ProcessCounts& a, const ProcessCounts& b) {
@@ -22,20 +22,20 @@ struct ProcessCounts {
   }
 };
 
-// For how long this thread could have run while other work had its processor; nullopt where the
-// system does not say.
+// Returns how long this thread was runnable while other threads had its processor; nullopt if the
+// system does not provide it.
 std::optional<Nanos> StolenTime();
 
-// CPU time of this process, all threads together; the same with its children that have ended.
+// Return the CPU time of this process over all threads, without and with its terminated children.
 Nanos CpuTime();
 Nanos CpuTimeWithChildren();
 
-// Memory that a process has in use (its resident set); nullopt if the system does not say. 0: this
-// process.
+// Returns the resident memory of process `pid` (0: this process); nullopt if the system does not
+// provide it.
 std::optional<Bytes> ResidentBytes(pid_t pid = 0);
 
-// The most memory this process had in use since the last Begin; nullopt if the system does not
-// say or if the kernel keeps the peak of the whole life only.
+// Peak resident memory of this process since the last Begin; nullopt if the system does not provide
+// it or cannot reset the peak.
 class PeakResident {
  public:
   void Begin();
@@ -45,9 +45,9 @@ class PeakResident {
   bool begun_ = false;
 };
 
-// Memory the machine can give without swapping; nullopt if the system does not say.
+// Returns the memory that is available without swapping; nullopt if the system does not provide it.
 std::optional<Bytes> AvailableMemory();
-// Lets allocations of more than `most` from now on fail, instead of having the process killed.
+// Makes allocations that exceed `most` more bytes fail, instead of having the process killed.
 void LimitMemory(Bytes most);
 
 }  // namespace etude

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kPages = 4096;
 
-// Takes so many pages of memory and gives them back.
+// Allocates a block, touches its pages and frees it.
 void TouchPages() {
   const size_t bytes = kPages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -48,7 +48,7 @@ TEST(ProcessUsage, PeakIsThatSinceItBegan) {
   if (!before) GTEST_SKIP() << "this kernel keeps one peak for the whole life";
   const int64_t size = static_cast<int64_t>(kPages) * sysconf(_SC_PAGESIZE);
   TouchPages();
-  // The kernel counts in batches: some megabytes less are still right.
+  // The kernel counts in batches: allow for some megabytes less.
   EXPECT_GT(peak.bytes()->count, before->count + size / 2);
   peak.Begin();
   EXPECT_LT(peak.bytes()->count, before->count + size / 2);

@@ -9,9 +9,8 @@
 
 namespace etude {
 
-// Runs `loop` on up to `threads` threads at once (0: as many as there are cores), this one
-// included, and on no more than `most`, of which each is done with something at least. `loop` must
-// not throw.
+// Runs `loop` on up to `threads` threads (0: one per core) including this one, and on no more than
+// `most`, the number of work items. `loop` must not throw.
 template <typename Loop>
 void RunOnThreads(int64_t threads, size_t most, const Loop& loop) {
   const size_t cores = std::max(1U, std::thread::hardware_concurrency());
@@ -20,7 +19,7 @@ void RunOnThreads(int64_t threads, size_t most, const Loop& loop) {
   try {
     for (size_t i = 1; i < std::min(wanted, most); ++i) pool.emplace_back(loop);
   } catch (const std::system_error&) {
-    // The system gives no more threads: those there are do all.
+    // The system refuses more threads: the existing ones do all the work.
   }
   loop();
   for (std::thread& thread : pool) thread.join();

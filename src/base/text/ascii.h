@@ -5,23 +5,23 @@
 
 namespace etude {
 
-// Classes of ASCII characters, whatever the locale.
+// Classes of ASCII characters, independent of the locale.
 constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-// Of a name in a program: a letter, a digit or '_'.
+// Returns true for characters of identifiers: letters, digits and '_'.
 constexpr bool IsWord(char c) { return IsLetter(c) || IsDigit(c) || c == '_'; }
-// A blank of JSON and of Python literals.
+// Returns true for white space of JSON and Python literals.
 constexpr bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 constexpr char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Without the blanks around it.
+// Returns `text` without leading and trailing blanks.
 constexpr std::string_view Trimmed(std::string_view text, bool (*is_blank)(char) = IsBlank) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
   return text;
 }
-// Whether `text` ends with `ending`, capital letters or small ones; `ending` itself has small ones.
+// Returns true if `text` ends with `ending`, ignoring case; `ending` must be lower-case.
 constexpr bool EndsWithNoCase(std::string_view text, std::string_view ending) {
   const auto same = [](char a, char b) { return Lower(a) == b; };
   return text.size() >= ending.size() &&

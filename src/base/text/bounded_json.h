@@ -12,10 +12,9 @@
 
 namespace etude {
 
-// Follows a parser through JSON and stops it where that is nested more deeply than `most`: parsing
-// does not recurse, but what is done with the value then does (copying, comparing, writing), and a
-// deep one would end the program. (With a callback instead the parser would look through all of a
-// list after each object in it.)
+// SAX handler that stops a parser at nesting deeper than `most`. Parsing does not recurse, but
+// copying, comparing or writing the value does, and a deep value would overflow the stack. (With a
+// parser callback instead, the parser would scan a whole list after each object in it.)
 template <typename Json>
 class JsonWatch : public nlohmann::json_sax<Json> {
  public:
@@ -45,12 +44,12 @@ class JsonWatch : public nlohmann::json_sax<Json> {
   }
 
  protected:
-  // How many objects and lists are open.
+  // Returns the number of open objects and lists.
   size_t depth() const { return depth_; }
 
  private:
-  virtual void Open() {}   // an object or a list begins
-  virtual void Close() {}  // it ends; Value comes behind it
+  virtual void Open() {}   // called at the beginning of an object or a list
+  virtual void Close() {}  // called at its end, before Value
   virtual void Key(const std::string& /*name*/) {}
   virtual void Value() {}
 
@@ -73,7 +72,8 @@ class JsonWatch : public nlohmann::json_sax<Json> {
   size_t depth_ = 0;
 };
 
-// A value from outside; a discarded one if it is no JSON or nested more deeply than `depth`.
+// Parses untrusted JSON. Returns a discarded value if the text is invalid or nested deeper than
+// `depth`.
 template <typename Json>
 Json ParseBounded(std::string_view text, size_t depth = Limits{}.depth) {
   JsonWatch<Json> watch(depth);

@@ -13,11 +13,11 @@ using Json = nlohmann::json;
 TEST(BoundedJson, IsReadToItsDepth) {
   EXPECT_EQ(ParseBounded<Json>(R"({"a": [[1]]})", 3).dump(), R"({"a":[[1]]})");
   EXPECT_TRUE(ParseBounded<Json>(R"({"a": [[1]]})", 2).is_discarded());
-  // One beside the other is not deeper.
+  // Siblings do not add depth.
   EXPECT_EQ(ParseBounded<Json>("[[1],[2],[3]]", 2).size(), 3u);
 }
 
-// With a callback of the parser this took time by the square of the list's length.
+// A parser callback would take quadratic time in the list's length.
 TEST(BoundedJson, ListsMayBeLong) {
   std::string list = "[{}";
   for (int i = 1; i < 200'000; ++i) list += ",{}";

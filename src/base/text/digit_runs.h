@@ -7,7 +7,8 @@
 
 namespace etude {
 
-// `text` with `replace(digits, rest)` for each run of digits in it, behind which stands `rest`.
+// Returns `text` with each run of digits replaced by `replace(digits, rest)`, where `rest` is the
+// text after the run.
 template <typename Replace>
 std::string ReplaceDigits(std::string_view text, Replace replace) {
   std::string replaced;
@@ -24,8 +25,8 @@ std::string ReplaceDigits(std::string_view text, Replace replace) {
   return replaced;
 }
 
-// A name with `mark` for each number of layers, micro-batches and the like in it; those in words
-// ("conv2d") stay.
+// Returns `name` with its numbers of layers, micro-batches and the like replaced by `mark`. Digits
+// inside words ("conv2d") stay.
 std::string WithoutNumbers(std::string_view name, std::string_view mark);
 
 }  // namespace etude

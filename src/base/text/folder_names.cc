@@ -9,7 +9,7 @@ namespace etude {
 Result<std::vector<std::string>> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  // No range-for: what goes on to the next name would throw.
+  // No range-for: its increment would throw.
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
     names.push_back(it->path().filename().string());

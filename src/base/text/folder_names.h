@@ -7,7 +7,7 @@
 
 namespace etude {
 
-// The names of what lies in a folder, in their order. kIo if it cannot be read to its end.
+// Returns the sorted names of a folder's entries. kIo if the folder cannot be read completely.
 Result<std::vector<std::string>> NamesIn(const std::string& folder);
 
 }  // namespace etude

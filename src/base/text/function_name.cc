@@ -13,7 +13,7 @@
 namespace etude {
 namespace {
 
-// Where the list of arguments begins with which `name` ends, behind a word or a template's own
+// Returns the position of the argument list that ends `name`, after a word or its template
 // arguments; the end of `name` if there is none.
 size_t ArgumentsOf(std::string_view name) {
   if (!name.ends_with(')')) return name.size();
@@ -36,7 +36,8 @@ std::string_view WithoutDescriptor(std::string_view name) {
   return name;
 }
 
-// "5aiter": takes the identifier from the front of `text`; nullopt if there is none.
+// Removes the length-prefixed identifier ("5aiter") from the front of `text`; nullopt if there is
+// none.
 std::optional<std::string_view> TakeIdentifier(std::string_view& text) {
   size_t length = 0;
   size_t digits = 0;
@@ -50,8 +51,9 @@ std::optional<std::string_view> TakeIdentifier(std::string_view& text) {
   return identifier.starts_with("_GLOBAL__N") ? "(anonymous namespace)" : identifier;
 }
 
-// Names repeat parts of themselves by reference (S_, T_) and expand packs (Dp), so that a decoded
-// name may be exponentially longer. Within these limits it has some megabytes at most.
+// Returns true for names that are safe to decode. Names repeat their own parts by reference (S_,
+// T_) and expand packs (Dp), so a decoded name may be exponentially longer; within these limits it
+// has a few megabytes at most.
 bool IsSmall(std::string_view mangled) {
   constexpr size_t kMostBytes = 1024;
   constexpr ptrdiff_t kMostReferences = 24;
@@ -74,7 +76,7 @@ std::string MangledFunctionPath(std::string_view name) {
     }
   }
   std::string path;
-  bool is_function = false;  // what was read last is no namespace only
+  bool is_function = false;  // the last part is not just a namespace
   const auto add = [&](std::string_view part) {
     if (!path.empty()) path += "::";
     path += part;
@@ -84,7 +86,7 @@ std::string MangledFunctionPath(std::string_view name) {
     name.remove_prefix(2);
   }
   while (!name.empty()) {
-    if (name.front() == 'L') name.remove_prefix(1);  // of one file
+    if (name.front() == 'L') name.remove_prefix(1);  // internal linkage
     const auto identifier = TakeIdentifier(name);
     if (!identifier) break;
     add(*identifier);

@@ -5,21 +5,20 @@
 
 namespace etude {
 
-// The name of a function as people write it. Mangled names (Itanium ABI: "_ZN5aiter1fEi"), as
-// profiles of ROCm have for kernels of extensions, are decoded: "aiter::f(int)"; those that are
-// very long or nested deep without their arguments: "aiter::f<…>". The suffix of AMD's kernel
-// descriptors
-// (".kd") is dropped. Other names stay as they are.
+// Returns the readable name of a function. Decodes mangled names (Itanium ABI: "_ZN5aiter1fEi"),
+// which profiles of ROCm have for kernels of extensions, as "aiter::f(int)", or without arguments,
+// "aiter::f<…>", if they are very long or deeply nested. Drops the suffix of AMD's kernel
+// descriptors (".kd"). Other names are returned unchanged.
 std::string DemangledName(std::string_view name);
 
-// The namespaces and the name of a mangled function, without arguments and those of templates:
-// "aiter::cross_device_reduce_2stage"; "" if `name` is not mangled or is of another form. In linear
-// time, for names of any length.
+// Returns the namespaces and the name of a mangled function, without function and template
+// arguments: "aiter::cross_device_reduce_2stage". Returns "" if `name` is not mangled or has
+// another form. Linear time for names of any length.
 std::string MangledFunctionPath(std::string_view name);
 
-// The name of a C++ function as compilers spell it, as those of kernels are, without what most of
-// them share: result, arguments and namespaces. "void at::native::f<at::native::G<float> >(int)" is
-// "f<G<float> >"; what is no such name stays as it is.
+// Returns a C++ function name, as compilers spell kernel names, without its result, arguments and
+// namespaces: "void at::native::f<at::native::G<float> >(int)" gives "f<G<float> >". Other names
+// are returned unchanged.
 std::string BareFunctionName(std::string_view name);
 
 }  // namespace etude

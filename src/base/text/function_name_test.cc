@@ -59,7 +59,7 @@ TEST(FunctionName, PathsOfMangledNames) {
   EXPECT_EQ(MangledFunctionPath("kernel"), "");
 }
 
-// Each level repeats the one before twice: decoded the name would have 2^40 parts.
+// Each level repeats the previous one twice: the decoded name would have 2^40 parts.
 TEST(FunctionName, NamesThatGrowWithoutBoundAreNotDecodedWhole) {
   std::string name = "_Z1fI1AIi";
   for (int i = 0; i < 40; ++i) name += "S_S_";

@@ -12,8 +12,7 @@
 namespace etude {
 namespace {
 
-// What a letter costs that is missing, in excess, another one or swapped with the next one; of
-// equally near names the one with the same case is meant.
+// Cost of a missing, extra, wrong or swapped letter. Case breaks ties among equally near names.
 constexpr size_t kWrong = 8;
 constexpr size_t kOtherCase = 1;
 
@@ -48,12 +47,12 @@ size_t PartBegin(std::string_view name) {
 std::string Nearest(std::string_view word, const std::vector<std::string>& candidates) {
   const size_t begin = PartBegin(word);
   std::string best;
-  // What stands before the last "::" is no part of what may be wrong.
+  // Only letters after the last "::" count towards the tolerance.
   size_t best_distance = ((word.size() - begin + 1) / 3 + 1) * kWrong;
   for (const std::string& candidate : candidates) {
     std::string_view name = candidate;
     if (begin == 0) name.remove_prefix(PartBegin(name));
-    // As far away as that by its length alone: names of traces may have any.
+    // The length difference alone exceeds the limit: names in traces may have any length.
     const size_t longer = std::max(name.size(), word.size()) - std::min(name.size(), word.size());
     if (longer * kWrong >= best_distance) continue;
     const size_t distance = Distance(word, name);

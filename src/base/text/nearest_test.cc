@@ -27,7 +27,7 @@ TEST(Nearest, ByTheNameProperOfQualifiedOnes) {
   EXPECT_EQ(Nearest("lienar", operators), "aten::linear");
   EXPECT_EQ(Nearest("aten::ad", operators), "aten::add");
   EXPECT_EQ(Nearest("atn::mm", operators), "aten::mm");
-  // Most of it is right, but not of what differs from name to name.
+  // Most letters match, but only in the qualifier, which all names share.
   EXPECT_EQ(Nearest("aten::xyz", operators), "");
 }
 

@@ -16,7 +16,7 @@ constexpr uint32_t kReplacementCode = 0xFFFD;
 bool Steers(uint32_t code) {
   const auto within = [code](uint32_t from, uint32_t to) { return code >= from && code <= to; };
   return code < 0x20 || within(0x7F, 0x9F) ||               // C0, DEL and C1
-         within(0x200E, 0x200F) || code == 0x061C ||        // marks of direction
+         within(0x200E, 0x200F) || code == 0x061C ||        // directional marks
          within(0x2028, 0x202E) || within(0x2066, 0x2069);  // line ends, embeddings, isolates
 }
 
@@ -52,7 +52,7 @@ std::string Printable(std::string_view text) { return Escape(text, /*keep_newlin
 std::string PrintableLines(std::string_view text) { return Escape(text, /*keep_newlines=*/true); }
 
 std::string WithoutLongLines(std::string_view text, size_t most) {
-  const auto continues = [&](size_t at) {  // a character that has begun before
+  const auto continues = [&](size_t at) {  // true within a multi-byte character
     return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
   };
   std::string shown;

@@ -6,16 +6,16 @@
 
 namespace etude {
 
-// `text` for terminals: what steers them (control characters, marks of writing direction, bytes
-// that are not UTF-8), which names in a trace may hold, as \uXXXX, in which form JSON has it too.
+// Returns `text` safe for terminals: control characters, bidirectional marks and invalid UTF-8,
+// which names in a trace may contain, become \uXXXX, as in JSON.
 std::string Printable(std::string_view text);
-// The same for whole answers: newlines stay.
+// Returns the result of Printable, but keeps newlines.
 std::string PrintableLines(std::string_view text);
 
-// `text`, of which lines longer than `most` bytes, as names may make them, lose their middle: "…".
+// Returns `text` with the middle of lines longer than `most` bytes replaced by "…".
 std::string WithoutLongLines(std::string_view text, size_t most);
 
-// `text` as one word of a shell.
+// Returns `text` quoted as one shell word.
 std::string ShellQuoted(std::string_view text);
 
 }  // namespace etude

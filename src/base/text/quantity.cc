@@ -42,7 +42,7 @@ constexpr UnitRow kOperationUnits[] = {
     {"PFLOPS", 1'000'000'000'000'000},
 };
 
-// The number before a unit times the unit's factor, if that is a whole number that fits.
+// Returns the number times the factor of its unit, if the product is a whole number that fits.
 std::optional<int64_t> Parse(std::string_view text, std::span<const UnitRow> units) {
   size_t end = 0;
   while (end < text.size() && (IsDigit(text[end]) || text[end] == '.')) ++end;
@@ -59,7 +59,7 @@ std::optional<int64_t> Parse(std::string_view text, std::span<const UnitRow> uni
     return std::nullopt;
   }
   uint64_t whole = 0;  // digits so far, without the point
-  uint64_t scale = 1;  // 10 to the digits behind the point
+  uint64_t scale = 1;  // 10 to the number of digits after the point
   bool behind_point = false;
   for (const char c : number) {
     if (c == '.') {

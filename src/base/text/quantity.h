@@ -8,21 +8,21 @@
 
 namespace etude {
 
-// "12", "-3": a whole number and nothing else; nullopt also out of range.
+// Parses a whole number ("12", "-3"); nullopt for other text or out of range.
 std::optional<int64_t> ParseWhole(std::string_view text);
 
-// "1.5", "-2e3": a finite number and nothing else; nullopt also out of range.
+// Parses a finite number ("1.5", "-2e3"); nullopt for other text or out of range.
 std::optional<double> ParseDecimal(std::string_view text);
 
-// "1.5ms", "20 us", "0": a decimal number and its unit (ns, us, µs, ms, s, min), which only 0 may
-// lack. nullopt for anything else, for what is no whole number of nanoseconds, and out of range.
+// Parses a decimal number with its unit (ns, us, µs, ms, s, min), such as "1.5ms" or "20 us"; the
+// unit is optional for 0. nullopt for other text, for fractions of a nanosecond and out of range.
 std::optional<Nanos> ParseTime(std::string_view text);
 
-// "64MiB", "1.5 GB", "4096": KB, MB … are powers of 1000, KiB, MiB … of 1024; without a unit,
-// bytes.
+// Parses a size in bytes: "64MiB", "1.5 GB", "4096" (bytes). KB, MB … are powers of 1000; KiB, MiB
+// … are powers of 1024.
 std::optional<Bytes> ParseBytes(std::string_view text);
 
-// "989TFLOPS": FLOPS, GFLOPS, TFLOPS and PFLOPS, in powers of 1000.
+// Parses "989TFLOPS"; FLOPS, GFLOPS, TFLOPS and PFLOPS are powers of 1000.
 std::optional<int64_t> ParseOperationsPerSecond(std::string_view text);
 
 }  // namespace etude

@@ -14,24 +14,25 @@ namespace etude {
 struct StringTag;
 using StringId = Id<StringTag>;
 
-// Interned strings: equal strings get equal ids. Views stay valid for the pool's lifetime, also
-// across moves. Const methods may be called from several threads; Intern may not.
+// Interned strings: equal strings get equal ids. Views stay valid for the pool's lifetime,
+// including moves. Const methods are thread-safe; Intern is not.
 class StringPool {
  public:
   StringPool() = default;
   StringPool(StringPool&&) noexcept = default;
   StringPool& operator=(StringPool&&) noexcept = default;
-  // A pool with the same strings under the same ids.
+  // Returns a pool with the same strings under the same ids.
   StringPool Copy() const;
 
-  // At most 2^32-2 distinct strings; callers bound the number of nodes long before.
+  // Returns the id of `text`. Holds at most 2^32-2 distinct strings; callers bound the number of
+  // nodes long before.
   StringId Intern(std::string_view text);
-  // The id of `text` if it was interned before, else kNone.
+  // Returns the id of `text` if it is interned, else kNone.
   StringId Find(std::string_view text) const;
-  // `id` must come from this pool; kNone gives the empty string.
+  // Returns the string of `id`, which must come from this pool; kNone gives the empty string.
   std::string_view Get(StringId id) const { return id ? views_[id.index()] : std::string_view(); }
 
-  // Whether both hold the same strings under the same ids.
+  // Returns true if both pools hold the same strings under the same ids.
   bool SameStrings(const StringPool& other) const { return views_ == other.views_; }
   size_t size() const { return views_.size(); }
   size_t memory_bytes() const;
@@ -44,7 +45,7 @@ class StringPool {
   std::vector<std::unique_ptr<char[]>> blocks_;
   size_t block_left_ = 0;
   size_t stored_bytes_ = 0;
-  char* block_end_ = nullptr;  // end of the current block; block_left_ bytes before it are free
+  char* block_end_ = nullptr;  // end of the current block; the block_left_ bytes before it are free
   std::vector<std::string_view> views_;
   IndexSet index_;
 };

@@ -8,8 +8,8 @@
 
 namespace etude::utf8 {
 
-// Writes the one to four bytes of `code` to `out`, which has room for four; returns how many.
-// Surrogates are written like other codes.
+// Writes the one to four bytes of `code` to `out`, which must have room for four, and returns their
+// number. Surrogates are written like other codes.
 constexpr size_t Encode(uint32_t code, char* out) {
   const auto put = [&](size_t i, uint32_t byte) { out[i] = static_cast<char>(byte); };
   if (code < 0x80) {
@@ -26,16 +26,16 @@ bool IsValid(std::string_view text);
 
 struct Point {
   uint32_t code = 0;
-  size_t length = 0;  // bytes
+  size_t length = 0;  // in bytes
 };
-// The code point that `text`, which is not empty, begins with; nullopt if it begins with none.
+// Returns the first code point of `text`, which must not be empty; nullopt if invalid.
 std::optional<Point> FirstBeyondAscii(std::string_view text);
 inline std::optional<Point> First(std::string_view text) {
   const auto byte = static_cast<uint8_t>(text.front());
   return byte < 0x80 ? Point{.code = byte, .length = 1} : FirstBeyondAscii(text);
 }
 
-// `text` with each byte that is no part of valid UTF-8 replaced by U+FFFD.
+// Returns `text` with each byte outside valid UTF-8 replaced by U+FFFD.
 std::string Repair(std::string_view text);
 
 }  // namespace etude::utf8

@@ -30,7 +30,7 @@ void SetUnsigned(AttrValue& value, uint64_t number) {
   value.bits = number;
 }
 
-// Int64List and Uint64List: numbers, packed or one by one.
+// Decodes Int64List and Uint64List: numbers, packed or one by one.
 void DecodeInts(protozero::data_view bytes, AttrValue& value) {
   value.form = AttrValue::Form::kInts;
   value.ints.clear();
@@ -46,7 +46,7 @@ void DecodeInts(protozero::data_view bytes, AttrValue& value) {
   }
 }
 
-// Reads the field under the cursor if it is a value that is taken apart; else skips it.
+// Reads the field under the cursor if it is a supported value; else skips it.
 void DecodeValue(protozero::pbf_reader& reader, AttrValue& value) {
   value.type = static_cast<ValueType>(reader.tag());
   value.form = AttrValue::Form::kNone;
@@ -107,7 +107,8 @@ size_t BytesSize(uint32_t tag, std::string_view bytes) {
          bytes.size();
 }
 
-// Appends an attribute but for its value's field of `value_size` bytes; returns where that goes.
+// Appends an attribute without its value field, for which it reserves `value_size` bytes; returns
+// their position.
 char* BeginAttr(std::string& message, uint32_t tag, std::string_view name, size_t value_size) {
   constexpr auto kName = static_cast<uint32_t>(AttrField::kName);
   const size_t size = BytesSize(kName, name) + value_size;
@@ -131,7 +132,7 @@ void AddVarintAttr(std::string& message, uint32_t tag, std::string_view name, Va
   PutVarint(PutTag(BeginAttr(message, tag, name, size), field, pbf_wire_type::varint), value);
 }
 
-// `value` has as many bytes as the type, 4 or 8; the lowest come first.
+// `value` has the size of the type, 4 or 8 bytes, in little-endian order.
 template <typename Fixed>
 void AddFixedAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
                   Fixed value) {

@@ -18,28 +18,28 @@ namespace etude::chakra {
 struct AttrMessage {
   std::string_view name;
   AttrValue value;
-  // It has a name and one value and nothing else (no doc_string, no unknown field).
+  // True if it has a name and one value and nothing else (no doc_string, no unknown field).
   bool plain = false;
 };
 
-// Takes apart the message `bytes`. Throws protozero::exception where it is malformed.
+// Decodes the message `bytes`. Throws protozero::exception if it is malformed.
 void DecodeAttr(std::string_view bytes, AttrMessage& message);
 
-// The Extra that keeps an attribute without a place: `field` is the whole field, tag included.
+// Returns the Extra for an attribute without a column. `field` is the whole field, tag included.
 Extra ExtraOf(const AttrMessage& message, std::string_view field, TraceBuilder& builder);
 
-// What an attribute without a place says, if it is a whole number.
+// Returns the value of an attribute without a column, if it is a whole number.
 std::optional<uint64_t> StatedUnsigned(const Trace& trace, NodeId node, std::string_view name);
 
-// Bytes of memory in use while a node runs, by a formula: an attribute of generated traces.
+// Attribute of generated traces: bytes of memory in use while a node runs, by a formula.
 inline constexpr std::string_view kMemoryInUse = "etude_memory_bytes";
 
-// How the attributes of a message stand: kLayoutField says what for.
+// Layout of a message's attributes: see kLayoutField.
 class AttrLayout {
  public:
-  // Whether the attribute of this row of the table has stood there.
+  // Returns true if the attribute of this row has occurred.
   bool Has(auto attr) const { return ((seen_ >> static_cast<unsigned>(attr)) & 1) != 0; }
-  // The next attribute is that of `row`, which must not have stood there, with a value of `type`.
+  // Adds the attribute of `row`, which must not have occurred, with a value of `type`.
   void Add(const auto& row, ValueType type) {
     const auto number = static_cast<uint8_t>(row.attr);
     is_usual_ = is_usual_ && !has_extra_ && (seen_ >> number) == 0 && type == row.type;
@@ -47,28 +47,28 @@ class AttrLayout {
     note_ += static_cast<char>(number + 1);
     note_ += static_cast<char>(type);
   }
-  // The next attribute is kept as an Extra.
+  // Adds an attribute that is kept as an Extra.
   void AddExtra() {
     has_extra_ = true;
     note_ += static_cast<char>(kLayoutExtra);
     note_ += '\0';
   }
 
-  // They stand in the order and with the types of the table, extras behind them.
+  // Returns true if the attributes have the order and the types of the table, followed by extras.
   bool is_usual() const { return is_usual_; }
-  // The field that notes how they stand.
+  // Returns the field that records the layout.
   std::string Note() const;
 
  private:
-  uint64_t seen_ = 0;  // a bit for each row
+  uint64_t seen_ = 0;  // one bit per row
   bool is_usual_ = true;
   bool has_extra_ = false;
   std::string note_;
 };
 static_assert(kAttrCount <= 64 && kGlobalAttrCount <= 64);
 
-// Appends an AttributeProto as field `tag` of `message`. A whole number takes the type `type` if it
-// fits there, else one that it fits.
+// Append an AttributeProto as field `tag` of `message`. A whole number gets the type `type` if it
+// fits, else another one.
 void AddIntAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,
                 int64_t value);
 void AddUintAttr(std::string& message, uint32_t tag, std::string_view name, ValueType type,

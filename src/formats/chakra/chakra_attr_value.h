@@ -9,10 +9,10 @@
 
 namespace etude::chakra {
 
-// The value of an attribute.
+// Value of an attribute.
 struct AttrValue {
   enum class Form : uint8_t {
-    kNone,      // no value, or one of a type that is not taken apart
+    kNone,      // no value, or one of an unsupported type
     kSigned,    // `bits` is an int64
     kUnsigned,  // `bits` is an uint64
     kDouble,
@@ -27,7 +27,7 @@ struct AttrValue {
   std::string_view text;
   std::vector<int64_t> ints;
 
-  // The value if it is a whole number that fits.
+  // Return the value if it is a whole number that fits.
   std::optional<int64_t> AsInt64() const;
   std::optional<uint64_t> AsUint64() const;
 };

@@ -1,4 +1,4 @@
-// Chakra traces that other tools wrote.
+// Chakra traces written by other tools.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,8 +44,8 @@ std::string BytesOf(const std::string& path) {
   }
 }
 
-// Files of chakra_converter, chakra_generator, the Text converter, STAGE and hand-made ones: every
-// field and attribute, known or not, in the places, types and words in which it stood.
+// Files of chakra_converter, chakra_generator, the Text converter, STAGE and hand-made ones keep
+// every field and attribute, known or not, with its position, type and spelling.
 TEST(ChakraData, EveryFileIsWrittenBackByteForByte) {
   ETUDE_NEEDS_SHARED_DATA();
   const std::vector<std::string> files = ChakraFiles();
@@ -67,7 +67,7 @@ TEST(ChakraData, EveryFileIsWrittenBackByteForByte) {
   }
 }
 
-// What Chakra's converter made of a host trace says the same of arguments as the host trace does.
+// A host trace and its conversion by Chakra's converter have the same arguments.
 TEST(ChakraData, IsAsGoodAsTheHostTraceItWasMadeFrom) {
   ETUDE_NEEDS_SHARED_DATA();
   const RunContext context;
@@ -87,7 +87,7 @@ TEST(ChakraData, IsAsGoodAsTheHostTraceItWasMadeFrom) {
               testing_dump::Arguments(*host, host->input_list(same)));
     EXPECT_EQ(testing_dump::Arguments(*chakra, chakra->output_list(node)),
               testing_dump::Arguments(*host, host->output_list(same)));
-    // Kinds of communication come from the arguments, which Chakra's reader leaves alone.
+    // Kinds of communication come from the arguments, which Chakra's reader does not interpret.
     if (host->comm(same) != nullptr) return;
     EXPECT_EQ(chakra->kind(node), host->kind(same)) << host->name(same);
   });

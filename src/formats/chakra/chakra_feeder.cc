@@ -12,13 +12,13 @@ namespace {
 
 constexpr size_t kCycleNodesNamed = 8;
 
-// Neighbouring ids, which come and go together, are neighbours in the index.
+// Neighbouring ids are typically used together and are neighbours in the index.
 uint64_t HashId(uint64_t id) { return TableHash(id / 4) << 2 | id % 4; }
 
 std::string Named(uint64_t id) { return "node " + std::to_string(id); }
 
-// The next message of `source`, cut by `frames`; nothing at the end of the file. The file must not
-// end within one.
+// Returns the next message of `source`, cut by `frames`; nothing at the end of the file. An error
+// if the file ends within a message.
 Result<std::optional<std::string_view>> NextMessage(ByteSource& source, Frames& frames) {
   while (true) {
     ETUDE_ASSIGN_OR_RETURN(const auto message, frames.Next());
@@ -31,7 +31,7 @@ Result<std::optional<std::string_view>> NextMessage(ByteSource& source, Frames& 
   return BadInput(frames.EndsEarly());
 }
 
-// `why`: the message that `frames` returned last is malformed; "" if it is not.
+// Returns an error if the last message of `frames` is malformed; `why` is the reason, or "".
 Status CheckMessage(std::string_view why, const Frames& frames) {
   if (why.empty()) return {};
   return BadInput(frames.Malformed(why));
@@ -55,7 +55,7 @@ Result<Feeder> Feeder::Open(const std::string& path, const FeederOptions& option
   }
   const auto open = [path, limits = context.limits] { return ByteSource::Open(path, limits); };
   ETUDE_ASSIGN_OR_RETURN(ByteSource source, open());
-  // What has no size, a pipe, can be read once only.
+  // An input without a size, such as a pipe, can be read only once.
   const bool repeatable = source.size_in().has_value();
   Feeder feeder(std::move(source), repeatable ? OpenSource(open) : nullptr, options, context);
   ETUDE_RETURN_IF_ERROR(feeder.ReadOn());
@@ -113,12 +113,12 @@ Status Feeder::Finish(uint64_t id) {
   finished_.Insert(id);
   ReleaseDependents(row);
   Drop(row);
-  // Whether that was the last node shows only when the end is read.
+  // Only the end of the file shows whether that was the last node.
   if (Held() == 0) return ReadOn();
   return error_ ? Status(tl::unexpected<Error>(*error_)) : Status();
 }
 
-// Reads until a node is free or it is of no use to read more.
+// Reads until a node is ready or further reading is useless.
 Status Feeder::ReadOn() {
   if (error_) return tl::unexpected<Error>(*error_);
   Status status;
@@ -176,7 +176,7 @@ Status Feeder::TakeNode(std::string_view message) {
   return {};
 }
 
-// Has `row`, a node that waits, wait for the node `id`.
+// Makes the waiting node `row` depend on the node `id`.
 Status Feeder::WaitFor(uint32_t row, uint64_t id) {
   if (finished_.Contains(id)) return {};
   uint32_t other = Find(id);
@@ -205,7 +205,7 @@ Status Feeder::CountMissing(uint64_t node, uint64_t id) {
   return {};
 }
 
-// Looks through the whole file for the ids it has.
+// Collects all ids of the file in a separate pass.
 Status Feeder::FindIds() {
   ETUDE_ASSIGN_OR_RETURN(ByteSource source, open_again_());
   Frames frames(source.name(), context_.limits);
@@ -245,7 +245,7 @@ Status Feeder::End() {
   return {};
 }
 
-// At the end of the file: what has not been read by now is not there.
+// At the end of the file, unread nodes are missing.
 Status Feeder::ReleaseUnread() {
   if (unread_ == 0) return {};
   std::vector<std::pair<uint64_t, uint32_t>> unread;
@@ -297,7 +297,7 @@ void Feeder::ReleaseDependents(uint32_t row) {
   }
 }
 
-// `row` waits, for nobody any more.
+// Makes the waiting node `row` ready.
 void Feeder::MakeReady(uint32_t row) {
   --waiting_;
   rows_[row].state = State::kReady;
@@ -305,7 +305,7 @@ void Feeder::MakeReady(uint32_t row) {
   std::ranges::push_heap(ready_, std::greater<>());
 }
 
-// All nodes held wait for each other: names the nodes of one cycle.
+// All held nodes wait for each other: reports the nodes of one cycle.
 Status Feeder::CycleError() {
   uint32_t row = 0;
   while (rows_[row].state != State::kWaiting) ++row;

@@ -20,64 +20,64 @@
 namespace etude::chakra {
 
 struct FeederOptions {
-  // How many waiting nodes are read ahead while others are in flight. It decides how far Next
-  // looks for work, never whether a node is found.
+  // Number of waiting nodes to read ahead while others are in flight. Determines how far Next looks
+  // for work, but not whether a node is found.
   size_t window = 65'536;
-  // Dependencies that hold a node up.
+  // Dependencies to respect.
   DependencyKinds dependencies;
-  // Whether a dependency on a node that the file does not have is an error. Otherwise it holds
-  // nobody up and is counted and warned of.
+  // True if a dependency on a missing node is an error. Otherwise it is ignored, counted and
+  // reported as a warning.
   bool strict = false;
 };
 
 struct FeederCounts {
-  uint64_t read = 0;       // nodes, so far
-  uint64_t waiting = 0;    // … of them, for others
-  uint64_t ready = 0;      // … free to be handed out
+  uint64_t read = 0;       // nodes read so far
+  uint64_t waiting = 0;    // … of them, waiting for others
+  uint64_t ready = 0;      // … ready to be handed out
   uint64_t in_flight = 0;  // … handed out, not finished
   uint64_t finished = 0;
-  uint64_t missing = 0;    // dependencies on nodes that the file does not have
-  uint64_t most_held = 0;  // the most nodes that were waiting, ready or in flight at one time
+  uint64_t missing = 0;    // dependencies on nodes missing from the file
+  uint64_t most_held = 0;  // max number of nodes waiting, ready or in flight at one time
 };
 
 // Hands the nodes of a Chakra trace to a simulator as their dependencies finish, for files far
-// larger than memory (docs/feeder.md). Memory: 50 to 90 bytes for each node that waits, is ready or
-// in flight, and 8 for each dependency waited for; a bit or two per node of the file; a fixed
-// megabyte or two. For compressed input and pipes also the bytes of those nodes.
+// larger than memory (docs/feeder.md). Memory: 50 to 90 bytes per node that is waiting, ready or in
+// flight, 8 per pending dependency, a bit or two per node of the file, and a fixed megabyte or two.
+// For compressed input and pipes also the bytes of those nodes.
 //
-// Order: of the nodes that are free, the one that stands first in the file. A caller that finishes
-// each node before it asks for the next gets the same order with any window, and whether the file
-// is compressed or not. Not thread-safe.
+// Order: of the ready nodes, the first in the file. A caller that finishes each node before it asks
+// for the next gets the same order with any window, for compressed and plain files. Not
+// thread-safe.
 //
-// Errors: kBadInput for a damaged or cut file, with the byte, for an id that occurs twice, for
-// cycles and exceeded limits; kIo for failed reads. They come when reading gets there; nodes before
-// them have been handed out. After one, Next and Finish return it again.
+// Errors: kBadInput with the byte offset for a damaged or truncated file, for a duplicate id, for
+// cycles and exceeded limits; kIo for failed reads. An error is reported when reading reaches it,
+// after the nodes before it. Afterwards, Next and Finish return it again.
 class Feeder {
  public:
-  // `path` is plain, gzip or zstd; "-" is standard input; or a rank of a job's folder
-  // (job_folder.h), which is in memory as a whole.
+  // Opens a plain, gzip or zstd file, standard input ("-"), or a rank of a job folder
+  // (job_folder.h), which is held in memory as a whole.
   static Result<Feeder> Open(const std::string& path, const FeederOptions& options,
                              const RunContext& context);
   static Result<Feeder> FromMemory(const std::string& name, const std::string& bytes,
                                    const FeederOptions& options, const RunContext& context);
 
-  // Hands out the next node, which is then in flight; valid until the next call of Next or Lookup.
-  // Nothing: all that were read wait for nodes in flight, or done().
+  // Returns the next node, which is then in flight; valid until the next call of Next or Lookup.
+  // Returns nothing if all nodes read so far wait for nodes in flight, or if done().
   Result<std::optional<NodeView>> Next();
-  // A node that waits, is ready or in flight, likewise valid. kUsage for any other.
+  // Returns a node that is waiting, ready or in flight, valid as for Next. kUsage for any other.
   Result<NodeView> Lookup(uint64_t id);
-  // The node is done, and those that waited for it alone are free. kUsage, with no effect, unless
-  // it is in flight; also errors of reading on.
+  // Marks the node as finished and releases the nodes that waited for it alone. kUsage, without
+  // effect, unless it is in flight; also returns errors of reading ahead.
   Status Finish(uint64_t id);
-  // Every node of the file has finished.
+  // Returns true if every node of the file has finished.
   bool done() const { return ended_ && Held() == 0; }
 
-  // Nodes read so far that wait for `id`, in the order of the file, each once.
+  // Returns the nodes read so far that wait for `id`, in file order, each once.
   std::vector<uint64_t> Dependents(uint64_t id) const;
-  // The bytes of the file's GlobalMetadata, once it was read; "" if it has none.
+  // Returns the bytes of the file's GlobalMetadata once read; "" if it has none.
   const std::string& metadata() const { return metadata_; }
   FeederCounts counts() const;
-  // What the nodes held and the sets of ids take; not the buffers of reading.
+  // Returns the memory of held nodes and sets of ids, without read buffers.
   size_t memory_bytes() const;
 
  private:
@@ -85,15 +85,15 @@ class Feeder {
 
   enum class State : uint8_t { kUnused, kUnread, kWaiting, kReady, kInFlight };
 
-  // A node that is held or, kUnread, that held ones wait for.
+  // A node that is held or, if kUnread, that held ones wait for.
   struct Row {
     uint64_t id = 0;
     HeldMessages::Place place;
-    uint32_t unmet = 0;  // dependencies that are not finished
+    uint32_t unmet = 0;  // unfinished dependencies
     uint32_t dependents = kNoEdge;
     State state = State::kUnused;
   };
-  // A list of the rows that wait for a row.
+  // Linked list of the rows that wait for a row.
   struct Edge {
     uint32_t row = 0;
     uint32_t next = kNoEdge;
@@ -129,13 +129,13 @@ class Feeder {
   Status NotInFlight(uint64_t id, uint32_t row) const;
 
   ByteSource source_;
-  OpenSource open_again_;  // empty if the input can be read once only
+  OpenSource open_again_;  // empty if the input can be read only once
   FeederOptions options_;
   RunContext context_;
   Frames frames_;
   std::string metadata_;
   bool has_metadata_ = false;
-  std::string misplaced_;  // where the first metadata is that is not the first message
+  std::string misplaced_;  // position of the first metadata that is not the first message
   NodeHead head_;
   bool ended_ = false;
   std::optional<Error> error_;
@@ -143,15 +143,15 @@ class Feeder {
   Slab<Row> rows_;
   Slab<Edge> edges_;
   IndexSet index_;            // rows by id
-  std::vector<Ready> ready_;  // a heap, the first of the file on top
+  std::vector<Ready> ready_;  // heap with the first in file order on top
   HeldMessages messages_;
   IdSet finished_;
-  std::optional<IdSet> ids_;  // of all nodes of the file, once a dependency was not found
+  std::optional<IdSet> ids_;  // all ids of the file, once a dependency was not found
 
   uint64_t read_ = 0;
   uint64_t waiting_ = 0;
   uint64_t in_flight_ = 0;
-  uint64_t unread_ = 0;  // rows of that state
+  uint64_t unread_ = 0;  // number of rows in state kUnread
   uint64_t missing_ = 0;
   uint64_t most_held_ = 0;
   std::string first_missing_;

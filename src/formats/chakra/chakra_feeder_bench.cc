@@ -1,9 +1,9 @@
-// Runs a Chakra trace as the quickest simulator would: up to FLIGHT nodes are in flight, and the
+// Runs a Chakra trace like a simulator of zero cost: up to FLIGHT nodes are in flight, and the
 // oldest finishes first. bench/feeder makes the trace and compares.
 //
 //   chakra_feeder_bench FILE [WINDOW [FLIGHT]]     0: no bound
 //
-// Prints a name and a figure to a line; `order` is a checksum of the ids in the order they came.
+// Prints a name and a figure per line; `order` is a checksum of the ids in order.
 
 #include <sys/resource.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 using etude::chakra::Feeder;
 
-// Of the process so far, user and system.
+// CPU time of the process so far, user and system.
 double CpuSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -30,7 +30,7 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// The most memory that the process has had resident. Unlike ru_maxrss it begins with the program.
+// Peak resident memory of the process. Unlike ru_maxrss it begins with the program.
 size_t PeakKib() {
   std::ifstream status("/proc/self/status");
   std::string word;

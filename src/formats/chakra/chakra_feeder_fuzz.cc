@@ -11,7 +11,7 @@ namespace {
 
 using etude::chakra::Feeder;
 
-// Whether all texts are parts of the message, as they should be, and each attribute is found.
+// Returns true if all texts are parts of the message and each attribute can be found.
 bool LookAt(const etude::chakra::NodeView& node) {
   size_t bytes = node.name().size();
   for (const auto& io : {node.inputs(), node.outputs()}) {
@@ -26,8 +26,8 @@ bool LookAt(const etude::chakra::NodeView& node) {
 
 }  // namespace
 
-// Chakra traces as a simulator runs them. The input's last byte says how wide the window is, and
-// how many nodes are in flight. No node comes twice, and what is done was handed out.
+// Runs Chakra traces like a simulator. The input's last byte determines the window and the number
+// of nodes in flight. No node may occur twice, and only nodes handed out may finish.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const etude::RunContext context = etude::fuzz::SmallLimits();
   const uint8_t choice = size == 0 ? 0 : data[size - 1];

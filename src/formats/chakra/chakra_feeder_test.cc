@@ -49,7 +49,7 @@ std::string File(const std::vector<pb::Node>& nodes) {
   return out;
 }
 
-// What was warned of, in `warnings` if it is given.
+// Collects warnings in `warnings` if given.
 RunContext Context(std::string* warnings = nullptr) {
   RunContext context;
   if (warnings != nullptr) {
@@ -63,7 +63,7 @@ Result<Feeder> Feed(const std::string& bytes, const FeederOptions& options = {},
   return Feeder::FromMemory("test.et", bytes, options, context);
 }
 
-// The order in which nodes are handed out if each finishes at once; the error's text after it.
+// Order of the nodes if each finishes at once, followed by the error's text.
 struct Fed {
   Ids order;
   std::string error;
@@ -104,7 +104,7 @@ TEST(Feeder, MetadataMayBeMissingOrElsewhere) {
   struct Row {
     std::string bytes;
     std::string_view said;
-    size_t metadata;  // bytes
+    size_t metadata;  // in bytes
   };
   const Row rows[] = {
       {metadata + nodes, "", metadata.size() - 1},
@@ -218,7 +218,7 @@ TEST(Feeder, MissingDependenciesHoldNobodyUpAndAreSaid) {
             "test.et: node 1 depends on node 77, which is not in the file");
 }
 
-// What cannot be read twice shows only at its end what it lacks.
+// Missing nodes of an input that cannot be read twice are found only at its end.
 TEST(Feeder, PipesAreReadOnce) {
   const std::string path = TempPath("pipe");
   std::filesystem::remove(path);
@@ -256,7 +256,7 @@ TEST(Feeder, DamageIsAnErrorWithItsPlaceAfterTheNodesBeforeIt) {
   EXPECT_EQ(malformed.error, "test.et:byte " + std::to_string(good.size()) +
                                  " (node message 3): found a malformed message (end of buffer "
                                  "exception), expected a node");
-  // An attribute's own bytes are looked at too.
+  // The bytes inside attributes are checked too.
   EXPECT_NE(FeedAtOnce(Feed(good + Framed(std::string("\x52\x02\x0a\x09", 4)))).error, "");
   EXPECT_NE(FeedAtOnce(Feed(good + std::string(9, '\xff'))).error, "");
   const Fed again = FeedAtOnce(Feed(good + Framed(Node(1, {}).SerializeAsString())));
@@ -285,7 +285,7 @@ TEST(Feeder, EmptyTracesAndEmptyMessages) {
   const Fed none = FeedAtOnce(Feed(File({})));
   EXPECT_TRUE(none.done);
   EXPECT_EQ(none.error, "");
-  // A node of defaults has id 0.
+  // An empty message is a node with id 0.
   EXPECT_EQ(FeedAtOnce(Feed(File({Node(3, {0})}) + Framed(""))).order, Ids({0, 3}));
 }
 
@@ -324,7 +324,7 @@ TEST(Feeder, OnlyNodesInFlightCanFinish) {
 TEST(Feeder, LooksUpWhatIsHeld) {
   auto feeder = Feed(File({Node(1, {}), Node(2, {1}), Node(3, {2}, {1}), Node(8, {1, 1})})).value();
   EXPECT_EQ(feeder.Lookup(1).value().name(), "n1");
-  EXPECT_FALSE(feeder.Lookup(2).has_value());  // not read: 1 is free before it
+  EXPECT_FALSE(feeder.Lookup(2).has_value());  // not read: 1 is ready before it
   EXPECT_EQ(feeder.Next().value()->id(), 1u);
   EXPECT_FALSE(feeder.Next().value().has_value());
   EXPECT_EQ(feeder.Lookup(3).value().name(), "n3");
@@ -415,7 +415,7 @@ TEST(Feeder, AFileThatChangesIsAnError) {
   std::filesystem::remove(path);
 }
 
-// Figures are of the nodes, beside the fixed buffers.
+// Figures per node, without the fixed buffers.
 TEST(Feeder, TakesAtMost100BytesPerNodeInFlightOrWaiting) {
   constexpr uint64_t kNodes = 100'000;
   constexpr size_t kFixed = size_t{2} << 20;
@@ -447,7 +447,7 @@ TEST(Feeder, TakesAtMost100BytesPerNodeInFlightOrWaiting) {
   EXPECT_LE(feeder.memory_bytes(), kFixed);
 }
 
-// A graph without cycles whose nodes stand in any order, with some dependencies on nothing.
+// An acyclic graph with nodes in random order and some dependencies on missing nodes.
 struct Graph {
   std::vector<pb::Node> nodes;
   std::map<uint64_t, Ids> deps;

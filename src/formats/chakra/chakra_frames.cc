@@ -27,7 +27,7 @@ std::string Frames::EndsEarly() const {
          (number_ == 0 ? "a Chakra trace" : std::to_string(wanted_) + " bytes");
 }
 
-// The message at the beginning of `bytes`; nothing if it is not complete: wanted_ then says more.
+// Returns the message at the beginning of `bytes`; nothing if it is incomplete: then sets wanted_.
 Result<std::optional<std::string_view>> Frames::Cut(std::string_view bytes) {
   begin_ = end_;
   number_ = returned_;
@@ -57,7 +57,7 @@ Result<std::optional<std::string_view>> Frames::Cut(std::string_view bytes) {
   return bytes.substr(at, static_cast<size_t>(length));
 }
 
-// Puts a message that spans chunks together, without looking at it before it can be complete.
+// Joins a message that spans chunks, without parsing it before it can be complete.
 Result<std::optional<std::string_view>> Frames::Complete() {
   while (!chunk_.empty()) {
     const size_t missing = std::min(wanted_ - pending_.size(), chunk_.size());
@@ -71,7 +71,7 @@ Result<std::optional<std::string_view>> Frames::Complete() {
 }
 
 Result<std::optional<std::string_view>> Frames::Next() {
-  // A message that was put together has been returned.
+  // The joined message has been returned.
   if (!pending_.empty() && begin_ < end_) pending_.clear();
   if (!pending_.empty()) return Complete();
   ETUDE_ASSIGN_OR_RETURN(const auto message, Cut(chunk_));

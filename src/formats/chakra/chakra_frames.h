@@ -12,31 +12,32 @@
 
 namespace etude::chakra {
 
-// Cuts a Chakra trace into its messages: each has its length before it, a varint. Feed a chunk,
-// then call Next until it has nothing more. Not thread-safe.
+// Splits a Chakra trace into its messages, each of which follows its length as a varint. Feed a
+// chunk, then call Next until it returns nothing. Not thread-safe.
 class Frames {
  public:
-  // `name` appears in messages.
+  // `name` is the file's name in error messages.
   Frames(std::string name, const Limits& limits)
       : name_(std::move(name)), limit_(limits.element_bytes) {}
 
-  // `chunk` must stay in place until Next has returned nothing, which it must have done before.
+  // Sets the next bytes. `chunk` must stay valid until Next returns nothing. Next must have
+  // returned nothing before.
   void Feed(std::string_view chunk) { chunk_ = chunk; }
-  // The next message, valid until the next call of Next or Feed; nothing if it is not complete.
-  // kBadInput for a length that cannot be one or is above the limit 'element_bytes'.
+  // Returns the next message, valid until the next call of Next or Feed; nothing if it is
+  // incomplete. kBadInput for an invalid length or one above the limit 'element_bytes'.
   Result<std::optional<std::string_view>> Next();
 
-  // "file:byte N (node message M)": the message that Next returned last or, where that was
-  // nothing, the one that is not complete.
+  // Returns "file:byte N (node message M)" for the last message of Next or, if that was nothing,
+  // for the incomplete one.
   std::string Where() const;
-  // Number of that message in the file; 0 is the metadata.
+  // Returns the index of that message in the file; 0 is the metadata.
   uint64_t number() const { return number_; }
-  // Offset in the file of what follows the message that Next returned last.
+  // Returns the offset in the file after the last message of Next.
   uint64_t end() const { return end_; }
-  // Bytes of a message that is not complete.
+  // Returns the number of bytes of an incomplete message.
   size_t pending() const { return pending_.size(); }
 
-  // Errors, with Where(): that message is none of protobuf; the file ends before it is complete.
+  // Return errors with Where(): malformed protobuf message; end of the file within the message.
   std::string Malformed(std::string_view why) const;
   std::string EndsEarly() const;
 
@@ -48,11 +49,11 @@ class Frames {
   size_t limit_;
   std::string_view chunk_;
   std::string pending_;  // bytes of a message that spans chunks
-  size_t wanted_ = 0;    // the message cannot be complete with fewer bytes, its length included
-  uint64_t begin_ = 0;   // offset of the message that Where() names
+  size_t wanted_ = 0;    // min size of the message, its length prefix included
+  uint64_t begin_ = 0;   // offset of the message in Where()
   uint64_t end_ = 0;
   uint64_t number_ = 0;
-  uint64_t returned_ = 0;  // messages that Next has returned
+  uint64_t returned_ = 0;  // number of messages returned by Next
 };
 
 }  // namespace etude::chakra

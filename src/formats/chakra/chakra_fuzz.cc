@@ -6,7 +6,7 @@
 #include "src/formats/chakra/chakra_writer.h"
 #include "src/formats/fuzz_support.h"
 
-// Chakra traces. What was read can be written in both ways.
+// Chakra traces. Whatever was read can be written in both ways.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto trace = etude::fuzz::ReadWith(etude::MakeChakraReader, etude::fuzz::Bytes(data, size));
   if (!trace) return 0;

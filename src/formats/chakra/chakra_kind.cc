@@ -8,7 +8,7 @@
 namespace etude::chakra {
 namespace {
 
-// By the names that the profiler gives to what copy engines do.
+// Classifies by the profiler's names for copies and fills.
 NodeKind KindOfDeviceNode(std::string_view name) {
   if (name.starts_with("Memcpy ")) return NodeKind::kMemcpy;
   if (name.starts_with("Memset ")) return NodeKind::kMemset;

@@ -7,8 +7,8 @@
 
 #include "src/trace/words/enums.h"
 
-// The rules by which a Chakra node, which knows eight types, stands for a node of a Trace. Reader
-// and writer share them: the writer adds an attribute where a rule alone would mislead the reader.
+// Rules that map Chakra's eight node types to nodes of a Trace. Shared by reader and writer: the
+// writer adds an attribute if the rules alone would give another kind.
 namespace etude::chakra {
 
 struct KindFacts {
@@ -20,22 +20,22 @@ struct KindFacts {
   std::string_view name;
 };
 
-// The kind that these facts speak for.
+// Returns the kind for these facts.
 NodeKind KindOf(const KindFacts& facts);
 
-// The NodeType that stands for `kind`.
+// Returns the NodeType for `kind`.
 uint32_t TypeOf(NodeKind kind);
 
 std::optional<NodeKind> KindFromName(std::string_view name);
 
-// A node of a PyTorch trace, or on a stream, with one control dependency names its caller by it;
-// all other control dependencies are plain ones.
+// Returns true if the control dependency is the caller: in a PyTorch trace or on a stream, if it is
+// the only one. All other control dependencies are plain ones.
 inline bool CtrlDepIsParent(bool from_pytorch, bool on_stream, size_t ctrl_deps) {
   return (from_pytorch || on_stream) && ctrl_deps == 1;
 }
 
 std::optional<CollectiveType> CollectiveFromNumber(int64_t number);
-// nullopt for kUnknown.
+// Returns nullopt for kUnknown.
 std::optional<int64_t> NumberOf(CollectiveType type);
 
 }  // namespace etude::chakra

@@ -22,7 +22,7 @@ const AttrRow* FindAttr(std::string_view name) {
   return row == kAttrs.end() ? nullptr : &*row;
 }
 
-// nullopt where it does not fit.
+// Returns nullopt on overflow.
 std::optional<Nanos> FromMicros(uint64_t micros) {
   if (micros > static_cast<uint64_t>(std::numeric_limits<int64_t>::max() / kNanosPerMicro)) {
     return std::nullopt;
@@ -61,7 +61,7 @@ void NodeReader::ReadIo(std::string_view message, std::string_view field, Io& io
   }
 }
 
-// `begin` is where the field under the cursor begins, tag included.
+// `begin` is the beginning of the field under the cursor, tag included.
 void NodeReader::ReadField(protozero::pbf_reader& reader, const char* begin) {
   const auto field = [&] {
     return std::string_view(begin, static_cast<size_t>(reader.data().data() - begin));
@@ -74,7 +74,7 @@ void NodeReader::ReadField(protozero::pbf_reader& reader, const char* begin) {
     case Varint(NodeField::kId): draft_.row.source_id = reader.get_uint64(); return;
     case Delimited(NodeField::kName): draft_.name = View(reader.get_view()); return;
     case Varint(NodeField::kType): {
-      // An enumeration is 32 bits; files of the future may have values we do not know.
+      // An enumeration is 32 bits; future files may have unknown values.
       draft_.type = static_cast<uint32_t>(reader.get_uint64());
       const auto row = std::ranges::find(kNodeTypes, draft_.type, &NodeTypeRow::number);
       const bool known = row != kNodeTypes.end() &&
@@ -116,12 +116,12 @@ void NodeReader::ReadAttr(std::string_view message, std::string_view field) {
   const bool taken =
       row != nullptr && !draft_.layout.Has(row->attr) && SetAttr(row->attr, attr_.value);
   if (taken) return draft_.layout.Add(*row, attr_.value.type);
-  // Of several attributes of one name the first one counts, the others are kept.
+  // The first of several attributes with one name counts; the others are kept.
   draft_.extras.push_back(ExtraOf(attr_, field, builder_));
   draft_.layout.AddExtra();
 }
 
-// An empty text counts as none.
+// Empty text is treated as missing.
 bool NodeReader::SetText(StringId& column, const AttrValue& value) {
   if (value.form != AttrValue::Form::kText || !utf8::IsValid(value.text)) return false;
   if (!value.text.empty()) column = builder_.Intern(value.text);
@@ -170,7 +170,7 @@ bool NodeReader::SetComm(Attr attr, const AttrValue& value) {
   }
 }
 
-// False if the attribute's value is not what we can hold.
+// Returns false if the column cannot hold the attribute's value.
 bool NodeReader::SetAttr(Attr attr, const AttrValue& value) {
   Draft& draft = draft_;
   NodeRow& row = draft.row;
@@ -296,7 +296,7 @@ void NodeReader::SettlePlace() {
   NodeRow& row = draft_.row;
   Lane& lane = draft_.lane;
   if (host_computes_ && row.place == Place::kDevice) row.place = Place::kHost;
-  // Host nodes of PyTorch have stream 0, which says nothing.
+  // Host nodes of PyTorch have stream 0, which has no meaning.
   const bool host = row.place == Place::kHost;
   if (draft_.stream && !(host && *draft_.stream == 0)) {
     lane.stream = static_cast<int32_t>(*draft_.stream);
@@ -321,7 +321,7 @@ void NodeReader::SettlePlace() {
   row.kind = draft_.kind.value_or(KindOf(facts));
 }
 
-// Notes how the attributes stand, if the writer would put them otherwise.
+// Records the layout of the attributes if the writer would choose another one.
 void NodeReader::SettleLayout() {
   const NodeRow& row = draft_.row;
   const auto seen = [&](Attr attr) { return draft_.layout.Has(attr); };
@@ -352,7 +352,7 @@ bool NodeReader::IsTextOf(const Io& io, std::span<const Value> values) {
          is(io.text.types, [&] { AppendTypes(builder_, values, kPython, scratch_); });
 }
 
-// The values that the texts say. Where we would write them in other words the field is kept too.
+// Returns the values in the texts. Keeps the field too if the writer would spell them differently.
 ValueListId NodeReader::SettleIo(Io& io, std::string_view key) {
   if (io.field.empty()) return ValueListId::None();
   ValueListId list;
@@ -372,7 +372,7 @@ void NodeReader::SettleDependencies(NodeId node) {
   for (size_t i = first; i < draft_.ctrl_deps.size(); ++i) {
     builder_.AddDep(node, draft_.ctrl_deps[i], DepKind::kControl);
   }
-  // Our list of synchronisation names dependencies in their order.
+  // Etude's list of sync dependencies is a subsequence of the dependencies.
   size_t sync = 0;
   for (const uint64_t id : draft_.data_deps) {
     const bool is_sync =

@@ -16,31 +16,31 @@
 
 namespace etude::chakra {
 
-// Turns Node messages into rows of a trace. Not thread-safe; the builder must outlive it.
+// Converts Node messages to rows of a trace. Not thread-safe; the builder must outlive it.
 class NodeReader {
  public:
   NodeReader(TraceBuilder& builder, const Limits& limits);
 
-  // `process` names the process of nodes that do not say themselves; `inclusive`: durations with
-  // children are recorded beside those without; `host_computes`: what is a device's to simulators
-  // is the host's (HostComputes). To be called before the first node.
+  // Sets `process`, the process of nodes without their own; `inclusive`: durations with children
+  // are recorded in addition; `host_computes`: device nodes for simulators are host nodes
+  // (HostComputes). To be called before the first node.
   void SetDefaults(StringId process, bool inclusive, bool host_computes);
-  // Adds the node that `message` says. Throws protozero::exception, with nothing added, where it
-  // is malformed.
+  // Adds the node in `message`. Throws protozero::exception, with nothing added, if it is
+  // malformed.
   void Read(std::string_view message);
-  // Settles what depends on several nodes.
+  // Resolves facts that depend on several nodes.
   void Finish() { comms_.Finish(); }
 
  private:
-  // The texts of an IOInfo field.
+  // Texts of an IOInfo field.
   struct Io {
     IoText text;
-    std::string_view field;    // the whole field, tag included; "" if it is absent
-    bool plain = true;         // it holds nothing but the three texts
-    std::string_view strides;  // of our attribute
+    std::string_view field;    // the whole field, tag included; "" if it is missing
+    bool plain = true;         // contains only the three texts
+    std::string_view strides;  // of Etude's attribute
   };
 
-  // What a node says, before it becomes a row.
+  // Facts of a node before it becomes a row.
   struct Draft {
     NodeRow row;
     Lane lane;

@@ -15,8 +15,8 @@ using protobuf::Varint;
 using protobuf::View;
 using protozero::pbf_reader;
 
-// Calls `fn(reader)` with each field under the cursor; `fn` reads or skips it. Returns why the
-// message is malformed, or "".
+// Calls `fn(reader)` for each field; `fn` reads or skips it. Returns the error of a malformed
+// message, or "".
 template <typename Fn>
 std::string_view ForEachField(std::string_view message, Fn fn) {
   try {
@@ -28,7 +28,7 @@ std::string_view ForEachField(std::string_view message, Fn fn) {
   return "";
 }
 
-// Likewise with the fields of one number and wire type.
+// Calls `fn` for the fields of one number and wire type.
 template <typename Fn>
 void ForEachOf(std::string_view message, uint32_t tag, Fn fn) {
   ForEachField(message, [&](pbf_reader& reader) {
@@ -58,7 +58,7 @@ NodeIo DecodeIo(pbf_reader reader) {
   return io;
 }
 
-// Whether bytes are an AttributeProto with a name.
+// Returns true if the bytes are an AttributeProto with a name.
 bool IsNamedAttr(std::string_view bytes) {
   bool has_name = false;
   const std::string_view why = ForEachField(bytes, [&](pbf_reader& reader) {
@@ -70,7 +70,7 @@ bool IsNamedAttr(std::string_view bytes) {
 
 }  // namespace
 
-// Both have fields 1 and 2: version and attributes here, id and name there.
+// Both have fields 1 and 2: version and attributes in the metadata, id and name in a node.
 bool IsMetadata(std::string_view message, bool is_first) {
   constexpr char kIdTag = '\x08';
   if (message.starts_with(kIdTag)) return false;

@@ -9,49 +9,48 @@
 
 namespace etude::chakra {
 
-// An attribute of a node: its value, and the bytes of the whole AttributeProto for values that
-// AttrValue does not take apart (bool lists, doubles in lists, doc_string …).
+// Attribute of a node: its value, and the bytes of the whole AttributeProto for values that
+// AttrValue does not decode (bool lists, doubles in lists, doc_string …).
 struct NodeAttr {
   std::string_view name;
   AttrValue value;
   std::string_view message;
 };
 
-// The texts of a node's inputs or outputs; "" where the file has none.
+// Texts of a node's inputs or outputs; "" if missing.
 struct NodeIo {
   std::string_view values;
   std::string_view shapes;
   std::string_view types;
 };
 
-// Whether a message is a GlobalMetadata and not a Node. The first one of a file should be;
-// `is_first`: so one of which neither can be told is.
+// Returns true if a message is a GlobalMetadata and not a Node. `is_first` decides for ambiguous
+// messages: the first one of a file should be metadata.
 bool IsMetadata(std::string_view message, bool is_first);
 
-// A Node message (docs/formats/chakra.md), looked at where its bytes are: each accessor searches
-// them and allocates nothing but its result. The bytes must outlive the view and be what
-// ReadNodeHead accepted. Of several fields of one number the last one counts, of several attributes
-// of one name the first one.
+// View of a Node message (docs/formats/chakra.md) in place: each accessor searches the bytes and
+// allocates only its result. The bytes must outlive the view and have passed ReadNodeHead. The last
+// of several fields with one number counts, and the first of several attributes with one name.
 class NodeView {
  public:
   NodeView(uint64_t id, std::string_view message) : id_(id), message_(message) {}
 
   uint64_t id() const { return id_; }
-  // The bytes of the ChakraProtoMsg.Node.
+  // Returns the bytes of the ChakraProtoMsg.Node.
   std::string_view message() const { return message_; }
 
   std::string_view name() const;
-  // The number of a NodeType; kNodeTypes has their names. Absent is 0, INVALID_NODE.
+  // Returns the number of a NodeType (see kNodeTypes); 0 (INVALID_NODE) if missing.
   uint32_t type() const;
   std::optional<uint64_t> start_micros() const;
   std::optional<uint64_t> duration_micros() const;
-  // In the file's order, with repetitions.
+  // Return the ids in file order, with repetitions.
   std::vector<uint64_t> ctrl_deps() const;
   std::vector<uint64_t> data_deps() const;
   NodeIo inputs() const;
   NodeIo outputs() const;
   std::optional<NodeAttr> FindAttr(std::string_view name) const;
-  // All of them, in the file's order.
+  // Returns all attributes in file order.
   std::vector<NodeAttr> attrs() const;
 
  private:
@@ -64,23 +63,22 @@ class NodeView {
   std::string_view message_;
 };
 
-// Which dependencies of a node count.
+// Kinds of dependencies of a node to use.
 struct DependencyKinds {
   bool ctrl = true;
   bool data = true;
 };
 
-// What is known of a node without looking at its attributes.
+// Facts of a node outside its attributes.
 struct NodeHead {
   uint64_t id = 0;
-  std::vector<uint64_t> deps;  // of the kinds asked for, with repetitions
+  std::vector<uint64_t> deps;  // of the requested kinds, with repetitions
 };
 
-// Checks a whole Node message and takes its id and dependencies out. Returns why it is malformed,
-// or "" if it is not.
+// Checks a whole Node message and extracts its id and dependencies. Returns the error, or "".
 std::string_view ReadNodeHead(std::string_view message, DependencyKinds kinds, NodeHead& head);
 
-// Checks a GlobalMetadata message likewise.
+// Checks a GlobalMetadata message. Returns the error, or "".
 std::string_view CheckMetadata(std::string_view message);
 
 }  // namespace etude::chakra

@@ -67,7 +67,7 @@ class ChakraReader : public TraceReader {
   chakra::Frames frames_;
   std::string first_malformed_;
   bool has_metadata_ = false;
-  std::string misplaced_;  // where the first metadata is that is not the first message
+  std::string misplaced_;  // position of the first metadata that is not the first message
 
   AttrMessage attr_;
   std::string version_;
@@ -98,7 +98,7 @@ Status ChakraReader::TakeMessage(std::string_view message) {
   return {};
 }
 
-// Some generators write it twice, others last, where it still says what the trace is.
+// Some generators write it twice; others write it last, where it still applies.
 Status ChakraReader::TakeMetadata(std::string_view message) {
   if (frames_.number() != 0) {
     if (options_.strict) {
@@ -220,7 +220,8 @@ bool ChakraReader::SetProcessGroups(const AttrValue& value) {
 
 void ChakraReader::SettleMetadata() {
   TraceInfo& info = builder_.info();
-  // A schema of its own counts before the version of the container, which stays among the extras.
+  // A schema attribute has precedence over the version of the container, which stays among the
+  // extras.
   if (!layout_.Has(GlobalAttr::kSchema)) info.schema = version_;
   const bool schema_expected = !info.schema.empty() && info.schema != version_;
   const bool empty_time = layout_.Has(GlobalAttr::kTime) && info.time.empty();

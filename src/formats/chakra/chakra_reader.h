@@ -7,8 +7,8 @@
 
 namespace etude {
 
-// Reads Chakra traces (protobuf, .et): a GlobalMetadata message, then Node messages, each with its
-// length before it.
+// Reads Chakra traces (protobuf, .et): a GlobalMetadata message, then Node messages, each after its
+// length.
 std::unique_ptr<TraceReader> MakeChakraReader(std::string name, const ReadOptions& options,
                                               const RunContext& context);
 

@@ -7,8 +7,8 @@
 
 #include "src/trace/words/enums.h"
 
-// Chakra's protobuf schema (ChakraProtoMsg, unchanged from 0.0.4 to 1.0.0), and the attributes that
-// mean something to us. Reader, writer and docs/formats/chakra.md use these tables and no others.
+// Chakra's protobuf schema (ChakraProtoMsg, unchanged from 0.0.4 to 1.0.0), and the attributes
+// known to Etude. Reader, writer and docs/formats/chakra.md use only these tables.
 namespace etude::chakra {
 
 enum class MetadataField : uint32_t { kVersion = 1, kAttr = 2 };
@@ -30,10 +30,10 @@ enum class IoField : uint32_t { kValues = 1, kShapes = 2, kTypes = 3 };
 
 enum class AttrField : uint32_t { kName = 1, kDocString = 2 };
 
-// The values of an attribute: the numbers are those of AttributeProto's fields. A list is a message
-// of a repeated field 1 and has the number after its element's.
+// Types of an attribute's value, as field numbers of AttributeProto. A list is a message of a
+// repeated field 1; its number is that of its element plus one.
 enum class ValueType : uint32_t {
-  kNone = 0,  // an attribute without a value
+  kNone = 0,  // attribute without a value
   kDouble = 3,
   kFloat = 5,
   kInt32 = 7,
@@ -53,8 +53,8 @@ enum class ValueType : uint32_t {
   kBytesList = 32,  // the last one
 };
 
-// Trace kinds that a Chakra type stands for; kUnknown where a trace has none (the field is then
-// kept as it is). Types 8 to 10 are reserved by the storage proposal (mlcommons/chakra #216).
+// Trace kinds for Chakra types; kUnknown if a trace has none (the field is then kept unchanged).
+// Types 8 to 10 are reserved by the storage proposal (mlcommons/chakra #216).
 struct NodeTypeRow {
   uint32_t number;
   std::string_view name;
@@ -94,9 +94,9 @@ inline constexpr auto kCommTypes = std::to_array<CommTypeRow>({
     {9, "BARRIER", CollectiveType::kBarrier},
 });
 
-// Attributes of a node that have a place in a Trace, in the order in which they are written.
+// Attributes of a node with a column in a Trace, in the order in which they are written.
 enum class Attr : uint8_t {
-  // What chakra_converter writes.
+  // Written by chakra_converter.
   kRfId,
   kFwParent,
   kSeqId,
@@ -109,13 +109,13 @@ enum class Attr : uint8_t {
   kCommType,
   kCommSize,
   kPgName,
-  // What simulators read beyond that.
+  // In addition read by simulators.
   kCommPriority,
   kCommSrc,
   kCommDst,
   kCommTag,
   kCommRoot,
-  // What PyTorch's own trace has beyond that, under its names.
+  // In addition in PyTorch's own trace, under the same names.
   kKernelBackend,
   kKernelFile,
   kTensorRange,
@@ -126,13 +126,13 @@ enum class Attr : uint8_t {
   kInSplit,
   kOutSplit,
   kPgSize,
-  // What the device trace has.
+  // In device traces.
   kDevice,
   kCorrelation,
   kExternalId,
   kPid,
   kThread,
-  // What the format has no place for: ours.
+  // Etude's own, for facts that the format cannot hold.
   kKind,
   kParent,
   kSyncDeps,
@@ -148,7 +148,7 @@ enum class Attr : uint8_t {
 struct AttrRow {
   Attr attr;
   std::string_view name;
-  ValueType type;  // what we write; other whole-number types are read too
+  ValueType type;  // type when writing; other whole-number types are read too
   std::string_view help;
 };
 inline constexpr auto kAttrs = std::to_array<AttrRow>({
@@ -204,7 +204,7 @@ inline constexpr auto kAttrs = std::to_array<AttrRow>({
 inline constexpr size_t kAttrCount = kAttrs.size();
 inline constexpr const AttrRow& Row(Attr attr) { return kAttrs[static_cast<size_t>(attr)]; }
 
-// Attributes of the GlobalMetadata, likewise.
+// Attributes of the GlobalMetadata with a place in a Trace.
 enum class GlobalAttr : uint8_t {
   kSchema,
   kPid,
@@ -241,13 +241,13 @@ inline constexpr const GlobalAttrRow& Row(GlobalAttr attr) {
   return kGlobalAttrs[static_cast<size_t>(attr)];
 }
 
-// Extras that came from JSON are string attributes of this name and their key, with JSON text.
+// Prefix of string attributes that hold extras from JSON; the key and JSON text follow.
 inline constexpr std::string_view kJsonPrefix = "json:";
 
-// Where a file's attributes do not stand in our order or with our types, the reader notes how they
-// stand, so that the file can be written back as it was: an Extra whose text begins with the tag of
-// this field (a number that no message of Chakra has) and then has two bytes for each
-// attribute: Attr + 1 and its ValueType, or kLayoutExtra and 0 for the next one kept as an Extra.
+// Layout of a file's attributes, if it differs from the default order or types, so that the file
+// can be written back unchanged. An Extra whose text begins with the tag of this field (a number
+// unused in Chakra's messages), then two bytes per attribute: Attr + 1 and its ValueType, or
+// kLayoutExtra and 0 for the next one kept as an Extra.
 inline constexpr uint32_t kLayoutField = 50001;
 inline constexpr uint8_t kLayoutExtra = 0xFF;
 

@@ -96,7 +96,7 @@ void AddInt(pb::Node& node, const std::string& name, int64_t value) {
   attr->set_int64_val(value);
 }
 
-// A node as chakra_converter writes them.
+// A node as written by chakra_converter.
 pb::Node ConverterNode(uint64_t id, const std::string& name, bool cpu, int64_t stream) {
   pb::Node node;
   node.set_id(id);
@@ -214,7 +214,7 @@ TEST(ChakraReader, KeepsWhatItDoesNotUnderstand) {
   twice->set_int64_val(1);
   *node.add_attr() = *twice;
   std::string message = node.SerializeAsString();
-  // A field of the storage proposal (11), and a node type from there (8, STORAGE).
+  // A field of the storage proposal (11), and a node type of it (8, STORAGE).
   message += std::string("\x5A\x03", 2) + "abc" + std::string("\x18\x08", 2);
   const std::string bytes = Framed(std::string()) + Framed(message);
   const auto trace = ReadChakra(bytes);
@@ -361,7 +361,7 @@ TEST(ChakraReader, RepairsNamesThatAreNotUtf8) {
 
 TEST(ChakraReader, KeepsArgumentsInOtherWords) {
   pb::Node node = ConverterNode(1, "a", true, 0);
-  node.mutable_inputs()->set_values("[1,2]");  // no blank behind the comma
+  node.mutable_inputs()->set_values("[1,2]");  // no blank after the comma
   node.mutable_inputs()->set_shapes("[[],[]]");
   node.mutable_inputs()->set_types("[\"Int\",\"Int\"]");
   node.mutable_outputs()->set_values("{'no': 'list'}");
@@ -401,7 +401,7 @@ TEST(ChakraReader, GivesTheSameForChunksOfAnySize) {
   }
 }
 
-// Small traces by hand.
+// Small hand-written traces.
 struct NodeSketch {
   TraceBuilder builder;
   NodeRow row;
@@ -447,7 +447,7 @@ TEST(ChakraWriter, WritesWhatSimulatorsRead) {
   EXPECT_EQ(second.data_deps(0), 3u);
 }
 
-// Simulators run as a device's what lies on threads of a host that computes.
+// Simulators run nodes on threads of a computing host like device nodes.
 TEST(ChakraWriter, AHostThatComputesIsADeviceToSimulators) {
   TraceBuilder builder;
   builder.info().traits.exclusive_durations = true;
@@ -613,7 +613,7 @@ class RandomTrace {
 
   ValueListId MakeArguments() {
     if (Below(4) == 0) return ValueListId::None();
-    // The format says of a node's tensors that they all have strides, or none has.
+    // In the format, either all or none of a node's tensors have strides.
     has_strides_ = Maybe();
     std::vector<Value> values;
     for (int64_t i = Below(4); i > 0; --i) values.push_back(MakeValue(0));
@@ -666,7 +666,7 @@ class RandomTrace {
     for (int64_t i = number == 0 ? 0 : Below(4); i > 0; --i) {
       const NodeId dep = NodeId::FromIndex(static_cast<size_t>(Below(int64_t(number))));
       const auto kind = static_cast<DepKind>(Below(3));
-      // Twice the same as data and as synchronisation is once in the format.
+      // A dependency that is both data and sync occurs once in the format.
       if (!deps_.emplace(node.value(), dep.value()).second) continue;
       builder_.AddDep(node, dep, kind);
     }

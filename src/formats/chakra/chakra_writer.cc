@@ -47,16 +47,16 @@ std::string JsonName(std::string_view key) {
   return name;
 }
 
-// Halves up.
+// Rounds halves up.
 uint64_t ToMicros(int64_t nanos) {
   const auto count = static_cast<uint64_t>(nanos);
   return count / kNanosPerMicro + (count % kNanosPerMicro >= kNanosPerMicro / 2 ? 1 : 0);
 }
 
-// The extras of a node or a trace, by what becomes of them.
+// Extras of a node or a trace, by destination.
 struct SortedExtras {
   std::vector<const Extra*> attrs;
-  std::vector<std::string_view> others;  // fields behind the attributes
+  std::vector<std::string_view> others;  // fields after the attributes
   std::string_view type;
   std::string_view start;
   std::string_view duration;
@@ -91,7 +91,7 @@ class ChakraWriter {
   }
 
  private:
-  // Ids as they are written, and the order of the nodes.
+  // Assigns the ids to be written and the order of the nodes.
   void PlanIds() {
     if (!options_.verbatim) {
       order_ = trace_.NodesBySourceId();
@@ -156,8 +156,8 @@ class ChakraWriter {
     chakra::AddTextAttr(message_, attr_field, JsonName(trace_.text(extra.key)), text);
   }
 
-  // Writes all attributes: as the note of the layout says, then what it does not know. `write`
-  // (row, type, noted) writes one of `rows` if there is something to write.
+  // Writes all attributes: first those in the recorded layout, then the others. `write`(row, type,
+  // noted) writes one of `rows` if it has a value.
   template <typename Rows, typename Write>
   void WriteAttrs(const Rows& rows, uint32_t attr_field, Write write) {
     uint64_t written = 0;
@@ -172,7 +172,7 @@ class ChakraWriter {
         written |= uint64_t{1} << (token - 1u);
       }
     }
-    // A note settles whether what says nothing is written.
+    // A recorded layout decides whether empty values are written.
     noted_ = !extras_.layout.empty();
     for (size_t i = 0; i < rows.size(); ++i) {
       if (((written >> i) & 1) == 0) write(rows[i], rows[i].type, false);
@@ -195,7 +195,7 @@ class ChakraWriter {
   bool KindNeedsAttr() const;
   Lane DefaultLane();
 
-  // Writers of one attribute, if it has a value. A text that is empty stands only where noted.
+  // Write one attribute if it has a value. An empty text is written only if in the recorded layout.
   void Put(const AttrRow& row, ValueType type, std::optional<int64_t> value) {
     if (value) chakra::AddIntAttr(message_, kNodeAttr, row.name, type, *value);
   }
@@ -224,7 +224,7 @@ class ChakraWriter {
   SinkBuffer out_;
   std::string message_;
   std::string scratch_;
-  // Arguments written before, by id modulo their number.
+  // Arguments written before, by id modulo the table size.
   struct KnownIo {
     ValueListId list;
     std::string message;
@@ -232,10 +232,10 @@ class ChakraWriter {
   std::vector<KnownIo> known_io_{256};
   SortedExtras extras_;
   bool noted_ = false;
-  std::optional<uint64_t> default_tid_;  // the thread whose lane default_lane_ is
+  std::optional<uint64_t> default_tid_;  // thread of default_lane_
   Lane default_lane_;
 
-  // Of the node being written.
+  // For the node being written.
   NodeId node_;
   const Comm* comm_ = nullptr;
   bool from_pytorch_ = false;
@@ -277,7 +277,7 @@ void ChakraWriter::WriteGlobalAttr(const GlobalAttrRow& row, ValueType type, boo
   };
   switch (row.attr) {
     case GlobalAttr::kSchema: {
-      // Without a note a schema that is the container's version came from there.
+      // Without a recorded layout, a schema equal to the container's version came from there.
       const bool is_version = std::ranges::any_of(extras_.others, [&](std::string_view field) {
         return FieldTag(field) >> 3 == static_cast<uint32_t>(MetadataField::kVersion) &&
                Payload(field) == info.schema;
@@ -372,7 +372,7 @@ void ChakraWriter::WriteIo(NodeField field, ValueListId list, std::string_view r
   writer.add_message(Number(field), IoMessage(list));
 }
 
-// The IOInfo of a list of arguments. A call mostly has those of its caller.
+// Returns the IOInfo of a list of arguments. A call often has those of its caller.
 const std::string& ChakraWriter::IoMessage(ValueListId list) {
   KnownIo& known = known_io_[list.index() % known_io_.size()];
   if (known.list == list) return known.message;
@@ -392,7 +392,7 @@ const std::string& ChakraWriter::IoMessage(ValueListId list) {
   return known.message;
 }
 
-// The lane that the reader gives a node whose attributes name none.
+// Returns the lane that the reader assigns to a node without lane attributes.
 Lane ChakraWriter::DefaultLane() {
   const auto tid = trace_.tid(node_);
   if (trace_.place(node_) != Place::kHost || !tid) return {};

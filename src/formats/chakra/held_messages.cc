@@ -22,7 +22,7 @@ HeldMessages::Place HeldMessages::Hold(uint32_t row, uint64_t offset, std::strin
                     .checksum = Checksum(message)};
   if (source.can_read_at()) return place;
   if (row >= kept_.size()) kept_.resize(size_t{row} + 1);
-  // Never null, so that an empty message is told from none.
+  // Never null, which would mean no message.
   kept_[row] = std::make_unique<char[]>(std::max<size_t>(message.size(), 1));
   if (!message.empty()) std::memcpy(kept_[row].get(), message.data(), message.size());
   kept_bytes_ += place.size;
@@ -48,7 +48,7 @@ Result<std::string_view> HeldMessages::Get(uint32_t row, const Place& place,
   return message;
 }
 
-// A block of at least `wanted` bytes, or as many as there are.
+// Returns a block of at least `wanted` bytes, or the rest of the file.
 Result<std::string_view> HeldMessages::ReadBlock(uint64_t number, size_t wanted,
                                                  const ByteSource& source) {
   if (blocks_.empty()) blocks_.resize(kBlocks);

@@ -36,7 +36,7 @@ Compression CompressionOfName(std::string_view path) {
   return found == nullptr ? Compression::kNone : found->compression;
 }
 
-// An open file that is closed with its owner.
+// Owns an open file.
 class Descriptor {
  public:
   Descriptor(int fd, bool owned) : fd_(fd), owned_(owned) {}
@@ -44,24 +44,24 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor() { Close(); }
 
-  // False, with errno set, if the system could not write everything.
+  // Returns false and sets errno if a write fails.
   bool Write(std::string_view bytes) const { return WriteAll(fd_, bytes); }
 
-  // Gives a file that has no name this one; false, with errno set, if it cannot.
+  // Links a nameless file to `name`; returns false and sets errno on failure.
   bool Link(const std::string& name) const {
     const std::string here = PathOfOpen(fd_);
     return ::linkat(AT_FDCWD, here.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
   }
 
-  // False, with errno set, if the system reports a late failure to write, as it does when a
-  // descriptor of the file is closed.
+  // Returns false and sets errno if the system reports a late write error, as on closing a
+  // descriptor of the file.
   bool Settle() const {
     if (!owned_) return true;
     const int copy = ::dup(fd_);
     return copy >= 0 && ::close(copy) == 0;
   }
 
-  // Tells others (RemoveAbandoned) that somebody still writes this file.
+  // Marks the file as in use for RemoveAbandoned.
   void Lock() const { etude::Lock(fd_); }
 
   void Close() {
@@ -78,7 +78,7 @@ class Descriptor {
 class Encoder {
  public:
   virtual ~Encoder() = default;
-  // False if the compressor fails.
+  // Returns false if the compressor fails.
   virtual bool Encode(std::string_view in, bool finish, std::string& out) = 0;
 };
 
@@ -164,14 +164,15 @@ std::unique_ptr<Encoder> MakeEncoder(Compression compression) {
   return nullptr;
 }
 
-// True if something that is no regular file has this name: it must not be renamed over.
+// Returns true if the name belongs to something other than a regular file, which must not be
+// renamed over.
 bool IsSpecial(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
-// A file in `folder` that has no name yet and is gone with this process if it gets none; -1 where
-// the file system has no such files.
+// Opens a nameless file in `folder`, which is gone with this process unless linked; -1 if the file
+// system does not support it.
 int OpenNameless(const std::string& folder) {
   const int fd = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
   if (fd < 0 || ::access(PathOfOpen(fd).c_str(), F_OK) == 0) return fd;
@@ -179,8 +180,7 @@ int OpenNameless(const std::string& folder) {
   return -1;
 }
 
-// Removes the temporary file of this name if the process that wrote it is gone: then nobody has
-// locked it.
+// Removes the temporary file of this name if its writer is gone, that is, if it is unlocked.
 bool RemoveAbandoned(const std::string& name) {
   const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
@@ -188,8 +188,8 @@ bool RemoveAbandoned(const std::string& name) {
   return LockAbandoned(fd, name) && ::unlink(name.c_str()) == 0;
 }
 
-// Calls `take` with names that begin with `base` until it returns true; "", with errno set, if it
-// fails otherwise than because something has that name.
+// Calls `take` with names that begin with `base` until it returns true. Returns "" with errno set
+// if it fails for another reason than an existing name.
 template <typename Take>
 std::string TakeName(const std::string& base, Take take) {
   for (unsigned attempt = 0; attempt < 1000; ++attempt) {
@@ -201,14 +201,14 @@ std::string TakeName(const std::string& base, Take take) {
   return {};
 }
 
-// What temporary names of a file in `folder` begin with. Hidden, so that who lists the folder
-// meanwhile does not take it for a file of its own.
+// Returns the prefix of temporary names of a file in `folder`. Hidden, so that listings of the
+// folder ignore them.
 std::string TemporaryBase(const std::string& folder, const std::string& name) {
-  constexpr size_t kMostOfName = 200;  // of the 255 bytes that names may have
+  constexpr size_t kMostOfName = 200;  // of the 255 bytes of a file name
   return folder + "." + name.substr(0, kMostOfName) + ".etude-tmp-";
 }
 
-// The file that `path` leads to, so that a symbolic link stays one.
+// Returns the file that `path` leads to, so that a symbolic link is kept.
 std::string Target(const std::string& path) {
   std::string target = path;
   for (int links = 0; links < 16; ++links) {
@@ -239,8 +239,8 @@ class AtomicFile::Impl {
   struct Names {
     std::string path;
     std::string target;     // "": the file is written directly
-    std::string base;       // what temporary names begin with
-    std::string temporary;  // "": it has no name yet
+    std::string base;       // prefix of temporary names
+    std::string temporary;  // "": nameless so far
   };
   Impl(Names names, int fd, bool owned)
       : path_(std::move(names.path)),
@@ -251,7 +251,7 @@ class AtomicFile::Impl {
         encoder_(MakeEncoder(CompressionOfName(path_))) {}
 
   ~Impl() {
-    // While it is locked: afterwards another may have the name.
+    // While it is locked: afterwards another process may use the name.
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
   }
   Impl(const Impl&) = delete;
@@ -318,7 +318,7 @@ class AtomicFile::Impl {
   Descriptor file_;
   std::unique_ptr<Encoder> encoder_;
   bool is_complete_ = false;
-  std::string pending_;  // bytes given to Write that are not in the file yet
+  std::string pending_;  // bytes given to Write that are not yet in the file
   std::string encoded_;
 };
 
@@ -362,7 +362,7 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path, Existing existing
     if (fd < 0) return failure(errno);
   }
   auto impl = std::make_unique<Impl>(std::move(names), fd, /*owned=*/true);
-  // A file keeps its mode.
+  // Keeps the mode of the replaced file.
   if (replaces && S_ISREG(replaced.st_mode) && ::fchmod(fd, replaced.st_mode & 0777) != 0)
     return failure(errno);
   return AtomicFile(std::move(impl));
@@ -372,7 +372,7 @@ Status AtomicFile::Write(std::string_view bytes) { return impl_->Write(bytes); }
 Status AtomicFile::Complete() { return impl_->Complete(); }
 Status AtomicFile::Commit() { return impl_->Commit(); }
 
-// Whether `path`, a file, is what is kept of a capture in the folder of `trace`.
+// Returns true if the file `path` belongs to a capture in the folder of `trace`.
 static bool IsKeptBeside(const std::string& trace, const std::string& path) {
   const std::string name = std::filesystem::path(path).filename();
   const bool is_result =

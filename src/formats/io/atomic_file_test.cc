@@ -85,7 +85,7 @@ TEST_F(AtomicFileTest, NothingIsLeftOfAKilledProcess) {
 }
 
 TEST_F(AtomicFileTest, WhatAKilledProcessHasLeftGoesWithTheNextFile) {
-  // While `other` lives nobody may take what it writes.
+  // While `other` is alive, its temporary file must stay.
   ASSERT_TRUE(WriteFile(Path("a"), "old").has_value());
   ASSERT_TRUE(WriteFile(Path(".a.etude-tmp-0"), "half").has_value());
   const int other = ::open(Path(".a.etude-tmp-0").c_str(), O_WRONLY);
@@ -172,7 +172,7 @@ TEST_F(AtomicFileTest, FollowsSymbolicLinks) {
   EXPECT_EQ(ReadFileBytes(Path("target")), "new");
 }
 
-// A folder from somebody else may have links that lead to other files, and pipes.
+// A folder from somebody else may contain links to other files, and pipes.
 TEST_F(AtomicFileTest, ReplacesWhatHasTheNameOfAFileInAFolder) {
   ASSERT_TRUE(WriteFile(Path("target"), "old").has_value());
   fs::create_symlink("target", Path("link"));

@@ -10,16 +10,16 @@
 
 namespace etude {
 
-// Takes the bytes of a file, piece by piece.
+// Receives the bytes of a file, piece by piece.
 using ByteSink = std::function<Status(std::string_view)>;
 
-// Collects what is written and passes it on in pieces of about a megabyte. The sink must outlive
-// it. Not thread-safe.
+// Buffers output and passes it on in pieces of about a megabyte. The sink must outlive it. Not
+// thread-safe.
 class SinkBuffer {
  public:
   explicit SinkBuffer(const ByteSink& sink) : sink_(sink) {}
 
-  // What has not been passed on, to be appended to.
+  // Returns the pending text, to be appended to.
   std::string& text() { return text_; }
   Status Put(std::string_view text) {
     text_ += text;

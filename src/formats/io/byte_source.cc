@@ -15,10 +15,10 @@ namespace etude {
 namespace {
 
 constexpr size_t kReadBufferBytes = size_t{64} << 10;
-// Of a file that is read as a whole, before there is anything of it.
+// Max memory reserved in advance for a file read as a whole.
 constexpr uint64_t kMostReserved = uint64_t{16} << 20;
 
-// Where the file's own bytes come from: a descriptor or memory.
+// Source of the file's raw bytes: a descriptor or memory.
 class Input {
  public:
   Input(int fd, bool owned) : fd_(fd), owned_(owned) {}
@@ -29,7 +29,8 @@ class Input {
     if (owned_) ::close(fd_);
   }
 
-  // Up to `capacity` bytes into `to`; 0 at the end. errno is set if nullopt.
+  // Reads up to `capacity` bytes into `to`; returns 0 at the end, nullopt with errno set on
+  // failure.
   std::optional<size_t> Read(char* to, size_t capacity) {
     if (fd_ < 0) {
       const size_t count = std::min(capacity, memory_.size() - position_);
@@ -44,13 +45,13 @@ class Input {
       if (count < 0) return std::nullopt;
       const auto got = static_cast<size_t>(count);
       position_ += got;
-      // A file that gave less than was asked for, and all that it has, is not asked again.
+      // A short read at the full size is the end; no further read is needed.
       at_end_ = got < capacity && position_ == size_;
       return got;
     }
   }
 
-  // Likewise from `offset`, without moving what Read delivers. The input must have a size.
+  // Reads from `offset` without affecting Read. The input must have a size.
   std::optional<size_t> ReadAt(uint64_t offset, char* to, size_t capacity) const {
     if (fd_ < 0) {
       const size_t begin = std::min<uint64_t>(offset, memory_.size());
@@ -76,12 +77,12 @@ class Input {
   int fd_ = -1;  // -1: memory
   bool owned_ = false;
   std::string memory_;
-  uint64_t position_ = 0;  // bytes that were delivered
+  uint64_t position_ = 0;  // bytes delivered so far
   bool at_end_ = false;
   std::optional<uint64_t> size_;
 };
 
-// One compression's streaming decoder.
+// Streaming decoder of one compression.
 class Decoder {
  public:
   struct Step {
@@ -93,7 +94,7 @@ class Decoder {
 
   virtual ~Decoder() = default;
   virtual Step Decode(std::string_view in, char* out, size_t capacity) = 0;
-  // Prepares for the next member; true if `next` begins one.
+  // Prepares for the next member; returns true if `next` begins one.
   virtual bool StartsMember(std::string_view next) = 0;
 };
 
@@ -186,7 +187,7 @@ Compression DetectCompression(std::string_view beginning) {
 }
 
 class ByteSource::Impl {
-  // Of kReadBufferBytes that are not touched before they are read.
+  // kReadBufferBytes that stay untouched until they are read.
   using Buffer = std::unique_ptr<char[]>;
   static Buffer NewBuffer() { return std::make_unique_for_overwrite<char[]>(kReadBufferBytes); }
 
@@ -196,7 +197,7 @@ class ByteSource::Impl {
 
   Result<std::string_view> Next() {
     if (!peeked_.empty()) {
-      // The buffer stays in place until the next call.
+      // The buffer stays valid until the next call.
       current_.swap(peeked_);
       peeked_.clear();
       return std::string_view(current_);
@@ -287,7 +288,7 @@ class ByteSource::Impl {
     return std::string_view(out_buffer_.get(), produced);
   }
 
-  // Looks what follows a complete member: another one, nothing, or foreign bytes.
+  // Checks what follows a complete member: another one, nothing, or foreign bytes.
   Status BeginMember() {
     if (pending_.size() < 4) ETUDE_RETURN_IF_ERROR(Need(4));
     if (decoder_->StartsMember(pending_)) {
@@ -351,12 +352,12 @@ class ByteSource::Impl {
   Compression compression_ = Compression::kNone;
   std::unique_ptr<Decoder> decoder_;
   Buffer in_buffer_ = NewBuffer();
-  std::string_view pending_;  // bytes of in_buffer_ that are not consumed
+  std::string_view pending_;  // unconsumed bytes of in_buffer_
   Buffer out_buffer_;
   std::string peeked_;
-  std::string current_;  // what the last Next returned, if it was peeked before
+  std::string current_;  // last result of Next, if it was peeked before
   uint64_t bytes_in_ = 0;
-  uint64_t consumed_ = 0;  // compressed bytes that the decoder took
+  uint64_t consumed_ = 0;  // compressed bytes consumed by the decoder
   uint64_t bytes_out_ = 0;
   uint64_t trailing_ = 0;
 };

@@ -21,7 +21,7 @@ std::string Zstd(const std::string& text) {
   return out;
 }
 
-// All bytes of `source`; the error's message in its place if there is one.
+// Returns all bytes of `source`, or the error's message.
 std::string ReadAll(ByteSource& source) {
   std::string all;
   while (true) {
@@ -81,7 +81,7 @@ TEST(ByteSource, ReadsPlainBytesAtAnOffset) {
   std::filesystem::remove(path);
 }
 
-// Reading it would wait until somebody writes.
+// Reading a pipe would wait for a writer.
 TEST(ByteSource, WhatAFolderNamesIsAFile) {
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / "what_a_folder_names";

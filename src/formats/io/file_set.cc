@@ -9,7 +9,7 @@
 namespace etude {
 namespace {
 
-// Half of what this process may have open: it has other files, too.
+// Half of the process's limit: it has other files, too.
 size_t MostOpen() {
   constexpr rlim_t kMost = 500;
   rlimit limit{};

@@ -10,16 +10,16 @@
 
 namespace etude {
 
-// Files that belong together in a folder, in which they replace what has their names (Existing):
-// none has its name before all are complete, or as many as are open at a time, 500 at most and half
-// of what the process may have open. What is not committed is gone with the set. Not thread-safe.
+// Files that belong together in a folder, where they replace existing ones (Existing). No file gets
+// its name before all are complete, or as many as may be open at a time: at most 500 and half of
+// the process's limit. Uncommitted files are removed with the set. Not thread-safe.
 class FileSet {
  public:
   FileSet();
-  // kIo if the system refuses.
+  // Adds a file; kIo if the system fails.
   Status Add(const std::string& path, std::string_view bytes);
-  // Gives all files their names, in the order in which they were added. Those after the first that
-  // cannot have its name are gone.
+  // Gives all files their names, in the order in which they were added. Stops at the first failure
+  // and removes the remaining files.
   Status Commit();
 
  private:

@@ -12,7 +12,7 @@
 namespace etude {
 namespace {
 
-// The mapped bytes of a plain regular file that is not empty, or an empty view.
+// Returns the mapped bytes of a non-empty plain regular file, or an empty view.
 std::string_view MapPlainFile(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};

@@ -9,8 +9,8 @@
 
 namespace etude {
 
-// All bytes of a file, uncompressed: mapped where the file is plain, read where it is compressed or
-// not a regular file. Owns the bytes; views into them end with it. Not thread-safe.
+// All bytes of a file, uncompressed: mapped if the file is plain, read if it is compressed or not a
+// regular file. Owns the bytes, which views must not outlive. Not thread-safe.
 class FileText {
  public:
   static Result<FileText> Open(const std::string& path, const Limits& limits);
@@ -22,7 +22,7 @@ class FileText {
   std::string_view text() const {
     return mapped_ != nullptr ? std::string_view(mapped_, size_) : read_;
   }
-  // Gives back the memory of a mapped file; what is looked at later comes from the file again.
+  // Releases the memory of a mapped file; later accesses read the file again.
   void Release() const;
 
  private:

@@ -7,7 +7,7 @@
 
 #include <protozero/pbf_reader.hpp>
 
-// How readers look at protobuf messages: fields are switched on by number and wire type.
+// Helpers for reading protobuf messages: switch on field number and wire type.
 namespace etude::protobuf {
 
 inline std::string_view View(protozero::data_view view) { return {view.data(), view.size()}; }
@@ -20,8 +20,8 @@ constexpr uint32_t Delimited(auto field) {
 }
 constexpr uint32_t Varint(auto field) { return Tag(field, protozero::pbf_wire_type::varint); }
 
-// The tag of the field that `field` holds the bytes of, and what a field of bytes holds. Throw
-// protozero::exception for bytes that are none.
+// Return the tag of the field in the bytes `field`, and the contents of a bytes field. Throw
+// protozero::exception for invalid bytes.
 inline uint32_t FieldTag(std::string_view field) {
   const char* at = field.data();
   return static_cast<uint32_t>(protozero::decode_varint(&at, at + field.size()));

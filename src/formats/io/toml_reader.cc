@@ -134,13 +134,13 @@ Result<bool> TomlReader::Flag(const toml::node& node, std::string_view key) cons
 
 Status CheckTomlKeys(std::string_view text, const std::string& path) {
   const size_t most = Limits{}.depth;
-  size_t dots = 0;  // in what may be a key, since it began
+  size_t dots = 0;  // in a possible key, since its beginning
   size_t line = 1;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '\n') ++line;
     if (c == '"' || c == '\'') {
-      // To its end; of texts of several lines each line is one.
+      // To its end; each line of a multi-line text counts as one.
       while (++i < text.size() && text[i] != c && text[i] != '\n') {
         if (text[i] == '\\' && c == '"') ++i;
       }
@@ -165,7 +165,7 @@ size_t MalformedTomlLine(std::string_view text) {
     try {
       (void)toml::parse(text.substr(0, end));
     } catch (const toml::parse_error&) {
-      // It goes on in the next line.
+      // Continues on the next line.
     } catch (const std::exception&) {
       return line + 1;
     }

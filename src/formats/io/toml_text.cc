@@ -10,8 +10,8 @@
 namespace etude {
 namespace {
 
-// Whether a text in TOML may begin so: what it has in brackets at its begin may be a table's name
-// as well as a list of JSON.
+// Returns true if a TOML text may begin so: a leading bracket may open a table's name or a JSON
+// list.
 bool MayBeToml(std::string_view beginning) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const size_t first = beginning.find_first_not_of(kBlanks);

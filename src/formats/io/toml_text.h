@@ -9,7 +9,7 @@
 
 namespace etude {
 
-// The text of a file that is to be `what` ("a recipe") in TOML. kBadInput for one that is a trace
+// Returns the text of a TOML file that is expected to be `what` ("a recipe"). kBadInput for a trace
 // or other JSON, and for more than `most` bytes.
 Result<std::string> ReadTomlText(const std::string& path, std::string_view what, uint64_t most,
                                  const Limits& limits);

@@ -30,14 +30,14 @@ bool LooksLikeTrace(std::string_view name) {
   return name.ends_with(".json") || name.ends_with(".et") || name.ends_with(".etude");
 }
 
-// What the first bytes of a Kineto trace say of its process.
+// Facts of the process in the first bytes of a Kineto trace.
 struct StatedProcess {
   std::optional<int64_t> rank;
-  bool of_several = false;  // a profile of several ranks: its rank is that of one of them
+  bool of_several = false;  // a profile of several ranks: the stated rank is one of them
 };
 
-// The rank in Kineto's distributedInfo, as real JSON or as Python's repr in a string, if it stands
-// in the first bytes.
+// Returns the rank in Kineto's distributedInfo, as real JSON or as Python's repr in a string, if it
+// is in the first bytes.
 std::optional<int64_t> RankFromDistributedInfo(std::string_view beginning) {
   const size_t info = beginning.find("\"distributedInfo\"");
   if (info == std::string_view::npos) return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<int64_t> RankFromDistributedInfo(std::string_view beginning) {
   return std::nullopt;
 }
 
-// Whether a process id of the first events is one that merging the profiles of ranks made.
+// Returns true if a process id of the first events comes from a merge of several ranks' profiles.
 bool HasPidOfRank(std::string_view beginning) {
   constexpr std::string_view kPid = "\"pid\"";
   for (size_t at = beginning.find(kPid); at != std::string_view::npos;
@@ -75,8 +75,8 @@ struct Candidate {
   std::string path;
   std::string name;
   FileKind kind = FileKind::kUnknown;
-  RankName words;         // of its name
-  StatedProcess process;  // of its content
+  RankName words;         // from its name
+  StatedProcess process;  // from its content
   std::optional<int64_t> rank;
 };
 
@@ -88,14 +88,14 @@ std::string* FileOfKind(CaptureRank& rank, FileKind kind) {
     case FileKind::kChakra: return &rank.chakra;
     case FileKind::kNative: return &rank.native;
     case FileKind::kUnknown:
-    case FileKind::kPerfetto:  // mostly a timeline of the others
+    case FileKind::kPerfetto:  // usually a timeline of the others
     case FileKind::kChakraFeeder:
     case FileKind::kOtherJson: return nullptr;
   }
   return nullptr;
 }
 
-// What by its name is a trace of a rank, and by its first bytes none; "" for all others.
+// Returns the error of a file with a rank trace's name but other contents; "" for all others.
 std::string DamageOf(const Candidate& file, std::string_view beginning) {
   if (file.kind != FileKind::kUnknown) return "";
   std::string_view expected;
@@ -107,7 +107,7 @@ std::string DamageOf(const Candidate& file, std::string_view beginning) {
                      beginning.empty() ? "empty file" : "found other bytes", expected);
 }
 
-// Where a link in the folder leads, if that is outside of it; "" for all others.
+// Returns the target of a link that leads outside of the folder; "" for all others.
 std::string OutsideOf(const std::string& folder, const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -120,14 +120,14 @@ std::string OutsideOf(const std::string& folder, const std::string& path) {
   return is_inside ? "" : target.string();
 }
 
-// What a folder that was sent to somebody reads of that one's files is said.
+// Warns that a folder, perhaps from somebody else, reads the user's files elsewhere.
 void WarnOfOutside(const std::string& folder, const std::string& path, const RunContext& context) {
   const std::string target = OutsideOf(folder, path);
   if (target.empty()) return;
   context.Warn(fmt::format("{}: is a link out of the folder: what is read is {}", path, target));
 }
 
-// Of what is damaged the messages go to `damaged`.
+// Finds traces; appends messages about damaged files to `damaged`.
 Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunContext& context,
                                           std::vector<DamagedFile>& damaged) {
   ETUDE_ASSIGN_OR_RETURN(std::vector<std::string> names, NamesIn(path));
@@ -157,7 +157,7 @@ Result<std::vector<Candidate>> FindTraces(const std::string& path, const RunCont
   return traces;
 }
 
-// The first of the folders in a folder, by name; nullopt without one.
+// Returns the first subfolder, by name; nullopt without one.
 std::optional<std::string> FirstFolderIn(const std::string& path) {
   for (std::string& name : NamesIn(path).value_or(std::vector<std::string>())) {
     if (!name.starts_with('.') && IsFolder(path + "/" + name)) return std::move(name);
@@ -165,7 +165,7 @@ std::optional<std::string> FirstFolderIn(const std::string& path) {
   return std::nullopt;
 }
 
-// One process per folder needs no rank: then there is one trace of a kind at most.
+// Returns true if the folder needs no ranks: it has at most one trace of a kind.
 bool IsOneProcess(const std::vector<Candidate>& traces) {
   std::map<FileKind, int> counts;
   std::optional<int64_t> rank;
@@ -179,7 +179,7 @@ bool IsOneProcess(const std::vector<Candidate>& traces) {
 
 using Candidates = std::vector<Candidate*>;
 
-// Whether two of them have the same rank.
+// Returns true if two of them have the same rank.
 template <typename RankOf>
 bool HaveOneTwice(const Candidates& traces, RankOf rank_of) {
   std::set<int64_t> seen;
@@ -189,8 +189,8 @@ bool HaveOneTwice(const Candidates& traces, RankOf rank_of) {
   });
 }
 
-// Names count within a node where its ranks do: rank0 of two nodes are ranks 0 and 8 of the job.
-// The content says so.
+// Returns true if ranks in the content differ from those in the names. Names may count per node:
+// rank0 of two nodes are ranks 0 and 8 of the job.
 bool ContentTellsMore(const Candidates& traces) {
   const auto of_name = [](const Candidate& trace) { return trace.words.rank; };
   const auto of_content = [](const Candidate& trace) { return trace.process.rank; };
@@ -199,7 +199,7 @@ bool ContentTellsMore(const Candidates& traces) {
              traces, [&](const Candidate* trace) { return of_content(*trace).has_value(); });
 }
 
-// Finds the rank of each trace as far as it is known.
+// Finds the rank of each trace as far as possible.
 void FindRanksOf(std::vector<Candidate>& traces) {
   std::map<FileKind, Candidates> by_kind;
   for (Candidate& trace : traces) by_kind[trace.kind].push_back(&trace);
@@ -212,8 +212,8 @@ void FindRanksOf(std::vector<Candidate>& traces) {
       if (trace->rank) known.insert(*trace->rank);
     }
   }
-  // Numbers that need not be ranks are ranks where they count from 0, or as the ranks of the
-  // folder's traces of other kinds do.
+  // Other numbers are ranks if they count from 0, or match the ranks of the folder's traces of
+  // other kinds.
   for (const auto& [kind, of_kind] : by_kind) {
     const auto has_rank = [](const Candidate* trace) { return trace->rank.has_value(); };
     if (std::ranges::any_of(of_kind, has_rank)) continue;
@@ -228,8 +228,8 @@ void FindRanksOf(std::vector<Candidate>& traces) {
   }
 }
 
-// Of the recordings of each rank in the folder that of one run: what most ranks have a file of by
-// its name, then the earliest; where names have times, those next to each other.
+// Selects, among the recordings of each rank in the folder, those of one run: the series with files
+// of most ranks, then the earliest; if names have times, those closest to each other.
 class OneRun {
  public:
   explicit OneRun(const std::vector<Candidate>& traces) {
@@ -265,12 +265,12 @@ class OneRun {
  private:
   std::map<std::pair<FileKind, int64_t>, std::vector<const Candidate*>> by_rank_;
   std::map<std::pair<FileKind, std::string>, std::set<int64_t>> ranks_;  // by series
-  // Of the rank with the fewest recordings, by kind.
+  // For the rank with the fewest recordings, by kind.
   std::map<FileKind, std::optional<size_t>> fewest_;
   std::map<FileKind, std::optional<int64_t>> time_;
 };
 
-// "a.json", "a.json and b.json", "a.json, b.json and 3 others".
+// Returns "a.json", "a.json and b.json" or "a.json, b.json and 3 others".
 std::string NamesText(const std::vector<std::string>& names) {
   if (names.size() == 1) return names.front();
   if (names.size() == 2) return fmt::format("{} and {}", names[0], names[1]);
@@ -318,7 +318,7 @@ void WarnOfSecond(const std::string& folder, const std::vector<SecondTrace>& sec
       folder, NamesText(names), *trace->rank, taken->name));
 }
 
-// Of several traces the rank of none is known.
+// Returns the error for several traces without any known rank.
 tl::unexpected<Error> NoRanks(const std::string& folder, const std::vector<Candidate>& traces) {
   std::vector<std::string> names;
   for (const Candidate& trace : traces) names.push_back(trace.name);

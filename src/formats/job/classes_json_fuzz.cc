@@ -3,7 +3,7 @@
 #include "src/formats/fuzz_support.h"
 #include "src/formats/job/job_folder.h"
 
-// classes.json of a job's folder.
+// classes.json of a job folder.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto job =
       etude::ParseClassesFile("fuzz", etude::fuzz::Bytes(data, size), etude::fuzz::SmallLimits());

@@ -41,7 +41,7 @@ std::string ClassFileName(size_t rank_class, ClassFiles files) {
                      files == ClassFiles::kPacked ? kPackedEnding : kRankEnding);
 }
 
-// Whether a job may have written a file of this name.
+// Returns true if a job may have written a file of this name.
 bool IsClassFileName(std::string_view name) {
   constexpr std::string_view kClass = "class.";
   if (!name.starts_with(kClass)) return false;
@@ -139,7 +139,7 @@ OrderedJson FactsJson(int64_t rank, const RankFacts& facts) {
   return json;
 }
 
-// `entries` one a line, so that the file can be read and compared.
+// Returns `entries` one per line, so that people can read and compare the file.
 std::string Lines(const std::vector<OrderedJson>& entries) {
   std::string text = "[";
   for (const OrderedJson& entry : entries) {
@@ -177,11 +177,11 @@ Result<std::string> ChakraBytes(const Trace& trace) {
   return bytes;
 }
 
-// The program of a class as the bytes of its file.
+// Returns the program of a class as the bytes of its file.
 Result<std::string> ClassBytes(const Trace& program, ClassFiles files, const Limits& limits) {
   ETUDE_ASSIGN_OR_RETURN(std::string chakra, ChakraBytes(program));
   if (files == ClassFiles::kChakra) return chakra;
-  // What Chakra keeps of it, so that both kinds of files hold the same.
+  // Reduces it to the facts that Chakra keeps, so that both kinds of files hold the same.
   ByteSource source = ByteSource::FromMemory("class", std::move(chakra), limits);
   ETUDE_ASSIGN_OR_RETURN(const Trace kept, ReadTrace(source, {.strict = true}, {.limits = limits}));
   ETUDE_ASSIGN_OR_RETURN(const PackedTrace packed, PackedTrace::Pack(kept, limits));
@@ -190,7 +190,7 @@ Result<std::string> ClassBytes(const Trace& program, ClassFiles files, const Lim
 
 // ---- reading ---------------------------------------------------------------------------------
 
-// Parses classes.json. The first thing that is not as expected is the error.
+// Parses classes.json. The first mismatch is the error.
 class ClassesParser {
  public:
   ClassesParser(const std::string& path, const nlohmann::json& json)
@@ -218,7 +218,7 @@ class ClassesParser {
 
   using Keys = std::initializer_list<const char*>;
 
-  // Refuses an object that lacks one of the `needed` keys or has one that is not among all.
+  // Refuses an object that lacks a `needed` key or has an unknown one.
   void CheckKeys(const JsonMembers& members, Keys needed, Keys optional = {}) {
     std::vector<std::string> known(needed.begin(), needed.end());
     known.insert(known.end(), optional.begin(), optional.end());
@@ -236,7 +236,7 @@ class ClassesParser {
     }
   }
 
-  // A whole number from `least` on; 0, and the error, for anything else.
+  // Returns a whole number >= `least`; returns 0 and sets the error for anything else.
   int64_t Number(const nlohmann::json& json, int64_t least, const std::string& where) {
     const bool whole = json.is_number_integer() &&
                        (!json.is_number_unsigned() || json.get<uint64_t>() <= INT64_MAX);
@@ -336,7 +336,8 @@ class ClassesParser {
     job_.group_kinds.push_back(std::move(kind));
   }
 
-  // Of a rank one group; of a name, too, unless the traces list the members.
+  // A rank is in one group of a kind; a name means one group, too, unless the traces list the
+  // members.
   void CheckGroups(const JsonMembers& members, const GroupKind& kind) {
     if (!status_) return;
     std::set<int64_t> ranks;
@@ -465,7 +466,7 @@ class ClassesParser {
 struct ClassesFile {
   Job job;  // without programs
   std::optional<ClassEvents> events;
-  uint64_t bytes = 0;              // of the file
+  uint64_t bytes = 0;              // size of the file
   std::vector<std::string> files;  // by class
   std::vector<std::string> hashes;
 };
@@ -498,7 +499,7 @@ tl::unexpected<Error> InTwoClasses(const std::string& folder, int64_t rank) {
                               kClassesFile, rank));
 }
 
-// What `node` of a class's file says otherwise than the event it is part of; "": nothing.
+// Returns the contradiction between `node` of a class's file and its event; "" if there is none.
 std::string EventFault(const CommEvent& event, const Trace& program, NodeId node) {
   const bool is_message = program.kind(node) != NodeKind::kCollective;
   if (is_message != event.is_message) {
@@ -527,7 +528,7 @@ std::string EventFault(const CommEvent& event, const Trace& program, NodeId node
   return "";
 }
 
-// The trace that a class's file holds, by its name in one form or the other.
+// Returns the trace in a class's file, in the format given by its name.
 Result<Trace> ParseClassFile(const std::string& path, std::string bytes,
                              const RunContext& context) {
   if (!path.ends_with(kPackedEnding)) {
@@ -576,7 +577,7 @@ Result<Trace> ReadProgram(const ClassesFile& file, size_t rank_class, const std:
   return program;
 }
 
-// ReadClasses and ReadProgram once in a run.
+// ReadClasses and ReadProgram, once per run.
 Result<std::shared_ptr<const ClassesFile>> OpenClasses(const std::string& folder,
                                                        const RunContext& context) {
   return MadeOnce<ClassesFile>(
@@ -614,7 +615,7 @@ Status WriteJobFolder(const Job& job, const std::string& folder, const RunContex
     return MakeError(ErrorCode::kIo,
                      fmt::format("{}: cannot make it: {}", folder, error.message()));
   }
-  std::vector<std::string> left;  // of the job that was there before
+  std::vector<std::string> left;  // of the previous job
   if (const Result<ClassesFile> before = ReadClasses(folder, context)) left = before->files;
   std::vector<uint64_t> hashes;
   FileSet written;

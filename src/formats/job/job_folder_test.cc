@@ -37,7 +37,7 @@ class JobFolder : public testing::Test {
     const std::string& message = job.error().message;
     return message.starts_with(folder_) ? message.substr(folder_.size() + 1) : message;
   }
-  // Replaces a text of classes.json, and says what reading it then says.
+  // Returns the error of reading classes.json after a text replacement.
   std::string FaultWith(const std::string& from, const std::string& to) const {
     const std::string path = File(std::string(kClassesFile));
     const std::string text = testing_support::ReadFileBytes(path);
@@ -60,7 +60,7 @@ TEST_F(JobFolder, ComesBack) {
   EXPECT_EQ(job->classes.size(), 2u);
   EXPECT_EQ(job->events.size(), 2u);
   EXPECT_EQ(job->mesh, TwoStages().mesh);
-  // What is written again is the same.
+  // Writing it again gives the same files.
   const std::string again = folder_ + "/again";
   ASSERT_TRUE(WriteJobFolder(*job, again, {}).has_value());
   for (const std::string name : {"classes.json", "class.0.et", "class.1.et"}) {
@@ -159,7 +159,7 @@ TEST_F(JobFolder, RefusesGroupsAndRoutesThatTellNothing) {
             "classes.json.routes[0].shift: found {\"pp\":2}, expected a way to another rank");
 }
 
-// The traces of the ranks do not list the members, so that a name must tell the group.
+// The traces of the ranks do not list the members, so a name must identify the group.
 TEST_F(JobFolder, RefusesNamesThatRepeat) {
   Job job = TwoStages();
   for (RankClass& one : job.classes) one.groups[0].listed = false;
@@ -173,7 +173,7 @@ TEST_F(JobFolder, RefusesNamesThatRepeat) {
             "names of their own");
 }
 
-// What a run leaves that did not come to its end.
+// Left by an interrupted run.
 TEST_F(JobFolder, RefusesClassesWithoutTheirJob) {
   EXPECT_TRUE(ReadTrace(File("class.0.et"), {}, {}).has_value());
   std::filesystem::remove(File(std::string(kClassesFile)));
@@ -225,7 +225,7 @@ TEST_F(JobFolder, RefusesDamagedEvents) {
             "communication 1 already");
 }
 
-// Readers of one rank notice, too.
+// Also noticed when reading one rank.
 TEST_F(JobFolder, RefusesARankInTwoClassesAndAMissingClass) {
   const std::string path = File(std::string(kClassesFile));
   const std::string text = testing_support::ReadFileBytes(path);
@@ -244,7 +244,7 @@ TEST_F(JobFolder, RefusesARankInTwoClassesAndAMissingClass) {
             File("class.1.et") + ": found no such file, which classes.json names");
 }
 
-// Each number of a communication is held against the programs.
+// Each number of a communication is checked against the programs.
 TEST_F(JobFolder, RefusesAnyOtherDigitInEvents) {
   const std::string path = File(std::string(kClassesFile));
   const std::string text = testing_support::ReadFileBytes(path);
@@ -263,7 +263,7 @@ TEST_F(JobFolder, RefusesAnyOtherDigitInEvents) {
   EXPECT_EQ(digits, 17u);
 }
 
-// Whatever the bytes of classes.json, there is a job that can be written, or an error.
+// Any bytes in classes.json give a job that can be written, or an error.
 TEST_F(JobFolder, TakesAnyBytes) {
   const std::string path = File(std::string(kClassesFile));
   const std::string text = testing_support::ReadFileBytes(path);
@@ -285,7 +285,7 @@ TEST_F(JobFolder, TakesAnyBytes) {
   EXPECT_GT(refused, text.size() / 14);
 }
 
-// What was read for one rank serves the others.
+// Data read for one rank is reused for the others.
 TEST_F(JobFolder, IsReadOnceInARun) {
   RunCache cache;
   RunContext context;
@@ -311,15 +311,15 @@ TEST_F(JobFolder, HoldsPackedClasses) {
         << rank;
   }
   EXPECT_TRUE(chakra::Feeder::Open(packed + "/rank.2.et", {}, {}).has_value());
-  // As Chakra again it is what it was.
+  // Written as Chakra again, it is unchanged.
   const std::string again = folder_ + "/again";
   ASSERT_TRUE(WriteJobFolder(*job, again, {}).has_value());
   EXPECT_EQ(testing_support::ReadFileBytes(again + "/classes.json"),
             testing_support::ReadFileBytes(File("classes.json")));
 }
 
-// A job in place of one of more classes, or of other files, leaves nothing of it; what is no
-// class's file stays.
+// A job that replaces one with more classes, or with other files, leaves nothing of it; files that
+// are not classes stay.
 TEST_F(JobFolder, ReplacesAJob) {
   ASSERT_TRUE(WriteFile(File("class.9.et"), "mine").has_value());
   ASSERT_TRUE(WriteJobFolder(TwoStages(), folder_, {}, ClassFiles::kPacked).has_value());

@@ -13,24 +13,24 @@
 
 namespace etude {
 
-// The file that says what a capture's folder holds, and its format (python/etude/recording has
-// both, too).
+// File that describes the contents of a capture folder, and its format (also in
+// python/etude/recording).
 inline constexpr std::string_view kJobFile = "job.json";
 inline constexpr std::string_view kJobFormat = "etude-job";
 
-// Time of one step: elapsed, and what the process's threads together spent on processors.
+// Time of one step: elapsed time, and CPU time over all threads of the process.
 struct StepTime {
   std::string signature;  // id of the step's signature
-  Nanos wall;             // of a device where one works: the host runs ahead of it
+  Nanos wall;             // on the device if one works: the host runs ahead of it
   Nanos cpu;
-  std::optional<Nanos> host;                  // then, what elapsed on the host
-  std::optional<int64_t> minor_faults;        // pages given without reading a disk
-  std::optional<int64_t> voluntary_switches;  // how often a thread waited
-  // For how long the thread of the step could have run while other work had its processor.
+  std::optional<Nanos> host;                  // elapsed on the host, if a device works
+  std::optional<int64_t> minor_faults;        // page faults that read no disk
+  std::optional<int64_t> voluntary_switches;  // number of waits of threads
+  // Time in which the step's thread was runnable while other work had its processor.
   std::optional<Nanos> stolen;
 };
 
-// What tells steps of a program apart.
+// Kind of steps of a program.
 struct StepSignature {
   std::string id;
   std::string description;
@@ -41,43 +41,44 @@ struct StepSignature {
 
 // One rank of a recorded job.
 struct JobRank {
-  std::string step_kind;  // what marked the steps: "optimizer", "module", "profiler"
+  std::string step_kind;  // origin of the step marks: "optimizer", "module", "profiler"
   std::vector<StepSignature> signatures;
   std::vector<StepTime> timed_steps;
-  std::string recorded_signature;                // "" if the file does not say
+  std::string recorded_signature;                // "" if missing
   std::optional<StepTime> recorded;              // the step in the trace, slowed down by recording
   std::vector<std::string> recorded_signatures;  // of each step in the trace; empty if unknown
-  bool recorded_early = false;            // in the warm-up: the program ended before a warm one was
+  bool recorded_early = false;            // in the warm-up: the program ended before a warm step
   std::optional<int64_t> threads;         // of PyTorch's intra-op pool
-  std::optional<int64_t> mmap_threshold;  // bytes from which on glibc maps blocks
-  // What the steps added to the memory in use before the first one, at the peak.
+  std::optional<int64_t> mmap_threshold;  // min size of blocks that glibc maps, in bytes
+  // Growth of the memory in use at the peak of the steps, relative to before the first step.
   std::optional<Bytes> memory_growth;
-  bool compiled_kernels = false;  // a compiler's, which are no operators, may have run
+  bool compiled_kernels = false;  // kernels made by a compiler, which are not operators, may have
+                                  // run
   std::vector<std::string> notes;
 
-  // Timed steps of the recorded signature: what a replay is compared with. All timed steps where
-  // none of these was timed.
+  // Returns the timed steps of the recorded signature, to compare a replay with. Returns all timed
+  // steps if none has it.
   std::vector<StepTime> ComparableSteps() const;
-  // Those of all recorded signatures; all timed steps where the file does not say which these are,
-  // or none of them was timed.
+  // Returns the timed steps of all recorded signatures; all timed steps if the signatures are
+  // unknown, or if none was timed.
   std::vector<StepTime> StepsOfRecordedKinds() const;
-  // For how many timed steps each step in the trace stands: those of its signature, shared among
-  // the recorded steps of that. Empty if unknown.
+  // Returns the number of timed steps that each step in the trace represents: those of its
+  // signature, divided among the recorded steps of that signature. Empty if unknown.
   std::vector<double> StepWeights() const;
 };
 
 // job.json of a capture folder; docs/formats/capture.md describes it.
 struct JobFile {
-  std::string id;  // the same for all ranks of one run; "" if the file does not say
+  std::string id;  // the same for all ranks of one run; "" if missing
   std::vector<std::string> command;
-  std::string mark;  // of the user who recorded it (python/etude/recording/marks.py); "": none
+  std::string mark;  // identifies the recording user (python/etude/recording/marks.py); "": none
   std::optional<int64_t> world_size;
   std::map<int64_t, JobRank> ranks;
 };
 
-// Reads job.json. kIo if it cannot be opened, kBadInput if it is not one.
+// Reads job.json. kIo if it cannot be opened, kBadInput if it is invalid.
 Result<JobFile> ReadJobFile(const std::string& path, const RunContext& context);
-// The same from its text; `path` appears in messages.
+// Parses the text of a job.json; `path` is used in messages.
 Result<JobFile> ParseJobFile(const std::string& path, std::string_view text,
                              const RunContext& context);
 

@@ -25,7 +25,7 @@ class JobJsonTest : public testing::Test {
     }
     return ReadJobFile(path_, RunContext());
   }
-  // The message behind the path of the file.
+  // Returns the message after the path of the file.
   std::string Complaint(const std::string& job, const std::string& rank) {
     const Result<JobFile> file = Read(job, rank);
     if (file) return "none";
@@ -58,7 +58,7 @@ TEST_F(JobJsonTest, ReadsWhatIsThere) {
   EXPECT_EQ(rank.notes, std::vector<std::string>{"n"});
 }
 
-// The host runs ahead of a device and waits for room later: its steps are none of the program's.
+// The host runs ahead of a device and waits later: its step times are not those of the program.
 TEST_F(JobJsonTest, StepsOnADeviceTakeAsLongAsTheDevice) {
   const auto job = Read("", R"("timed_steps": [{"wall_ns": 5, "cpu_ns": 4, "device_ns": 7},
                                                {"wall_ns": 6, "cpu_ns": 4}])");
@@ -78,7 +78,7 @@ TEST_F(JobJsonTest, WhatIsAbsentOrNullIsUnknown) {
   EXPECT_FALSE(job->ranks.at(0).recorded);
 }
 
-// These were taken as if they were not there, or as they are.
+// These must not be treated as missing or accepted unchanged.
 TEST_F(JobJsonTest, WrongTypesAndRangesAreErrorsWithTheirPlace) {
   EXPECT_EQ(Complaint(R"("world_size": "two", )", ""),
             "job.world_size: found \"two\", expected a whole number from 1 on");

@@ -3,7 +3,7 @@
 #include "src/formats/fuzz_support.h"
 #include "src/trace/job/packed_trace.h"
 
-// A packed trace, as in a job's folder.
+// A packed trace, as in a job folder.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto packed = etude::PackedTrace::FromBytes(etude::fuzz::Bytes(data, size));
   if (!packed) return 0;

@@ -12,22 +12,22 @@
 namespace etude {
 namespace {
 
-// Words right before the rank of a process.
+// Words directly before the rank of a process.
 constexpr auto kRankWords = std::to_array<std::string_view>({"rank", "worker"});
-// What makes another number of "rank": that in a node, or along one axis of the job.
+// Prefixes that give another meaning to "rank": a rank in a node, or along one axis of the job.
 constexpr auto kOtherRanks = std::to_array<std::string_view>(
     {"local", "node", "machine", "group", "tp", "pp", "dp", "ep", "cp", "sp", "mp", "dcp", "etp",
      "tensor", "pipeline", "data", "expert", "context"});
-// Kinds of traces, as the files of a capture and those of Chakra's tools are called: host.3.json.
+// Kinds of traces, as in names of a capture's files and of Chakra's tools: host.3.json.
 constexpr auto kTraceWords =
     std::to_array<std::string_view>({"host", "device", "linked", "capture", "chakra", "job"});
-// What is counted besides ranks.
+// Words for counters other than ranks.
 constexpr auto kCountedWords = std::to_array<std::string_view>(
     {"step", "steps", "iter", "iters", "iteration", "iterations", "epoch", "epochs", "batch",
      "cycle", "trial", "repeat", "attempt", "window", "loss", "version"});
 
 constexpr size_t kMostDigits = 6;   // of a rank
-constexpr size_t kTimeDigits = 10;  // of a time, at least: seconds since 1970
+constexpr size_t kTimeDigits = 10;  // min digits of a time: seconds since 1970
 
 template <size_t N>
 bool IsOneOf(const std::array<std::string_view, N>& words, std::string_view word) {
@@ -36,14 +36,14 @@ bool IsOneOf(const std::array<std::string_view, N>& words, std::string_view word
 
 constexpr bool IsSeparator(char c) { return c == '.' || c == '_' || c == '-'; }
 
-// The digits of `text` from `begin` on.
+// Returns the digits of `text` from `begin` on.
 std::string_view DigitsAt(std::string_view text, size_t begin) {
   size_t end = begin;
   while (end < text.size() && IsDigit(text[end])) ++end;
   return text.substr(begin, end - begin);
 }
 
-// `name` without the endings of traces and compressions.
+// Returns `name` without the endings of traces and compressions.
 std::string_view Stem(std::string_view name) {
   name = WithoutCompression(name);
   for (const std::string_view ending : {".json", ".etude", ".et", ".trace", ".pt"}) {
@@ -52,8 +52,8 @@ std::string_view Stem(std::string_view name) {
   return name;
 }
 
-// Whether `text` ends in a part of a version, as "et_1.0" and "v2" do: a number that stands alone.
-// "resnet50" and "llama7b" are names.
+// Returns true if `text` ends in a part of a version, such as "et_1.0" and "v2": a number that
+// stands alone. "resnet50" and "llama7b" are names.
 bool EndsInVersion(std::string_view text) {
   size_t begin = text.size();
   while (begin > 0 && IsDigit(text[begin - 1])) --begin;
@@ -63,7 +63,7 @@ bool EndsInVersion(std::string_view text) {
   return !is_word || is_v;
 }
 
-// The word of letters that ends at `end`.
+// Returns the word of letters that ends at `end`.
 std::string_view WordBefore(std::string_view text, size_t end) {
   size_t begin = end;
   while (begin > 0 && IsLetter(text[begin - 1])) --begin;
@@ -72,12 +72,12 @@ std::string_view WordBefore(std::string_view text, size_t end) {
 
 struct Found {
   int64_t number = 0;
-  size_t begin = 0;  // of its digits
+  size_t begin = 0;  // first digit
   size_t size = 0;
 };
 
-// Numbers right after `word`, or after a separator behind it, where it stands as a word of its
-// own, with capital letters or without: in "kineto_rank-3", "VllmWorker0", not in "frank3".
+// Finds numbers directly after `word`, or after a separator behind it, if `word` is separate or
+// capitalized: in "kineto_rank-3", "VllmWorker0", not in "frank3".
 std::vector<Found> NumbersAfter(std::string_view word, std::string_view stem,
                                 std::string_view lower, bool of_job) {
   std::vector<Found> found;
@@ -90,7 +90,7 @@ std::vector<Found> NumbersAfter(std::string_view word, std::string_view stem,
     if (begin < stem.size() && IsSeparator(stem[begin])) ++begin;
     const std::string_view digits = DigitsAt(stem, begin);
     const auto number = ParseWhole(digits);
-    // "tprank3": glued to what it is a rank of.
+    // "tprank3": the prefix is joined to the word.
     const bool is_glued = is_inside && IsOneOf(kOtherRanks, WordBefore(lower, at));
     if (!number || (is_inside && !is_glued)) continue;
     if (is_of_job == of_job) found.push_back({*number, begin, digits.size()});
@@ -98,14 +98,14 @@ std::vector<Found> NumbersAfter(std::string_view word, std::string_view stem,
   return found;
 }
 
-// The one number that all of them are.
+// Returns the number if all are equal.
 std::optional<Found> OnlyOne(const std::vector<Found>& found) {
   const auto differs = [&](const Found& one) { return one.number != found.front().number; };
   if (found.empty() || std::ranges::any_of(found, differs)) return std::nullopt;
   return found.front();
 }
 
-// A number at the end, after a separator. Versions such as et_1.0.3 are none.
+// Returns a number at the end, after a separator, except for versions such as et_1.0.3.
 std::optional<Found> NumberAtEnd(std::string_view stem, bool is_chakra) {
   size_t begin = stem.size();
   while (begin > 0 && IsDigit(stem[begin - 1])) --begin;
@@ -120,7 +120,7 @@ std::optional<Found> NumberAtEnd(std::string_view stem, bool is_chakra) {
   return Found{*number, begin, stem.size() - begin};
 }
 
-// Takes the last time out of `series`.
+// Removes the last time from `series` and returns it.
 std::optional<int64_t> TakeTime(std::string& series) {
   std::optional<int64_t> time;
   for (size_t at = 0; at < series.size();) {
@@ -163,7 +163,7 @@ RankName ReadRankName(std::string_view file_name) {
     const auto last = NumberAtEnd(stem, is_chakra);
     const std::string_view word = last ? WordBefore(lower, last->begin - 1) : std::string_view();
     const bool is_trace = IsOneOf(kTraceWords, word);
-    // PREFIX.RANK.et, whatever PREFIX is, to all tools.
+    // PREFIX.RANK.et, with any PREFIX, in all tools.
     const bool is_rank = is_trace || (is_chakra && last && stem[last->begin - 1] != '-');
     if (last && is_rank) {
       name.rank = last->number;
@@ -175,7 +175,7 @@ RankName ReadRankName(std::string_view file_name) {
     if (taken && !name.rank) name.number = taken->number;
   }
   name.series = WithoutCompression(file_name);
-  // The stem begins as the name does.
+  // The stem is a prefix of the name.
   if (taken) name.series.replace(taken->begin, taken->size, "#");
   name.time = TakeTime(name.series);
   return name;

@@ -9,14 +9,14 @@
 
 namespace etude {
 
-// What the name of a trace file says of the process that the trace is of.
+// Facts in the name of a trace file.
 struct RankName {
-  // The rank, where the name says that it is one: rank-3.json, worker3_…, host.3.json, x.3.et.
+  // The rank, if marked as one in the name: rank-3.json, worker3_…, host.3.json, x.3.et.
   std::optional<int64_t> rank;
-  // A number that is the rank only where the names of the files beside it count from 0:
-  // kineto_trace_3.json, x_tp_rank3.json. Never one that counts steps.
+  // A number that is the rank only if the names of the files beside it count from 0:
+  // kineto_trace_3.json, x_tp_rank3.json. Never a number of steps.
   std::optional<int64_t> number;
-  // A time in the name, of any clock: what tools write that record again and again.
+  // A time in the name, by any clock, as written by tools that record repeatedly.
   std::optional<int64_t> time;
   // The name without rank, number, time and compression: the same for the files of one recording.
   std::string series;
@@ -24,20 +24,21 @@ struct RankName {
 
 RankName ReadRankName(std::string_view file_name);
 
-// The rank that the name of a trace file says; nullopt if it says none.
+// Returns the rank in the name of a trace file; nullopt if it has none.
 std::optional<int64_t> RankFromName(std::string_view file_name);
 
-// The ranks of several files by their names: what these say, else their numbers where those of
-// all files of a series that say no rank count from 0, none twice and at least half of them there.
+// Returns the ranks of several files by their names. In a series without stated ranks, numbers are
+// ranks if they count from 0, are distinct, and at least half of them are present.
 std::vector<std::optional<int64_t>> RanksFromNames(std::span<const RankName> names);
 
-// Whether the numbers, each distinct, count from 0: at least two, and half of those up to the last.
+// Returns true if the distinct numbers count from 0: at least two, and at least half of those up to
+// the last.
 bool CountFromZero(std::vector<int64_t> numbers);
 
-// The order in which people count: rank_2 before rank_10.
+// Compares in natural order: rank_2 before rank_10.
 bool ComesBefore(std::string_view a, std::string_view b);
 
-// `name` without the ending of a compression.
+// Returns `name` without the ending of a compression.
 std::string_view WithoutCompression(std::string_view name);
 
 }  // namespace etude

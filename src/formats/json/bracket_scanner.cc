@@ -59,7 +59,7 @@ BlockMasks MaskBlock(const char* data) {
 }
 #endif
 
-// Bit i of the result: the number of bits up to and including i is odd.
+// Returns a word with bit i set if the number of bits up to and including i is odd.
 uint64_t PrefixXor(uint64_t bits) {
   for (unsigned shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
   return bits;
@@ -135,7 +135,7 @@ size_t BracketScanner::Scan(std::string_view text) {
     for (uint64_t left = masks.brackets & ~inside; left != 0; left &= left - 1) {
       const auto at = static_cast<size_t>(std::countr_zero(left));
       if (Bracket(data[at])) continue;
-      // What lies behind the end is not ours.
+      // Ignores bytes after the end.
       const uint64_t ours = (uint64_t{1} << at) - 1;
       if ((masks.controls & inside & ours) != 0) saw_control_ = true;
       if ((masks.non_ascii & ours) != 0) saw_non_ascii_ = true;

@@ -21,7 +21,7 @@ Result<std::string> ReadWhole(const std::string& path, std::string_view name,
   return ReadWholeFile(path, context.limits, kDocumentBytesMax, fmt::format(", expected {}", name));
 }
 
-// Follows a parser through a document and keeps where a key comes for the second time in an object.
+// Finds the first duplicate key in an object while parsing.
 class KeyWatch : public JsonWatch<Json> {
  public:
   using JsonWatch::JsonWatch;
@@ -30,7 +30,7 @@ class KeyWatch : public JsonWatch<Json> {
   const std::string& twice() const { return twice_; }
 
  private:
-  // An object or a list that has not ended.
+  // An open object or list.
   struct Level {
     std::set<std::string> keys;
     std::string key;  // the last one; empty in lists
@@ -54,7 +54,7 @@ class KeyWatch : public JsonWatch<Json> {
   std::string twice_;
 };
 
-// `unique`: a key that an object has twice is an error; else it is said.
+// Parses a document. A duplicate key is an error if `unique`, else a warning.
 Result<Json> ParseText(const std::string& path, std::string_view text, std::string_view name,
                        bool unique, const RunContext& context) {
   KeyWatch keys(context.limits.depth);

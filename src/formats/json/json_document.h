@@ -11,31 +11,32 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 
-// JSON documents with "format" and "version" that Etude wrote itself, whatever has become of them
-// since, and small ones of others.
+// Reads JSON documents with "format" and "version", written by Etude but possibly modified since,
+// and small foreign ones.
 namespace etude {
 
-// What a document is: its name for people, and what stands in it.
+// Kind of a document: its readable name, format and version.
 struct DocumentKind {
   std::string_view name;    // "a job.json"
   std::string_view format;  // "etude-job"
-  int64_t version = 1;      // the latest that is read; later ones may add members
+  int64_t version = 1;      // latest supported version; later ones may add members
 };
 
-// Reads a document and checks its format and version. kIo if it cannot be opened, kBadInput if it
-// is none, is larger than 256 MiB, is nested too deeply or has a key twice in an object.
+// Reads a document and checks its format and version. kIo if it cannot be opened; kBadInput if it
+// is invalid, larger than 256 MiB, nested too deeply or has a duplicate key in an object.
 Result<nlohmann::json> ReadDocument(const std::string& path, const DocumentKind& kind,
                                     const RunContext& context);
-// The same from its text; `path` appears in messages.
+// Parses the text of a document; `path` is used in messages.
 Result<nlohmann::json> ParseDocument(const std::string& path, std::string_view text,
                                      const DocumentKind& kind, const RunContext& context);
 
-// The same of a document that is not ours, without "format" and "version"; `name` is for people.
+// Reads a foreign document, without "format" and "version"; `name` is a readable name.
 Result<nlohmann::json> ReadForeignDocument(const std::string& path, std::string_view name,
                                            const RunContext& context);
 
-// The members of one object of a document. The first one of another type than expected is the
-// error, with its place; what is absent or null is unknown. The document and the status outlive it.
+// Members of one object of a document. Sets the status to an error with the place at the first
+// member of an unexpected type; missing and null members are unknown. The document and the status
+// must outlive it.
 class JsonMembers {
  public:
   JsonMembers(std::string where, const nlohmann::json& json, Status& status);
@@ -46,15 +47,15 @@ class JsonMembers {
   std::optional<std::string> Text(const char* key) const;
   std::optional<bool> Truth(const char* key) const;
   std::optional<int64_t> Whole(const char* key, int64_t least, int64_t most = INT64_MAX) const;
-  // A finite number.
+  // Returns a finite number.
   std::optional<double> Number(const char* key) const;
   JsonMembers Object(const char* key) const;
   const nlohmann::json& List(const char* key) const;
   std::vector<std::string> Texts(const char* key) const;
-  // The objects of a list.
+  // Returns the objects of a list.
   std::vector<JsonMembers> Objects(const char* key) const;
   std::string Place(std::string_view key) const;
-  // Makes the member at `key` the error, if there was none before.
+  // Reports an error for the member at `key`, unless there was one before.
   void Refuse(const char* key, std::string_view expected) const;
 
  private:

@@ -70,7 +70,7 @@ class JsonElements::Impl {
       state_ = State::kAfterElement;
       return false;
     }
-    // As it was; the bytes may lie elsewhere now.
+    // Restores the position; the bytes may have moved.
     chunk_.remove_prefix(chunk_.size() - chunk.size());
     state_ = state;
     offset_ = offset;
@@ -100,16 +100,16 @@ class JsonElements::Impl {
   }
 
  private:
-  // What the next byte of the document may be.
+  // Expected next byte of the document.
   enum class State : uint8_t {
-    kBegin,         // the byte order mark or the document's first bracket
+    kBegin,         // byte order mark or the document's first bracket
     kKeyOrEnd,      // '"' or '}'
     kKey,           // '"'
     kColon,         // ':'
-    kMember,        // a member's value begins
+    kMember,        // beginning of a member's value
     kAfterMember,   // ',' or '}'
-    kElementOrEnd,  // an element begins, or ']'
-    kElement,       // an element begins
+    kElementOrEnd,  // beginning of an element, or ']'
+    kElement,       // beginning of an element
     kAfterElement,  // ',' or ']'
     kText,          // inside a key, a member's value or an element
     kEnd,           // the document is complete
@@ -130,7 +130,7 @@ class JsonElements::Impl {
         if (item) return *item;
         continue;
       }
-      // Behind the first foreign byte all are foreign.
+      // All bytes after the first foreign one are foreign.
       if (IsBlank(chunk_.front()) && trailing_ == 0) {
         Skip(1);
         continue;
@@ -151,7 +151,7 @@ class JsonElements::Impl {
         offset_, "found " + Describe(chunk_.front()) + ", expected " + std::string(expected)));
   }
 
-  // Takes one byte that is not a blank, outside of texts.
+  // Handles one non-blank byte outside of texts.
   Result<std::optional<JsonItem>> Step(char c) {
     switch (state_) {
       case State::kBegin: return Begin(c);
@@ -214,7 +214,7 @@ class JsonElements::Impl {
     return std::nullopt;
   }
 
-  // Goes on as if a comma were there.
+  // Continues as if there were a comma.
   std::optional<JsonItem> InsertComma(State state) {
     CountComma(offset_);
     state_ = state;
@@ -309,17 +309,17 @@ class JsonElements::Impl {
     scanner_.set_stops_at_control(false);
   }
 
-  // Brackets that may be open: no more than readers can follow by recursion.
+  // Returns the max number of open brackets, which recursive readers can still follow.
   size_t MaxDepth() const { return std::min(options_.limits.depth, BracketScanner::kMaxDepth); }
-  // The text is an element that can be repaired.
+  // Returns true if the text is an element that can be repaired.
   bool MayMend() const { return mends_ && text_is_element_ && form_ == TextForm::kContainer; }
-  // An element has begun, and no more bytes of it come.
+  // Returns true if an element has begun and its input has ended.
   bool IsLastOpen() const {
     return is_last_ && state_ == State::kText && MayMend() && !has_given_up_;
   }
 
-  // Takes the bytes of the chunk that belong to the element, and looks at what is behind it: an
-  // element of which a part is missing mostly goes on there. True once it has ended.
+  // Consumes the bytes of the chunk that belong to the element, and checks the bytes behind it: an
+  // element with a missing part often continues there. Returns true once it has ended.
   Result<bool> ReadElement() {
     if (begin_again_) return Mend();
     if (is_closed_) return LookBehind();
@@ -361,7 +361,7 @@ class JsonElements::Impl {
     return Mend();
   }
 
-  // The element is closed: ',' and the next one, or ']' must be behind it.
+  // The element is closed: ',' and the next one, or ']' must follow.
   Result<bool> LookBehind() {
     bool after_comma = after_comma_;
     for (size_t i = 0; i < chunk_.size(); ++i) {
@@ -389,7 +389,7 @@ class JsonElements::Impl {
     return false;
   }
 
-  // Makes the chunk begin where the element does.
+  // Moves the beginning of the chunk to that of the element.
   void GoBack() {
     if (text_begin_ != nullptr) {
       const char* end = chunk_.data() + chunk_.size();
@@ -417,7 +417,7 @@ class JsonElements::Impl {
     scanner_.Reset();
   }
 
-  // Reads the element with which the chunk begins another way. True if it has ended.
+  // Tries to repair the element at the beginning of the chunk. Returns true if it has ended.
   Result<bool> Mend() {
     begin_again_ = false;
     const MendedElement mended = MendElement(chunk_, is_last_, *options_.rules, MaxDepth());
@@ -430,7 +430,7 @@ class JsonElements::Impl {
         doubted_bytes_ = std::max(doubted_bytes_, 2 * chunk_.size());
         if (mended.is_clean && !trouble_ && !is_invalid_) {
           doubts_control_ = false;
-          return false;  // and it is scanned from its beginning
+          return false;  // it is scanned from its beginning
         }
         [[fallthrough]];
       case MendedElement::Outcome::kCut:
@@ -472,7 +472,7 @@ class JsonElements::Impl {
     return {};
   }
 
-  // Takes the bytes of the chunk that belong to the text; true once the text has ended.
+  // Consumes the bytes of the chunk that belong to the text; returns true once the text has ended.
   Result<bool> ReadText() {
     size_t taken = 0;
     bool ended = false;
@@ -597,8 +597,8 @@ class JsonElements::Impl {
 
   Options options_;
   bool mends_ = false;      // there are rules for the elements
-  bool repairs_ = false;    // and what they would repair is no error
-  std::string_view chunk_;  // what is left of it
+  bool repairs_ = false;    // repairs by the rules are not errors
+  std::string_view chunk_;  // the rest of it
   uint64_t offset_ = 0;
   uint64_t trailing_ = 0;
   uint64_t index_ = 0;  // of the element
@@ -612,7 +612,7 @@ class JsonElements::Impl {
   std::string key_;
   std::string array_key_;
 
-  // The text being read.
+  // Text being read.
   std::string text_;
   uint64_t text_offset_ = 0;
   TextForm form_ = TextForm::kScalar;
@@ -621,28 +621,28 @@ class JsonElements::Impl {
   bool clear_text_ = false;           // the caller was given text_ and has called again since
   const char* text_begin_ = nullptr;  // in the chunk; null if it began in an earlier one
   bool escaped_ = false;              // kString: the next byte is escaped
-  bool odd_bytes_ = false;            // kString: has bytes that may need repair
+  bool odd_bytes_ = false;            // kString: contains bytes that may need repair
   BracketScanner scanner_;
   simdjson::ondemand::parser key_parser_;
 
-  // Elements that may be damaged.
+  // For possibly damaged elements.
   static constexpr size_t kDoubtedBytes = size_t{64} << 10;
-  bool is_last_ = false;      // no more bytes come
-  bool is_odd_ = false;       // text_ is kept until there are more bytes to read it with
-  bool is_closed_ = false;    // the element has ended, and what follows is to be seen
-  bool is_mended_ = false;    // text_ was read another way
-  bool is_lost_ = false;      // text_ is what cannot be read
-  bool begin_again_ = false;  // the chunk begins with an element to be mended
-  bool is_invalid_ = false;   // the reader has found so: what brackets say of its end is not enough
-  bool has_given_up_ = false;   // the last bytes are no element
-  bool doubts_control_ = true;  // a raw control byte in a string is a reason to look closer
-  size_t doubted_bytes_ = kDoubtedBytes;  // a length is, if another element follows in it
-  std::string after_;  // blanks and the comma behind the element, of earlier chunks
+  bool is_last_ = false;        // no more bytes come
+  bool is_odd_ = false;         // text_ is kept until more bytes arrive
+  bool is_closed_ = false;      // the element has ended; the bytes after it are to be checked
+  bool is_mended_ = false;      // text_ was repaired
+  bool is_lost_ = false;        // text_ is unreadable
+  bool begin_again_ = false;    // the chunk begins with an element to be repaired
+  bool is_invalid_ = false;     // rejected by the reader: brackets alone do not determine its end
+  bool has_given_up_ = false;   // the last bytes are not an element
+  bool doubts_control_ = true;  // a raw control byte in a string triggers a closer check
+  size_t doubted_bytes_ = kDoubtedBytes;  // suspicious length, if another element follows within it
+  std::string after_;  // blanks and the comma after the element, from earlier chunks
   bool after_comma_ = false;
-  std::optional<Error> trouble_;  // what is wrong with the document if the element is as it is
-  std::string raw_;               // the element as it was, if text_ no longer is
-  std::string again_;             // bytes of earlier chunks that are read once more, and the rest
-  bool given_ = false;            // the element was returned as it is
+  std::optional<Error> trouble_;  // error of the document if the element is taken unchanged
+  std::string raw_;               // original element, if text_ differs
+  std::string again_;             // bytes of earlier chunks to be read again, and the rest
+  bool given_ = false;            // the element was returned unchanged
   uint64_t given_index_ = 0;
   size_t given_length_ = 0;
   std::string first_name_;

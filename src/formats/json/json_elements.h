@@ -19,39 +19,39 @@ struct ElementRules;
 struct JsonItem {
   enum class Kind : uint8_t {
     kNone,     // nothing more in the bytes pushed so far
-    kElement,  // an element of the array `key`
-    kMember,   // a top-level member that is not the array
-    kArray,    // the array `key` begins
+    kElement,  // element of the array `key`
+    kMember,   // top-level member other than the array
+    kArray,    // beginning of the array `key`
   };
 
   Kind kind = Kind::kNone;
   std::string_view key{};   // unescaped; "" for the elements of a top-level array
-  std::string_view text{};  // JSON text; kPadding more bytes are readable behind it
+  std::string_view text{};  // JSON text, followed by kPadding readable bytes
   uint64_t offset = 0;      // of the text's first byte in the document
-  uint64_t index = 0;       // kElement: its number in the array, from 0
+  uint64_t index = 0;       // kElement: index in the array
 };
 
-// Cuts the elements of one array out of a JSON document that comes in chunks of any size, so that
-// a document of any size needs the memory of its largest element. The document is an object that
-// has the array as a member, or, if allowed, the array itself.
+// Extracts the elements of one array from a JSON document that arrives in chunks of any size, with
+// memory for only the largest element. The document is an object with the array as a member, or, if
+// allowed, the array itself.
 //
-// Checked here: the grammar outside the elements; inside them that brackets match and strings end;
-// the limits `depth` and `element_bytes`. Repaired and counted: invalid escapes, raw control bytes
-// in strings, lone surrogates, invalid UTF-8; with rules for the elements also names whose
-// quotation marks are not escaped, and commas too many or too few. What an element says is for its
-// reader to check. Not thread-safe.
+// Checks the grammar outside the elements; inside them, that brackets match and strings end; and
+// the limits `depth` and `element_bytes`. Repairs and counts invalid escapes, raw control bytes in
+// strings, lone surrogates and invalid UTF-8; with rules for the elements also names with unescaped
+// quotation marks, and extra or missing commas. Readers must check the contents of elements. Not
+// thread-safe.
 class JsonElements {
  public:
   static constexpr size_t kPadding = 64;
 
   struct Options {
     std::string name;                     // of the file, for messages
-    std::vector<std::string> array_keys;  // the first of these met as a member is the array
+    std::vector<std::string> array_keys;  // the array is the first member with one of these keys
     bool bare_array = false;              // the document may be the array itself
     Limits limits;
-    // How the elements are written, for repairs; static. Null: nothing of that kind is repaired.
+    // Format of the elements, for repairs; static. Null: no such repairs.
     const ElementRules* rules = nullptr;
-    bool strict = false;  // what `rules` would repair is an error
+    bool strict = false;  // repairs by `rules` are errors
   };
 
   explicit JsonElements(Options options);
@@ -59,30 +59,31 @@ class JsonElements {
   JsonElements& operator=(JsonElements&&) noexcept;
   ~JsonElements();
 
-  // Gives the next bytes of the document; they must stay valid until Next returns kNone. To be
-  // called only when Next returned kNone, or first.
+  // Passes the next bytes of the document, which must stay valid until Next returns kNone. To be
+  // called first, and then only after Next returned kNone.
   void Push(std::string_view chunk);
-  // No more bytes come: call Next until it returns kNone once more. To be called like Push.
+  // Ends the input: call Next until it returns kNone once more. To be called like Push.
   void End();
-  // The next item; kBadInput where the document is malformed, and from then on.
+  // Returns the next item; kBadInput from the first malformed place on.
   Result<JsonItem> Next();
-  // The element that Next has just returned cannot be read. True: it may have been damaged, and
-  // Next returns it again, repaired. False: there is nothing to repair.
+  // Reports that the last element cannot be parsed. Returns true if it may be damaged: Next then
+  // returns it again, repaired. Returns false if there is nothing to repair.
   Result<bool> Reread();
 
-  // The document is complete: only blanks may follow.
+  // Returns true if the document is complete: only blanks may follow.
   bool complete() const;
-  // Bytes after the document's end, from the first one that is no blank on.
+  // Returns the number of bytes after the document's end, from the first non-blank one on.
   uint64_t trailing_bytes() const;
-  // Bytes consumed so far.
+  // Returns the number of bytes consumed so far.
   uint64_t offset() const;
-  // Where the document stands, for messages: "byte 812, in element 3 of 'nodes'".
+  // Returns the position in the document, for messages: "byte 812, in element 3 of 'nodes'".
   std::string Where() const;
-  // "name:place: found, expected"; for errors at `offset`.
+  // Returns "name:place: found, expected" for errors at `offset`.
   std::string Message(uint64_t offset, std::string_view what) const;
-  // kRepairedEscape, kRepairedUtf8, kRepairedName and kRepairedComma.
+  // Counts of kRepairedEscape, kRepairedUtf8, kRepairedName and kRepairedComma.
   const Stats& stats() const;
-  // "byte 812, in element 3 of 'nodes'": the first name, and the first comma, that was repaired.
+  // Return the place of the first repaired name and of the first repaired comma, as "byte 812, in
+  // element 3 of 'nodes'".
   const std::string& first_name() const;
   const std::string& first_comma() const;
 

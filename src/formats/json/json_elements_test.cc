@@ -181,7 +181,7 @@ constexpr auto kRepairedAfterName = std::to_array<std::string_view>({"next"});
 constexpr ElementRules kRepairRules = {
     .keys = kRepairedKeys, .after_name = kRepairedAfterName, .first = "id", .required = "id"};
 
-// As readers do: elements that are no JSON are asked for again.
+// As readers do: reports elements that are not JSON.
 std::vector<std::string> SplitRepaired(std::string_view text, size_t chunk, Stats& stats) {
   JsonElements splitter({.name = "f", .array_keys = {"nodes"}, .rules = &kRepairRules});
   std::vector<std::string> items;
@@ -234,7 +234,7 @@ b", "next": [8,]},
   }
 }
 
-// Nothing but the length of what seems to be one element says that something is wrong.
+// Only the length of an apparent element reveals the damage.
 TEST(JsonElements, ANameHidesNothingOfALongDocumentWithoutLineEnds) {
   constexpr int kCount = 20'000;
   std::string text = R"({"nodes": [{"id": 0, "name": "5" tile", "next": 0})";

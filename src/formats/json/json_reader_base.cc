@@ -47,7 +47,7 @@ Status JsonReaderBase::TakeElement(const JsonItem& item) {
   if (item.text.front() != '{') {
     return Malformed(item, "found a value that is not an object");
   }
-  // Simdjson grows to the exact size it is asked for: ask in steps.
+  // Simdjson allocates exactly the requested capacity: request it in steps.
   if (item.text.size() > parser_.capacity()) {
     const size_t capacity = std::max(item.text.size() * 2, size_t{64} << 10);
     if (parser_.allocate(std::min<size_t>(capacity, simdjson::SIMDJSON_MAXSIZE_BYTES)) !=

@@ -13,8 +13,8 @@
 
 namespace etude {
 
-// What readers of JSON traces share: the way from chunks to elements, and what is to be said of
-// elements that cannot be read, of documents that were cut, and of bytes behind the end.
+// Shared base of JSON trace readers: from chunks to elements, with messages on unreadable elements,
+// truncated documents and bytes after the end.
 class JsonReaderBase : public TraceReader {
  public:
   Status Push(std::string_view chunk) final;
@@ -24,32 +24,33 @@ class JsonReaderBase : public TraceReader {
   JsonReaderBase(JsonElements::Options elements, std::string_view element_word,
                  const ReadOptions& options, const RunContext& context);
 
-  // One element, already iterated by simdjson. An error of simdjson makes it malformed; a Status
-  // ends the reading.
+  // Reads one element, already iterated by simdjson. An error of simdjson makes it malformed; an
+  // error in the Status ends the reading.
   virtual simdjson::error_code ReadElement(const JsonItem& item,
                                            simdjson::ondemand::object object) = 0;
-  // A top-level member other than the array.
+  // Handles a top-level member other than the array.
   virtual void ReadMember(std::string_view key, std::string_view text) = 0;
-  // Called once after the last element; the document was found to be of our kind so far.
+  // Called once after the last element, if the document is of the expected kind so far.
   virtual Status BeforeFinish() = 0;
 
-  // Says why the element is malformed, better than `error`, which is returned.
+  // Sets a better description of a malformed element than `error`, which is returned.
   simdjson::error_code Problem(std::string_view problem, simdjson::error_code error) {
     problem_ = problem;
     return error;
   }
-  // The text of the value that begins at `begin` in the element's text; nullopt if it is not JSON.
+  // Returns the text of the value that begins at `begin` in the element's text; nullopt if it is
+  // not JSON.
   std::optional<std::string_view> RawText(const char* begin);
-  // A top-level member's text as extra of the trace.
+  // Stores a top-level member's text as an extra of the trace.
   void KeepMember(std::string_view key, std::string_view text);
-  // The text of a JSON string, unescaped; nullopt if it is no string.
+  // Returns the unescaped text of a JSON string; nullopt if it is not a string.
   std::optional<std::string> Unescaped(std::string_view text);
 
   TraceBuilder& builder() { return builder_; }
   const std::string& name() const { return name_; }
   const RunContext& context() const { return context_; }
   bool saw_array() const { return saw_array_; }
-  // The end of the element being read.
+  // Returns the end of the current element.
   const char* element_end() const { return element_end_; }
 
  private:

@@ -9,21 +9,21 @@
 
 namespace etude {
 
-// A JSON value spread out in one array, so that several values can be walked side by side. Views
-// point into the text that simdjson parsed and into its parser, and live as long as these do.
+// A JSON value flattened into one array, so that several values can be walked in parallel. Views
+// point into the text parsed by simdjson and into its parser, and are valid as long as these.
 class JsonTape {
  public:
   enum class Kind : uint8_t { kArray, kObject, kString, kNumber, kTrue, kFalse, kNull, kInvalid };
 
   struct Token {
     Kind kind = Kind::kNull;
-    uint32_t next = 0;   // the token behind this value
-    uint32_t count = 0;  // kArray: number of elements; the first one is the token behind this
-    const char* raw = nullptr;  // where the value's text begins
+    uint32_t next = 0;          // index of the token after this value
+    uint32_t count = 0;         // kArray: number of elements; the first one is the next token
+    const char* raw = nullptr;  // beginning of the value's text
     std::string_view text;      // kString: unescaped; kNumber and kInvalid: the token, trimmed
   };
 
-  // Objects are kept as one token: nothing we walk has objects inside.
+  // Objects are kept as one token: walked values contain none.
   simdjson::error_code Read(simdjson::ondemand::value& value);
   void Clear() { tokens_.clear(); }
 

@@ -24,7 +24,7 @@ bool IsSimpleEscape(char c) {
   return std::string_view("\"\\/bfnrt").find(c) != std::string_view::npos;
 }
 
-// Checks one value by a loop over its tokens; the stack holds the open brackets' closers.
+// Checks one value in a loop over its tokens, with a stack of the open brackets' closers.
 class Checker {
  public:
   explicit Checker(std::string_view text) : text_(text) {}
@@ -36,7 +36,7 @@ class Checker {
     return check_;
   }
 
-  // Reads one value; false if it is not valid.
+  // Reads one value; returns false if it is invalid.
   bool ReadValue() {
     bool valid = Value();
     while (valid && !closers_.empty()) valid = AfterValue();
@@ -162,7 +162,7 @@ void AppendControl(std::string& out, char c) {
   out += kHex[static_cast<unsigned char>(c) & 0xF];
 }
 
-// Copies strings and repairs them on the way.
+// Copies strings and repairs them.
 class Repairer {
  public:
   Repairer(std::string_view text, Stats& stats) : text_(text), stats_(stats) {}
@@ -199,7 +199,8 @@ class Repairer {
     stats_.Count(stat);
   }
 
-  // text_ begins with a backslash, which does not end the text of a closed string.
+  // Handles an escape at the beginning of text_; the backslash does not end the text of a closed
+  // string.
   void Escape() {
     if (text_.size() > 1 && IsSimpleEscape(text_[1])) return Take(2);
     const auto unit = text_.size() > 1 && text_[1] == 'u' ? Hex4(text_.substr(2)) : std::nullopt;
@@ -223,7 +224,7 @@ class Repairer {
   bool in_string_ = false;
 };
 
-// The most frequent numbers: digits without a sign, too few to overflow.
+// Parses the most frequent numbers: digits without a sign, too few to overflow.
 std::optional<int64_t> ShortNumber(std::string_view digits) {
   constexpr size_t kMostShown = 18;
   if (digits.empty() || digits.size() > kMostShown) return std::nullopt;
@@ -250,7 +251,7 @@ std::optional<T> WholeNumber(std::string_view token) {
   return value;
 }
 
-// A decimal number: digits_ times ten to the exponent.
+// Decimal number: digits_ times ten to the exponent.
 struct Decimal {
   bool negative = false;
   std::string_view whole;
@@ -338,7 +339,7 @@ std::string JsonString(std::string_view text) {
 
 std::string MicrosText(Nanos time) {
   constexpr auto kPerMicro = static_cast<uint64_t>(kNanosPerMicro);
-  // The magnitude of INT64_MIN has no int64.
+  // The magnitude of INT64_MIN does not fit int64_t.
   const bool negative = time.count < 0;
   const auto bits = static_cast<uint64_t>(time.count);
   const uint64_t nanos = negative ? 0 - bits : bits;
@@ -355,7 +356,7 @@ std::optional<int64_t> JsonInt(std::string_view token) { return WholeNumber<int6
 std::optional<uint64_t> JsonUint(std::string_view token) { return WholeNumber<uint64_t>(token); }
 
 JsonTime JsonMicros(std::string_view token) {
-  // What the profiler writes: whole microseconds, or with three decimals.
+  // Fast path for the profiler's format: whole microseconds, or three decimals.
   constexpr size_t kDecimals = 3;
   const size_t point_at = token.find('.');
   if (point_at != std::string_view::npos && token.size() == point_at + 1 + kDecimals) {
@@ -367,7 +368,7 @@ JsonTime JsonMicros(std::string_view token) {
   token = Trimmed(token);
   const auto decimal = DecimalIn(token);
   if (!decimal) return {};
-  // Nanoseconds are the digits before the point after moving it by three and by the exponent.
+  // Nanoseconds are the digits before the point, after moving it by three and by the exponent.
   const int64_t point =
       std::ssize(decimal->whole) + decimal->exponent + 3;  // digits before the new point
   const int64_t digits = std::ssize(decimal->whole) + std::ssize(decimal->fraction);
@@ -385,7 +386,7 @@ JsonTime JsonMicros(std::string_view token) {
     if (__builtin_mul_overflow(nanos, 10, &nanos)) return {};
     if (__builtin_add_overflow(nanos, digit(i), &nanos)) return {};
   }
-  // What lies behind the point is rounded, halves to even.
+  // Rounds the digits after the point, halves to even.
   bool more = false;
   for (int64_t i = std::max<int64_t>(point + 1, 0); i < digits; ++i) more = more || digit(i) != 0;
   const int tenth = digit(point);

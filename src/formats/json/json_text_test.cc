@@ -101,7 +101,8 @@ TEST(JsonText, ReadsMicrosecondsExactly) {
       {"0.0015", 2, true},
       {"0.00050001", 1, true},
       {"1.2345", 1'234, true},
-      {"42.39100000000001", 42'391, false},  // what doubles leave behind is less than a picosecond
+      {"42.39100000000001", 42'391, false},  // rounding errors of doubles are less than a
+                                             // picosecond
       {"42.39099999999999", 42'391, false},
       {"1e3", 1'000'000, false},
       {"2.5E-2", 25, false},

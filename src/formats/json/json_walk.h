@@ -7,24 +7,24 @@
 #include <cstring>
 #include <string_view>
 
-// How readers go through what simdjson has parsed: the first error ends it and is returned. Values
-// are not copied: a copy of what was just written in parts takes long.
+// Iteration over values parsed by simdjson; the first error ends it and is returned. Values are not
+// copied: copying a value that was just written in parts is slow.
 namespace etude {
 
-// Whether `text` is `word`, in a few instructions: == of string_view calls two functions.
+// Returns true if `text` is `word`, in a few instructions: == of string_view calls two functions.
 template <size_t N>
 bool Is(std::string_view text, const char (&word)[N]) {
   return text.size() == N - 1 && std::memcmp(text.data(), word, N - 1) == 0;
 }
 
-// Finds the row of a table that has a key as its `name`. Writers give keys in one order, mostly the
-// table's: the row behind the one found last is looked at first. Not thread-safe.
+// Finds a row of a table by its `name`. Writers usually use the table's order of keys, so the row
+// after the last match is checked first. Not thread-safe.
 template <typename Row, size_t N>
 class KeyFinder {
  public:
   explicit KeyFinder(const std::array<Row, N>& rows) : rows_(rows) {}
 
-  // nullptr if there is none.
+  // Returns nullptr if there is none.
   const Row* Find(std::string_view key) {
     size_t at = next_;
     for (size_t i = 0; i < N; ++i) {
@@ -43,12 +43,12 @@ class KeyFinder {
   size_t next_ = 0;
 };
 
-// A token without the blanks behind it.
+// Returns a token without trailing blanks.
 inline std::string_view TrimmedToken(std::string_view token) {
   while (!token.empty() && static_cast<unsigned char>(token.back()) <= ' ') token.remove_suffix(1);
   return token;
 }
-// That of a scalar.
+// Returns the token of a scalar, without trailing blanks.
 inline std::string_view ScalarToken(simdjson::ondemand::value& value) {
   return TrimmedToken(value.raw_json_token());
 }
@@ -65,7 +65,7 @@ simdjson::error_code ForEachMember(simdjson::ondemand::object object, Fn fn) {
   }
   return simdjson::SUCCESS;
 }
-// The same for a value that must be an object.
+// Calls `fn` for each member of a value that must be an object.
 template <typename Fn>
 simdjson::error_code ForEachMember(simdjson::ondemand::value& value, Fn fn) {
   simdjson::ondemand::object object;
@@ -73,7 +73,7 @@ simdjson::error_code ForEachMember(simdjson::ondemand::value& value, Fn fn) {
   return ForEachMember(object, fn);
 }
 
-// Calls `fn(element)` likewise for a value that must be an array.
+// Calls `fn(element)` for each element of a value that must be an array.
 template <typename Fn>
 simdjson::error_code ForEachElement(simdjson::ondemand::value& value, Fn fn) {
   simdjson::ondemand::array array;

@@ -12,10 +12,10 @@ namespace {
 
 constexpr size_t kNoPlace = std::string_view::npos;
 
-// An answer that may need bytes which are not there yet.
+// Answer that may need bytes not yet available.
 enum class Answer : uint8_t { kNo, kYes, kMore };
 
-// The bytes, and whether more may come.
+// Bytes so far, and whether more may come.
 struct JsonBytes {
   std::string_view text;
   bool last = false;
@@ -25,18 +25,18 @@ struct JsonBytes {
     return at;
   }
   bool ends_at(size_t at) const { return at >= text.size(); }
-  // What the end of the bytes means where something has to follow, or may.
+  // Returns the meaning of the end of the bytes where something must, or may, follow.
   Answer AtEnd(bool may_end) const {
     if (!last) return Answer::kMore;
     return may_end ? Answer::kYes : Answer::kNo;
   }
-  // Whether the quotation mark at `at` has an odd number of backslashes before it.
+  // Returns true if the quotation mark at `at` has an odd number of backslashes before it.
   bool IsEscaped(size_t at, size_t begin) const {
     size_t backslashes = 0;
     while (at - backslashes > begin && text[at - backslashes - 1] == '\\') ++backslashes;
     return backslashes % 2 != 0;
   }
-  // The first quotation mark from `at` on that is not escaped.
+  // Returns the first unescaped quotation mark from `at` on.
   size_t StringEnd(size_t at) const {
     while (at < text.size()) {
       if (text[at] == '"') return at;
@@ -51,7 +51,7 @@ struct KeyAt {
   std::string_view key{};
 };
 
-// A short key in quotes and its colon.
+// Finds a short key in quotes and its colon.
 KeyAt FindKey(const JsonBytes& bytes, size_t at) {
   constexpr size_t kLongest = 64;
   at = bytes.SkipBlanks(at);
@@ -74,19 +74,19 @@ bool Contains(std::span<const std::string_view> words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// Whether an element of the list begins at `at`.
+// Returns whether an element of the list begins at `at`.
 Answer BeginsElement(const JsonBytes& bytes, size_t at, const ElementRules& rules) {
   if (bytes.text[at] != '{') return Answer::kNo;
   at = bytes.SkipBlanks(at + 1);
   if (bytes.ends_at(at)) return bytes.AtEnd(true);
   if (bytes.text[at] == '}') return Answer::kYes;
   const KeyAt key = FindKey({bytes.text}, at);
-  if (key.answer == Answer::kMore) return bytes.AtEnd(true);  // cut inside of its first key
+  if (key.answer == Answer::kMore) return bytes.AtEnd(true);  // truncated inside its first key
   if (key.answer == Answer::kNo) return Answer::kNo;
   return Contains(rules.keys, key.key) ? Answer::kYes : Answer::kNo;
 }
 
-// Whether the list goes on, or ends, at `at`, behind an element.
+// Returns whether the list continues, or ends, at `at`, after an element.
 Answer ListGoesOn(const JsonBytes& bytes, size_t at, const ElementRules& rules) {
   at = bytes.SkipBlanks(at);
   while (!bytes.ends_at(at) && bytes.text[at] == ',') at = bytes.SkipBlanks(at + 1);
@@ -95,8 +95,8 @@ Answer ListGoesOn(const JsonBytes& bytes, size_t at, const ElementRules& rules) 
   return BeginsElement(bytes, at, rules);
 }
 
-// Where the element ends at the latest: the list goes on behind it as it does between elements or,
-// if asked, ends. kNoPlace if that is not in the bytes.
+// Returns the latest possible end of the element: there the list continues or, if `may_be_last`,
+// ends. kNoPlace if it is not in the bytes.
 size_t LatestEnd(const JsonBytes& bytes, std::string_view first_key, const ElementRules& rules,
                  bool may_be_last = true) {
   for (size_t at = bytes.text.find('}'); at != kNoPlace; at = bytes.text.find('}', at + 1)) {
@@ -126,15 +126,15 @@ size_t LatestEnd(const JsonBytes& bytes, std::string_view first_key, const Eleme
   return kNoPlace;
 }
 
-// One way through an element. Copied where there are several ways on.
+// One way to read an element. Copied if there are alternatives.
 class Walk {
  public:
   enum class End : uint8_t { kClosed, kFailed, kMore, kAtName };
 
   Walk(const JsonBytes& bytes, size_t max_depth) : bytes_(&bytes), max_depth_(max_depth) {}
 
-  // Goes on to the element's end, or, if asked, only to the text of its name. Texts end at the
-  // first quotation mark; `lenient`: at the first one behind which the element can go on.
+  // Continues to the element's end, or, if `to_name`, to the text of its name. Texts end at the
+  // first quotation mark; if `lenient`, at the first one after which the element can continue.
   End Run(bool lenient, bool to_name = false) {
     lenient_ = lenient;
     while (true) {
@@ -148,7 +148,7 @@ class Walk {
     }
   }
 
-  // At a text: takes it to end at the quotation mark `end`.
+  // Takes the text at the current position to end at the quotation mark `end`.
   void TakeText(size_t end) {
     NoteText(at_ + 1, end);
     at_ = end + 1;
@@ -187,22 +187,22 @@ class Walk {
  private:
   enum class State : uint8_t {
     kBegin,   // '{'
-    kFirst,   // behind an opening bracket
-    kMember,  // behind a comma
+    kFirst,   // after an opening bracket
+    kMember,  // after a comma
     kColon,
-    kValue,  // behind a colon
-    kAfter,  // behind a value
+    kValue,  // after a colon
+    kAfter,  // after a value
   };
 
-  // JsonBytes to be written otherwise: a text without its quotes, a comma, or, if empty, the place
-  // of a missing one.
+  // Bytes to be written differently: a text without its quotes, a comma, or, if empty, the position
+  // of a missing comma.
   struct Edit {
     size_t begin = 0;
     size_t end = 0;
     bool is_text = false;
   };
 
-  // Takes one token; nullopt: it goes on.
+  // Takes one token; nullopt: it continues.
   std::optional<End> Step(char c) {
     switch (state_) {
       case State::kBegin: return c == '{' ? Open(c) : End::kFailed;
@@ -290,7 +290,7 @@ class Walk {
     return std::nullopt;
   }
 
-  // The first quotation mark of a text behind which its container can go on.
+  // Returns the first quotation mark of a text after which its container can continue.
   size_t PlausibleEnd() const {
     size_t end = bytes_->StringEnd(at_ + 1);
     while (end != kNoPlace && GoesOn(end + 1) == Answer::kNo) end = bytes_->StringEnd(end + 1);
@@ -317,7 +317,7 @@ class Walk {
     return is_value ? Answer::kYes : Answer::kNo;
   }
 
-  // Notes a text that is not written as JSON has it.
+  // Records a text that is not valid JSON.
   void NoteText(size_t begin, size_t end) {
     if (bytes_->StringEnd(begin) != end) {
       edits_.push_back({.begin = begin, .end = end, .is_text = true});
@@ -350,7 +350,7 @@ class Walk {
   std::vector<Edit> edits_;
 };
 
-// Tries the ways in which an element may be meant.
+// Tries the possible readings of an element.
 class Mender {
  public:
   Mender(const JsonBytes& bytes, const ElementRules& rules, size_t max_depth)
@@ -370,7 +370,7 @@ class Mender {
       if (goes_on == Answer::kYes && plain.HasKey(rules_.required)) return plain.Mended();
     }
     latest_ = LatestEnd(bytes_, plain.first_key(), rules_);
-    // All that is there is valid, and nothing follows: the document was cut off.
+    // The bytes so far are valid, and nothing follows: the document was truncated.
     if (end == Walk::End::kMore && latest_ == kNoPlace) {
       return {.outcome = Outcome::kCut, .is_clean = true};
     }
@@ -387,7 +387,7 @@ class Mender {
  private:
   static constexpr size_t kMostAttempts = 64;
 
-  // Whether what is behind the element is at least what may be between two.
+  // Returns true if the bytes after the element can separate two elements.
   bool IsSeparated(size_t at) const {
     at = bytes_.SkipBlanks(at);
     if (bytes_.ends_at(at) || bytes_.text[at] == ']') return true;
@@ -396,7 +396,7 @@ class Mender {
     return bytes_.ends_at(at) || bytes_.text[at] == '{';
   }
 
-  // The rest of a way; nullopt if the element does not end well on it.
+  // Returns the rest of a way; nullopt if the element does not end properly on it.
   std::optional<MendedElement> Finish(Walk walk, bool lenient) {
     ++attempts_;
     if (walk.Run(lenient) != Walk::End::kClosed || walk.at() > latest_) return std::nullopt;
@@ -405,8 +405,8 @@ class Mender {
     return walk.Mended();
   }
 
-  // Before the end of the element is known to be in the bytes only what writers mostly do counts: a
-  // better way may need more of them.
+  // Tries possible ends of the name. Until the end of the element is known to be in the bytes, only
+  // the usual format counts: a better reading may need more bytes.
   std::optional<MendedElement> TryNames() {
     Walk at_name = start_;
     const bool has_name = at_name.Run(/*lenient=*/false, /*to_name=*/true) == Walk::End::kAtName;
@@ -425,7 +425,7 @@ class Mender {
     return std::nullopt;
   }
 
-  // The ends that the name may have. `usual`: only in front of the keys that mostly follow it.
+  // Tries the possible ends of the name. `usual`: only before the keys that usually follow it.
   std::optional<MendedElement> TryEnds(const Walk& at_name, bool usual, bool lenient) {
     const size_t begin = at_name.at() + 1;
     for (size_t end = bytes_.text.find('"', begin); end < latest_;

@@ -33,7 +33,7 @@ std::string DocumentWith(std::string_view name) {
 TEST(MendElement, NamesEndWhereTheElementGoesOn) {
   struct Row {
     std::string_view written;
-    std::string_view meant;  // as JSON has it
+    std::string_view meant;  // valid JSON
   };
   const Row rows[] = {
       {R"(width 5" tile)", R"(width 5\" tile)"},
@@ -143,7 +143,7 @@ TEST(MendElement, BoundsNesting) {
   EXPECT_EQ(Mend(deep).outcome, Outcome::kTooDeep);
 }
 
-// No input takes more than a bounded number of ways.
+// Any input takes a bounded number of ways.
 TEST(MendElement, ManyPossibleEndsTakeBoundedTime) {
   std::string text(kHead);
   for (int i = 0; i < 20'000; ++i) text += R"(", "pid": )";

@@ -22,8 +22,8 @@ struct CodeRange {
   uint32_t last;
 };
 
-// Code points beyond ASCII that Python does not consider printable: separators, format characters,
-// surrogates and private use. Unassigned ones are taken as printable.
+// Code points beyond ASCII that Python considers unprintable: separators, format characters,
+// surrogates and private use. Unassigned ones count as printable.
 constexpr auto kUnprintable = std::to_array<CodeRange>({
     {0x80, 0xA0},
     {0xAD, 0xAD},
@@ -60,7 +60,7 @@ void AppendHex(uint32_t code, int digits, std::string& out) {
 
 }  // namespace
 
-// Recursion is avoided: open lists are on a stack of their own.
+// Parser without recursion: open lists are on an explicit stack.
 class PyParser {
  public:
   PyParser(std::string_view text, size_t depth, PyLiteral& literal)
@@ -90,7 +90,7 @@ class PyParser {
  private:
   enum class After { kElement, kEnd, kWrong };
 
-  // Closes lists as far as they end here, and takes the comma before the next element.
+  // Closes the lists that end here, and takes the comma before the next element.
   After AfterItem() {
     while (true) {
       SkipBlanks();
@@ -208,7 +208,7 @@ class PyParser {
     }
   }
 
-  // Pairs of surrogates, as JSON writes them, become one code point; lone ones are refused.
+  // Joins surrogate pairs, as JSON writes them, to one code point; refuses lone ones.
   bool CodePoint(size_t digits, std::string& out) {
     uint32_t code = 0;
     if (!Hex(digits, code)) return false;
@@ -254,7 +254,7 @@ class PyParser {
   size_t depth_;
   PyLiteral& literal_;
   size_t position_ = 0;
-  std::vector<uint32_t> open_;  // lists that are not closed yet
+  std::vector<uint32_t> open_;  // open lists
 };
 
 bool PyLiteral::Parse(std::string_view text, size_t depth) {
@@ -276,7 +276,7 @@ void AppendPyString(std::string_view text, std::string& out) {
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;
-    // What is no UTF-8 is printed byte by byte.
+    // Invalid UTF-8 is printed byte by byte.
     const auto [code, length] = utf8::First(text).value_or(
         utf8::Point{.code = static_cast<uint8_t>(text.front()), .length = 1});
     const std::string_view bytes = text.substr(0, length);

@@ -10,26 +10,26 @@
 
 namespace etude {
 
-// One item of a literal: a list is followed by its elements.
+// Item of a literal: a list is followed by its elements.
 struct PyItem {
   enum class Kind : uint8_t { kNone, kBool, kInt, kDouble, kString, kBigInt, kList };
 
   Kind kind = Kind::kNone;
   bool flag = false;      // kBool
-  uint32_t end = 0;       // index of the item after this one and all that it contains
+  uint32_t end = 0;       // index of the item after this one and its contents
   int64_t integer = 0;    // kInt
   double real = 0;        // kDouble
   std::string_view text;  // kString: its characters; kBigInt: its digits
 };
 
-// A literal as Python's str() and json.dumps write it: numbers, strings, None and null, True and
-// true, False and false, nan, inf, NaN, Infinity, and nested lists; no dicts. Chakra keeps the
-// arguments of a node as such texts. Views point into the text parsed, or into the literal itself.
-// Not thread-safe.
+// Literal as written by Python's str() and json.dumps: numbers, strings, None and null, True and
+// true, False and false, nan, inf, NaN, Infinity, and nested lists; no dicts. Chakra stores a
+// node's arguments as such texts. Views point into the parsed text or into the literal itself. Not
+// thread-safe.
 class PyLiteral {
  public:
-  // Forgets what it held and parses `text`, nested at most `depth` deep. False if `text` is
-  // anything else or more than one literal.
+  // Replaces the contents by those of `text`, nested at most `depth` deep. Returns false if `text`
+  // is not exactly one literal.
   bool Parse(std::string_view text, size_t depth);
 
   const std::vector<PyItem>& items() const { return items_; }

@@ -93,7 +93,7 @@ TEST(PyDouble, IsWrittenAsPythonDoes) {
 }
 
 RC_GTEST_PROP(PyString, ReadsBackTheSame, (std::string text)) {
-  // Any bytes below 0x80: others would have to be UTF-8.
+  // Only bytes below 0x80: others would have to be valid UTF-8.
   for (char& c : text) c = static_cast<char>(c & 0x7F);
   std::string written;
   AppendPyString(text, written);

@@ -13,7 +13,7 @@
 namespace etude {
 namespace {
 
-// Writes items of a literal in either style, separated as both Python tools do it: ", ".
+// Appends items of a literal in either style, separated by ", " as in both Python tools.
 void AppendItems(const std::vector<PyItem>& items, uint32_t begin, uint32_t end, TextStyle style,
                  std::string& out) {
   const bool python = style == TextStyle::kPython;
@@ -73,7 +73,8 @@ void AppendNumber(Number number, std::string& out) {
   out.append(digits.data(), digits.size());
 }
 
-// A value kept as JSON text; what the literal parser does not know (objects) stays as it is.
+// Appends a value kept as JSON text; text that the literal parser does not support (objects) stays
+// unchanged.
 void AppendRaw(std::string_view json, TextStyle style, std::string& out) {
   if (style == TextStyle::kPython) {
     PyLiteral literal;
@@ -90,7 +91,7 @@ void AppendDouble(double value, TextStyle style, std::string& out) {
     AppendPyDouble(value, out);
     return;
   }
-  // The observer writes what JSON lacks as text.
+  // The observer writes as text what JSON lacks.
   std::string text;
   AppendPyDouble(value, text);
   AppendText(text, style, out);
@@ -107,7 +108,7 @@ void AppendInts(std::span<const int64_t> ints, std::string& out) {
   out.push_back(']');
 }
 
-// Appends "[", what `append` gives for each value, and "]".
+// Appends "[", the output of `append` for each value, and "]".
 template <typename Append>
 void AppendList(std::span<const Value> values, std::string& out, Append append) {
   out.push_back('[');

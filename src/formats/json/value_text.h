@@ -12,18 +12,18 @@
 #include "src/trace/trace.h"
 #include "src/trace/trace_builder.h"
 
-// The arguments of a node as text: lists of values, and beside them lists of equal form with
-// shapes, strides and types. Linked traces have them as JSON, Chakra traces as Python's str().
+// Arguments of a node as text: lists of values, and parallel lists with shapes, strides and types.
+// JSON in linked traces, Python's str() in Chakra traces.
 namespace etude {
 
 enum class TextStyle : uint8_t { kPython, kJson };
 
-// Appends one list each. `tables` is the Trace or TraceBuilder that the values belong to.
-// A value of unforeseen form is written as it was read.
+// Appends one list each. `tables` is the Trace or TraceBuilder of the values. A value of unexpected
+// form is written as it was read.
 template <typename Tables>
 void AppendValues(const Tables& tables, std::span<const Value> values, TextStyle style,
                   std::string& out);
-// [] for what is no tensor or has no known shape.
+// Appends [] for values that are not tensors or have no known shape.
 template <typename Tables>
 void AppendShapes(const Tables& tables, std::span<const Value> values, std::string& out);
 template <typename Tables>
@@ -32,12 +32,13 @@ template <typename Tables>
 void AppendTypes(const Tables& tables, std::span<const Value> values, TextStyle style,
                  std::string& out);
 
-// Whether a tensor among `values`, lists included, has strides.
+// Returns true if a tensor among `values`, lists included, has strides.
 template <typename Tables>
 bool HasStrides(const Tables& tables, std::span<const Value> values);
 
-// What only Etude says: of tensors that were Python numbers, [kind, number] (a ValueKind and
-// TensorUse::number); [] for all else. Whether there are any, lists included.
+// Handle an Etude extension: AppendNumbers appends [kind, number] (a ValueKind and
+// TensorUse::number) for tensors that were Python numbers, [] for all others. HasNumbers returns
+// true if there are any, lists included.
 template <typename Tables>
 void AppendNumbers(const Tables& tables, std::span<const Value> values, std::string& out);
 template <typename Tables>
@@ -50,21 +51,22 @@ struct IoText {
   std::string_view strides;  // "": not recorded
 };
 
-// Makes values of such texts, in Python's or JSON's form, by the rules of EtArguments. Not
+// Converts such texts, in Python's or JSON's form, to values, by the rules of EtArguments. Not
 // thread-safe.
 class IoParser {
  public:
   explicit IoParser(size_t depth) : depth_(depth) {}
 
-  // Values of unforeseen form are kept as JSON text and counted. nullopt if a text is not a list.
+  // Keeps values of unexpected form as JSON text and counts them. Returns nullopt if a text is not
+  // a list.
   std::optional<ValueListId> Parse(const IoText& text, TraceBuilder& builder);
 
  private:
-  // An item of one of the lists, or nothing where a list ended early.
+  // An item of one of the lists, or nothing if a list ended early.
   struct Cursor {
     const std::vector<PyItem>* items = nullptr;
     uint32_t index = 0;
-    uint32_t end = 0;  // no item at `index` if equal
+    uint32_t end = 0;  // no item if equal to `index`
 
     const PyItem* get() const { return index < end ? &(*items)[index] : nullptr; }
     void Next() {

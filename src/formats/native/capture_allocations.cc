@@ -15,13 +15,13 @@ void AddAllocations(std::vector<Allocation> allocations, uint64_t last_node,
   std::unordered_map<uint64_t, int64_t> sizes;  // by address
   int64_t total = 0;
   for (const Allocation& one : allocations) {
-    constexpr uint64_t kMost = uint64_t{1} << 50;  // more is no memory
+    constexpr uint64_t kMost = uint64_t{1} << 50;  // larger sizes are invalid
     const auto found = sizes.find(one.address);
     const bool gives_out = one.bytes != 0;
     if (!gives_out && found == sizes.end()) continue;
     const int64_t bytes = gives_out ? static_cast<int64_t>(one.bytes) : -found->second;
     if (gives_out && found != sizes.end()) {
-      // Nobody saw how it was taken back: a thread that was ending did, or a block is damaged.
+      // Its release was not recorded: by a terminating thread, or in a damaged block.
       total -= found->second;
       sizes.erase(found);
     }

@@ -7,9 +7,9 @@
 
 namespace etude {
 
-// Memory that the allocator gave out or, with 0 bytes, took back.
+// Allocation of memory or, with 0 bytes, its release.
 struct Allocation {
-  int64_t time = 0;   // of the process: threads free what others allocated
+  int64_t time = 0;   // by the clock of the process: threads free memory of others
   int64_t start = 0;  // by the thread's own clock
   uint64_t parent = 0;
   uint64_t tid = 0;
@@ -18,9 +18,9 @@ struct Allocation {
   LaneId lane;
 };
 
-// Adds the allocations of a native capture as the events of the profiler: nodes with the arguments
-// that those have, whose ids follow `last_node`. What is taken back without having been given out
-// in this recording is from before, of a size that nobody knows.
+// Adds the allocations of a native capture as events of the profiler: nodes with the same
+// arguments, and ids after `last_node`. The size of released memory that was allocated before the
+// recording is unknown.
 void AddAllocations(std::vector<Allocation> allocations, uint64_t last_node, TraceBuilder& builder);
 
 }  // namespace etude

@@ -33,7 +33,7 @@ void CaptureCalls::Detach(OpenCall call) {
   ends_.erase(end);
 }
 
-// The own clock of another thread says nothing of how long it lasted.
+// Another thread's own clock does not give the duration.
 void CaptureCalls::EndAt(OpenCall& call, const LateEnd& end) {
   int64_t own = 0;
   int64_t lasted = 0;
@@ -54,7 +54,7 @@ void CaptureCalls::EndElsewhere(uint64_t handle, ValueListId outputs, int64_t ti
   }
 }
 
-// By handle, so that the order does not depend on a hash table. What is left in `ends_` began
+// By handle, so that the order does not depend on a hash table. Remaining entries of `ends_` began
 // before the recording.
 void CaptureCalls::EndDetached() {
   std::map<uint64_t, OpenCall> ordered(detached_.begin(), detached_.end());

@@ -19,37 +19,37 @@ struct OpenCall {
   Moment begin;
   uint8_t modes = 0;
   uint8_t parent_modes = 0;
-  // The process group of the innermost c10d operator around it, or its own.
+  // Process group of the innermost c10d operator around it, or its own.
   StringId group;
   std::optional<int64_t> group_size;
   bool names_group = false;  // it is itself such an operator
-  bool in_label = false;     // right inside of a label of Gloo's
+  bool in_label = false;     // directly inside a Gloo label
 };
 
-// Makes nodes of the calls that a native capture tells of, wherever they end, with the
-// communication that each is part of. Not thread-safe; the builder must outlive it.
+// Makes nodes of the calls in a native capture, on whichever thread they end, with the
+// communication that each belongs to. Not thread-safe; the builder must outlive it.
 class CaptureCalls {
  public:
   explicit CaptureCalls(TraceBuilder& builder) : builder_(builder), comms_(builder) {}
 
-  // Nullopt: nobody knows when it ended.
+  // Ends a call. Nullopt: its end is unknown.
   void End(OpenCall& call, ValueListId outputs, std::optional<Moment> end);
-  // Calls that end on another thread than they began on, and such ends. Which of the two comes
-  // first says nothing: each thread writes its blocks when they are full.
+  // Handle calls that end on another thread than they began on, and such ends. Either may come
+  // first, because each thread writes its blocks when they are full.
   void Detach(OpenCall call);
   void EndElsewhere(uint64_t handle, ValueListId outputs, int64_t time);
-  // What was detached has no end if none has come by now.
+  // Ends the remaining detached calls without an end time.
   void EndDetached();
-  // Settles which communications the labels of backends' threads belong to. Once, when all calls
+  // Assigns the labels of backends' threads to communications. To be called once, after all calls
   // have ended.
   void Finish();
-  // After that: the labels of which it is known.
+  // Returns the assigned labels; to be called after Finish.
   std::vector<AskedLabel> AskedLabels() const;
 
-  uint64_t count() const { return count_; }  // of calls that have become nodes
+  uint64_t count() const { return count_; }  // number of calls that became nodes
 
  private:
-  // The end of a call on another thread than it began on.
+  // End of a call on another thread than it began on.
   struct LateEnd {
     ValueListId outputs;
     int64_t time = 0;

@@ -9,7 +9,7 @@
 namespace etude {
 namespace {
 
-// Sums of a few such times are numbers still.
+// Bound that keeps sums of a few times in range.
 constexpr int64_t kMostTime = int64_t{1} << 59;
 
 bool IsSane(int64_t time) { return time >= -kMostTime && time <= kMostTime; }
@@ -17,8 +17,8 @@ bool IsSane(Moment moment) {
   return IsSane(moment.own) && IsSane(moment.time) && moment.own <= moment.time;
 }
 
-// How much later a clock is for what begins at `own`, and for what of it ends at `end`: what goes
-// on when a label begins ended before.
+// Returns the shifts of a clock for an event that begins at `own` and for its end at `end`. Work in
+// progress at the begin of a label ended before it.
 std::pair<int64_t, int64_t> ShiftsAt(const auto& shifts, int64_t own, int64_t end) {
   const auto by = [&](auto after) { return after == shifts.begin() ? 0 : std::prev(after)->by; };
   const auto begun = std::ranges::upper_bound(shifts, own, {}, [](auto& one) { return one.from; });
@@ -35,7 +35,7 @@ void CaptureClocks::Add(LaneId lane, Moment moment, bool computes) {
   if (IsSane(moment) && follows) events.push_back({.moment = moment, .computes = computes});
 }
 
-// The recorder works right behind an event: what a thread does lies before the next one.
+// The recorder works directly after an event: a thread's own work lies before the next one.
 int64_t CaptureClocks::OwnAt(const Thread& thread, int64_t time) {
   const auto next = std::ranges::upper_bound(thread.events, time, {},
                                              [](const Event& event) { return event.moment.time; });
@@ -74,7 +74,7 @@ void CaptureClocks::End(const AskedLabel& label) {
   const std::vector<Event>& events = asker.events;
   auto next = std::ranges::upper_bound(events, time, {},
                                        [](const Event& event) { return event.moment.time; });
-  // A label's end is seen when the thread that waited may have gone on already.
+  // A label's end is observed when the waiting thread may already have continued.
   const int64_t seen = time - kWakesEarly.count;
   for (; next != events.begin(); --next) {
     const Event& before = *std::prev(next);
@@ -120,7 +120,7 @@ void CaptureClocks::Settle(std::vector<AskedLabel> labels, TraceBuilder& builder
     steps.push_back({.time = label.begin.time, .ends = false, .label = &label});
     steps.push_back({.time = label.end.time, .ends = true, .label = &label});
   }
-  // What begins when another one ends, on the same thread, follows it.
+  // On one thread, an event that begins at the end of another follows it.
   std::ranges::stable_sort(steps, {},
                            [](const Step& step) { return std::pair(step.time, !step.ends); });
   for (const Step& step : steps) step.ends ? End(*step.label) : Begin(*step.label);

@@ -8,14 +8,14 @@
 
 namespace etude {
 
-// A moment on a thread, in nanoseconds: by the clock of the process and by the thread's own, which
-// stands still while the recorder works on the thread.
+// Time on a thread, in ns: by the clock of the process, and by the thread's own clock, which stops
+// while the recorder works on the thread.
 struct Moment {
   int64_t time = 0;
   int64_t own = 0;
 };
 
-// A label of a backend's thread with the thread that asked for it.
+// Label of a backend's thread, with the thread that issued it.
 struct AskedLabel {
   NodeId node;
   LaneId lane;
@@ -24,24 +24,23 @@ struct AskedLabel {
   Moment end;
 };
 
-// Brings the own clocks of threads together that ask for communications and of those that work for
-// them (Gloo's), which the recorder holds up differently:
+// Aligns the own clocks of threads that issue communications with those of the threads that perform
+// them (Gloo's), which the recorder delays differently:
 //
-// * a label, with all inside of it, begins when its asker's clock says so, and lasts as long as
-//   it did;
-// * an asker that computed nothing while a label ended may have waited for it. Then the recorder
-//   held it up as much less as it waited less: its clock goes on from the label's end at the
-//   earliest.
+// * a label, with its contents, begins at its time on the issuer's clock, and keeps its duration;
+// * an issuer that computed nothing while a label ended may have waited for it. Then the recorder
+//   delayed it less, by as much as its wait was shorter: its clock continues from the label's end
+//   at the earliest.
 //
-// A clock never gets ahead of the process's. Not thread-safe.
+// A clock never gets ahead of the process's clock. Not thread-safe.
 class CaptureClocks {
  public:
-  // Something begins or ends on a thread that asks for communications; `computes`: from now on the
-  // thread is in an operator that does not wait for others. In order of time; what is not counts as
-  // not seen.
+  // Adds the begin or end of something on a thread that issues communications. `computes`: from now
+  // on the thread is in an operator that does not wait for others. Must be in order of time; other
+  // moments are ignored.
   void Add(LaneId lane, Moment moment, bool computes);
 
-  // Moves the builder's nodes to where they lay. Once, after all moments.
+  // Moves the builder's nodes to their aligned times. To be called once, after all moments.
   void Settle(std::vector<AskedLabel> labels, TraceBuilder& builder);
 
  private:
@@ -49,7 +48,7 @@ class CaptureClocks {
     Moment moment;
     bool computes = false;
   };
-  // From here on a thread's own clock is this much later.
+  // From here on, a thread's own clock is this much later.
   struct Shift {
     int64_t from = 0;
     int64_t by = 0;
@@ -57,7 +56,7 @@ class CaptureClocks {
   struct Thread {
     std::vector<Event> events;
     std::vector<Shift> shifts;  // in order of time
-    int64_t busy_until = 0;     // a backend's: with its last label
+    int64_t busy_until = 0;     // backend's thread: end of its last label
   };
 
   static int64_t OwnAt(const Thread& thread, int64_t time);

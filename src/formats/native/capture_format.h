@@ -8,30 +8,30 @@
 #include <string_view>
 #include <utility>
 
-// The file that the native recorder writes (docs/formats/native_capture.md), for its writer and its
-// reader. A file is the magic bytes and a sequence of blocks; a block is a BlockHeader and a zstd
-// frame; what the frame holds is a sequence of records whose numbers are varints.
+// File format of the native recorder (docs/formats/native_capture.md), for its writer and its
+// reader. A file is the magic bytes and a sequence of blocks. A block is a BlockHeader and a zstd
+// frame, which contains a sequence of records whose numbers are varints.
 namespace etude::capture {
 
 inline constexpr std::string_view kMagic = "ETUDECAP";
-// 2: statistics of index tensors, allocations. 3: ranks of process groups, threads as CUPTI knows
-// them. Readers take all versions up to theirs.
+// 2: statistics of index tensors, allocations. 3: ranks of process groups, thread ids of CUPTI.
+// Readers support all versions up to theirs.
 inline constexpr uint32_t kVersion = 3;
 
 enum class BlockKind : uint8_t {
   kHeader = 1,       // JSON: version and facts of the process; the first block
   kDefinitions = 2,  // definitions of strings, functions and threads, before their first use
-  kEvents = 3,       // what one thread did: `thread`, `time`, `node`, `handle`, then events
-  kEnd = 4,          // JSON: what was left out; the last block of a complete file
+  kEvents = 3,       // events of one thread: `thread`, `time`, `node`, `handle`, then events
+  kEnd = 4,          // JSON: counts of omissions; the last block of a complete file
 };
 
-// In front of each block, little-endian.
+// Precedes each block, little-endian.
 struct BlockHeader {
   static constexpr uint32_t kMark = 0x4B4C4245;  // "EBLK"
   static constexpr size_t kBytes = 20;
 
   uint32_t mark = kMark;
-  uint8_t kind = 0;           // BlockKind; readers skip blocks of kinds they do not know
+  uint8_t kind = 0;           // BlockKind; readers skip blocks of unknown kinds
   uint8_t reserved[3] = {};   // zero
   uint32_t raw_bytes = 0;     // of the records
   uint32_t packed_bytes = 0;  // of the zstd frame that follows
@@ -40,31 +40,31 @@ struct BlockHeader {
 static_assert(sizeof(BlockHeader) == BlockHeader::kBytes);
 static_assert(std::endian::native == std::endian::little);
 
-// Bytes of records after which a writer begins a new block; a block exceeds it by one record.
+// Size of the records at which a writer begins a new block; a block may exceed it by one record.
 inline constexpr size_t kBlockBytes = size_t{128} << 10;
 
 enum class Definition : uint8_t {
-  kString = 1,    // bytes; strings are numbered in their order, from 0
-  kFunction = 2,  // name (string), schema (string + 1; 0: none); numbered in their order, from 0
+  kString = 1,    // bytes; strings are numbered in order, from 0
+  kFunction = 2,  // name (string), schema (string + 1; 0: none); numbered in order, from 0
   // thread (number from 0), node, torch's thread id, the system's thread id, since version 3 the
   // lower 32 bits of pthread_self()
   kThread = 3,
 };
 
 enum class Event : uint8_t {
-  // Time and node are differences from the last ones of the block (zigzag), as is the handle.
+  // Time, node and handle are differences from the previous ones of the block (zigzag). Fields:
   // time, overhead, node, handle, function, scope, sequence number + 1, forward thread id, modes,
   // number of inputs, inputs.
   kEnter = 1,
-  // The innermost open call of the thread ends: time, overhead, number of outputs, outputs.
+  // End of the thread's innermost open call: time, overhead, number of outputs, outputs.
   kExit = 2,
-  // As kExit, after a number: so many calls that are open inside of it go on and end elsewhere.
+  // Like kExit, after a number: as many open calls inside it continue and end elsewhere.
   kExitOver = 3,
-  // A call ends that is not open on this thread: handle (whole), time, overhead, outputs.
+  // End of a call that is not open on this thread: handle (whole), time, overhead, outputs.
   kExitElsewhere = 4,
-  // The CPU's allocator gives out memory: time, overhead, address (8 bytes), bytes.
+  // Allocation by the CPU's allocator: time, overhead, address (8 bytes), bytes.
   kAllocate = 5,
-  // … and takes back what it gave out in this recording or in an earlier one of the process: time,
+  // Release of memory that it allocated in this or an earlier recording of the process: time,
   // overhead, address.
   kFree = 6,
 };
@@ -83,36 +83,36 @@ enum class Tag : uint8_t {
   kComplex = 5,                 // 16 bytes
   kString = 6,                  // length, bytes
   kDevice = 7,                  // string
-  kTensor = 8,                  // its flags: tensor_flag
-  kUndefinedTensor = 9,         // a tensor that is none
+  kTensor = 8,                  // flags (tensor_flag), then its facts
+  kUndefinedTensor = 9,         // undefined tensor
   kList = 10,                   // count, values
   kTuple = 11,                  // count, values
   kGenerator = 12,              // device (string), seed
   kProcessGroup = 13,           // name, description, backend (length and bytes each), rank, size
   kReduceOp = 14,               // number of c10d's enumeration
   kOpaque = 15,                 // length, bytes: the name of its type
-  kSymbolic = 16,               // length, bytes: "SymInt", … of a value that is not known yet
+  kSymbolic = 16,               // length, bytes: "SymInt", … for a symbolic value
   kProcessGroupWithRanks = 17,  // as kProcessGroup, then the number of ranks and the ranks
 };
 
-// A tensor: flags, dtype (string), device (string), then by the flags: address of the tensor
-// (8 bytes); kHasStorage: address of its memory (8 bytes), offset in elements, bytes of the
-// storage; kLayout: number of the layout; unless kNoSizes: dimensions, sizes and, unless
-// kContiguous, strides (zigzag); kWrappedNumber: its value; kRange: least and greatest element
-// (zigzag); kStatistics: elements looked at, distinct values and pairs of equal ones among these,
-// a byte of index_flag; kValues: the elements' number and their differences (zigzag).
+// A tensor: flags, dtype (string), device (string), then by the flags: address of the tensor (8
+// bytes); kHasStorage: address of its memory (8 bytes), offset in elements, bytes of the storage;
+// kLayout: number of the layout; unless kNoSizes: dimensions, sizes and, unless kContiguous,
+// strides (zigzag); kWrappedNumber: its value; kRange: min and max element (zigzag); kStatistics:
+// numbers of examined elements, of distinct values and of equal pairs among these, and a byte of
+// index_flag; kValues: number of elements and their differences (zigzag).
 namespace tensor_flag {
 inline constexpr uint8_t kContiguous = 1;
 inline constexpr uint8_t kRequiresGrad = 2;
 inline constexpr uint8_t kWrappedNumber = 4;  // a Python number that became a tensor
 inline constexpr uint8_t kHasStorage = 8;
-inline constexpr uint8_t kNoSizes = 16;      // symbolic, or of a kind that has none
+inline constexpr uint8_t kNoSizes = 16;      // symbolic, or of a kind without sizes
 inline constexpr uint8_t kLayout = 32;       // not strided
-inline constexpr uint8_t kRange = 64;        // of an integer argument, where that was asked for
-inline constexpr uint8_t kStatistics = 128;  // of an index argument; kRange is set, too
+inline constexpr uint8_t kRange = 64;        // of an integer argument, if requested
+inline constexpr uint8_t kStatistics = 128;  // of an index argument; implies kRange
 }  // namespace tensor_flag
 namespace index_flag {
-inline constexpr uint8_t kAscends = 1;  // no element is less than the one before it
+inline constexpr uint8_t kAscends = 1;  // no element is less than its predecessor
 inline constexpr uint8_t kValues = 2;   // all elements follow
 }  // namespace index_flag
 
@@ -123,7 +123,7 @@ inline int64_t UnZigZag(uint64_t value) {
   return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
 }
 
-// Records on their way into a block. Not thread-safe.
+// Buffer of records for a block. Not thread-safe.
 class RecordBuffer {
  public:
   RecordBuffer() = default;
@@ -160,9 +160,9 @@ class RecordBuffer {
   }
   size_t size() const { return static_cast<size_t>(end_ - bytes_.data()); }
   bool empty() const { return size() == 0; }
-  // Forgets all but the first `size` bytes.
+  // Discards all but the first `size` bytes.
   void Truncate(size_t size) { end_ = bytes_.data() + size; }
-  // The records so far; the buffer is empty afterwards.
+  // Returns the records so far and empties the buffer.
   std::string Take() {
     std::string taken = std::move(bytes_);
     taken.resize(static_cast<size_t>(end_ - taken.data()));
@@ -185,8 +185,8 @@ class RecordBuffer {
   char* end_ = bytes_.data();
 };
 
-// Takes records apart. Reading past the end, or a number that is none, sets `failed` and gives
-// zeros from then on.
+// Decodes records. Reading past the end, or an invalid number, sets `failed` and returns zeros from
+// then on.
 class RecordView {
  public:
   explicit RecordView(std::string_view bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}

@@ -13,8 +13,8 @@
 
 namespace {
 
-// Block after block of the input, a kind and a length of two bytes before each, packed as a writer
-// would: the records are what is to be attacked, not their checksums.
+// Packs each block of the input, which has a kind and a length of two bytes before it, as a writer
+// would: the fuzzer should attack the records, not their checksums.
 std::string Packed(std::string_view input) {
   std::string file(etude::capture::kMagic);
   while (input.size() >= 3) {

@@ -32,20 +32,20 @@ using capture::RecordView;
 using Json = nlohmann::json;
 
 constexpr uint64_t kProcessNode = 1;
-// PyTorch's observer says in milliseconds of the same clock when it started and ended.
+// PyTorch's observer records its start and end in milliseconds of the same clock.
 constexpr int64_t kNanosOfMilli = 1'000'000;
 
-// A thread of the recorded process. Its clock stands still while the recorder is at work.
+// A thread of the recorded process. Its clock stops while the recorder works.
 struct Thread {
   uint64_t node = 0;
   uint64_t tid = 0;
-  uint32_t posix_id = 0;  // 0: not known
+  uint32_t posix_id = 0;  // 0: unknown
   LaneId lane;
   int64_t overhead = 0;
-  int64_t clock = 0;    // at the event read last
-  bool asks = false;    // for communications
-  uint64_t handle = 0;  // of the call that began last
-  bool lost = false;    // a block was: calls may end that nobody saw begin
+  int64_t clock = 0;    // at the last event
+  bool asks = false;    // issues communications
+  uint64_t handle = 0;  // of the last begun call
+  bool lost = false;    // a block was lost: calls may end without a recorded begin
   std::vector<OpenCall> open;
 };
 
@@ -104,19 +104,19 @@ class CaptureReader : public TraceReader {
   CaptureBlocks blocks_;
   bool saw_header_ = false;
   bool saw_end_ = false;
-  bool broken_ = false;  // what follows cannot be read
+  bool broken_ = false;  // the rest is unreadable
   std::string first_damage_;
   uint64_t damages_ = 0;
   StringId process_;
   int64_t version_ = 0;
-  int64_t callback_ = 0;  // nanoseconds that calling a recorder costs
-  // Of the last event of the block.
+  int64_t callback_ = 0;  // cost of calling a recorder, in ns
+  // For the last event of the block.
   int64_t time_ = 0;
   uint64_t node_ = 0;
   uint64_t handle_ = 0;
 
-  uint64_t last_node_ = 0;   // the greatest number of a node
-  uint64_t said_nodes_ = 0;  // the same as the end says it
+  uint64_t last_node_ = 0;   // max node number
+  uint64_t said_nodes_ = 0;  // the same, as stated at the end
 };
 
 Status CaptureReader::Damaged(std::string_view what) {
@@ -127,14 +127,14 @@ Status CaptureReader::Damaged(std::string_view what) {
   return {};
 }
 
-// Without definitions, what follows would get the names of others.
+// Without lost definitions, later names would be wrong.
 Status CaptureReader::Lost(BlockKind kind, std::string_view what) {
   if (kind != BlockKind::kDefinitions) return Damaged(what);
   broken_ = true;
   return Damaged(fmt::format("{}, and it defines names: the rest is not read", what));
 }
 
-// Numbers of nodes follow each other: those that are missing were lost.
+// Node numbers are consecutive: missing ones were lost.
 uint64_t CaptureReader::LostNodes() const {
   const uint64_t last = std::max(last_node_, said_nodes_);
   const uint64_t read = calls_.count() + threads_.size() + kProcessNode;
@@ -270,7 +270,7 @@ bool CaptureReader::ReadDefinitions(RecordView records) {
   return !records.failed();
 }
 
-// Advances the block's time and the thread's overhead; gives the time of its own clock.
+// Advances the block's time and the thread's overhead; returns the time of its own clock.
 int64_t CaptureReader::ReadClock(RecordView& records, Thread& thread) {
   time_ =
       static_cast<int64_t>(static_cast<uint64_t>(time_) + static_cast<uint64_t>(records.Signed()));
@@ -282,8 +282,8 @@ int64_t CaptureReader::ReadClock(RecordView& records, Thread& thread) {
   return thread.clock;
 }
 
-// What calling a recorder costs lies between the last event and the beginning of a call: it is none
-// of the caller's time. Never more than has passed.
+// Removes the cost of calling a recorder, which lies between the last event and the beginning of a
+// call, from the caller's time. Never more than the elapsed time.
 int64_t CaptureReader::TakeOutCallback(Thread& thread, int64_t last, int64_t own) {
   int64_t passed = 0;
   if (options_.keep_recorder_time) return own;
@@ -326,7 +326,7 @@ bool CaptureReader::Computes(const Thread& thread) const {
   return row.kind == NodeKind::kOperator && !IsCommOperator(builder_.text(row.name));
 }
 
-// The thread's block before this one is not there: it may have ended any of the open calls.
+// The thread's previous block is missing: it may have ended any of the open calls.
 void CaptureReader::NoteLostBlock(Thread& thread) {
   thread.lost = true;
   for (OpenCall& call : thread.open) calls_.Detach(std::move(call));
@@ -405,7 +405,7 @@ bool CaptureReader::ReadAllocation(RecordView& records, Thread& thread, bool giv
   return true;
 }
 
-// Ends the innermost call. After a lost block it may be one that nobody saw begin.
+// Ends the innermost call. After a lost block its begin may be missing.
 bool CaptureReader::ReadExit(RecordView& records, Thread& thread) {
   if (thread.open.empty() && !thread.lost) return false;
   const int64_t own = ReadClock(records, thread);
@@ -436,7 +436,7 @@ bool CaptureReader::ReadExitElsewhere(RecordView& records, Thread& thread) {
   return true;
 }
 
-// The process and its threads, as PyTorch's observer calls them.
+// Adds the process and its threads, named as by PyTorch's observer.
 void CaptureReader::AddRoots() {
   NodeRow root;
   root.source_id = kProcessNode;

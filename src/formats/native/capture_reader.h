@@ -9,13 +9,13 @@
 
 namespace etude {
 
-// Begins the schema of captures; their version follows.
+// Prefix of the schema of captures; their version follows.
 inline constexpr std::string_view kNativeSchema = "etude-native-";
-// Extra of a thread's node: the lower 32 bits of its pthread_self(), as CUPTI calls threads.
+// Extra of a thread's node: the lower 32 bits of its pthread_self(), the thread id of CUPTI.
 inline constexpr std::string_view kPosixThreadKey = "posix_thread";
 
-// Reads a capture of the native recorder (docs/formats/native_capture.md), also one that is still
-// growing or was cut: what is complete counts, calls without an end have no duration.
+// Reads a capture of the native recorder (docs/formats/native_capture.md), even if it is still
+// growing or was truncated: complete blocks count, and calls without an end have no duration.
 std::unique_ptr<TraceReader> MakeCaptureReader(std::string name, const ReadOptions& options,
                                                const RunContext& context);
 

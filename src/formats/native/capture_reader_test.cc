@@ -60,7 +60,7 @@ class CaptureReaderTest : public testing::Test {
     node_ = 0;
     handle_ = 0;
   }
-  // Ends after the number of inputs, which the caller adds.
+  // Writes the begin of a call up to the number of inputs; the caller adds the inputs.
   void Enter(uint32_t function, int64_t node, int64_t time, uint64_t inputs = 0,
              uint64_t overhead = 0, uint64_t sequence = 8) {
     records_.Mark(Event::kEnter);
@@ -87,7 +87,7 @@ class CaptureReaderTest : public testing::Test {
     time_ = time;
   }
   void Flush() { writer_->AddEvents(records_.Take()); }
-  // A contiguous tensor of 2 x 3 floats.
+  // Writes a contiguous tensor of 2 x 3 floats.
   void Tensor(uint32_t type, uint32_t device, uint8_t flags, uint64_t storage = 0xDEF0) {
     records_.Mark(Tag::kTensor);
     records_.Byte(flags | capture::tensor_flag::kHasStorage);
@@ -102,7 +102,7 @@ class CaptureReaderTest : public testing::Test {
     records_.Varint(3);
   }
 
-  // A group of two ranks, of which this is the first.
+  // Writes a group of two ranks; this process is the first.
   void Group(std::string_view name) {
     records_.Mark(Tag::kProcessGroup);
     for (const std::string_view text : {name, std::string_view(), std::string_view("gloo")}) {
@@ -198,7 +198,7 @@ TEST_F(CaptureReaderTest, TheClockStandsStillInCallbacks) {
   EXPECT_EQ(trace->parent(trace->Find(4)), trace->Find(3));
 }
 
-// A label that begins inside of a call and ends after it, on another thread.
+// A label that begins inside a call and ends after it, on another thread.
 TEST_F(CaptureReaderTest, CallsThatEndElsewhere) {
   Create();
   const uint32_t call = writer_->DefineFunction("c10d::allreduce_", "c10d::allreduce_(…) -> …");
@@ -242,8 +242,8 @@ TEST_F(CaptureReaderTest, CallsThatEndElsewhere) {
   EXPECT_EQ(trace->process_groups()[0].size, 2);
 }
 
-// The label of a send ends when the data has gone; what it lacks its call says, in ranks of the
-// group.
+// The label of a send ends when the data has gone; its missing facts come from its call, in ranks
+// of the group.
 TEST_F(CaptureReaderTest, PartnersOfSendsAndReceives) {
   Create();
   const uint32_t send = writer_->DefineFunction(
@@ -278,7 +278,7 @@ TEST_F(CaptureReaderTest, PartnersOfSendsAndReceives) {
   Begin(thread, 100);
   call(send, sends, 3, 1);
   call(receive, receives, 5, 0);
-  call(send, sends, 7, 2);  // the group has no such rank
+  call(send, sends, 7, 2);  // a rank outside of the group
   Flush();
   const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
   ASSERT_TRUE(trace) << trace.error().message;
@@ -309,8 +309,8 @@ std::string WithDamagedBlock(std::string bytes, size_t n) {
   return bytes;
 }
 
-// A lost block counted as one node, the ends of its calls ended calls from before it, and two steps
-// became one.
+// A lost block must not end calls from before it, nor merge two steps, and counts as all of its
+// nodes.
 TEST_F(CaptureReaderTest, ALostBlockTakesNoMoreThanItsOwnNodes) {
   Create();
   const uint32_t label = writer_->DefineFunction("label", "");
@@ -318,7 +318,7 @@ TEST_F(CaptureReaderTest, ALostBlockTakesNoMoreThanItsOwnNodes) {
   const uint32_t second = writer_->DefineThread(3, 2, 12);
   const auto block = [&](uint32_t thread, int64_t time, int64_t last) {
     Begin(thread, time);
-    records_.Truncate(0);  // as the recorder does: number and handle of the thread's last call
+    records_.Truncate(0);  // like the recorder: number and handle of the thread's last call
     for (const int64_t number : {int64_t{thread}, time, last, last == 0 ? 0 : 100 + last}) {
       records_.Varint(static_cast<uint64_t>(number));
     }
@@ -331,9 +331,9 @@ TEST_F(CaptureReaderTest, ALostBlockTakesNoMoreThanItsOwnNodes) {
   Exit(1020);
   Flush();
   block(second, 1000, 0);
-  Enter(label, 6, 1000);  // goes on after the lost block, which is not of this thread
+  Enter(label, 6, 1000);  // continues after the lost block, which belongs to another thread
   Flush();
-  block(first, 1100, 5);  // the lost one: ends 4, begins 7, and 8 inside of it
+  block(first, 1100, 5);  // the lost one: ends 4, begins 7, and 8 inside it
   Exit(1100);
   Enter(label, 7, 1110);
   Enter(label, 8, 1120);
@@ -444,10 +444,10 @@ TEST_F(CaptureReaderTest, ASequenceNumberBeyondAll) {
   EXPECT_TRUE(Read(Finish()));
 }
 
-// What a backend's thread does belongs to the last operator that had its memory when it began. The
-// order of entry says which that is, not the time: the clock of a thread stands still while the
-// recorder works, so that those of two threads differ (a collective was given to the group of the
-// next one on the same tensor, and its own group missed one).
+// Work of a backend's thread belongs to the last operator that had its memory when it began, by
+// order of entry and not by time: a thread's clock stops while the recorder works, so the clocks of
+// two threads differ (a collective could be assigned to the group of the next one on the same
+// tensor).
 TEST_F(CaptureReaderTest, ABackendsThreadWorksForAnOperator) {
   Create();
   const uint32_t call = writer_->DefineFunction("c10d::allreduce_", "c10d::allreduce_(…) -> …");
@@ -478,8 +478,8 @@ TEST_F(CaptureReaderTest, ABackendsThreadWorksForAnOperator) {
   EXPECT_EQ(trace->source_id(trace->deps(node)[0]), 1200u);
 }
 
-// The recorder holds up the thread that asks for a collective much, and the one that works for it
-// hardly: what that one does lies where it lay for the one that asked, which goes on when it ends.
+// The recorder delays the thread that issues a collective a lot, and the thread that performs it
+// hardly. Work of the latter is placed by the clock of the former, which continues when it ends.
 TEST_F(CaptureReaderTest, ABackendsThreadHasTheClockOfWhoAsked) {
   Create();
   const uint32_t step = writer_->DefineFunction("step", "");
@@ -524,7 +524,7 @@ TEST_F(CaptureReaderTest, ABackendsThreadHasTheClockOfWhoAsked) {
   EXPECT_EQ(lies(20), std::pair(990'000L, 2'080'000L));
 }
 
-// A callback of the program (of a communication hook) runs before the all-reduce's label ends.
+// A callback of the program (a communication hook) runs before the all-reduce's label ends.
 TEST_F(CaptureReaderTest, WhatRunsBehindAnAllReduceIsNotGloos) {
   Create();
   const uint32_t copy = writer_->DefineFunction("aten::copy_", "aten::copy_(…) -> Tensor(a!)");
@@ -553,8 +553,8 @@ TEST_F(CaptureReaderTest, WhatRunsBehindAnAllReduceIsNotGloos) {
   EXPECT_EQ(trace->duration(trace->Find(22)), Nanos{500});
 }
 
-// Gloo's reduce-scatter copies its input and reduces the copy, whose memory another operator may
-// have had before: that one has its label, and the copy has as many elements as the input.
+// Gloo's reduce-scatter copies its input and reduces the copy, in memory that another operator may
+// have used before: that one has its label, and the copy has as many elements as the input.
 TEST_F(CaptureReaderTest, ABackendsThreadWorksOnACopy) {
   Create();
   const uint32_t gather =
@@ -587,7 +587,7 @@ TEST_F(CaptureReaderTest, ABackendsThreadWorksOnACopy) {
   label(gathers, 1100, 0xA0);
   label(reduces, 1400, 0xA0);
   label(reduces, 1500, 0xC0);
-  label(reduces, 1600, 0xC0);  // of none that was recorded
+  label(reduces, 1600, 0xC0);  // of an operator that was not recorded
   Flush();
   const auto trace = Read(Finish(), 1 << 20, /*strict=*/true);
   ASSERT_TRUE(trace) << trace.error().message;
@@ -603,9 +603,9 @@ TEST_F(CaptureReaderTest, ABackendsThreadWorksOnACopy) {
   EXPECT_FALSE(trace->comm(trace->Find(1600))->group);
 }
 
-// A barrier's label has no memory, nor has a scatter's on a rank that only receives: their threads
-// say which group they are of, or that there is only one such operator. They had no group, and what
-// came behind them in the group was given another number than on other ranks.
+// A barrier's label has no memory, nor has a scatter's on a rank that only receives: the group
+// comes from their thread, or from the only possible operator. Without a group, later collectives
+// of the group would be numbered differently than on other ranks.
 TEST_F(CaptureReaderTest, ABackendsThreadWorksForItsGroup) {
   Create();
   const uint32_t reduce = writer_->DefineFunction("c10d::allreduce_", "c10d::allreduce_(…) -> …");
@@ -742,7 +742,7 @@ TEST_F(CaptureReaderTest, CutAnywhereAndBrokenAnywhere) {
   }
 }
 
-// As a pair of an execution trace and a profile, linked again, a real capture says the same.
+// A real capture keeps its contents as a pair of an execution trace and a profile, linked again.
 TEST(NativeCapture, AsAPairOfPyTorchsFiles) {
   const auto native = ReadTrace(ETUDE_TEST_DATA "/small.etude", {}, {});
   ASSERT_TRUE(native) << native.error().message;
@@ -823,7 +823,7 @@ TEST_F(CaptureReaderTest, StatisticsOfIndices) {
   ASSERT_TRUE(trace) << trace.error().message;
   const NodeId node = trace->Find(3);
   EXPECT_EQ(trace->text(trace->tensor_range(node)), R"({"1":[4,5],"2":[0,40]})");
-  // Two values of which 5/9 of the pairs are equal: see the test of FitZipf.
+  // Two values; 5/9 of the pairs are equal: see the test of FitZipf.
   EXPECT_EQ(trace->text(trace->index_statistics(node)),
             R"({"1":{"elements":100,"distinct":2,"equal_pairs":2750,"ascends":false,"skew":1.000},)"
             R"("2":{"elements":3,"distinct":3,"equal_pairs":0,"ascends":true}})");
@@ -846,7 +846,7 @@ TEST_F(CaptureReaderTest, AllocationsAreTheProfilersEvents) {
     Time(time, 0);
     records_.Fixed64(address);
   };
-  // The other thread's block comes first in the file, but what it frees is given out before.
+  // The other thread's block comes first in the file, but frees memory that is allocated earlier.
   Begin(second, 2000);
   release(2300, 0xA0);
   release(2400, 0xFF);  // from before the recording
@@ -857,7 +857,7 @@ TEST_F(CaptureReaderTest, AllocationsAreTheProfilersEvents) {
   allocate(2200, 0xB0, 50);
   Exit(2600);
   allocate(2700, 0xA0, 7);
-  allocate(2800, 0xA0, 9);  // taken back in between, which the file does not say
+  allocate(2800, 0xA0, 9);  // freed in between, which is not recorded
   Flush();
   const auto trace = Read(Finish(), 7, /*strict=*/true);
   ASSERT_TRUE(trace) << trace.error().message;
@@ -874,7 +874,7 @@ TEST_F(CaptureReaderTest, AllocationsAreTheProfilersEvents) {
   });
   EXPECT_EQ(seen,
             (std::vector<std::string>{"2 100 100", "9 50 150", "3 -100 50", "2 7 57", "2 9 59"}));
-  // The recorder's own time is taken out of the operator's: 10 of 500.
+  // The recorder's own time is removed from the operator's: 10 of 500.
   EXPECT_EQ(trace->duration(trace->Find(9)), Nanos{490});
 }
 
@@ -895,7 +895,7 @@ TEST_F(CaptureReaderTest, AllocationsBeyondAllMemoryAreCounted) {
   const auto trace = Read(Finish());
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_EQ(trace->stats()[Stat::kMalformedElement], 2u);
-  EXPECT_EQ(trace->node_count(), 2 + kFit + 1);  // process and thread; what was given out; the free
+  EXPECT_EQ(trace->node_count(), 2 + kFit + 1);  // process and thread; the allocations; the free
 }
 
 TEST_F(CaptureReaderTest, WhatPyTorchSpendsOnCallingIsTakenOut) {
@@ -906,7 +906,7 @@ TEST_F(CaptureReaderTest, WhatPyTorchSpendsOnCallingIsTakenOut) {
   Enter(label, 3, 2000);
   Enter(add, 4, 3000, 0, /*overhead=*/100);  // 100 since 2000, so the clock shows 2900
   Exit(3500);
-  Enter(add, 5, 3600);  // only 100 after the last event: no more is taken out
+  Enter(add, 5, 3600);  // only 100 after the last event: no more is removed
   Exit(4000);
   Exit(5000);
   Flush();

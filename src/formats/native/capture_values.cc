@@ -213,7 +213,7 @@ bool CaptureValues::ReadIntegerFacts(RecordView& records, uint64_t number, bool 
   one.equal_pairs = records.Varint();
   const uint8_t flags = records.Byte();
   one.ascends = (flags & capture::index_flag::kAscends) != 0;
-  // 0, as if there were no value, for all 2^64 of them.
+  // 0 instead of 2^64 for the full range.
   const uint64_t span = static_cast<uint64_t>(greatest) - static_cast<uint64_t>(least) + 1;
   one.skew = FitZipf(one.elements, one.equal_pairs, span);
   if (one.distinct > one.elements) return false;

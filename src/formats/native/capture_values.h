@@ -11,34 +11,34 @@
 
 namespace etude {
 
-// Arguments and results in native captures, with the types that PyTorch's observer writes.
+// Reads arguments and results in native captures, with the type names of PyTorch's observer.
 class CaptureValues {
  public:
-  // Both must outlive it; `strings` are those the file has defined so far.
+  // Both must outlive it; `strings` are those defined in the file so far.
   CaptureValues(TraceBuilder& builder, const std::vector<StringId>& strings, const Limits& limits)
       : builder_(builder), strings_(strings), limits_(limits) {}
 
-  // A number of values and the values; nullopt if the records cannot mean that.
+  // Reads a count and the values; nullopt if the records are invalid.
   std::optional<ValueListId> Read(capture::RecordView& records);
-  // The ranges among the values read last, as the observer writes them: {"0":[min,max],…} by the
-  // number of the tensor; "" if there are none.
+  // Returns the ranges among the values read last, as the observer writes them: {"0":[min,max],…}
+  // by tensor index; "" if there are none.
   std::string ranges() const { return ranges_.empty() ? ranges_ : ranges_ + "}"; }
-  // The statistics among the values read last, in the order of their tensors.
+  // Returns the statistics among the values read last, in tensor order.
   const std::vector<IndexStatistics>& statistics() const { return statistics_; }
-  // The elements among the values read last, see index_statistics.h; "" if there are none.
+  // Returns the elements among the values read last, see index_statistics.h; "" if there are none.
   std::string index_values() const {
     return index_values_.empty() ? index_values_ : index_values_ + "}";
   }
-  // The process group among the values read last, nullptr if there was none.
+  // Returns the process group among the values read last, nullptr if there was none.
   const ProcessGroup* group() const { return group_ ? &*group_ : nullptr; }
-  // All process groups so far, each once.
+  // Returns all distinct process groups so far.
   const std::vector<ProcessGroup>& groups() const { return groups_; }
 
  private:
   std::optional<Value> ReadValue(capture::RecordView& records, size_t depth);
   std::optional<Value> ReadList(capture::RecordView& records, std::string_view word, size_t depth);
   std::optional<Value> ReadTensor(capture::RecordView& records);
-  // Of the tensor `number` of these values; false if the records cannot mean that.
+  // Read facts of the tensor `number` of these values; return false if the records are invalid.
   bool ReadIndexValues(capture::RecordView& records, uint64_t number);
   bool ReadIntegerFacts(capture::RecordView& records, uint64_t number, bool with_statistics);
   std::optional<Value> ReadGroup(capture::RecordView& records, bool with_ranks);
@@ -52,7 +52,7 @@ class CaptureValues {
   const std::vector<StringId>& strings_;
   const Limits& limits_;
   std::vector<int64_t> ints_;
-  uint64_t tensors_ = 0;  // among the values being read
+  uint64_t tensors_ = 0;  // among the current values
   std::string ranges_;
   std::vector<IndexStatistics> statistics_;
   std::string index_values_;

@@ -16,12 +16,12 @@ namespace {
 
 constexpr int kCompressionLevel = 1;
 
-// "" if all was written, else what the system said.
+// Writes the bytes; returns "" or the system's error message.
 std::string ErrorOfWriting(int file, std::string_view bytes) {
   return WriteAll(file, bytes) ? std::string() : std::string("write: ") + strerror(errno);
 }
 
-// Header and frame of a block; "" if zstd is out of memory.
+// Returns header and frame of a block; "" if zstd is out of memory.
 std::string PackBlock(BlockKind kind, std::string_view records) {
   std::string block(BlockHeader::kBytes + ZSTD_compressBound(records.size()), '\0');
   const size_t packed =

@@ -11,14 +11,14 @@
 namespace etude {
 namespace {
 
-// "<Generator>", and with what native captures know of such a thing: "<ProcessGroup> 0".
+// Returns true for "<Generator>", also with details in native captures: "<ProcessGroup> 0".
 bool IsOpaque(std::string_view text, std::string_view type) {
   if (type == kComplexType && ComplexNumber(text)) return true;
   if (!text.starts_with('<')) return false;
   return text.ends_with('>') || text.find("> ") != std::string_view::npos;
 }
 
-// A part of a complex number.
+// Parses a part of a complex number.
 std::optional<double> RealNumber(std::string_view text) {
   if (const auto finite = ParseDecimal(text)) return finite;
   return NamedDouble(text);

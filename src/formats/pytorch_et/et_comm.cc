@@ -45,7 +45,8 @@ void FillElements(const TraceBuilder& builder, std::span<const Value> inputs,
   if (facts.dtype == DType::kUnknown) facts.dtype = in.elements ? in.dtype : out.dtype;
 }
 
-// Where record_param_comms has the collective's name: the text before the two lists of splits.
+// Returns the position of the collective's name in record_param_comms: the text before the two
+// lists of splits.
 std::optional<size_t> FindName(std::span<const Value> inputs) {
   for (size_t i = 0; i + 2 < inputs.size(); ++i) {
     if (inputs[i].kind == ValueKind::kString && inputs[i + 1].kind == ValueKind::kList &&
@@ -56,7 +57,7 @@ std::optional<size_t> FindName(std::span<const Value> inputs) {
   return std::nullopt;
 }
 
-// Arguments of c10d's operators with what a rank puts into collectives.
+// Arguments of c10d operators with a rank's input to collectives.
 constexpr auto kSourceArguments = std::to_array<std::string_view>(
     {"input_tensors", "input_tensor", "input", "inputs", "tensors"});
 
@@ -157,9 +158,9 @@ const IssuedCall* EtCommReader::CallOf(uint64_t label) const {
   return call ? &calls_[*call] : nullptr;
 }
 
-// PyTorch's observer loses labels of Gloo's now and then: the call stands for its communication.
-// Where backends record what they do in another way, or who wrote the trace stated it, calls have
-// none.
+// PyTorch's observer occasionally loses Gloo labels: the call then stands for its communication.
+// Calls need none if the backend records its work in another way, or if facts were stated in the
+// trace.
 void EtCommReader::AddCallsWithoutLabel() {
   if (!recorded_ids_.empty() || has_stated_) return;
   for (size_t i = 0; i < calls_.size(); ++i) {
@@ -219,8 +220,8 @@ std::optional<int64_t> EtCommReader::RankOfJob(StringId name, int64_t rank_in_gr
   return known->second;
 }
 
-// A label without a group may be of any that is large enough: its rank is known if it is the same
-// in all of them.
+// Returns the rank in the job for a label without a group, which may belong to any large enough
+// group: known if it is the same in all of them.
 std::optional<int64_t> EtCommReader::RankInAll(int64_t rank_in_group) const {
   std::optional<int64_t> rank;
   for (const ProcessGroup& group : builder_.process_groups()) {
@@ -232,7 +233,7 @@ std::optional<int64_t> EtCommReader::RankInAll(int64_t rank_in_group) const {
   return rank;
 }
 
-// Of a communication without a group, which may be any: the size that all have.
+// Returns the size common to all groups for a communication without a group.
 std::optional<int64_t> EtCommReader::SizeOf(StringId name) const {
   if (name) {
     const ProcessGroup* group = builder_.FindGroup(name);
@@ -258,7 +259,7 @@ void EtCommReader::AddRecorded(NodeId node, const NodeRow& row, CommFacts& facts
 void EtCommReader::AddKernel(NodeId node, const NodeRow& row, CommFacts& facts) {
   const Arguments arguments = ReadArguments(row, facts);
   if (facts.name.empty()) {
-    // Below a backend's label: the kernel's own name and the label's tensors are all there is.
+    // Below a backend's label, only the kernel's own name and the label's tensors are known.
     FillElements(builder_, builder_.values(row.inputs), builder_.values(row.outputs), facts);
   }
   Comm comm = MakeComm(builder_, facts);
@@ -301,14 +302,14 @@ EtCommReader::Arguments EtCommReader::ReadArguments(const NodeRow& row, CommFact
     said.group = ReadGroup(inputs[*name - 2], facts);
     said.peer = ReadRank(inputs[*name - 1], facts);
   }
-  // Before sequence number, group and rank stand the tensors, if there are any.
+  // The tensors, if any, precede sequence number, group and rank.
   if (*name >= 4) {
     FillElements(builder_, inputs.first(*name - 3), builder_.values(row.outputs), facts);
   }
   if (facts.in_split.empty()) facts.in_split = IntsOf(inputs[*name + 1]);
   if (facts.out_split.empty()) facts.out_split = IntsOf(inputs[*name + 2]);
-  // Behind the splits stand first rank, stride and size of the group; old versions have the size
-  // alone, or nothing.
+  // First rank, stride and size of the group follow the splits; old versions have only the size, or
+  // nothing.
   const size_t rest = *name + 3;
   const bool ranks_given = inputs.size() >= rest + 3;
   if (ranks_given && !facts.rank_start) facts.rank_start = IntAt(inputs, rest);
@@ -339,8 +340,9 @@ std::optional<int64_t> EtCommReader::ReadGroup(const Value& value, CommFacts& fa
   return std::nullopt;
 }
 
-// The argument is the root, the other side, or the rank itself, depending on the collective: in the
-// group, as ProcessGroupNCCL::send and recv have it. Kineto's "Dst Rank" is a rank in the job.
+// The argument is the root, the other side, or the rank itself, depending on the collective. It is
+// a rank in the group, as in ProcessGroupNCCL::send and recv; Kineto's "Dst Rank" is a rank in the
+// job.
 std::optional<int64_t> EtCommReader::ReadRank(const Value& value, CommFacts& facts) const {
   if (value.kind != ValueKind::kInt) return std::nullopt;
   const auto point_to_point = PointToPointFromName(facts.name);

@@ -15,8 +15,8 @@
 
 namespace etude {
 
-// The name under which PyTorch records a communication's facts, and the node that lists the job's
-// process groups.
+// Name of the nodes in which PyTorch records a communication's facts, and of the node that lists
+// the job's process groups.
 inline constexpr std::string_view kRecordParamComms = "record_param_comms";
 inline constexpr std::string_view kProcessGroupInit = "## process_group:init ##";
 
@@ -28,14 +28,14 @@ class EtCommReader {
  public:
   explicit EtCommReader(TraceBuilder& builder) : builder_(builder) {}
 
-  // To be called for each node, after it was added with `row`; `facts` are what its attributes say
+  // To be called for each node, after it was added with `row`. `facts` are those of its attributes
   // and are completed from its arguments. Facts that are not `any` (the group around a backend's
-  // label) hold only if the node turns out to be a communication. `control_deps`: the source ids of
-  // what it depends on so, which says of which call a backend's label is.
+  // label) apply only if the node is a communication. `control_deps`: source ids of its control
+  // dependencies, which identify the call of a backend's label.
   void Add(NodeId node, const NodeRow& row, CommFacts facts,
            std::span<const uint64_t> control_deps = {});
-  // Settles what depends on nodes that may come later, and adds the dependencies of backends'
-  // labels on their calls that are found out. Once, before TraceBuilder::Finish.
+  // Resolves facts that depend on later nodes, and adds the dependencies of backends' labels on
+  // their calls. To be called once, before TraceBuilder::Finish.
   void Finish();
   // After that: the call that asked for the label with this source id; nullptr if unknown.
   const IssuedCall* CallOf(uint64_t label) const;
@@ -56,24 +56,26 @@ class EtCommReader {
   void AddLabel(NodeId node, const NodeRow& row, std::string_view communication, CommFacts facts,
                 std::span<const uint64_t> control_deps);
   void AddGroups(const NodeRow& row);
-  // What the positional arguments of record_param_comms say in other words than `CommFacts`.
+  // Facts in the positional arguments of record_param_comms that `CommFacts` represents
+  // differently.
   struct Arguments {
-    std::optional<int64_t> group;  // its number, if that is all they say of the group
+    std::optional<int64_t> group;  // its number, if the group is given by that only
     std::optional<int64_t> peer;   // of a send or receive: its rank in the group
   };
-  // Completes `facts` from them.
+  // Completes `facts` from the arguments.
   Arguments ReadArguments(const NodeRow& row, CommFacts& facts) const;
   std::optional<int64_t> ReadGroup(const Value& value, CommFacts& facts) const;
-  // Returns the peer's rank in the group, if the argument is that.
+  // Returns the peer's rank in the group, if the argument is one.
   std::optional<int64_t> ReadRank(const Value& value, CommFacts& facts) const;
   void SetComm(NodeId node, const Comm& comm, const Arguments& arguments);
   std::optional<int64_t> IntAt(std::span<const Value> values, size_t index) const;
   std::vector<int64_t> IntsOf(const Value& list) const;
 
   TraceBuilder& builder_;
-  // Names of groups by the number by which traces of version 1.0.2 call them.
+  // Names of groups by number, as used in traces of version 1.0.2.
   std::unordered_map<int64_t, StringId> groups_by_number_;
-  // Whose group, or the peer's rank in the job, is told by groups that may come later.
+  // Facts that depend on a group that may be defined later: the group itself, or the peer's rank in
+  // the job.
   struct Unsettled {
     NodeId node;
     Comm comm;

@@ -29,7 +29,7 @@ constexpr auto kVersions = std::to_array<EtVersion>({
     {"1.1.1", "inputs.strides and outputs.strides; attribute tensor_range"},
 });
 
-// What a key of a node, or the name of an attribute, means.
+// Meaning of a node's key or an attribute's name.
 enum class Field : uint8_t {
   kUnknown,
   kId,
@@ -129,7 +129,7 @@ constexpr auto kAttrFields = std::to_array<FieldRow>({
     {kEtKindAttr, Field::kKind},
 });
 
-// Every key that a node may have: flat nodes have those of attributes, too.
+// Every key that a node may have; flat nodes also have those of attributes.
 constexpr auto kNodeKeys = [] {
   std::array<std::string_view, kNodeFields.size() + kAttrFields.size()> keys;
   for (size_t i = 0; i < kNodeFields.size(); ++i) keys[i] = kNodeFields[i].name;
@@ -137,8 +137,8 @@ constexpr auto kNodeKeys = [] {
     keys[kNodeFields.size() + i] = kAttrFields[i].name;
   return keys;
 }();
-// The observer writes names as they are, quotation marks included: between "name": " and
-// ", "ctrl_deps" in nested nodes, ", "id" in flat ones.
+// The observer does not escape quotation marks in names: between "name": " and ", "ctrl_deps" in
+// nested nodes, ", "id" in flat ones.
 constexpr auto kKeysAfterNodeName = std::to_array<std::string_view>({"ctrl_deps", "id"});
 constexpr ElementRules kNodeRules = {
     .keys = kNodeKeys, .after_name = kKeysAfterNodeName, .first = "id", .required = "id"};
@@ -159,7 +159,7 @@ class FieldFinder {
   KeyFinder<FieldRow, kAttrFields.size()> attr_{kAttrFields};
 };
 
-// A scalar of an attribute or key: the unescaped text of a string, or else a token.
+// Scalar of an attribute or key: the unescaped text of a string, or else a token.
 struct Scalar {
   bool is_string = false;
   std::string_view text;
@@ -185,7 +185,7 @@ class EtJsonReader : public JsonReaderBase {
   static constexpr auto kMissing = simdjson::NO_SUCH_FIELD;
   static constexpr auto kWrongType = simdjson::INCORRECT_TYPE;
 
-  // What a node says, before it becomes a row.
+  // Facts of a node before it becomes a row.
   struct Node {
     NodeRow row;
     bool has_id = false;
@@ -198,7 +198,7 @@ class EtJsonReader : public JsonReaderBase {
     std::optional<std::string_view> process;
     std::optional<std::string_view> thread;
     std::string_view group;        // of a linked device node
-    std::optional<NodeKind> kind;  // where the node says it
+    std::optional<NodeKind> kind;  // if stated
     CommFacts facts;
     std::optional<uint64_t> inter_thread_dep;
   };
@@ -275,7 +275,7 @@ class EtJsonReader : public JsonReaderBase {
     return Keep(key, value);
   }
 
-  // A key without a column stays as JSON text.
+  // Keeps a key without a column as JSON text.
   simdjson::error_code Keep(std::string_view key, Value& value) {
     return KeepAs(builder().Intern(key), value.raw_json_token().data());
   }
@@ -292,7 +292,7 @@ class EtJsonReader : public JsonReaderBase {
     return scalar.is_string ? value.get_string().get(scalar.text) : kSuccess;
   }
 
-  // A number, a list of numbers, or null.
+  // Reads a number, a list of numbers, or null.
   simdjson::error_code ReadIds(Value& value, std::vector<uint64_t>& ids) {
     const auto read_id = [&](Value& item) {
       const auto id = JsonUint(ScalarToken(item));
@@ -347,14 +347,14 @@ class EtJsonReader : public JsonReaderBase {
     return KeepAs(builder().Intern(key), begin);
   }
 
-  // False if the column cannot hold what the file says.
+  // Returns false if the column cannot hold the value.
   bool SetColumn(Field field, const Scalar& scalar) {
     NodeRow& row = node_.row;
     const auto set_uint = [&](std::optional<uint64_t>& column) {
       if (!scalar.is_string) column = JsonUint(scalar.text);
       return column.has_value();
     };
-    // The observer writes "" where it has nothing to say.
+    // The observer writes "" for missing text.
     const auto set_text = [&](StringId& column) {
       if (scalar.is_string && !scalar.text.empty()) column = builder().Intern(scalar.text);
       return scalar.is_string;
@@ -472,7 +472,7 @@ class EtJsonReader : public JsonReaderBase {
     return kSuccess;
   }
 
-  // The first control dependency is the caller; the process root names itself there.
+  // The first control dependency is the caller; the process root refers to itself.
   void SetParent() {
     if (control_deps_.empty()) return;
     const uint64_t parent = control_deps_.front();
@@ -510,14 +510,14 @@ class EtJsonReader : public JsonReaderBase {
     if (node_.stream) KeepJson("stream", std::to_string(*node_.stream));
   }
 
-  // A linked node may name its process and thread as the device trace does.
+  // A linked node may contain the device trace's names of its process and thread.
   void SetLane(Lane lane) {
     if (node_.process) lane.process = builder().Intern(*node_.process);
     if (node_.thread) lane.thread = builder().Intern(*node_.thread);
     node_.row.lane = builder().InternLane(lane);
   }
 
-  // A linked device node's own group name, where its inherited attributes do not say the same.
+  // Keeps a linked device node's own group name unless its inherited attributes have the same.
   void SettleGroup() {
     if (node_.group.empty()) return;
     if (node_.facts.group.empty()) {
@@ -582,7 +582,7 @@ class EtJsonReader : public JsonReaderBase {
   EtArguments inputs_;
   EtArguments outputs_;
   Node node_;
-  // Of the node, too; they keep their room.
+  // For the current node; members keep their capacity.
   std::vector<uint64_t> control_deps_;
   std::vector<uint64_t> sync_deps_;
   std::vector<Extra> extras_;

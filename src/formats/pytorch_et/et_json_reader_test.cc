@@ -33,7 +33,7 @@ std::string Document(std::string_view nodes) {
          std::string(nodes) + R"J(],"finish_ts":9,"more":{"a":1}})J";
 }
 
-// A node with these inputs: values, shapes, types and strides.
+// Returns a node with these inputs: values, shapes, types and strides.
 std::string WithInputs(std::string_view values, std::string_view types,
                        std::string_view shapes = "[]", std::string_view strides = "[]") {
   return Document(R"J({"id":5,"name":"op","ctrl_deps":1,"inputs":{"values":)J" +
@@ -245,7 +245,7 @@ TEST(EtJsonReader, ReadsCollectivesFromAttributes) {
 }
 
 TEST(EtJsonReader, ReadsCollectivesFromPositions) {
-  // 1.0.3 and later: (name, description), then first rank, stride and size behind the splits.
+  // 1.0.3 and later: (name, description), then first rank, stride and size after the splits.
   Trace trace =
       ReadEt(
           Document(CommNode(
@@ -262,7 +262,7 @@ TEST(EtJsonReader, ReadsCollectivesFromPositions) {
   EXPECT_EQ(comm->out_elements, 16);
   EXPECT_EQ(comm->group_size, 2);
 
-  // 1.0.2: the group is a number that the group's own node explains, here afterwards.
+  // 1.0.2: the group is a number, defined by the group's own node, here afterwards.
   trace =
       ReadEt(
           Document(CommNode(R"J([[4,5,0,8,4,"cuda:0"],3,77,0,"all_to_allv",[4,4],[6,2],2])J",
@@ -311,18 +311,18 @@ TEST(EtJsonReader, PeersAreRanksOfTheJob) {
       R"J(,{"id":10,"name":"## process_group:init ##","ctrl_deps":1,"inputs":{"values":
       ["[{\"pg_name\": \"1\", \"ranks\": [3, 5, 4], \"group_size\": 3}]"],"types":["String"]}})J";
 
-  // Of the group, which may come later.
+  // Ranks of the group, which may come later.
   Trace trace = ReadEt(Document(message("send") + groups)).value();
   EXPECT_EQ(trace.comm(kFirst)->dst, 5);
   EXPECT_EQ(trace.comm(kFirst)->src, std::nullopt);
   trace = ReadEt(Document(message("recv") + groups)).value();
   EXPECT_EQ(trace.comm(kFirst)->src, 5);
   EXPECT_EQ(trace.comm(kFirst)->dst, std::nullopt);
-  // Of first rank, stride and size.
+  // By first rank, stride and size.
   trace = ReadEt(Document(message("send", ",4,2,2", R"J(,"Int","Int","Int")J"))).value();
   EXPECT_EQ(trace.comm(kFirst)->dst, 6);
   EXPECT_EQ(Ints(trace, trace.process_groups()[0].ranks), (std::vector<int64_t>{4, 6}));
-  // A linked trace has what Kineto says, which is a rank of the job.
+  // A linked trace has Kineto's value, which is a rank of the job.
   trace =
       ReadEt(Document(message("send", "", "", R"J({"name":"comm_dst","type":"int64","value":4})J") +
                       groups))
@@ -364,7 +364,7 @@ TEST(EtJsonReader, RootsAreThoseOfTheCalls) {
   EXPECT_FALSE(trace.comm(NodeId(2))->root);
 }
 
-// Gloo's thread may begin when the call has ended; a rank that only receives puts in nothing.
+// Gloo's thread may begin after the call has ended; a rank that only receives has no input.
 TEST(EtJsonReader, CallsOfLabelsThatDoNotStandBelowThem) {
   const auto scatter = [](int id, int root) {
     return fmt::format(R"J({{"id":{},"name":"c10d::scatter_","ctrl_deps":1,"inputs":{{"values":
@@ -398,7 +398,7 @@ TEST(EtJsonReader, CallsOfLabelsThatDoNotStandBelowThem) {
 }
 
 // The observer loses labels: the call then stands for its collective. A label below another call,
-// as Gloo's thread began it then, is its own call's all the same.
+// because Gloo's thread began it then, still belongs to its own call.
 TEST(EtJsonReader, CallsWithoutLabelStandForTheirCollectives) {
   const auto call = [](int id, std::string_view name, std::string_view arguments) {
     return fmt::format(
@@ -441,7 +441,7 @@ TEST(EtJsonReader, CallsWithoutLabelStandForTheirCollectives) {
             Found{11});
 }
 
-// Two of three labels are there, in another order and below another call.
+// Two of three labels are present, in another order and below another call.
 TEST(EtJsonReader, LabelsAreOfTheCallsWithTheirMemory) {
   std::string nodes;
   for (const int i : {0, 1, 2}) {
@@ -463,7 +463,8 @@ TEST(EtJsonReader, LabelsAreOfTheCallsWithTheirMemory) {
   EXPECT_EQ(trace.kind(NodeId(1)), NodeKind::kOperator);
 }
 
-// Where the label began when its call had ended. What depends on its call already has one.
+// For labels that began after their call had ended. A node that depends on its call already has
+// one.
 TEST(EtJsonReader, LabelsDependOnTheirCalls) {
   constexpr std::string_view kNodes = R"J(
       {{"id":10,"name":"c10d::allreduce_","ctrl_deps":1,
@@ -480,7 +481,7 @@ TEST(EtJsonReader, LabelsDependOnTheirCalls) {
   EXPECT_EQ(deps("10"), std::vector<NodeId>{});
 }
 
-// The observer does not say the group of a send over Gloo, but which rank in it.
+// The observer does not record the group of a send over Gloo, but the rank in it.
 TEST(EtJsonReader, PartnersInAnyOfTheGroups) {
   const auto partner = [](std::string_view groups, int rank) {
     std::string list;
@@ -560,7 +561,7 @@ TEST(EtJsonReader, SkipsAndCountsMalformedNodes) {
          {"id":8,"name":"x","z":[1 2]},{"id":9,"name":"x","ctrl_deps":-1},{"id":10,"name":"last"})J");
   const Trace trace = ReadEt(text).value();
   EXPECT_EQ(trace.node_count(), 3u) << "a comma is put in";
-  // What lies between an unreadable node and the next one is lost with it.
+  // Nodes between an unreadable node and the next readable one are lost.
   EXPECT_EQ(trace.stats()[Stat::kMalformedElement], 6u);
   EXPECT_EQ(trace.stats()[Stat::kRepairedComma], 1u);
   const auto strict = ReadEt(text, 100, {.strict = true});
@@ -677,7 +678,7 @@ TEST_P(RecordedEt, IsReadWithoutLoss) {
   ForEachNode(trace, [&](NodeId node) {
     operators += trace.kind(node) == NodeKind::kOperator ? 1 : 0;
     for (const Extra& extra : trace.extras(node)) {
-      // What describes a collective's group stays with the node.
+      // The description of a collective's group stays with the node.
       const std::string_view key = trace.text(extra.key);
       extras += key == "attrs/pg_desc" || key.starts_with("attrs/global_rank_") ? 0 : 1;
     }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kAbsent = SIZE_MAX;
 
-// The numbers that JSON has no words for, as Python writes them.
+// Parses numbers that JSON lacks, as written by Python.
 std::optional<double> BareDouble(std::string_view text) {
   if (text == "Infinity") return std::numeric_limits<double>::infinity();
   if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
@@ -20,7 +20,7 @@ std::optional<double> BareDouble(std::string_view text) {
   return std::nullopt;
 }
 
-// Walks the elements of two parallel arrays; `at` is kAbsent where the second one has none.
+// Walks the elements of two parallel arrays; `at` is kAbsent if the second one has none.
 size_t FirstChild(const JsonTape& tape, size_t at) {
   const bool has = at != kAbsent && tape[at].kind == JsonTape::Kind::kArray && tape[at].count != 0;
   return has ? at + 1 : kAbsent;
@@ -196,7 +196,7 @@ IntListId EtArguments::BuildInts(const JsonTape& tape, size_t index) {
   if (index == kAbsent || tape[index].kind != JsonTape::Kind::kArray) return IntListId::None();
   ints_.clear();
   for (uint32_t i = 0; i < tape[index].count; ++i) {
-    // Elements of other kinds may span several tokens, but then the list is not one of numbers.
+    // Elements of other kinds may span several tokens, but then it is not a list of numbers.
     const JsonTape::Token& token = tape[index + 1 + i];
     const auto number = token.kind == JsonTape::Kind::kNumber ? JsonInt(token.text) : std::nullopt;
     if (!number) {

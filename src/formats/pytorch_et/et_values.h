@@ -11,12 +11,12 @@
 
 namespace etude {
 
-// The inputs or the outputs of one node of an execution trace: parallel trees of values, shapes,
-// types, strides and Python numbers, which the file gives in any order. Reused from node to node.
+// Inputs or outputs of one node of an execution trace: parallel trees of values, shapes, types,
+// strides and Python numbers, in any order in the file. Reused from node to node.
 class EtArguments {
  public:
   void Clear();
-  // Each at most once per node; what is not read is missing.
+  // Each at most once per node; trees that are not read are missing.
   simdjson::error_code ReadValues(simdjson::ondemand::value& value) { return values_.Read(value); }
   simdjson::error_code ReadShapes(simdjson::ondemand::value& value) { return shapes_.Read(value); }
   simdjson::error_code ReadTypes(simdjson::ondemand::value& value) { return types_.Read(value); }
@@ -28,13 +28,13 @@ class EtArguments {
     return numbers_.Read(value);
   }
 
-  // Puts the values, with their parts, into the trace's tables; `end` is where the node's text
-  // ends. Values of unforeseen form are kept as text and counted. kNone if the file gives none;
-  // nullopt if `values` is not an array or something in it is not JSON.
+  // Stores the values, with their parts, in the trace's tables; `end` is the end of the node's
+  // text. Values of unexpected form are kept as text and counted. Returns kNone if there are none;
+  // nullopt if `values` is not an array or contains invalid JSON.
   std::optional<ValueListId> Build(TraceBuilder& builder, const char* end);
 
  private:
-  // Parallel tokens; kAbsent where a tree has none.
+  // Parallel tokens; kAbsent for a tree without one.
   struct Cursor {
     size_t value = 0;
     size_t shape = 0;

@@ -8,7 +8,7 @@
 namespace etude::capture {
 namespace {
 
-// Where the element at `position` in the order of the tensor lies, in elements.
+// Returns the offset, in elements, of the element at `position` in tensor order.
 int64_t OffsetOf(uint64_t position, std::span<const int64_t> sizes,
                  std::span<const int64_t> strides) {
   int64_t offset = 0;

@@ -20,7 +20,7 @@ IntegerFacts Of(const std::vector<T>& data, std::vector<int64_t> sizes,
 }
 
 TEST(IntegerFacts, ByHand) {
-  // 5 stands there three times: three pairs; 2 twice: one.
+  // 5 occurs three times: three pairs; 2 twice: one.
   EXPECT_EQ(Of<int64_t>({5, 2, 5, 9, 2, 5}, {6}, {1}), (IntegerFacts{.least = 2,
                                                                      .greatest = 9,
                                                                      .ascends = false,
@@ -80,7 +80,7 @@ TEST(IntegerFacts, LargeTensorsAreSampled) {
   EXPECT_FALSE(Of<int32_t>(data, {1'000'000}, {1}).ascends);
 }
 
-// A period in the data must not meet a period of the sample.
+// A period in the data must not match a period of the sample.
 TEST(IntegerFacts, SamplesOfPeriodicData) {
   std::vector<int64_t> data(64 * IntegerReader::kMostSampled);
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int64_t>(i % 64);

@@ -28,18 +28,18 @@
 namespace etude {
 namespace {
 
-// Flat nodes are the oldest version's; what is written here has the form of the next one.
+// Flat nodes belong to the oldest version; output has the form of the next one.
 constexpr std::string_view kFlatVersion = "1.0.1";
 constexpr std::string_view kNestedVersion = "1.0.2-chakra.0.0.4";
-// The newest version, for what was never in a file of PyTorch's.
+// The newest version, for traces that do not come from a PyTorch file.
 constexpr std::string_view kNewestVersion = "1.1.1-chakra.0.0.4";
 
-// Extras whose keys mean something to readers are written with this before them.
+// Prefix for written extras whose keys have a meaning to readers.
 constexpr std::string_view kRenamedPrefix = "args/";
 
 class LinkedJsonWriter {
  public:
-  // What is written: all that the trace says, or a host trace as PyTorch's observer writes it.
+  // Output form: all facts of the trace, or a host trace as written by PyTorch's observer.
   enum class Form : uint8_t { kLinked, kObserver };
 
   LinkedJsonWriter(const Trace& trace, Form form, const ByteSink& sink)
@@ -102,7 +102,7 @@ class LinkedJsonWriter {
     const auto number = [&](std::string_view key, std::optional<int64_t> value) {
       if (value) member(key, std::to_string(*value));
     };
-    // Chakra files that are no converted execution traces have the version of their container.
+    // Chakra files that are not converted execution traces have the version of their container.
     if (info.schema.starts_with(kNativeSchema)) {
       member("schema", JsonString(kNewestVersion));
     } else if (info.schema.starts_with(kFlatVersion) ||
@@ -135,7 +135,7 @@ class LinkedJsonWriter {
     out_ += "\"nodes\": [";
   }
 
-  // In the words of the profiler.
+  // In the profiler's format.
   std::string DistributedInfo() const {
     std::string json = "{";
     const auto add = [&](const std::string& text) {
@@ -189,7 +189,7 @@ class LinkedJsonWriter {
     Key("attrs");
     out_ += "[";
     first_attr_ = true;
-    // Device nodes inherit what PyTorch says of the operator they belong to.
+    // Device nodes inherit PyTorch's facts of the operator they belong to.
     WriteAttrs(device ? Operator(node) : node);
     if (observer_) {
       if (trace_.name(node) == kRecordParamComms) WriteCommAttrs(node);
@@ -297,7 +297,7 @@ class LinkedJsonWriter {
   }
 
   void WriteAttrs(NodeId node) {
-    // The observer has a word for what there is nothing to say of.
+    // The observer has a placeholder for missing values.
     const auto number = [&](std::string_view name, std::string_view type, auto value,
                             int64_t none) {
       if (value || !observer_) return NumberAttr(name, type, value);
@@ -317,7 +317,8 @@ class LinkedJsonWriter {
     TextAttr("index_values", trace_.index_values(node), /*even_if_empty=*/false);
   }
 
-  // Kinds that execution and device traces tell by names, or not at all (those of Chakra).
+  // Returns true for kinds that execution and device traces do not express, or only by names (such
+  // as Chakra's).
   bool KindNeedsAttr(NodeId node) const {
     const NodeKind kind = trace_.kind(node);
     const std::string_view name = trace_.name(node);
@@ -348,7 +349,7 @@ class LinkedJsonWriter {
     NumberAttr(CommAttr(CommField::kRoot), "int64", comm->root);
     NumberAttr(CommAttr(CommField::kTag), "int64", comm->tag);
     NumberAttr(CommAttr(CommField::kPriority), "int64", comm->priority);
-    // Mostly the name says the type, and elements and their type the size.
+    // Usually the name gives the type, and elements and their type the size.
     const auto type = CollectiveFromName(trace_.text(comm->name));
     if (comm->type != type.value_or(CollectiveType::kUnknown)) {
       Attr(CommAttr(CommField::kType), "string", JsonString(Name(comm->type)));
@@ -374,10 +375,10 @@ class LinkedJsonWriter {
     }
   }
 
-  // An attribute of a Chakra node, if it has a value that JSON can hold.
+  // Writes an attribute of a Chakra node, if it has a value that JSON can hold.
   void WriteProtobufAttr(std::string_view field) {
     const uint32_t tag = protobuf::FieldTag(field);
-    if (tag >> 3 == chakra::kLayoutField) return;  // says only how the file was laid out
+    if (tag >> 3 == chakra::kLayoutField) return;  // only the layout of the file
     if (tag != protobuf::Delimited(chakra::NodeField::kAttr)) {
       ++report_.lost_extras;
       return;
@@ -431,7 +432,7 @@ class LinkedJsonWriter {
     auto exclusive = trace_.exclusive(node);
     if (trace_.traits().exclusive_durations) std::swap(inclusive, exclusive);
     if (!exclusive && trace_.children(node).empty()) exclusive = inclusive;
-    // Nothing runs inside of what a device does, or a host in its place.
+    // Device nodes, and host nodes in their place, have nothing inside.
     if (!inclusive && (host_computes_ || trace_.place(node) == Place::kDevice)) {
       inclusive = exclusive;
     }
@@ -440,8 +441,8 @@ class LinkedJsonWriter {
     if (start) Member("ts", MicrosText(*start));
   }
 
-  // The order of host nodes on their thread is in their ids; of other data dependencies the format
-  // can hold one.
+  // Ids give the order of host nodes on their thread; the format can hold one other data
+  // dependency.
   void WriteDependencies(NodeId node) {
     if (!is_timed_) return;
     std::string sync;

@@ -8,22 +8,21 @@
 
 namespace etude {
 
-// What a file cannot say as the trace does.
+// Information lost in the file.
 struct LinkedWriteReport {
   uint64_t nodes = 0;
   uint64_t bytes = 0;
   bool renumbered = false;   // ids were not unique: nodes are numbered from 0 in file order
-  uint64_t lost_edges = 0;   // dependencies for which the format has no place
+  uint64_t lost_edges = 0;   // dependencies that the format cannot hold
   uint64_t lost_extras = 0;  // protobuf fields that JSON cannot hold
 };
 
 // Writes `trace` as a linked trace in JSON (docs/formats/linked.md), which chakra_converter reads
-// too; a trace without times becomes an execution trace. The same trace gives the same bytes.
-// Errors are those of `sink`.
+// too; a trace without times becomes an execution trace. Deterministic. Returns errors of `sink`.
 Result<LinkedWriteReport> WriteLinkedJson(const Trace& trace, const ByteSink& sink);
 
-// Writes the host nodes of `trace` as PyTorch's observer would have (docs/formats/pytorch-et.md):
-// without times, dependencies, events of allocators and what only Etude says of a node.
+// Writes the host nodes of `trace` as PyTorch's observer would (docs/formats/pytorch-et.md):
+// without times, dependencies, allocator events and Etude's own facts.
 Result<LinkedWriteReport> WriteExecutionTrace(const Trace& trace, const ByteSink& sink);
 
 }  // namespace etude

@@ -168,7 +168,7 @@ TEST_F(LinkedJsonWriter, WritesArgumentsAsTheObserverDoes) {
       R"("values":[[[1,2,0,6,4,"cpu"],4],0.5,true,"<None>","inf","a\"b"]})");
 }
 
-// Kinds that no name and no category of the profiler tells, as traces of simulators have them.
+// Kinds without a name or category in the profiler, as in traces of simulators.
 TEST_F(LinkedJsonWriter, KeepsKindsAndFactsOfChakraNodes) {
   builder_.info().traits.exclusive_durations = true;
   row_.duration = Nanos{5000};
@@ -197,8 +197,8 @@ TEST_F(LinkedJsonWriter, KeepsKindsAndFactsOfChakraNodes) {
   EXPECT_EQ(read.exclusive(NodeId(0)), Nanos{5000});
 }
 
-// Process groups and reductions came back as text of unforeseen form, and labels without their
-// groups, of which the capture has three.
+// Process groups and reductions must not come back as text of unexpected form, nor labels without
+// their groups, of which the capture has three.
 TEST(LinkedJsonRoundTrip, CommunicationOfANativeCapture) {
   const Trace trace = ReadTrace(ETUDE_TEST_DATA "/groups/capture.0.etude", {}, {}).value();
   const Written written = WriteLinked(trace);
@@ -231,7 +231,7 @@ TEST(LinkedJsonRoundTrip, CommunicationOfANativeCapture) {
     if (comm == nullptr) return;
     ++communications;
     EXPECT_EQ(again.kind(other), trace.kind(node));
-    // Names are other numbers in another trace.
+    // String ids differ between traces.
     Comm same = *again.comm(other);
     EXPECT_EQ(again.text(same.name), trace.text(comm->name));
     EXPECT_EQ(again.text(same.group), trace.text(comm->group));

@@ -46,7 +46,7 @@ class Events {
   bool first_ = true;
 };
 
-// Bare NaN and Infinity, which Python writes and viewers refuse, become texts.
+// Replaces bare NaN and Infinity, which Python writes and viewers refuse, by strings.
 std::string Strict(std::string_view json) {
   const bool may_be = json.find_first_of("NI") != std::string_view::npos;
   return may_be && CheckJson(json).non_finite != 0 ? JsonString(json) : std::string(json);
@@ -142,12 +142,12 @@ class TimelineWriter {
     return events_.End();
   }
 
-  // The arrow begins where its slice ends, or where the other begins if that is earlier.
+  // The arrow begins at the end of its slice, or at the begin of the other if that is earlier.
   Status WriteFlow(const TimelinePart& part, const TimelinePlan& plan,
                    const TimelinePlan::Flow& flow) {
     const TimelinePlan::Slice& from = plan.slices[flow.from];
     const TimelinePlan::Slice& to = plan.slices[flow.to];
-    // What begins at its end is not in a slice.
+    // A point at its end is outside the slice.
     const Nanos last = std::max(from.start, from.end - Nanos{1});
     const auto point = [&](std::string_view phase, const TimelinePlan::Slice& slice, Nanos time) {
       events_.Begin(phase);
@@ -247,7 +247,7 @@ class ProfileWriter {
     WriteLane(node);
     events_.Time("ts", *start);
     if (const auto duration = trace_.duration(node)) events_.Time("dur", *duration);
-    if (is_instant) events_.Text("s", "t");  // of a thread
+    if (is_instant) events_.Text("s", "t");  // scope: thread
     for (const Extra& extra : trace_.extras(node)) {
       std::string_view key = trace_.text(extra.key);
       if (extra.form != Extra::Form::kJson || !key.starts_with(kKinetoEventPrefix)) continue;
@@ -261,8 +261,8 @@ class ProfileWriter {
     return events_.End();
   }
 
-  // What the event called its process and thread; for device events, unless it was something else,
-  // device and stream.
+  // Writes the event's own process and thread; for device events device and stream, unless the
+  // event had others.
   void WriteLane(NodeId node) {
     const LaneId lane_id = trace_.lane_id(node);
     const Lane lane = lane_id ? trace_.lane(lane_id) : Lane();

@@ -10,7 +10,7 @@
 
 namespace etude {
 
-// What was written, and what has no place on a timeline.
+// Numbers of written and omitted items.
 struct TimelineReport {
   uint64_t slices = 0;
   uint64_t flows = 0;
@@ -24,14 +24,14 @@ struct TimelineReport {
   void Add(const TimelinePlan& plan);
 };
 
-// Writes the parts as a trace in Chrome's event format (docs/formats/timeline.md), JSON that
-// chrome://tracing and Perfetto show. Errors are those of `sink`.
+// Writes the parts as a trace in Chrome's event format (docs/formats/timeline.md), JSON for
+// chrome://tracing and Perfetto. Returns errors of `sink`.
 Result<TimelineReport> WriteChromeTimeline(std::span<const TimelinePart> parts,
                                            const ByteSink& sink);
 
-// Writes a trace as the profiler would have. A profile (TraceFormat::kKineto) stays one: its events
-// with the processes, threads and arguments that they had. Events that carry no work (arrows,
-// marks, counters) are gone.
+// Writes a trace as the profiler would. A profile (TraceFormat::kKineto) stays one: its events keep
+// their processes, threads and arguments. Events without work (arrows, marks, counters) are
+// omitted.
 Result<TimelineReport> WriteProfile(const Trace& trace, const ByteSink& sink);
 
 }  // namespace etude

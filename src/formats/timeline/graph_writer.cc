@@ -9,10 +9,10 @@
 namespace etude {
 namespace {
 
-// Labels in pictures are cut; GraphML has them whole.
+// Max label size in pictures; GraphML has whole labels.
 constexpr size_t kMostLabelBytes = 60;
 
-// The beginning of `whole`, not ending within a character.
+// Returns the beginning of `whole`, without splitting a character.
 std::string Shortened(std::string_view whole) {
   if (whole.size() <= kMostLabelBytes) return std::string(whole);
   const std::string text = BareFunctionName(whole);
@@ -22,8 +22,8 @@ std::string Shortened(std::string_view whole) {
   return text.substr(0, end) + "…";
 }
 
-// A quoted text of DOT: quotes and backslashes are escaped, and ampersands, because Graphviz reads
-// entities; control bytes are blanks.
+// Returns a quoted text for DOT. Escapes quotes, backslashes and, because Graphviz reads entities,
+// ampersands; control bytes become blanks.
 std::string DotText(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -37,7 +37,7 @@ std::string DotText(std::string_view text) {
   return out + "\"";
 }
 
-// Text of XML; control bytes, which XML cannot hold, are U+FFFD.
+// Returns text for XML; control bytes, which XML cannot hold, become U+FFFD.
 std::string XmlText(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -64,7 +64,7 @@ struct Style {
   std::string_view colour;
 };
 
-// How nodes of a kind look.
+// Returns the style of a box by the kind of its nodes.
 Style StyleOf(const DrawnGraph::Box& box) {
   if (IsCommunication(box.kind)) return {"box", "#f4c7a1"};
   if (box.place == Place::kDevice) return {"box", "#b9dcb4"};

@@ -16,18 +16,18 @@ namespace etude {
 struct DrawnGraph {
   struct Box {
     std::string label;
-    NodeKind kind = NodeKind::kUnknown;  // of the nodes, if they are of one kind
-    Place place = Place::kUnknown;       // likewise
-    uint64_t nodes = 1;                  // that it stands for
-    std::optional<uint64_t> id;          // in the file, of a single node
-    std::optional<Nanos> time;           // of the nodes without what they call, as far as known
+    NodeKind kind = NodeKind::kUnknown;  // of the nodes, if all are of one kind
+    Place place = Place::kUnknown;       // of the nodes, if all are at one place
+    uint64_t nodes = 1;                  // number of represented nodes
+    std::optional<uint64_t> id;          // source id of a single node
+    std::optional<Nanos> time;           // of the nodes without their callees, as far as known
   };
   enum class EdgeKind : uint8_t { kCall, kControl, kData, kSync };
   struct Edge {
-    uint32_t from = 0;  // in `boxes`: what comes first
+    uint32_t from = 0;  // index into `boxes`: the predecessor
     uint32_t to = 0;
     EdgeKind kind = EdgeKind::kCall;
-    uint64_t count = 1;  // of the trace's edges that it stands for
+    uint64_t count = 1;  // number of represented edges of the trace
   };
 
   std::string title;
@@ -36,10 +36,10 @@ struct DrawnGraph {
 };
 std::string_view Name(DrawnGraph::EdgeKind kind);
 
-// Writes `graph` in the language of Graphviz. Labels may hold any text. The same graph gives the
-// same bytes. Errors are those of `sink`.
+// Writes `graph` in Graphviz's language. Labels may contain any text. Deterministic. Returns errors
+// of `sink`.
 Status WriteDot(const DrawnGraph& graph, const ByteSink& sink);
-// Likewise as GraphML, XML that yEd, Gephi and networkx read.
+// Writes `graph` as GraphML, XML for yEd, Gephi and networkx.
 Status WriteGraphml(const DrawnGraph& graph, const ByteSink& sink);
 
 }  // namespace etude

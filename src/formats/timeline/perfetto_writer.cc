@@ -31,12 +31,12 @@ constexpr uint32_t Number(Field field) {
   return static_cast<uint32_t>(field);
 }
 
-// Texts of one kind that a sequence of packets has written, by number.
+// Numbers of the texts of one kind written in a sequence of packets.
 class Interned {
  public:
   explicit Interned(InternedField field) : field_(field) {}
 
-  // The text's number; a new text is added to `entries`, the interned data of the packet.
+  // Returns the text's number; adds a new text to `entries`, the interned data of the packet.
   uint64_t Id(std::string_view text, std::string& entries) {
     const auto [at, is_new] = ids_.emplace(text, ids_.size() + 1);
     if (is_new) {
@@ -70,7 +70,7 @@ class PerfettoWriter {
   }
 
  private:
-  // Of each sequence of packets.
+  // Per sequence of packets.
   struct Texts {
     Interned categories{InternedField::kCategories};
     Interned names{InternedField::kEventNames};
@@ -91,7 +91,7 @@ class PerfettoWriter {
     return static_cast<uint64_t>(std::max((time - part.offset - shift_).count, int64_t{0}));
   }
 
-  // Writes a packet with what `fill` adds to it.
+  // Writes a packet filled by `fill`.
   template <typename Fill>
   Status Packet(Fill fill) {
     packet_.clear();
@@ -146,7 +146,7 @@ class PerfettoWriter {
   }
 
   Status WriteSlices(const TimelinePart& part, const TimelinePlan& plan, uint64_t first_track) {
-    // Of each slice the arrows that leave it; those that come in are in order.
+    // Outgoing arrows of each slice; incoming ones are in order.
     std::vector<std::pair<uint32_t, uint64_t>> leaving;
     for (size_t i = 0; i < plan.flows.size(); ++i) {
       leaving.emplace_back(plan.flows[i].from, next_flow_ + i);
@@ -289,7 +289,7 @@ class PerfettoWriter {
 
   std::span<const TimelinePart> parts_;
   TimelineReport report_;
-  Nanos shift_;  // 0, or the first time if that is earlier
+  Nanos shift_;  // 0, or the first time if that is negative
   uint32_t sequence_ = 0;
   uint64_t next_uuid_ = 1;
   uint64_t next_flow_ = 1;

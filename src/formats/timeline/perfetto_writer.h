@@ -9,10 +9,10 @@
 
 namespace etude {
 
-// Writes the parts as a Perfetto trace (docs/formats/perfetto.md): a process track for each part,
-// below it a track for each thread and stream and for each counter; names, categories and texts of
-// arguments are written once. Perfetto has no times below 0: a timeline that begins earlier is
-// moved to begin at 0. The same parts give the same bytes. Errors are those of `sink`.
+// Writes the parts as a Perfetto trace (docs/formats/perfetto.md): a process track per part, below
+// it a track per thread, stream and counter. Names, categories and argument texts are written once.
+// Perfetto has no negative times: a timeline that begins earlier is shifted to begin at 0.
+// Deterministic. Returns errors of `sink`.
 Result<TimelineReport> WritePerfettoTimeline(std::span<const TimelinePart> parts,
                                              const ByteSink& sink);
 

@@ -20,14 +20,14 @@
 namespace etude {
 namespace {
 
-// Tracks in the order in which a viewer shows them: threads, then streams, by number, then name.
+// Tracks in display order: threads, then streams, by number, then name.
 struct TrackKey {
   enum class Side : uint8_t { kHost, kDevice, kUnknown };
   Side side = Side::kHost;
   std::string process;
   int64_t first = -1;   // number of the thread, or of the device
   int64_t second = -1;  // number of the stream
-  std::string name;     // of what has no number
+  std::string name;     // if it has no number
 
   friend auto operator<=>(const TrackKey&, const TrackKey&) = default;
 };
@@ -65,7 +65,7 @@ class Planner {
         key.name = thread;
       }
     } else {
-      // The file does not say: work and communication are kept apart.
+      // Unknown place: work and communication are kept apart.
       key.side = TrackKey::Side::kUnknown;
       key.name = IsCommunication(trace_.kind(node)) ? "communication" : "work";
     }
@@ -91,7 +91,7 @@ class Planner {
     return name;
   }
 
-  // Most nodes share lane, place and kind of work with others: the key is made once for each.
+  // Many nodes share lane, place and kind of work: the key is made once for each combination.
   const TrackKey& KnownKeyOf(NodeId node) {
     const auto tid = trace_.tid(node);
     const std::tuple facts(trace_.lane_id(node), trace_.place(node), tid ? *tid + 1 : 0,
@@ -141,10 +141,10 @@ class Planner {
     });
   }
 
-  // Of each track, what fits into nothing that is open goes to a track beside it.
+  // Moves slices that do not fit into an open one to additional tracks.
   void SplitTracks() {
     std::map<std::pair<uint32_t, size_t>, uint32_t> beside;  // by track and level
-    std::vector<std::vector<Nanos>> levels;  // of each level the ends of what is open
+    std::vector<std::vector<Nanos>> levels;                  // by level: ends of the open slices
     uint32_t track = UINT32_MAX;
     for (TimelinePlan::Slice& slice : plan_.slices) {
       if (slice.track != track) {
@@ -178,7 +178,7 @@ class Planner {
     if (plan_.split_tracks != 0) OrderTracks(beside);
   }
 
-  // New tracks stand behind the one that they came from.
+  // Places new tracks after the one that they came from.
   void OrderTracks(const std::map<std::pair<uint32_t, size_t>, uint32_t>& beside) {
     std::vector<uint32_t> new_number(plan_.tracks.size());
     std::vector<std::string> names;
@@ -274,7 +274,7 @@ void EventArgs::AddComm(const Comm& comm) {
   number(ArgOf(CommField::kGroupSize), comm.group_size);
   number(ArgOf(CommField::kSource), comm.src);
   number(ArgOf(CommField::kDestination), comm.dst);
-  // What the profiler has no words for.
+  // Facts without a term in the profiler.
   if (comm.type != CollectiveFromName(trace_.text(comm.name)).value_or(CollectiveType::kUnknown)) {
     text(CommField::kType, Name(comm.type));
   }
@@ -284,7 +284,7 @@ void EventArgs::AddComm(const Comm& comm) {
   number(ArgOf(CommField::kPriority), comm.priority);
 }
 
-// What a reader would not see by the category, the name and the facts of communication.
+// Adds kind facts that category, name and communication facts do not give.
 void EventArgs::AddKind(NodeId node, const Comm* comm, bool is_instant) {
   if (IsMemoryEvent(trace_, node)) return;
   const std::string category = EventCategory(trace_, node);
@@ -334,7 +334,7 @@ std::string EventCategory(const Trace& trace, NodeId node) {
   for (const Extra& extra : trace.extras(node)) {
     if (extra.form != Extra::Form::kJson || trace.text(extra.key) != kKinetoCategoryKey) continue;
     const std::string_view json = trace.text(extra.text);
-    // Categories that need escapes are nobody's.
+    // Categories that need escapes are invalid.
     const bool plain =
         json.size() >= 2 && json.starts_with('"') && json.find('\\') == std::string_view::npos;
     if (plain) return std::string(json.substr(1, json.size() - 2));

@@ -10,8 +10,8 @@
 #include "src/base/units.h"
 #include "src/trace/trace.h"
 
-// What a viewer of timelines shows of traces: processes with tracks, slices on them, arrows between
-// slices and counters. The writers of Chrome's and Perfetto's formats begin here.
+// Layout of traces in timeline viewers: processes with tracks, slices on them, arrows between
+// slices, and counters. Used by the writers of Chrome's and Perfetto's formats.
 namespace etude {
 
 // A quantity over time. A value holds until the next one.
@@ -23,7 +23,7 @@ struct Counter {
   std::vector<std::pair<Nanos, int64_t>> points;  // ascending in time
 };
 
-// One trace on a timeline: a process of its own. Refers to the trace.
+// One trace on a timeline, as a process of its own. Refers to the trace.
 struct TimelinePart {
   const Trace* trace = nullptr;
   std::string name;               // "rank 3"
@@ -32,7 +32,7 @@ struct TimelinePart {
   std::vector<Counter> counters;  // with the trace's own times
 };
 
-// How a trace is laid out. Slices of a track lie inside each other or apart.
+// Layout of a trace. Slices of a track are nested or disjoint.
 struct TimelinePlan {
   enum class Arrow : uint8_t { kControl, kData, kSync, kLaunch };
 
@@ -45,29 +45,30 @@ struct TimelinePlan {
   };
   // From a slice to a later one of another track.
   struct Flow {
-    uint32_t from = 0;  // in `slices`
+    uint32_t from = 0;  // index into `slices`
     uint32_t to = 0;
     Arrow arrow = Arrow::kData;
   };
 
-  std::vector<std::string> tracks;  // names
-  std::vector<Slice> slices;  // by track, start and, of those that start together, longest first
-  std::vector<Flow> flows;    // by `to`
-  uint64_t untimed = 0;       // nodes without a start: not on the timeline
-  uint64_t crowded = 0;       // left out: more than kMostLevels overlap on a track
-  uint64_t backward = 0;      // dependencies on what began later: no arrows
-  uint64_t split_tracks = 0;  // tracks that overlapping slices needed beside their own
+  std::vector<std::string> tracks;  // track names
+  std::vector<Slice> slices;        // by track, start and, for equal starts, longest first
+  std::vector<Flow> flows;          // by `to`
+  uint64_t untimed = 0;             // nodes without a start: not on the timeline
+  uint64_t crowded = 0;             // omitted: more than kMostLevels overlap on a track
+  uint64_t backward = 0;            // dependencies on later nodes: no arrows
+  uint64_t split_tracks = 0;        // extra tracks for overlapping slices
 };
 std::string_view Name(TimelinePlan::Arrow arrow);
 
 inline constexpr size_t kMostLevels = 64;
 
-// Threads and streams become tracks; what overlaps without nesting gets tracks beside them. Arrows
-// are the dependencies, and launches of device work, between different tracks. O(n log n).
+// Makes the layout. Threads and streams become tracks; slices that overlap without nesting get
+// additional tracks. Arrows are dependencies, and launches of device work, between different
+// tracks. O(n log n).
 TimelinePlan PlanTimeline(const Trace& trace);
 
-// What is to be said of a node beside name and time: in the profiler's words, so that readers of
-// profiles understand it. Views live until the next call.
+// Argument of a node's event beside name and time, in the profiler's terms, so that readers of
+// profiles understand it. Views are valid until the next call.
 struct EventArg {
   struct Json {
     std::string_view text;
@@ -78,7 +79,8 @@ struct EventArg {
 class EventArgs {
  public:
   explicit EventArgs(const Trace& trace) : trace_(trace) {}
-  // An instant says its kind, by which readers tell work from marks.
+  // Returns the arguments of a node's event. Instants include their kind, which distinguishes work
+  // from marks.
   const std::vector<EventArg>& Of(NodeId node, bool is_instant = false);
 
  private:
@@ -92,8 +94,8 @@ class EventArgs {
   std::string out_split_;
 };
 
-// The category of a node's event: as recorded, else the usual one of its kind, else the kind's
-// name.
+// Returns the category of a node's event: as recorded, else the usual one of its kind, else the
+// kind's name.
 std::string EventCategory(const Trace& trace, NodeId node);
 
 }  // namespace etude

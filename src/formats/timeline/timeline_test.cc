@@ -250,7 +250,7 @@ TEST(PerfettoTimeline, TimesBelowZeroMoveTheTimeline) {
   EXPECT_EQ(times, (std::vector<uint64_t>{0, 10, 50, 60}));
 }
 
-// What no category of the profiler stands for, and communication by other names than PyTorch's.
+// Kinds without a category in the profiler, and communication with names unlike PyTorch's.
 Trace ManyKinds() {
   Sketch sketch;
   int64_t now = 0;
@@ -284,7 +284,7 @@ Trace ManyKinds() {
       sketch.builder.SetComm(add(name, NodeKind::kCollective, place), named);
     }
     sketch.builder.SetComm(add("AG.18", NodeKind::kCollective, place), silent);
-    // Nobody knows how long it took.
+    // Its duration is unknown.
     sketch.builder.SetComm(add("gloo:all_gather", NodeKind::kCollective, place, false), silent);
     sketch.builder.SetComm(add("COMM_SEND_NODE", NodeKind::kSend, place), message);
   }

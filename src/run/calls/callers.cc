@@ -12,16 +12,16 @@
 namespace etude {
 namespace {
 
-// Whether what `call` says had ended when `later` began; false if unknown. Clocks of whole
-// microseconds let the last callees of an operator begin at its end and take no time.
+// Returns true if `call` had ended when `later` began; false if unknown. With clocks of whole
+// microseconds, the last callees of an operator may begin at its end and take no time.
 bool LeftBefore(const NodeTime& call, const NodeTime& later) {
   if (!call.start || !call.duration || !later.start) return false;
   const Nanos end = *call.start + *call.duration;
   return end < *later.start || (end == *later.start && later.duration != Nanos{});
 }
 
-// Whether both are the same call, but for numbers: of the same operator on the same memory, or
-// without tensors of the same arguments.
+// Returns true if both are the same call except for numbers: the same operator on the same memory,
+// or without tensors, with the same arguments.
 bool IsSameCall(const Trace& trace, NodeId a, NodeId b) {
   const auto of_a = trace.inputs(a);
   const auto of_b = trace.inputs(b);
@@ -42,15 +42,14 @@ bool IsSameCall(const Trace& trace, NodeId a, NodeId b) {
   return has_tensor || (same && !of_a.empty());
 }
 
-// Lanes tell where they are known: PyTorch's observer gives Gloo's labels the thread that asked for
-// the collective.
+// Compares lanes if known: PyTorch's observer assigns Gloo's labels to the issuing thread.
 bool AreOnOneThread(const Trace& trace, NodeId a, const NodeTime& time_a, NodeId b,
                     const NodeTime& time_b) {
   if (time_a.lane && time_b.lane) return time_a.lane == time_b.lane;
   return trace.tid(a) == trace.tid(b);
 }
 
-// By position: the issuers of labels whose work is on another thread; else kNoCaller.
+// By position: issuers of labels with work on another thread; else kNoCaller.
 std::vector<uint32_t> IssuersElsewhere(const Trace& trace, std::span<const NodeId> nodes,
                                        std::span<const NodeTime> times,
                                        const std::vector<uint32_t>& position) {
@@ -64,7 +63,7 @@ std::vector<uint32_t> IssuersElsewhere(const Trace& trace, std::span<const NodeI
   return issuers;
 }
 
-// Finds the callers of what ran on threads of PyTorch's pool.
+// Finds the callers of nodes on threads of PyTorch's pool.
 class PoolCallers {
  public:
   // Completes `callers`.
@@ -75,7 +74,7 @@ class PoolCallers {
     FindThreads();
     if (threads_.size() < 2 || std::ranges::none_of(threads_, IsCandidate)) return;
     LinkCallees();
-    std::map<uint64_t, uint32_t> last;  // by thread: what began last
+    std::map<uint64_t, uint32_t> last;  // by thread: last begun node
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
       const std::optional<uint64_t> tid = ThreadOf(i);
       if (!tid) continue;
@@ -95,8 +94,9 @@ class PoolCallers {
 
  private:
   struct Thread {
-    bool is_pool = true;                               // may be of the pool
-    std::vector<std::pair<uint32_t, uint32_t>> calls;  // without a caller on it, and their callers
+    bool is_pool = true;                               // may belong to the pool
+    std::vector<std::pair<uint32_t, uint32_t>> calls;  // nodes without a caller on the thread,
+                                                       // and their callers
   };
 
   static bool IsCandidate(const std::pair<const uint64_t, Thread>& thread) {
@@ -108,7 +108,7 @@ class PoolCallers {
   }
   bool IsOperatorAt(uint32_t i) const { return !trace_.text(trace_.op_schema(nodes_[i])).empty(); }
   bool IsTop(uint32_t i) const { return callers_[i] == kNoCaller || IsRootAt(callers_[i]); }
-  // nullopt: unknown, or the node stands for nothing that ran.
+  // nullopt: unknown, or the node does not stand for a call.
   std::optional<uint64_t> ThreadOf(uint32_t i) const {
     const NodeKind kind = trace_.kind(nodes_[i]);
     if (IsRootAt(i) || kind == NodeKind::kMetadata) return std::nullopt;
@@ -136,8 +136,8 @@ class PoolCallers {
     }
   }
 
-  // The operator of another thread that called node `i` of thread `tid`; kNoCaller where there is
-  // none or several could have.
+  // Returns the operator of another thread that called node `i` of thread `tid`; kNoCaller if there
+  // is none or several are possible.
   uint32_t CallerOf(uint32_t i, uint64_t tid, const std::map<uint64_t, uint32_t>& last,
                     const std::function<NodeTime(NodeId)>& time_of) const {
     uint32_t found = kNoCaller;
@@ -160,8 +160,8 @@ class PoolCallers {
     return false;
   }
 
-  // True where times do not tell: one is unknown, or they are a native capture's, in which those of
-  // two threads are apart by what recording took.
+  // Returns true also if times cannot decide: one is unknown, or they belong to a native capture,
+  // where recording overhead shifts threads against each other.
   bool RanDuring(const NodeTime& call, const NodeTime& caller) const {
     if (trace_.traits().has_loose_thread_times || !call.start || !caller.start) return true;
     return *caller.start <= *call.start && !LeftBefore(caller, call);
@@ -171,8 +171,8 @@ class PoolCallers {
   std::span<const NodeId> nodes_;
   std::vector<uint32_t>& callers_;
   std::map<uint64_t, Thread> threads_;
-  std::vector<uint32_t> first_;  // by node: what it called first
-  std::vector<uint32_t> next_;   // by node: what its caller called next
+  std::vector<uint32_t> first_;  // by node: first callee
+  std::vector<uint32_t> next_;   // by node: next callee of its caller
 };
 
 // The second is that of older releases.

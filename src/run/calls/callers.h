@@ -14,44 +14,43 @@ namespace etude {
 
 inline constexpr uint32_t kNoCaller = UINT32_MAX;
 
-// The operator that asked for the collective whose work a label of Gloo's stands for: one that the
-// label depends on (readers add that), but does not merely wait for, or is called by. kNone if
-// unknown, and for all other nodes.
+// Returns the operator that issued the collective of a Gloo label: one that the label depends on
+// (readers add that dependency), other than by synchronization or as its caller. kNone if unknown,
+// and for all other nodes.
 NodeId IssuerOfLabel(const Trace& trace, NodeId node);
 
-// Whether the node, on the thread that asked for it, ran beside what the thread did meanwhile:
-// Gloo's label of a send or receive, which ends when the program has waited for it, if that was
-// after the call that began it.
+// Returns true for a node that ran concurrently with its issuing thread: Gloo's label of a send or
+// receive, which ends when the program has waited for it, if that was after the call that began it.
 bool RunsBesideItsThread(const Trace& trace, NodeId node);
 
-// Whether the node, a call of c10d's, stands for a collective whose label was lost: its time is
-// that of asking for it. Calls return before it is over, those of which the program waits at once
-// too.
+// Returns true for a c10d call that stands for a collective with a lost label. Its time is that of
+// issuing the collective: such calls return before it is over, even if the program waits for it at
+// once.
 bool StandsForLostLabel(const Trace& trace, NodeId node);
 
-// Arguments of c10d's operators into whose memory collectives put their results.
+// Arguments of c10d operators that receive the results of collectives.
 inline constexpr auto kResultArguments = std::to_array<std::string_view>(
     {"output_tensors", "output_tensor", "output", "outputs", "tensors"});
 
-// Whether an argument of this name of c10d's operators says that they do not wait for themselves.
+// Returns true if a c10d argument of this name marks operators that do not wait for themselves.
 bool IsAsyncFlag(std::string_view argument);
-// Whether the operator, one of c10d's, was called so that its thread waits for it at once.
+// Returns true if the c10d operator was called such that its thread waits for it at once.
 bool IsSynchronous(const Trace& trace, NodeId node);
 
-// For each of `nodes`, which are a trace's host nodes or some of them in order of entry, the
-// position of its caller among them, or kNoCaller. A caller is entered before what it calls; where
-// a trace says otherwise its nesting is ignored.
+// Returns, for each of `nodes` (host nodes of a trace in order of entry), the position of its
+// caller among them, or kNoCaller. A caller is entered before its callees; nesting that contradicts
+// this is ignored.
 //
-// The nesting that the trace states decides, but for three cases:
-// * Gloo ends its labels on threads of its own while PyTorch's observer counts them among the calls
-//   of the thread that asked for the collective, which so seem left when they are not, and the
-//   other way round. Among nodes with such labels the clock decides, as far as `time_of` knows it.
-// * Where it is known which operator asked for a collective that was done on another thread
-//   (IssuerOfLabel), the label there is called by it, and what ran inside by the label.
-// * Operators on threads of PyTorch's own pool, among which an operator divides its work, have no
-//   caller on their thread. One is called by an operator that was running on another thread and
-//   that itself made the same call there, on the same memory. That counts for a thread if it holds
-//   for all that has no caller on it: what a program runs on threads of its own stays without.
+// The nesting in the trace decides, with three exceptions:
+// * Gloo ends its labels on its own threads, while PyTorch's observer counts them among the calls
+//   of the issuing thread, so that calls seem to end too early or too late. Among nodes with such
+//   labels the clock decides, as far as `time_of` has times.
+// * If the issuing operator of a collective on another thread is known (IssuerOfLabel), it is the
+//   caller of the label, and the label the caller of the nodes inside.
+// * Operators on threads of PyTorch's own pool, over which an operator divides its work, have no
+//   caller on their thread. The caller is an operator that was running on another thread and made
+//   the same call there, on the same memory. This applies to a thread only if it holds for all its
+//   nodes without a caller: nodes on a program's own threads stay without one.
 std::vector<uint32_t> FindCallers(const Trace& trace, std::span<const NodeId> nodes,
                                   const std::function<NodeTime(NodeId)>& time_of);
 

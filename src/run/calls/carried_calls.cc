@@ -18,7 +18,7 @@ bool SaysNothing(const Trace& trace, NodeId node) {
 }
 
 bool IsInsideCommunication(const Trace& trace, NodeId node) {
-  constexpr int kMostLevels = 8;  // what a backend does for a call is not far below
+  constexpr int kMostLevels = 8;  // a backend's work for a call is only a few levels below it
   NodeId at = trace.parent(node);
   for (int level = 0; at && level < kMostLevels; ++level, at = trace.parent(at)) {
     if (IsCommunication(trace.kind(at))) return true;
@@ -26,13 +26,13 @@ bool IsInsideCommunication(const Trace& trace, NodeId node) {
   return false;
 }
 
-// A label or a call, in the order of a thread.
+// A label or a call, in thread order.
 struct OnThread {
   NodeId node;
   NodeId work;  // of a label
 };
 
-// Labels of batches, and which host nodes have communications of their own below them on a device.
+// Labels of batches, and the host nodes with own communications below them on a device.
 struct Launched {
   std::map<NodeId, NodeId> works;  // by label
   std::vector<bool> has_work;      // by node

@@ -8,22 +8,21 @@
 
 namespace etude {
 
-// Which calls of the host one piece of device work carried together. Inside PyTorch's
-// batch_isend_irecv the calls launch nothing; the label "nccl:coalesced" that follows on their
-// thread launches one kernel for all of them, which says nothing of what it does. O(n), and
-// O(n log n) where there are such kernels.
+// Host calls that one piece of device work carried together. Inside PyTorch's batch_isend_irecv the
+// calls launch nothing; the label "nccl:coalesced" that follows on their thread launches one kernel
+// for all of them, without information on what it does. O(n), or O(n log n) with such kernels.
 class CarriedCalls {
  public:
   explicit CarriedCalls(const Trace& trace);
 
-  // Whether `work` carried calls that are known.
+  // Returns true if `work` carried known calls.
   bool IsCarrier(NodeId work) const { return calls_of_.contains(work); }
-  // In the order of the thread; none of what carried nothing that is known.
+  // Returns the calls carried by `work`, in thread order; empty if none are known.
   std::span<const NodeId> CallsOf(NodeId work) const {
     const auto found = calls_of_.find(work);
     return found == calls_of_.end() ? std::span<const NodeId>() : std::span(found->second);
   }
-  // What carried `call`; kNone: it went out alone, or that is not known.
+  // Returns the work that carried `call`; kNone if it was launched alone, or unknown.
   NodeId CarrierOf(NodeId call) const {
     const auto found = carrier_of_.find(call);
     return found == carrier_of_.end() ? NodeId::None() : found->second;

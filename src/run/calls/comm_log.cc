@@ -22,12 +22,12 @@
 namespace etude {
 namespace {
 
-// Whether each node is below a communication.
+// Returns, for each node, whether it is below a communication.
 std::vector<std::optional<bool>> BelowCommunication(const Trace& trace) {
   std::vector<std::optional<bool>> below(trace.node_count());
   std::vector<NodeId> way;
   ForEachNode(trace, [&](NodeId node) {
-    // Up to the first node of which it is known, and back.
+    // Walks up to the first decided node, and back.
     NodeId at = node;
     for (; at && !below[at.index()]; at = trace.parent(at)) way.push_back(at);
     for (; !way.empty(); way.pop_back()) {
@@ -39,14 +39,14 @@ std::vector<std::optional<bool>> BelowCommunication(const Trace& trace) {
   return below;
 }
 
-// The call that a backend's thread works for, or the node itself: Gloo's threads begin with what
-// was issued in any order.
+// Returns the call that a backend's thread works for, or the node itself. Gloo's threads may start
+// work in another order than that of issue.
 NodeId IssuerOf(const Trace& trace, NodeId node) {
   const NodeId issuer = IssuerOfLabel(trace, node);
   return issuer ? issuer : node;
 }
 
-// By which a call is named: the operator that the program called, which is not far above.
+// Returns the operator that names the call: the one called by the program, a few levels above.
 NodeId OperatorOf(const Trace& trace, NodeId node) {
   constexpr int kMostLevels = 8;
   NodeId at = IssuerOf(trace, node);
@@ -56,8 +56,8 @@ NodeId OperatorOf(const Trace& trace, NodeId node) {
   return node;
 }
 
-// Whether all ranks of the job are in a group without a list of its ranks. One that has no name is
-// the only one there is, unless the trace knows a smaller one.
+// Returns true if a group without a list of ranks contains all ranks of the job. An unnamed group
+// is the only one, unless the trace has a smaller one.
 bool IsOfAll(const Trace& trace, StringId name) {
   const auto has_all = [&](const ProcessGroup& group) { return trace.HasAllRanks(group); };
   if (!name) return std::ranges::all_of(trace.process_groups(), has_all);
@@ -65,7 +65,7 @@ bool IsOfAll(const Trace& trace, StringId name) {
   return group != nullptr && has_all(*group);
 }
 
-// The numbers of the steps whose marks have times, by when they begin.
+// Numbers of the steps with timed marks, by begin.
 class StepNumbers {
  public:
   explicit StepNumbers(const Trace& trace) {
@@ -80,7 +80,7 @@ class StepNumbers {
     for (const auto& [begin, number] : steps_) all.insert(number);
     return {all.begin(), all.end()};
   }
-  // nullopt: before the first, or at an unknown time.
+  // Returns nullopt before the first step and at an unknown time.
   std::optional<int64_t> At(std::optional<Nanos> moment) const {
     if (!moment) return std::nullopt;
     const auto next = steps_.upper_bound(*moment);
@@ -103,7 +103,7 @@ std::vector<CommNode> CommNodes(const Trace& trace) {
     nodes.push_back({.node = node, .carrier = carried.CarrierOf(node)});
     if (trace.place(node) == Place::kDevice) device_groups.insert(trace.text(comm.group));
   }
-  // A group that is not recorded may be any.
+  // A missing group may be any group.
   const bool any_group = device_groups.contains("");
   std::erase_if(nodes, [&](const CommNode& one) {
     const NodeId node = one.node;

@@ -12,37 +12,37 @@
 
 namespace etude {
 
-// One communication of one rank, as far as the trace tells.
+// One communication of one rank, as far as recorded.
 struct CommCall {
   NodeKind kind = NodeKind::kCollective;  // or kSend, kRecv
   CollectiveType type = CollectiveType::kUnknown;
-  std::string name;    // as recorded; "" if it is not
+  std::string name;    // as recorded; "" if missing
   size_t group = 0;    // index into CommLog::groups
-  uint64_t index = 0;  // its number among the collectives of its group on this rank, from 0
+  uint64_t index = 0;  // index among the collectives of its group on this rank
   std::optional<Bytes> bytes;
-  bool uneven = false;          // split sizes say that ranks put in different amounts
+  bool uneven = false;          // by split sizes, ranks contribute different amounts
   std::optional<int64_t> peer;  // global rank, of sends and receives
   std::optional<int64_t> tag;
-  uint64_t node = 0;  // id in the file of the operator that issued it, else of the node itself
-  NodeId row;         // what has its times: the node itself, or what carried it (CommNode)
+  uint64_t node = 0;  // source id of the operator that issued it, else of the node itself
+  NodeId row;         // node with its times: the node itself, or its carrier (CommNode)
   std::optional<Nanos> begin;
   std::optional<Nanos> end;
-  std::optional<int64_t> step;  // number of the step mark ("ProfilerStep#3") it was issued behind
+  std::optional<int64_t> step;  // number of the preceding step mark ("ProfilerStep#3")
 
-  // Of collectives: "all_reduce", or the name as recorded where that is no known type.
+  // Returns the type of a collective ("all_reduce"), or its recorded name if the type is unknown.
   std::string_view TypeName() const;
-  // "all_reduce #17 of group '2'", "send to rank 3 (tag 1)".
+  // Returns "all_reduce #17 of group '2'" or "send to rank 3 (tag 1)".
   std::string Text(const struct CommLog& log) const;
 };
 
-// All communication of one rank in the order of issue.
+// All communication of one rank, in order of issue.
 struct CommLog {
   struct Group {
     std::string name;
     std::vector<int64_t> ranks;  // empty: all ranks, or not recorded
-    bool is_all = false;         // the trace says that all ranks of the job are in it
+    bool is_all = false;         // the trace states that the group contains all ranks of the job
 
-    // What one trace says and another does not makes no other group.
+    // Facts that only one trace has do not make groups different.
     friend bool operator==(const Group& a, const Group& b) {
       return a.name == b.name && a.ranks == b.ranks;
     }
@@ -53,40 +53,42 @@ struct CommLog {
 
   int64_t rank = 0;
   std::optional<int64_t> world_size;
-  bool job_clock = false;     // its times are by the one clock of a simulated job
-  std::string clock;          // name of the machine's clock that its times are by; "": unknown
-  std::optional<Nanos> base;  // what its times count from, since 1970; nullopt: unknown
-  bool untimed = false;       // of no node it is known when it began: there is no clock
-  uint64_t ungrouped = 0;     // collectives of no stated group, where the job has smaller ones, too
-  std::vector<int64_t> steps;  // the numbers of its marks with times, ascending
+  bool job_clock = false;      // times are by the common clock of a simulated job
+  std::string clock;           // name of the machine's clock for the times; "": unknown
+  std::optional<Nanos> base;   // origin of the times, since 1970; nullopt: unknown
+  bool untimed = false;        // no node has a start time: there is no clock
+  uint64_t ungrouped = 0;      // collectives without a stated group, if the job has smaller
+                               // groups, too
+  std::vector<int64_t> steps;  // numbers of the step marks with times, ascending
   std::vector<Group> groups;
   std::vector<CommCall> calls;
 };
 
 // A communication of a trace.
 struct CommNode {
-  NodeId node;     // what is known of it
-  NodeId carrier;  // a device's work that carried it together with other calls; kNone: none did
-  // What has its times.
+  NodeId node;     // node with its facts
+  NodeId carrier;  // device work that carried it with other calls; kNone: none
+  // Returns the node with its times.
   NodeId work() const { return carrier ? carrier : node; }
   friend bool operator==(const CommNode&, const CommNode&) = default;
 };
 
-// The communications of the trace, each once: what devices did in a group stands for the host's
-// calls, and a call for those inside it. Calls that went out together in one kernel, of which it
-// says nothing ("nccl:coalesced"), stand for that kernel.
+// Returns the communications of the trace, each once. Device work in a group replaces the host's
+// calls, and a call replaces those inside it. Calls launched together in one kernel without facts
+// ("nccl:coalesced") replace that kernel.
 std::vector<CommNode> CommNodes(const Trace& trace);
 
-// How long it took; nullopt if that is unknown, also where the call of c10d's alone is known.
+// Returns the duration; nullopt if unknown, also if only the c10d call is known.
 std::optional<Nanos> CommDuration(const Trace& trace, const CommNode& one);
 
-// "all_reduce", "send": what the communication `node` of CommNodes is.
+// Returns the type of a communication from CommNodes: "all_reduce", "send".
 std::string_view CommTypeName(const Trace& trace, NodeId node);
 
-// "12 collectives do not say in which of the job's groups, …", of CommLog::ungrouped.
+// Returns the message for CommLog::ungrouped collectives.
 std::string UngroupedText(uint64_t count);
 
-// Device work that communicates if there is any, else the host's calls; by start, else by id.
+// Reads the communications of device work if there are any, else those of host calls, sorted by
+// start, else by id.
 CommLog ReadCommLog(const Trace& trace, int64_t rank);
 
 }  // namespace etude

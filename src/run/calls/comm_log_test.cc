@@ -50,8 +50,8 @@ std::string SendOrRecv(const std::string& name, int peer, int64_t elements) {
          " Rank\":" + std::to_string(peer);
 }
 
-// As PyTorch records batch_isend_irecv: the calls launch nothing, one kernel of which nothing is
-// known carries all of them. Of the first of two batches the calls begin at `begin`.
+// Batches as PyTorch records batch_isend_irecv: the calls launch nothing, and one kernel without
+// facts carries all of them. The calls of the first of two batches begin at `begin`.
 PlantedTrace& AddBatches(PlantedTrace& trace) {
   const auto batch = [&](int64_t begin, int correlation, int64_t ended) {
     trace.Operator("c10d::send", 1, begin, begin + 10)
@@ -70,7 +70,7 @@ PlantedTrace& AddBatches(PlantedTrace& trace) {
 
 TEST(CommLog, CallsOfABatchStandForTheKernelThatCarriedThem) {
   PlantedTrace planted;
-  // A collective of the same group has a kernel of its own.
+  // A collective of the same group has its own kernel.
   planted
       .Operator("record_param_comms", 1, 80, 90,
                 R"("Collective name":"allreduce","dtype":"Float","In msg nelems":10,)"
@@ -100,7 +100,7 @@ TEST(CommLog, CallsOfABatchStandForTheKernelThatCarriedThem) {
   EXPECT_EQ(log.calls[4].index, 0u) << "batches are no collectives of the group";
 }
 
-// Nothing says what such a kernel does where its calls are not recorded, or have their own.
+// A kernel stands for itself if its calls are not recorded or have kernels of their own.
 TEST(CommLog, AKernelWithoutCallsStandsForItself) {
   const Trace trace =
       PlantedTrace()
@@ -120,7 +120,7 @@ TEST(CommLog, AKernelWithoutCallsStandsForItself) {
   EXPECT_EQ(log.calls[1].type, CollectiveType::kUnknown);
 }
 
-// Gloo's threads begin with what was issued in any order.
+// Gloo's threads may start work in another order than that of issue.
 TEST(CommLog, WorkOfABackendsThreadsStandsWhereItWasIssued) {
   TraceBuilder builder;
   const auto add = [&](uint64_t id, std::string_view name, NodeKind kind, int64_t start) {
@@ -136,7 +136,7 @@ TEST(CommLog, WorkOfABackendsThreadsStandsWhereItWasIssued) {
   const NodeId reduce = add(3, "gloo:all_reduce", NodeKind::kCollective, 300);
   const NodeId gather = add(4, "gloo:all_gather", NodeKind::kCollective, 310);
   const NodeId last = add(5, "gloo:all_gather", NodeKind::kCollective, 320);
-  builder.AddDep(gather, 2, DepKind::kSync);  // what came before it on another thread
+  builder.AddDep(gather, 2, DepKind::kSync);  // previous work on another thread
   builder.AddDep(reduce, 2, DepKind::kControl);
   builder.AddDep(gather, 1, DepKind::kControl);
   std::vector<NodeId> order;
@@ -149,7 +149,7 @@ TEST(CommLog, WorkOfABackendsThreadsStandsWhereItWasIssued) {
   EXPECT_EQ(names, (std::vector<uint64_t>{1, 2, 5})) << "the operators, where they are known";
 }
 
-// Calls of c10d's return before their collective is over, whatever their `async_op` says.
+// c10d calls return before their collective is over, regardless of `async_op`.
 TEST(CommLog, HowLongACollectiveTookWhoseLabelIsLostIsUnknown) {
   TraceBuilder builder;
   for (const std::string_view name : {"gloo:all_reduce", "c10d::allreduce_"}) {
@@ -203,7 +203,7 @@ TEST(CommLog, WhichGroupsAllRanksAreIn) {
   EXPECT_FALSE(log.groups[3].is_all);
 }
 
-// A trace that names no group has one of all ranks, unless it knows a smaller one.
+// An unnamed group has all ranks, unless the trace has a smaller one.
 TEST(CommLog, TheOnlyGroupIsOfAllRanks) {
   for (const bool has_small : {false, true}) {
     TraceBuilder builder;
@@ -219,7 +219,7 @@ TEST(CommLog, TheOnlyGroupIsOfAllRanks) {
   }
 }
 
-// As deep as there are calls: the way up is gone once.
+// Deeply nested calls: the way up must be walked only once.
 TEST_F(CommNodesTest, DeepNesting) {
   constexpr uint64_t kDepth = 200'000;
   Add(NodeKind::kOperator, {});

@@ -69,7 +69,7 @@ class DeviceMatcher {
     return match_.links[event.index()] == EventLink::kOrphanNoLaunch;
   }
 
-  // Any runtime or driver call will do: the correlation says that it launched the work.
+  // Accepts any runtime or driver call: the correlation proves that it launched the work.
   void FindLaunches() {
     std::unordered_map<int64_t, NodeId> calls;
     std::unordered_map<int64_t, uint32_t> repeated;
@@ -88,8 +88,8 @@ class DeviceMatcher {
     }
   }
 
-  // Old profilers wrote the correlation as External id of runtime calls and device work: then it
-  // says nothing of operators.
+  // Old profilers wrote the correlation as External id of runtime calls and device work; then it
+  // does not identify operators.
   bool ExternalIdsAreCorrelations() const {
     uint64_t equal = 0;
     uint64_t both = 0;
@@ -118,10 +118,11 @@ class DeviceMatcher {
     return link == EventLink::kLaunch || link == EventLink::kRuntime;
   }
 
-  // Walks each lane in time with a stack of the host events that are open.
+  // Walks each lane in order of time with a stack of the open host events.
   void FindCallers() {
     match_.callers.resize(device_.node_count());
-    // In time on each lane; what begins together, the longest first and calls last.
+    // In order of time on each lane; of events that begin together, the longest first and calls
+    // last.
     struct Timed {
       LaneId lane;
       Nanos start;
@@ -150,7 +151,8 @@ class DeviceMatcher {
     for (const auto& [on, start, is_call, duration, event] : events) {
       if (on != lane) open.clear();
       lane = on;
-      // What ends in the very moment stays: times of whole microseconds are not that exact.
+      // Events that end at this very moment stay open: times of whole microseconds are not exact
+      // enough.
       while (!open.empty() && End(open.back()) < start) open.pop_back();
       if (is_call) {
         match_.callers[event.index()] = Innermost(open, event);
@@ -160,16 +162,16 @@ class DeviceMatcher {
     }
   }
 
-  // Whether most of the call lies behind the end of an event that was open when it began: two
-  // clocks, of a native capture and of its devices' profile, are never quite the same.
+  // Returns true if most of the call lies after the end of an event that was open when it began:
+  // the clocks of a native capture and of its devices' profile always differ slightly.
   bool IsBehind(NodeId call, NodeId event) const {
     const Nanos end = End(event);
     return End(call) > end && End(call) - end > end - *device_.start(call);
   }
 
-  // The innermost open event that has the call's External id; without one the innermost one that
-  // is not over yet, nor when the call had hardly begun, if there is one. Its own host node counts,
-  // or that of the nearest open event around it.
+  // Returns the host node of the innermost open event that has the call's External id; without one,
+  // of the innermost event that is not over, preferably one that did not end just after the call
+  // began. The node is that of the event itself, or of the nearest open event around it.
   NodeId Innermost(const std::vector<NodeId>& open, NodeId call) const {
     // Programs do not nest that deep; hostile traces may.
     constexpr size_t kLevels = 4096;
@@ -194,7 +196,7 @@ class DeviceMatcher {
     return almost_over;
   }
 
-  // Host events with a host node by External id, of several the first one.
+  // Finds the matched host event with the External id; the first, if several.
   NodeId ByExternalId(NodeId event) {
     const auto id = ExternalId(event);
     if (!id) return NodeId::None();
@@ -229,7 +231,7 @@ class DeviceMatcher {
     }
   }
 
-  // The host trace covers the time from the first to the last event that stands for a node.
+  // The host trace covers the time from the first to the last matched event.
   void FindCoveredTime() {
     ForEachNode(device_, [&](NodeId event) {
       if (!nodes_[event.index()] || !device_.start(event)) return;

@@ -26,7 +26,7 @@ constexpr std::array<HostLinkInfo, kHostLinkCount> kHostLinkInfos = {{
 
 using EventById = std::unordered_map<uint64_t, NodeId>;
 
-// Matches nodes with the events that `by_id` has for their record function ids.
+// Matches nodes with the events in `by_id` for their record function ids.
 void MatchById(const Trace& host, const Trace& device, const EventById& by_id, HostLink link,
                HostMatch& match) {
   ForEachNode(host, [&](NodeId node) {
@@ -47,8 +47,8 @@ void MatchById(const Trace& host, const Trace& device, const EventById& by_id, H
   });
 }
 
-// Of events with one id the first one counts. 0 is nobody's: the profiler writes it where no
-// observer gave ids.
+// Indexes events by id; the first of several with one id counts. Id 0 is ignored: the profiler
+// writes it if no observer assigned ids.
 EventById IndexEvents(const Trace& device,
                       const std::function<std::optional<uint64_t>(NodeId)>& id_of,
                       uint64_t& repeated) {
@@ -63,8 +63,8 @@ EventById IndexEvents(const Trace& device,
   return by_id;
 }
 
-// Record function ids that name one event each, of the node's name, for nine nodes in ten of those
-// that they name any for.
+// Returns true if record function ids are usable: each names one event, with the node's name, for
+// nine in ten nodes with a matching id.
 bool AreIds(const HostMatch& match, uint64_t events) {
   uint64_t matched = 0;
   uint64_t wrong = match.ambiguous;
@@ -79,8 +79,8 @@ uint64_t CountMatched(const HostMatch& match) {
   return static_cast<uint64_t>(std::ranges::count_if(match.links, IsMatched));
 }
 
-// External ids are taken for record function ids only if they name the right events for nine nodes
-// in ten: where names repeat, some agree by chance.
+// Returns true if External ids can be used as record function ids: they must name the right events
+// for nine nodes in ten, because repeated names agree by chance.
 bool Agree(const Trace& host, const HostMatch& match) {
   uint64_t matched = 0;
   uint64_t possible = 0;
@@ -91,7 +91,7 @@ bool Agree(const Trace& host, const HostMatch& match) {
   return possible != 0 && matched * 10 >= possible * 9;
 }
 
-// Threads of both traces as sequences of names.
+// Aligns threads of both traces as sequences of names.
 class Aligner {
  public:
   Aligner(const Trace& host, const Trace& device, HostMatch& match)
@@ -104,15 +104,15 @@ class Aligner {
   void Run() {
     CollectHostThreads();
     CollectDeviceThreads();
-    // Large threads choose first; the others must have run at about the same time, so that all
-    // are of one step where the device trace has many.
+    // Large threads choose first. The others must have run at about the same time, so that all
+    // belong to one step if the device trace has several.
     std::ranges::stable_sort(host_threads_, std::greater(), &Thread::size);
     for (const Thread& thread : host_threads_) AlignThread(thread);
   }
 
  private:
   struct Thread {
-    std::vector<NodeId> nodes;  // in the order of their beginning
+    std::vector<NodeId> nodes;  // in order of begin
     std::vector<uint32_t> names;
     bool taken = false;
     size_t size() const { return nodes.size(); }
@@ -122,7 +122,7 @@ class Aligner {
     bool ambiguous = false;
   };
 
-  // Names are told apart by the device trace's table; what is not there cannot match anyway.
+  // Names are those of the device trace's table; other names cannot match.
   void CollectHostThreads() {
     std::unordered_map<uint32_t, uint32_t> thread_of;  // root -> number
     const auto add = [&](NodeId root, NodeId node) {
@@ -135,7 +135,7 @@ class Aligner {
       thread.nodes.push_back(node);
       thread.names.push_back(name.value());
     };
-    // The edges of each thread's order are a chain that begins at its root.
+    // The edges of each thread's order form a chain that begins at its root.
     std::vector<NodeId> root_of(host_.node_count());
     for (const OrderEdge& edge : HostOrder(host_)) {
       NodeId root = root_of[edge.before.index()];
@@ -173,7 +173,7 @@ class Aligner {
     }
   }
 
-  // How many names two threads share, each as often as the one that has it less often.
+  // Returns the size of the multiset intersection of two threads' names.
   size_t Shared(const Thread& a, const Thread& b) {
     counts_.resize(device_.strings().size());
     for (const uint32_t name : b.names) ++counts_[name];
@@ -188,8 +188,8 @@ class Aligner {
     return shared;
   }
 
-  // The thread of the device trace with which `thread` has most in common stands for it. Only a few
-  // are tried out.
+  // Aligns `thread` with the device thread that has most in common with it, out of a few
+  // candidates.
   void AlignThread(const Thread& thread) {
     constexpr size_t kTried = 4;
     std::vector<std::pair<size_t, Thread*>> candidates;
@@ -223,8 +223,8 @@ class Aligner {
     }
   }
 
-  // The part of a device thread that may be of the same step as the threads aligned before, where
-  // it has more than one step.
+  // Returns the part of a device thread that may belong to the same step as the threads aligned
+  // before, if it has several steps.
   std::pair<size_t, size_t> NearPart(const Thread& thread, const Thread& other) const {
     if (begin_ > end_ || other.size() < 2 * thread.size()) return {0, other.size()};
     const Nanos length = end_ - begin_;
@@ -235,8 +235,7 @@ class Aligner {
             static_cast<size_t>(to - other.nodes.begin())};
   }
 
-  // The nearest node above `node` that is in `map`. Traces of programs are not that deep; hostile
-  // ones may be.
+  // Returns the nearest node above `node` that is in `map`. Limited in depth for hostile traces.
   static NodeId NearestIn(const Trace& trace, NodeId node,
                           const std::unordered_map<uint32_t, NodeId>& map) {
     constexpr int kLevels = 4096;
@@ -248,14 +247,14 @@ class Aligner {
     return NodeId::None();
   }
 
-  // Whether the nodes above are known up to a root: PyTorch's observer loses callers.
+  // Returns true if the nodes above are known up to a root: PyTorch's observer loses callers.
   bool HasItsCallers(NodeId node) const {
     constexpr int kLevels = 4096;
     for (int level = 0; level < kLevels && host_.parent(node); ++level) node = host_.parent(node);
     return !orphans_[node.index()];
   }
 
-  // Aligned pairs whose nearest aligned ancestors are a pair as well, as far as they are known.
+  // Returns the aligned pairs whose nearest aligned ancestors, as far as known, are also a pair.
   Candidate Try(const Thread& thread, const Thread& other) {
     const auto [from, to] = NearPart(thread, other);
     const Alignment alignment =
@@ -282,24 +281,24 @@ class Aligner {
   const Trace& host_;
   const Trace& device_;
   HostMatch& match_;
-  std::vector<bool> orphans_;  // by host node: its caller is not in the trace
+  std::vector<bool> orphans_;  // by host node: its caller is missing from the trace
   std::vector<Thread> host_threads_;
   std::vector<Thread> device_threads_;
   std::vector<uint32_t> counts_;
-  // When the thread aligned first ran; begin after end: none is yet.
+  // Time of the first aligned thread; begin after end: none so far.
   Nanos begin_{INT64_MAX};
   Nanos end_{INT64_MIN};
-  bool ambiguous_ = false;  // it could be another step as well
+  bool ambiguous_ = false;  // another step fits as well
 };
 
-// 0 is nobody's.
+// Id 0 is ignored.
 bool HasRecordFunctionIds(const Trace& host) {
   bool any = false;
   ForEachNode(host, [&](NodeId node) { any = any || host.rf_id(node).value_or(0) > 0; });
   return any;
 }
 
-// The ways that are left where there are no record function ids. `match`: without any match.
+// Matches without record function ids. `match` has no matches yet.
 HostMatch MatchWithoutIds(const Trace& host, const Trace& device, HostMatch match) {
   const auto external_id = [&](NodeId event) {
     const auto id = device.external_id(event);
@@ -329,7 +328,8 @@ HostMatch MatchHost(const Trace& host, const Trace& device) {
   match.events.resize(host.node_count());
   match.nodes.resize(device.node_count());
   ForEachNode(host, [&](NodeId node) {
-    // What describes process groups is written when observation begins, before or in the profile.
+    // Descriptions of process groups are written when observation begins, before or during the
+    // profile.
     if (IsRoot(host.kind(node)) || host.kind(node) == NodeKind::kMetadata) {
       match.links[node.index()] = HostLink::kRoot;
     }

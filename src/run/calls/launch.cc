@@ -41,7 +41,7 @@ std::vector<NodeId> FindLaunchers(const Trace& trace) {
   });
   std::vector<NodeId> launchers(trace.node_count());
   std::vector<bool> done(trace.node_count());
-  std::vector<NodeId> path;  // device nodes inside each other
+  std::vector<NodeId> path;  // nested device nodes
   ForEachNode(trace, [&](NodeId first) {
     path.clear();
     NodeId node = first;

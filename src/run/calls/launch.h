@@ -9,28 +9,26 @@
 
 namespace etude {
 
-// The number by which a call of the runtime and the device work that it launched are linked;
-// nullopt also for correlations of 0 and below, which is what the profiler writes where it knows
-// none.
+// Returns the number that links a runtime call and the device work that it launched; nullopt also
+// for correlations <= 0, which the profiler writes if unknown.
 std::optional<int64_t> LaunchCorrelation(const Trace& trace, NodeId node);
 
-// By node: for device nodes the host node that started them, as far as the trace tells: the nearest
-// host node above, else the runtime call of the same correlation; kNone else and for host nodes.
-// O(nodes).
+// Returns the host node that started each device node: the nearest host node above, else the
+// runtime call with the same correlation; kNone if unknown, and for host nodes. O(nodes).
 std::vector<NodeId> FindLaunchers(const Trace& trace);
 
-// What calls of the runtime do, by their names, of whatever runtime: launch a kernel or a graph;
-// begin and end what is captured into a graph.
+// Classify calls of any runtime by name: launch of a kernel or a graph; begin and end of capture
+// into a graph.
 bool LaunchesWork(std::string_view call);
 bool BeginsCapture(std::string_view call);
 bool EndsCapture(std::string_view call);
 
-// Whether a call of this name may ask for a kernel to begin before the one before it on its stream
-// has ended (programmatic dependent launch): cudaLaunchKernelExC, cuLaunchKernelEx.
+// Returns true for calls that may start a kernel before the previous one on its stream has ended
+// (programmatic dependent launch): cudaLaunchKernelExC, cuLaunchKernelEx.
 bool MayLaunchEarly(std::string_view call);
 
-// Key of the extra with the name of such a call, as a JSON string, on a kernel of a linked trace,
-// which has no calls of the runtime.
+// Key of an extra on a kernel of a linked trace, which has no runtime calls: name of the launching
+// call, as JSON.
 inline constexpr std::string_view kLaunchedByKey = "launched_by";
 // Returns whether a kernel of a linked trace has such a call.
 bool HasEarlyLaunch(const Trace& linked, NodeId kernel);

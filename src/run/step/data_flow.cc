@@ -14,8 +14,8 @@
 namespace etude {
 namespace {
 
-// Memory is told apart by address; tensors without elements or without a storage (sparse ones) by
-// their own address, which is put into a range of its own.
+// Returns the key of a tensor's memory: its storage's address; for tensors without elements or
+// without a storage (sparse ones) their own address, in a separate range.
 uint64_t MemoryKey(const TensorUse& use) {
   constexpr uint64_t kByTensor = uint64_t{1} << 63;
   return use.numel == 0 || use.storage == 0 ? use.tensor | kByTensor : use.storage;
@@ -23,7 +23,7 @@ uint64_t MemoryKey(const TensorUse& use) {
 
 }  // namespace
 
-// Visits the step's nodes in the order in which they were entered and left.
+// Visits the step's nodes in the order of entry and exit.
 class DataFlow::Walk {
  public:
   Walk(const RecordedStep& step, DataFlow& flow) : step_(step), trace_(step.trace()), flow_(flow) {}
@@ -46,11 +46,11 @@ class DataFlow::Walk {
  private:
   struct Current {
     StorageVersion version;
-    uint64_t birth = 0;                        // clock_ when it was made
-    std::vector<StringId> types;               // of the tensors that lived in it
-    ValueKind number_kind = ValueKind::kNone;  // of the Python number that it was made of, if so
+    uint64_t birth = 0;                        // clock_ at its creation
+    std::vector<StringId> types;               // types of the tensors in it
+    ValueKind number_kind = ValueKind::kNone;  // of the Python number that it was made from, if any
     uint64_t number = 0;
-    int64_t bytes = INT64_MAX;  // at least as many; INT64_MAX: unknown
+    int64_t bytes = INT64_MAX;  // lower bound; INT64_MAX: unknown
   };
 
   void Enter(uint32_t position) {
@@ -66,7 +66,7 @@ class DataFlow::Walk {
       if (version) HoldUntilLeft(version, position);
     };
     ForEachTensor(trace_, trace_.inputs(node), read);
-    // A storage is not recorded, but for the result that lies in it.
+    // A storage is not recorded, except for the result in it.
     for (const Value& value : trace_.inputs(node)) {
       if (!is_operator || !IsStorage(trace_, value)) continue;
       for (const Value& result : trace_.outputs(node)) {
@@ -95,15 +95,15 @@ class DataFlow::Walk {
     return version;
   }
 
-  // Whether the memory last seen at an address can be what a callee of `around` reads there, or
-  // whether unrecorded code must have made a tensor where that memory was freed. Memory changes its
-  // element type only by operators that are recorded, and an operator reaches nothing but its
-  // arguments and what was made while it ran.
+  // Returns true if the memory last seen at an address can be what a callee of `around` reads
+  // there; false if unrecorded code must have made a new tensor at the freed address. Only recorded
+  // operators change the element type of memory, and an operator reaches only its arguments and
+  // memory made while it ran.
   bool MayRead(const Current& current, const TensorUse& use, NodeId around) const {
     if (!HasType(current, use.type)) return false;
-    // Storages grow in operators, or elsewhere, where they get other memory.
+    // Storages grow in operators; elsewhere they get new memory.
     if (const auto bytes = BytesOf(use); bytes && *bytes > current.bytes) return false;
-    // Nothing writes to a Python number: where the value is another, so is the memory.
+    // A Python number is never written to: another value means other memory.
     if (use.number_kind != ValueKind::kNone &&
         (current.number_kind != use.number_kind || current.number != use.number)) {
       return false;
@@ -116,7 +116,7 @@ class DataFlow::Walk {
                        [&](const Use& input) { return input.version == current.version; });
   }
 
-  // Of its storage, as far as the use says it.
+  // Returns the bytes of the use's storage, as far as known.
   std::optional<int64_t> BytesOf(const TensorUse& use) const {
     if (use.storage_bytes >= 0) return use.storage_bytes;
     const auto shape = ShapeOf(trace_, use);
@@ -142,8 +142,8 @@ class DataFlow::Walk {
     backward_.push_back(position);
   }
 
-  // A caller holds the arguments until the call returns. Autograd also holds what it saved for a
-  // backward function until that returns.
+  // Extends the lifetime of `version`. A caller holds the arguments until the call returns.
+  // Autograd also holds what it saved for a backward function until that returns.
   void HoldUntilLeft(StorageVersion version, uint32_t position) {
     const uint32_t made_at = flow_.versions_[version.index()].made_at;
     if (made_at < position) Touch(version, step_.last_inside(position));
@@ -171,8 +171,8 @@ class DataFlow::Walk {
     ForEachTensor(trace_, trace_.outputs(node), write);
   }
 
-  // What an accumulation leaves behind is what the first operator in it returns: the gradient it
-  // was given (detach), a copy of it, or the one that was there before and was added to.
+  // Marks the gradient left by an accumulation: the first result of its first operator, which is
+  // the given gradient (detach), a copy of it, or the existing one after an addition.
   void KeepGradient(uint32_t position) {
     const auto first = std::ranges::upper_bound(step_.top_operators(), position, {},
                                                 [&](NodeId node) { return step_.position(node); });
@@ -206,8 +206,8 @@ class DataFlow::Walk {
       Touch(input.version, position);
       return input.version;
     }
-    // What a callee was given as a Python number is gone when it returns: a result at its address
-    // lies in other memory.
+    // A callee's Python number is freed when it returns: a result at its address lies in other
+    // memory.
     const bool was_number = found != current_.end() &&
                             found->second.number_kind != ValueKind::kNone &&
                             use.number_kind == ValueKind::kNone;
@@ -222,7 +222,7 @@ class DataFlow::Walk {
     return version;
   }
 
-  // Puts inputs and outputs of each node side by side.
+  // Places inputs and outputs of each node side by side.
   void Join() {
     std::vector<Use> joined;
     joined.reserve(flow_.uses_.size() * 2);
@@ -245,7 +245,7 @@ class DataFlow::Walk {
   uint64_t clock_ = 0;
   std::vector<uint64_t> entered_at_;  // by position
   std::unordered_map<uint64_t, Current> current_;
-  // Positions of nodes of the backward pass, without those that are left no later than one behind
+  // Positions of nodes of the backward pass, except those that are left no later than one after
   // them.
   std::vector<uint32_t> backward_;
   std::vector<std::vector<Use>> outputs_;  // by position

@@ -58,7 +58,7 @@ class DataFlowOfNumbersTest : public testing::Test {
   }
 };
 
-// The number of a later call was taken for the result: "a view of 8 bytes on memory of 4".
+// The number of a later call must not be taken for the result ("a view of 8 bytes on memory of 4").
 TEST_F(DataFlowOfNumbersTest, AResultDoesNotLieInANumberThatACalleeWasGiven) {
   Op(2, 0, {}, {Result()});
   Op(3, 2, {Number()}, {});
@@ -71,8 +71,7 @@ TEST_F(DataFlowOfNumbersTest, AResultDoesNotLieInANumberThatACalleeWasGiven) {
   EXPECT_NE(result, flow.inputs(trace.Find(4))[0].version);
 }
 
-// FSDP gives a storage memory outside of operators, which then lies where a result was that is
-// gone.
+// FSDP gives a storage memory outside of operators, at the address of a freed result.
 TEST_F(DataFlowOfNumbersTest, WhatReachesBeyondAResultIsOtherMemory) {
   Op(2, 0, {}, {Contiguous(4)});
   Op(3, 0, {Contiguous(2)}, {});
@@ -92,14 +91,14 @@ TEST(DataFlow, ConsumersReadWhatTheLastProducerAtAnAddressWrote) {
   MadeUpStep made;
   const uint64_t first = made.Add(10, 11, 20);
   const uint64_t reader = made.Add(20, 10, 21);
-  const uint64_t second = made.Add(11, 11, 20);  // the address is used again
+  const uint64_t second = made.Add(11, 11, 20);  // the address is reused
   const uint64_t late_reader = made.Add(20, 21, 22);
   const Flow flow(made);
   EXPECT_EQ(flow.Read(reader, 0), flow.Written(first));
   EXPECT_EQ(flow.Read(late_reader, 0), flow.Written(second));
   EXPECT_NE(flow.Written(first), flow.Written(second));
   EXPECT_EQ(flow.Read(late_reader, 1), flow.Written(reader));
-  // What nobody wrote comes from outside, and is the same at each reading.
+  // Memory that nobody wrote comes from outside and keeps its version.
   EXPECT_EQ(flow.Read(first, 0), flow.Read(reader, 1));
   EXPECT_EQ(flow.Read(first, 1), flow.Read(second, 0));
 }
@@ -123,7 +122,8 @@ TEST(DataFlow, ACallersResultIsWhatItsCalleeMade) {
   EXPECT_EQ(flow.step.top_operators().size(), 2u);
 }
 
-// A made-up backward pass: nodes with one argument and one result, by the address of their memory.
+// A synthetic backward pass: nodes with one argument and one result, by the address of their
+// memory.
 class BackwardPass {
  public:
   uint64_t Add(uint64_t parent, uint8_t scope, uint64_t input, uint64_t output) {

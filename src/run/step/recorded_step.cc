@@ -18,8 +18,8 @@ bool IsGradientAccumulation(std::string_view name) {
 
 namespace {
 
-// PyTorch hands the operator around it to Python, because an argument is of a tensor subclass
-// (DTensor) or a mode is active.
+// Returns true for the label by which PyTorch hands the operator around it to Python, because an
+// argument is of a tensor subclass (DTensor) or a mode is active.
 bool IsHandedToPython(std::string_view name) {
   return name == "PythonSubclass" || name == "PythonDispatchMode";
 }
@@ -105,7 +105,7 @@ Result<RecordedStep> RecordedStep::Select(const Trace& trace, std::string_view l
 }
 
 Status RecordedStep::Narrow(std::string_view label) {
-  std::vector<bool> has_work(nodes_.size());  // or something below has
+  std::vector<bool> has_work(nodes_.size());  // the node or one below has work
   for (const NodeId node : compiled_) has_work[position(node)] = true;
   for (uint32_t i = static_cast<uint32_t>(nodes_.size()); i-- > 0;) {
     if (is_operator(i)) has_work[i] = true;
@@ -162,7 +162,7 @@ void RecordedStep::Index() {
       FindCallers(*trace_, nodes_, [&](NodeId node) { return NodeTimeOf(*trace_, node); });
   for (uint32_t i = count; i-- > 0;) {
     const uint32_t caller = callers[i];
-    // What a backend does for an operator on a thread of its own goes on when that is left.
+    // A backend's work for an operator on its own thread continues after the operator ends.
     if (caller == kNowhere || IsHostThreadLabel(trace_->name(nodes_[i]))) continue;
     last_inside_[caller] = std::max(last_inside_[caller], last_inside_[i]);
   }
@@ -188,7 +188,7 @@ void RecordedStep::FindHandedOn(const std::vector<uint32_t>& callers) {
 void RecordedStep::FindCompiledCode(bool compiled_kernels) {
   compiled_.clear();
   std::vector<bool> has_operator(nodes_.size());
-  std::vector<bool> has_inner(nodes_.size());  // a Triton kernel or other compiled code
+  std::vector<bool> has_inner(nodes_.size());  // contains a Triton kernel or other compiled code
   for (uint32_t i = static_cast<uint32_t>(nodes_.size()); i-- > 0;) {
     const NodeId node = nodes_[i];
     const CompiledLabel* label = FindCompiledLabel(trace_->name(node));

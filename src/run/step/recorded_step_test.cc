@@ -27,7 +27,7 @@ class RecordedStepTest : public testing::Test {
     builder_.AddNode(row);
   }
 
-  // An operator on a thread, with a tensor of this storage and a number.
+  // Adds an operator on a thread, with a tensor of this storage and a number.
   void AddOn(uint64_t tid, uint64_t id, std::string_view name, uint64_t parent, uint64_t storage,
              int64_t number = 0) {
     NodeRow row;
@@ -53,8 +53,8 @@ class RecordedStepTest : public testing::Test {
   TraceBuilder builder_;
 };
 
-// linear on a tensor of a subclass: PyTorch takes it apart, and hands t and addmm to Python, which
-// runs other operators for them; what detach does needs none.
+// linear on a tensor of a subclass: PyTorch decomposes it and hands t and addmm to Python, which
+// runs other operators for them; detach needs none.
 TEST_F(RecordedStepTest, WhatPythonRanInsteadOfAnOperatorCounts) {
   Add(1, "forward", 1, false);
   Add(2, "aten::linear", 1, true);
@@ -80,7 +80,7 @@ TEST_F(RecordedStepTest, WhatPythonRanInsteadOfAnOperatorCounts) {
   EXPECT_EQ(Ids(step->OperatorsBelow(trace->Find(5)), *trace), (std::vector<uint64_t>{6}));
 }
 
-// Of the optimizer's labels the first, zero_grad, has no operators where gradients are set to none.
+// The first of the optimizer's labels, zero_grad, has no operators if gradients are set to none.
 TEST_F(RecordedStepTest, ALabelIsTheFirstOfItsNameThatHasOperators) {
   Add(1, "Optimizer.zero_grad#SGD.zero_grad", 1, false);
   Add(2, "forward", 2, false);
@@ -105,7 +105,7 @@ TEST_F(RecordedStepTest, ALabelIsTheFirstOfItsNameThatHasOperators) {
             "no node of the step has a name with 'nosuch' in it");
 }
 
-// A region that shows operators may be all of what ran, unless a compiler made kernels.
+// A region's operators may be all that ran, unless a compiler made kernels.
 TEST_F(RecordedStepTest, RegionsOfCompiledKernelsMayHaveRunMoreThanTheyShow) {
   Add(1, "Torch-Compiled Region: 0/0", 1, false);
   Add(2, "CompiledFunction", 1, false);
@@ -123,7 +123,7 @@ TEST_F(RecordedStepTest, RegionsOfCompiledKernelsMayHaveRunMoreThanTheyShow) {
   EXPECT_EQ(compiled(true), (std::vector<uint64_t>{1, 5, 7}));
 }
 
-// Events of an allocator have ids behind those of all calls: they do not keep a call from ending.
+// Events of an allocator have ids after all calls: they do not keep a call open.
 TEST_F(RecordedStepTest, EventsOfAllocatorsAreNoCalls) {
   Add(1, "forward", 1, false);
   Add(2, "aten::linear", 1, true);
@@ -146,8 +146,8 @@ TEST_F(RecordedStepTest, EventsOfAllocatorsAreNoCalls) {
   EXPECT_EQ(step->last_inside(1), 2u) << "linear has returned before relu is called";
 }
 
-// An operator divides its work among threads of a pool: what it calls there has no caller on its
-// thread, but is what it calls on its own.
+// An operator divides its work among threads of a pool: its callees there have no caller on their
+// thread, but match its callees on its own thread.
 TEST_F(RecordedStepTest, WhatAnOperatorCallsOnThreadsOfAPoolIsInsideIt) {
   AddOn(1, 1, "aten::conv", 1, 50);
   AddOn(2, 2, "aten::select", 2, 51, 1);  // before the same call on the operator's own thread
@@ -164,8 +164,7 @@ TEST_F(RecordedStepTest, WhatAnOperatorCallsOnThreadsOfAPoolIsInsideIt) {
   EXPECT_EQ(Ids(step->OperatorsBelow(trace->Find(1)), *trace), (std::vector<uint64_t>{2, 4, 6}));
 }
 
-// What a program runs on a thread of its own stays outside, even where one call looks like a
-// pool's.
+// Work on a program's own thread stays outside, even if one call looks like a pool's.
 TEST_F(RecordedStepTest, WhatAProgramRunsOnAThreadOfItsOwnIsInsideNothing) {
   AddOn(1, 1, "aten::conv", 1, 50);
   AddOn(1, 2, "aten::select", 1, 51, 0);
@@ -180,8 +179,8 @@ TEST_F(RecordedStepTest, WhatAProgramRunsOnAThreadOfItsOwnIsInsideNothing) {
   EXPECT_EQ(Ids(step->top_operators(), *trace), (std::vector<uint64_t>{1, 3, 4, 5, 6}));
 }
 
-// What Gloo runs for a collective on a thread of its own is inside it, though other operators run
-// meanwhile; inside the label where the trace says who asked for it.
+// Gloo's work for a collective on its own thread is inside the collective, even if other operators
+// run meanwhile. It is inside the label if the trace has its issuer.
 TEST_F(RecordedStepTest, WhatABackendRunsForACollectiveIsInsideIt) {
   const auto add_label = [&](uint64_t id, bool says_for_whom) {
     NodeRow row;

@@ -37,11 +37,11 @@ std::optional<TensorShape> ShapeOf(const Trace& trace, const TensorUse& use) {
     if (sizes[i] < 0) return std::nullopt;
     if (!shape.strides_known) shape.strides[i] = numel;
     if (shape.strides[i] < 0) return std::nullopt;
-    // As PyTorch does, an empty dimension counts as one for the strides of those before it.
+    // As in PyTorch, an empty dimension counts as one for the strides of those before it.
     const int64_t factor = sizes[i] == 0 ? 1 : sizes[i];
     if (__builtin_mul_overflow(numel, factor, &numel)) return std::nullopt;
   }
-  int64_t last = use.offset;  // the last element's index in the storage
+  int64_t last = use.offset;  // index of the last element in the storage
   bool empty = false;
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 0) empty = true;

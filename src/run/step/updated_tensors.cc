@@ -8,7 +8,7 @@
 namespace etude {
 namespace {
 
-// By argument of the schema.
+// Returns a flag for each argument of the schema.
 std::vector<bool> UpdatedArguments(std::string_view schema) {
   std::vector<bool> updated;
   for (const DeclaredValue& argument : SignatureOf(schema).arguments) {

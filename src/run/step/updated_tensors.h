@@ -7,13 +7,14 @@
 
 namespace etude {
 
-// Which of their arguments operators write to, as their schemas say ("Tensor(a!) self"). Remembers
-// schemas. Not thread-safe; refers to the trace.
+// Arguments that operators write to, by their schemas ("Tensor(a!) self"). Caches schemas. Not
+// thread-safe; refers to the trace.
 class UpdatedTensors {
  public:
   explicit UpdatedTensors(const Trace& trace) : trace_(trace) {}
 
-  // For each tensor among the arguments of `node`, lists included: the order of DataFlow::inputs.
+  // Returns a flag for each tensor among the arguments of `node`, including lists, in the order of
+  // DataFlow::inputs.
   std::vector<bool> Of(NodeId node);
 
  private:

@@ -105,14 +105,14 @@ class Components {
   const Csr<NodeId>& deps_;
   uint32_t time_ = 0;
   uint32_t components_ = 0;
-  std::vector<uint32_t> found_;  // 0: not yet
+  std::vector<uint32_t> found_;  // 0: not visited
   std::vector<uint32_t> low_;
   std::vector<uint32_t> component_;  // 0: still open
   std::vector<NodeId> path_;
   std::vector<Frame> frames_;
 };
 
-// The numbers of the edges whose ends wait for each other, directly or not.
+// Returns the numbers of the edges whose ends wait for each other, directly or not.
 std::vector<size_t> EdgesOnCycles(const Trace& trace, const std::vector<OrderEdge>& edges) {
   const auto deps = Csr<NodeId>::Build(
       trace.node_count(), edges, [](const OrderEdge& edge) { return edge.node.index(); },
@@ -125,8 +125,7 @@ std::vector<size_t> EdgesOnCycles(const Trace& trace, const std::vector<OrderEdg
   return found;
 }
 
-// Numbers the nodes so that none comes before what it waits for, as near to `wanted` as that
-// allows.
+// Numbers the nodes so that none precedes a node it waits for, as close to `wanted` as possible.
 std::vector<uint32_t> RanksKeeping(const Trace& trace, std::span<const OrderEdge> edges,
                                    const std::vector<uint32_t>& wanted) {
   const size_t nodes = trace.node_count();

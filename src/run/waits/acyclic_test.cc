@@ -28,7 +28,7 @@ Trace Tree(const std::vector<int>& parents, const std::vector<OrderEdge>& edges 
 }
 
 TEST(FindBackwardEdges, LeavesAcyclicGraphsAlone) {
-  // 0 waits for 2, against the program's order but without a cycle.
+  // 0 waits for 2, against program order but without a cycle.
   const std::vector<OrderEdge> edges = {{N(0), N(2)}, {N(2), N(1)}};
   EXPECT_EQ(FindBackwardEdges(Tree({-1, -1, -1}), edges), (std::vector<bool>{false, false}));
 }
@@ -45,7 +45,7 @@ TEST(FindBackwardEdges, CountsParentsAsEdges) {
 }
 
 TEST(FindContradictions, GivesWayToTheGivenEdges) {
-  // A thread of four nodes in order; node 1 was said to wait for node 2.
+  // A thread of four nodes in order; node 1 also waits for node 2.
   const std::vector<OrderEdge> edges = {{N(1), N(2)}, {N(1), N(0)}, {N(2), N(1)}, {N(3), N(2)}};
   EXPECT_EQ(FindContradictions(Tree({-1, -1, -1, -1}), edges, 1),
             (std::vector<bool>{false, false, true, false}));

@@ -19,12 +19,12 @@ bool ReturnsWork(std::string_view schema) {
 
 using Waits = std::vector<CommunicationWait>;
 
-// Of each, the end of the last Gloo label that belongs to it.
+// Sets the end of each wait to that of the last Gloo label that belongs to it.
 void FindEnds(const RecordedStep& step, std::span<const NodeId> operators, Waits& waits) {
   const Trace& trace = step.trace();
   std::unordered_map<NodeId, CommunicationWait*> by_node;
   for (CommunicationWait& wait : waits) by_node[operators[wait.communication]] = &wait;
-  // Of a node, or of the nearest of its callers that has one.
+  // Returns the wait of a node, or of its nearest caller that has one.
   const auto wait_around = [&](NodeId node) -> CommunicationWait* {
     while (node && step.position(node) != RecordedStep::kNowhere) {
       const auto found = by_node.find(node);
@@ -43,7 +43,7 @@ void FindEnds(const RecordedStep& step, std::span<const NodeId> operators, Waits
   }
 }
 
-// The first of `operators` behind `index` that began at `moment` or later.
+// Returns the first of `operators` after `index` that began at `moment` or later.
 uint32_t NextAfter(Nanos moment, const Trace& trace, std::span<const NodeId> operators,
                    uint32_t index) {
   uint32_t next = index + 1;
@@ -63,9 +63,9 @@ std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
   const Trace& trace = step.trace();
   const auto count = static_cast<uint32_t>(operators.size());
   Waits waits;
-  std::unordered_map<StorageVersion, uint32_t> users;  // of memory: which wait is for the last one
-  std::unordered_map<NodeId, uint32_t> numbers;        // of waits, by communication
-  std::vector<uint32_t> by_dependency;                 // where they end at most, by number
+  std::unordered_map<StorageVersion, uint32_t> users;  // by memory: last wait for it
+  std::unordered_map<NodeId, uint32_t> numbers;        // numbers of waits, by communication
+  std::vector<uint32_t> by_dependency;                 // by number: latest end
   for (uint32_t i = 0; i < count; ++i) {
     const NodeId node = operators[i];
     for (const DataFlow::Use& use : flow.inputs(node)) {
@@ -74,7 +74,7 @@ std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
       CommunicationWait& wait = waits[user->second];
       wait.before = std::min(wait.before, i);
     }
-    // A composed trace says it where the communication has memory of its own.
+    // A composed trace has these dependencies if the communication has its own memory.
     const auto deps = trace.deps(node);
     const auto kinds = trace.dep_kinds(node);
     for (size_t k = 0; k < deps.size(); ++k) {
@@ -101,7 +101,7 @@ std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
     const NodeId node = operators[wait.communication];
     const auto message = PointToPointFromName(BaseOperatorName(SchemaOf(trace, node)));
     if (!wait.until || !message) continue;
-    // What is being sent may be read: who waited there for the other rank's receive would for ever.
+    // Data being sent may be read: waiting there for the other rank's receive could deadlock.
     const uint32_t most = message == NodeKind::kSend ? by_dependency[number] : wait.before;
     wait.before = std::min(most, NextAfter(*wait.until, trace, operators, wait.communication));
   }

@@ -13,29 +13,30 @@
 
 namespace etude {
 
-// Where a program waited for a communication that it had begun. Indices are into a list of
+// Point at which a program waited for a communication that it had begun. Indices refer to a list of
 // operators.
 struct CommunicationWait {
   uint32_t communication = 0;
-  uint32_t before = 0;         // the operator that came next; as many as there are: the step's end
-  std::optional<Nanos> until;  // when the communication was over, as far as the trace says
+  uint32_t before = 0;         // index of the next operator; the number of operators at the
+                               // step's end
+  std::optional<Nanos> until;  // end of the communication, if known
 
   friend bool operator==(const CommunicationWait&, const CommunicationWait&) = default;
 };
 
-// For each of `operators`, some of the step's in order of entry, that c10d gave a Work for. It was
-// waited for at once where it was called so (`async_op` false), at the latest before the first
-// operator that uses its memory, or that says it waits (a dependency of synchronisation), or at the
-// end of the step. Gloo ends the label of a send or receive when the program has waited for it, so
-// these were waited for before the next operator. Native captures say to which operator a label
-// belongs, other traces by its caller.
+// Returns a wait for each of `operators` (operators of the step in order of entry) that returned a
+// c10d Work. The program waited at once if `async_op` is false; at the latest before the first
+// operator that uses its memory or has a sync dependency on it, or at the end of the step. Gloo
+// ends the label of a send or receive when the program has waited for it, so that wait was before
+// the next operator. Labels belong to the operator stated in native captures, in other traces to
+// their caller.
 std::vector<CommunicationWait> FindCommunicationWaits(const RecordedStep& step,
                                                       const DataFlow& flow,
                                                       std::span<const NodeId> operators);
 
-// The times of the step in which the program did no more than wait: from the end of the operator
-// before each wait until it was over, or the next operator began; all of that time where the trace
-// does not say when it was over. Operators without times have none.
+// Returns the time of the step in which the program only waited: from the end of the operator
+// before each wait to the end of the communication, or to the begin of the next operator if the end
+// is unknown or later. Operators without times have none.
 TimeSet TimesOf(std::span<const CommunicationWait> waits, const RecordedStep& step,
                 std::span<const NodeId> operators);
 

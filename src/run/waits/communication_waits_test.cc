@@ -35,8 +35,8 @@ class CommunicationWaitsTest : public testing::Test {
   void WaitsFor(NodeId node, uint64_t communication) {
     builder_.AddDep(node, communication, DepKind::kSync);
   }
-  // Of the thread that calls, as native captures have those of sends and receives, and profilers
-  // all: called by the communication.
+  // Adds a label on the calling thread, called by the communication: native captures have such
+  // labels for sends and receives, profilers for all.
   uint64_t Communication(std::string_view name, int64_t start, int64_t duration, uint64_t memory,
                          std::optional<bool> async) {
     NodeRow row = Label("c10d::" + std::string(name), start, duration);
@@ -55,7 +55,7 @@ class CommunicationWaitsTest : public testing::Test {
     row.parent = caller;
     Add(row);
   }
-  // Native captures have the labels of collectives on threads of Gloo's.
+  // Adds a label of a collective on a Gloo thread, as in native captures.
   void GlooThreadLabel(std::string_view name, uint64_t issuer, int64_t start, int64_t duration) {
     const NodeId label = Add(Label("gloo:" + std::string(name), start, duration));
     builder_.AddDep(label, issuer, DepKind::kControl);
@@ -107,7 +107,7 @@ TEST_F(CommunicationWaitsTest, CollectivesAreWaitedForAsTheyWereCalled) {
   Operator(230, 20, 4);
   Operator(300, 10, 3);                                // uses its memory
   Communication("broadcast_", 400, 10, 5, false);      // 5, without a label
-  Communication("reduce_scatter_", 500, 10, 6, true);  // 6, whose memory nobody uses
+  Communication("reduce_scatter_", 500, 10, 6, true);  // 6, whose memory is not used
   Operator(600, 10, 7);
   const auto waits = Find();
   const std::vector<CommunicationWait> expected = {
@@ -145,15 +145,15 @@ TEST_F(CommunicationWaitsTest, AnOperatorMaySayForWhatItWaits) {
   EXPECT_EQ(Find(), expected);
 }
 
-// Nothing said where a send was waited for, so all of them were waited for at the end of the step,
-// and the recorded waits passed as if the program had been busy.
+// Without the labels, all sends would seem to be waited for at the end of the step, and recorded
+// waits would count as busy time.
 TEST_F(CommunicationWaitsTest, MessagesAreWaitedForWhenTheirLabelsEnd) {
   const uint64_t send = Communication("send", 100, 10, 1, std::nullopt);  // 0
   GlooLabel("send", send, 105, 75);                                       // until 180
   Operator(200, 10, 2);
   const uint64_t recv = Communication("recv_", 220, 10, 3, std::nullopt);  // 2
   GlooLabel("recv", recv, 225, 60);                                        // until 285
-  Operator(290, 10, 4);                                                    // not of its memory
+  Operator(290, 10, 4);                                                    // other memory
   Operator(310, 10, 3);
   const auto waits = Find();
   const std::vector<CommunicationWait> expected = {{0, 1, Nanos{180}}, {2, 3, Nanos{285}}};
@@ -179,8 +179,8 @@ TEST_F(CommunicationWaitsTest, MessagesMayBeBegunTogether) {
   EXPECT_EQ(Times(waits), times);
 }
 
-// isend, work that reads what is sent, recv, and wait for the first: who waited for the send before
-// the work would wait for a receive that the other rank begins behind its own.
+// isend, work that reads the sent data, recv, then wait for the first: a wait for the send before
+// that work would deadlock with the other rank, which begins its receive after its own send.
 TEST_F(CommunicationWaitsTest, WhatIsBeingSentMayBeRead) {
   const uint64_t send = Communication("send", 100, 10, 1, std::nullopt);  // 0
   Operator(120, 10, 1);

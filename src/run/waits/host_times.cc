@@ -14,14 +14,13 @@
 namespace etude {
 namespace {
 
-// One thread, its nodes in order of time.
+// Walks one thread's nodes in order of time.
 class ThreadClock {
  public:
   ThreadClock(const Trace& trace, std::vector<std::optional<Nanos>>& own)
       : trace_(trace), own_(own) {}
 
-  // The end of what a node waited for on other threads. Its thread may have gone on up to `slack`
-  // earlier.
+  // End of a node's wait for other threads. Its thread may have continued up to `slack` earlier.
   struct Waited {
     Nanos until;
     Nanos slack;
@@ -38,7 +37,7 @@ class ThreadClock {
     }
     if (waited) Wait(std::min(start, waited->until), waited->slack);
     SettlePieces(node);
-    // A thread waits no earlier than its program says.
+    // A thread waits no earlier than stated by its program.
     if (waited || !IsLabel(node) || trace_.name(node) == kWaitLabel) idle_.clear();
     idle_until_ = start;
     begins_work_ = true;
@@ -46,7 +45,7 @@ class ThreadClock {
     last_ = node;
   }
 
-  // Gloo works for the call that the thread is in, if that asked for `label`.
+  // Marks that Gloo works for the thread's current call, if that issued `label`.
   void HandOver(NodeId label) {
     const Nanos begin = *trace_.start(label);
     while (!open_.empty() && EndOf(open_.back()) <= begin) Close();
@@ -55,7 +54,7 @@ class ThreadClock {
     handed_over_ = {call, {begin, std::min(EndOf(label), EndOf(call))}, EndOf(label)};
   }
 
-  // After all of the thread's nodes.
+  // To be called after all of the thread's nodes.
   void Finish(std::vector<Interval>& waits, HostTimes::Stretches& stretches) {
     while (!open_.empty()) Close();
     SettlePieces(NodeId::None());
@@ -74,39 +73,39 @@ class ThreadClock {
  private:
   static constexpr size_t kNoPiece = SIZE_MAX;
 
-  // That the thread was in `node` itself.
+  // Time of a thread in `node` itself.
   struct Idle {
     NodeId node;
     Interval time;
-    bool fresh = false;  // something began before
+    bool fresh = false;  // follows the begin of a node
     size_t piece = kNoPiece;
   };
 
-  // The same, in a label.
+  // Such time in a label.
   struct Piece {
     NodeId label;
     Interval time;
-    bool is_first = false;  // ahead of all in the label
-    NodeId before;          // what the thread began next
-    bool waited = false;    // for others, before
+    bool is_first = false;  // before all nodes in the label
+    NodeId before;          // the next node begun by the thread
+    bool waited = false;    // after a wait for others
   };
 
   Nanos EndOf(NodeId node) const { return *trace_.start(node) + *trace_.duration(node); }
   bool IsLabel(NodeId node) const { return trace_.kind(node) == NodeKind::kLabel; }
 
-  // A call that was handed over, and that the thread was in until it was done.
+  // A call handed over to Gloo, with the thread inside it until the work was done.
   struct HandedOver {
     NodeId call;
-    Interval rest;  // of the call
+    Interval rest;  // rest of the call
     Nanos done;
   };
 
-  // Where a thread goes on when the collective is done, what was left of the call was waiting, too.
+  // If a thread continues at the end of the collective, the rest of the call was also a wait.
   void SettleHandOver(NodeId next) {
     if (!handed_over_.call) return;
     const Nanos goes_on = *trace_.start(next);
     const bool waits = trace_.name(next) == kWaitLabel;
-    if (waits && goes_on <= handed_over_.rest.end + kWakesEarly) return;  // on
+    if (waits && goes_on <= handed_over_.rest.end + kWakesEarly) return;  // continued
     const HandedOver over = std::exchange(handed_over_, {});
     if (waits || goes_on < over.rest.end || goes_on < over.done - kWakesEarly) return;
     Subtract(over.call, over.rest.length());
@@ -124,7 +123,7 @@ class ThreadClock {
     const NodeId node = open_.back();
     open_.pop_back();
     AddIdle(node, EndOf(node));
-    // The end of a label says nothing: its thread may have waited in it, and be waiting still.
+    // The end of a label proves nothing: its thread may have waited in it, and may still wait.
     if (IsLabel(node)) return;
     idle_.clear();
     begins_work_ = true;
@@ -148,7 +147,7 @@ class ThreadClock {
     for (; settled_ < pieces_.size(); ++settled_) pieces_[settled_].before = next;
   }
 
-  // The thread waited until `end`, since the last thing that it did more than `slack` before that.
+  // Adds a wait until `end`, since the thread's last activity more than `slack` before that.
   void Wait(Nanos end, Nanos slack) {
     std::optional<Nanos> begin;
     for (size_t i = idle_.size(); i-- > 0;) {
@@ -174,14 +173,14 @@ class ThreadClock {
   const Trace& trace_;
   std::vector<std::optional<Nanos>>& own_;
   std::vector<NodeId> open_;
-  std::vector<Idle> idle_;   // since the thread last did something, in order of time
-  Nanos idle_until_;         // what is in `idle_` goes up to here
-  bool begins_work_ = true;  // what comes next into `idle_` follows on something
+  std::vector<Idle> idle_;   // since the thread's last activity, in order of time
+  Nanos idle_until_;         // end of `idle_`
+  bool begins_work_ = true;  // the next entry of `idle_` follows work
   std::vector<Interval> waits_;
   HandedOver handed_over_;
-  NodeId last_;  // that the thread began
+  NodeId last_;  // last node begun by the thread
   std::vector<Piece> pieces_;
-  size_t settled_ = 0;  // how many pieces have a node behind them
+  size_t settled_ = 0;  // number of pieces with a node after them
 };
 
 }  // namespace

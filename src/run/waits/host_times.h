@@ -12,41 +12,41 @@
 
 namespace etude {
 
-// Duration of `node` without what it called, as far as the trace says it and no times are compared.
+// Returns the recorded duration of `node` without its callees, if times need not be compared.
 std::optional<Nanos> StatedOwnTime(const Trace& trace, NodeId node);
 
-// When the threads of a trace ran what, by the clock alone: PyTorch's observer mixes up threads
-// that work for one another (gradients, communication), its profiler does not.
+// Times of a trace's threads by the clock alone: PyTorch's profiler, in contrast to its observer,
+// keeps threads apart that work for one another (gradients, communication).
 class HostTimes {
  public:
-  // `waits`: what is known of waiting beyond the sync dependencies of the trace. nullopt if a node
-  // has a duration but no start or thread, or none has a duration. O(n log n).
+  // Finds the times. `waits` are those beyond the sync dependencies of the trace. nullopt if a node
+  // has a duration but no start or thread, or if none has a duration. O(n log n).
   static std::optional<HostTimes> Find(const Trace& trace, std::span<const OrderEdge> waits);
 
-  // Time that a thread spent in the node itself: neither in what it called nor waiting there for
-  // what other threads did. nullopt for nodes without times.
+  // Returns the time that a thread spent in the node itself, outside its callees and without
+  // waiting for other threads. nullopt for nodes without times.
   std::optional<Nanos> own(NodeId node) const { return own_[node.index()]; }
-  // When the thread waited for what others did: from when it last began something or ended an
-  // operator until that was over. Empty for threads without times.
+  // Returns the times in which the thread waited for others: from the last begin of a node or end
+  // of an operator until the awaited work was over. Empty for threads without times.
   const TimeSet& waits(LaneId lane) const;
-  // The node of its thread that began before it, of those that do not run beside it
-  // (RunsBesideItsThread); kNone if none did.
+  // Returns the preceding node on its thread, except nodes that run beside it
+  // (RunsBesideItsThread); kNone if there is none.
   NodeId before(NodeId node) const { return before_[node.index()]; }
-  // Whether `a` began before `b`, in an order of all nodes with times.
+  // Returns true if `a` began before `b`, in an order of all nodes with times.
   bool Precedes(NodeId a, NodeId b) const;
 
-  // Time that a thread spent in labels (a program's own code) behind other things in them, or
-  // behind a wait.
+  // Time that a thread spent in labels (the program's own code) after other nodes in them, or after
+  // a wait.
   struct Stretch {
-    NodeId label;  // the last of them
+    NodeId label;  // the last one
     Nanos time;
   };
-  // Where stretches lie: by a node that the thread began before or after.
+  // Position of stretches, by an adjacent node of the thread.
   struct Stretches {
-    std::unordered_map<NodeId, Stretch> ahead;   // of it, and of what it waited for
-    std::unordered_map<NodeId, Stretch> woken;   // ahead of it, when it had waited
-    std::unordered_map<NodeId, Stretch> behind;  // it, the last one of its thread
-    std::unordered_map<NodeId, Nanos> of_label;  // how much of `own` is in any
+    std::unordered_map<NodeId, Stretch> ahead;   // before the node and its wait
+    std::unordered_map<NodeId, Stretch> woken;   // before the node, after its wait
+    std::unordered_map<NodeId, Stretch> behind;  // after the node, the last one of its thread
+    std::unordered_map<NodeId, Nanos> of_label;  // total part of `own`
   };
   const Stretches& stretches() const { return stretches_; }
 

@@ -32,7 +32,7 @@ class Threads {
   uint64_t next_ = 1;
 };
 
-// A label inside which a thread asks for a collective and waits, as FSDP's do.
+// A label inside which a thread issues a collective and waits, as in FSDP.
 struct Gather {
   Threads threads;
   NodeId around = threads.Add(NodeKind::kLabel, "pre_forward", 0, 110);
@@ -65,7 +65,7 @@ TEST(HostTimes, WaitingInALabelThatEndsIsNotItsOwn) {
 }
 
 TEST(HostTimes, WhatBeginsAfterTheWaitDoesNotHideIt) {
-  // Known of the operator, the first after the gap, that began in a label of its own.
+  // Stated for the first operator after the gap, which began in its own label.
   Gather made;
   const Trace trace = made.threads.Finish();
   const OrderEdge wait{.node = made.reads, .before = made.gloo};
@@ -117,7 +117,7 @@ TEST(HostTimes, TimeInLabelsLiesWhereItWas) {
   EXPECT_EQ(times->own(second), Nanos{50 * kUs});
 }
 
-// A thread computes while what it sends is under way, and waits for it in the end.
+// A thread computes during its send, and finally waits for it.
 TEST(HostTimes, ASendRunsBesideItsThread) {
   Threads threads;
   const NodeId step = threads.Add(NodeKind::kLabel, "step", 0, 300);
@@ -140,7 +140,7 @@ TEST(HostTimes, ASendRunsBesideItsThread) {
   EXPECT_EQ(waits.intervals()[0], (Interval{Nanos{140 * kUs}, Nanos{200 * kUs}}));
 }
 
-// Gloo's thread wakes the one that waits before it leaves its label.
+// Gloo's thread wakes the waiting thread before it leaves its label.
 TEST(HostTimes, WhoIsWokenBeforeTheLabelEndsHasWaited) {
   Threads threads;
   const NodeId step = threads.Add(NodeKind::kLabel, "step", 0, 1200);
@@ -157,8 +157,8 @@ TEST(HostTimes, WhoIsWokenBeforeTheLabelEndsHasWaited) {
   EXPECT_EQ(times->stretches().woken.at(add).time, Nanos{20 * kUs});
 }
 
-// A synchronous call whose thread did not get out of it while Gloo was at work; and one that did,
-// but was held up.
+// Synchronous calls: one thread stayed in the call while Gloo was working; one left it but was
+// delayed.
 TEST(HostTimes, WhoIsInACallWhileGlooWorksForItWaits) {
   for (const bool waits : {true, false}) {
     Threads threads;
@@ -173,7 +173,7 @@ TEST(HostTimes, WhoIsInACallWhileGlooWorksForItWaits) {
   }
 }
 
-// The program worked while the collective ended, and waited no longer when it came to that.
+// The program worked while the collective ended, and no longer waited when it reached the wait.
 TEST(HostTimes, WaitingBeginsWhereTheProgramSaysThatItWaits) {
   for (const bool waits : {true, false}) {
     Threads threads;

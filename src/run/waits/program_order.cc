@@ -26,7 +26,7 @@ class HostTree {
     return parent ? parent : threads_[node.index()];
   }
 
-  // The host children of `node` in the order of their ids, on top of the stack in reverse.
+  // Pushes the host children of `node` onto the stack in reverse order of ids.
   void PushChildren(NodeId node, std::vector<NodeId>& stack) const {
     const size_t first = stack.size();
     for (const NodeId child : trace_.children(node)) {
@@ -51,8 +51,8 @@ class HostTree {
 }  // namespace
 
 std::vector<NodeId> ThreadsOfOrphans(const Trace& trace) {
-  // A damaged trace may have the root of a thread below something that ran, even below an orphan,
-  // which would then be below itself.
+  // A damaged trace may have a thread's root below a node that ran, even below an orphan, which
+  // would then be below itself.
   const auto is_in_place = [&](NodeId root) {
     const NodeId parent = trace.parent(root);
     return !parent || (trace.kind(parent) == NodeKind::kProcess && !trace.parent(parent));
@@ -79,7 +79,7 @@ std::vector<NodeId> ThreadsOfOrphans(const Trace& trace) {
 std::vector<OrderEdge> HostOrder(const Trace& trace, const std::function<LaneId(NodeId)>& lane_of) {
   const HostTree tree(trace);
   const auto lane = [&](NodeId node) { return lane_of ? lane_of(node) : trace.lane_id(node); };
-  // A collective of Gloo's, where it is known to have run on another thread than what called it.
+  // True for a Gloo collective known to have run on another thread than its caller.
   const auto runs_elsewhere = [&](NodeId node) {
     const NodeId parent = trace.parent(node);
     if (!parent || !IsHostThreadLabel(trace.name(node))) return false;

@@ -18,7 +18,7 @@ class WaitFinder {
  public:
   explicit WaitFinder(const Trace& trace)
       : trace_(trace),
-        // Nothing is to be linked: no event stands for a host node.
+        // Without linking: no event is matched with a host node.
         match_(MatchDevice(trace, std::vector<NodeId>(trace.node_count()))) {}
 
   std::vector<OrderEdge> Run() {
@@ -37,7 +37,7 @@ class WaitFinder {
     std::vector<NodeTime> times(trace_.node_count());
     ForEachNode(trace_, [&](NodeId node) {
       const NodeKind kind = trace_.kind(node);
-      // Labels of parts of the program run on threads without working there.
+      // Labels of program parts mark threads without working there.
       if (kind == NodeKind::kLabel && !IsWorkingLabel(trace_, node)) return;
       if (kind == NodeKind::kMetadata) return;
       times[node.index()] = NodeTimeOf(trace_, node);

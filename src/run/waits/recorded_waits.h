@@ -9,13 +9,14 @@
 
 namespace etude {
 
-// Who waited for whom in a device trace: calls for device work, streams for each other
-// (sync_edges.h), threads for threads (thread_edges.h). In a native capture the threads alone.
-// Empty for traces of other formats, which have what linking found among their dependencies. O(n
-// log n).
+// Returns the waits in a device trace: calls for device work, streams for each other
+// (sync_edges.h), threads for threads (thread_edges.h). In a native capture only threads for
+// threads. Empty for traces of other formats, whose dependencies contain the waits found by
+// linking. O(n log n).
 std::vector<OrderEdge> FindRecordedWaits(const Trace& trace);
 
-// A native capture with these among its dependencies, for formats of which nothing else says them.
+// Returns a native capture with these waits among its dependencies, for formats that record them no
+// other way.
 Result<Trace> WithThreadWaits(const Trace& capture, const Limits& limits);
 
 }  // namespace etude

@@ -29,7 +29,7 @@ constexpr std::array<SyncKindInfo, kSyncKindCount> kSyncKindInfos = {{
     {"unresolved", "waits of which the trace does not say for what"},
 }};
 
-// What the profiler calls its records of synchronisation.
+// Names of the profiler's synchronization records.
 struct RecordName {
   std::string_view name;
   SyncKind kind;
@@ -44,7 +44,7 @@ constexpr auto kRecords = std::to_array<RecordName>({
     {"Context Synchronize", SyncKind::kDeviceSync},
 });
 
-// Calls that wait, without the prefix of their runtime ("cuda", "hip", "cu").
+// Waiting calls, without the prefix of their runtime ("cuda", "hip", "cu").
 constexpr auto kCalls = std::to_array<RecordName>({
     {"StreamWaitEvent", SyncKind::kStreamWait},
     {"EventSynchronize", SyncKind::kEventSync},
@@ -57,7 +57,7 @@ constexpr auto kCalls = std::to_array<RecordName>({
     {"MemcpyHtoD", SyncKind::kBlockingCopy},
 });
 
-// Calls that ask whether they would wait: the profiler has records of them as of calls that do.
+// Calls that only query: the profiler has the same records for them as for waiting calls.
 constexpr auto kQueries = std::to_array<std::string_view>({"EventQuery", "StreamQuery"});
 
 std::string_view WithoutRuntime(std::string_view name) {
@@ -80,13 +80,13 @@ std::optional<SyncKind> Find(const Table& table, std::string_view name) {
   return row == table.end() ? std::nullopt : std::optional(row->kind);
 }
 
-// Device work `work`, or the thread of the call `call` after that call, waited for the device work
+// Device work `work`, or the thread of call `call` after that call, waited for the device work
 // `before`.
 struct SyncEdge {
   NodeId work;  // kNone: the thread waited
   NodeId call;
   NodeId before;
-  SyncKind kind = SyncKind::kUnresolved;  // of what the call waits for
+  SyncKind kind = SyncKind::kUnresolved;  // of the call's wait
   Evidence evidence = Evidence::kStated;
 };
 
@@ -103,23 +103,23 @@ OrderReason ReasonOf(SyncKind kind) {
   return OrderReason::kSync;
 }
 
-// Device work, by when it was launched.
+// Device work with its launch time.
 struct LaunchedWork {
   Nanos at;
   NodeId work;
 };
 using Stream = std::pair<int32_t, int32_t>;  // device, stream
 
-// The streams of a device by their last launch until a moment that moves on.
+// Streams of a device, by their last launch before an advancing moment.
 class RecentStreams {
  public:
   using Launch = std::pair<Nanos, Stream>;
 
-  // All launches before all moments.
+  // Adds a launch. All launches must be added before the first call of Before.
   void Add(Nanos at, const Stream& stream) { launches_.emplace_back(at, stream); }
 
-  // The last launch before `at` on each stream, the last one first. `at` does not descend from one
-  // call to the next. All calls: O(n log n).
+  // Returns the last launch before `at` on each stream, the latest first. `at` must not decrease
+  // between calls. All calls together: O(n log n).
   const std::list<Launch>& Before(Nanos at) {
     if (!std::exchange(is_sorted_, true)) std::ranges::sort(launches_);
     for (; next_ < launches_.size() && launches_[next_].first < at; ++next_) {
@@ -134,7 +134,7 @@ class RecentStreams {
  private:
   std::vector<Launch> launches_;
   bool is_sorted_ = false;
-  size_t next_ = 0;  // of the launches, the first one still to come
+  size_t next_ = 0;  // the next launch to process
   std::list<Launch> recent_;
   std::map<Stream, std::list<Launch>::iterator> places_;
 };
@@ -154,7 +154,7 @@ class SyncFinder {
     if (!records_.empty()) IndexCalls();
     std::ranges::stable_sort(calls, {}, [&](NodeId call) { return *device_.start(call); });
     for (const NodeId call : calls) ReadCall(call);
-    // Records whose call was not kept still order streams.
+    // Records of calls that are missing still order streams.
     for (const auto& [correlation, record] : records_) {
       if (!used_.contains(record)) {
         Resolve(NodeId::None(), record, *Find(kRecords, device_.name(record)));
@@ -180,7 +180,7 @@ class SyncFinder {
     return *device_.start(event) + device_.duration(event).value_or(Nanos{});
   }
 
-  // When the host asked for the work; without a launch, when it began.
+  // Returns the launch time of the work, or its begin if the launch is missing.
   Nanos LaunchTime(NodeId work) const {
     const NodeId launch = match_.launches[work.index()];
     return launch && device_.start(launch) ? *device_.start(launch) : *device_.start(work);
@@ -205,8 +205,8 @@ class SyncFinder {
     }
   }
 
-  // A stream runs in order: what ran before the first work with a launch was asked for before it,
-  // and, as its own launch was not recorded, before the recording began.
+  // Streams run in order: work without a recorded launch that ran before the first launched work
+  // was launched before it, and before the recording began.
   void FindLaunchedBefore(std::vector<LaunchedWork>& stream) const {
     const auto has_launch = [&](const LaunchedWork& one) {
       return static_cast<bool>(match_.launches[one.work.index()]);
@@ -261,13 +261,14 @@ class SyncFinder {
     }
   }
 
-  // Copies to pageable memory return when they are done, whatever their name says.
+  // Returns true if the call waits for the copy. Copies to pageable memory return when they are
+  // done, whatever their name.
   bool IsWaitedFor(NodeId call, NodeId copy) const {
     return device_.name(copy).find("Pageable") != std::string_view::npos &&
            End(call) >= End(copy) && device_.duration(copy);
   }
 
-  // `record`: what the profiler says of the call, or kNone.
+  // Finds the work that a call waited for. `record` is the profiler's record of the call, or kNone.
   void Resolve(NodeId call, NodeId record, SyncKind kind) {
     const size_t before = edges_.size();
     const Nanos at = *device_.start(call ? call : record);
@@ -295,7 +296,7 @@ class SyncFinder {
     if (call && last) FindWaited(call, last);
   }
 
-  // The call did nothing but wait until the last work it waited for was done.
+  // Sets the time in which the call only waited, which ends with the last awaited work.
   void FindWaited(NodeId call, NodeId last) {
     if (!device_.duration(call) || !device_.duration(last)) return;
     const Nanos begin = *device_.start(call);
@@ -310,7 +311,7 @@ class SyncFinder {
     return Stream{lane.device, lane.stream};
   }
 
-  // Of the work of a stream the last that was launched before `at`, and the first from then on.
+  // Last work of a stream launched before `at`, and the first from then on.
   struct Around {
     NodeId before;
     NodeId from;
@@ -324,7 +325,7 @@ class SyncFinder {
             .from = next == work.end() ? NodeId::None() : next->work};
   }
 
-  // What an event stands for; nullopt if the trace does not say, kNone if there is none.
+  // Returns the work that an event stands for; nullopt if unknown, kNone if there is none.
   std::optional<NodeId> WorkOfEvent(NodeId record) const {
     if (!record) return std::nullopt;
     const auto correlation = StatedNumber(device_, record, "wait_on_cuda_event_record_corr_id");
@@ -337,7 +338,7 @@ class SyncFinder {
         .before;
   }
 
-  // Work that began when the call was over was not waited for, whatever the order of launches says.
+  // Adds a wait, except for work that began after the call, whatever the order of launches.
   void AddWait(NodeId call, NodeId before, SyncKind kind) {
     if (!before || *device_.start(before) >= End(call)) return;
     edges_.push_back({NodeId::None(), call, before, kind});
@@ -362,7 +363,7 @@ class SyncFinder {
     return true;
   }
 
-  // Without a record a program with one stream says all the same which stream it is.
+  // Without a record, the stream is still known if the program has only one.
   bool StreamSync(NodeId call, NodeId record, Nanos at) {
     std::optional<Stream> stream = StreamOf(record);
     if (!stream && !record && streams_.size() == 1) stream = streams_.begin()->first;
@@ -394,15 +395,14 @@ class SyncFinder {
   struct DeviceWaits {
     Nanos at{INT64_MIN};
     Nanos end{INT64_MIN};
-    std::vector<std::pair<Stream, NodeId>> works;  // the last ones on streams that it looked at
+    std::vector<std::pair<Stream, NodeId>> works;  // last work on the streams that it covered
   };
 
-  // The streams of which the waits of the thread before `at` do not see to the last work launched
-  // until then: those with new work, and those of which the last wait did not see the end.
+  // Returns the streams whose last work launched before `at` is not covered by previous waits of
+  // the thread: those with new work, and those with work that had not ended at the last wait.
   std::vector<Stream> StreamsToWaitFor(const DeviceWaits& last, int32_t device, Nanos at) {
     std::vector<Stream> found;
-    // Clocks are some microseconds off, and calls lie inside each other; hostile traces have a lot
-    // of it.
+    // Clocks are off by some microseconds, and calls overlap; bounded for hostile traces.
     constexpr size_t kMost = 256;
     for (const auto& [stream, work] : last.works) {
       const bool is_over =
@@ -421,13 +421,14 @@ class SyncFinder {
 
   bool IsTimed(NodeId event) const { return device_.start(event) && device_.duration(event); }
 
-  // What ended after `begin`, at `end` at the latest.
+  // Range of end times: after `begin`, at `end` at the latest.
   struct Window {
     Nanos begin;
     Nanos end;
   };
 
-  // The last work to end in the window of those launched by `launched`, not on `stream`.
+  // Returns the last work to end in the window among the work launched by `launched` on other
+  // streams than `stream`.
   NodeId LastEnded(const Window& window, Nanos launched, LaneId stream) {
     if (!has_ended_) {
       ForEachNode(device_, [&](NodeId event) {
@@ -437,7 +438,7 @@ class SyncFinder {
       std::ranges::stable_sort(ended_, {}, &Ended::end);
       has_ended_ = true;
     }
-    // Work that other threads launched meanwhile is passed over; hostile traces have a lot of it.
+    // Skips work that other threads launched meanwhile; bounded for hostile traces.
     constexpr int kMost = 256;
     auto next = std::ranges::upper_bound(ended_, window.end, {}, &Ended::end);
     for (int i = 0; i < kMost && next != ended_.begin(); ++i) {
@@ -460,7 +461,7 @@ class SyncFinder {
     return true;
   }
 
-  // The profiler leaves records out of streams on which it has seen no work.
+  // The profiler omits records of streams on which it has seen no work.
   bool StreamWaitByTimes(NodeId call, NodeId record, Nanos at) {
     const auto stream = StreamOf(record);
     NodeId work;
@@ -480,7 +481,7 @@ class SyncFinder {
     return true;
   }
 
-  // The work of the first launch of the call's thread after it.
+  // Returns the work of the next launch on the call's thread.
   NodeId NextLaunchedBy(NodeId call) {
     const auto key = [&](NodeId launch) {
       return std::tuple(device_.lane_id(launch), *device_.start(launch), launch);
@@ -498,7 +499,7 @@ class SyncFinder {
     return is_found ? work_of_.at(*next) : NodeId::None();
   }
 
-  // A piece of device work by when it ended.
+  // Device work with its end time.
   struct Ended {
     Nanos end;
     NodeId work;
@@ -513,12 +514,12 @@ class SyncFinder {
   std::map<std::pair<LaneId, int32_t>, DeviceWaits> device_waits_;  // by thread and device
   std::unordered_map<NodeId, NodeId> work_of_;                      // by launch, the first one
   std::unordered_map<int64_t, NodeId> calls_;                       // by correlation
-  std::map<int64_t, NodeId> records_;  // by correlation; below 0: of none
-  std::unordered_set<NodeId> used_;    // records that a call has
-  std::unordered_set<NodeId> told_;    // work of which records say what it waits for
-  bool has_stream_waits_ = false;      // among the records
-  std::vector<NodeId> launches_;       // of work, by thread and time; made when needed
-  std::vector<Ended> ended_;           // made when needed
+  std::map<int64_t, NodeId> records_;                               // by correlation; below 0: none
+  std::unordered_set<NodeId> used_;                                 // records with a call
+  std::unordered_set<NodeId> told_;  // work whose awaited work is recorded
+  bool has_stream_waits_ = false;    // among the records
+  std::vector<NodeId> launches_;     // of work, by thread and time; made when needed
+  std::vector<Ended> ended_;         // made when needed
   bool has_ended_ = false;
 };
 

@@ -12,50 +12,48 @@
 
 namespace etude {
 
-// What makes one thing wait for work on a stream.
+// Kind of wait for work on a stream.
 enum class SyncKind : uint8_t {
-  kStreamWait,    // work on a stream for an event of another stream (cudaStreamWaitEvent)
-  kEventSync,     // a thread for an event (cudaEventSynchronize)
-  kStreamSync,    // a thread for a stream (cudaStreamSynchronize)
-  kDeviceSync,    // a thread for all streams of a device (cudaDeviceSynchronize)
-  kBlockingCopy,  // a thread for its own copy (cudaMemcpy, copies to pageable memory)
-  kByTimes,       // any of these, of which only times say for what work
-  kUnresolved,    // the trace does not say what is waited for, or does not have it
+  kStreamWait,    // stream for an event of another stream (cudaStreamWaitEvent)
+  kEventSync,     // thread for an event (cudaEventSynchronize)
+  kStreamSync,    // thread for a stream (cudaStreamSynchronize)
+  kDeviceSync,    // thread for all streams of a device (cudaDeviceSynchronize)
+  kBlockingCopy,  // thread for its own copy (cudaMemcpy, copies to pageable memory)
+  kByTimes,       // any of these, with the awaited work known by times only
+  kUnresolved,    // the awaited work is unknown or missing from the trace
 };
 inline constexpr size_t kSyncKindCount = static_cast<size_t>(SyncKind::kUnresolved) + 1;
-std::string_view Name(SyncKind kind);  // stable: appears in --json
+std::string_view Name(SyncKind kind);  // stable: used in --json
 std::string_view Help(SyncKind kind);
 
-// What a call of the runtime with this name waits for ("cudaStreamSynchronize"); nullopt if it
-// waits for nothing.
+// Returns the kind of wait of a runtime call with this name ("cudaStreamSynchronize"); nullopt if
+// it does not wait.
 std::optional<SyncKind> WaitingCall(std::string_view name);
 
 struct SyncEdges {
-  // Between events of the device trace, in order of time of the calls: device work, or the thread
-  // of a call (in_call), waited for device work.
+  // Between events of the device trace, in order of the calls' times: device work, or the thread of
+  // a call (in_call), waited for device work.
   std::vector<OrderEdge> edges;
   std::array<uint64_t, kSyncKindCount> calls{};
-  // Per call of the runtime, the part of it in which the thread did nothing but wait for work that
-  // is named in `edges`; by event, 0 for all others.
+  // By event: time in which a runtime call only waited for work in `edges`; 0 for other events.
   std::vector<Nanos> waited;
 };
 
-// Finds who waits for which device work, over the whole trace: from the profiler's records of
-// synchronisation, and from calls of the runtime whose names say all that is needed. A stream runs
-// its work in the order in which it was launched; an event stands for all work launched on its
-// stream before it was recorded.
+// Finds waits for device work over the whole trace, from the profiler's synchronization records and
+// from runtime calls with sufficient names. A stream runs its work in launch order; an event stands
+// for all work launched on its stream before it was recorded.
 //
-// Where nothing says for what (PyTorch 2.11 on CUDA 13 writes -1 for the stream of every event),
-// times do: a call waited for the last work that ended while it ran and had been launched before;
-// the next work of a stream that was told to wait, for the last work of another stream that was
-// launched before that and ended after the launch of the next work and after the work before it on
-// its stream. Calls that only ask (cudaEventQuery) wait for nothing.
+// If the awaited work is not recorded (PyTorch 2.11 on CUDA 13 writes -1 for the stream of every
+// event), it is inferred from times. A call waited for the last work that ended during the call and
+// was launched before it. The next work of a waiting stream waited for the last work of another
+// stream that was launched before the wait and ended after the launch of that next work and after
+// the previous work on its stream. Calls that only query (cudaEventQuery) do not wait.
 //
-// A thread that waits for a device has edges to the last work of those streams only of which its
-// waits before do not see to that: what it waited for, and what was over when that call was, its
-// next calls come after anyway. So these edges are at most one for each thread and stream, one for
-// each thread and work launched between its waits, and of work that is not over a limited number
-// for each wait. O(n log n + edges).
+// A thread that waits for a device gets edges only to the last work of streams that its previous
+// waits do not cover: its later calls come after the work awaited by those, and after all work that
+// was over by then, anyway. So there is at most one edge per thread and stream, one per thread and
+// work launched between its waits, and a limited number per wait for unfinished work. O(n log n +
+// edges).
 SyncEdges FindSyncEdges(const Trace& device, const DeviceMatch& match);
 
 }  // namespace etude

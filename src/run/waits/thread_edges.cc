@@ -29,7 +29,7 @@ bool HasChildOnLane(const Trace& tree, std::span<const NodeTime> times, NodeId n
   });
 }
 
-// What ran on each lane, in the order in which it began: callers before what they called.
+// Returns the nodes of each lane in order of begin: callers before callees.
 std::vector<std::vector<Ran>> RanByLane(const Trace& tree, std::span<const NodeTime> times) {
   std::vector<std::vector<Ran>> lanes;
   ForEachNode(tree, [&](NodeId node) {
@@ -51,7 +51,7 @@ std::vector<std::vector<Ran>> RanByLane(const Trace& tree, std::span<const NodeT
   return lanes;
 }
 
-// Labels of Gloo's, which last as long as the collective does on a thread of its own.
+// Gloo's labels, which last as long as the collective on Gloo's thread.
 class GlooLabels {
  public:
   struct Label {
@@ -93,10 +93,11 @@ class GlooLabels {
 
   struct Found {
     Ran ran;
-    Evidence evidence;  // that it is the call's
+    Evidence evidence;  // of the label's assignment to the call
   };
-  // The label of a call on `lane` that began before `next`: its own, the last to end, as far as the
-  // trace says whose it is; else the first of its type that began after the call and is no other's.
+  // Takes the label of a call on `lane` that began before `next`: its own label that ends last, if
+  // the trace states the issuers; else the first unassigned one of its type that began after the
+  // call.
   std::optional<Found> Take(const Ran& call, CollectiveType type, size_t lane, Nanos next) {
     Label* found = nullptr;
     for (const size_t i : by_issuer_[call.node]) {
@@ -115,8 +116,8 @@ class GlooLabels {
     return Found{found->ran, found->issuer ? Evidence::kStated : Evidence::kByTime};
   }
 
-  // The first that was at work at `moment`, on another lane, and ended so soon after that a thread
-  // that had waited for it for `waited` may have gone on at `moment`.
+  // Returns the first label on another lane that was active at `moment` and ended so soon after it
+  // that a thread that had waited for it for `waited` may have continued at `moment`.
   const Ran* EndingAfter(Nanos moment, size_t lane, Nanos waited) const {
     auto next =
         std::ranges::upper_bound(by_end_, moment, {}, [&](size_t i) { return labels_[i].ran.end; });
@@ -133,8 +134,8 @@ class GlooLabels {
  private:
   static Nanos BeginOf(const Label& label) { return label.ran.begin; }
 
-  std::vector<Label> labels_;   // by when they begin
-  std::vector<size_t> by_end_;  // in `labels_`, as below
+  std::vector<Label> labels_;   // by begin
+  std::vector<size_t> by_end_;  // indices into `labels_`, as below
   std::map<NodeId, std::vector<size_t>> by_issuer_;
   std::map<CollectiveType, std::vector<size_t>> by_type_;  // those without an issuer
 };
@@ -143,7 +144,7 @@ class GlooLabels {
 struct Gap {
   size_t lane;
   NodeId node;
-  std::optional<Nanos> begin;  // nullopt: the lane did nothing before
+  std::optional<Nanos> begin;  // nullopt: no previous work on the lane
   Nanos end;
 };
 
@@ -155,7 +156,7 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
     for (const Ran& one : lanes[lane]) {
       if (RunsBesideItsThread(tree, one.node)) continue;
       const std::string_view name = tree.name(one.node);
-      // The thread waits from here on, if at all: what comes next may follow on something.
+      // The wait, if any, begins here: the next node may follow other work.
       if (name == kWaitLabel) {
         busy_until = std::max(busy_until.value_or(one.begin), one.begin);
         continue;
@@ -164,10 +165,10 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
       if (waited && !IssuerOfLabel(tree, one.node)) {
         gaps.push_back({lane, one.node, busy_until, one.begin});
       }
-      // Operators of ATen's, and those that begin communications, wait for no other thread.
+      // ATen operators and operators that begin communications wait for no other thread.
       const bool works = name.starts_with("aten::") || IsC10dOperator(name) ||
                          !HasChildOnLane(tree, times, one.node);
-      // What a node opens after a gap is the same gap.
+      // Nodes opened by the first node after a gap belong to the same gap.
       const Nanos until = works ? one.end : waited ? one.begin : *busy_until;
       busy_until = std::max(busy_until.value_or(until), until);
     }
@@ -175,8 +176,8 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
   return gaps;
 }
 
-// The last node to end of those that have ended, as time goes on. Of Gloo's threads labels and what
-// runs behind them: nobody waits for a part of a collective.
+// The last node to end, as time advances. On Gloo's threads only labels and nodes after them count:
+// nobody waits for a part of a collective.
 class LastEnded {
  public:
   LastEnded(const Trace& tree, const std::vector<std::vector<Ran>>& lanes) : lanes_(lanes) {
@@ -193,13 +194,13 @@ class LastEnded {
         if (!is_part) ends_.push_back({lane, i});
       }
     }
-    // Of several lanes the first one counts as the last.
+    // Among several lanes the first one counts as the last.
     std::ranges::sort(ends_, {}, [&](At at) {
       return std::tuple(ran(at).end, lanes.size() - at.lane, at.index);
     });
   }
 
-  // Goes on to `moment`, which must not be before the last one.
+  // Advances to `moment`, which must not decrease.
   void AdvanceTo(Nanos moment) {
     for (; next_ < ends_.size() && ran(ends_[next_]).end <= moment; ++next_) {
       if (last_ && last_->lane != ends_[next_].lane) before_ = last_;
@@ -207,7 +208,7 @@ class LastEnded {
     }
   }
 
-  // The one that ended last on any lane but `lane`.
+  // Returns the node that ended last on any lane but `lane`.
   const Ran* Elsewhere(size_t lane) const {
     const std::optional<At>& found = last_ && last_->lane == lane ? before_ : last_;
     return found ? &ran(*found) : nullptr;
@@ -221,13 +222,13 @@ class LastEnded {
   const Ran& ran(At at) const { return lanes_[at.lane][at.index]; }
 
   const std::vector<std::vector<Ran>>& lanes_;
-  std::vector<At> ends_;  // in the order in which nodes end
+  std::vector<At> ends_;  // in order of end
   size_t next_ = 0;
   std::optional<At> last_;
-  std::optional<At> before_;  // the last on another lane than that one
+  std::optional<At> before_;  // the last one on another lane
 };
 
-// The storages into which a collective puts its results.
+// Returns the storages for the results of a collective.
 std::set<uint64_t> ResultsOf(const Trace& tree, NodeId call) {
   std::set<uint64_t> storages;
   const std::string_view schema = tree.text(tree.op_schema(call));
@@ -242,13 +243,12 @@ std::set<uint64_t> ResultsOf(const Trace& tree, NodeId call) {
   return storages;
 }
 
-// How long the lane was idle; 0 if it did nothing before.
+// Returns the idle time of the lane; 0 if it had no previous work.
 Nanos IdleTime(const Gap& gap) { return gap.begin ? gap.end - *gap.begin : Nanos{}; }
 
-// What waits for collectives of Gloo's, for which labels on other lanes: what comes next on a
-// thread that called one so that it waits at once, whether it had to wait long or not, and the
-// first node that uses the results of one. Besides, what comes next on a thread behind the label of
-// a send or receive of its own.
+// Waits for Gloo collectives, by labels on other lanes: of the next node on a thread after a
+// synchronous call, even without an idle time, and of the first node that uses the results of a
+// collective. Also waits of the next node on a thread after the label of its own send or receive.
 class CollectiveWaits {
  public:
   CollectiveWaits(const Trace& tree, std::span<const NodeTime> times,
@@ -264,7 +264,7 @@ class CollectiveWaits {
   }
 
   const std::vector<OrderEdge>& edges() const { return edges_; }
-  // Whether it is known what the node waits for, or what waits for the label.
+  // Returns true if the node's wait, or the label's waiter, is already known.
   bool Has(NodeId node, NodeId label) const {
     return waiting_.contains(node) || awaited_.contains(label);
   }
@@ -317,7 +317,7 @@ class CollectiveWaits {
     }
   }
 
-  // Who uses results while the label is at work for long did not wait: takes a view of them.
+  // A node that uses results long before the label ends did not wait: it takes a view of them.
   void FindUses() {
     if (pending_.empty()) return;
     std::vector<Ran> all;
@@ -330,7 +330,7 @@ class CollectiveWaits {
         if (found == pending_.end()) return;
         std::erase_if(found->second, [&](const Pending& one) {
           if (user.begin < one.call.end || user.begin <= one.label.begin) return false;
-          // A part of the collective.
+          // Part of the collective.
           if (times_[user.node.index()].lane == one.label_lane) return false;
           const CommBackend& backend = *BackendOfLabel(tree_.name(one.label.node));
           const auto idle = idle_.find(user.node);
@@ -345,7 +345,7 @@ class CollectiveWaits {
     }
   }
 
-  // A thread has waited for its own sends and receives when their labels end.
+  // Adds waits for sends and receives: the thread has waited for them when their labels end.
   void AddMessages(const std::vector<Ran>& ran) {
     for (const Ran& message : ran) {
       if (!RunsBesideItsThread(tree_, message.node)) continue;
@@ -369,9 +369,9 @@ class CollectiveWaits {
   const Trace& tree_;
   std::span<const NodeTime> times_;
   const std::vector<std::vector<Ran>>& lanes_;
-  std::vector<Call> calls_;                           // by when they begin
+  std::vector<Call> calls_;                           // by begin
   std::map<uint64_t, std::vector<Pending>> pending_;  // by storage
-  std::map<NodeId, Nanos> idle_;                      // of nodes behind a gap: IdleTime
+  std::map<NodeId, Nanos> idle_;                      // IdleTime of nodes after a gap
   std::set<NodeId> waiting_;
   std::set<NodeId> awaited_;
   std::set<std::pair<NodeId, NodeId>> pairs_;
@@ -388,7 +388,7 @@ void AddEdges(const Trace& tree, std::span<const NodeTime> times,
   const CollectiveWaits known(tree, times, lanes, gaps, gloo);
   edges.insert(edges.end(), known.edges().begin(), known.edges().end());
   const auto add = [&](const Gap& waited, const Ran& ended) {
-    // Something may end while a thread works on its own, but hardly just before that goes on.
+    // A node may end while a thread works on its own, but hardly just before the thread continues.
     const Nanos apart = std::max(waited.end - ended.end, ended.end - waited.end);
     const bool is_chance = apart > kWakesEarly && known.Has(waited.node, ended.node);
     if (is_chance) return false;

@@ -43,7 +43,7 @@ class DeviceParser : private TomlReader {
   }
 
  private:
-  // nullptr: there is none.
+  // Returns nullptr if there is none.
   Result<const toml::table*> Section(const toml::table& table, std::string_view key) const {
     const toml::node* node = table.get(key);
     if (node == nullptr) return nullptr;

@@ -8,9 +8,9 @@
 
 namespace etude {
 
-// A description of a device in TOML: docs/formats/device.md. `path` is what messages call it.
-// kBadInput with file, line and column for what is no TOML, unknown keys and presets, and values of
-// another form.
+// Parses the description of a device in TOML: docs/formats/device.md. `path` is its name in
+// messages. kBadInput with file, line and column for invalid TOML, unknown keys and presets, and
+// values of another form.
 Result<DeviceModel> ParseDevice(std::string_view text, const std::string& path);
 
 }  // namespace etude

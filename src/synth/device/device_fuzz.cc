@@ -5,7 +5,7 @@
 #include "src/synth/device/device_file.h"
 #include "src/synth/device/measured_products.h"
 
-// A device, and a table of times, of `etude generate`.
+// A device, and a table of times, for `etude generate`.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto text = etude::fuzz::Bytes(data, size);
   const auto device = etude::ParseDevice(text, "fuzz");

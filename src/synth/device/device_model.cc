@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kBillion = 1'000'000'000;
 
-// Matrix products without sparsity, where sheets give both; half of what they say with it.
-// Capacities in bytes, as sheets write them. The sheet of V100 has two.
+// Matrix products without sparsity if a sheet gives both, half of the sparse peak otherwise.
+// Capacities in bytes, as in the sheets. The sheet of V100 has two.
 // clang-format off
 constexpr auto kDevicePresets = std::to_array<DevicePreset>({
     {"v100-sxm2", "NVIDIA V100 data sheet, 2020",
@@ -41,7 +41,8 @@ constexpr auto kDevicePresets = std::to_array<DevicePreset>({
 });
 // clang-format on
 
-// Nanoseconds for so much at so much a second, rounded up; nullopt: too many for 64 bits.
+// Returns the time for `amount` at `rate` per second, rounded up to nanoseconds; nullopt on
+// overflow.
 std::optional<Nanos> TimeAt(int64_t amount, int64_t rate) {
   if (rate == 0) return Nanos{};
   __extension__ using Wide = __int128;

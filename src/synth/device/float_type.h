@@ -8,9 +8,9 @@
 
 namespace etude {
 
-// The types that weights of models may have, by name: "bfloat16". nullopt: none of them.
+// Returns the type of model weights with this name: "bfloat16". nullopt: unsupported.
 std::optional<DType> FloatType(std::string_view name);
-// "float32, float16, bfloat16 or …".
+// Returns "float32, float16, bfloat16 or …".
 std::string FloatTypeNames();
 
 }  // namespace etude

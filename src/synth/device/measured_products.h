@@ -15,20 +15,20 @@
 
 namespace etude {
 
-// Times of matrix products that somebody measured, by shape and type.
+// Measured times of matrix products, by shape and type.
 class MeasuredProducts {
  public:
-  // A table in CSV: docs/formats/device.md. `path` is what messages call it. kBadInput with file
-  // and line for another heading, values of another form, and two times for one product.
+  // Parses a table in CSV: docs/formats/device.md. `path` is its name in messages. kBadInput with
+  // file and line for another heading, values of another form, and two times for one product.
   static Result<MeasuredProducts> Parse(std::string_view text, const std::string& path);
 
-  // Of the matrix products of a recorded trace: the median of each shape and type. What a device
-  // took is the time of the kernels that an operator started; on a CPU it is the operator's own.
-  // kBadInput if there is none with shapes and times. `path` is what messages call the trace.
+  // Returns the median times of a recorded trace's matrix products, by shape and type. The time on
+  // a device is that of the kernels started by an operator; on a CPU it is the operator's own time.
+  // kBadInput if there is none with shapes and times. `path` is the trace's name in messages.
   static Result<MeasuredProducts> Of(const Trace& trace, const std::string& path);
 
   size_t size() const { return times_.size(); }
-  // nullopt: not measured.
+  // Returns nullopt if not measured.
   std::optional<Nanos> Find(const ProductShape& shape, DType type) const;
 
  private:

@@ -10,19 +10,19 @@
 
 namespace etude {
 
-// Settings that do not go together.
+// Error of incompatible settings.
 struct Misfit : Error {
   Misfit(std::vector<std::string> settings, std::string text)
       : Error{ErrorCode::kBadInput, std::move(text)}, keys(std::move(settings)) {}
 
-  // By their names in files, "plan.tp"; the one that is likeliest to be changed first.
+  // Names of the settings in files, "plan.tp"; the one most likely to be changed first.
   std::vector<std::string> keys;
 };
 
-// Who reads one as a Status has its error.
+// A Misfit converts to the error of a Status.
 using Fits = tl::expected<void, Misfit>;
 
-// An error that is not of settings: without keys.
+// Converts an error that does not concern settings: without keys.
 inline Misfit AsMisfit(const Error& error) {
   Misfit misfit({}, error.message);
   misfit.code = error.code;
@@ -33,10 +33,10 @@ inline tl::unexpected<Misfit> MakeMisfit(std::vector<std::string> keys, std::str
   return tl::unexpected<Misfit>(Misfit(std::move(keys), std::move(message)));
 }
 
-// Where the keys of a file stand: "model.toml:3:10".
+// Places of a file's keys: "model.toml:3:10".
 using KeyPlaces = std::map<std::string, std::string, std::less<>>;
 
-// The place of the first key that has one, else `otherwise`, before the message.
+// Prefixes the message with the place of the first key that has one, else with `otherwise`.
 inline Error PlacedError(const Misfit& misfit, const KeyPlaces& places, std::string otherwise) {
   for (const std::string& key : misfit.keys) {
     const auto found = places.find(key);
@@ -49,7 +49,7 @@ inline Error PlacedError(const Misfit& misfit, const KeyPlaces& places, std::str
 
 }  // namespace etude
 
-// Leaves the enclosing function, which returns Fits, with the misfit of `expr` if it has one.
+// Returns the misfit of `expr`, if it has one, from the enclosing function, which returns Fits.
 #define ETUDE_RETURN_IF_MISFIT(expr)                                         \
   do {                                                                       \
     if (auto etude_fits = (expr); !etude_fits) {                             \

@@ -44,7 +44,7 @@ class DlrmParser : private TomlReader {
     return {};
   }
 
-  // `required`: it has to be there.
+  // `required`: a missing key is an error.
   Status ReadNumber(const toml::table& table, std::string_view key, std::string_view what,
                     bool required, int64_t& value) const {
     if (const toml::node* node = table.get(key)) {
@@ -162,7 +162,7 @@ class DlrmParser : private TomlReader {
 
   const toml::table& root_;
   DlrmModel model_;
-  KeyPlaces table_places_;  // "tables.0.rows", of the first of those that are alike
+  KeyPlaces table_places_;  // "tables.0.rows", for the first of equal ones
   bool has_preset_ = false;
 };
 

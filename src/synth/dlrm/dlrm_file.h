@@ -8,8 +8,8 @@
 
 namespace etude {
 
-// A description of a recommendation model in TOML: docs/formats/model.md. `path` is what messages
-// call it. kBadInput with file, line and column as ParseTransformer.
+// Parses the description of a recommendation model in TOML: docs/formats/model.md. `path` is its
+// name in messages. kBadInput with file, line and column as in ParseTransformer.
 Result<DlrmModel> ParseDlrm(std::string_view text, const std::string& path);
 
 }  // namespace etude

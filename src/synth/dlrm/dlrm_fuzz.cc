@@ -4,7 +4,7 @@
 #include "src/formats/fuzz_support.h"
 #include "src/synth/dlrm/dlrm_file.h"
 
-// A model of `etude generate dlrm`.
+// A model for `etude generate dlrm`.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto model = etude::ParseDlrm(etude::fuzz::Bytes(data, size), "fuzz");
   if (model && etude::TableParameters(*model) <= 0) __builtin_trap();

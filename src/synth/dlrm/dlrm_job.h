@@ -7,8 +7,8 @@
 
 namespace etude {
 
-// A step of a recommendation model: the stacks of layers on all ranks, each with samples of its
-// own, tables where PlaceTables puts them. Each rank has a program of its own. kBadInput as
+// Makes a step of a recommendation model: the stacks of layers on all ranks, each with its own
+// samples, and tables placed by PlaceTables. Each rank has its own program. kBadInput as in
 // CheckDlrmPlan.
 Result<StepJob> MakeDlrmJob(const DlrmModel& model, const DlrmPlan& plan);
 

@@ -79,7 +79,7 @@ DlrmModel Rm(int64_t dense, std::vector<int64_t> bottom, size_t tables, Embeddin
           .top = std::move(top)};
 }
 
-// Weights and biases.
+// Returns the number of weights and biases.
 int64_t MlpParameters(int64_t input, const std::vector<int64_t>& units) {
   int64_t sum = 0;
   for (const int64_t count : units) {

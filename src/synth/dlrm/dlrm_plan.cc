@@ -14,14 +14,14 @@
 namespace etude {
 namespace {
 
-constexpr double kMostDlrmWork = 2e7;  // of all ranks
+constexpr double kMostDlrmWork = 2e7;  // total of all ranks
 constexpr int64_t kStateBytes = 4;
 
 int64_t TypeBytes(const DlrmModel& model) { return ElementBytes(model.type).value_or(0); }
 
 double Double(int64_t value) { return static_cast<double>(value); }
 
-// Operations of a rank's passes and bytes, all of them together or more.
+// Returns an upper bound of the total of operations and bytes of a rank's passes.
 double MostOfStep(const DlrmModel& model, const DlrmPlan& plan) {
   const double samples = Double(plan.batch) * Double(plan.ranks);
   double looked_up = 0;
@@ -100,7 +100,7 @@ TablePlacement PlaceTables(const DlrmModel& model, const DlrmPlan& plan) {
     }
   }
   std::ranges::stable_sort(parts, std::greater<>(), &std::pair<int64_t, TablePart>::first);
-  using Load = std::pair<int64_t, size_t>;  // and rank
+  using Load = std::pair<int64_t, size_t>;  // load, rank
   std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
   for (size_t rank = 0; rank < placement.parts.size(); ++rank) loads.emplace(0, rank);
   for (const auto& [cost, part] : parts) {
@@ -121,7 +121,7 @@ StepStates StatesOfRank(const DlrmModel& model, const DlrmPlan& plan,
                         const TablePlacement& placement, int64_t rank) {
   const int64_t width = TypeBytes(model);
   int64_t elements = 0;
-  int64_t rows = 0;  // with a number each of row-wise Adagrad
+  int64_t rows = 0;  // with one number each for row-wise Adagrad
   for (const TablePart& part : placement.parts[static_cast<size_t>(rank)]) {
     elements += model.tables[part.table].rows * part.columns;
     rows += model.tables[part.table].rows;

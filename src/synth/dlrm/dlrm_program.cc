@@ -15,26 +15,26 @@ namespace {
 
 constexpr int64_t kLookupIndexBytes = 8;
 constexpr int64_t kAdagradStateBytes = 4;
-// Of a sample: exp, add, divide; and cross entropy, 2 logarithms, 2 products and 4 sums.
+// Per sample: exp, add, divide; and cross entropy, 2 logarithms, 2 products and 4 sums.
 constexpr int64_t kSigmoidFlops = 3;
 constexpr int64_t kEntropyFlops = 8;
 constexpr int64_t kLossGradientFlops = 2;
-// Of a parameter.
+// Per parameter.
 constexpr int64_t kSgdFlops = 2;
 constexpr int64_t kAdagradFlops = 7;
 
-// Elements read and written of the model's type.
+// Number of elements of the model's type that are read and written.
 struct Moved {
   int64_t read = 0;
   int64_t written = 0;
 };
 
-// Rows of a table, or of some of its columns, that a rank reads for so many samples.
+// Rows of a table, or of some of its columns, that a rank reads for a number of samples.
 struct Lookups {
   std::string name;
   int64_t columns = 0;
-  int64_t count = 0;    // of rows
-  int64_t samples = 0;  // whose sums it gives
+  int64_t count = 0;    // number of rows
+  int64_t samples = 0;  // number of samples whose sums it computes
 };
 
 class DlrmProgramMaker {
@@ -60,7 +60,7 @@ class DlrmProgramMaker {
       const int64_t all = plan.batch * plan.ranks;
       own_.push_back({std::move(name), part.columns, all * table.lookups, all});
     }
-    // Each rank has its share of the rows that are looked up.
+    // Each rank has its share of the looked-up rows.
     for (const size_t i : placement.by_rows) {
       const EmbeddingTable& table = model.tables[i];
       by_rows_.push_back({fmt::format("table {} rows", i), table.dimension,
@@ -96,7 +96,7 @@ class DlrmProgramMaker {
     return Compute(
         {.name = std::move(name), .data = std::move(in), .flops = flops, .memory = Memory(moved)});
   }
-  // Matrix products, and `extra` operations.
+  // Adds matrix products with `extra` operations.
   In Multiply(std::string name, In in, ProductShape shape, int64_t extra, Moved moved) {
     const int64_t flops = 2 * shape.count * shape.rows * shape.inner * shape.columns;
     return Compute({.name = std::move(name),
@@ -109,7 +109,7 @@ class DlrmProgramMaker {
   In Collective(std::string name, In in, CollectiveType type, Bytes bytes) {
     return {program_.Collective(std::move(name), std::move(in), type, /*group=*/0, bytes)};
   }
-  // What backward needs is in use from a work's beginning on, until another one is done.
+  // Holds memory for backward from the begin of a work until another one is done.
   void Hold(const In& in, Bytes bytes) {
     Bytes& held = program_.works()[in.back()].held;
     if (plan_.training) held = held + bytes;
@@ -130,7 +130,8 @@ class DlrmProgramMaker {
     return Multiply(name, std::move(in), {1, samples_, inputs, outputs}, bias ? out : 0,
                     {samples_ * inputs + weights, out});
   }
-  // Frees its input where nothing else needs it; gives the input's gradient, if that is wanted.
+  // Adds the backward pass of a linear layer. Frees its input if nothing else needs it; returns the
+  // input's gradient, if wanted.
   In LinearBackward(const std::string& name, const In& in, int64_t inputs, int64_t outputs,
                     bool bias, bool frees, bool has_input = true) {
     const int64_t out = samples_ * outputs;
@@ -184,7 +185,7 @@ class DlrmProgramMaker {
     Hold(sums, Bytes{lookups.count * kLookupIndexBytes});
     return sums;
   }
-  // The gradient of each looked-up row updates it at once.
+  // The gradient of each looked-up row updates it immediately.
   void UpdateRows(const Lookups& lookups, In in) {
     const int64_t elements = lookups.count * lookups.columns;
     const bool adagrad = plan_.optimizer == DlrmOptimizer::kAdagrad;
@@ -197,7 +198,7 @@ class DlrmProgramMaker {
                            Bytes{lookups.count * kLookupIndexBytes + state}});
     Free(update, Bytes{lookups.count * kLookupIndexBytes});
   }
-  // Of a table that all ranks have: of all its rows.
+  // Adds the gradient of all rows of a replicated table.
   void TableGradient(const Lookups& lookups, int64_t table_elements, const In& in) {
     const int64_t elements = lookups.count * lookups.columns;
     const In gradient =
@@ -242,7 +243,7 @@ class DlrmProgramMaker {
     In out = Mlp("top", Interact(std::move(features)), model_.top_input(), model_.top,
                  /*last_relu=*/false);
     const int64_t flops = kSigmoidFlops + (plan_.training ? kEntropyFlops : 0);
-    // Training reads labels too.
+    // Training also reads labels.
     loss_ = Elementwise(plan_.training ? "loss" : "sigmoid", std::move(out), flops * samples_,
                         {(plan_.training ? 2 : 1) * samples_, samples_});
     Hold(loss_, samples_);
@@ -318,7 +319,8 @@ class DlrmProgramMaker {
     const int64_t bottom = samples_ * model_.bottom.back();
     in = Elementwise("interaction output backward", std::move(in), 0,
                      {samples_ * model_.top_input(), squares + bottom});
-    // A product for each of the two sides, their sum, and what came past them to the bottom's.
+    // A product for each of the two sides, their sum, and the gradient that bypassed them to the
+    // bottom.
     const int64_t units = model_.bottom.back();
     const Moved moved = {squares + all, all};
     In both = Multiply("interaction right gradient", in, {samples_, units, f, f}, 0, moved);
@@ -331,7 +333,7 @@ class DlrmProgramMaker {
   In CrossBackward(In in) {
     const int64_t units = model_.feature_elements();
     const int64_t all = samples_ * units;
-    In first;  // the gradient of what goes into the first layer, as far as it is known
+    In first;  // gradient of the first layer's input, as far as known
     for (int64_t i = model_.cross_layers; i-- > 0;) {
       const std::string name = fmt::format("cross {}", i);
       In both = in;
@@ -390,7 +392,7 @@ LookupTraffic LookupTrafficOf(const DlrmModel& model, const DlrmPlan& plan,
                               const TablePlacement& placement) {
   if (plan.ranks == 1) return {};
   const int64_t width = ElementBytes(model.type).value_or(0);
-  int64_t most_indices = 0;  // of a sample
+  int64_t most_indices = 0;  // per sample
   int64_t most_columns = 0;
   for (const std::vector<TablePart>& parts : placement.parts) {
     int64_t indices = 0;

@@ -8,18 +8,19 @@
 
 namespace etude {
 
-// Bytes of the collectives that ranks exchange lookups by: of the rank that has most, because
-// Chakra has one size for all.
+// Bytes of the collectives that exchange lookups, on the rank with most, because Chakra has one
+// size for all.
 struct LookupTraffic {
   Bytes indices;   // all-to-all
   Bytes pooled;    // all-to-all of sums, and of their gradients
   Bytes partial;   // reduce-scatter of sums over a share of the rows
-  Bytes gathered;  // all-gather of the gradients of these
+  Bytes gathered;  // all-gather of their gradients
 };
 LookupTraffic LookupTrafficOf(const DlrmModel& model, const DlrmPlan& plan,
                               const TablePlacement& placement);
 
-// What a rank does in a step. Its group 0 is of all ranks. The plan has passed CheckDlrmPlan.
+// Returns the program of a rank in a step. Its group 0 contains all ranks. The plan must have
+// passed CheckDlrmPlan.
 std::vector<StepWork> DlrmProgram(const DlrmModel& model, const DlrmPlan& plan,
                                   const TablePlacement& placement, int64_t rank);
 

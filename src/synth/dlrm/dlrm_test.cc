@@ -41,7 +41,7 @@ StepWork WorkOf(const StepJob& job, int64_t rank, const std::string& name) {
   return found == job.program(rank).end() ? StepWork{} : *found;
 }
 
-// Three features of two units: 3 pairs, so the top is given 5.
+// Three features of two units: 3 pairs, so the top has 5 inputs.
 DlrmModel Tiny() {
   return {.dense = 3,
           .bottom = {4, 2},
@@ -60,7 +60,7 @@ TEST(DlrmModel, PresetsFitTogether) {
     const auto fits = CheckDlrm(preset.model);
     EXPECT_TRUE(fits) << preset.name << ": " << fits.error().message;
   }
-  // The repository's top stacks of layers begin with these.
+  // Input widths of the top stacks in the reference repository.
   EXPECT_EQ(FindPreset(DlrmPresets(), "criteo-kaggle")->model.top_input(), 367);
   EXPECT_EQ(FindPreset(DlrmPresets(), "criteo-terabyte")->model.top_input(), 415);
   EXPECT_EQ(FindPreset(DlrmPresets(), "mlperf-dlrm")->model.top_input(), 479);
@@ -119,7 +119,7 @@ TEST(DlrmJob, MemoryByHand) {
   EXPECT_EQ(job->states()[0].total(), Bytes{states});
   EXPECT_EQ(memory[0], Bytes{states + 6 * 8});  // the first table's indices
   EXPECT_EQ(memory[2], Bytes{states + 64 + 6 * 4});
-  // Indices, numbers, both layers' outputs, features, what interacts, the top's layer, the loss.
+  // Indices, numbers, both layers' outputs, features, interactions, the top's layer, the loss.
   const int64_t kept = 64 + (6 + 8 + 4 + 12 + 10 + 6 + 2) * 4;
   EXPECT_EQ(std::ranges::max(memory), Bytes{states + kept});
   EXPECT_EQ(memory[12], Bytes{states + kept});
@@ -182,7 +182,7 @@ TEST(DlrmJob, CrossLayersByHand) {
   EXPECT_EQ(cross, expected);
 }
 
-// A table for each way to have it, on two ranks of 8 samples.
+// A table for each kind of placement, on two ranks of 8 samples.
 DlrmModel Mixed() {
   return {.dense = 3,
           .bottom = {4},
@@ -209,7 +209,7 @@ TEST(DlrmJob, TablesWholeByRowsAndReplicated) {
     if (work.communicates()) communication.push_back({work.name, 0, 0, work.bytes.count});
   }
   const std::vector<Counts> expected = {
-      {"indices all_to_all", 0, 0, (16 * 2 + 8 * 5) * 8},  // that rank 0 is given
+      {"indices all_to_all", 0, 0, (16 * 2 + 8 * 5) * 8},  // received by rank 0
       {"lookups all_to_all", 0, 0, 16 * 4 * 4},
       {"lookups reduce_scatter", 0, 0, 16 * 4 * 4},
       {"lookups gradient all_to_all", 0, 0, 16 * 4 * 4},
@@ -292,7 +292,7 @@ int64_t Random(std::mt19937& random, int64_t least, int64_t most) {
   return std::uniform_int_distribution<int64_t>(least, most)(random);
 }
 
-// Whatever the plan, ranks agree, and together they look up all rows once.
+// For any plan, ranks agree, and together they look up all rows once.
 TEST(DlrmJob, RandomModelsAndPlans) {
   std::mt19937 random(5);
   for (int round = 0; round < 16; ++round) {

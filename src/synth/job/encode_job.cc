@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kNoGroup = CommEvent::kNone;
 
-// Sets that grow together.
+// Disjoint sets that can be merged.
 class UnionFind {
  public:
   explicit UnionFind(size_t count) : parents_(count) {
@@ -28,7 +28,7 @@ class UnionFind {
     while (parents_[at] != at) at = parents_[at] = parents_[parents_[at]];
     return at;
   }
-  // The smaller one stands for both.
+  // The smaller one represents both.
   void Unite(size_t a, size_t b) {
     a = Find(a);
     b = Find(b);
@@ -44,7 +44,7 @@ struct EventPairs {
   std::vector<std::pair<int64_t, int64_t>> by_sender;    // sender, receiver
   std::vector<std::pair<int64_t, int64_t>> by_receiver;  // receiver, sender
 
-  // Of the pairs with `self` in front, how many are before the one with `peer`.
+  // Returns the number of pairs with `self` first that precede the one with `peer`.
   static size_t Number(const std::vector<std::pair<int64_t, int64_t>>& pairs, int64_t self,
                        int64_t peer) {
     const auto first =
@@ -61,7 +61,7 @@ class JobEncoder {
 
   Result<Job> Run() {
     ETUDE_RETURN_IF_ERROR(SettleMesh());
-    // Where classes would not tell who communicates with whom, or when, each rank is one.
+    // If classes would not determine who communicates with whom, or when, each rank is a class.
     std::optional<Result<Job>> job = Build(EqualForms(ranks_.forms));
     if (!job) {
       std::vector<std::vector<size_t>> single(ranks_.forms.size());
@@ -131,8 +131,8 @@ class JobEncoder {
   struct Draft {
     const std::vector<std::vector<size_t>>* classes = nullptr;  // forms, by class
     std::vector<size_t> class_of;                               // by form
-    std::vector<size_t> first_call;   // by class: number of its first call among those of all
-    std::vector<size_t> first_group;  // likewise
+    std::vector<size_t> first_call;   // by class: number of its first call among all calls
+    std::vector<size_t> first_group;  // by class: number of its first group among all groups
     std::vector<size_t> event_of;     // by call: event of `job`
     Job job;
   };
@@ -144,7 +144,7 @@ class JobEncoder {
     return ranks_.logs[(*draft.classes)[rank_class].front()];
   }
 
-  // nullopt: the ranks of these classes cannot share a program.
+  // Returns nullopt if the ranks of these classes cannot share a program.
   std::optional<Result<Job>> Build(const std::vector<std::vector<size_t>>& classes) {
     Draft draft;
     draft.classes = &classes;
@@ -194,7 +194,7 @@ class JobEncoder {
     }
   }
 
-  // Groups that stand in one place of a program are of one kind.
+  // Groups at one place of a program are of one kind.
   bool AddGroupKinds(Draft& draft) const {
     const size_t places = draft.first_group.back();
     UnionFind same(places);
@@ -210,19 +210,19 @@ class JobEncoder {
         }
       }
     }
-    std::map<size_t, std::vector<size_t>> groups_at;  // by place that stands for all
+    std::map<size_t, std::vector<size_t>> groups_at;  // by representative place
     for (size_t i = 0; i < ranks_.groups.size(); ++i)
       groups_at[same.Find(place_of[i])].push_back(i);
     std::map<size_t, size_t> kind_at;
     for (const auto& [place, members] : groups_at) {
       std::vector<NamedGroup> named;
       std::set<int64_t> ranks;
-      // Forms that are equal, and those that share a group, agree on it.
+      // Equal forms, and forms that share a group, agree on it.
       const bool callers_only = !ranks_.groups[members.front()].known;
       for (const size_t group : members) {
         named.push_back({.name = ranks_.groups[group].name, .ranks = ranks_.groups[group].ranks});
         for (const int64_t rank : ranks_.groups[group].ranks) {
-          if (!ranks.insert(rank).second) return false;  // the rank does not tell its group
+          if (!ranks.insert(rank).second) return false;  // the rank does not determine its group
         }
       }
       kind_at[place] = AddGroupKind(draft.job, std::move(named), callers_only);
@@ -235,7 +235,7 @@ class JobEncoder {
     return true;
   }
 
-  // Communications of which classes share a call are one.
+  // Communications of classes that share a call are one event.
   bool AddEvents(Draft& draft) const {
     const size_t calls = draft.first_call.back();
     const auto index = [&](const CallPlace& place) {
@@ -290,8 +290,8 @@ class JobEncoder {
     return true;
   }
 
-  // Adds what the class of `place` does in `event`, unless it is there. False if it is there in
-  // another way.
+  // Adds the part of the class of `place` in `event`, unless it exists. Returns false if it exists
+  // with other facts.
   bool AddPart(const Draft& draft, const ActualEvent& actual, const EventPairs& pairs,
                const CallPlace& place, CommEvent& event) const {
     const CommCall& call = ranks_.logs[place.log].calls[place.call];
@@ -315,7 +315,7 @@ class JobEncoder {
     return true;
   }
 
-  // What all parts say, the event says for them.
+  // Moves facts common to all parts to the event.
   void ShareFacts(const Draft& draft, CommEvent& event) const {
     const auto comm = [&](const CommPart& part) -> const Comm& {
       return *FormOf(draft, part.rank_class).program.comm(part.node);
@@ -326,7 +326,7 @@ class JobEncoder {
           event.parts, [&](const CommPart& part) { return comm(part).*member == first.*member; });
     };
     event.type = event.is_message ? CollectiveType::kUnknown : first.type;
-    // Sizes that are none stay with the programs.
+    // Invalid sizes stay in the programs.
     const bool is_size = first.bytes && first.bytes->count >= 0;
     if (is_size && shared(&Comm::bytes)) event.bytes = first.bytes;
     if (shared(&Comm::root)) event.root = first.root;

@@ -15,29 +15,28 @@
 
 namespace etude {
 
-// The trace of one rank, which outlives the encoding.
+// Trace of one rank; must outlive the encoding.
 struct RankOfJob {
   int64_t rank = 0;
   const Trace* trace = nullptr;
 };
 
 struct EncodeJobOptions {
-  // nullopt: axes that the groups and messages of the job suggest.
+  // nullopt: axes derived from the groups and messages of the job.
   std::optional<Mesh> mesh;
-  // Ranks of process groups by name, where the traces do not list them.
+  // Ranks of process groups by name, for traces that do not list them.
   std::map<std::string, std::vector<int64_t>> groups;
   Limits limits;
 };
 
-// The job whose ranks have these traces; TraceOfRank gives each of them back. Ranks are of one
-// class if their traces are equal but for their own ranks, the names of process groups and the
-// partners of messages, wherever a group or a partner then follows from the rank. Members of groups
-// and partners of messages without a trace are outside the job; the mesh has them. Where nobody
-// says who is in a group, the job has those who call it, and says so (GroupKind::callers_only).
+// Encodes the traces of ranks as a job; TraceOfRank restores each of them. Ranks are in one class
+// if their traces are equal except for their own ranks, names of process groups and partners of
+// messages, provided that each group or partner follows from the rank. Group members and partners
+// without a trace are in the mesh, but not in the job. Groups without listed members contain their
+// callers (GroupKind::callers_only).
 //
-// kBadInput for a rank that occurs twice or names a group that it is not in, a trace with a cycle,
-// and communications that do not fit together or that wait for each other: with the ranks and
-// nodes.
+// kBadInput, with the ranks and nodes, for a duplicate rank, a rank that names a group it is not
+// in, a trace with a cycle, and communications that do not fit together or wait for each other.
 Result<Job> EncodeJob(std::span<const RankOfJob> ranks, const EncodeJobOptions& options = {});
 
 }  // namespace etude

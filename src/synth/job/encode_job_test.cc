@@ -109,7 +109,7 @@ TEST(EncodeJob, TakesOneRankOfMany) {
   EXPECT_TRUE(SameTrace(TraceOfRank(job, 3).value(), trace));
 }
 
-// Ranks that all-reduce, as their names say: "ab" first a, then b.
+// Ranks that all-reduce in the order of their names: "ab" first a, then b.
 Trace Reduces(const std::string& order, int64_t bytes = 8) {
   TraceBuilder builder;
   for (const char name : order) {
@@ -126,7 +126,7 @@ Trace Reduces(const std::string& order, int64_t bytes = 8) {
   return builder.Finish().value();
 }
 
-// Two ranks of a group of four: what nobody says about the others is not made up.
+// Two ranks of a group of four: unknown members are not invented.
 TEST(EncodeJob, LeavesMembersUnknown) {
   std::vector<Trace> traces =
       MakeBench({.pattern = Pattern::kOverlap, .ranks = 8, .count = 1, .group_size = 4});
@@ -181,7 +181,7 @@ TEST(EncodeJob, RefusesARankTwice) {
   EXPECT_EQ(EncodeJob(ranks).error().message, "found rank 1 twice, expected each rank once");
 }
 
-// A chain through ranks that all do the same, one after the other, is no cycle.
+// A chain through ranks that all do the same, one after the other, is not a cycle.
 TEST(EncodeJob, OrdersAPipeline) {
   std::vector<Trace> traces;
   for (int64_t rank = 0; rank < 5; ++rank) {
@@ -205,8 +205,8 @@ TEST(EncodeJob, OrdersAPipeline) {
   ExpectRanks(*job, traces, "pipeline");
 }
 
-// Stages of a pipeline, generated rank by rank: each is one class, and the job is the one that was
-// made without expanding it.
+// Stages of a pipeline, generated rank by rank: each is one class, and the job equals the one that
+// was made without expanding it.
 TEST(EncodeJob, FindsTheStagesOfAPipeline) {
   const TransformerModel model = {.layers = 8,
                                   .hidden = 64,
@@ -279,7 +279,7 @@ TEST(EncodeJob, GivesEverySharedJobBack) {
       const size_t stages = pp == std::string::npos ? 1 : static_cast<size_t>(name[pp + 3] - '0');
       EXPECT_EQ(job->classes.size(), stages) << name;
     }
-    // What is read from disk is what was written: Chakra's traces come back as they are.
+    // Chakra's traces read from disk equal the written ones.
     if (traces.front().info().format != TraceFormat::kChakra) continue;
     const std::string written = testing::TempDir() + "/encoded_job";
     ASSERT_TRUE(
@@ -296,14 +296,14 @@ TEST(EncodeJob, GivesEverySharedJobBack) {
   EXPECT_EQ(classes["gpt_pp4_mb4_l4"], 4u);
 }
 
-// One rank of each job, whose others are above, and of each kind of file some large ones: the
-// largest take minutes under sanitizers and have nothing that others do not have.
+// One rank of each job, whose other ranks are above, and some large files of each kind: the largest
+// take minutes under sanitizers and contain nothing new.
 TEST(EncodeJob, GivesEverySharedTraceBack) {
   ETUDE_NEED_SHARED_DATA();
   constexpr uintmax_t kMostBytes = 300'000;  // compressed
   size_t traces = 0;
   for (const std::string& folder : SharedFolders()) {
-    // Simulators' inputs are the jobs above.
+    // Inputs of simulators are the jobs above.
     if (folder.find("/astra-sim") != std::string::npos) continue;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const std::string path = entry.path().string();

@@ -12,12 +12,12 @@
 namespace etude {
 namespace {
 
-// The graph in which communications are ordered. Vertices: events, where they are sent if they
-// are messages; where those are received; then the other nodes of all classes.
+// Graph for ordering communications. Vertices: events (for messages, their sending), the receipts
+// of messages, and the other nodes of all classes.
 struct WaitGraph {
   std::vector<std::pair<uint32_t, uint32_t>> edges;  // from, to
   uint32_t vertices = 0;
-  std::vector<size_t> positions;  // by event: where it stands in the first program that has it
+  std::vector<size_t> positions;  // by event: position in the first program with it
 };
 
 WaitGraph MakeWaitGraph(std::span<const ClassCalls> classes, size_t events) {
@@ -30,7 +30,7 @@ WaitGraph MakeWaitGraph(std::span<const ClassCalls> classes, size_t events) {
   for (const ClassCalls& one : classes) {
     const Trace& program = *one.program;
     const std::vector<CommCall>& calls = *one.calls;
-    // Without times the order of issue is not known.
+    // Without times the order of issue is unknown.
     const bool timed = std::ranges::all_of(
         calls, [&](const CommCall& call) { return program.start(call.row).has_value(); });
     std::vector<uint32_t> vertex(program.node_count(), UINT32_MAX);
@@ -59,7 +59,7 @@ WaitGraph MakeWaitGraph(std::span<const ClassCalls> classes, size_t events) {
   return graph;
 }
 
-// Communications that wait for each other, of vertices that still wait: class and call each.
+// Returns communications that wait for each other, as class and call, among the remaining vertices.
 std::vector<ClassCall> FindCycle(std::span<const ClassCalls> classes, size_t events,
                                  const std::vector<std::pair<uint32_t, uint32_t>>& edges,
                                  const std::vector<uint32_t>& waits) {
@@ -105,7 +105,7 @@ std::vector<ClassCall> OrderEvents(std::span<const ClassCalls> classes,
       [](const auto& edge) { return edge.second; });
   std::vector<uint32_t> waits(graph.vertices);
   for (const auto& [from, to] : graph.edges) ++waits[to];
-  // Of the events that can happen, the one that stands first in a program.
+  // The possible event that is first in a program.
   using Ready = std::pair<size_t, uint32_t>;
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   std::vector<uint32_t> free;

@@ -10,22 +10,22 @@
 
 namespace etude {
 
-// A class and which event each of its communications is part of.
+// A class and the event of each of its communications.
 struct ClassCalls {
   const Trace* program = nullptr;
   const std::vector<CommCall>* calls = nullptr;  // of its log
   std::span<const size_t> event_of;              // by call
 };
 
-// A call of a class: indices.
+// Call of a class, by indices.
 struct ClassCall {
   size_t rank_class = 0;
   size_t call = 0;
 };
 
-// Sorts the events into an order in which they can happen: after what their nodes wait for, and
-// after the collectives before them in their group; and says when messages are received. Returns
-// calls that wait for each other if there is no such order.
+// Sorts the events into a possible order: after their nodes' dependencies, and after earlier
+// collectives of their group. Sets when messages are received. Returns calls that wait for each
+// other if there is no such order.
 std::vector<ClassCall> OrderEvents(std::span<const ClassCalls> classes,
                                    std::vector<CommEvent>& events);
 

@@ -9,7 +9,7 @@
 namespace etude {
 namespace {
 
-// The axes along which `ranks` differ.
+// Returns the axes along which `ranks` differ.
 AxisSet AxesOf(const Mesh& mesh, const std::vector<int64_t>& ranks) {
   AxisSet axes = 0;
   for (size_t axis = 0; axis < mesh.axes().size(); ++axis) {
@@ -21,7 +21,7 @@ AxisSet AxesOf(const Mesh& mesh, const std::vector<int64_t>& ranks) {
   return axes;
 }
 
-// The axes whose groups these are; nullopt: there are none.
+// Returns the axes with exactly these groups; nullopt if there are none.
 std::optional<AxisSet> CommonAxes(const Mesh& mesh, const std::vector<NamedGroup>& groups) {
   const AxisSet axes = AxesOf(mesh, groups.front().ranks);
   const bool all = std::ranges::all_of(groups, [&](const NamedGroup& group) {
@@ -31,20 +31,20 @@ std::optional<AxisSet> CommonAxes(const Mesh& mesh, const std::vector<NamedGroup
   return all ? std::optional(axes) : std::nullopt;
 }
 
-// The name as a number, if it reads the same when written again.
+// Returns the name as a number, if it prints as the same text.
 std::optional<int64_t> NumberOf(const std::string& name) {
   const auto number = ParseWhole(name);
   return number && std::to_string(*number) == name ? number : std::nullopt;
 }
 
-// Names that are known so far, by group; "" elsewhere.
+// Returns the known names, by group; "" for unknown ones.
 std::vector<std::string> NamesOf(const GroupKind& kind, size_t count) {
   std::vector<std::string> names;
   for (size_t i = 0; i < count; ++i) names.push_back(kind.NameOf(static_cast<int64_t>(i)));
   return names;
 }
 
-// Numbers evenly spaced are kept as such.
+// Stores evenly spaced numbers compactly.
 void SetNames(GroupKind& kind, std::vector<std::string> names) {
   std::optional<std::pair<int64_t, int64_t>> first, second;
   bool even = true;
@@ -78,7 +78,7 @@ void SetNames(GroupKind& kind, std::vector<std::string> names) {
 }  // namespace
 
 Mesh FindMesh(int64_t world, std::span<const std::vector<int64_t>> groups) {
-  // Where ranks begin to differ along another axis.
+  // Positions where ranks begin to differ along another axis.
   std::set<int64_t> cuts = {world};
   for (const std::vector<int64_t>& ranks : groups) {
     const RankSet set = RankSet::Of(ranks);

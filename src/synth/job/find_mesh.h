@@ -11,22 +11,22 @@
 
 namespace etude {
 
-// A mesh of `world` ranks whose axes, named "axis0" …, are those along which the given groups of
-// ranks differ, as far as these fit together; else of one axis.
+// Returns a mesh of `world` ranks with axes "axis0" …, along which the given groups of ranks
+// differ, as far as these fit together; else a mesh of one axis.
 Mesh FindMesh(int64_t world, std::span<const std::vector<int64_t>> groups);
 
-// A group of a job, its ranks ascending.
+// A group of a job; its ranks must ascend.
 struct NamedGroup {
   std::string name;
   std::vector<int64_t> ranks;
 };
 
-// The index of the job's kind with these groups, which are disjoint; adds them to a kind along the
-// same axes, or a new kind. `callers_only` as of GroupKind.
+// Returns the index of the job's kind with these disjoint groups. Adds them to a kind along the
+// same axes, or a new kind. `callers_only`: see GroupKind.
 size_t AddGroupKind(Job& job, std::vector<NamedGroup> groups, bool callers_only = false);
 
-// The route of these senders and receivers, ascending: the same way along the axes for all of them,
-// if there is one.
+// Returns the route of these ascending senders and receivers: a common shift along the axes if
+// there is one, else the pairs.
 Route MakeRoute(const Mesh& mesh, std::vector<std::pair<int64_t, int64_t>> pairs);
 
 }  // namespace etude

@@ -42,8 +42,8 @@ std::vector<SimMachine> Machines() {
           MachineWith({all, last, all}, CollectiveAlgorithm::kHalvingDoubling)};
 }
 
-// The job's classes, simulated as such, give what the ranks' traces give, each by itself. At most
-// so many classes of ranks differ on a network whose dimensions are the job's.
+// Checks that simulating the job by classes equals simulating each rank's trace. At most `most`
+// classes of ranks may differ on a network whose dimensions are the job's.
 void ExpectSameAsTraces(Result<StepJob> made, size_t most, const std::string& what) {
   ASSERT_TRUE(made) << what << ": " << made.error().message;
   for (int64_t place = 0; place < made->places(); ++place) {

@@ -20,7 +20,7 @@
 namespace etude {
 namespace {
 
-// Operators that are one product of matrices and nothing else, and which argument is the left one.
+// Operators that are exactly one matrix product, with the index of the left factor.
 constexpr auto kProductOperators = std::to_array<std::pair<std::string_view, size_t>>({
     {"aten::mm", 0},
     {"aten::bmm", 0},
@@ -56,7 +56,7 @@ class ProductReader {
     return found == kProductOperators.end() ? std::nullopt : std::optional(found->second);
   }
 
-  // By operator: what the kernels took that it, or what it calls, started.
+  // Finds, by operator, the time of kernels started by it or its callees.
   void FindKernelTimes() {
     kernel_times_.resize(trace_.node_count());
     const std::vector<NodeId> launchers = FindLaunchers(trace_);
@@ -76,7 +76,7 @@ class ProductReader {
     if (index >= inputs.size() || inputs[index].kind != ValueKind::kTensor) return nullptr;
     return &trace_.tensor(inputs[index].as_tensor());
   }
-  // {count, rows, columns} of a matrix, or of several.
+  // Returns {count, rows, columns} of one or several matrices.
   std::optional<std::array<int64_t, 3>> MatrixOf(const TensorUse* use) const {
     if (use == nullptr || !use->shape) return std::nullopt;
     const std::span<const int64_t> shape = trace_.ints(use->shape);

@@ -8,7 +8,7 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kMostSteps = 100'000'000;  // of all stages
+constexpr int64_t kMostSteps = 100'000'000;  // total of all stages
 
 std::vector<StageStep> GpipeOrder(const PipelinePlan& plan) {
   std::vector<StageStep> order;
@@ -19,9 +19,9 @@ std::vector<StageStep> GpipeOrder(const PipelinePlan& plan) {
   return order;
 }
 
-// With as many micro-batches begun as there are stages from here to the last one. ZB-H1: the
-// gradients of weights wait for so many later ones of inputs as there are stages before this one;
-// then each stage has what one micro-batch keeps as often as the first one has.
+// Starts as many micro-batches as there are stages from here to the last one. ZB-H1: gradients of
+// weights lag behind those of inputs by the number of stages before this one; every stage then
+// keeps activations of as many micro-batches as the first one.
 std::vector<StageStep> OneByOneOrder(const PipelinePlan& plan, int64_t stage) {
   const bool split = plan.schedule == PipelineSchedule::kZeroBubble;
   const StagePass backward = split ? StagePass::kInputGradient : StagePass::kBackward;

@@ -6,34 +6,34 @@
 
 #include "src/synth/device/misfit.h"
 
-// In which order the stages of a pipeline work on the micro-batches of a step.
-// docs/models/transformer.md says where the schedules are from.
+// Order in which the stages of a pipeline process the micro-batches of a step.
+// docs/models/transformer.md has the sources of the schedules.
 namespace etude {
 
 enum class PipelineSchedule : uint8_t {
   kGpipe,        // all forward, then all backward
-  k1F1B,         // one forward, one backward as soon as the pipeline is full
-  kInterleaved,  // the same with several chunks of layers on each stage
-  kZeroBubble,   // ZB-H1: gradients of weights later, where a stage would wait
+  k1F1B,         // alternating forward and backward once the pipeline is full
+  kInterleaved,  // 1F1B with several chunks of layers per stage
+  kZeroBubble,   // ZB-H1: gradients of weights are delayed to fill waiting times
 };
 
 struct PipelinePlan {
   PipelineSchedule schedule = PipelineSchedule::k1F1B;
   int64_t stages = 1;
   int64_t micro_batches = 1;
-  // Of layers on each stage: chunk 0 of all stages comes before chunk 1 of the first. 1 unless
+  // Chunks of layers per stage: chunk 0 of all stages comes before chunk 1 of the first. 1 unless
   // interleaved.
   int64_t chunks = 1;
 };
 
-// kBadInput, with what was expected, unless there is such a schedule.
+// Returns kBadInput, with the expected values, unless there is such a schedule.
 Fits CheckPipeline(const PipelinePlan& plan);
 
 enum class StagePass : uint8_t {
   kForward,
   kBackward,        // of inputs and weights
-  kInputGradient,   // one half of backward
-  kWeightGradient,  // the other one, which no other stage waits for
+  kInputGradient,   // first half of backward
+  kWeightGradient,  // second half, which no other stage waits for
 };
 
 struct StageStep {
@@ -44,13 +44,13 @@ struct StageStep {
   friend bool operator==(const StageStep&, const StageStep&) = default;
 };
 
-// What a stage does, in order. The plan has passed CheckPipeline.
+// Returns the steps of a stage, in order. The plan must have passed CheckPipeline.
 std::vector<StageStep> StageOrder(const PipelinePlan& plan, int64_t stage);
 
-// The share of a training step for which a stage is idle because the pipeline fills and drains,
-// where forward and both halves of backward take equally long and messages take no time: 0..1. The
-// plan has passed CheckPipeline. nullopt: there is no formula, as for zero-bubble with fewer
-// micro-batches than stages.
+// Returns the bubble, the share of a training step in which a stage is idle because the pipeline
+// fills and drains, in 0..1, if forward and both halves of backward take equally long and messages
+// take no time. The plan must have passed CheckPipeline. nullopt if there is no formula, as for
+// zero-bubble with fewer micro-batches than stages.
 std::optional<double> BubbleShare(const PipelinePlan& plan);
 
 }  // namespace etude

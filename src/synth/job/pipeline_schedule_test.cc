@@ -45,7 +45,7 @@ std::vector<PipelinePlan> Plans() {
   return plans;
 }
 
-// Time units that steps take.
+// Durations of steps, in time units.
 struct StepCosts {
   int64_t forward = 1;
   int64_t input_gradient = 1;
@@ -59,7 +59,7 @@ struct TimedStep {
   int64_t end = 0;
 };
 
-// When steps ended.
+// End times of steps.
 class StepEnds {
  public:
   explicit StepEnds(const PipelinePlan& plan)
@@ -69,7 +69,7 @@ class StepEnds {
   std::optional<int64_t>& At(int64_t stage, const StageStep& step) {
     return ends_[Index(Kind(step.pass), stage, step.micro_batch, step.chunk)];
   }
-  // When what the step waits for was there; nullopt: not yet.
+  // Returns when the step's inputs are ready; nullopt: not yet.
   std::optional<int64_t> ReadyAt(int64_t stage, const StageStep& step) const {
     const int64_t place = step.chunk * plan_.stages + stage;
     switch (step.pass) {
@@ -118,8 +118,8 @@ int64_t CostOf(StagePass pass, const StepCosts& costs) {
   return 0;
 }
 
-// All steps of all stages by time, each begun as soon as its stage is free and what it waits for is
-// there, without any time for communication.
+// Returns all steps of all stages in order of time. Each begins as soon as its stage is free and
+// its inputs are ready; communication takes no time.
 std::vector<TimedStep> TimePipeline(const PipelinePlan& plan, const StepCosts& costs = {}) {
   std::vector<std::vector<StageStep>> orders;
   for (int64_t stage = 0; stage < plan.stages; ++stage) orders.push_back(StageOrder(plan, stage));
@@ -155,8 +155,8 @@ int64_t Makespan(const PipelinePlan& plan, const StepCosts& costs) {
   return end;
 }
 
-// Each stage does every pass of every micro-batch and chunk once, in an order that no other stage's
-// order contradicts, and nothing before what it waits for.
+// Each stage runs every pass of every micro-batch and chunk once, in an order consistent with the
+// other stages' orders, and nothing before its inputs.
 TEST(PipelineSchedule, DependenciesHold) {
   for (const PipelinePlan& plan : Plans()) {
     std::map<std::tuple<int64_t, int64_t, int64_t, StagePass>, TimedStep> steps;
@@ -195,10 +195,10 @@ TEST(PipelineSchedule, DependenciesHold) {
   }
 }
 
-// What is waited on top of the m micro-batches' own time, with f = 1, b = 1, w = 1:
-// (p - 1)(f + b + w) for GPipe and 1F1B (Huang et al. 2019; Narayanan et al. 2021, section 2.2.1),
-// a v-th of it with v chunks, which take a v-th of the time (section 2.2.2), and (p - 1)(f + b - w)
-// for ZB-H1 (Qi et al. 2023, section 2.3).
+// Waiting time in addition to the m micro-batches' own time, with f = 1, b = 1, w = 1: (p - 1)(f +
+// b + w) for GPipe and 1F1B (Huang et al. 2019; Narayanan et al. 2021, section 2.2.1), a v-th of it
+// with v chunks, which take a v-th of the time (section 2.2.2), and (p - 1)(f + b - w) for ZB-H1
+// (Qi et al. 2023, section 2.3).
 TEST(PipelineSchedule, BubblesAreThePublishedOnes) {
   for (const PipelinePlan& plan : Plans()) {
     const int64_t bubble = Makespan(plan, {}) - 3 * plan.micro_batches * plan.chunks;
@@ -221,7 +221,7 @@ TEST(PipelineSchedule, BubblesAreThePublishedOnes) {
             (8 * 2 + 3) * 6);
 }
 
-// The shares of a step that BubbleShare says are those of the orders.
+// BubbleShare equals the bubble of the simulated orders.
 TEST(PipelineSchedule, BubbleShareIsThatOfTheOrder) {
   // 1F1B: (p - 1) / (m + p - 1), Narayanan et al. 2021: 3 / 11.
   EXPECT_DOUBLE_EQ(*BubbleShare({.stages = 4, .micro_batches = 8}), 3.0 / 11);
@@ -239,7 +239,7 @@ TEST(PipelineSchedule, BubbleShareIsThatOfTheOrder) {
   }
 }
 
-// How many micro-batches' activations a stage has at most: m with GPipe, p - stage with 1F1B, p
+// Max number of micro-batches with activations on a stage: m with GPipe, p - stage with 1F1B, p
 // with ZB-H1.
 TEST(PipelineSchedule, ActivationsInFlight) {
   for (const PipelinePlan& plan : Plans()) {

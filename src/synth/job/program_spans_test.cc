@@ -1,4 +1,4 @@
-// The parts that generated programs state of themselves.
+// Parts stated in generated programs.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using testing_layer::TinyModel;
 
-// "forward 0 #1": phase, step and micro-batch, one after the other.
+// Returns "forward 0 #1": phase, step and micro-batch, one after the other.
 std::string PartsText(const Trace& trace) {
   const auto spans = StatedParts(trace);
   EXPECT_TRUE(spans) << spans.error().message;

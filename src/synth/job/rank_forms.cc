@@ -16,7 +16,7 @@
 namespace etude {
 namespace {
 
-// `name` with "{peer}" for each number that is `peer`.
+// Returns `name` with "{peer}" for each number equal to `peer`.
 std::string NameWithoutPeer(std::string_view name, int64_t peer) {
   const std::string number = std::to_string(peer);
   return ReplaceDigits(name, [&](std::string_view digits, std::string_view /*rest*/) {
@@ -67,7 +67,7 @@ class RankFormMaker {
     return {};
   }
 
-  // Which calls belong together, by the one rule that `validate` has, too.
+  // Finds calls that belong together, by the same rule as `validate`.
   Status MatchCalls() {
     for (const RankForm& form : forms_) {
       logs_.push_back(ReadCommLog(*form.trace, form.rank));
@@ -108,7 +108,7 @@ class RankFormMaker {
       ActualEvent event{.is_message = true, .sender = rank, .calls = {place}};
       if (call.peer) {
         event.receiver = *call.peer;
-        event.routed = !at_hand.contains(*call.peer);  // as long as nobody receives it
+        event.routed = !at_hand.contains(*call.peer);  // until it is received
         sends[{rank, *call.peer, call.tag.value_or(0)}].push_back(events_.size());
       }
       events_.push_back(std::move(event));
@@ -131,7 +131,7 @@ class RankFormMaker {
     });
   }
 
-  // The group of this name of a rank's.
+  // Returns the group of a rank with this name.
   size_t GroupOf(size_t form, StringId name) {
     const Trace& trace = *forms_[form].trace;
     std::string text(trace.text(name));
@@ -143,7 +143,7 @@ class RankFormMaker {
     const auto known = options_.groups.find(text);
     if (ranks.empty() && known != options_.groups.end()) ranks = known->second;
     const bool is_known = !ranks.empty();
-    // Without a list of members they are those who communicate in it.
+    // Without a list, the members are those that communicate in it.
     if (ranks.empty() && std::ranges::count(logs_[form].groups, text, &CommLog::Group::name) == 0) {
       ranks = {forms_[form].rank};
     }
@@ -157,7 +157,8 @@ class RankFormMaker {
     return at->second;
   }
 
-  // A number in a name may be the partner's, or any other: the way that makes more ranks equal.
+  // A number in a name may be the partner's, or any other: uses the interpretation that makes more
+  // ranks equal.
   Status MakeForms() {
     for (size_t i = 0; i < forms_.size(); ++i) ETUDE_RETURN_IF_ERROR(MakeForm(i, false));
     if (std::ranges::none_of(events_, &ActualEvent::routed)) return {};
@@ -242,7 +243,7 @@ class RankFormMaker {
     };
     ETUDE_ASSIGN_OR_RETURN(const Trace changed, CopyTrace(trace, builder, change));
     form.peers_in_names = any_name;
-    // Once more, so that the tables have nothing of the names that are gone.
+    // Copies again, so that the tables contain no removed names.
     TraceBuilder again(options_.limits);
     ETUDE_ASSIGN_OR_RETURN(form.program, CopyTrace(changed, again));
     form.hash = form.program.ContentHash();
@@ -279,8 +280,8 @@ class RankFormMaker {
 
   const EncodeJobOptions& options_;
   std::vector<RankForm> forms_;            // by rank
-  std::vector<CommLog> logs_;              // likewise
-  std::vector<std::vector<bool>> routed_;  // likewise, by call: ActualEvent::routed
+  std::vector<CommLog> logs_;              // by rank
+  std::vector<std::vector<bool>> routed_;  // by rank and call: ActualEvent::routed
   std::vector<ActualEvent> events_;
   std::vector<ActualGroup> groups_;
   std::vector<std::set<int64_t>> users_;  // by group

@@ -17,40 +17,40 @@
 
 namespace etude {
 
-// A process group as it is, with its members.
+// Actual process group with its members.
 struct ActualGroup {
   std::string name;
   std::vector<int64_t> ranks;  // ascending
   bool known = false;          // else the ranks are those that name the group
 };
 
-// A communication as it is: all calls that belong together.
+// Actual communication: all calls that belong together.
 struct ActualEvent {
   bool is_message = false;
-  bool routed = false;  // of a message: sender and receiver are known
+  bool routed = false;  // for messages: sender and receiver are known
   int64_t sender = 0;
   int64_t receiver = 0;
   std::vector<CallPlace> calls;
 };
 
-// What a rank does, put so that ranks which do the same say the same.
+// Normalized program of a rank, such that ranks that do the same have equal ones.
 struct RankForm {
   int64_t rank = 0;
   const Trace* trace = nullptr;
   Trace program;
   std::vector<size_t> groups;  // by number in the program: ActualGroup
-  std::vector<bool> known;     // likewise: ActualGroup::known
-  std::vector<bool> listed;    // likewise
+  std::vector<bool> known;     // by number in the program: ActualGroup::known
+  std::vector<bool> listed;    // by number in the program
   bool states_rank = false;
   bool peers_in_names = false;
   std::vector<bool> states_self;  // by call
-  std::vector<bool> routed;       // likewise
+  std::vector<bool> routed;       // by call
   uint64_t hash = 0;
 
   bool SameAs(const RankForm& other) const;
 };
 
-// What the ranks of a job do, by rank, and what they share.
+// Forms of a job's ranks, by rank, and shared data.
 struct RankForms {
   std::vector<RankForm> forms;
   std::vector<CommLog> logs;  // by form
@@ -59,11 +59,11 @@ struct RankForms {
   std::map<int64_t, RankFacts> facts;  // of ranks that have any
 };
 
-// kBadInput for a rank that occurs twice, a trace with a cycle, and communications that do not fit
-// together. The traces outlive the forms.
+// Makes the forms. kBadInput for a duplicate rank, a trace with a cycle, and communications that do
+// not fit together. The traces must outlive the forms.
 Result<RankForms> MakeRankForms(std::span<const RankOfJob> ranks, const EncodeJobOptions& options);
 
-// Indices of forms that are equal, by first rank.
+// Returns sets of indices of equal forms, by first rank.
 std::vector<std::vector<size_t>> EqualForms(const std::vector<RankForm>& forms);
 
 }  // namespace etude

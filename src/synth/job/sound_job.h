@@ -20,8 +20,8 @@
 
 namespace etude::testing_sound {
 
-// Everything that communicates meets its partners, no trace waits for itself, and no two ranks for
-// each other: all communications, each one node for all who take part, have an order.
+// Checks that all communications find their partners and that there is no deadlock: no trace has a
+// cycle, and all communications, each one node for all participants, have an order.
 inline void ExpectSound(const StepJob& job, const std::string& what) {
   std::vector<CommLog> logs;
   uint64_t calls = 0;
@@ -48,7 +48,7 @@ inline void ExpectSound(const StepJob& job, const std::string& what) {
   EXPECT_EQ(calls == 0, match.collectives + match.point_to_point == 0) << what;
 }
 
-// `etude convert --for astra-sim` changes nothing of it but what FindAstraEdges says.
+// Checks that `etude convert --for astra-sim` changes only what FindAstraEdges reports.
 inline void ExpectFitForAstraSim(const StepJob& job, const std::string& what) {
   std::vector<AstraRank> ranks;
   const std::map<int64_t, std::vector<int64_t>> groups = job.Groups();
@@ -65,7 +65,7 @@ inline void ExpectFitForAstraSim(const StepJob& job, const std::string& what) {
   const AstraEdges edges = FindAstraEdges(job);
   for (const AstraNoteRow& row : kAstraNotes) {
     uint64_t expected = 0;
-    if (row.note == AstraNote::kUnknownTime) continue;  // durations are for simulators to find
+    if (row.note == AstraNote::kUnknownTime) continue;  // simulators determine the durations
     if (row.note == AstraNote::kSmallGather) expected = edges.small_gathers;
     if (row.note == AstraNote::kFirstRaised) expected = edges.small_firsts;
     EXPECT_EQ(made->notes[row.note], expected) << what << ": " << row.key;

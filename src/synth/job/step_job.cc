@@ -150,8 +150,8 @@ Result<Trace> StepJob::Build(int64_t place, std::optional<int64_t> rank, Fill fi
     if (work.communicates()) {
       trace.SetComm(node, fill(work, trace));
     } else {
-      // Of none ASTRA-sim's roofline has no time, or leaves the node out; of one, that of its
-      // bytes.
+      // With 0, ASTRA-sim's roofline has no time, or the node is left out; with 1, the time is that
+      // of its bytes.
       AddAstraAttr(trace, node, "num_ops", chakra::ValueType::kInt64,
                    static_cast<uint64_t>(std::max<int64_t>(work.flops, 1)));
       AddAstraAttr(trace, node, "tensor_size", chakra::ValueType::kUint64,
@@ -215,7 +215,7 @@ Result<RankClass> StepJob::ClassOf(int64_t place, const std::vector<size_t>& kin
   return one;
 }
 
-// The places run side by side, each until it waits for another one.
+// Runs the places concurrently, each until it waits for another one.
 std::vector<CommEvent> StepJob::Events(const std::vector<size_t>& kinds,
                                        const Routes& routes) const {
   std::vector<CommEvent> events;
@@ -223,8 +223,8 @@ std::vector<CommEvent> StepJob::Events(const std::vector<size_t>& kinds,
   // By sender, receiver, axis and tag.
   std::map<std::tuple<int64_t, int64_t, size_t, int64_t>, size_t> sent;
   struct Gathering {
-    std::vector<CommPart> parts;  // of those who have come to the next collective
-    std::set<size_t> passing;     // places that have not seen yet that all came to the last one
+    std::vector<CommPart> parts;  // of those that have joined the next collective
+    std::set<size_t> passing;     // places that still have to pass the last, complete one
   };
   std::map<std::pair<size_t, int64_t>, Gathering> gatherings;  // by group and first place
   const auto collective = [&](size_t place, const CommPart& part, const StepWork& work) {
@@ -245,7 +245,7 @@ std::vector<CommEvent> StepJob::Events(const std::vector<size_t>& kinds,
                       .parts = std::exchange(parts, {})});
     return true;
   };
-  // False: the place has to wait.
+  // Returns false if the place has to wait.
   const auto communicate = [&](size_t index, const StepWork& work) {
     const CommPart part{.rank_class = index,
                         .node = NodeId::FromIndex(next[index]),
@@ -293,7 +293,7 @@ Result<Job> StepJob::AsJob() const {
     kinds[i] = job.group_kinds.size();
     job.group_kinds.push_back(KindOf(i));
   }
-  std::set<std::pair<size_t, int64_t>, std::greater<>> partners;  // of those that send
+  std::set<std::pair<size_t, int64_t>, std::greater<>> partners;  // of senders
   for (const std::vector<StepWork>& program : programs_) {
     for (const StepWork& work : program) {
       if (work.partner != 0 && work.sends) partners.emplace(AxisOf(work), work.partner);

@@ -20,35 +20,35 @@
 
 namespace etude {
 
-// What a rank does in a step of a generated job.
+// Work of a rank in a step of a generated job.
 struct StepWork {
   std::string name;
   std::vector<size_t> data;     // earlier work whose results it needs
-  std::vector<size_t> control;  // earlier work that it comes after all the same
+  std::vector<size_t> control;  // earlier work that precedes it without data
   std::optional<ProgramPart> part;
 
   int64_t flops = 0;
-  int64_t matrix_flops = 0;       // of them, in matrix products
+  int64_t matrix_flops = 0;       // the part in matrix products
   DType type = DType::kUnknown;   // of matrix products
-  ProductShape product;           // what it is, if it is matrix products of one shape
+  ProductShape product;           // set if it consists of matrix products of one shape
   Bytes memory;                   // read and written
   std::optional<Nanos> duration;  // of a computation
-  Bytes held;                     // of memory, from its beginning on
-  Bytes freed;                    // once it is done
+  Bytes held;                     // allocated at its begin
+  Bytes freed;                    // released at its end
 
   CollectiveType collective = CollectiveType::kUnknown;  // kUnknown: none
   size_t group = 0;                                      // StepGroup of a collective
-  // How far along `axis` the partner of a message is, around the axis' ends; 0: none.
+  // Distance along `axis` to the partner of a message, wrapping around; 0: none.
   int64_t partner = 0;
-  std::optional<size_t> axis;  // of the mesh; not said: the last one
+  std::optional<size_t> axis;  // of the mesh; nullopt: the last one
   bool sends = false;
-  int64_t tag = 0;  // the same on both sides, and of no other message between two ranks
-  Bytes bytes;      // that each rank puts in, or sends
+  int64_t tag = 0;  // the same on both sides, and unique between two ranks
+  Bytes bytes;      // each rank's input, or the message's size
 
   bool communicates() const { return collective != CollectiveType::kUnknown || partner != 0; }
 };
 
-// What a rank holds all the time.
+// Memory that a rank holds permanently.
 struct StepStates {
   Bytes weights;
   Bytes gradients;
@@ -58,19 +58,19 @@ struct StepStates {
   Bytes total() const { return weights + gradients + optimizer + cache; }
 };
 
-// Ranks that communicate: they differ along some axes of the mesh only.
+// Ranks that communicate: those that differ only along these axes of the mesh.
 struct StepGroup {
   AxisSet axes = 0;
-  bool first_and_last_only = false;  // of the places along the mesh's last axis
+  bool first_and_last_only = false;  // along the mesh's last axis
 };
 
-// A step on a mesh of ranks. All ranks at one place have one program: ranks whose coordinates along
-// some axes of the mesh are the same. Const methods may be called from several threads.
+// A step on a mesh of ranks. A place is a set of ranks with equal coordinates along some axes of
+// the mesh; its ranks share one program. Const methods are thread-safe.
 class StepJob {
  public:
-  // `programs`: by place, those along the first of `place_axes` fastest, each in an order in which
-  // all can run theirs; members of a group call its collectives in one order. Groups that no
-  // program uses are left out. Without `place_axes` places are along the mesh's last axis.
+  // `programs`: by place, the first of `place_axes` fastest, each in an order without deadlock;
+  // members of a group call its collectives in one order. Unused groups are removed. Without
+  // `place_axes`, places are along the mesh's last axis.
   StepJob(Mesh mesh, std::vector<StepGroup> groups, std::vector<std::vector<StepWork>> programs,
           AxisSet place_axes = 0);
 
@@ -80,25 +80,25 @@ class StepJob {
   const std::vector<StepWork>& program(int64_t place) const {
     return programs_[static_cast<size_t>(place)];
   }
-  // Of a computation, which had none.
+  // Sets the duration of a computation without one.
   void SetDuration(int64_t place, size_t work, Nanos duration) {
     programs_[static_cast<size_t>(place)][work].duration = duration;
   }
-  // Place of the partner of a message.
+  // Returns the place of the partner of a message.
   int64_t PartnerPlace(int64_t place, const StepWork& work) const;
-  // By place.
+  // Sets the permanently held memory, by place.
   void SetStates(std::vector<StepStates> states) { states_ = std::move(states); }
   const std::vector<StepStates>& states() const { return states_; }
-  // In use while each work of a program runs, all of them one after the other.
+  // Returns the memory in use during each work of a program, if they run one after the other.
   std::vector<Bytes> MemoryOf(int64_t place) const;
-  // Traces say so of each node: kMemoryInUse.
+  // Adds the memory in use to each node of the traces: kMemoryInUse.
   void TellMemory() { tells_memory_ = true; }
-  // Members of all groups that communicate, by number: process groups are named by these.
+  // Returns the members of all used groups by number; process groups have these numbers as names.
   std::map<int64_t, std::vector<int64_t>> Groups() const;
-  // The Chakra trace of a rank. Operations and bytes of computations are 'num_ops' and
+  // Returns the Chakra trace of a rank. Operations and bytes of computations are 'num_ops' and
   // 'tensor_size'.
   Result<Trace> TraceOf(int64_t rank) const;
-  // All ranks: a class for each program. TraceOfRank gives the same traces of it.
+  // Returns the job of all ranks, with a class for each program. TraceOfRank gives the same traces.
   Result<Job> AsJob() const;
 
  private:
@@ -106,7 +106,7 @@ class StepJob {
   size_t AxisOf(const StepWork& work) const { return work.axis.value_or(last_axis()); }
   int64_t PlaceOf(int64_t rank) const;
   int64_t PartnerRank(int64_t rank, const StepWork& work) const;
-  // Places whose programs meet in a group's collectives, that of `place` among them.
+  // Returns the places whose programs take part in a group's collectives, including `place`.
   std::vector<int64_t> Meeting(const StepGroup& group, int64_t place) const;
   RankSet RanksAt(int64_t place) const;
   bool IsUsed(size_t group) const { return first_numbers_[group] != 0; }
@@ -118,7 +118,7 @@ class StepJob {
   // By axis and distance.
   using Routes = std::map<std::pair<size_t, int64_t>, size_t>;
 
-  // A program as a trace; `fill` says what is left of its communications' facts.
+  // Builds a program as a trace; `fill` adds the remaining facts of its communications.
   template <typename Fill>
   Result<Trace> Build(int64_t place, std::optional<int64_t> rank, Fill fill) const;
   GroupKind KindOf(size_t group) const;
@@ -128,10 +128,10 @@ class StepJob {
   Mesh mesh_;
   std::vector<StepGroup> groups_;
   std::vector<std::vector<StepWork>> programs_;  // by place
-  std::vector<int64_t> first_numbers_;           // by group; 0: not used
+  std::vector<int64_t> first_numbers_;           // by group; 0: unused
   Mesh places_;
-  std::vector<size_t> place_axes_;  // of the mesh, by axis of `places_`
-  std::vector<StepStates> states_;  // by place; empty: not known
+  std::vector<size_t> place_axes_;  // axes of the mesh, by axis of `places_`
+  std::vector<StepStates> states_;  // by place; empty: unknown
   bool tells_memory_ = false;
 };
 

@@ -21,7 +21,7 @@ int64_t KeptBy(const LayerPasses& passes) {
   return sum;
 }
 
-// Above what the rank holds all the time.
+// Returns the peak above the permanently held memory.
 int64_t PeakAbove(const StepJob& job, int64_t place) {
   return std::ranges::max(job.MemoryOf(place)).count -
          job.states()[static_cast<size_t>(place)].total().count;
@@ -49,7 +49,7 @@ TEST(StepMemory, MicroBatchesOfASchedule) {
   EXPECT_EQ(PeakAbove(MakeTransformerJob(TinyModel(6), plan).value(), 1), 5 * 2 * layer);
 }
 
-// The inputs of two layers, and of the last one what it computes again.
+// The inputs of two layers, and the recomputed activations of the last one.
 TEST(StepMemory, FullRecomputationKeepsInputsAndOneLayer) {
   TransformerPlan plan;
   plan.pipeline = {.stages = 3, .micro_batches = 1};
@@ -85,8 +85,8 @@ TEST(StepMemory, WhatIsHeldIsFreed) {
   }
 }
 
-// A token of a sequence has keys and values of 64 numbers each of 2 bytes in each of 3 layers of a
-// stage, of which a tensor-parallel rank has half: 384 bytes.
+// A token of a sequence has keys and values of 64 numbers of 2 bytes each in each of 3 layers of a
+// stage, half of which are on a tensor-parallel rank: 384 bytes.
 TEST(StepMemory, TheCacheGrows) {
   TransformerPlan plan;
   plan.phase = ModelPhase::kDecode;

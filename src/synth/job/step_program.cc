@@ -44,7 +44,7 @@ size_t StepProgram::RingMessage(std::string name, In after, size_t axis, bool se
                    .sends = sends,
                    .tag = sends ? ring_sends_++ : ring_receives_++,
                    .bytes = bytes};
-  // What is received is not made of what it comes after.
+  // A received message only comes after `after`; its data are independent.
   (sends ? message.data : message.control) = std::move(after);
   return Push(std::move(message));
 }

@@ -10,25 +10,25 @@
 
 namespace etude {
 
-// A rank's step as it is put together: computations come one after the other, and so do the
-// collectives of a group. What is added gives its index.
+// Builder of a rank's step: computations are sequential, and so are the collectives of a group.
+// Adding work returns its index.
 class StepProgram {
  public:
   using In = std::vector<size_t>;
 
   explicit StepProgram(size_t groups) : last_of_(groups) {}
 
-  // What is added from here on is of this part.
+  // Sets the part of the work added from here on.
   void Begin(ProgramPart part) { part_ = part; }
 
   size_t Push(StepWork work);
   size_t Compute(StepWork work);
-  // Members of a group call its collectives in one order, so that each is behind the one before.
+  // Members of a group call its collectives in one order, so each comes after the previous one.
   size_t Collective(std::string name, In data, CollectiveType type, size_t group, Bytes bytes,
                     std::optional<size_t> after = std::nullopt);
 
-  // To the next rank along an axis of the mesh, around its end, or from the one before. All ranks
-  // send one after the other what they receive one after the other.
+  // Adds a message to the next rank along an axis of the mesh, wrapping around, or from the
+  // previous one. All ranks send and receive in the same order.
   size_t RingMessage(std::string name, In after, size_t axis, bool sends, Bytes bytes);
 
   std::optional<size_t> last_compute() const { return last_compute_; }

@@ -14,19 +14,19 @@
 
 namespace etude {
 
-// Builds Chakra traces of work on a device, which ASTRA-sim takes.
+// Builds Chakra traces of device work for ASTRA-sim.
 class WorkBuilder {
  public:
   WorkBuilder();
 
   TraceBuilder& trace() { return builder_; }
-  // Work with the next id that waits for `deps`.
+  // Adds work with the next id that depends on `deps`.
   NodeId Add(NodeKind kind, std::string_view name, std::span<const NodeId> deps,
              std::optional<Nanos> duration = std::nullopt);
-  // What is added from here on is of this part of the program; nullopt: of none.
+  // Sets the part of the program for the work added from here on; nullopt: none.
   void BeginPart(std::optional<ProgramPart> part) { part_ = part; }
-  // Without any work the trace gets a node that does nothing: ASTRA-sim aborts on a rank without
-  // nodes.
+  // Returns the trace. If it has no work, adds a node without effect, because ASTRA-sim aborts on a
+  // rank without nodes.
   Result<Trace> Finish();
 
  private:

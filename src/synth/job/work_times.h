@@ -10,21 +10,21 @@
 
 namespace etude {
 
-// Where durations of computations are from.
+// Sources of durations of computations.
 struct TimeSources {
-  std::optional<MeasuredProducts> measured;  // before the device
+  std::optional<MeasuredProducts> measured;  // takes precedence over the device
   std::optional<DeviceModel> device;
 };
 
-// Computations in the job's programs.
+// Numbers of computations in the job's programs.
 struct TimedWorks {
   int64_t measured = 0;
   int64_t modelled = 0;
   int64_t unknown = 0;
 };
 
-// Gives computations their durations, not communications. kBadInput: RooflineTime, and a rank whose
-// computations take longer together.
+// Sets the durations of computations, but not of communications. kBadInput from RooflineTime, and
+// if the total of a rank's computations is too long.
 Result<TimedWorks> TimeWorks(const TimeSources& sources, StepJob& job);
 
 }  // namespace etude

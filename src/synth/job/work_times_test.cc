@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kTera = 1'000'000'000'000;
 
-// 2 TFLOPS of products in bfloat16, 1 TFLOPS of the rest, 500 GB/s.
+// 2 TFLOPS of products in bfloat16, 1 TFLOPS for the rest, 500 GB/s.
 DeviceModel Plain() {
   return {.name = "plain", .bfloat16 = 2 * kTera, .vector = kTera, .memory = Bytes{kTera / 2}};
 }
@@ -92,7 +92,7 @@ TEST(RooflineTime, WithoutAVectorPeakTheRestIsMemory) {
   EXPECT_EQ(RooflineTime(device, Work(9'000'000, 0, 1'000)).value(), Nanos{2});
 }
 
-// A product of an A100: 2 · 4096³ / 312e12 s is longer than 3 · 4096² · 2 / 2.039e12.
+// A product on an A100: 2 · 4096³ / 312e12 s is longer than 3 · 4096² · 2 / 2.039e12.
 TEST(Devices, A100ByItsDataSheet) {
   const int64_t flops = int64_t{2} * 4096 * 4096 * 4096;
   const int64_t bytes = int64_t{3} * 4096 * 4096 * 2;
@@ -114,7 +114,7 @@ TEST(DeviceFile, StartsFromAPresetAndIsScaledByEfficiency) {
   EXPECT_EQ(device->bfloat16, 156 * kTera);
   EXPECT_EQ(device->vector, 9'750'000'000'000);
   EXPECT_EQ(device->memory, Bytes{1'500'000'000'000});
-  // Utilization is of the peak without the efficiency.
+  // Utilization is relative to the peak without the efficiency.
   EXPECT_EQ(device->NominalMatrixPeak(DType::kBFloat16), 312.0 * kTera);
   EXPECT_EQ(device->capacity, Bytes{80'000'000'000});
 }
@@ -246,7 +246,7 @@ TEST(MeasuredProducts, OfATraceTheMedianOfEachShape) {
   EXPECT_EQ(products->Find({1, 4, 3, 5}, DType::kFloat32), Nanos{80});
 }
 
-// What it calls is not its own.
+// Time of callees is not its own.
 TEST(MeasuredProducts, OnACpuTheExclusiveTimeWhereThereIsOne) {
   ProductSketch sketch;
   sketch.Operator("aten::mm", {{2, 3}, {3, 5}}, "cpu", 90, "Tensor(float)", Nanos{70});
@@ -265,7 +265,7 @@ TEST(MeasuredProducts, OfADeviceTheTimeOfItsKernels) {
       sketch.Operator("aten::bmm", {{7, 2, 3}, {7, 3, 5}}, "cuda:0", 9000, "Tensor(c10::BFloat16)");
   sketch.Kernel(product, 100);
   sketch.Kernel(product, 20);
-  sketch.Operator("aten::mm", {{2, 3}, {3, 5}}, "cuda:0", 9000);  // started nothing that is known
+  sketch.Operator("aten::mm", {{2, 3}, {3, 5}}, "cuda:0", 9000);  // started no known kernel
   const auto products = sketch.Read();
   ASSERT_TRUE(products) << products.error().message;
   EXPECT_EQ(products->size(), 1u);

@@ -7,13 +7,13 @@
 namespace etude {
 namespace {
 
-// The U-Nets of Ho et al. 2020, and of Rombach et al. 2022, which has layers of a transformer that
-// look at a text.
+// The U-Nets of Ho et al. 2020, and of Rombach et al. 2022, which has transformer layers with
+// cross-attention to a text.
 struct UNetShape {
   Shape image;
   std::vector<int64_t> channels;  // by level, each of half the side
   std::vector<bool> attends;      // by level
-  int64_t blocks = 2;             // of a level on the way down
+  int64_t blocks = 2;             // per level on the way down
   int64_t heads = 1;
   Shape text{};  // no channels: none
 };
@@ -39,7 +39,7 @@ class UNetMaker {
  private:
   bool HasText() const { return shape_.text.channels != 0; }
 
-  // Of the time step; where there is a text, it comes here too.
+  // Adds the embedding of the time step, and the input of the text if there is one.
   void Time() {
     const int64_t base = shape_.channels.front();
     const size_t number = b_.Input("time", {1, 1, 1});
@@ -121,7 +121,7 @@ class UNetMaker {
     x = b_.Conv("projection", x, channels, {.kernel = 1});
     return b_.Plain("attention add", {x, in}, LayerKind::kAdd);
   }
-  // To itself, then to the text.
+  // Attends to itself, then to the text.
   size_t TransformerBlock(size_t in, int64_t channels) {
     size_t x = Look("self", in, std::nullopt, channels);
     x = Look("cross", x, text_, channels);
@@ -171,7 +171,7 @@ NetworkModel StableDiffusion() {
   return model;
 }
 
-// Layers that time and class shift, scale and gate.
+// Layers shifted, scaled and gated by time and class.
 NetworkModel Dit(int64_t depth, int64_t hidden, int64_t heads) {
   NetworkBuilder b;
   const Shape image{4, 32, 32};
@@ -183,7 +183,7 @@ NetworkModel Dit(int64_t depth, int64_t hidden, int64_t heads) {
   size_t c = b.Add("sinusoid", {time}, {.kind = LayerKind::kSinusoid, .shape = {.channels = 256}});
   c = b.Plain("silu", {b.Linear("linear1", c, hidden)}, LayerKind::kSilu);
   c = b.Linear("linear2", c, hidden);
-  // A row more than classes: of none.
+  // One row more than classes, for no class.
   const size_t row =
       b.Add("embedding", {label},
             {.kind = LayerKind::kEmbedding, .shape = {.channels = hidden}, .rows = 1001});

@@ -42,7 +42,7 @@ constexpr auto kKinds = std::to_array<std::pair<std::string_view, LayerKind>>({
     {"squared_error", LayerKind::kSquaredError},
 });
 
-// How many inputs a layer takes.
+// Number of inputs of a layer.
 struct InputCount {
   size_t least = 1;
   size_t most = 1;
@@ -87,10 +87,10 @@ std::string TextOf(const Shape& shape) {
   return fmt::format("{} × {} × {}", shape.channels, shape.height, shape.width);
 }
 
-// A shape, or what keys of the layer do not fit: those of its [[layer]].
+// A shape, or a misfit of keys of the layer's [[layer]].
 using FitShape = tl::expected<Shape, Misfit>;
 
-// Positions that a window of a convolution or pool has.
+// Returns the window positions of a convolution or pool.
 FitShape Windows(const NetworkLayer& layer, const Shape& in, int64_t channels) {
   const auto along = [](int64_t size, int64_t padding, int64_t kernel, int64_t dilation,
                         int64_t stride) {
@@ -124,7 +124,7 @@ Fits CheckVector(std::string_view what, const Shape& shape, int64_t channels) {
                                             TextOf({.channels = channels})));
 }
 
-// Inputs of the first one's shape, or vectors for all its positions.
+// Accepts inputs of the first one's shape, or vectors for all its positions.
 FitShape Together(std::span<const Shape> inputs) {
   for (const Shape& other : inputs.subspan(1)) {
     if (other == inputs[0] || other == Shape{.channels = inputs[0].channels}) continue;

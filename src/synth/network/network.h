@@ -12,11 +12,11 @@
 #include "src/synth/device/misfit.h"
 #include "src/trace/words/enums.h"
 
-// Networks of layers with shapes: convolutional ones, U-Nets, transformers of images.
-// docs/models/network.md has the formulas and where they are from.
+// Networks of layers with shapes: convolutional networks, U-Nets, image transformers.
+// docs/models/network.md has the formulas and their sources.
 namespace etude {
 
-// Of one image: channels at positions. A vector has one position, a sequence one column.
+// Shape of one image: channels at positions. A vector has one position, a sequence one column.
 struct Shape {
   int64_t channels = 0;
   int64_t height = 1;
@@ -46,28 +46,28 @@ enum class LayerKind : uint8_t {
   kRelu6,
   kSilu,
   kSigmoid,
-  kGelu,   // by tanh
-  kGeglu,  // the first half of the channels times the exact GELU of the second
+  kGelu,   // tanh approximation
+  kGeglu,  // first half of the channels times the exact GELU of the second
   kMaxPool,
   kAvgPool,
-  kGlobalPool,  // the mean of all positions
+  kGlobalPool,  // mean of all positions
   kAdd,         // vectors are added at all positions
-  kMultiply,    // of two; a vector at all positions
+  kMultiply,    // of two inputs; a vector at all positions
   kModulate,    // x, shift, scale: x (1 + scale) + shift, vectors at all positions
   kConcat,      // of channels
   kSlice,       // channels from `offset` on
   kFlatten,
-  kUpsample,      // each position `factor` times along both sides
+  kUpsample,      // repeats each position `factor` times along both sides
   kPixelShuffle,  // factor² channels become factor × factor positions
   kAttention,     // of a packed tensor, or of queries, keys and values
   kPositions,     // adds a vector for each position
   kSinusoid,      // sines and cosines of a number
-  kEmbedding,     // a row of a table for a number
+  kEmbedding,     // row of a table for a number
   kCrossEntropy,  // of classes at each position
-  kSquaredError,  // to something of the same shape
+  kSquaredError,  // from a target of the same shape
 };
 
-// Every kind by the name it has in files.
+// Returns every kind with its name in files.
 std::span<const std::pair<std::string_view, LayerKind>> LayerKinds();
 std::string_view Name(LayerKind kind);
 
@@ -75,10 +75,11 @@ struct NetworkLayer {
   std::string name;
   LayerKind kind = LayerKind::kInput;
   std::vector<size_t> inputs;  // indices of earlier layers
-  // Weights of neighbours of one unit are gathered and reduced together where replicas share them.
+  // Weights of neighbouring layers with one unit are gathered and reduced together if replicas
+  // share them.
   std::string unit;
 
-  // kInput: the whole shape. kConv, kLinear, kSlice, kSinusoid, kEmbedding: channels that come out.
+  // kInput: the whole shape. kConv, kLinear, kSlice, kSinusoid, kEmbedding: output channels.
   Shape shape;
   Extent kernel;
   Extent stride;
@@ -99,8 +100,8 @@ struct NetworkLayer {
 // The first layer is the input whose extent may be changed, the last one the loss.
 struct NetworkModel {
   std::vector<NetworkLayer> layers;
-  // The input is made of an image and noise, the loss is of the noise, and an average of the
-  // weights over steps is kept: Ho et al. 2020.
+  // True if the input consists of an image and noise, the loss is that of the noise, and an average
+  // of the weights over steps is kept: Ho et al. 2020.
   bool denoises = false;
   DType weights = DType::kFloat32;  // and activations
   DType gradients = DType::kFloat32;
@@ -109,11 +110,11 @@ struct NetworkModel {
   friend bool operator==(const NetworkModel&, const NetworkModel&) = default;
 };
 
-// What comes out of a layer; a misfit, with what was expected and the keys of its [[layer]], unless
-// its inputs fit.
+// Returns the output shape of a layer; a misfit, with the expected values and the keys of its
+// [[layer]], unless its inputs fit.
 tl::expected<Shape, Misfit> ShapeOf(const NetworkLayer& layer, std::span<const Shape> inputs);
 
-// Elements of a layer's weights, its biases, scales and offsets among them.
+// Returns the number of a layer's parameters, including biases, scales and offsets.
 int64_t ParametersOf(const NetworkLayer& layer, std::span<const Shape> inputs);
 
 // A model with all its shapes.
@@ -124,12 +125,13 @@ struct Network {
   std::vector<Shape> InputsOf(size_t layer) const;
   int64_t parameters() const;
 };
-// `image`: of the first input instead of its own. A misfit of the layer's keys where shapes do not
-// fit, where an input is no earlier layer, or unless the one loss is the last layer.
+// Makes a network. `image` replaces the first input's own extent. Returns a misfit of the layer's
+// keys if shapes do not fit, if an input is not an earlier layer, or unless the last layer is the
+// only loss.
 tl::expected<Network, Misfit> MakeNetwork(NetworkModel model,
                                           std::optional<Extent> image = std::nullopt);
 
-// For estimates of what may not fit into 64 bits.
+// Converts for estimates of values that may not fit into 64 bits.
 inline double AsReal(int64_t value) { return static_cast<double>(value); }
 
 }  // namespace etude

@@ -11,10 +11,10 @@
 
 namespace etude {
 
-// Puts layers of known networks together. What is added gives its index.
+// Builds known networks from layers. Adding a layer returns its index.
 class NetworkBuilder {
  public:
-  // Of an image's side: kernel, stride, groups; padded so that stride 1 keeps the side.
+  // Window on an image's side: kernel, stride, groups; padded so that stride 1 keeps the side.
   struct Window {
     int64_t kernel = 3;
     int64_t stride = 1;
@@ -22,10 +22,10 @@ class NetworkBuilder {
     bool bias = true;
   };
 
-  // Layers from here on belong to it, their names begin with it.
+  // Sets the unit of the layers from here on; their names begin with it.
   void Unit(std::string unit) { unit_ = std::move(unit); }
 
-  // The rest of the layer says its kind.
+  // Adds a layer; `layer` has its kind and other facts.
   size_t Add(std::string_view name, std::vector<size_t> inputs, NetworkLayer layer) {
     layer.name = unit_.empty() ? std::string(name) : fmt::format("{}.{}", unit_, name);
     layer.inputs = std::move(inputs);

@@ -19,7 +19,7 @@ constexpr std::string_view kNetworkFormat = "etude-network";
 constexpr int64_t kNetworkVersion = 1;
 constexpr int64_t kMostOfLayer = int64_t{1} << 24;
 
-// Keys of a layer beside name, type, inputs and unit.
+// Keys of a layer in addition to name, type, inputs and unit.
 struct LayerKeys {
   std::vector<std::string_view> needs;
   std::vector<std::string_view> takes;
@@ -164,7 +164,7 @@ class NetworkParser : private TomlReader {
     return {};
   }
 
-  // At the first of its keys that the table has.
+  // Reports the error at the first of its keys in the table.
   tl::unexpected<Error> WrongLayer(const toml::table& table, const std::string& name,
                                    const Misfit& misfit) const {
     const std::string message = fmt::format("{}: {}", name, misfit.message);
@@ -200,7 +200,7 @@ class NetworkParser : private TomlReader {
     return {};
   }
 
-  // By name; without any, the layer before.
+  // Reads inputs by name; without any, the previous layer.
   Status ReadInputs(const toml::table& table, NetworkLayer& layer) const {
     const toml::node* node = table.get("inputs");
     if (node == nullptr) {

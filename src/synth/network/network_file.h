@@ -10,10 +10,10 @@
 
 namespace etude {
 
-// A description of a network in TOML: docs/formats/model.md. `path` is what messages call it,
-// `presets` are those that it may name. kBadInput with file, line and column for what is no TOML,
-// unknown keys, types, layers and presets (with the nearest one that is known), values of another
-// form, and shapes that do not fit together.
+// Parses the description of a network in TOML: docs/formats/model.md. `path` is its name in
+// messages, `presets` are the presets that it may name. kBadInput with file, line and column for
+// invalid TOML, unknown keys, types, layers and presets (with the nearest known one), values of
+// another form, and shapes that do not fit together.
 Result<NetworkModel> ParseNetwork(std::string_view text, const std::string& path,
                                   std::span<const NetworkPreset> presets);
 

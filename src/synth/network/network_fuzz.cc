@@ -5,7 +5,7 @@
 #include "src/synth/network/network_file.h"
 #include "src/synth/network/network_works.h"
 
-// A network of `etude generate cnn` and `diffusion`.
+// A network for `etude generate cnn` and `diffusion`.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto model = etude::ParseNetwork(etude::fuzz::Bytes(data, size), "fuzz", {});
   if (!model) return 0;

@@ -55,19 +55,19 @@ class NetworkProgram {
   }
 
  private:
-  // Weights of neighbours that are gathered and reduced together.
+  // Weights of neighbouring layers that are gathered and reduced together.
   struct Unit {
     std::string name;
     int64_t weights = 0;
   };
-  // Gradients of what a layer gives, as they come from those that use it.
+  // Gradients of a layer's output, as they arrive from its users.
   struct Gradient {
     In works;
     int64_t addends = 0;
-    bool of_slices = false;  // which together are one addend
+    bool of_slices = false;  // all slices together are one addend
   };
 
-  // A unit begins with a layer that has weights; those without belong to the one before.
+  // Assigns units. A unit begins with a layer that has weights; others belong to the previous unit.
   void AddUnits() {
     for (size_t i = 0; i < layers_.size(); ++i) {
       parameters_.push_back(ParametersOf(layers_[i], network_.InputsOf(i)));
@@ -115,7 +115,7 @@ class NetworkProgram {
 
   void Infer(int64_t pass) {
     pass_ = pass;
-    // The image that noise is taken away from: a new one at the first step, each time another.
+    // The image that noise is removed from: a new one at each step.
     const Bytes sample = network_.model.denoises ? costs_.ResultBytes(0) : Bytes{};
     if (pass % plan_.steps == 0) pending_ = sample;
     const In predicted = Forward(sample_, {});
@@ -126,7 +126,7 @@ class NetworkProgram {
     }
   }
 
-  // Gives the loss; of inference what the loss would be of.
+  // Adds the forward pass and returns the loss; for inference the loss's input.
   In Forward(const In& image, const In& target) {
     std::vector<In> results(layers_.size());
     std::optional<size_t> unit;
@@ -160,12 +160,12 @@ class NetworkProgram {
 
   // ---- memory
 
-  // From the beginning of a work on, until another one is done.
+  // Holds memory from the begin of a work until another one is done.
   void Hold(const In& work, Bytes bytes) {
     Bytes& held = program_.works()[work.back()].held;
     held = held + bytes;
   }
-  // After the last computation.
+  // Frees memory after the last computation.
   void Free(Bytes bytes) {
     if (bytes.count == 0) return;
     Bytes& freed = program_.works()[*program_.last_compute()].freed;
@@ -277,7 +277,7 @@ StepStates StatesOfNetwork(const Network& network, const NetworkPlan& plan) {
   const int64_t parameters = network.parameters();
   const int64_t weight = ElementBytes(network.model.weights).value_or(0);
   if (plan.phase == NetworkPhase::kInference) return {.weights = Bytes{parameters * weight}};
-  // Of what replicas share from this stage of ZeRO on.
+  // Share of a replica from this stage of ZeRO on.
   const auto share = [&](int64_t stage) {
     return plan.zero_stage >= stage ? CeilDiv(parameters, plan.data) : parameters;
   };
@@ -329,7 +329,7 @@ Status CheckNetworkPlan(const Network& network, const NetworkPlan& plan) {
 
 Result<StepJob> MakeNetworkJob(const Network& network, const NetworkPlan& plan) {
   ETUDE_RETURN_IF_ERROR(CheckNetworkPlan(network, plan));
-  // All places of the last axis have programs of their own: here it is one place.
+  // All places of the last axis have their own programs: here there is one place.
   ETUDE_ASSIGN_OR_RETURN(
       Mesh mesh, Mesh::Make({{.name = "dp", .size = plan.data}, {.name = "pp", .size = 1}}));
   std::vector<std::vector<StepWork>> programs;

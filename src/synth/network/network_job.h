@@ -10,29 +10,30 @@
 
 namespace etude {
 
-// How a step of a network is spread over replicas.
+// Distribution of a network's step over replicas.
 struct NetworkPlan {
   int64_t data = 1;    // replicas
-  int64_t images = 1;  // of a micro-batch of a replica
-  // Training: whose gradients are added up. Inference: one after the other.
+  int64_t images = 1;  // per micro-batch of a replica
+  // Training: their gradients are accumulated. Inference: one after the other.
   int64_t micro_batches = 1;
   int64_t zero_stage = 0;
-  // Gradients are reduced as soon as there are so many bytes of them.
+  // Size of gradients at which they are reduced.
   Bytes bucket{int64_t{25} << 20};
   OptimizerKind optimizer = OptimizerKind::kSgd;
   NetworkPhase phase = NetworkPhase::kTraining;
-  // Of sampling, each with the network's forward pass: inference of one that denoises.
+  // Number of sampling steps, each with a forward pass of the network: inference of a denoising
+  // network.
   int64_t steps = 1;
 };
 
-// kBadInput, with what was expected, unless the network can run so.
+// Returns kBadInput, with the expected values, unless the network can run so.
 Status CheckNetworkPlan(const Network& network, const NetworkPlan& plan);
 
-// What each rank holds all the time: of inference the weights.
+// Returns the memory that each rank holds permanently; for inference the weights.
 StepStates StatesOfNetwork(const Network& network, const NetworkPlan& plan);
 
-// A step of training, or forward passes. All ranks have one program; the one group is of all.
-// kBadInput as CheckNetworkPlan.
+// Makes a training step, or forward passes. All ranks have one program; the only group contains all
+// ranks. kBadInput as in CheckNetworkPlan.
 Result<StepJob> MakeNetworkJob(const Network& network, const NetworkPlan& plan);
 
 }  // namespace etude

@@ -48,7 +48,7 @@ TEST(NetworkJob, OrderOfAStep) {
   EXPECT_EQ(NamesOf(job->program(0)), expected);
 }
 
-// Replicas move 2 Ψ elements a step with stages 0 to 2 of ZeRO, 3 Ψ with stage 3: Rajbhandari et
+// Replicas move 2 Ψ elements per step with stages 0 to 2 of ZeRO, 3 Ψ with stage 3: Rajbhandari et
 // al. 2020, section 7; gradients of stages 2 and 3 for each micro-batch. Ψ = 330 is padded to
 // shares: as one bucket to 332, by units to 224, 16 and 92.
 TEST(NetworkJob, VolumesOfZeroStages) {
@@ -71,8 +71,8 @@ TEST(NetworkJob, VolumesOfZeroStages) {
   }
 }
 
-// A second micro-batch reads the gradients that the first left: of 224 weights, 16 scales and
-// offsets, 90 weights. Where several replicas share gradients, none are left.
+// A second micro-batch reads the first one's gradients: of 224 weights, 16 scales and offsets, 90
+// weights. If several replicas share gradients, none remain.
 TEST(NetworkJob, LaterMicroBatchesAddToGradients) {
   const Network network = SmallNetwork();
   for (int64_t zero = 0; zero <= 3; ++zero) {
@@ -99,7 +99,7 @@ TEST(NetworkJob, LaterMicroBatchesAddToGradients) {
 TEST(NetworkJob, WeightsFillBuckets) {
   const auto job = MakeNetworkJob(SmallNetwork(), {.data = 2, .bucket = Bytes{1}});
   ASSERT_TRUE(job) << job.error().message;
-  std::vector<std::pair<std::string, int64_t>> reduced;  // after what, bytes
+  std::vector<std::pair<std::string, int64_t>> reduced;  // preceding work, bytes
   for (const StepWork& work : job->program(0)) {
     if (!work.communicates()) continue;
     ASSERT_EQ(work.data.size(), 1u);
@@ -114,7 +114,7 @@ TEST(NetworkJob, WeightsFillBuckets) {
   EXPECT_EQ(reduced, expected);
 }
 
-// Noise, its loss, and an average of the weights; sampling takes it away step by step.
+// Noise, its loss, and an average of the weights; sampling removes noise step by step.
 TEST(NetworkJob, Diffusion) {
   const NetworkPreset* preset = FindPreset(DiffusionPresets(), "ddpm-cifar10");
   const auto network = MakeNetwork(preset->model());
@@ -131,7 +131,7 @@ TEST(NetworkJob, Diffusion) {
   const std::vector<StepWork>& steps = sampling->program(0);
   EXPECT_EQ(steps.size() % 3, 0u);
   EXPECT_EQ(steps.back().name, "denoise #2");
-  // A pass begins with the sample of the one before.
+  // A pass begins with the previous pass's sample.
   size_t later = 0;
   for (const StepWork& work : steps) {
     for (const size_t dep : work.data) later += steps[dep].name == "denoise #0" ? 1 : 0;
@@ -139,7 +139,7 @@ TEST(NetworkJob, Diffusion) {
   EXPECT_EQ(later, 1u);
 }
 
-// A network of random layers; each plan of it is valid, and all that communicates meets.
+// A network of random layers; each plan of it is valid, and all communications match.
 TEST(NetworkJob, RandomPlansAreSound) {
   std::mt19937 random(13);
   const auto one_of = [&](std::vector<int64_t> values) { return values[random() % values.size()]; };

@@ -9,7 +9,7 @@ namespace {
 
 struct ResultUse {
   std::optional<size_t> last;      // layer whose forward work uses it
-  bool waits = false;              // not only the next computation does
+  bool waits = false;              // used beyond the next computation
   std::optional<size_t> backward;  // the last layer on the way back that needs it
 };
 

@@ -8,16 +8,16 @@
 
 namespace etude {
 
-// What layers make that is in use for longer than the next computation: results that backward needs
-// or that a later layer uses too, and what gradients need beside them. By layer.
+// Memory of layers in use beyond the next computation, by layer: results needed by backward or by a
+// later layer, and other values needed by gradients.
 struct NetworkMemory {
-  std::vector<Bytes> made;            // in use from the beginning of the forward work on
-  std::vector<Bytes> freed_forward;   // once the forward work is done
-  std::vector<Bytes> freed_backward;  // once the gradients are computed
+  std::vector<Bytes> made;            // allocated at the begin of the forward work
+  std::vector<Bytes> freed_forward;   // released after the forward work
+  std::vector<Bytes> freed_backward;  // released after the computation of the gradients
 };
 
-// Of one pass of a micro-batch. Of a network that denoises the noise, which is made before, is only
-// freed here, and the image that sampling works on is left out.
+// Finds the memory of one pass of a micro-batch. For a denoising network the noise, which is made
+// earlier, is only released here, and the sampled image is excluded.
 NetworkMemory FindNetworkMemory(const Network& network, const NetworkCosts& costs,
                                 NetworkPhase phase);
 

@@ -18,7 +18,7 @@ namespace {
 
 using testing_network::SmallNetwork;
 
-// Beyond what is held all the time, work by work.
+// Returns the memory beyond permanent states, work by work.
 std::vector<std::pair<std::string, int64_t>> MemoryBeyondStates(const StepJob& job) {
   const std::vector<Bytes> memory = job.MemoryOf(0);
   std::vector<std::pair<std::string, int64_t>> beyond;
@@ -29,7 +29,7 @@ std::vector<std::pair<std::string, int64_t>> MemoryBeyondStates(const StepJob& j
 }
 
 // In elements of 4 bytes: 48 of the image for conv, 128 of conv for norm, 128 of relu, 8 of pool
-// for linear, 10 of the softmax. The sum of conv's gradients needs nothing of them.
+// for linear, 10 of the softmax. The sum of conv's gradients needs none of them.
 TEST(NetworkMemory, OfATrainingStep) {
   const StepJob job = MakeNetworkJob(SmallNetwork(), {}).value();
   using NamedBytes = std::vector<std::pair<std::string, int64_t>>;
@@ -54,7 +54,7 @@ TEST(NetworkMemory, OfATrainingStep) {
                                                  {"optimizer", 0}}));
 }
 
-// Only what conv gives is used later than by the next computation: by the addition.
+// Only conv's output is used beyond the next computation: by the addition.
 TEST(NetworkMemory, OfInference) {
   const StepJob job = MakeNetworkJob(SmallNetwork(), {.phase = NetworkPhase::kInference}).value();
   EXPECT_EQ(job.states()[0].weights, Bytes{4 * 330});
@@ -68,7 +68,7 @@ TEST(NetworkMemory, OfInference) {
                                                  {"c.linear #0", 0}}));
 }
 
-// An image of 48 numbers is there, and each step another one; the last one stays.
+// An image of 48 numbers, and another one at each step; the last one stays.
 TEST(NetworkMemory, OfSampling) {
   NetworkBuilder b;
   const size_t image = b.Input("image", {3, 4, 4});
@@ -95,8 +95,8 @@ TEST(NetworkMemory, OfSampling) {
                                                       {"average of weights", 0}}));
 }
 
-// 330 parameters on 4 ranks: 83 each. Adam has two moments; with weights of two bytes it has them
-// in four, too.
+// 330 parameters on 4 ranks: 83 each. Adam has two moments and, for weights of two bytes, a copy of
+// them in four.
 TEST(NetworkMemory, OfStates) {
   Network network = SmallNetwork();
   const auto states = [&](int64_t zero, OptimizerKind optimizer) {
@@ -117,8 +117,7 @@ TEST(NetworkMemory, OfStates) {
   EXPECT_EQ(states(0, OptimizerKind::kAdam).optimizer, Bytes{4 * 4 * 330});
 }
 
-// At the loss everything that backward needs is there, and nothing else that waits; in the end it
-// is gone.
+// At the loss exactly the values for backward are in use; at the end all are released.
 TEST(NetworkMemory, OfPresets) {
   for (const auto& [presets, denoises] :
        {std::pair(CnnPresets(), false), std::pair(DiffusionPresets(), true)}) {

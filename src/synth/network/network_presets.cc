@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kClasses = 1000;
 constexpr Shape kImageNet{3, 224, 224};
 
-// A convolution without biases, a norm and, unless it is kInput, an activation.
+// Adds a convolution without biases, a norm and, unless it is kInput, an activation.
 size_t ConvNorm(NetworkBuilder& b, std::string_view name, size_t in, int64_t channels,
                 NetworkBuilder::Window window, LayerKind activation) {
   window.bias = false;
@@ -49,7 +49,7 @@ size_t ResidualBlock(NetworkBuilder& b, size_t in, int64_t channels, int64_t str
   return b.Plain("relu", {b.Plain("add", {x, past}, LayerKind::kAdd)}, LayerKind::kRelu);
 }
 
-// Blocks of each of four stages.
+// `blocks`: of each of four stages.
 NetworkModel ResNet(const std::array<int64_t, 4>& blocks, bool bottleneck) {
   NetworkBuilder b;
   size_t x = b.Input("image", kImageNet);
@@ -94,7 +94,7 @@ NetworkModel Vgg16() {
   return std::move(b.model());
 }
 
-// Inverted residuals: so many times the channels in between, and so many of the first one's side.
+// Inverted residuals: expansion factor of the channels in between, and stage shape.
 struct InvertedStage {
   int64_t expansion;
   int64_t channels;
@@ -134,7 +134,7 @@ NetworkModel MobileNetV2() {
   return Classify(b, ConvNorm(b, "conv", x, 1280, {.kernel = 1}, kRelu6));
 }
 
-// What it multiplies channels with comes from their means.
+// The factors of the channels are computed from their means.
 size_t SqueezeExcite(NetworkBuilder& b, size_t in, int64_t channels, int64_t squeezed) {
   size_t x = b.Plain("squeeze pool", {in}, LayerKind::kGlobalPool);
   x = b.Conv("squeeze", x, squeezed, {.kernel = 1});

@@ -7,10 +7,10 @@
 
 namespace etude {
 
-// A published network, which `model` makes. docs/models/network.md has what it comes to.
+// A published network, made by `model`. docs/models/network.md has its key figures.
 using NetworkPreset = Preset<NetworkModel (*)()>;
 
-// Of images' classes, and of noise.
+// Return presets of image classifiers, and of diffusion models.
 std::span<const NetworkPreset> CnnPresets();
 std::span<const NetworkPreset> DiffusionPresets();
 

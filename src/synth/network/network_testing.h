@@ -6,9 +6,9 @@
 
 namespace etude::testing_network {
 
-// A convolution of 3 × 4 × 4 numbers to 8 × 4 × 4, and what it gives is added to what norm and ReLU
-// make of it; the mean of each channel, 10 classes. 224, 16 and 90 parameters,
-// and two ways for a gradient to come back.
+// Makes a convolution of 3 × 4 × 4 numbers to 8 × 4 × 4, whose output is added to its norm and
+// ReLU; then the mean of each channel, 10 classes. 224, 16 and 90 parameters, and two paths for a
+// gradient.
 inline Network SmallNetwork() {
   NetworkBuilder b;
   size_t x = b.Input("image", {3, 4, 4});

@@ -8,10 +8,10 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kNumberBytes = 8;  // of classes, of places in windows
+constexpr int64_t kNumberBytes = 8;  // of class numbers, of places in windows
 constexpr int64_t kRealBytes = 4;    // the loss is in single precision
 
-// Operations an element; functions such as exp and erf count as one.
+// Operations per element; functions such as exp and erf count as one.
 struct ElementFlops {
   int64_t forward = 0;
   int64_t backward = 0;
@@ -35,9 +35,9 @@ constexpr ElementFlops kSoftmaxOfPair{6, 8};
 constexpr int64_t kSgdUpdateFlops = 6;  // weight decay, momentum, step: two each
 constexpr int64_t kAdamUpdateFlops = 14;
 constexpr int64_t kAverageFlops = 3;
-constexpr int64_t kNoiseFlops = 1;    // a drawn number
+constexpr int64_t kNoiseFlops = 1;    // a random number
 constexpr int64_t kNoisyFlops = 3;    // two factors and a sum
-constexpr int64_t kDenoiseFlops = 6;  // three factors, a difference, a drawn number and a sum
+constexpr int64_t kDenoiseFlops = 6;  // three factors, a difference, a random number and a sum
 
 bool IsView(LayerKind kind) { return kind == LayerKind::kSlice || kind == LayerKind::kFlatten; }
 
@@ -130,7 +130,7 @@ NetworkWorks NetworkCosts::Products(size_t layer) const {
   const int64_t biases = made.bias ? made.shape.channels : 0;
   const int64_t weights = parameters - biases;
   const int64_t additions = made.bias ? out : 0;
-  // Each value that comes out is a sum over as many products.
+  // Each output value is a sum of as many products.
   const int64_t products = out * (weights / made.shape.channels);
   NetworkWorks works{.forward = Product(products, additions, in + parameters, out)};
   if (needs_[made.inputs[0]]) works.input_gradient = Product(products, 0, out + weights, in);
@@ -178,7 +178,7 @@ NetworkWorks NetworkCosts::Pool(size_t layer) const {
   if (made.kind == LayerKind::kMaxPool) {
     NetworkWorks works{.forward = Elementwise((window - 1) * out, in, out),
                        .input_gradient = Elementwise(out, out, in)};
-    // Where in its window each one is from.
+    // Position in its window of each value.
     works.forward->written.count += out * kNumberBytes;
     works.input_gradient->read.count += out * kNumberBytes;
     return works;
@@ -209,7 +209,7 @@ NetworkWorks NetworkCosts::Combination(size_t layer) const {
   switch (made.kind) {
     case LayerKind::kAdd:
       works.forward = Elementwise((static_cast<int64_t>(made.inputs.size()) - 1) * out, read, out);
-      // To what has the result's shape its gradient goes as it is; vectors get the sum.
+      // Inputs of the result's shape get its gradient unchanged; vectors get the sum.
       for (const size_t input : made.inputs) {
         if (!needs_[input] || !is_vector(input)) continue;
         backward.flops += out;
@@ -231,7 +231,7 @@ NetworkWorks NetworkCosts::Combination(size_t layer) const {
     case LayerKind::kModulate: {
       const int64_t vector = Elements(made.inputs[1]);
       works.forward = Elementwise(2 * out + vector, read, out);
-      // Of the shift a sum, of the scale one of products with x.
+      // For the shift a sum, for the scale one of products with x.
       backward = Elementwise(3 * out, 2 * out, 2 * vector);
       if (needs_[made.inputs[0]]) {
         backward.flops += out + vector;
@@ -254,8 +254,8 @@ NetworkWorks NetworkCosts::Attention(size_t layer) const {
   const int64_t products = queries.channels / made.heads * pairs;  // of all pairs
   const int64_t query_size = Elements(layer);
   const int64_t key_size = images_ * keys.elements();
-  // Backward computes the scores again, then the gradients of values, of the softmax, of queries
-  // and of keys.
+  // Backward recomputes the scores, then computes the gradients of values, of the softmax, of
+  // queries and of keys.
   return {.forward = Product(2 * products, kSoftmaxOfPair.forward * pairs,
                              query_size + 2 * key_size, query_size),
           .input_gradient = Product(5 * products, kSoftmaxOfPair.backward * pairs + 2 * query_size,
@@ -275,7 +275,7 @@ NetworkWorks NetworkCosts::Lookup(size_t layer) const {
   } else {
     works.forward = Elementwise(0, out, out);
     works.forward->read.count += images_ * kNumberBytes;
-    // Of the rows that were chosen.
+    // Gradients of the selected rows only.
     works.weight_gradient = WeightGradient(0, out, out, out);
     works.weight_gradient->read.count += images_ * kNumberBytes;
   }
@@ -410,7 +410,7 @@ Status CheckNetworkWork(const Network& network, int64_t images) {
     const int64_t own = ParametersOf(layer, inputs);
     double size = AsReal(network.shapes[i].elements());
     for (const Shape& input : inputs) size += AsReal(input.elements());
-    // Of each element that comes out: a sum over a window, over weights, or over keys.
+    // Terms of each output element: a sum over a window, over weights, or over keys.
     double terms = 32 + 2 * AsReal(layer.kernel.height) * AsReal(layer.kernel.width);
     if (layer.kind == LayerKind::kConv || layer.kind == LayerKind::kLinear) {
       terms += 3 * AsReal(own) / AsReal(layer.shape.channels);
@@ -441,7 +441,8 @@ NetworkWork UpdateWork(const NetworkModel& model, OptimizerKind optimizer, int64
   const int64_t gradient = ElementBytes(model.gradients).value_or(0);
   const int64_t state = ElementBytes(model.optimizer).value_or(0);
   const bool copies = model.weights != model.optimizer;
-  // One or two moments and the weights it works on, which are copied into those of the model.
+  // One or two moments and the optimizer's copy of the weights, which are copied into those of the
+  // model.
   const bool adam = optimizer == OptimizerKind::kAdam;
   const int64_t states = adam ? 3 : 2;
   return {.flops = (adam ? kAdamUpdateFlops : kSgdUpdateFlops) * parameters,

@@ -11,11 +11,11 @@
 
 namespace etude {
 
-// A computation of one layer for one micro-batch. An addition and a multiplication are two
+// Computation of one layer for one micro-batch. An addition and a multiplication are two
 // operations; each operand is read, each result written once.
 struct NetworkWork {
   int64_t flops = 0;
-  int64_t matrix_flops = 0;  // of them, in convolutions and matrix products
+  int64_t matrix_flops = 0;  // the part in convolutions and matrix products
   ProductShape product;      // of linear layers
   Bytes read;
   Bytes written;
@@ -23,46 +23,47 @@ struct NetworkWork {
   friend bool operator==(const NetworkWork&, const NetworkWork&) = default;
 };
 
-// What a layer does; nothing where its result is a view of its input, or its gradients are views of
-// that of its result.
+// Work of a layer; empty if its result is a view of its input, or its gradients are views of its
+// result's gradient.
 struct NetworkWorks {
   std::optional<NetworkWork> forward;
-  // Gradients of inputs, of norms also those of scales and offsets.
+  // Gradients of inputs; for norms also those of scales and offsets.
   std::optional<NetworkWork> input_gradient;
   std::optional<NetworkWork> weight_gradient;
 };
 
 enum class NetworkPhase : uint8_t { kTraining, kInference };
 
-// What layers do for the images of a micro-batch. The network, which has to outlive it, has passed
-// CheckNetworkWork for so many images.
+// Work of layers for the images of a micro-batch. The network must outlive it and must have passed
+// CheckNetworkWork for this number of images.
 class NetworkCosts {
  public:
   NetworkCosts(const Network& network, int64_t images, NetworkPhase phase);
 
-  // `adds`: to gradients of weights that earlier micro-batches have left, which are read too.
+  // Returns the work of a layer. `adds`: adds to gradients of weights from earlier micro-batches,
+  // which are read too.
   NetworkWorks Of(size_t layer, bool adds = false) const;
-  // Whether the gradient of what comes out of a layer is computed: it depends on some weight.
+  // Returns true if the gradient of a layer's output is computed: it depends on some weight.
   bool NeedsGradient(size_t layer) const { return needs_[layer]; }
-  // Sums `count` gradients that come to what a layer gives from several others.
+  // Returns the work of summing `count` gradients of a layer's output from several users.
   NetworkWork GradientSum(size_t layer, int64_t count) const;
-  // Images of which noise has been made, and the loss's noise: Ho et al. 2020, equation 4.
+  // Return the work of making noise, and of adding it to images: Ho et al. 2020, equation 4.
   NetworkWork Noise() const;
   NetworkWork AddNoise() const;
-  // A step of sampling: Ho et al. 2020, algorithm 2, line 4.
+  // Returns the work of a step of sampling: Ho et al. 2020, algorithm 2, line 4.
   NetworkWork Denoise() const;
-  // What the gradients of a layer need of forward: results of layers, and what the layer itself
-  // makes beside its result (the noise of a loss is made before).
+  // Values of the forward pass needed by a layer's gradients: results of layers, and values that
+  // the layer makes in addition to its result (the noise of a loss is made earlier).
   struct NeededByBackward {
     std::vector<size_t> results;
     Bytes other;
   };
   NeededByBackward NeedsOf(size_t layer) const;
-  // Of what comes out of a layer.
+  // Returns the bytes of a layer's output.
   Bytes ResultBytes(size_t layer) const { return Bytes{Elements(layer) * element_}; }
-  // The layer whose result a view is of; of others the layer itself.
+  // Returns the layer whose result a view refers to; for other layers the layer itself.
   size_t ViewedBy(size_t layer) const;
-  // What forward keeps for backward, each result once.
+  // Returns the bytes kept by forward for backward, each result once.
   Bytes Kept() const;
 
  private:
@@ -88,16 +89,17 @@ class NetworkCosts {
   std::vector<bool> needs_;
 };
 
-// kBadInput unless all numbers of so many images fit into 64 bits.
+// Returns kBadInput unless all numbers for this many images fit into 64 bits.
 Status CheckNetworkWork(const Network& network, int64_t images);
 
 enum class OptimizerKind : uint8_t { kSgd, kAdam };  // with momentum
 
-// Of so many parameters, of which the rank has everything.
+// Returns the work of updating `parameters`, with all states on the rank.
 NetworkWork UpdateWork(const NetworkModel& model, OptimizerKind optimizer, int64_t parameters);
-// That the optimizer keeps of a parameter; and, of a network that denoises, the average.
+// Returns the bytes that the optimizer keeps per parameter, including the average of a denoising
+// network.
 Bytes OptimizerBytes(const NetworkModel& model, OptimizerKind optimizer);
-// The average of weights over steps.
+// Returns the work of the average of weights over steps.
 NetworkWork AverageWork(const NetworkModel& model, int64_t parameters);
 
 }  // namespace etude

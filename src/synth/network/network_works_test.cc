@@ -25,7 +25,7 @@ Network PresetNetwork(std::string_view name) {
   return *std::move(network);
 }
 
-// Multiply-accumulates of an image forward.
+// Returns the multiply-accumulates of an image in the forward pass.
 int64_t Products(const Network& network) {
   const NetworkCosts costs(network, 1, NetworkPhase::kInference);
   int64_t flops = 0;
@@ -35,7 +35,7 @@ int64_t Products(const Network& network) {
   return flops / 2;
 }
 
-// Parameters and multiply-accumulates of images of 224 × 224 as torchvision documents its models'
+// Parameters and multiply-accumulates for images of 224 × 224, as documented by torchvision
 // ('num_params', '_ops'; resnet-50's are 4.089 GFLOPS).
 TEST(NetworkPresets, ParametersAndProductsAsPublished) {
   struct Known {
@@ -58,7 +58,7 @@ TEST(NetworkPresets, ParametersAndProductsAsPublished) {
   EXPECT_EQ(Products(PresetNetwork("resnet-50")), 4'089'184'256);
 }
 
-// 35.7 M (Ho et al. 2020, appendix B); 859,520,964 of the published weights; 675 M and 118.6 Gflops
+// 35.7 M (Ho et al. 2020, appendix B); 859,520,964 in the published weights; 675 M and 118.6 Gflops
 // (Peebles and Xie 2023, table 4), 294,912 of which are positions that are not trained.
 TEST(NetworkPresets, ParametersOfDiffusion) {
   EXPECT_EQ(PresetNetwork("ddpm-cifar10").parameters(), 35'746'307);
@@ -68,11 +68,11 @@ TEST(NetworkPresets, ParametersOfDiffusion) {
   EXPECT_NEAR(static_cast<double>(Products(dit)) / 1e9, 118.6, 0.05);
 }
 
-// The input and one layer of it; what uses its result does not matter.
+// Makes a network of an input and one layer; users of its result do not matter.
 Network One(Shape in, NetworkLayer layer, bool trained = false) {
   NetworkBuilder b;
   size_t x = b.Input("in", in);
-  // So that the gradient of the input is needed.
+  // Makes the gradient of the input necessary.
   if (trained) x = b.Linear("before", x, in.channels, false);
   x = b.Add("one", {x}, std::move(layer));
   b.Plain("loss", {x}, LayerKind::kSquaredError);
@@ -94,7 +94,7 @@ void ExpectWork(const std::optional<NetworkWork>& work, int64_t flops, int64_t r
 }
 
 // Two images of 16 × 17 × 20 to 32 × 9 × 16, each value a sum of 16 · 15 products: 4,423,680
-// operations forward and for each gradient, as PyTorch's FlopCounterMode counts them.
+// operations forward and for each gradient, as counted by PyTorch's FlopCounterMode.
 TEST(NetworkCosts, Convolution) {
   const NetworkLayer conv{.kind = LayerKind::kConv,
                           .shape = {.channels = 32},
@@ -111,14 +111,14 @@ TEST(NetworkCosts, Convolution) {
   ExpectWork(works.weight_gradient, 4'423'680 + 9'216, (10'880 + 9'216) * 4, 7'712 * 4);
   EXPECT_EQ(works.forward->matrix_flops, 4'423'680);
   EXPECT_EQ(works.weight_gradient->matrix_flops, 4'423'680);
-  // Of an image nobody wants the gradient; with groups there are as many times fewer products.
+  // An image needs no gradient; with groups there are as many times fewer products.
   EXPECT_FALSE(WorksOfOne(One({16, 17, 20}, conv)).input_gradient);
   NetworkLayer grouped = conv;
   grouped.groups = 4;
   EXPECT_EQ(WorksOfOne(One({16, 17, 20}, grouped)).forward->matrix_flops, 1'105'920);
 }
 
-// Two images of 5 positions, 24 to 7 channels: 3,360 operations as FlopCounterMode counts them.
+// Two images of 5 positions, 24 to 7 channels: 3,360 operations as counted by FlopCounterMode.
 TEST(NetworkCosts, Linear) {
   const Network network =
       One({24, 5, 1}, {.kind = LayerKind::kLinear, .shape = {.channels = 7}}, true);
@@ -141,7 +141,7 @@ TEST(NetworkCosts, GradientsAreReadOnceThereAreAny) {
   EXPECT_EQ((first.read + first.written).count, 411'174'912);
   const NetworkWork later = *costs.Of(layer, true).weight_gradient;
   EXPECT_EQ((later.read + later.written).count, 411'174'912 + 411'058'176);
-  // Of no layer without weights.
+  // Not for layers without weights.
   EXPECT_EQ(costs.Of(layer + 1, true).input_gradient, costs.Of(layer + 1).input_gradient);
 
   // 16 scales and offsets.
@@ -179,7 +179,7 @@ TEST(NetworkCosts, ElementwiseAndPools) {
   const NetworkWorks gated = WorksOfOne(One(in, {.kind = LayerKind::kGeglu}, true));
   ExpectWork(gated.forward, 6 * 128, 256 * 4, 128 * 4);
   ExpectWork(gated.input_gradient, 14 * 128, (128 + 256) * 4, 256 * 4);
-  // 2 · 8 · 2 · 2 = 64 come out, each the greatest of 9, with a place of 8 bytes.
+  // 2 · 8 · 2 · 2 = 64 outputs, each the max of 9, with a place of 8 bytes.
   const NetworkWorks pool = WorksOfOne(
       One(in, {.kind = LayerKind::kMaxPool, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}},
           true));
@@ -195,7 +195,7 @@ TEST(NetworkCosts, ElementwiseAndPools) {
 }
 
 // Queries at 9 positions, keys at 7, 4 heads of 6 channels, two images: 2 · 4 · 9 · 7 = 504 pairs,
-// 12 operations of each product of all.
+// with 12 operations per product.
 TEST(NetworkCosts, CrossAttention) {
   NetworkBuilder b;
   const size_t x = b.Linear("q", b.Input("image", {24, 3, 3}), 24);
@@ -236,8 +236,8 @@ TEST(NetworkCosts, Vectors) {
   ExpectWork(costs.GradientSum(in, 3), 2 * 256, 3 * 256 * 4, 256 * 4);
 }
 
-// Two images: 96 values go into the convolution, 256 into the norm, 256 come out of the ReLU, 16
-// go into the linear layer; the softmax of 20 logits is in single precision.
+// Two images: 96 values go into the convolution, 256 into the norm, 256 come out of the ReLU, 16 go
+// into the linear layer; the softmax of 20 logits is in single precision.
 TEST(NetworkCosts, LossAndWhatIsKept) {
   NetworkBuilder b;
   size_t x = b.Conv("conv", b.Input("image", {3, 4, 4}), 8, {});

@@ -4,7 +4,7 @@
 
 namespace etude {
 
-// `count` products of matrices, rows × inner and inner × columns. No count: none.
+// `count` products of matrices, rows × inner and inner × columns. count == 0: none.
 struct ProductShape {
   int64_t count = 0;
   int64_t rows = 0;

@@ -8,7 +8,7 @@
 namespace etude {
 namespace {
 
-// The first computation of a program, if nothing comes before it: ASTRA-sim begins with it.
+// Returns the first computation of a program, if nothing precedes it: ASTRA-sim begins with it.
 const StepWork* FirstComputation(const std::vector<StepWork>& program) {
   const auto first =
       std::ranges::find_if(program, [](const StepWork& work) { return !work.communicates(); });
@@ -20,7 +20,7 @@ const StepWork* FirstComputation(const std::vector<StepWork>& program) {
 
 AstraEdges FindAstraEdges(const StepJob& job) {
   const int64_t places = job.places();
-  const auto ranks = static_cast<uint64_t>(job.ranks() / places);  // of a place
+  const auto ranks = static_cast<uint64_t>(job.ranks() / places);  // per place
   AstraEdges edges;
   for (int64_t place = 0; place < places; ++place) {
     const std::vector<StepWork>& program = job.program(place);

@@ -7,16 +7,16 @@
 
 namespace etude {
 
-// What of a job ASTRA-sim (518bd51) does not bear as it is, and `etude convert --for astra-sim`
-// mends: docs/models/astra_sim.md. Nodes of all ranks.
+// Conditions in a job that ASTRA-sim (518bd51) does not support, and that `etude convert --for
+// astra-sim` repairs: docs/models/astra_sim.md. Numbers of nodes of all ranks.
 struct AstraEdges {
-  uint64_t small_gathers = 0;  // all-gathers of so few bytes that they never end
-  uint64_t small_firsts = 0;   // first computations so small that they may take no time at all
+  uint64_t small_gathers = 0;  // all-gathers with so few bytes that they never end
+  uint64_t small_firsts = 0;   // first computations so small that they may take no time
   uint64_t alone = 0;          // collectives of one rank, which hang
 };
 
 AstraEdges FindAstraEdges(const StepJob& job);
-// Of a job in which so many ranks do the same, with durations.
+// Finds them in a job of `ranks` ranks with this trace and durations.
 AstraEdges FindAstraEdges(const Trace& trace, int64_t ranks);
 
 }  // namespace etude

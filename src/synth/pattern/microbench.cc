@@ -105,7 +105,7 @@ class MicrobenchMaker {
     return node;
   }
 
-  // Repetition `i`: waits for the one before.
+  // Adds repetition `i`, which waits for the previous one.
   void Add(int64_t i) {
     const int64_t ranks = options_.ranks;
     switch (options_.pattern) {
@@ -153,7 +153,7 @@ class MicrobenchMaker {
     }
   }
 
-  // A message between the first rank of the group and each other one.
+  // Adds a message between the first rank of the group and each other one.
   void AddRooted(int64_t i, bool from_root) {
     if (options_.native) {
       last_ = {AddCollective(*CollectiveOf(options_.pattern), options_.size, last_)};
@@ -167,17 +167,18 @@ class MicrobenchMaker {
     for (int64_t peer = first_ + 1; peer < first_ + group_ranks_; ++peer) {
       all.push_back(AddMessage(from_root, peer, i, last_));
     }
-    // A single node that all of the next repetition wait for: dependencies stay linear in ranks.
+    // A single node that all nodes of the next repetition wait for: dependencies stay linear in
+    // ranks.
     last_ = {work_.Add(NodeKind::kCompute, "all there", all, Nanos{})};
   }
 
   const MicrobenchOptions& options_;
   const int64_t rank_;
   int64_t group_ = 0;  // number; 0: all ranks
-  int64_t first_ = 0;  // rank of the group
+  int64_t first_ = 0;  // first rank of the group
   int64_t group_ranks_ = 0;
   WorkBuilder work_;
-  Ids last_;     // what the next repetition waits for
+  Ids last_;     // dependencies of the next repetition
   Ids reduced_;  // of kOverlap: the last all-reduce
 };
 
@@ -190,7 +191,7 @@ Status CheckMicrobench(const MicrobenchOptions& options) {
     return MakeError(ErrorCode::kUsage, std::move(message));
   };
   const bool collective = CollectiveOf(options.pattern).has_value();
-  const bool as_recorded = collective && options.native;  // whatever ASTRA-sim makes of it
+  const bool as_recorded = collective && options.native;  // even if ASTRA-sim does not support it
   if (Communicates(options.pattern) && options.ranks < 2 && !as_recorded) {
     return fails(collective
                      ? "--ranks: expected two or more, because ASTRA-sim does not end with one "

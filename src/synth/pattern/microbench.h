@@ -13,7 +13,7 @@
 
 namespace etude {
 
-// What a microbenchmark does, again and again.
+// Repeated operation of a microbenchmark.
 enum class Pattern : uint8_t {
   kAllReduce,
   kAllGather,
@@ -25,11 +25,11 @@ enum class Pattern : uint8_t {
   kScatter,
   kBarrier,
   kRing,   // each rank sends to the next one
-  kPairs,  // ranks 0 and 1, 2 and 3 … send to and fro
+  kPairs,  // ranks 0 and 1, 2 and 3 … send back and forth
   kCompute,
   kMemLoad,
   kMemStore,
-  kOverlap,  // computes while it all-reduces what it computed before
+  kOverlap,  // computes while it all-reduces the previous result
 };
 struct PatternInfo {
   Pattern pattern;
@@ -41,23 +41,23 @@ std::span<const PatternInfo> Patterns();
 struct MicrobenchOptions {
   Pattern pattern = Pattern::kAllReduce;
   int64_t ranks = 2;
-  Bytes size{1 << 20};      // that a rank puts in, sends or moves each time
+  Bytes size{1 << 20};      // input, message or transfer size of a rank per repetition
   int64_t count = 1;        // repetitions, one after the other
   Nanos duration{100'000};  // of each computation; whole microseconds
-  int64_t group_size = 0;   // collectives in groups of so many neighbours; 0: all ranks
-  // Broadcast, reduce, gather, scatter and barrier as one collective node each, which ASTRA-sim
-  // refuses; otherwise as sends and receives with rank 0 of the group, and as a small all-reduce.
-  // Collectives may then be of one rank and of no bytes.
+  int64_t group_size = 0;   // collectives in groups of as many neighbours; 0: all ranks
+  // True to make broadcast, reduce, gather, scatter and barrier one collective node each, which
+  // ASTRA-sim refuses; otherwise they are sends and receives with rank 0 of the group, and a small
+  // all-reduce. If true, collectives may have one rank and no bytes.
   bool native = false;
 };
 
-// kUsage if the options do not go together.
+// Returns kUsage for incompatible options.
 Status CheckMicrobench(const MicrobenchOptions& options);
 
-// The Chakra trace of one rank. The options have passed CheckMicrobench.
+// Makes the Chakra trace of one rank. The options must have passed CheckMicrobench.
 Result<Trace> MakeMicrobench(const MicrobenchOptions& options, int64_t rank);
 
-// The groups by number, as ASTRA-sim's file of groups has them; empty if all ranks are one.
+// Returns the groups by number, as in ASTRA-sim's file of groups; empty if all ranks are one group.
 std::map<int64_t, std::vector<int64_t>> MicrobenchGroups(const MicrobenchOptions& options);
 
 }  // namespace etude

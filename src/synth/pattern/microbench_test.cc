@@ -12,7 +12,7 @@
 namespace etude {
 namespace {
 
-// What a rank does, in the order of its nodes: kind, peer or group, bytes, ids it waits for.
+// Returns a rank's nodes in order: kind, peer or group, bytes, ids of dependencies.
 std::string Story(const Trace& trace) {
   std::string text;
   ForEachNode(trace, [&](NodeId node) {
@@ -103,7 +103,7 @@ TEST(Microbench, AllRanksFitTogether) {
   }
 }
 
-// Degenerate jobs that a PyTorch program may well have, and ASTRA-sim cannot run.
+// Degenerate jobs that are valid in PyTorch, but that ASTRA-sim cannot run.
 TEST(Microbench, OneRankAndNoBytesIfNative) {
   for (const auto& [ranks, size] : {std::pair{1, 4096}, std::pair{2, 0}}) {
     for (const Pattern pattern : {Pattern::kAllReduce, Pattern::kAllGather, Pattern::kBroadcast}) {
@@ -122,7 +122,7 @@ TEST(Microbench, OneRankAndNoBytesIfNative) {
   EXPECT_EQ(StoryOf(Of(Pattern::kCompute, 1, 2), 0), "compute; compute <0");
 }
 
-// Sizes and ranks at the edges: nothing overflows, and each rank has what it sends and receives.
+// Extreme sizes and numbers of ranks: nothing overflows, and each rank has its sends and receives.
 TEST(Microbench, HugeSizesAndManyRanks) {
   MicrobenchOptions options = Of(Pattern::kScatter, 1000, 2);
   options.size = Bytes{INT64_MAX};

@@ -10,10 +10,10 @@
 namespace etude {
 namespace {
 
-// Whole numbers of this sum as near to the shares as can be, none above `most`.
+// Returns whole numbers with this sum, as close to the shares as possible, none above `most`.
 std::vector<int64_t> Apportion(const std::vector<double>& shares, int64_t sum, int64_t most) {
   std::vector<int64_t> parts(shares.size());
-  // Who would get more than all tokens gets all, and the others share what is left.
+  // An expert with more than all tokens gets all, and the others share the rest.
   std::vector<size_t> open(shares.size());
   std::iota(open.begin(), open.end(), size_t{0});
   int64_t left = sum;
@@ -49,7 +49,7 @@ std::vector<int64_t> Apportion(const std::vector<double>& shares, int64_t sum, i
   return parts;
 }
 
-// The i-th most popular one has a share of 1 / i^z; who that is, is drawn for each layer.
+// The i-th most popular expert has a share of 1 / i^z; the ranking is random for each layer.
 std::vector<double> ZipfShares(const ExpertsModel& experts, int64_t layer) {
   const auto count = static_cast<size_t>(experts.experts);
   std::vector<double> shares(count);
@@ -60,7 +60,7 @@ std::vector<double> ZipfShares(const ExpertsModel& experts, int64_t layer) {
   std::seed_seq seeds{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
                       static_cast<uint32_t>(layer)};
   std::mt19937_64 random(seeds);
-  // By hand: what std::shuffle gives differs from library to library.
+  // std::shuffle differs between standard libraries.
   for (size_t i = count; i > 1; --i) std::swap(shares[i - 1], shares[random() % i]);
   return shares;
 }

@@ -68,7 +68,7 @@ TEST(ExpertRouting, GivenShares) {
   EXPECT_EQ(RowsOfExperts(experts, 0, 5), (Rows{5, 0, 5}));
 }
 
-// Whatever the shares, each token goes through top_k experts, none of them twice.
+// For any shares, each token goes through top_k distinct experts.
 TEST(ExpertRouting, AllTokensGoSomewhere) {
   for (const double imbalance : {0.1, 1.0, 3.0, 8.0}) {
     for (const int64_t top_k : {1, 2, 7, 64}) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kTokenBytes = 8;
 
-// Of each sequence, at the end.
+// Returns the number of tokens of each sequence at the end.
 int64_t CachedAtTheEnd(const TransformerModel& model, const TransformerPlan& plan) {
   return plan.cached + (plan.phase == ModelPhase::kPrefill ? model.sequence : plan.tokens);
 }
@@ -74,7 +74,7 @@ class InferenceMaker {
     return units;
   }
 
-  // "#1", of decode "#1 token 2".
+  // Returns "#1", or for decode "#1 token 2".
   std::string PassName() const {
     std::string name = fmt::format("#{}", micro_batch_);
     if (plan_.phase == ModelPhase::kDecode) name += fmt::format(" token {}", token_);
@@ -92,7 +92,7 @@ class InferenceMaker {
     return {*ids.back()};
   }
 
-  // What comes from the stage before, or the token that the last stage has chosen.
+  // Returns the input from the previous stage, or the token chosen by the last stage.
   In Input(const LayerPlan& layer) {
     if (!IsFirst()) return {Message(false, "activations", {}, StateBytes(layer))};
     if (token_ == 0) return {};
@@ -112,7 +112,8 @@ class InferenceMaker {
     return Bytes{StateElements(model_, layer) * ElementBytes(model_.weights).value_or(0)};
   }
   Bytes ChoiceBytes() const { return Bytes{plan_.layer.sequences * kTokenBytes}; }
-  // Choices go from the last stage to the first: everything goes to the next one, around the end.
+  // Choices go from the last stage to the first: all messages go to the next stage, wrapping
+  // around.
   size_t Message(bool sends, std::string_view what, In data, Bytes bytes) {
     const int64_t stages = plan_.pipeline.stages;
     const int64_t sender = sends ? stage_ : (stage_ + stages - 1) % stages;
@@ -124,7 +125,7 @@ class InferenceMaker {
                      .sends = sends,
                      .tag = (token * plan_.pipeline.micro_batches + micro_batch_) * stages + sender,
                      .bytes = bytes};
-    // It may come once the step before has begun.
+    // It may arrive once the previous step has begun.
     if (!sends) StepProgram::ComeAfter(message, step_ends_[0]);
     return program_.Push(std::move(message));
   }
@@ -135,7 +136,7 @@ class InferenceMaker {
   const int64_t expert_rank_;
   const LayerRange layers_;
   StepProgram program_{kParallelGroupCount};
-  std::array<std::optional<size_t>, 2> step_ends_;  // of the last but one and the last
+  std::array<std::optional<size_t>, 2> step_ends_;  // of the last two steps
   int64_t token_ = 0;
   int64_t micro_batch_ = 0;
   std::map<int64_t, In> chosen_;  // by micro-batch
@@ -222,7 +223,7 @@ InferenceMemory InferenceMemoryOf(const TransformerModel& model, const Transform
   }
   if (stage == stages - 1) {
     add(HeadWeights(model));
-    // The head's weights of a tied embedding that is on another stage.
+    // The head's weights of a tied embedding on another stage.
     if (model.tied && stages > 1) {
       weights += ElementsOnRank(EmbeddingWeights(model).front(), plan.layer);
     }

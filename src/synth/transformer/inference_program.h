@@ -13,24 +13,24 @@
 // Plans whose phase is not training.
 namespace etude {
 
-// How layers are spread over ranks while they compute the given one of the plan's tokens, from 0;
-// the prompt is one pass. One token of a sequence is not shared by tensor-parallel ranks.
+// Returns the distribution of layers over ranks for one of the plan's tokens, from 0; the prompt is
+// one pass. A single token of a sequence is not shared by tensor-parallel ranks.
 LayerPlan InferenceLayerPlan(const TransformerModel& model, const TransformerPlan& plan,
                              int64_t token);
 
-// kBadInput, with what was expected, unless the model, which has passed CheckTransformer, can be
-// used so. Ranks and stages are left to CheckTransformerPlan.
+// Returns kBadInput, with the expected values, unless the model, which must have passed
+// CheckTransformer, can be used so. Ranks and stages are checked by CheckTransformerPlan.
 Fits CheckInferencePlan(const TransformerModel& model, const TransformerPlan& plan);
 
-// As StageProgram.
+// Returns the program of a stage, like StageProgram.
 std::vector<StepWork> InferenceProgram(const TransformerModel& model, const TransformerPlan& plan,
                                        int64_t stage, int64_t expert_rank);
 
-// Memory of a rank of `stage` at the end, without activations.
+// Final memory of a rank of `stage`, without activations.
 struct InferenceMemory {
   Bytes weights;
   Bytes cache;          // of all sequences of all micro-batches
-  Bytes cached_before;  // of it, from before the first of the plan's tokens
+  Bytes cached_before;  // the part from before the first of the plan's tokens
 
   Bytes total() const { return weights + cache; }
 };

@@ -1,7 +1,7 @@
-// How many bytes a node takes as a PackedTrace, in memory and as a file, beside the Trace, the
-// Chakra file of it and that compressed, and what packing and unpacking take. And its layers, in
-// how many motifs nodes depend on each other in the same way each time, and what finding layers
-// takes.
+// Measures the bytes per node of a PackedTrace, in memory and as a file, compared with the Trace
+// and its plain and compressed Chakra file, and the time of packing and unpacking. Also prints its
+// layers, the number of motifs with the same dependencies in all occurrences, and the time of
+// finding layers.
 //
 //   representation_bench FILE...     traces in any format
 
@@ -32,7 +32,7 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
 }
 
-// Microseconds a node that `fn` takes, the median of five times.
+// Returns the time of `fn` in microseconds per node, the median of five runs.
 template <typename Fn>
 double PerNode(size_t nodes, Fn fn) {
   std::vector<double> seconds;

@@ -41,7 +41,7 @@ int64_t TransformerAttention::Pairs() const {
   const int64_t tokens = PassTokens(model_, plan_);
   const int64_t seen = SeenTokens(model_, plan_);
   const int64_t queries = shares_heads ? tokens : tokens / plan_.context;
-  // The ranks of a sequence have an early and a late piece each, so that all have as many pairs.
+  // Each rank of a sequence has an early and a late piece, so that all have equally many pairs.
   return plan_.sequences * heads *
          (LooksBackOnly() ? queries * (seen - tokens) + queries * (tokens + 1) / 2
                           : queries * seen);
@@ -50,7 +50,8 @@ int64_t TransformerAttention::Pairs() const {
 int64_t TransformerAttention::BlockPairs(int64_t block) const {
   const int64_t queries = PassTokens(model_, plan_) / plan_.context;
   if (!LooksBackOnly()) return plan_.sequences * Heads() * queries * queries;
-  // Of another rank's keys, all queries see those of the early piece, or the late ones see all.
+  // For another rank's keys, all queries attend to those of the early piece, or the late queries to
+  // all.
   return plan_.sequences * Heads() * queries * (block == 0 ? queries + 1 : queries) / 2;
 }
 
@@ -101,7 +102,7 @@ TransformerAttention::In TransformerAttention::ProjectLatent(const In& in) {
     queries = forward_.GatherTokens("query", queries, latent.query_rank);
     queries = forward_.Multiply("query up", queries, QueryUp(), tokens * latent.query_rank);
   }
-  // Of the keys what has positions goes past the norm. The input has been kept.
+  // The part of the keys with positions bypasses the norm. The input has been kept.
   const int64_t width = latent.kv_rank + latent.rope_size;
   In kv = forward_.Multiply("kv down", in, Down(width), 0);
   kv = forward_.GatherTokens("kv", forward_.Norm("kv norm", kv, {.width = latent.kv_rank}), width);
@@ -179,7 +180,7 @@ TransformerAttention::In TransformerAttention::Rotate(const In& in) {
     const int64_t size = QuerySize() + KeySize();
     return forward_.Elementwise("rotary", in, size, kRotaryFlops, {.read = size, .written = size});
   }
-  // Each head's keys are put together of its own part and the one that all have.
+  // Each head's keys are concatenated from its own part and the common one.
   const int64_t queries = forward_.tokens() * Heads() * model_.latent->rope_size;
   const int64_t common = forward_.tokens() * model_.latent->rope_size;
   return forward_.Elementwise("rotary", in, queries + common, kRotaryFlops,
@@ -196,7 +197,7 @@ TransformerAttention::In TransformerAttention::RotateBackward(const In& in) {
   const int64_t queries = forward_.tokens() * Heads() * model_.latent->rope_size;
   const int64_t common = forward_.tokens() * model_.latent->rope_size;
   const int64_t element = backward_.element();
-  // What all heads have got is summed.
+  // Sums the values of all heads.
   return backward_.Add({.name = "rotary backward",
                         .inputs = in,
                         .flops = kRotaryFlops * (queries + common) + queries - common,
@@ -270,7 +271,7 @@ TransformerAttention::In TransformerAttention::CoreForward(const In& in) {
   const int64_t pairs = Pairs();
   if (plan_.attention == AttentionKind::kFused) {
     const int64_t products = QueryFlops(pairs) + ValueFlops(pairs);
-    // The projection keeps the output, but as its tokens are shared there.
+    // The projection keeps the output, but with its tokens shared.
     const int64_t output = Exchanges(ContextKind::kAllToAll) ? OutputSize() : 0;
     return forward_.Add(
         {.name = "attention",
@@ -304,7 +305,7 @@ TransformerAttention::In TransformerAttention::CoreBackward(const In& in) {
   const int64_t element = backward_.element();
   const int64_t pairs = Pairs();
   if (plan_.attention == AttentionKind::kFused) {
-    // Scores again, then the gradients of values, of the softmax, of queries and of keys.
+    // Recomputes the scores, then the gradients of values, of the softmax, of queries and of keys.
     const int64_t products = 3 * QueryFlops(pairs) + 2 * ValueFlops(pairs);
     return backward_.Add(
         {.name = "attention backward",
@@ -331,13 +332,13 @@ TransformerAttention::In TransformerAttention::CoreBackward(const In& in) {
                         .written = Bytes{(QuerySize() + AllKeySize()) * element}});
 }
 
-// Of the other ranks each has a block of keys and values. While one computes on a block it goes on
-// to the next rank, and the one before sends its own.
+// Blocks of keys and values rotate: while a rank computes on a block, it sends it to the next rank
+// and receives another from the previous one.
 TransformerAttention::In TransformerAttention::RingForward(const In& in) {
   const int64_t element = forward_.element();
   const int64_t keys = KeySize() + ValueSize();
-  In block = in;  // what gave the block that is there
-  In here = in;   // that, and the output so far
+  In block = in;  // work that provided the current block
+  In here = in;   // the current block, and the output so far
   In out;
   for (int64_t i = 0; i < plan_.context; ++i) {
     In next;
@@ -362,13 +363,14 @@ TransformerAttention::In TransformerAttention::RingForward(const In& in) {
   return out;
 }
 
-// The gradients of a block follow it, each rank adds its part, and come to its owner in the end.
+// The gradients of a block rotate with it, each rank adds its part, and they finally reach its
+// owner.
 TransformerAttention::In TransformerAttention::RingBackward(const In& in) {
   const int64_t element = backward_.element();
   const int64_t keys = KeySize() + ValueSize();
   In block = in;
   In here = in;
-  In gradient;  // of the block, from the rank before
+  In gradient;  // of the block, from the previous rank
   In out;
   for (int64_t i = 0; i < plan_.context; ++i) {
     In next;
@@ -378,7 +380,7 @@ TransformerAttention::In TransformerAttention::RingBackward(const In& in) {
     }
     const int64_t pairs = BlockPairs(i);
     const int64_t products = 3 * QueryFlops(pairs) + 2 * ValueFlops(pairs);
-    // The output is needed for one number a row, the queries' gradient is added to.
+    // The output is needed for one number per row; the queries' gradient is accumulated.
     const int64_t flops = i == 0 ? 2 * OutputSize() : QuerySize();
     const int64_t read = i == 0 ? OutputSize() : QuerySize();
     out = backward_.Add(

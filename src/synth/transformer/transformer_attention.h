@@ -8,8 +8,8 @@
 
 namespace etude {
 
-// Attention of a layer, from the norm before it to the sum with what went past it. Adds to passes
-// that others own.
+// Attention of a layer, from the preceding norm to the residual sum. Adds to passes owned by
+// others.
 class TransformerAttention {
  public:
   using In = LayerWorks::In;
@@ -19,13 +19,13 @@ class TransformerAttention {
       : model_(model), plan_(plan), forward_(forward), backward_(backward) {}
 
   In Forward();
-  // After Forward. `in`: the gradient of what came out.
+  // Adds the backward pass, after Forward. `in`: the gradient of the output.
   void Backward(const In& in);
 
  private:
   bool Exchanges(ContextKind kind) const { return plan_.context > 1 && plan_.context_kind == kind; }
-  // Of the rank where projections are; by all-to-all each rank has a part of them in the core, for
-  // as many times more tokens.
+  // Heads of the rank in the projections. With all-to-all, each rank has a part of them in the
+  // core, for as many times more tokens.
   int64_t Heads() const { return model_.heads / plan_.tensor; }
   int64_t KvHeads() const { return model_.kv_heads / plan_.tensor; }
   // Elements of the rank's queries, keys, values and outputs.
@@ -33,38 +33,38 @@ class TransformerAttention {
   int64_t KeySize() const { return forward_.tokens() * KvHeads() * model_.head_size; }
   int64_t ValueSize() const { return forward_.tokens() * KvHeads() * model_.value_size(); }
   int64_t OutputSize() const { return forward_.tokens() * Heads() * model_.value_size(); }
-  // Keys and values in the core, of which there may be those of other ranks.
+  // Keys and values in the core, which may include those of other ranks.
   int64_t Gathered() const { return Exchanges(ContextKind::kAllGather) ? plan_.context : 1; }
   int64_t AllKeySize() const { return Gathered() * KeySize(); }
   int64_t AllValueSize() const { return Gathered() * ValueSize(); }
 
-  // Bytes of keys and values in the core, those of earlier tokens in a cache.
+  // Bytes of keys and values in the core, including earlier tokens in a cache.
   int64_t CacheElement() const;
   int64_t CachedBytes(int64_t size) const;
   int64_t ReadKeyBytes() const;
   int64_t ReadValueBytes() const;
 
   bool LooksBackOnly() const { return plan_.causal && plan_.attention == AttentionKind::kFused; }
-  // Of a query and a key that it looks at, over all sequences and heads of the rank.
+  // Returns the number of attended query-key pairs, over all sequences and heads of the rank.
   int64_t Pairs() const;
-  // Of them, those with the keys of one block of a ring.
+  // Returns those with the keys of one block of a ring.
   int64_t BlockPairs(int64_t block) const;
-  // Operations of a product of so many pairs over the size of a query, or of a value.
+  // Operations of a product of `pairs` pairs over the size of a query, or of a value.
   int64_t QueryFlops(int64_t pairs) const { return 2 * model_.head_size * pairs; }
   int64_t ValueFlops(int64_t pairs) const { return 2 * model_.value_size() * pairs; }
 
   MatrixProduct Qkv() const;
   MatrixProduct Projection() const;
-  // Of latent attention. What makes the narrow vectors works on the tokens as they are between the
-  // matrices: each tensor-parallel rank has all of its weights.
+  // For latent attention. Down-projections work on the tokens between the matrices: each
+  // tensor-parallel rank has all of their weights.
   MatrixProduct Down(int64_t width) const;
   MatrixProduct QueryUp() const;
   MatrixProduct KvUp() const;
 
-  // Queries, keys and values of the normalised hidden units.
+  // Add queries, keys and values of the normalised hidden units.
   In Project(const In& in);
   In ProjectLatent(const In& in);
-  // Back to the layer's input.
+  // Add the gradients back to the layer's input.
   void ProjectBackward(const In& in);
   void ProjectLatentBackward(const In& in);
   In NormHeads(const In& in);
@@ -84,7 +84,7 @@ class TransformerAttention {
   const LayerPlan& plan_;
   LayerWorks& forward_;
   LayerWorks& backward_;
-  size_t core_begin_ = 0;  // in forward
+  size_t core_begin_ = 0;  // index in forward
   size_t core_end_ = 0;
 };
 

@@ -227,7 +227,7 @@ class TransformerParser : private TomlReader {
       ETUDE_RETURN_IF_ERROR(ReadType(*table, "cache_type", type));
       plan_.cache_type = type;
     }
-    // Where the file does not say the phase an option does.
+    // If the file has no phase, an option may set it.
     const auto unfit = plan_.phase ? SettingOfOtherPhase(plan_) : std::nullopt;
     if (!unfit) return {};
     return Wrong(*table->get(unfit->first),

@@ -15,9 +15,9 @@ struct TransformerFile {
   KeyPlaces places;   // "model.heads", "plan.tp"
 };
 
-// A description of a model in TOML: docs/formats/model.md. `path` is what messages call it.
-// kBadInput with file, line and column for what is no TOML, unknown keys and presets (with the
-// nearest one that is known), values of another form, and shapes that do not fit together.
+// Parses the description of a model in TOML: docs/formats/model.md. `path` is its name in messages.
+// kBadInput with file, line and column for invalid TOML, unknown keys and presets (with the nearest
+// known one), values of another form, and shapes that do not fit together.
 Result<TransformerFile> ParseTransformerFile(std::string_view text, const std::string& path);
 
 }  // namespace etude

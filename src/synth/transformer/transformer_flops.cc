@@ -29,7 +29,8 @@ int64_t StepTokens(const TransformerModel& model, const TransformerPlan& plan) {
 
 double ModelFlops(const TransformerModel& model, const TransformerPlan& plan) {
   const double tokens = Real(StepTokens(model, plan));
-  // Of a token with one that it looks at, in all layers: a product for the score, one for the sum.
+  // For a token with one that it attends to, in all layers: a product for the score, one for the
+  // sum.
   const double pair =
       2 * Real(model.layers) * Real(model.heads) * Real(model.head_size + model.value_size());
   const double all = Real(MatrixParameterCount(model));
@@ -38,7 +39,7 @@ double ModelFlops(const TransformerModel& model, const TransformerPlan& plan) {
   switch (plan.phase) {
     case ModelPhase::kTraining: return tokens * 3 * (2 * all + pair * sequence);
     case ModelPhase::kPrefill:
-      // The head computes the last token of each sequence.
+      // The head computes only the last token of each sequence.
       return tokens * (2 * (all - head) + pair * (sequence + Real(plan.cached))) +
              tokens / sequence * 2 * head;
     case ModelPhase::kDecode:

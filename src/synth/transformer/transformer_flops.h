@@ -5,20 +5,21 @@
 #include "src/synth/transformer/transformer_model.h"
 #include "src/synth/transformer/transformer_program.h"
 
-// Operations that a model needs, whatever a plan computes beyond them. docs/models/utilization.md
-// has the formulas and where they are from.
+// Operations that a model needs, without a plan's additional ones. docs/models/utilization.md has
+// the formulas and their sources.
 namespace etude {
 
-// Parameters that take part in a token's matrix products: those that are active, without the
-// embedding and learned positions; a tied head counts.
+// Returns the number of parameters in a token's matrix products: active ones, without the embedding
+// and learned positions; a tied head counts.
 int64_t MatrixParameterCount(const TransformerModel& model);
 
-// Tokens of a step over all replicas; of decode those that are made. INT64_MAX where they are more.
+// Returns the tokens of a step over all replicas; for decode the generated ones. INT64_MAX on
+// overflow.
 int64_t StepTokens(const TransformerModel& model, const TransformerPlan& plan);
 
-// Operations of a step over all ranks: 6 a parameter and token in training, 2 in inference, and
-// those of attention without a mask; nothing that is computed again. The plan has passed
-// CheckTransformerPlan.
+// Returns the operations of a step over all ranks: 6 per parameter and token in training, 2 in
+// inference, and those of attention without a mask; without recomputation. The plan must have
+// passed CheckTransformerPlan.
 double ModelFlops(const TransformerModel& model, const TransformerPlan& plan);
 
 }  // namespace etude

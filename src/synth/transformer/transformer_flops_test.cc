@@ -9,8 +9,8 @@
 namespace etude {
 namespace {
 
-// A layer: norms 2 · 8, queries 8 · 8, keys and values 2 · 8 · 4, projection 8 · 8, up and gate
-// 2 · 8 · 16, down 16 · 8: 592. Embedding and head 10 · 8 each, the final norm 8.
+// A layer: norms 2 · 8, queries 8 · 8, keys and values 2 · 8 · 4, projection 8 · 8, up and gate 2 ·
+// 8 · 16, down 16 · 8: 592. Embedding and head 10 · 8 each, the final norm 8.
 TransformerModel HandModel() {
   TransformerModel model;
   model.layers = 2;
@@ -33,7 +33,7 @@ TEST(TransformerFlops, SixAParameterAndAttention) {
   EXPECT_EQ(StepTokens(HandModel(), plan), 24);
   // A token: 6 · 1,272 + 12 · 2 layers · 2 heads · 4 · 4 tokens = 8,400.
   EXPECT_DOUBLE_EQ(ModelFlops(HandModel(), plan), 24 * 8400.0);
-  // Ranks and what is computed again change nothing.
+  // Ranks and recomputation change nothing.
   plan.layer.recompute = Recompute::kFull;
   plan.pipeline.stages = 2;
   EXPECT_DOUBLE_EQ(ModelFlops(HandModel(), plan), 24 * 8400.0);
@@ -42,7 +42,7 @@ TEST(TransformerFlops, SixAParameterAndAttention) {
   EXPECT_EQ(MatrixParameterCount(tied), 1272);
 }
 
-// Without full attention's upper half the programs' matrix products are the model's operations.
+// Without full attention's upper half, the programs' matrix products equal the model's operations.
 TEST(TransformerFlops, AreThoseOfTheProgramsMatrixProducts) {
   TransformerModel model = HandModel();
   TransformerPlan plan;
@@ -50,7 +50,7 @@ TEST(TransformerFlops, AreThoseOfTheProgramsMatrixProducts) {
   const StepJob job = MakeTransformerJob(model, plan).value();
   double flops = 0;
   for (const StepWork& work : job.program(0)) flops += static_cast<double>(work.matrix_flops);
-  // Norms have parameters, but are no matrix products: 5 · 8 parameters, 4 tokens.
+  // Norms have parameters, but are not matrix products: 5 · 8 parameters, 4 tokens.
   EXPECT_DOUBLE_EQ(flops, ModelFlops(model, plan) - 6.0 * 5 * 8 * 4);
 }
 
@@ -69,11 +69,11 @@ TEST(TransformerFlops, Inference) {
   EXPECT_DOUBLE_EQ(ModelFlops(HandModel(), plan), 3 * (2 * 2.0 * 1272 + 4 * 2 * 8 * (7 + 8)));
 }
 
-// On one rank, 4 tokens, 2 bytes an activation, 16 + 2 bytes a parameter in all. A layer keeps the
-// inputs of both norms, of queries, keys and values, of the projection and of up (64 each),
-// queries, keys and values (128), what up and gate give (256) and the input of down (128); the head
-// its norm's input and its own (64 each) and the softmax in single precision (160); the embedding
-// the numbers of the tokens (8 each).
+// On one rank, 4 tokens, 2 bytes per activation, 16 + 2 bytes per parameter in all. A layer keeps
+// the inputs of both norms, of queries, keys and values, of the projection and of up (64 each),
+// queries, keys and values (128), the outputs of up and gate (256) and the input of down (128); the
+// head its norm's input and its own (64 each) and the softmax in single precision (160); the
+// embedding the token numbers (8 each).
 TEST(TransformerFlops, MemoryByHand) {
   const StepJob job = MakeTransformerJob(HandModel(), {}).value();
   const int64_t parameters = 1352;

@@ -41,9 +41,8 @@ int64_t MatricesOf(const std::vector<LayerWork>& works) {
   return sum;
 }
 
-// 2 N + 2 n_layer n_ctx d_attn operations a token, of which half of n_ctx tokens are seen on
-// average: Kaplan et al. 2020, arXiv 2001.08361, table 1. Counted here for the tokens that are
-// seen.
+// 2 N + 2 n_layer n_ctx d_attn operations per token, of which half of n_ctx tokens are attended on
+// average: Kaplan et al. 2020, arXiv 2001.08361, table 1. Counted here for the attended tokens.
 TEST(TransformerInference, OperationsOfAToken) {
   const TransformerModel model = SmallLlama();
   // Without the norms and the embedding, which is looked up.
@@ -61,7 +60,7 @@ TEST(TransformerInference, OperationsOfAToken) {
                                                    4 * model.layers * 8 * 32 * (s * (s + 1) / 2));
 }
 
-// A prompt of s tokens, and the same in pieces with the earlier ones in the cache, are one work.
+// A prompt of s tokens takes the same work as its pieces with the earlier ones in the cache.
 TEST(TransformerInference, PromptsInPieces) {
   const TransformerModel model = SmallLlama();
   const auto flops = [&](int64_t tokens, int64_t cached) {
@@ -72,8 +71,8 @@ TEST(TransformerInference, PromptsInPieces) {
   EXPECT_EQ(flops(64, 0), flops(40, 0) + flops(23, 40) + flops(1, 63));
 }
 
-// 2 · 2 · n_layers · n_heads · d_head bytes a token, 2,097,152 of 64 layers with 64 heads of 128
-// (Chen 2022, Transformer Inference Arithmetic); 3 TB of 512 sequences of 2,048 tokens of a model
+// 2 · 2 · n_layers · n_heads · d_head bytes per token: 2,097,152 for 64 layers with 64 heads of 128
+// (Chen 2022, Transformer Inference Arithmetic); 3 TB for 512 sequences of 2,048 tokens of a model
 // of 118 layers with 48 heads of 128 (Pope et al. 2022, arXiv 2211.05102, section 2). Llama 3 8B:
 // 32 layers with 8 heads of 128 for keys.
 TEST(TransformerInference, CacheOfAToken) {
@@ -129,7 +128,7 @@ TEST(TransformerInference, DecodeByHand) {
   EXPECT_EQ(WorkOf(head, "choice").written.count, 3 * 8);
 }
 
-// Each rank puts in the last tokens that it has, then all compute the logits.
+// Each rank contributes its last tokens, then all compute the logits.
 TEST(TransformerInference, LastTokensOfSharedPrompts) {
   const TransformerModel model = SmallLlama();
   const LayerPlan plan{
@@ -142,12 +141,12 @@ TEST(TransformerInference, LastTokensOfSharedPrompts) {
   EXPECT_EQ(WorkOf(head, "final norm").flops, 4 * 3 * 256);
   EXPECT_EQ(WorkOf(head, "head").flops, 2 * 3 * 256 * 500);
   const std::vector<LayerWork> layer = TransformerLayer(model, plan, 0).forward;
-  // A quarter of the prompt, of which each rank caches its own, with keys of half the heads.
+  // A quarter of the prompt, cached by its own rank, with keys of half the heads.
   EXPECT_EQ(WorkOf(layer, "cache append").written.count, 2 * 3 * 16 * 2 * 32 * 2);
   EXPECT_EQ(WorkOf(layer, "attention").matrix_flops, 4 * 32 * 3 * 4 * (64 * 65 / 2) / 4);
 }
 
-// A token goes through two experts, whose weights are read, not through those of others.
+// A token goes through two experts; only their weights are read.
 TEST(TransformerInference, FewTokensUseFewExperts) {
   const TransformerModel model = SmallRouted();
   const auto read = [&](const LayerPlan& plan, int64_t rows, int64_t used) {
@@ -159,13 +158,13 @@ TEST(TransformerInference, FewTokensUseFewExperts) {
   read({.sequences = 1, .inference = InferencePass{}}, 2, 2);
   read({.sequences = 3, .inference = InferencePass{}}, 6, 6);
   read({.sequences = 100, .inference = InferencePass{}}, 200, 8);
-  // Two experts on a rank, which gets as many rows as it sends.
+  // Two experts on a rank, which receives as many rows as it sends.
   const LayerPlan spread{.expert = 4, .sequences = 3, .inference = InferencePass{}};
   read(spread, 6, 2);
   const std::vector<LayerWork> works = TransformerLayer(model, spread, 0).forward;
   EXPECT_EQ(WorkOf(works, "dispatch all_to_all").bytes.count, 6 * 256 * 2);
   EXPECT_EQ(WorkOf(works, "combine all_to_all").bytes.count, 6 * 256 * 2);
-  // Tensor-parallel ranks that do not share tokens send all of them, and sum what comes back.
+  // Tensor-parallel ranks that do not share tokens send all of them, and sum the results.
   const LayerPlan whole{.tensor = 2,
                         .sequence_parallel = false,
                         .expert = 4,
@@ -175,15 +174,15 @@ TEST(TransformerInference, FewTokensUseFewExperts) {
   const std::vector<LayerWork> summed = TransformerLayer(model, whole, 0).forward;
   EXPECT_EQ(WorkOf(summed, "dispatch all_to_all").bytes.count, 6 * 256 * 2);
   EXPECT_EQ(WorkOf(summed, "combine all_reduce").bytes.count, 3 * 256 * 2);
-  // Those that share tokens: 8 of each rank, whose 16 rows the other gets, too.
+  // Those that share tokens: 8 of each rank, whose 16 rows the other one gets, too.
   const LayerPlan shared{.tensor = 2, .expert = 4, .inference = InferencePass{.tokens = 16}};
   read(shared, 32, 2);
   EXPECT_EQ(WorkOf(TransformerLayer(model, shared, 0).forward, "dispatch all_to_all").bytes.count,
             16 * 256 * 2);
 }
 
-// Matrices and their communication add up over the ranks, but for the router, which tensor-parallel
-// ranks have all of.
+// Matrices and their communication add up over the ranks, except for the router, which each
+// tensor-parallel rank has completely.
 TEST(TransformerInference, RanksShareTheWork) {
   const TransformerModel model = SmallLlama();
   for (const int64_t tokens : {1, 16}) {
@@ -198,7 +197,7 @@ TEST(TransformerInference, RanksShareTheWork) {
 }
 
 // Three tokens of two micro-batches on three stages: activations to the next stage, choices from
-// the last one to the first, which goes on with the other micro-batch meanwhile.
+// the last one to the first, which meanwhile continues with the other micro-batch.
 TEST(TransformerInference, DecodeOnStages) {
   TransformerPlan plan{.layer = {.tensor = 2, .sequences = 5},
                        .pipeline = {.stages = 3, .micro_batches = 2}};
@@ -229,7 +228,7 @@ TEST(TransformerInference, DecodeOnStages) {
   EXPECT_EQ(flops, (std::vector<int64_t>{11 * a_token, 12 * a_token, 13 * a_token}));
 }
 
-// Nothing is updated and nothing comes back; replicas have nothing to say to each other.
+// Without updates and backward, replicas do not communicate.
 TEST(TransformerInference, ReplicasAreIndependent) {
   TransformerPlan plan{.data = 4};
   plan.phase = ModelPhase::kPrefill;
@@ -241,8 +240,8 @@ TEST(TransformerInference, ReplicasAreIndependent) {
   }
 }
 
-// Llama 3 8B with 8,192 tokens, by hand: 1 GiB of cache, or half with 8 bits; of 3 stages the
-// first has 11 of 32 layers.
+// Llama 3 8B with 8,192 tokens, by hand: 1 GiB of cache, or half with 8 bits; of 3 stages the first
+// has 11 of 32 layers.
 TEST(TransformerInference, Memory) {
   const TransformerModel model = FindPreset(TransformerPresets(), "llama-3-8b")->model;
   TransformerPlan plan;
@@ -259,7 +258,7 @@ TEST(TransformerInference, Memory) {
   plan.pipeline = {.stages = 3, .micro_batches = 3};
   EXPECT_EQ(InferenceMemoryOf(model, plan, 0).cache.count, 8192 * 2048 / 4 * 6 * 11);
   EXPECT_EQ(InferenceMemoryOf(model, plan, 2).cache.count, 8192 * 2048 / 4 * 6 * 10);
-  // A tied head has weights of its own where the embedding is on another stage.
+  // A tied head has its own weights if the embedding is on another stage.
   TransformerModel tied = SmallLlama();
   tied.tied = true;
   TransformerPlan stages{.pipeline = {.stages = 2}};

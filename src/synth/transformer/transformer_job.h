@@ -6,12 +6,12 @@
 
 namespace etude {
 
-// A training step of a transformer, or inference, on many ranks. All ranks of a stage have one
-// program, or where DiffersByExperts those of a stage with the same experts; its groups are
-// ParallelGroups. kBadInput as CheckTransformerPlan.
+// Makes a training step of a transformer, or inference, on many ranks. All ranks of a stage have
+// one program or, if DiffersByExperts, those of a stage with the same experts; its groups are
+// ParallelGroups. kBadInput as in CheckTransformerPlan.
 //
-// Rank = tensor + T · (context + C · (expert + E · (data + D · stage))), as Megatron-LM places
-// them; D are the replicas of an expert.
+// Rank = tensor + T · (context + C · (expert + E · (data + D · stage))), as in Megatron-LM; D is
+// the number of replicas of an expert.
 Result<StepJob> MakeTransformerJob(const TransformerModel& model, const TransformerPlan& plan);
 
 }  // namespace etude

@@ -31,7 +31,7 @@ TransformerModel SmallModel() {
           .sequence = 32};
 }
 
-// Bytes by group and type over all stages, each as often as the program says.
+// Bytes by group and type over all stages, with each collective counted as often as in the program.
 std::map<std::pair<ParallelGroup, CollectiveType>, int64_t> StepVolumes(const StepJob& job,
                                                                         int64_t stages) {
   std::map<std::pair<ParallelGroup, CollectiveType>, int64_t> volumes;
@@ -45,8 +45,8 @@ std::map<std::pair<ParallelGroup, CollectiveType>, int64_t> StepVolumes(const St
   return volumes;
 }
 
-// Runs the places as the strictest simulator does: work is done once all that it waits for is, and
-// a message once both sides are ready for it. All of it gets done.
+// Runs the places like the strictest simulator: work is done once all of its dependencies are, and
+// a message once both sides are ready. Expects all work to complete.
 void ExpectRunsToTheEnd(const StepJob& job, const std::string& what) {
   std::vector<std::vector<bool>> done;
   std::map<std::tuple<int64_t, std::optional<size_t>, int64_t>, size_t>
@@ -100,7 +100,7 @@ void ExpectRunsToTheEnd(const StepJob& job, const std::string& what) {
   EXPECT_EQ(left, 0u) << what;
 }
 
-// Replicas move 2 Ψ elements a step with stages 0 to 2 of ZeRO, 3 Ψ with stage 3: Rajbhandari et
+// Replicas move 2 Ψ elements per step with stages 0 to 2 of ZeRO, 3 Ψ with stage 3: Rajbhandari et
 // al. 2020, section 7. An all-reduce is a reduce-scatter and an all-gather.
 TEST(TransformerJob, VolumesOfZeroStages) {
   TransformerModel model = SmallModel();
@@ -119,7 +119,8 @@ TEST(TransformerJob, VolumesOfZeroStages) {
     EXPECT_EQ(scattered, zero == 0 ? 0 : bytes);
     EXPECT_EQ(gathered, zero == 0 ? 0 : zero == 3 ? 2 * bytes : bytes);
   }
-  // Gradients once a step with stages 0 and 1, else for each micro-batch; so are gathered weights.
+  // Gradients once per step with stages 0 and 1, else for each micro-batch; likewise for gathered
+  // weights.
   for (int64_t zero = 0; zero <= 3; ++zero) {
     TransformerPlan plan{.data = 4, .pipeline = {.micro_batches = 3}, .zero_stage = zero};
     auto volumes = StepVolumes(MakeTransformerJob(model, plan).value(), 1);
@@ -133,7 +134,7 @@ TEST(TransformerJob, VolumesOfZeroStages) {
   }
 }
 
-// Buckets are reduced while earlier layers are still at their gradients.
+// Buckets are reduced while earlier layers still compute their gradients.
 TEST(TransformerJob, BucketsOverlapWithBackward) {
   const TransformerModel model = SmallModel();
   const TransformerPlan plan{.data = 2, .bucket = Bytes{100'000}};
@@ -164,8 +165,8 @@ TEST(TransformerJob, BucketsOverlapWithBackward) {
   EXPECT_GE(before_backward_ends, buckets - 1);
 }
 
-// Each weight closes a bucket of its own where a byte fills it, in the order in which gradients are
-// computed, and what is reduced waits for that computation only.
+// Each weight closes its own bucket if a byte fills it, in the order in which gradients are
+// computed, and the reduction waits only for that computation.
 TEST(TransformerJob, WeightsFillBuckets) {
   TransformerModel model = SmallModel();
   model.layers = 1;
@@ -173,7 +174,7 @@ TEST(TransformerJob, WeightsFillBuckets) {
   const TransformerPlan plan{.data = 2, .bucket = Bytes{1}};
   const StepJob job = MakeTransformerJob(model, plan).value();
   const std::vector<StepWork>& works = job.program(0);
-  std::vector<std::pair<std::string, int64_t>> reduced;  // after what, elements
+  std::vector<std::pair<std::string, int64_t>> reduced;  // preceding work, elements
   for (const StepWork& work : works) {
     if (static_cast<ParallelGroup>(work.group) != ParallelGroup::kReplicas ||
         work.collective != CollectiveType::kAllReduce) {
@@ -193,7 +194,7 @@ TEST(TransformerJob, WeightsFillBuckets) {
       {"layer 0 attention norm backward #0", 64},
       {"embedding embedding weight gradient #0", 320 * 64}};
   EXPECT_EQ(reduced, expected);
-  // A bias's gradient is there before its matrix's, and LayerNorm has two weights.
+  // A bias's gradient precedes its matrix's, and LayerNorm has two weights.
   TransformerModel older = model;
   older.biases = true;
   older.norm = NormKind::kLayerNorm;
@@ -216,8 +217,7 @@ TEST(TransformerJob, WeightsFillBuckets) {
   EXPECT_EQ(buckets, 5u) << "head; final norm, down; up; ffn norm, projection, qkv; the rest";
 }
 
-// "+layer 0", "-head": weights that are gathered and gradients that are reduced, in order, by what
-// they are of.
+// "+layer 0", "-head": gathered weights and reduced gradients, in order, with their units.
 std::vector<std::string> ReplicaCalls(const TransformerModel& model, const TransformerPlan& plan) {
   const StepJob job = MakeTransformerJob(model, plan).value();
   std::vector<std::string> calls;
@@ -232,8 +232,8 @@ std::vector<std::string> ReplicaCalls(const TransformerModel& model, const Trans
   return calls;
 }
 
-// What the next layer of backward needs is asked for before the gradients of this one are reduced,
-// which would hold it up, as PyTorch's fully_shard does (tests/record/test_generated.py).
+// The weights of the next layer of backward are requested before the gradients of this one are
+// reduced, which would delay them, as in PyTorch's fully_shard (tests/record/test_generated.py).
 TEST(TransformerJob, SharedWeightsAreGatheredBeforeGradientsAreReduced) {
   TransformerModel model = SmallModel();
   model.layers = 2;
@@ -242,7 +242,7 @@ TEST(TransformerJob, SharedWeightsAreGatheredBeforeGradientsAreReduced) {
             (std::vector<std::string>{"+embedding", "+layer 0", "+layer 1", "+head", "+head",
                                       "+layer 1", "-head", "+layer 0", "-layer 1", "+embedding",
                                       "-layer 0", "-embedding"}));
-  // The next layer's weights wait for nothing of this one.
+  // The next layer's weights do not wait for this one.
   const StepJob job = MakeTransformerJob(model, plan).value();
   const std::vector<StepWork>& works = job.program(0);
   for (size_t i = 0; i < works.size(); ++i) {
@@ -266,8 +266,8 @@ TEST(TransformerJob, SharedWeightsAreGatheredBeforeGradientsAreReduced) {
   EXPECT_EQ(ReplicaCalls(model, plan), twice);
 }
 
-// What is gathered of the ends: embedding, final norm and head, (2 · 320 · 64 + 64) / 4 elements of
-// two bytes, once.
+// Gathered for the ends: embedding, final norm and head, (2 · 320 · 64 + 64) / 4 elements of two
+// bytes, once.
 TEST(TransformerJob, KeptEndsAreOneUnit) {
   const TransformerModel model = SmallModel();
   const TransformerPlan plan{.data = 4, .zero_stage = 3, .keep_ends = true};
@@ -282,8 +282,8 @@ TEST(TransformerJob, KeptEndsAreOneUnit) {
   EXPECT_EQ(updated, ParameterCount(model) / 4);
 }
 
-// A tied embedding on two stages, of 320 · 64 weights: what replicas share of its gradient both
-// stages sum once, a third of 20,480 elements of four bytes, after each micro-batch was reduced.
+// A tied embedding on two stages, of 320 · 64 weights: both stages sum the replicas' shares of its
+// gradient once, a third of 20,480 elements of four bytes, after the reduction of each micro-batch.
 TEST(TransformerJob, ATiedEmbeddingOfTwoStagesIsShared) {
   TransformerModel model = SmallModel();
   model.tied = true;
@@ -307,7 +307,7 @@ TEST(TransformerJob, ATiedEmbeddingOfTwoStagesIsShared) {
           }
           if (work.name == "embedding gradient all_reduce") {
             summed.push_back(work.bytes.count);
-            // Behind the last reduction; the optimizer waits for it.
+            // After the last reduction; the optimizer waits for it.
             EXPECT_EQ(works[work.data.back()].collective, CollectiveType::kReduceScatter);
             EXPECT_EQ((&work + 1)->data,
                       (std::vector<size_t>{static_cast<size_t>(&work - works.data())}));
@@ -319,8 +319,8 @@ TEST(TransformerJob, ATiedEmbeddingOfTwoStagesIsShared) {
         }
         EXPECT_EQ(reduced, (std::vector<int64_t>{kShare * 3 * 4, kShare * 3 * 4}));
         EXPECT_EQ(summed, (std::vector<int64_t>{kShare * 4}));
-        // The last stage has the final norm's 64 weights, too. Forward and backward of two
-        // micro-batches; ends that are kept are gathered once in each.
+        // The last stage also has the final norm's 64 weights. Forward and backward of two
+        // micro-batches; kept ends are gathered once in each.
         const int64_t end = stage == 0 ? kShare : (320 * 64 + 64 + 2) / 3;
         EXPECT_EQ(gathered, zero == 3 ? end * 2 * (keep_ends ? 2 : 4) : 0);
       }
@@ -328,7 +328,7 @@ TEST(TransformerJob, ATiedEmbeddingOfTwoStagesIsShared) {
   }
 }
 
-// DistributedDataParallel's first bucket is a smaller one, so that the first all-reduce is early.
+// DistributedDataParallel's first bucket is smaller, so that the first all-reduce is early.
 TEST(TransformerJob, TheFirstBucketMayBeSmaller) {
   TransformerModel model = SmallModel();
   model.layers = 1;
@@ -366,8 +366,9 @@ TEST(TransformerJob, MessagesOfAPipeline) {
   }
 }
 
-// Keys and values go round the context-parallel ranks of each stage: 4 ranks, each sends 3 blocks
-// forward, 3 blocks and 4 times gradients backward, for each of 2 layers and 3 micro-batches.
+// Keys and values rotate among the context-parallel ranks of each stage: 4 ranks, each sends 3
+// blocks forward, 3 blocks and 4 times gradients backward, for each of 2 layers and 3
+// micro-batches.
 TEST(TransformerJob, MessagesOfARing) {
   TransformerModel model = SmallModel();
   TransformerPlan plan{.layer = {.tensor = 2, .context = 4, .context_kind = ContextKind::kRing},
@@ -394,8 +395,8 @@ TEST(TransformerJob, MessagesOfARing) {
   EXPECT_EQ(of_the_ring, 2u * 3 * 2 * 10);
 }
 
-// Ranks with other experts do other things, and meet the others all the same: 4 expert-parallel
-// ranks of 2 stages are 8 programs, each of tensor- and data-parallel ranks.
+// Ranks with different experts have different programs, but matching communications: 4
+// expert-parallel ranks of 2 stages are 8 programs, each of tensor- and data-parallel ranks.
 TEST(TransformerJob, ExpertsThatTokensPrefer) {
   TransformerModel model = SmallModel();
   model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 64, .imbalance = 1};
@@ -409,8 +410,8 @@ TEST(TransformerJob, ExpertsThatTokensPrefer) {
   ExpectRunsToTheEnd(job, "uneven");
   ExpectSound(job, "uneven");
   EXPECT_EQ(job.AsJob().value().classes.size(), 8u);
-  // Four ranks and their tensor-parallel partners compute all rows of a layer: of 16 tokens of each
-  // of 8 ranks, 2 experts each.
+  // Four ranks and their tensor-parallel partners compute all rows of a layer: 16 tokens of each of
+  // 8 ranks, 2 experts each.
   int64_t rows = 0;
   int64_t most = 0;
   std::vector<int64_t> exchanged;
@@ -450,7 +451,7 @@ TEST(TransformerJob, GradientsOfHeadNormsAreSummed) {
   }
 }
 
-// All parameters are updated once, whatever the plan.
+// All parameters are updated once, for any plan.
 TEST(TransformerJob, EveryParameterIsUpdatedOnce) {
   TransformerModel model = SmallModel();
   model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 64, .dense_layers = 1};
@@ -479,8 +480,8 @@ TEST(TransformerJob, EveryParameterIsUpdatedOnce) {
   }
 }
 
-// The optimizer waits for the norm of all gradients: 2 operations and one reading of each on the
-// rank, and a number of 4 bytes of all ranks that have others.
+// The optimizer waits for the norm of all gradients: 2 operations and one read of each on the rank,
+// and a number of 4 bytes from all ranks with other gradients.
 TEST(TransformerJob, ClippingByTheGlobalNorm) {
   TransformerModel model = SmallModel();
   model.experts = ExpertsModel{.experts = 8, .top_k = 2, .ffn = 64};
@@ -511,7 +512,7 @@ TEST(TransformerJob, ClippingByTheGlobalNorm) {
       EXPECT_EQ(sum.data, std::vector<size_t>{index("gradient norm")});
       EXPECT_EQ(update.data, std::vector<size_t>{index("gradient norm all_reduce")});
     }
-    // Of 16 ranks the groups of two replicas that have the same gradients, or all with ZeRO.
+    // Of 16 ranks, groups of two replicas with the same gradients, or all with ZeRO.
     const auto groups = job.Groups();
     const std::vector<int64_t> last = groups.rbegin()->second;
     EXPECT_EQ(last.size(), zero == 0 ? 8u : 16u);
@@ -519,7 +520,7 @@ TEST(TransformerJob, ClippingByTheGlobalNorm) {
       EXPECT_EQ(last, (std::vector<int64_t>{4, 5, 6, 7, 12, 13, 14, 15}));
     }
   }
-  // Alone on one rank: nobody to sum with.
+  // A single rank: no sum.
   const StepJob alone = MakeTransformerJob(SmallModel(), {.clips = true}).value();
   EXPECT_TRUE(alone.Groups().empty());
 }
@@ -550,7 +551,7 @@ TEST(TransformerJob, GroupsAndRanks) {
   for (const auto& [number, members] : groups) EXPECT_EQ(users[std::to_string(number)], members);
 }
 
-// Models and plans of all kinds, most of which do not fit together.
+// Models and plans of all kinds, most of which are invalid.
 class RandomPlans {
  public:
   int64_t OneOf(const std::vector<int64_t>& values) { return values[random_() % values.size()]; }
@@ -621,7 +622,7 @@ class RandomPlans {
   std::mt19937 random_{13};
 };
 
-// So many plans that fit: each is valid, and runs to its end.
+// Checks that `count` valid plans are sound and run to the end.
 void ExpectPlansAreSound(TransformerPlan (RandomPlans::*next)(), int count) {
   RandomPlans random;
   int made = 0;
@@ -633,7 +634,7 @@ void ExpectPlansAreSound(TransformerPlan (RandomPlans::*next)(), int count) {
     ASSERT_TRUE(job);
     const std::string what = "plan " + std::to_string(made);
     ExpectRunsToTheEnd(*job, what);
-    // Reading a trace of each rank costs most of the time.
+    // Reading a trace of each rank takes most of the time.
     if (made % 20 == 0) ExpectSound(*job, what);
     if (made % 50 == 0) ExpectFitForAstraSim(*job, what);
     if (testing::Test::HasFatalFailure()) return;
@@ -655,7 +656,7 @@ TEST(TransformerJob, EdgesOfAstraSim) {
   EXPECT_EQ(edges({}).small_firsts, 1u);
   EXPECT_EQ(edges({.layer = {.sequences = 8}}).small_firsts, 0u);
   EXPECT_EQ(edges({.data = 4}).small_firsts, 4u);
-  // The least of them are the 20,480 weights of the embedding, 10,240 bytes of each of four ranks.
+  // The smallest are the 20,480 weights of the embedding, 10,240 bytes on each of four ranks.
   EXPECT_EQ(edges({.data = 4, .zero_stage = 3}).small_gathers, 0u);
   EXPECT_EQ(edges({.data = 4, .zero_stage = 3}).small_firsts, 0u);
   // 16 tokens of keys and values of 32 units in bfloat16: 2,048 bytes, an eighth of it with 8

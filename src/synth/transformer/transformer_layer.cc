@@ -22,7 +22,7 @@ constexpr int64_t kRoutingFlops = 6;          // scale, maximum, subtract, exp, 
 constexpr int64_t kRoutingBackwardFlops = 5;  // multiply, sum, subtract, multiply, scale
 constexpr int64_t kGeluFlops = 9;
 constexpr int64_t kGeluBackwardFlops = 18;
-constexpr int64_t kSwigluFlops = 5;  // for each value that comes out
+constexpr int64_t kSwigluFlops = 5;  // per output value
 constexpr int64_t kSwigluBackwardFlops = 11;
 constexpr int64_t kAdamFlops = 14;
 
@@ -50,7 +50,7 @@ class LayerMaker {
     In gradient;
     if (plan_.recompute == Recompute::kFull) {
       gradient = backward_.Again(forward_, 0, forward_.works().size(), {});
-      // All but the layer's input is kept from there on only.
+      // From there on, only the layer's input is kept.
       for (size_t i = 1; i < forward_.works().size(); ++i) {
         backward_.works()[i].kept = std::exchange(forward_.works()[i].kept, Bytes{});
       }
@@ -81,7 +81,7 @@ class LayerMaker {
                                model_.sequence / plan_.context * model_.hidden);
     }
     const In all = backward_.GatherTokens("embedding gradient", {});
-    // The rows that tokens chose are read, added to and written.
+    // The rows selected by tokens are read, added to and written.
     backward_.Add({.name = "embedding weight gradient",
                    .inputs = all,
                    .gives_gradients = {"embedding"},
@@ -135,7 +135,7 @@ class LayerMaker {
     return {.forward = std::move(forward_.works()), .backward = std::move(backward_.works())};
   }
 
-  // Of inference: the last token of each sequence, the logits of its successor and the largest.
+  // For inference: the last token of each sequence, the logits of its successor and the max.
   LayerPasses ChoiceOfTokens() {
     const int64_t element = forward_.element();
     const int64_t rows = plan_.sequences;
@@ -174,7 +174,7 @@ class LayerMaker {
   int64_t SharedSize() const { return forward_.SharedSize(); }
   int64_t SharedBytes() const { return forward_.SharedBytes(); }
 
-  // Of one value a token.
+  // One value per token.
   In SumLoss(const std::string& name, In in) {
     if (plan_.tensor == 1) return in;
     return forward_.Collective(name + " all_reduce", std::move(in), CollectiveType::kAllReduce,
@@ -193,7 +193,7 @@ class LayerMaker {
   MatrixProduct Down(int64_t ffn) const {
     return {.rows = forward_.tokens(), .in = ffn / plan_.tensor, .out = model_.hidden};
   }
-  // `units` values come out of it; none: there is nothing to do.
+  // Adds the activation with `units` outputs; nothing if there are none.
   In Activate(const std::string& name, In in, int64_t units) {
     if (units == 0) return in;
     return forward_.Elementwise(
@@ -207,7 +207,7 @@ class LayerMaker {
                                  {.read = (UpFactor() + 1) * units, .written = UpFactor() * units});
   }
 
-  // What every token goes through; `of` begins the names.
+  // Adds the branch that every token goes through; `of` is the prefix of the names.
   In BranchForward(const std::string& of, In in, int64_t ffn) {
     In out = forward_.GatherTokens(of + "up", std::move(in));
     out = forward_.Multiply(of + "up", out, Up(ffn), SharedSize());
@@ -237,12 +237,12 @@ class LayerMaker {
 
   // ---- experts
 
-  // All ranks' tokens prefer the same experts.
+  // Tokens of all ranks prefer the same experts.
   void CountRows(int64_t layer) {
     const ExpertsModel& experts = *model_.experts;
     used_experts_ = LocalExperts();
     if (plan_.inference && !IsUneven(experts)) {
-      // As many as are needed; few rows are for few experts.
+      // As many as are needed: few rows go to few experts.
       const auto chosen = static_cast<double>(forward_.shared_tokens() * experts.top_k);
       sent_rows_ = static_cast<int64_t>(std::ceil(experts.capacity_factor.value_or(1) * chosen));
       received_rows_ = sent_rows_;
@@ -268,8 +268,8 @@ class LayerMaker {
   int64_t BytesOf(int64_t rows) const { return rows * model_.hidden * forward_.element(); }
   int64_t SentBytes() const { return BytesOf(sent_rows_); }
   int64_t ReceivedBytes() const { return BytesOf(received_rows_); }
-  // Of the tensor-parallel ranks together, which share each expert. Where they do not share tokens,
-  // each sends all rows to those that have its share of the experts.
+  // Total of the tensor-parallel ranks, which share each expert. If they do not share tokens, each
+  // sends all rows to the ranks with its share of the experts.
   int64_t AllRows() const {
     return forward_.shares_tokens() ? plan_.tensor * received_rows_ : received_rows_;
   }
@@ -291,7 +291,7 @@ class LayerMaker {
             .count = used_experts_,
             .alike = experts_alike_};
   }
-  // One size for all ranks: that of the one which sends most, or gets most.
+  // One size for all ranks: that of the rank that sends, or receives, most.
   In Exchange(LayerWorks& works, const std::string& name, In in) const {
     if (plan_.expert == 1) return in;
     return works.Collective(name + " all_to_all", std::move(in), CollectiveType::kAllToAll,
@@ -332,14 +332,14 @@ class LayerMaker {
       out = forward_.Multiply("experts down", out, ExpertsDown(), ExpertsDown().inputs());
     }
     out = Exchange(forward_, "combine", SumRows(forward_, "combine", out));
-    // The rows by their weights, and summed.
+    // The rows, weighted and summed.
     out = forward_.Add({.name = "combine",
                         .inputs = out,
                         .flops = 2 * sent_rows_ * model_.hidden,
                         .read = Bytes{SentBytes() + choices},
                         .written = Bytes{SharedBytes()},
                         .kept = Bytes{SentBytes()}});
-    // Each has what its share of the experts gives.
+    // Each rank has the results of its share of the experts.
     if (!forward_.shares_tokens()) out = forward_.SumTokens("combine", out);
     if (experts.shared_ffn != 0) {
       out.push_back(BranchForward("shared ", normal, experts.shared_ffn).front());
@@ -352,7 +352,7 @@ class LayerMaker {
     const ExpertsModel& experts = *model_.experts;
     const int64_t tokens = forward_.shared_tokens();
     const int64_t choices = tokens * experts.top_k * kIndexBytes;
-    // Of the rows, and of their weights.
+    // Gradients of the rows, and of their weights.
     const In combined = backward_.Add({.name = "combine backward",
                                        .inputs = in,
                                        .flops = 3 * sent_rows_ * model_.hidden,
@@ -360,7 +360,7 @@ class LayerMaker {
                                        .written = Bytes{SentBytes() + sent_rows_ * kSingleBytes}});
     In gradient = Exchange(backward_, "combine gradient", combined);
     const In rows = GatherRows(backward_, "combine gradient", gradient);
-    // Without rows the gradients of the weights are nothing but zeros, which are written.
+    // Without rows the gradients of the weights are zeros, which are written.
     const bool any = received_rows_ > 0;
     if (any) gradient = backward_.InputGradient("experts down", rows, ExpertsDown());
     backward_.WeightGradient("experts down", rows, ExpertsDown(), 0);
@@ -388,7 +388,7 @@ class LayerMaker {
     if (experts.shared_ffn != 0) {
       out.push_back(BranchBackward("shared ", in, experts.shared_ffn).front());
     }
-    // Beside the first branch's, the gradients of the others and of what went past them.
+    // In addition to the first branch's: the gradients of the others and of the residual.
     const auto addends = static_cast<int64_t>(out.size());
     return backward_.NormBackward("ffn norm", std::move(out), addends);
   }
@@ -396,12 +396,12 @@ class LayerMaker {
   const TransformerModel& model_;
   const LayerPlan& plan_;
   const int64_t expert_rank_;
-  // Of tokens for experts: what the rank sends, what it gets, and what the busiest one gets.
+  // Tokens for experts: sent by the rank, received by it, and received by the busiest rank.
   int64_t sent_rows_ = 0;
   int64_t received_rows_ = 0;
   int64_t exchanged_rows_ = 0;
-  int64_t used_experts_ = 0;   // of the rank's: those whose weights are used
-  bool experts_alike_ = true;  // they get as many rows each
+  int64_t used_experts_ = 0;   // the rank's experts whose weights are used
+  bool experts_alike_ = true;  // they receive equally many rows
   LayerWorks forward_;
   LayerWorks backward_;
 };
@@ -579,7 +579,7 @@ LayerWork OptimizerWork(const TransformerModel& model, int64_t parameters) {
   const int64_t gradient = ElementBytes(model.gradients).value_or(0);
   const int64_t state = ElementBytes(model.optimizer).value_or(0);
   const bool copies = model.weights != model.optimizer;
-  // Two moments and the weights it works on, which are copied into those of the model.
+  // Two moments and the optimizer's copy of the weights, which are copied into those of the model.
   return {.name = "optimizer",
           .flops = kAdamFlops * parameters,
           .read = Bytes{parameters * (gradient + 3 * state)},

@@ -11,92 +11,91 @@
 #include "src/synth/transformer/transformer_model.h"
 #include "src/trace/words/enums.h"
 
-// What one rank does for one layer and one micro-batch. docs/models/transformer.md has the formulas
-// and where they are from.
+// Work of one rank for one layer and one micro-batch. docs/models/transformer.md has the formulas
+// and their sources.
 namespace etude {
 
 enum class AttentionKind : uint8_t {
-  kFused,    // scores never reach memory, backward computes them again: FlashAttention
-  kUnfused,  // two matrix products and a softmax between them
+  kFused,    // scores never reach memory, backward recomputes them: FlashAttention
+  kUnfused,  // two matrix products with a softmax in between
 };
 
-// What context-parallel ranks exchange for attention.
+// Data exchanged by context-parallel ranks for attention.
 enum class ContextKind : uint8_t {
-  kAllGather,  // keys and values, of which each rank has all then
-  kRing,       // the same block by block, while the rank computes on the block that is there
-  kAllToAll,   // tokens for heads, of which each rank has some for whole sequences then
+  kAllGather,  // keys and values, so that each rank has all of them
+  kRing,       // keys and values block by block, overlapped with computation on the current block
+  kAllToAll,   // tokens against heads, so that each rank has some heads for whole sequences
 };
 
-// What backward computes again instead of keeping it.
+// Activations that backward recomputes.
 enum class Recompute : uint8_t {
   kNone,
-  kSelective,  // the core of unfused attention; fused attention keeps nothing of it anyway
-  kFull,       // everything but the layer's input
+  kSelective,  // the core of unfused attention; fused attention does not keep it anyway
+  kFull,       // everything except the layer's input
 };
 
-// Tokens that go through the model at once, without a way back. Their keys and values are added to
-// a cache, in which are those of earlier tokens.
+// Tokens that go through the model at once, without backward. Their keys and values are appended to
+// a cache with those of earlier tokens.
 struct InferencePass {
-  int64_t tokens = 1;  // of each sequence
-  int64_t cached = 0;  // earlier ones of each sequence
+  int64_t tokens = 1;  // per sequence
+  int64_t cached = 0;  // earlier ones per sequence
   DType cache = DType::kBFloat16;
 };
 
-// How layers are spread over ranks, and how many sequences a rank is given.
+// Distribution of layers over ranks, and number of sequences per rank.
 struct LayerPlan {
   int64_t tensor = 1;  // ranks that share each layer's matrices
-  // These ranks also share what lies between the matrices, by tokens.
+  // True if these ranks also share the layers between the matrices, by tokens.
   bool sequence_parallel = true;
   int64_t context = 1;  // ranks that share each sequence
   ContextKind context_kind = ContextKind::kAllGather;
   int64_t expert = 1;     // ranks that share a layer's experts
-  int64_t sequences = 1;  // of a micro-batch
+  int64_t sequences = 1;  // per micro-batch
   AttentionKind attention = AttentionKind::kFused;
-  bool causal = true;  // fused attention leaves out pairs that are masked
+  bool causal = true;  // fused attention skips masked pairs
   Recompute recompute = Recompute::kNone;
   std::optional<InferencePass> inference;  // nullopt: training
 };
 
-// Of each sequence: those that go through the model at once, and those that they look at.
+// Return the tokens per sequence that go through the model at once, and those that they attend to.
 int64_t PassTokens(const TransformerModel& model, const LayerPlan& plan);
 int64_t SeenTokens(const TransformerModel& model, const LayerPlan& plan);
-// Elements of what a layer gives the next one, on a rank.
+// Returns the elements of a layer's output on a rank.
 int64_t StateElements(const TransformerModel& model, const LayerPlan& plan);
-// Of keys and values of one token in all layers' caches together, over all ranks.
+// Returns the bytes of keys and values of one token in all layers' caches, over all ranks.
 Bytes CacheBytesPerToken(const TransformerModel& model, DType cache);
 
-// kBadInput, with what was expected, unless each dimension can be split as planned and all numbers
-// of a layer fit into 64 bits. The model has passed CheckTransformer.
+// Returns kBadInput, with the expected values, unless each dimension can be split as planned and
+// all numbers of a layer fit into 64 bits. The model must have passed CheckTransformer.
 Fits CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan);
 
-// Which ranks communicate.
+// Ranks that communicate.
 enum class LayerAxis : uint8_t { kTensor, kContext, kExpert };
 
-// To the next rank of an axis, around its end, or from the one before.
+// Direction of a message: to the next rank of an axis, wrapping around, or from the previous one.
 enum class LayerMessage : uint8_t { kNone, kToNext, kFromPrevious };
 
 struct LayerWork {
   std::string name;
-  // Indices of earlier work of the same pass. Without any it waits for what comes into the pass:
-  // the layer's input, or the gradient of its output.
+  // Indices of earlier work of the same pass. If empty, it depends on the input of the pass: the
+  // layer's input, or the gradient of its output.
   std::vector<size_t> inputs;
-  // Only the gradients of weights need it: no other layer waits for it.
+  // True if only gradients of weights need it: no other layer waits for it.
   bool for_weights = false;
-  // Weights of TransformerModel whose gradients it gives, by name, in the order in which they are
-  // there.
+  // Names of the weights in TransformerModel whose gradients it computes, in their order.
   std::vector<std::string> gives_gradients;
 
   // Computation. An addition and a multiplication are two operations.
   int64_t flops = 0;
-  int64_t matrix_flops = 0;  // of them, in matrix products
-  ProductShape product;      // what it is, if it is matrix products of one shape
+  int64_t matrix_flops = 0;  // the part in matrix products
+  ProductShape product;      // set if it consists of matrix products of one shape
   Bytes read;                // from memory, each operand once
   Bytes written;
-  Bytes kept;    // of its operands, for backward
-  Bytes cached;  // that it adds to the cache of inference
+  Bytes kept;    // operands kept for backward
+  Bytes cached;  // appended to the cache of inference
 
-  // Communication: a collective, a message, or neither. `bytes` is what each rank puts in, Chakra's
-  // comm_size as ASTRA-sim takes it. What a message that is received waits for is an order only.
+  // Communication: a collective, a message, or neither. `bytes` is the input of each rank, Chakra's
+  // comm_size as used by ASTRA-sim. The dependencies of a received message are only an order.
   CollectiveType collective = CollectiveType::kUnknown;
   LayerMessage message = LayerMessage::kNone;
   LayerAxis axis = LayerAxis::kTensor;
@@ -107,36 +106,36 @@ struct LayerWork {
   }
 };
 
-// In an order in which they can run one after the other; inference has no `backward`. The last work
-// of `forward` gives the output, the last work of `backward` that is not for weights the gradient
-// of the input.
+// Passes in an order in which their work can run sequentially; inference has no `backward`. The
+// last work of `forward` computes the output, the last work of `backward` that is not for weights
+// the gradient of the input.
 struct LayerPasses {
   std::vector<LayerWork> forward;
   std::vector<LayerWork> backward;
 };
 
-// The plan has passed CheckLayerPlan. Where tokens prefer some experts, what a rank does depends on
-// those it has and on the layer; `expert_rank` is its place among those that share them.
+// Makes the passes of a layer. The plan must have passed CheckLayerPlan. If tokens prefer some
+// experts, the work of a rank depends on its experts and on the layer; `expert_rank` is its index
+// among the ranks that share them.
 LayerPasses TransformerLayer(const TransformerModel& model, const LayerPlan& plan, int64_t layer,
                              int64_t expert_rank = 0);
 LayerPasses TransformerEmbedding(const TransformerModel& model, const LayerPlan& plan);
-// The final norm, the head and the loss. There is no gradient to wait for. In inference: the choice
-// of each sequence's next token, which all ranks know then.
+// Makes the final norm, the head and the loss; backward has no input gradient. For inference: the
+// choice of each sequence's next token, which all ranks then have.
 LayerPasses TransformerHead(const TransformerModel& model, const LayerPlan& plan);
 
-// Elements of a weight on each rank; the last of the ranks may have fewer rows of the vocabulary
-// that count.
+// Returns the elements of a weight on each rank; the last rank may have fewer valid rows of the
+// vocabulary.
 int64_t ElementsOnRank(const TransformerWeight& weight, const LayerPlan& plan);
 
-// What Adam reads, writes and computes to update so many parameters, of which the rank has
-// everything.
+// Returns Adam's work to update `parameters`, with all states on the rank.
 LayerWork OptimizerWork(const TransformerModel& model, int64_t parameters);
 
-// The sum of the squares of so many gradients, a number in single precision.
+// Returns the work for the sum of squares of `parameters` gradients, a number in single precision.
 LayerWork NormWork(const TransformerModel& model, int64_t parameters);
 
-// Memory of a rank for so many parameters when `ranks` share it as ZeRO's stage says: 1 the
-// optimizer's, 2 gradients too, 3 weights too. Rounded up to whole elements.
+// Memory of a rank for a number of parameters that `ranks` share by ZeRO's stage: 1 optimizer
+// states, 2 also gradients, 3 also weights. Rounded up to whole elements.
 struct ModelStates {
   Bytes weights;
   Bytes gradients;

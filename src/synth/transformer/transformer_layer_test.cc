@@ -40,8 +40,8 @@ Volumes VolumesOf(const std::vector<LayerWork>& works) {
   return volumes;
 }
 
-// What is true of all passes: work waits for earlier work, gradients of weights hold nothing else
-// up, and something comes out.
+// Checks the invariants of passes: work waits for earlier work, nothing waits for gradients of
+// weights, and there is an output.
 void ExpectSound(const LayerPasses& passes) {
   for (const auto* works : {&passes.forward, &passes.backward}) {
     for (size_t i = 0; i < works->size(); ++i) {
@@ -83,7 +83,7 @@ TransformerModel Latent() {
   return model;
 }
 
-// F = 96 B s l h² (1 + s/(6h) + V/(16 l h)) with all layers computed again: Narayanan et al. 2021,
+// F = 96 B s l h² (1 + s/(6h) + V/(16 l h)) with full recomputation: Narayanan et al. 2021,
 // equation 3; 72 B s l h² (1 + s/(6h) + V/(12 l h)) without: Korthikanti et al. 2022, section 5.
 TEST(TransformerLayer, FlopsOfAnIterationAsMegatronCountsThem) {
   const TransformerModel model = Gpt();
@@ -110,9 +110,8 @@ TEST(TransformerLayer, FlopsOfAnIterationAsMegatronCountsThem) {
   }
 }
 
-// s b h (34 + 5 a s/h) bytes in half precision: Korthikanti et al. 2022, equations 1 to 6, less
-// what dropout keeps: masks of a byte of two s b h and one a s² b, and the softmax's output a
-// second time.
+// s b h (34 + 5 a s/h) bytes in half precision: Korthikanti et al. 2022, equations 1 to 6, without
+// dropout's data: byte masks of two s b h and one a s² b, and the softmax's output a second time.
 TEST(TransformerLayer, ActivationsAsKorthikantiCountsThem) {
   const TransformerModel model = Gpt();
   const int64_t h = model.hidden;
@@ -144,7 +143,7 @@ TEST(TransformerLayer, ActivationsAsKorthikantiCountsThem) {
             4 * sbh / 4 + 4 * s * b * model.vocabulary / 4);
 }
 
-// Selective recomputation computes 4 b s² h more: Korthikanti et al. 2022, section 5.
+// Selective recomputation adds 4 b s² h operations: Korthikanti et al. 2022, section 5.
 TEST(TransformerLayer, SelectiveRecomputationComputesTheCoreAgain) {
   const TransformerModel model = Gpt();
   LayerPlan plan{.attention = AttentionKind::kUnfused};
@@ -154,7 +153,7 @@ TEST(TransformerLayer, SelectiveRecomputationComputesTheCoreAgain) {
   ExpectSound(passes);
   EXPECT_EQ(MatrixFlops(passes.backward) - before,
             4 * model.sequence * model.sequence * model.hidden);
-  // Fused attention keeps nothing of it: nothing to compute again, and less is kept.
+  // Fused attention keeps none of it: there is nothing to recompute, and less is kept.
   plan.attention = AttentionKind::kFused;
   const LayerPasses fused = TransformerLayer(model, plan, 0);
   EXPECT_EQ(Kept(fused.forward), Kept(passes.forward));
@@ -163,7 +162,7 @@ TEST(TransformerLayer, SelectiveRecomputationComputesTheCoreAgain) {
 }
 
 // Tensor parallelism: two all-reduces of b s h forward and two backward; with sequence parallelism
-// as many all-gathers and reduce-scatters, and two all-gathers more of what was kept as a share.
+// as many all-gathers and reduce-scatters, and two more all-gathers of inputs kept as a share.
 // Shoeybi et al. 2019, section 3; Korthikanti et al. 2022, section 4.2.
 TEST(TransformerLayer, CommunicationOfTensorParallelRanks) {
   const TransformerModel model = SmallLlama();
@@ -187,7 +186,7 @@ TEST(TransformerLayer, CommunicationOfTensorParallelRanks) {
             (Volumes{{{CollectiveType::kAllGather, LayerAxis::kTensor},
                       {full / t, full / t, full / t, full / t}},
                      {{CollectiveType::kReduceScatter, LayerAxis::kTensor}, {full, full}}}));
-  // Gathers of kept shares hold up gradients of weights only.
+  // Only gradients of weights wait for gathers of kept shares.
   EXPECT_EQ(std::ranges::count_if(
                 passes.backward,
                 [](const LayerWork& work) { return work.communicates() && work.for_weights; }),
@@ -199,8 +198,8 @@ TEST(TransformerLayer, CommunicationOfTensorParallelRanks) {
   EXPECT_TRUE(VolumesOf(passes.backward).empty());
 }
 
-// Of keys and values each context-parallel rank has a share: Grattafiori et al. 2024,
-// section 3.3.2.
+// Each context-parallel rank has a share of keys and values: Grattafiori et al. 2024, section
+// 3.3.2.
 TEST(TransformerLayer, CommunicationOfContextParallelRanks) {
   const TransformerModel model = SmallLlama();
   const LayerPlan plan{.tensor = 2, .context = 4, .sequences = 2};
@@ -217,8 +216,8 @@ TEST(TransformerLayer, CommunicationOfContextParallelRanks) {
             std::vector<int64_t>{4 * 2 * keys});
 }
 
-// Blocks of keys and values go round: c - 1 times forward and backward, and their gradients c
-// times, home at last. Liu et al. 2023, arXiv 2310.01889, section 3.
+// Blocks of keys and values rotate c - 1 times forward and backward, and their gradients c times,
+// back to their owner. Liu et al. 2023, arXiv 2310.01889, section 3.
 TEST(TransformerLayer, MessagesOfRingAttention) {
   const TransformerModel model = SmallLlama();
   const LayerPlan plan{
@@ -240,8 +239,8 @@ TEST(TransformerLayer, MessagesOfRingAttention) {
     EXPECT_EQ(bytes(passes.forward, message), 3 * keys);
     EXPECT_EQ(bytes(passes.backward, message), (3 + 4) * keys);
   }
-  // The second block, 16 queries of 2 sequences and 4 heads: it is computed on when it is there and
-  // the first one is done, and sent on when it is there.
+  // The second block, 16 queries of 2 sequences and 4 heads: its computation begins when it has
+  // arrived and the first one is done; it is sent on when it has arrived.
   const auto index = [&](std::string_view name) {
     return static_cast<size_t>(&WorkOf(passes.forward, name) - passes.forward.data());
   };
@@ -263,8 +262,8 @@ TEST(TransformerLayer, MessagesOfRingAttention) {
   EXPECT_EQ(WorkOf(passes.backward, "keys gradient sum 1").flops, keys / 2);
 }
 
-// With an early and a late piece each, every rank has as many pairs with each block: counted one by
-// one for a sequence of 24 over 3 ranks.
+// With an early and a late piece each, every rank has equally many pairs with each block: counted
+// one by one for a sequence of 24 over 3 ranks.
 TEST(TransformerLayer, PairsOfRingAttention) {
   TransformerModel model = SmallLlama();
   model.sequence = 24;
@@ -289,7 +288,7 @@ TEST(TransformerLayer, PairsOfRingAttention) {
   }
 }
 
-// All-to-alls of queries, keys and values and of the output: 4 N h / P elements of each of P ranks
+// All-to-alls of queries, keys and values and of the output: 4 N h / P elements on each of P ranks
 // forward, and as many backward. Jacobs et al. 2023, arXiv 2309.14509, section 3.2.
 TEST(TransformerLayer, AllToAllsOfContextParallelRanks) {
   const TransformerModel model = Gpt();
@@ -309,7 +308,8 @@ TEST(TransformerLayer, AllToAllsOfContextParallelRanks) {
   EXPECT_EQ(WorkOf(passes.forward, "attention").kept.count, 4 * nh)
       << "the output by heads, beside that by tokens";
   EXPECT_EQ(WorkOf(passes.forward, "projection").kept.count, nh);
-  // Fewer heads of keys and values are less to send, and are shared by tensor-parallel ranks, too.
+  // Fewer heads of keys and values are smaller to send, and are shared by tensor-parallel ranks,
+  // too.
   plan = {.tensor = 2, .context = 2, .context_kind = ContextKind::kAllToAll};
   ASSERT_TRUE(CheckLayerPlan(SmallLlama(), plan));
   passes = TransformerLayer(SmallLlama(), plan, 0);
@@ -410,7 +410,7 @@ TEST(TransformerLayer, LatentAttentionByHand) {
     if (work.name == "projection") break;
   }
   EXPECT_EQ(kept, 2 * (64 * (2 * 256 + 2 * 96 + 2 * 64) + 128 * 4 * (48 + 48 + 24 + 24)));
-  // All have all of what makes the narrow vectors.
+  // All ranks have all of the down-projections.
   int64_t elements = 0;
   for (const TransformerWeight& weight : LayerWeights(model, 0)) {
     elements += ElementsOnRank(weight, plan);
@@ -419,8 +419,7 @@ TEST(TransformerLayer, LatentAttentionByHand) {
                           (96 * 8 * 48 + 64 * 8 * 56 + 8 * 24 * 256 + 3 * 256 * 768) / 2);
 }
 
-// Work shared by tensor- and context-parallel ranks is all of it: matrix products of the ranks add
-// up, whatever the plan.
+// Matrix products of tensor- and context-parallel ranks add up to the total, for any plan.
 TEST(TransformerLayer, RanksShareTheWork) {
   int plans = 0;
   for (const TransformerModel& model : {SmallLlama(), Latent()})
@@ -441,12 +440,12 @@ TEST(TransformerLayer, RanksShareTheWork) {
         }
       }
     }
-  // All but unfused rings, and all-to-all where there are more ranks than heads of keys and values,
+  // All but unfused rings, and all-to-all if there are more ranks than heads of keys and values,
   // four and eight.
   EXPECT_EQ(plans, 2 * (2 * 9 * 3 - 6) - 2 * 3 - 2 * 1);
 }
 
-// Tokens go to their experts and come back: two all-to-alls forward and two backward of the rank's
+// Tokens go to their experts and back: two all-to-alls forward and two backward of the rank's
 // tokens times top_k, by hidden units. Lepikhin et al. 2020, section 3.2.
 TEST(TransformerLayer, Experts) {
   TransformerModel model = SmallLlama();
@@ -461,7 +460,7 @@ TEST(TransformerLayer, Experts) {
   const std::vector<int64_t> twice(2, rows * 256 * 2);
   EXPECT_EQ(VolumesOf(passes.forward), (Volumes{{all_to_all, twice}}));
   EXPECT_EQ(VolumesOf(passes.backward), (Volumes{{all_to_all, twice}}));
-  // Two of eight experts, which get what four ranks send them.
+  // Two of eight experts, which receive rows of four ranks.
   EXPECT_EQ(WorkOf(passes.forward, "experts up").flops, 2 * rows * 256 * (2 * 512));
   EXPECT_EQ(WorkOf(passes.forward, "experts down").flops, 2 * rows * 512 * 256);
   EXPECT_EQ(WorkOf(passes.backward, "experts up weight gradient").written.count,
@@ -488,7 +487,7 @@ TEST(TransformerLayer, Experts) {
   ExpectSound(TransformerLayer(model, plan, 0));
 }
 
-// 8 experts over 4 ranks, of which tokens prefer the first ones and none wants the last.
+// 8 experts over 4 ranks; tokens prefer the first ones, and the last is unused.
 TEST(TransformerLayer, ExpertsThatTokensPrefer) {
   TransformerModel model = SmallLlama();
   model.experts = ExpertsModel{.experts = 8, .top_k = 1, .ffn = 512};
@@ -503,7 +502,7 @@ TEST(TransformerLayer, ExpertsThatTokensPrefer) {
     const LayerPasses passes = TransformerLayer(model, plan, 0, rank);
     ExpectSound(passes);
     const int64_t received = 4 * rows[static_cast<size_t>(rank)];
-    // As many as the busiest rank gets.
+    // As many as the busiest rank receives.
     const std::vector<int64_t> twice(2, 4 * 38 * 256 * 2);
     EXPECT_EQ(VolumesOf(passes.forward)[all_to_all], twice);
     EXPECT_EQ(VolumesOf(passes.backward)[all_to_all], twice);
@@ -517,7 +516,7 @@ TEST(TransformerLayer, ExpertsThatTokensPrefer) {
     EXPECT_EQ(WorkOf(passes.backward, "experts up weight gradient").written.count,
               2 * 256 * 512 * 4);
   }
-  // Nobody wants the last two: nothing to share with the other tensor-parallel rank.
+  // The last two are unused: there is nothing to share with the other tensor-parallel rank.
   model.experts->shares = {8, 6, 5, 1, 1, 1, 0, 0};
   const LayerPasses idle = TransformerLayer(model, plan, 0, 3);
   ExpectSound(idle);
@@ -558,7 +557,7 @@ TEST(TransformerLayer, HeadSharesTheVocabulary) {
       << "the widest share";
 }
 
-// (2 + 2 + K) bytes a parameter with K = 12, less with each stage: Rajbhandari et al. 2020,
+// (2 + 2 + K) bytes per parameter with K = 12, less with each stage: Rajbhandari et al. 2020,
 // figure 1.
 TEST(TransformerLayer, MemoryOfZeroStages) {
   TransformerModel model = Gpt();
@@ -626,7 +625,7 @@ TEST(TransformerLayer, PlansThatDoNotFit) {
   EXPECT_FALSE(CheckLayerPlan(routed, {.tensor = 2, .sequence_parallel = false}));
 }
 
-// Queries and keys of 4 and 2 heads of 32, and their two scales of 32; offsets or none.
+// Queries and keys of 4 and 2 heads of 32, and their two scales of 32; with and without offsets.
 TEST(TransformerLayer, NormsOfHeadsAndWithoutOffsets) {
   TransformerModel model = SmallLlama();
   model.qk_norm = true;

@@ -33,7 +33,7 @@ TransformerModel Gpt3() {
   return model;
 }
 
-// All layers have the experts.
+// Replaces all feed-forward parts by experts.
 TransformerModel Routed(TransformerModel model, int64_t experts, int64_t top_k) {
   model.experts = ExpertsModel{.experts = experts, .top_k = top_k, .ffn = model.ffn};
   return model;
@@ -59,7 +59,7 @@ TransformerModel DeepSeekMoe() {
   return model;
 }
 
-// `query_rank` and the units of a feed-forward part, dense and of an expert; two experts are
+// `dense_ffn` and `ffn` are the units of a feed-forward part and of an expert; two experts are
 // shared.
 TransformerModel DeepSeekV2(int64_t layers, int64_t hidden, int64_t heads, int64_t query_rank,
                             int64_t dense_ffn, int64_t ffn, int64_t experts) {
@@ -100,7 +100,7 @@ void AddNorm(const TransformerModel& model, std::string_view name, int64_t width
   weights.insert(weights.end(), count, {.name = name, .rows = 1, .columns = width});
 }
 
-// What makes queries, keys and values of the hidden units.
+// Adds the weights that compute queries, keys and values from the hidden units.
 void AddQkv(const TransformerModel& model, std::vector<TransformerWeight>& weights) {
   const int64_t qkv = (model.heads + 2 * model.kv_heads) * model.head_size;
   weights.push_back(
@@ -159,7 +159,7 @@ int64_t Sum(const std::vector<TransformerWeight>& weights) {
   return sum;
 }
 
-// Each dimension by itself, so that products can be looked at afterwards.
+// Each dimension by itself, so that products can be checked afterwards.
 Fits CheckDimensions(const TransformerModel& model) {
   constexpr int64_t kMost = int64_t{1} << 24;
   const auto dimensions = std::to_array<std::pair<std::string_view, int64_t>>({
@@ -297,7 +297,7 @@ Fits CheckLatent(const TransformerModel& model) {
   return {};
 }
 
-// As elements of networks.
+// Types must be valid for elements of networks.
 Fits CheckTypes(const TransformerModel& model) {
   const auto types = std::to_array<std::pair<std::string_view, DType>>(
       {{"weights", model.weights}, {"gradients", model.gradients}, {"optimizer", model.optimizer}});

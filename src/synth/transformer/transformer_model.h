@@ -11,28 +11,28 @@
 #include "src/synth/preset.h"
 #include "src/trace/words/enums.h"
 
-// Decoder-only transformers by their shapes. docs/models/transformer.md has the formulas and where
-// they are from.
+// Decoder-only transformers by their shapes. docs/models/transformer.md has the formulas and their
+// sources.
 namespace etude {
 
 enum class NormKind : uint8_t {
   kLayerNorm,
   kRmsNorm,
-  kLayerNormNoOffset,  // a scale only
+  kLayerNormNoOffset,  // scale only
 };
 
-// Feed-forward parts of which each token goes through some.
+// Mixture of experts: feed-forward parts, some of which each token goes through.
 struct ExpertsModel {
   int64_t experts = 0;
-  int64_t top_k = 0;         // experts of a token
-  int64_t ffn = 0;           // of one expert
-  int64_t shared_ffn = 0;    // that every token goes through besides; 0: none
-  int64_t dense_layers = 0;  // the first ones, which have an ordinary feed-forward part
-  // No expert computes more rows than the mean one times this; tokens beyond are dropped. Not said:
-  // 1 where all have as many, and all rows where they do not.
+  int64_t top_k = 0;         // experts per token
+  int64_t ffn = 0;           // units of one expert
+  int64_t shared_ffn = 0;    // units of the shared expert of all tokens; 0: none
+  int64_t dense_layers = 0;  // number of first layers with an ordinary feed-forward part
+  // Max rows of an expert relative to the mean; tokens beyond it are dropped. nullopt: 1 if all
+  // experts have equally many rows, otherwise no limit.
   std::optional<double> capacity_factor;
-  // How much tokens prefer some experts: the exponent of Zipf's law, 0 for all alike, and of what
-  // it is drawn who they are; or else a share of each expert, in any unit.
+  // Imbalance of the experts: exponent of Zipf's law, 0 for equal popularity, and the seed of their
+  // ranking; or else a share of each expert, in any unit.
   double imbalance = 0;
   int64_t seed = 0;
   std::vector<double> shares;
@@ -40,12 +40,12 @@ struct ExpertsModel {
   friend bool operator==(const ExpertsModel&, const ExpertsModel&) = default;
 };
 
-// Multi-head latent attention: queries, keys and values are made of narrower vectors.
+// Multi-head latent attention: queries, keys and values are computed from narrower vectors.
 struct LatentAttention {
-  int64_t query_rank = 0;  // width of what queries are made of; 0: of the hidden units
-  int64_t kv_rank = 0;     // of what keys and values are made of
-  int64_t nope_size = 0;   // of a query and a key without positions
-  int64_t rope_size = 0;   // with rotary positions, after that; keys of all heads have the same
+  int64_t query_rank = 0;  // width of the vector for queries; 0: the hidden units
+  int64_t kv_rank = 0;     // width of the vector for keys and values
+  int64_t nope_size = 0;   // part of a query and a key without positions
+  int64_t rope_size = 0;   // following part with rotary positions; the keys of all heads share it
   int64_t value_size = 0;
 
   friend bool operator==(const LatentAttention&, const LatentAttention&) = default;
@@ -58,7 +58,7 @@ struct TransformerModel {
   int64_t kv_heads = 0;   // a divisor of `heads`
   int64_t head_size = 0;  // of queries and keys
   int64_t ffn = 0;
-  bool gated = true;  // the feed-forward part multiplies two projections up: SwiGLU, else GELU
+  bool gated = true;  // the feed-forward part multiplies two up-projections: SwiGLU, else GELU
   bool biases = false;
   NormKind norm = NormKind::kRmsNorm;
   bool qk_norm = false;  // RMSNorm of each head's queries and keys
@@ -77,40 +77,41 @@ struct TransformerModel {
   friend bool operator==(const TransformerModel&, const TransformerModel&) = default;
 };
 
-// kBadInput, with what was expected, unless the shapes fit together and the numbers of a step fit
-// into 64 bits.
+// Returns kBadInput, with the expected values, unless the shapes fit together and the numbers of a
+// step fit into 64 bits.
 Fits CheckTransformer(const TransformerModel& model);
 
-// How a weight is split.
+// Distribution of a weight over ranks.
 enum class WeightSplit : uint8_t {
   kNone,     // each rank has all of it
   kTensor,   // over the tensor-parallel ranks
-  kExperts,  // over the expert-parallel ranks by expert, and each expert over the tensor-parallel
+  kExperts,  // by expert over the expert-parallel ranks, and each expert over the tensor-parallel
+             // ones
 };
 
 struct TransformerWeight {
   std::string_view name;
-  int64_t rows = 0;  // of the split dimension, if it is split; of each expert
+  int64_t rows = 0;  // of the split dimension, if it is split; per expert
   int64_t columns = 0;
-  int64_t count = 1;  // of experts
+  int64_t count = 1;  // number of experts
   WeightSplit split = WeightSplit::kNone;
-  // Each tensor-parallel rank uses it for its heads: of its gradient each has a part.
+  // True if each tensor-parallel rank uses it for its own heads and has a part of its gradient.
   bool by_heads = false;
 
   int64_t elements() const { return rows * columns * count; }
 };
 
-// Elements of a norm of hidden units: scales, and offsets if it has them.
+// Returns the elements of a norm of `width` units: scales, and offsets if it has them.
 int64_t NormElements(const TransformerModel& model, int64_t width);
 bool HasExperts(const TransformerModel& model, int64_t layer);
-// Of one layer, of the embedding, and of the final norm and the head, in the order in which the
-// forward pass uses them. A tied head has no weight of its own.
+// Return the weights of one layer, of the embedding, and of the final norm and the head, in the
+// order in which the forward pass uses them. A tied head has no weight of its own.
 std::vector<TransformerWeight> LayerWeights(const TransformerModel& model, int64_t layer);
 std::vector<TransformerWeight> EmbeddingWeights(const TransformerModel& model);
 std::vector<TransformerWeight> HeadWeights(const TransformerModel& model);
 
 int64_t ParameterCount(const TransformerModel& model);
-// Those that one token uses: of the experts, `top_k` of each layer.
+// Returns the number of parameters that one token uses: of the experts, `top_k` of each layer.
 int64_t ActiveParameterCount(const TransformerModel& model);
 
 using TransformerPreset = Preset<TransformerModel>;

@@ -37,8 +37,8 @@ TEST(TransformerModel, PresetsHaveThePublishedNumbersOfParameters) {
   EXPECT_EQ(ParameterCount(Preset("dbrx")), 131'596'523'520);
   EXPECT_EQ(ParameterCount(Preset("deepseek-moe-16b")), 16'375'728'128);
   EXPECT_NEAR(static_cast<double>(ParameterCount(Preset("gpt-3-175b"))), 175.0e9, 0.5e9);
-  // "uses 13B active parameters": arXiv 2401.04088; 39 of 141, 3.3 of 30.5, 22 of 235, 36 of 132
-  // and 2.8 of 16.4 say those of the others.
+  // "uses 13B active parameters": arXiv 2401.04088; the others state 39 of 141, 3.3 of 30.5, 22 of
+  // 235, 36 of 132 and 2.8 of 16.4.
   const auto active = [](std::string_view name) {
     return std::lround(static_cast<double>(ActiveParameterCount(Preset(name))) / 1e8);
   };
@@ -68,7 +68,7 @@ TEST(TransformerModel, PresetsHaveThePublishedNumbersOfParameters) {
   }
 }
 
-// P = 12 l h² (1 + 13/(12 h) + (V + s)/(12 l h)) but for the final norm: Narayanan et al. 2021,
+// P = 12 l h² (1 + 13/(12 h) + (V + s)/(12 l h)) except for the final norm: Narayanan et al. 2021,
 // section 5.1, equation 2.
 TEST(TransformerModel, DenseModelsFollowMegatronsFormula) {
   const TransformerModel& model = Preset("gpt-3-175b");
@@ -192,7 +192,7 @@ TEST(TransformerFile, Plans) {
   EXPECT_TRUE(plan.clips);
   EXPECT_EQ(plan.phase, ModelPhase::kTraining);
 
-  // What is said before wins; what neither says is as ever.
+  // Options take precedence over the file; settings in neither have their defaults.
   PlanSettings options{.data = 8, .bucket = Bytes{5}};
   options.Complete(file->plan);
   const TransformerPlan both = *options.PlanFor(file->model);
@@ -210,7 +210,7 @@ TEST(TransformerFile, Plans) {
   EXPECT_EQ(decode->plan.PlanFor(decode->model)->cache_type, DType::kFloat8E5M2);
 }
 
-// Without 'cached' sequences of decode end with the model's.
+// Without 'cached', sequences of decode end with the model's length.
 TEST(TransformerFile, TokensThatDoNotFitIntoASequence) {
   const auto file = ParseTransformerFile(
       "preset = 'llama-3-8b'\n[plan]\nphase = 'decode'\ntokens = 8193\n", "m.toml");
@@ -225,7 +225,7 @@ TEST(TransformerFile, TokensThatDoNotFitIntoASequence) {
   EXPECT_EQ(cached.PlanFor(file->model)->cached, 8000);
 }
 
-// The first key that the file has; its own name where it has none.
+// The first key that is in the file; its own name if there is none.
 TEST(TransformerFile, PlacesOfWhatDoesNotFitAPlan) {
   const auto message = [](std::string_view plan) {
     const auto file = ParseTransformerFile("preset = 'llama-3-8b'\n" + std::string(plan), "m.toml");

@@ -31,16 +31,16 @@ struct WeightUnit {
   std::vector<TransformerWeight> parts;
   int64_t weights = 0;  // elements on a rank without sharing among replicas
   int64_t expert_weights = 0;
-  // Of `weights`, those of whose gradients each tensor-parallel rank has a part.
+  // The part of `weights` with partial gradients on each tensor-parallel rank.
   int64_t common_weights = 0;
-  bool kept = false;  // gathered with the other ends
+  bool kept = false;  // gathered with the other end
 };
 
 // Replicas of ReplicaBuckets.
 constexpr size_t kDense = 0;
 constexpr size_t kExperts = 1;
 constexpr size_t kKept = 2;  // of the ends
-constexpr size_t kTied = 3;  // the embedding that two stages have, by itself: equal shares on both
+constexpr size_t kTied = 3;  // the embedding on two stages, separately: equal shares on both
 using ByReplicas = std::array<int64_t, 4>;
 
 class ProgramMaker {
@@ -110,7 +110,7 @@ class ProgramMaker {
   }
 
  private:
-  // Gradients of a unit on their way back, for what is left to the gradients of its weights.
+  // Gradients of a unit during backward, needed by the gradients of its weights.
   struct Saved {
     std::vector<std::optional<size_t>> ids;  // by work of the pass
     In in;
@@ -134,7 +134,7 @@ class ProgramMaker {
     }
     if (place == places_ - 1) units.push_back(EndOf("head", head_, WeightsOfHead()));
   }
-  // On a stage without the embedding a head that is tied to it has a copy.
+  // On a stage without the embedding, a tied head has a copy of it.
   std::vector<TransformerWeight> WeightsOfHead() const {
     std::vector<TransformerWeight> weights = HeadWeights(model_);
     if (SharesEmbedding()) {
@@ -170,7 +170,7 @@ class ProgramMaker {
     return step.chunk * plan_.pipeline.stages + stage_;
   }
   bool SharesTokens() const { return plan_.layer.tensor > 1 && plan_.layer.sequence_parallel; }
-  // Whether tensor-parallel ranks, which all have it, sum its gradients.
+  // Returns true if the tensor-parallel ranks, which all have it, sum its gradients.
   bool IsSummed(const TransformerWeight& weight) const {
     return weight.split == WeightSplit::kNone &&
            (SharesTokens() || (plan_.layer.tensor > 1 && weight.by_heads));
@@ -179,7 +179,7 @@ class ProgramMaker {
     return model_.tied && plan_.pipeline.stages > 1 &&
            (stage_ == 0 || stage_ == plan_.pipeline.stages - 1);
   }
-  // Whether two stages have it.
+  // Returns true if two stages have it.
   bool IsTied(const WeightUnit& unit, const TransformerWeight& weight) const {
     return SharesEmbedding() && ((unit.passes == &embedding_ && weight.name == kEmbedding) ||
                                  (unit.passes == &head_ && weight.name == kTiedHead));
@@ -201,7 +201,7 @@ class ProgramMaker {
     return program_.Collective(std::move(name), std::move(data), type, static_cast<size_t>(group),
                                bytes);
   }
-  // `place` is the sender's; what is received may come once the step before has begun.
+  // `place` is the sender's; a message may be received once the previous step has begun.
   size_t Message(const StageStep& step, bool backward, bool sends, In data) {
     const int64_t place = PlaceOf(step);
     const bool to_next = backward != sends;
@@ -217,7 +217,8 @@ class ProgramMaker {
     return program_.Push(std::move(work));
   }
 
-  // The works that `wanted` says; gives the last one. `reduces`: of the gradients, which are whole.
+  // Emits the works selected by `wanted` and returns the last one. `reduces`: reduces their
+  // gradients, which are complete.
   template <typename Wanted>
   In Emit(const WeightUnit& unit, const std::vector<LayerWork>& works, int64_t micro_batch,
           Saved& saved, bool reduces, Wanted wanted) {
@@ -260,7 +261,7 @@ class ProgramMaker {
   void Backward(const StageStep& step) {
     program_.Begin({.phase = Phase::kBackward, .micro_batch = step.micro_batch});
     const bool whole = step.pass == StagePass::kBackward;
-    // Gradients of a micro-batch that are reduced on their own wait for those of its weights.
+    // Gradients of a micro-batch that are reduced separately wait for those of its weights.
     const bool reduces = Reduces(step.micro_batch) && (whole || plan_.zero_stage < 2);
     if (whole) buckets_.BeginMicroBatch(IsLast(step.micro_batch));
     In in;
@@ -318,12 +319,12 @@ class ProgramMaker {
 
   // ---- memory
 
-  // After the last computation.
+  // Frees memory after the last computation.
   void Free(Bytes bytes) {
     Bytes& freed = program_.works()[*program_.last_compute()].freed;
     freed = freed + bytes;
   }
-  // What the unit has kept of a micro-batch.
+  // Frees the unit's activations of a micro-batch.
   void FreeKept(const WeightUnit& unit) {
     for (const std::vector<LayerWork>* works : {&unit.passes->forward, &unit.passes->backward}) {
       for (const LayerWork& work : *works) Free(work.kept);
@@ -347,7 +348,7 @@ class ProgramMaker {
     if (unit.kept) return ends_gathered_;
     return buckets_.GatherAhead(GatherName(unit.name, micro_batch), SharedBy(unit));
   }
-  // Unless they still are.
+  // Gathers the ends, unless they still are gathered.
   void GatherEnds(int64_t micro_batch) {
     if (!keeps_ends_ || !ends_gathered_.empty()) return;
     buckets_.GatherWeights(GatherName("ends", micro_batch), ByReplicas{0, 0, kept_weights_, 0},
@@ -358,13 +359,13 @@ class ProgramMaker {
   bool IsLast(int64_t micro_batch) const { return micro_batch == plan_.pipeline.micro_batches - 1; }
   bool Reduces(int64_t micro_batch) const { return buckets_.Reduces(IsLast(micro_batch)); }
 
-  // Gradients enter buckets as they are computed. Those of weights that tensor-parallel ranks have
-  // to sum first do when the unit's are there.
+  // Adds gradients to buckets as they are computed. Those of weights that tensor-parallel ranks
+  // must sum first are added when the unit's are complete.
   void Enter(const WeightUnit& unit, const LayerWork& work, size_t id) {
     for (const std::string& name : work.gives_gradients) {
       for (const TransformerWeight& weight : unit.parts) {
         if (weight.name != name || IsSummed(weight)) continue;
-        // Both stages sum it before replicas do, unless these share gradients.
+        // Both stages sum it before replicas do, unless replicas share gradients.
         if (plan_.zero_stage < 2 && IsTied(unit, weight)) continue;
         buckets_.Add(ReplicasThatHave(unit, weight), ElementsOnRank(weight, plan_.layer), {id});
       }
@@ -375,11 +376,11 @@ class ProgramMaker {
     if (IsTied(unit, weight)) return kTied;
     return unit.kept ? kKept : kDense;
   }
-  // The gradients of the unit's weights are there.
+  // The gradients of the unit's weights are complete.
   void Finish(const WeightUnit& unit, int64_t micro_batch) {
     if (!Reduces(micro_batch)) return;
     if (unit.common_weights != 0) {
-      // Each tensor-parallel rank has what its share of the tokens, or its heads, give.
+      // Each tensor-parallel rank has the gradients of its share of the tokens, or of its heads.
       const size_t sum = Collective(fmt::format("{} common gradients all_reduce", unit.name),
                                     {*program_.last_compute()}, CollectiveType::kAllReduce,
                                     ParallelGroup::kTensor, Bytes{unit.common_weights * gradient_});
@@ -395,7 +396,7 @@ class ProgramMaker {
     return ElementsOnRank(EmbeddingWeights(model_).front(), plan_.layer);
   }
 
-  // First and last stage sum so much of the embedding's gradient.
+  // Sums `elements` of the embedding's gradient over the first and last stage.
   size_t SumEmbedding(int64_t elements, In data) {
     return Collective("embedding gradient all_reduce", std::move(data), CollectiveType::kAllReduce,
                       ParallelGroup::kEnds, Bytes{elements * gradient_});
@@ -422,7 +423,7 @@ class ProgramMaker {
         reduced = {Collective("gradient norm all_reduce", std::move(reduced),
                               CollectiveType::kAllReduce, ParallelGroup::kNorm, norm.written)};
       }
-      update.flops += buckets_.updated();  // times the factor
+      update.flops += buckets_.updated();  // times the clipping factor
     }
     buckets_.GatherUpdated(Compute("optimizer", std::move(reduced), update));
   }
@@ -432,9 +433,9 @@ class ProgramMaker {
   const int64_t stage_;
   const int64_t expert_rank_;
   const int64_t places_;    // of chunks in the network
-  const bool keeps_ends_;   // what is shared of embedding and head is gathered at once
-  const int64_t weight_;    // bytes
-  const int64_t gradient_;  // bytes
+  const bool keeps_ends_;   // shared weights of embedding and head are gathered together
+  const int64_t weight_;    // in bytes
+  const int64_t gradient_;  // in bytes
   const LayerPasses dense_;
   const LayerPasses routed_;
   std::deque<LayerPasses> uneven_;  // each of a layer
@@ -445,12 +446,12 @@ class ProgramMaker {
   In ends_gathered_;                            // empty: they are not
   StepProgram program_;
   ReplicaBuckets buckets_;
-  std::array<std::optional<size_t>, 2> step_ends_;  // of the last but one and the last
+  std::array<std::optional<size_t>, 2> step_ends_;  // of the last two steps
   std::map<int64_t, In> losses_;                    // by micro-batch
   std::map<int64_t, std::vector<Saved>> saved_;     // by micro-batch, each by unit
 };
 
-// ZeRO shares with replicas; where there is one, there is nothing to share.
+// Returns a plan with ZeRO only if there are replicas to share with.
 TransformerPlan Sharing(TransformerPlan plan) {
   if (plan.data * plan.layer.context == 1) plan.zero_stage = 0;
   return plan;

@@ -15,7 +15,7 @@
 // For tests only.
 namespace etude::testing_layers {
 
-// The same operations and edges, listed in another order.
+// Returns the same operations and edges in random order.
 inline OperationGraph Shuffled(const OperationGraph& graph, std::mt19937& random) {
   const size_t count = graph.types.size();
   std::vector<uint32_t> number(count);
@@ -38,7 +38,7 @@ inline OperationGraph Shuffled(const OperationGraph& graph, std::mt19937& random
   return shuffled;
 }
 
-// What is true of the layers of every graph without a cycle.
+// Checks the invariants of the layers of any acyclic graph.
 inline void ExpectLayers(const OperationGraph& graph, const std::string& what) {
   const auto layered = LayerOperations(graph);
   ASSERT_TRUE(layered) << what;
@@ -54,7 +54,7 @@ inline void ExpectLayers(const OperationGraph& graph, const std::string& what) {
       for (const OperationEdge& edge : form.edges[at]) {
         const bool outside = edge.source == OperationEdge::kOutside;
         wrong += !outside && edge.source >= begin ? 1 : 0;
-        // The latest first, those outside last.
+        // The latest first, outside edges last.
         wrong += edge.source + 1 > before + 1 && before + 1 != 0 ? 1 : 0;
         if (!outside) before = edge.source;
       }
@@ -72,7 +72,7 @@ inline void ExpectLayers(const OperationGraph& graph, const std::string& what) {
   EXPECT_TRUE(again->form == form) << what << ": whatever the order of the program";
 }
 
-// What nodes of the trace come after is told by its layers.
+// Checks that the layers of a trace reproduce the callers and dependencies of its nodes.
 inline void ExpectLayers(const Trace& trace, const std::string& what) {
   const OperationTypes types = FindTypes(trace);
   const OperationGraph graph = GraphOf(trace, types, Stretch(0, trace.node_count()));

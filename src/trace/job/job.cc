@@ -17,7 +17,7 @@ const EventOfNode* FindEvent(std::span<const EventOfNode> events, NodeId node) {
   return at != events.end() && at->node == node ? &*at : nullptr;
 }
 
-// Ends that follow from the rank are 0.
+// Adds the facts of the event. Peers that depend on the rank are 0.
 void AddEventFacts(const EventOfNode& of, NodeKind kind, Comm& comm) {
   const CommEvent& event = *of.event;
   if (!event.is_message) comm.type = event.type;
@@ -62,7 +62,7 @@ std::string NameWithPeer(std::string_view name, int64_t peer) {
   return text;
 }
 
-// Makes a trace of one rank of its class's program.
+// Makes the trace of one rank from its class's program.
 class RankMaker {
  public:
   RankMaker(const Job& job, const ClassProgram& of, int64_t rank, const Limits& limits)
@@ -143,10 +143,10 @@ class RankMaker {
   const std::span<const EventOfNode> events_;
   TraceBuilder builder_;
   std::vector<StringId> names_;     // by group of the class
-  std::vector<IntListId> members_;  // likewise; kNone: not listed
+  std::vector<IntListId> members_;  // by group of the class; kNone: not listed
 };
 
-// CheckJob.
+// Implementation of CheckJob.
 class JobChecker {
  public:
   explicit JobChecker(const Job& job) : job_(job) {}
@@ -279,7 +279,7 @@ class JobChecker {
     if (event.group == CommEvent::kNone) return {};
     std::ranges::sort(classes);
     if (!checked_groups_.emplace(event.group, classes).second) return {};
-    // All members with a trace are there.
+    // All members with a trace must take part.
     const GroupKind& kind = job_.group_kinds[event.group];
     std::set<int64_t> groups;
     for (const size_t one : classes) {
@@ -303,7 +303,7 @@ class JobChecker {
     const CommEvent& event = job_.events[index];
     if (event.route == CommEvent::kNone) return {};
     const Route& route = job_.routes[event.route];
-    std::vector<std::tuple<size_t, bool, size_t>> sides;  // class, sends, number
+    std::vector<std::tuple<size_t, bool, size_t>> sides;  // class, sends, index
     for (const CommPart& part : event.parts) {
       const NodeKind kind = job_.classes[part.rank_class].program.kind(part.node);
       sides.emplace_back(part.rank_class, kind == NodeKind::kSend, part.number);
@@ -344,8 +344,8 @@ class JobChecker {
     return {};
   }
 
-  // What communicates is part of an event. The host's side of what the device does is none, and so
-  // is what is done for a communication.
+  // Every communication must be part of an event, except the host's side of device communication
+  // and operations within a communication.
   Status CheckNothingLeftOut(size_t at) {
     const Trace& program = job_.classes[at].program;
     bool any_on_device = false;
@@ -365,7 +365,7 @@ class JobChecker {
     return {};
   }
 
-  // Along parents and dependencies communications ascend.
+  // Along parents and dependencies, events must ascend.
   Status CheckOrder(size_t at) {
     const Trace& program = job_.classes[at].program;
     const size_t nodes = program.node_count();
@@ -381,7 +381,7 @@ class JobChecker {
       for (const NodeId dep : program.deps(node)) wait_for(dep);
       if (waits[node.index()] == 0) ready.push_back(node.value());
     });
-    // The last communication that each node waits for, itself included.
+    // Last communication that each node waits for, itself included.
     std::vector<int64_t> last(nodes, -1);
     while (!ready.empty()) {
       const uint32_t node = ready.back();

@@ -53,7 +53,7 @@ TEST(Job, EventsCanStandInPrograms) {
 TEST(Job, EachPartIsAmongTheEventsOfItsClassByNode) {
   Job job = TwoStages();
   std::ranges::reverse(job.events);
-  job.events[0].parts.push_back({.rank_class = 7, .node = NodeId(0)});  // there is no such class
+  job.events[0].parts.push_back({.rank_class = 7, .node = NodeId(0)});  // unknown class
   const ClassEvents events(job);
   ASSERT_EQ(events[0].size(), 2u);
   EXPECT_EQ(events[0][0].node, NodeId(1));

@@ -14,7 +14,7 @@
 namespace etude {
 namespace {
 
-// An edge as one of its two ends sees it.
+// An edge, seen from one of its ends.
 struct Neighbour {
   uint32_t operation = 0;
   uint8_t label = 0;  // kind and direction
@@ -24,15 +24,16 @@ uint8_t LabelOf(EdgeKind kind, bool outwards) {
   return static_cast<uint8_t>(2 * static_cast<uint8_t>(kind) + (outwards ? 1 : 0));
 }
 
-// Sums of these tell multisets of labels apart. They are even.
+// Returns an even weight. Sums of weights distinguish multisets of labels.
 uint64_t WeightOf(uint8_t label) { return HashMix(HashMix(0, uint64_t{label} + 1), label) << 1; }
 
-// Ranks operations by the graph alone. They are in cells, in an order; at first by layer, type and
-// what is outside. Cells are split by how many edges of which kind their operations have to or from
-// another cell, until that tells none apart (colour refinement). Then one operation of the first
-// cell of several becomes a cell of its own, and so on. Of operations that are still in one cell
-// any may be taken: but for rare graphs they are interchangeable. Each operation's edges are looked
-// at once for each time that its cell is the smaller part of a split: O(edges · log operations).
+// Ranks operations by the graph alone, independent of their program order. Operations are kept in
+// ordered cells, at first by layer, type and outside edges. Cells are split by the number of edges
+// of each kind to or from another cell, until no split separates any (colour refinement). Then one
+// operation of the first cell with several becomes a cell of its own, and refinement continues. Any
+// operation of that cell may be taken, because except in rare graphs they are interchangeable. An
+// operation's edges are visited once for each time that its cell is the smaller part of a split:
+// O(edges · log operations).
 class Ranking {
  public:
   Ranking(const OperationGraph& graph, const std::vector<uint32_t>& layers)
@@ -74,7 +75,7 @@ class Ranking {
     }
   }
 
-  // By operation, from 0.
+  // Returns the rank of each operation, from 0.
   std::vector<uint32_t> Run() {
     Refine();
     for (uint32_t begin = 0; begin < at_.size(); begin = end_[begin]) {
@@ -109,7 +110,7 @@ class Ranking {
           uint64_t& key = keys_[neighbour.operation];
           if (key == 0) {
             touched.push_back(neighbour.operation);
-            key = 1;  // and odd from here on
+            key = 1;  // odd from here on
           }
           key += WeightOf(neighbour.label);
         }
@@ -125,8 +126,8 @@ class Ranking {
     }
   }
 
-  // Splits the cell of `touched`, some or all of its operations by key: the others stay in front,
-  // then one cell a key.
+  // Splits the cell of `touched`, some or all of its operations, by key. The other operations stay
+  // in front, followed by one cell per key.
   void Split(std::span<const uint32_t> touched) {
     const uint32_t begin = cell_[touched.front()];
     const uint32_t end = end_[begin];
@@ -143,7 +144,7 @@ class Ranking {
       end_[begins[i]] = i + 1 < begins.size() ? begins[i + 1] : end;
       if (SizeOf(begins[i]) > SizeOf(begins[largest])) largest = i;
     }
-    // What is known of the whole cell and of all parts but one is known of that one.
+    // Counts for the whole cell and for all parts but one give those of the last part.
     const bool whole_is_to_come = queued_[begin];
     for (size_t i = 0; i < begins.size(); ++i) {
       if (!queued_[begins[i]] && (whole_is_to_come || i != largest)) Enqueue(begins[i]);
@@ -159,20 +160,20 @@ class Ranking {
 
   Csr<Neighbour> neighbours_;
   std::vector<uint32_t> at_;     // operations, cell by cell
-  std::vector<uint32_t> place_;  // of operations there
-  std::vector<uint32_t> cell_;   // of operations, by where it begins
-  std::vector<uint32_t> end_;    // of cells, by where they begin
-  std::deque<uint32_t> queue_;   // cells by which others are still to be split
-  std::vector<bool> queued_;     // by where cells begin
-  std::vector<uint64_t> keys_;   // of operations that the splitter touches; 0: it does not
+  std::vector<uint32_t> place_;  // by operation: position in at_
+  std::vector<uint32_t> cell_;   // by operation: first position of its cell
+  std::vector<uint32_t> end_;    // by first position of a cell: its end
+  std::deque<uint32_t> queue_;   // cells that others must still be split by
+  std::vector<bool> queued_;     // by first position of a cell
+  std::vector<uint64_t> keys_;   // by operation; 0: no edge to the splitter
 };
 
-// An edge of an operation, by position, and which of its edges it is.
+// An edge of an operation at a position, with its index among the operation's edges.
 struct PlacedEdge {
   OperationEdge edge;
   uint32_t number = 0;
 
-  // kOutside is the lowest one.
+  // kOutside is the lowest key.
   std::pair<uint32_t, EdgeKind> key() const { return {edge.source + 1, edge.kind}; }
 };
 

@@ -10,15 +10,15 @@
 
 namespace etude {
 
-// Operations in layers: each comes after operations of earlier layers only, and after one of the
-// layer directly before. In an order that follows from the graph, whatever the order of its
-// program, so that equal graphs have equal forms: docs/models/job.md.
+// Operations in layers: each depends only on operations of earlier layers, and on at least one of
+// the layer directly before. The order is canonical: equal graphs have equal forms, whatever the
+// order of their programs (docs/models/job.md).
 struct LayeredForm {
-  // The position at which each layer begins; behind the last one, the number of operations.
+  // First position of each layer, then the number of operations.
   std::vector<uint32_t> begins = {0};
   std::vector<uint32_t> types;  // by position
-  // By position: the positions that the operation comes after, the latest first, so that the first
-  // one is in the layer directly before; those outside last.
+  // By position: positions of the predecessors, the latest first, so that the first one is in the
+  // layer directly before; outside edges last.
   Csr<OperationEdge> edges;
 
   size_t layer_count() const { return begins.size() - 1; }
@@ -26,17 +26,17 @@ struct LayeredForm {
   friend bool operator==(const LayeredForm&, const LayeredForm&) = default;
 };
 
-// A form, and the order of the program that it was made of.
+// Canonical form, and the program order that it was made of.
 struct LayeredOperations {
   LayeredForm form;
-  std::vector<uint32_t> order;       // by position: which operation of the program
-  std::vector<uint32_t> edge_order;  // by edge of the form: which one of its operation's
+  std::vector<uint32_t> order;       // by position: index of the operation in the program
+  std::vector<uint32_t> edge_order;  // by edge of the form: index among the edges of its operation
 };
 
-// nullopt: a cycle, which has no layers. O((operations + edges) · log).
+// Returns nullopt if the graph has a cycle. O((operations + edges) · log).
 std::optional<LayeredOperations> LayerOperations(const OperationGraph& graph);
 
-// The graph that they were made of.
+// Returns the graph that `layered` was made of.
 OperationGraph InProgramOrder(const LayeredOperations& layered);
 
 }  // namespace etude

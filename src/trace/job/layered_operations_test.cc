@@ -45,8 +45,8 @@ std::vector<std::vector<uint32_t>> SourcesOf(const LayeredForm& form) {
 
 using Numbers = std::vector<uint32_t>;
 
-// 0 is before 1, of type 2, and 2, of type 1; both are before 3. Also 0 is before 3, and something
-// outside before 1.
+// 0 precedes 1 (type 2) and 2 (type 1); both precede 3. 0 also precedes 3, and an outside operation
+// precedes 1.
 TEST(LayeredOperations, OfADiamond) {
   const OperationGraph graph = Graph(
       {0, 2, 1, 0},
@@ -54,7 +54,7 @@ TEST(LayeredOperations, OfADiamond) {
   const LayeredOperations layered = LayerOperations(graph).value();
   EXPECT_EQ(layered.form.begins, (Numbers{0, 1, 3, 4}));
   EXPECT_EQ(layered.form.shape(), (LayerShape{.layers = 3, .width = 2}));
-  // 2 is before 1: what both come after is the same, but that 1 has more of it.
+  // 2 is before 1: their edges are the same, but 1 has one more.
   EXPECT_EQ(layered.order, (Numbers{0, 2, 1, 3}));
   EXPECT_EQ(layered.form.types, (Numbers{0, 1, 2, 0}));
   EXPECT_EQ(SourcesOf(layered.form), (std::vector<Numbers>{{}, {0}, {0, kOutside}, {2, 1, 0}}));
@@ -63,20 +63,20 @@ TEST(LayeredOperations, OfADiamond) {
   ExpectLayers(graph, "diamond");
 }
 
-// 0 and 1 are alike, 2 and 3 depend on one of them each and are of types 6 and 5. The lists of what
-// comes before decide, then types.
+// 0 and 1 are alike; 2 and 3 depend on one of them each and have types 6 and 5. The predecessors
+// decide, then types.
 TEST(LayeredOperations, AreOrderedByWhatComesBeforeThenByType) {
   const LayeredForm form = LayerOperations(Graph({4, 4, 6, 5, 3}, {{2, 0}, {3, 1}, {4, 0}}))->form;
   EXPECT_EQ(form.begins, (Numbers{0, 2, 5}));
   EXPECT_EQ(form.types[0], 4u);
-  // One is before 3 (type 5), the other before 2 and 4 (types 6 and 3).
+  // One precedes 3 (type 5), the other precedes 2 and 4 (types 6 and 3).
   const bool lone_first = form.types[2] == 5;
   EXPECT_EQ(SourcesOf(form), lone_first ? (std::vector<Numbers>{{}, {}, {0}, {1}, {1}})
                                         : (std::vector<Numbers>{{}, {}, {0}, {0}, {1}}));
   EXPECT_EQ(form.types, lone_first ? (Numbers{4, 4, 5, 3, 6}) : (Numbers{4, 4, 3, 6, 5}));
 }
 
-// Two pairs of a and b, each before an x: which b is first follows from which a is.
+// Two pairs of a and b, each before an x: the order of the a's determines that of the b's.
 TEST(LayeredOperations, HaveOneFormWhereChoicesDependOnEachOther) {
   const LayeredForm one =
       LayerOperations(Graph({0, 0, 1, 1, 2, 2}, {{4, 0}, {4, 2}, {5, 1}, {5, 3}}))->form;
@@ -106,7 +106,7 @@ TEST(LayeredOperations, OfNothing) {
   EXPECT_TRUE(InProgramOrder(none) == Graph({}, {}));
 }
 
-// Random graphs, of few types and with edges given twice, so that many operations are alike.
+// Random graphs with few types and duplicate edges, so that many operations are alike.
 TEST(LayeredOperations, OfRandomGraphs) {
   std::mt19937 random(11);
   const auto below = [&](size_t end) { return static_cast<uint32_t>(random() % end); };
@@ -131,7 +131,7 @@ TEST(LayeredOperations, OfRandomGraphs) {
   }
 }
 
-// As many equal operations below one as there may be: each is looked at a few times only.
+// The max number of equal operations below one: each must be visited only a few times.
 TEST(LayeredOperations, OfManyThatAreAlike) {
   constexpr uint32_t kCount = 20'000;
   std::vector<Edge> edges;
@@ -140,7 +140,7 @@ TEST(LayeredOperations, OfManyThatAreAlike) {
   ExpectLayers(graph, "calls of one");
 }
 
-// Names but for their numbers, kinds and collectives make types, sorted.
+// Types are sorted and consist of names without numbers, kinds and collectives.
 TEST(OperationTypes, AreTheSameInEveryOrder) {
   const auto types = [](std::initializer_list<const char*> names) {
     TraceBuilder builder;
@@ -164,7 +164,7 @@ TEST(OperationTypes, AreTheSameInEveryOrder) {
   EXPECT_EQ(others.of, (Numbers{1, 2, 0}));
 }
 
-// Callers count and dependencies of each kind; in a stretch, what is before it is outside.
+// Callers and dependencies of each kind count; nodes before a stretch are outside of it.
 TEST(OperationGraph, IsOfAStretch) {
   TraceBuilder builder;
   for (uint64_t i = 0; i < 4; ++i) builder.AddNode({.source_id = 10 + i});

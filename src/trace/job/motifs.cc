@@ -11,7 +11,7 @@ using Pairs = std::unordered_map<uint64_t, uint32_t>;
 
 uint64_t PairOf(uint32_t a, uint32_t b) { return uint64_t{a} << 32 | b; }
 
-// How often each pair occurs, of runs of one part every second time.
+// Counts the occurrences of each pair; a run of one part counts every second pair.
 Pairs CountPairs(const std::vector<uint32_t>& parts) {
   Pairs counts;
   uint64_t before = UINT64_MAX;
@@ -27,7 +27,7 @@ Pairs CountPairs(const std::vector<uint32_t>& parts) {
   return counts;
 }
 
-// Writes motifs that are used once out where they are used, and numbers the others anew.
+// Expands motifs that are used once and renumbers the others.
 MotifProgram WithoutSingles(const MotifProgram& from) {
   std::vector<uint32_t> uses(from.motifs.size());
   const auto count = [&](const std::vector<uint32_t>& parts) {
@@ -39,7 +39,7 @@ MotifProgram WithoutSingles(const MotifProgram& from) {
   count(from.parts);
   MotifProgram to{.tokens = from.tokens, .motifs = {}, .parts = {}};
   std::vector<uint32_t> number(from.motifs.size());
-  // Motifs are made of those before them, which are written out already.
+  // Motifs consist of earlier ones, which are already expanded.
   std::vector<std::vector<uint32_t>> whole(from.motifs.size());
   const auto write = [&](const std::vector<uint32_t>& parts) {
     std::vector<uint32_t> out;
@@ -123,7 +123,7 @@ std::vector<std::vector<size_t>> MotifProgram::Places() const {
 MotifProgram FindMotifs(std::span<const uint32_t> sequence, uint32_t tokens,
                         std::span<const size_t> begins) {
   MotifProgram found{.tokens = tokens, .motifs = {}, .parts = {}};
-  // What stands between is in one place only, so that no pair with it is a motif.
+  // Separators are unique, so that no pair with one is a motif.
   uint32_t between = UINT32_MAX;
   size_t begin = 0;
   for (size_t i = 0; i < sequence.size(); ++i) {
@@ -138,7 +138,7 @@ MotifProgram FindMotifs(std::span<const uint32_t> sequence, uint32_t tokens,
       const auto at = counts.find(PairOf(found.parts[i], found.parts[i + 1]));
       return at == counts.end() ? 0 : at->second;
     };
-    // A pair gives way to the one that begins inside it if that is more frequent.
+    // A pair yields to a more frequent one that begins inside it.
     std::vector<size_t> places;
     Pairs chosen;
     for (size_t i = 0; i + 1 < found.parts.size();) {

@@ -8,23 +8,24 @@
 
 namespace etude {
 
-// A sequence of tokens as a program of motifs: what occurs again and again is written once, and
-// motifs are made of motifs. A part below `tokens` is a token, any other one motif `part - tokens`,
-// which is made of parts below itself.
+// A token sequence as a program of motifs, which are repeated subsequences written once and may
+// contain other motifs. A part below `tokens` is a token; any other part is motif `part - tokens`,
+// made of parts below itself.
 struct MotifProgram {
   uint32_t tokens = 0;
   std::vector<std::vector<uint32_t>> motifs;
   std::vector<uint32_t> parts;  // of the whole sequence
 
-  // Parts of the program and of all motifs: what is left to say of the sequence.
+  // Returns the number of parts of the program and of all motifs: the size of the compressed
+  // sequence.
   size_t size() const;
-  // Whether each motif is made of two parts or more below itself, and the sequence of what is
-  // there.
+  // Returns true if each motif consists of two or more parts below itself, and `parts` contains
+  // only existing parts.
   bool is_sound() const;
-  // The sequence, or its beginning if it is longer than `most`; of a sound program.
+  // Returns the sequence, or its first `most` tokens. Requires a sound program.
   std::vector<uint32_t> Expand(size_t most = SIZE_MAX) const;
-  // Goes along the sequence of a sound program, into motifs where these are: `on_token(token)` is
-  // false where it ends, `on_motif(motif)` where what the motif stands for is passed over.
+  // Walks the sequence of a sound program and descends into motifs. `on_token(token)` returns false
+  // to stop; `on_motif(motif)` returns false to skip the motif.
   template <typename OnToken, typename OnMotif>
   void Walk(OnToken on_token, OnMotif on_motif) const {
     std::vector<std::pair<const std::vector<uint32_t>*, size_t>> open = {{&parts, 0}};
@@ -42,16 +43,17 @@ struct MotifProgram {
       }
     }
   }
-  // By motif of a sound program: how many tokens it stands for.
+  // Returns the number of tokens of each motif. Requires a sound program.
   std::vector<uint64_t> Lengths() const;
-  // By motif of a sound program: where in the sequence it is, ascending, also inside others.
+  // Returns the ascending positions of each motif in the sequence, including those inside other
+  // motifs. Requires a sound program.
   std::vector<std::vector<size_t>> Places() const;
 };
 
-// Finds motifs in `sequence`, of tokens below `tokens`: pairs that occur twice or more become one
-// part, the frequent ones first, until there are none (Re-Pair, all pairs of a round at once).
-// Pairs that are used in one place only are then written out there. O(n log n) in practice.
-// `begins`, ascending: where in the sequence something new begins, which no motif reaches across.
+// Finds motifs in `sequence`, of tokens below `tokens`. Pairs that occur at least twice become one
+// part, the most frequent first, until none is left (Re-Pair, all pairs of a round at once). Motifs
+// that are used only once are then expanded. O(n log n) in practice. `begins`, ascending: positions
+// that no motif may reach across.
 MotifProgram FindMotifs(std::span<const uint32_t> sequence, uint32_t tokens,
                         std::span<const size_t> begins = {});
 

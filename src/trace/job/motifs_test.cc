@@ -27,7 +27,7 @@ TEST(Motifs, LongRunsAreShort) {
   EXPECT_LE(program.size(), 2 * 13u);
 }
 
-// "0 1 2" and "0 1" twice each: without the begin "0 1 2 0 1" would be one motif.
+// "0 1 2" and "0 1" twice each: without the boundary "0 1 2 0 1" would be one motif.
 TEST(Motifs, KeepToWhatBegins) {
   const Sequence sequence = {0, 1, 2, 0, 1, 0, 1, 2, 0, 1};
   const std::vector<size_t> begins = {3, 5, 8};
@@ -66,7 +66,7 @@ TEST(Motifs, GiveEverySequenceBack) {
   }
 }
 
-// 0 1 twice inside 0 1 0 1 2, which is there twice itself, and once more.
+// 0 1 twice inside 0 1 0 1 2, which occurs twice itself, and once more.
 TEST(Motifs, SayWhereTheyAre) {
   const MotifProgram program = {
       .tokens = 4, .motifs = {{0, 1}, {4, 4, 2}}, .parts = {3, 5, 5, 3, 4}};

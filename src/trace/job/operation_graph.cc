@@ -33,7 +33,7 @@ EdgeKind KindOf(DepKind kind) {
 OperationTypes FindTypes(const Trace& trace) {
   OperationTypes found;
   std::vector<std::optional<std::string>> names(trace.strings().size());
-  std::map<OperationType, uint32_t> numbers;  // in the order of nodes
+  std::map<OperationType, uint32_t> numbers;  // in node order
   ForEachNode(trace, [&](NodeId node) {
     OperationType type{.kind = trace.kind(node), .place = trace.place(node)};
     if (const Comm* comm = trace.comm(node)) type.collective = comm->type;

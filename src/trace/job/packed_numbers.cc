@@ -19,7 +19,7 @@ void AddVarint(uint64_t value, std::string& bytes) {
   bytes += static_cast<char>(value);
 }
 
-// Small numbers of either sign as small ones.
+// Maps numbers with a small magnitude of either sign to small unsigned numbers.
 uint64_t ToUnsigned(uint64_t difference) {
   return (difference << 1) ^ (difference >> 63 != 0 ? UINT64_MAX : 0);
 }
@@ -29,7 +29,7 @@ uint64_t ToDifference(uint64_t folded) {
 
 }  // namespace
 
-// What both sides know of the numbers so far. Sums wrap around.
+// State of the predictions, the same when packing and reading. Sums wrap around.
 class NumberForecast {
  public:
   explicit NumberForecast(Expect expect) : expect_(expect) {}
@@ -66,7 +66,7 @@ class NumberForecast {
 
   Expect expect_;
   uint64_t last_ = 0;
-  uint64_t most_ = UINT64_MAX;  // as a signed number: -1
+  uint64_t most_ = UINT64_MAX;  // -1 as a signed number
   std::unordered_map<uint64_t, Alike> alike_;
 };
 

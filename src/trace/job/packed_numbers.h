@@ -8,16 +8,16 @@
 
 namespace etude {
 
-// Whole numbers of one meaning, as far from what is expected of them: seldom more than a byte each,
-// and runs of what was expected a byte or two. Each number has a context, in which similar ones
-// came before. What to expect is chosen for all numbers together.
+// Whole numbers of one meaning, as differences from predicted values: seldom more than a byte each,
+// and one or two bytes per run of exact predictions. Each number has a context of similar earlier
+// numbers. One prediction method is chosen for all numbers.
 struct PackedNumbers {
   enum class Expect : uint8_t {
     kZero,
-    kLast,        // the number before
+    kLast,        // the previous number
     kAlike,       // the last one of the context
-    kAlikeSteps,  // … and as much more as that was more than the one before it
-    kNext,        // one more than the largest so far
+    kAlikeSteps,  // the last one of the context plus its difference from the one before
+    kNext,        // one more than the max so far
   };
 
   Expect expect = Expect::kZero;
@@ -28,14 +28,14 @@ PackedNumbers PackNumbers(std::span<const int64_t> numbers, std::span<const uint
 
 class NumberForecast;
 
-// Gives the numbers back, in their order. `packed` outlives it.
+// Reads the numbers in order. `packed` must outlive it.
 class NumberReader {
  public:
   explicit NumberReader(const PackedNumbers& packed);
   NumberReader(NumberReader&&) noexcept;
   ~NumberReader();
 
-  // Beyond the last one: what is expected.
+  // Returns the next number; past the end, the predicted one.
   int64_t Next(uint64_t context);
 
  private:
@@ -43,7 +43,7 @@ class NumberReader {
 
   const PackedNumbers* packed_;
   size_t at_ = 0;
-  uint64_t zeros_ = 0;  // still to come of a run
+  uint64_t zeros_ = 0;  // zeros left in the current run
   std::unique_ptr<NumberForecast> forecast_;
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kNoTemplate = UINT32_MAX;
 
-// Whether it says how far back another node is.
+// Returns true for fields with the distance back to another node.
 template <typename Field>
 bool IsReference(Field field) {
   return field == Field::kParent || field == Field::kDependency;
@@ -27,19 +27,19 @@ bool IsReference(Field field) {
 
 uint64_t ContextOf(uint64_t what, size_t slot) { return HashMix(HashMix(0, what), slot + 1); }
 
-// A node with everything that is said of it.
+// A node with all its facts.
 struct PackedNode {
   NodeRow row;          // without parent
-  uint64_t parent = 0;  // how far before the node, as a signed number; 0: none
-  std::vector<std::pair<uint64_t, DepKind>> deps;  // likewise
+  uint64_t parent = 0;  // distance back to the parent, as a signed number; 0: none
+  std::vector<std::pair<uint64_t, DepKind>> deps;  // distance back and kind
   std::optional<Comm> comm;
   std::vector<Extra> extras;
 };
 
-// Hands everything that a node says to `coder`: what is part of its token to Fixed, the rest to
-// Number. One function for both ways, which therefore agree.
+// Passes all facts of a node to `coder`: those of its token to Fixed, the others to Number. Packing
+// and unpacking share this function and therefore agree.
 //
-// Values up to `last`.
+// Codes enum values up to `last`.
 template <typename Coder, typename T>
 void CodeEnum(Coder& coder, T& value, T last) {
   auto number = static_cast<uint64_t>(value);
@@ -56,7 +56,7 @@ void CodeFixedId(Coder& coder, Id<Tag>& id) {
   coder.ExpectRow(id);
 }
 
-// How many of something, of each of which the token says something, too.
+// Codes a count of items for which the token contains further facts.
 template <typename Coder>
 void CodeCount(Coder& coder, uint64_t& count) {
   coder.Fixed(count);
@@ -84,7 +84,7 @@ void CodeKnown(Coder& coder, Field field, size_t slot, std::optional<T>& value) 
   value = static_cast<T>(number);
 }
 
-// Nanos and Bytes.
+// Codes Nanos and Bytes.
 template <typename Coder, typename T, typename Field>
   requires requires(T value) { value.count; }
 void CodeKnown(Coder& coder, Field field, size_t slot, std::optional<T>& value) {
@@ -177,8 +177,8 @@ void CodeNode(Coder& coder, PackedNode& node) {
   }
 }
 
-// The lists of a trace whose tables hold what its nodes use, and nothing else: the highest of each
-// kind is the last one.
+// Returns the number of lists in a trace whose tables contain only entries in use: the highest id
+// in use is the last one.
 size_t ValueListCount(const Trace& trace) {
   size_t count = 0;
   std::vector<ValueListId> open;
@@ -205,7 +205,7 @@ size_t ValueListCount(const Trace& trace) {
   return count;
 }
 
-// The parts of a row of a table as numbers; `set` takes them again.
+// Parts of a table row as numbers; `set` restores the row from them.
 constexpr size_t kTensorParts = 13;
 std::array<uint64_t, kTensorParts> PartsOf(const TensorUse& use) {
   return {use.device.value(),
@@ -263,7 +263,7 @@ class TracePacker {
     return std::move(packed_);
   }
 
-  // As a coder of CodeNode.
+  // Interface of a coder for CodeNode.
   void Fixed(uint64_t& value) { token_.push_back(value); }
   void Number(Field field, size_t slot, uint64_t& value) { said_.push_back({field, slot, value}); }
   void TemplateOf(StringId text) {
@@ -407,7 +407,7 @@ class TracePacker {
     }
   }
 
-  // Where a part of the program begins or ends, as far as the trace says.
+  // Returns the positions where a part of the program begins or ends, if the trace has parts.
   std::vector<size_t> PartBegins() const {
     const Result<std::vector<ProgramSpan>> spans = StatedParts(trace_);
     std::vector<size_t> begins;
@@ -423,11 +423,12 @@ class TracePacker {
   PackedTrace packed_;
   std::array<Column, PackedTrace::kFields> columns_;
   std::vector<uint64_t> template_of_;  // by text
-  std::vector<uint64_t> token_;        // of the node that is packed
+  std::vector<uint64_t> token_;        // of the current node
   std::vector<Said> said_;
 };
 
-// Bytes may be of no trace: what does not fit sets `fault_`, and nothing is looked up by it.
+// Unpacks a trace. The bytes may be invalid: inconsistent values set `fault_`, and nothing is
+// indexed by them.
 class TraceUnpacker {
  public:
   using Field = PackedTrace::Field;
@@ -435,7 +436,7 @@ class TraceUnpacker {
   TraceUnpacker(const PackedTrace& packed, const Limits& limits)
       : packed_(packed), limits_(limits), builder_(limits) {
     for (const PackedNumbers& numbers : packed.numbers_) readers_.emplace_back(numbers);
-    // As of any compressed file; a row of a table or a list is taken for 64 bytes.
+    // Limit as for any compressed file; a row of a table or a list counts as 64 bytes.
     constexpr uint64_t kRowBytes = 64;
     if (packed.source_bytes_ != 0 && packed.source_bytes_ < UINT64_MAX / limits.ratio) {
       rows_left_ = (limits.ratio_grace_bytes + limits.ratio * packed.source_bytes_) / kRowBytes;
@@ -466,7 +467,7 @@ class TraceUnpacker {
     return builder_.Finish();
   }
 
-  // As a coder of CodeNode.
+  // Interface of a coder for CodeNode.
   void Fixed(uint64_t& value) {
     const std::vector<uint64_t>& token = packed_.tokens_[token_];
     Expect(at_ < token.size());
@@ -496,7 +497,7 @@ class TraceUnpacker {
   size_t Rows(LaneId) const { return packed_.lane_count_; }
   size_t Rows(NodeId) const { return packed_.node_count_; }
 
-  // Whether `count` more rows may be made.
+  // Reserves `count` more rows; returns false if they exceed the limit.
   bool Take(uint64_t count) {
     if (count > rows_left_) {
       too_large_ = true;
@@ -540,7 +541,7 @@ class TraceUnpacker {
           text += c;
         }
       }
-      // A row that is there already would shift those behind it.
+      // An existing row would shift those after it.
       Expect(builder_.Intern(text).index() == i);
     }
   }
@@ -592,7 +593,8 @@ class TraceUnpacker {
     }
   }
 
-  // Of a value in list `list`, which is made of those before it.
+  // Returns true if the payload of a value of list `list` is valid; lists contain only earlier
+  // lists.
   bool PayloadFits(const Value& value, size_t list) const {
     switch (value.kind) {
       case ValueKind::kNone:
@@ -682,16 +684,16 @@ class TraceUnpacker {
   const Limits& limits_;
   TraceBuilder builder_;
   std::vector<NumberReader> readers_;  // by Field
-  uint64_t rows_left_ = UINT64_MAX;    // that may still be made
+  uint64_t rows_left_ = UINT64_MAX;    // max number of further rows
   bool fault_ = false;
   bool too_large_ = false;
   std::optional<ReferenceForecast> forecast_;
-  uint32_t token_ = 0;  // of the node that is unpacked, and where in it
+  uint32_t token_ = 0;  // current node's token, and position in it
   size_t at_ = 0;
 };
 
 Result<PackedTrace> PackedTrace::Pack(const Trace& trace, const Limits& limits) {
-  // Tables in the order of use: what is new has the next number.
+  // Tables in the order of use: a new entry has the next number.
   TraceBuilder builder(limits);
   ETUDE_ASSIGN_OR_RETURN(const Trace plain, CopyTrace(trace, builder));
   return TracePacker(plain).Run();

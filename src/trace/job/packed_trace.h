@@ -16,29 +16,29 @@
 
 namespace etude {
 
-// A trace as a program: nodes in their order as tokens, which say what is alike in many nodes
-// (kind, place, lane, the name but for its numbers, how many dependencies of which kind, which
-// facts there are), repeated ones as motifs of motifs; and what differs from one node of a token to
-// the next (how far back its dependencies are, times, ids, sizes, arguments) as numbers beside it,
-// each as far from what the nodes before let expect. Lossless for every trace: docs/models/job.md.
-// Immutable; const methods may be called from several threads.
+// A trace as a program. Nodes are tokens, in order; a token has the facts that many nodes share
+// (kind, place, lane, name without numbers, number of dependencies by kind, which facts are
+// present). Repeated token sequences are motifs of motifs. Facts that vary among nodes of a token
+// (dependency distances, times, ids, sizes, arguments) are separate numbers, stored as differences
+// from predictions. Lossless for every trace: docs/models/job.md. Immutable; const methods are
+// thread-safe.
 class PackedTrace {
  public:
-  // Errors are those of Limits.
+  // Packs `trace`. Fails only if a limit is exceeded.
   static Result<PackedTrace> Pack(const Trace& trace, const Limits& limits = {});
-  // The trace again; tables have another order and nothing that no node uses. kBadInput if bytes
-  // were of none, or of one beyond the limits.
+  // Returns the trace. Its tables may have another order and contain only entries in use. kBadInput
+  // if the bytes it was read from are invalid or exceed a limit.
   Result<Trace> Unpack(const Limits& limits = {}) const;
 
-  // All of it as bytes, for files: docs/formats/packed.md.
+  // Converts to and from the bytes of a file: docs/formats/packed.md.
   std::string ToBytes() const;
   static Result<PackedTrace> FromBytes(std::string_view bytes);
 
   size_t node_count() const { return node_count_; }
-  // Kinds of nodes.
+  // Returns the number of distinct tokens.
   size_t token_count() const { return tokens_.size(); }
   const MotifProgram& program() const { return program_; }
-  // Bytes that all of it takes.
+  // Returns the total size in bytes.
   size_t memory_bytes() const;
 
  private:
@@ -46,7 +46,7 @@ class PackedTrace {
   friend class TracePacker;
   friend class TraceUnpacker;
 
-  // What a number of a node or of a table says.
+  // Meaning of a number of a node or a table.
   enum class Field : uint8_t {
     kTextTemplate,
     kTextNumber,
@@ -76,11 +76,11 @@ class PackedTrace {
     kDependency,
     kComm,
     kExtra,
-    kRepeated,  // reference of a node inside a motif that was there before: how far from it
+    kRepeated,  // reference inside a repeated motif: difference from that in its first occurrence
   };
   static constexpr size_t kFields = static_cast<size_t>(Field::kRepeated) + 1;
 
-  uint64_t source_bytes_ = 0;  // that it was read from; 0: it was packed here
+  uint64_t source_bytes_ = 0;  // size of the bytes that it was read from; 0: packed in this process
   size_t node_count_ = 0;
   size_t text_count_ = 0;
   size_t int_list_count_ = 0;
@@ -91,8 +91,8 @@ class PackedTrace {
   size_t dangling_count_ = 0;
   TraceInfo info_;
   Stats stats_;
-  std::vector<std::string> templates_;         // of texts, without their numbers
-  std::vector<std::vector<uint64_t>> tokens_;  // what each says, in the order of the nodes' facts
+  std::vector<std::string> templates_;         // texts without their numbers
+  std::vector<std::vector<uint64_t>> tokens_;  // contents of each, in the order of the nodes' facts
   MotifProgram program_;
   std::array<PackedNumbers, kFields> numbers_;  // by Field
 };

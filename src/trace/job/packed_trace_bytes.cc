@@ -82,8 +82,8 @@ std::string PackedTrace::ToBytes() const {
   return bytes;
 }
 
-// Reads what ToBytes writes. What is larger than the bytes that are left, or beyond what is there,
-// is a fault; what the numbers in the columns say is checked when they are unpacked.
+// Reads the output of ToBytes. Sizes beyond the remaining bytes and references to missing entries
+// are faults. The numbers in the columns are checked when they are unpacked.
 class PackedTraceReader {
  public:
   explicit PackedTraceReader(std::string_view bytes) : bytes_(bytes) {}
@@ -148,7 +148,7 @@ class PackedTraceReader {
     Fault();
     return 0;
   }
-  // Of things that take a byte or more each.
+  // Returns a count of items that take at least one byte each.
   size_t Count() { return Number(bytes_.size() - at_); }
 
   std::string Text() {

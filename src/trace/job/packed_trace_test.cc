@@ -13,7 +13,7 @@ namespace {
 
 using testing_same::SameTrace;
 
-// A computation and an all-reduce, again and again, each after the one before.
+// Makes `count` pairs of a computation and an all-reduce, each node after the one before.
 Trace ComputeAndReduce(int count) {
   TraceBuilder builder;
   for (int i = 0; i < 2 * count; ++i) {
@@ -63,8 +63,8 @@ TEST(PackedTrace, KeepsWhatIsUnusual) {
     row.fw_tid = UINT64_MAX;
     row.inputs = builder.InternValues({});
     row.index_values = builder.Intern(name);
-    if (builder.node_count() == 2) row.parent = 0;       // comes later
-    if (builder.node_count() == 4) row.parent = 123456;  // is not there
+    if (builder.node_count() == 2) row.parent = 0;       // later node
+    if (builder.node_count() == 4) row.parent = 123456;  // missing
     const NodeId node = builder.AddNode(row);
     builder.SetComm(node, {.bytes = Bytes{-1}, .in_split = builder.InternInts({})});
     builder.AddDep(node, 77, DepKind::kSync);
@@ -84,7 +84,7 @@ TEST(PackedTrace, KeepsWhatIsUnusual) {
   EXPECT_TRUE(SameTrace(packed.Unpack().value(), trace));
 }
 
-// The same three nodes again and again; what the last one depends on changes.
+// Three nodes repeat; the dependency of the last one changes.
 TEST(PackedTrace, MotifsMayDependInOtherWaysEachTime) {
   TraceBuilder builder;
   for (uint64_t i = 0; i < 60; ++i) {
@@ -110,7 +110,7 @@ TEST(PackedTrace, ComesBackFromBytes) {
   EXPECT_EQ(packed->ToBytes(), bytes);
 }
 
-// Whatever the bytes, there is a trace or an error, soon.
+// Any bytes give a trace or an error, in bounded time.
 TEST(PackedTrace, TakesAnyBytes) {
   const std::string bytes = PackedTrace::Pack(ComputeAndReduce(3)).value().ToBytes();
   size_t refused = 0;

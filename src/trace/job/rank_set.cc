@@ -16,14 +16,14 @@ int64_t SizeOf(const Block& block) {
   return size;
 }
 
-// From the first rank of the block to its last one.
+// Returns the distance from the first rank of the block to its last one.
 int64_t SpanOf(const Block& block) {
   int64_t span = 0;
   for (const RankSet::Dim& dim : block.dims) span += (dim.count - 1) * dim.stride;
   return span;
 }
 
-// Makes one of neighbours that are alike and evenly spaced; false if there are none.
+// Merges evenly spaced, equal neighbours; returns false if there are none.
 bool Fold(std::vector<Block>& blocks) {
   std::vector<Block> folded;
   for (size_t i = 0; i < blocks.size();) {
@@ -44,7 +44,7 @@ bool Fold(std::vector<Block>& blocks) {
   return any;
 }
 
-// Nothing if the block's ranks ascend, are distinct and below the limit, else what is wrong.
+// Returns "" if the block's ranks are ascending, distinct and below the limit, else the error.
 std::string FaultOf(const Block& block) {
   if (block.first < 0 || block.first >= kMostRanksOfJob) {
     return fmt::format("found rank {}, expected 0 to {}", block.first, kMostRanksOfJob - 1);

@@ -12,7 +12,7 @@ namespace {
 using Ranks = std::vector<int64_t>;
 
 TEST(RankSet, FoldsRegularRanks) {
-  // Every second rank of the first half of each of three nodes of eight.
+  // Every second rank of the first half of each of three nodes of eight ranks.
   const Ranks ranks = {0, 2, 8, 10, 16, 18};
   const RankSet set = RankSet::Of(ranks);
   ASSERT_EQ(set.blocks().size(), 1u);

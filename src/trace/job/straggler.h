@@ -9,10 +9,10 @@ namespace etude {
 // A rank that is slower than the others.
 struct Straggler {
   int64_t rank = 0;
-  double factor = 1;  // its computations take so many times as long
+  double factor = 1;  // slowdown of its computations
 };
 
-// "3:1.5"; nullopt for another text, a negative rank and a factor that is none above 0.
+// Parses "3:1.5"; nullopt for other text, a negative rank or a factor that is not above 0.
 std::optional<Straggler> ParseStraggler(std::string_view text);
 
 }  // namespace etude

@@ -11,7 +11,7 @@
 // For tests only.
 namespace etude::testing_job {
 
-// A node of the given kind that waits for the one before it.
+// Adds a node of the given kind that depends on the previous one.
 inline NodeId AddStep(TraceBuilder& builder, NodeKind kind, const std::string& name, Comm comm = {},
                       std::string_view group = {}) {
   NodeRow row;
@@ -26,7 +26,7 @@ inline NodeId AddStep(TraceBuilder& builder, NodeKind kind, const std::string& n
   return node;
 }
 
-// Two stages of two ranks each: the first computes and sends to the second, then each stage
+// Returns two stages of two ranks each: the first computes and sends to the second, then each stage
 // all-reduces among its ranks.
 inline Job TwoStages() {
   Job job;

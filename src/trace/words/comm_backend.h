@@ -9,17 +9,17 @@
 
 namespace etude {
 
-// How recordings show what a backend of c10d does.
+// Properties of a c10d backend in recordings.
 struct CommBackend {
-  std::string_view label;  // labels of its communications begin so: "gloo:" in "gloo:all_reduce"
-  // It communicates on threads of its own in the process: a label lasts as long as the
-  // communication and ends on another thread than it began on, so what the asking thread runs
-  // meanwhile is not inside of it. Where false, a label lasts as long as it takes to ask a device.
+  std::string_view label;  // prefix of its communications' labels: "gloo:" in "gloo:all_reduce"
+  // True if it communicates on its own threads in the process. A label then lasts as long as the
+  // communication and ends on another thread than it began on, so work of the calling thread in
+  // that time is not inside it. Otherwise a label lasts as long as the request to the device.
   bool on_host_threads = false;
-  // A thread that has waited for a communication may go on this long before its label ends.
+  // Max time by which a waiting thread may continue before the communication's label ends.
   Nanos wakes_early{};
-  // The same after a long wait, where there are fewer processors than threads: this part of it, and
-  // at most so long.
+  // After a long wait with fewer processors than threads, the time is this fraction of the wait,
+  // capped at most_wakes_early.
   int64_t wakes_early_part = 0;
   Nanos most_wakes_early{};
 
@@ -42,13 +42,13 @@ inline constexpr auto kCommBackends = std::to_array<CommBackend>({
     {"hccl:"},
 });
 
-// The longest of all backends.
+// Max over all backends.
 inline constexpr Nanos kWakesEarly =
     std::ranges::max_element(kCommBackends, {}, &CommBackend::wakes_early)->wakes_early;
 inline constexpr Nanos kMostWakesEarly =
     std::ranges::max_element(kCommBackends, {}, &CommBackend::most_wakes_early)->most_wakes_early;
 
-// The backend whose label has this name; nullptr if it is no such label.
+// Returns the backend whose label has this name; nullptr if there is none.
 constexpr const CommBackend* BackendOfLabel(std::string_view name) {
   for (const CommBackend& backend : kCommBackends) {
     if (name.starts_with(backend.label)) return &backend;
@@ -56,7 +56,7 @@ constexpr const CommBackend* BackendOfLabel(std::string_view name) {
   return nullptr;
 }
 
-// Whether a label of this name stands for communication on a thread of the backend's own.
+// Returns true if a label of this name stands for communication on a backend's own thread.
 constexpr bool IsHostThreadLabel(std::string_view name) {
   return std::ranges::any_of(kCommBackends, [name](const CommBackend& backend) {
     return backend.on_host_threads && name.starts_with(backend.label);

@@ -12,7 +12,7 @@ CutText CutNumbers(std::string_view text) {
   CutText cut;
   cut.form = ReplaceDigits(text, [&](std::string_view digits, std::string_view /*rest*/) {
     const auto number = ParseWhole(digits);
-    // Written again it must read the same.
+    // The number must print as the same text.
     if (!number || std::to_string(*number) != digits) return std::string(digits);
     cut.numbers.push_back(*number);
     return std::string(1, CutText::kNumberInText);

@@ -7,8 +7,8 @@
 
 namespace etude {
 
-// A text without its numbers, and these. The first byte of the form says whether kNumberInText in
-// it stands for a number.
+// A text without its numbers, and the numbers. The first byte of `form` shows whether kNumberInText
+// marks a number in it.
 struct CutText {
   static constexpr char kNumberInText = '\0';
   static constexpr char kWithNumbers = 'n';
@@ -18,8 +18,8 @@ struct CutText {
   std::vector<int64_t> numbers;
 };
 
-// Cuts out what reads the same when it is written again: "07" stays, and so does a text that has
-// kNumberInText.
+// Cuts out numbers that read back as the same text: "07" stays, and a text that contains
+// kNumberInText is left unchanged.
 CutText CutNumbers(std::string_view text);
 
 }  // namespace etude

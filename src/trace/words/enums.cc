@@ -15,7 +15,7 @@ struct DTypeRow {
   char values;  // 'i'ntegers, 'f'loating point, 'c'omplex, '-' for others
   int64_t bytes;
   int scalar_type;  // c10::ScalarType
-  // Other spellings: C++ names as PyTorch's observer writes them, and ScalarType's own.
+  // Other spellings: C++ names as written by PyTorch's observer, and names of ScalarType.
   std::array<std::string_view, 4> spellings;
 };
 
@@ -54,7 +54,8 @@ const DTypeRow* FindDType(DType dtype) {
   return it == kDTypes.end() ? nullptr : &*it;
 }
 
-// Lower case, without '_', '-' and blanks, after the last "::" or ':'; C++ parameters are left out.
+// Returns the name in lower case, without '_', '-' and blanks, after the last "::" or ':', without
+// C++ parameters.
 std::string Normalised(std::string_view name) {
   name = name.substr(0, name.find_first_of("(<"));
   if (const size_t colon = name.rfind(':'); colon != std::string_view::npos) {
@@ -69,11 +70,11 @@ std::string Normalised(std::string_view name) {
 }
 
 struct CollectiveRow {
-  std::string_view text;  // normalised beginning of the name
+  std::string_view text;  // normalised prefix of the name
   CollectiveType type;
 };
 
-// Longer beginnings stand before the shorter ones they contain.
+// Longer prefixes precede the shorter ones that they contain.
 constexpr auto kCollectives = std::to_array<CollectiveRow>({
     {"allreduce", CollectiveType::kAllReduce},
     {"reducescatter", CollectiveType::kReduceScatter},
@@ -87,7 +88,7 @@ constexpr auto kCollectives = std::to_array<CollectiveRow>({
     {"monitoredbarrier", CollectiveType::kBarrier},
 });
 
-// The part of a normalised name that follows what NCCL, RCCL and HCCL put before the collective.
+// Returns the part of a normalised name after the prefix of NCCL, RCCL or HCCL.
 std::string_view AfterKernelPrefix(std::string_view text) {
   for (const std::string_view prefix :
        {"nccldevkernel", "ncclsymdevkernel", "ncclsymkdevkernel", "ncclkernel", "nccl", "hcom"}) {

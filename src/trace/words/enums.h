@@ -4,42 +4,42 @@
 #include <optional>
 #include <string_view>
 
-// The closed vocabularies of a trace, each with the one table that names its values.
+// Closed vocabularies of a trace, each with one table that names its values.
 namespace etude {
 
-// What a node stands for.
+// Kind of a node.
 enum class NodeKind : uint8_t {
-  kUnknown,     // the file does not say, or says what we do not know
-  kProcess,     // the root of a host trace
-  kThread,      // the root of one thread's operators
-  kOperator,    // an operator of the framework: it has a schema, or is known to run as one
-  kLabel,       // a named region: user annotation, autograd node, module, step mark
-  kRuntime,     // a call into the device's runtime or driver
+  kUnknown,     // missing or unknown in the file
+  kProcess,     // root of a host trace
+  kThread,      // root of one thread's operators
+  kOperator,    // operator of the framework: has a schema, or is known to run as one
+  kLabel,       // named region: user annotation, autograd node, module, step mark
+  kRuntime,     // call to the device's runtime or driver
   kKernel,      // work on a device
-  kMemcpy,      // a copy by a device's copy engine
-  kMemset,      // a fill by a device's copy engine
-  kSync,        // a wait between streams, events and host
-  kCollective,  // a collective over a process group
+  kMemcpy,      // copy by a device's copy engine
+  kMemset,      // fill by a device's copy engine
+  kSync,        // wait between streams, events and host
+  kCollective,  // collective over a process group
   kSend,        // point to point, sending side
   kRecv,        // point to point, receiving side
-  kMemLoad,     // a load from (remote) memory
-  kMemStore,    // a store to (remote) memory
-  kCompute,     // computation of unstated nature (Chakra COMP without a side)
-  kMetadata,    // carries facts (process groups), no work
+  kMemLoad,     // load from (remote) memory
+  kMemStore,    // store to (remote) memory
+  kCompute,     // computation of unstated kind (Chakra COMP without a side)
+  kMetadata,    // facts (process groups), no work
 };
 
-// Collectives, sends and receives.
+// Returns true for collectives, sends and receives.
 constexpr bool IsCommunication(NodeKind kind) {
   return kind == NodeKind::kCollective || kind == NodeKind::kSend || kind == NodeKind::kRecv;
 }
 
-// Where a node runs.
+// Location where a node runs.
 enum class Place : uint8_t { kUnknown, kHost, kDevice };
 
-// Why a node waits for another.
+// Reason why a node waits for another.
 enum class DepKind : uint8_t {
-  kControl,  // order demanded by the program: caller before callee, issue order
-  kData,     // the node reads what the other wrote, or a tool said it must follow
+  kControl,  // program order: caller before callee, issue order
+  kData,     // the node reads data that the other wrote, or a tool stated the order
   kSync,     // synchronisation between streams, threads, host and device
 };
 
@@ -93,7 +93,7 @@ std::string_view Name(DepKind kind);
 std::string_view Name(CollectiveType type);
 std::string_view Name(DType dtype);
 
-// The collective whose Name is `name`; nullopt if there is none.
+// Returns the collective whose Name is `name`; nullopt if there is none.
 std::optional<CollectiveType> CollectiveFromOwnName(std::string_view name);
 
 inline constexpr size_t kNodeKindCount = static_cast<size_t>(NodeKind::kMetadata) + 1;
@@ -101,33 +101,33 @@ inline constexpr size_t kPlaceCount = static_cast<size_t>(Place::kDevice) + 1;
 inline constexpr size_t kDepKindCount = static_cast<size_t>(DepKind::kSync) + 1;
 inline constexpr size_t kCollectiveTypeCount = static_cast<size_t>(CollectiveType::kBarrier) + 1;
 
-// Bytes of one element; nullopt for kUnknown.
+// Returns the bytes of one element; nullopt for kUnknown.
 std::optional<int64_t> ElementBytes(DType dtype);
-// Whether its values are whole numbers: bool, kUnknown and quantised types are not such.
+// Returns true for whole numbers, but not for bool, kUnknown and quantised types.
 bool IsInteger(DType dtype);
-// Whether they are floating-point numbers, 8-bit ones too; complex types are not such.
+// Returns true for floating-point types, including 8-bit ones, but not for complex types.
 bool IsFloating(DType dtype);
-// The type PyTorch writes as "float", "long int", "c10::BFloat16" …, also inside "Tensor(…)" and as
-// Kineto and NCCL metadata spell it ("Float", "BFloat16"); kUnknown for everything else.
+// Returns the type that PyTorch writes as "float", "long int", "c10::BFloat16" …, also inside
+// "Tensor(…)" and as Kineto and NCCL metadata spell it ("Float", "BFloat16"); kUnknown for other
+// text.
 DType DTypeFromText(std::string_view text);
-// That type as PyTorch's observer writes it: "c10::BFloat16"; "" of kUnknown.
+// Returns the type as PyTorch's observer writes it: "c10::BFloat16"; "" for kUnknown.
 std::string_view TypeText(DType dtype);
-// PyTorch's number of a scalar type (c10::ScalarType), as operators take it in `dtype` arguments;
-// -1 for kUnknown.
+// Returns PyTorch's number of a scalar type (c10::ScalarType), as in `dtype` arguments of
+// operators; -1 for kUnknown.
 int ScalarTypeNumber(DType dtype);
 DType DTypeFromScalarType(int64_t number);
 
-// The collective that a name speaks of ("allreduce_", "nccl:all_reduce",
-// "ncclDevKernel_AllGather…", "c10d::_allgather_base_"), by the one table of names; nullopt if the
-// name speaks of none. Meant for names of communication nodes only: "aten::scatter" would do as
-// well as "c10d::scatter_".
+// Returns the collective in a name ("allreduce_", "nccl:all_reduce", "ncclDevKernel_AllGather…",
+// "c10d::_allgather_base_"), by the one table of names; nullopt if there is none. For names of
+// communication nodes only: "aten::scatter" matches just as "c10d::scatter_" does.
 std::optional<CollectiveType> CollectiveFromName(std::string_view name);
-// kSend or kRecv where the name says so ("nccl:send", "recv_", "isend"), else nullopt.
+// Returns kSend or kRecv for point-to-point names ("nccl:send", "recv_", "isend"), else nullopt.
 std::optional<NodeKind> PointToPointFromName(std::string_view name);
 
-// Whether one of the ranks gives or gets what the others do not.
+// Returns true for collectives with a root, which provides or receives the data.
 bool HasRoot(CollectiveType type);
-// Whether that one gives.
+// Returns true if the root provides the data.
 bool IsFromRoot(CollectiveType type);
 
 }  // namespace etude

@@ -8,17 +8,17 @@
 
 namespace etude {
 
-// The member of captures and profiles that names the clock of the machine they were recorded on:
-// what ranks ran on one machine has times by one clock.
+// Member of captures and profiles with the name of the clock of the recording machine. Ranks on one
+// machine share one clock.
 inline constexpr std::string_view kClockKey = "etude_clock";
 
-// The name as JSON has it, in quotes; "" where the recorder did not say it.
+// Returns the name as quoted JSON; "" if missing.
 std::string_view MachineClockOf(const Trace& trace);
 
-// The member of profiles that says what their times count from, in nanoseconds since 1970.
+// Member of profiles with the origin of their times, in nanoseconds since 1970.
 inline constexpr std::string_view kBaseTimeKey = "baseTimeNanoseconds";
 
-// What the trace's times count from; nullopt if it does not say.
+// Returns the origin of the trace's times; nullopt if missing.
 std::optional<Nanos> BaseTimeOf(const Trace& trace);
 
 }  // namespace etude

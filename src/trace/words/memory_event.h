@@ -7,10 +7,10 @@
 
 namespace etude {
 
-// Name of the profiler's instant events of what allocators give out and take back
-// (profile_memory=True): nodes of kind kMetadata with the event's arguments as extras.
+// Name of the profiler's instant events of allocators (profile_memory=True): nodes of kind
+// kMetadata with the event's arguments as extras.
 inline constexpr std::string_view kMemoryEvent = "[memory]";
-// Whether a node is such an event, which is no call, wherever it was told.
+// Returns true if `node` is such an event, which is not a call.
 inline bool IsMemoryEvent(const Trace& trace, NodeId node) {
   return trace.kind(node) == NodeKind::kMetadata && trace.name(node) == kMemoryEvent;
 }

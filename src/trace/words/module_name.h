@@ -7,21 +7,22 @@
 
 namespace etude {
 
-// Modules of the program: a label around what the module did, of the profiler "nn.Module:
-// Linear_0", of the native recorder "nn.Module: Net.layers.0.fc (Linear)"; or the path "Module
-// Hierarchy" of an operator, "A(Net)::forward.fc(Linear)::forward".
+// Module of the program: a label of the profiler ("nn.Module: Linear_0") or of the native recorder
+// ("nn.Module: Net.layers.0.fc (Linear)"), or an element of an operator's path "Module Hierarchy"
+// ("A(Net)::forward.fc(Linear)::forward").
 struct ModuleStep {
   std::string_view name;
-  std::string_view type;  // "" if not given
+  std::string_view type;  // "" if missing
 };
 
 bool IsModuleLabel(std::string_view name);
 
-// "Linear_0", or "Net.layers.0.fc" and "Linear", of such a label; without a name for all others.
+// Returns "Linear_0", or "Net.layers.0.fc" and "Linear", for such a label; an empty name for other
+// names.
 ModuleStep ModuleOfLabel(std::string_view name);
 
-// The modules around `node` by its path, outermost first, as "fc" and "Linear" of "fc(Linear)::…";
-// empty if it has none. Views point into the trace.
+// Returns the modules around `node` by its path, outermost first, such as "fc" and "Linear" for
+// "fc(Linear)::…"; empty if it has none. Views point into the trace.
 std::vector<ModuleStep> ModulePath(const Trace& trace, NodeId node);
 
 }  // namespace etude

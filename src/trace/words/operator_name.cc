@@ -29,8 +29,8 @@ constexpr auto kNamespacesOfPyTorch = std::to_array<std::string_view>({
     "onednn",
 });
 
-// Those of a list "(Tensor a, *, ScalarType? b=6)" that begins at `open`, and sets that to where it
-// ends; none of one that does not end.
+// Returns the values of a list "(Tensor a, *, ScalarType? b=6)" that begins at `open`, and sets
+// `open` to its end; none if the list does not end.
 std::vector<DeclaredValue> DeclaredIn(std::string_view schema, size_t& open) {
   std::vector<DeclaredValue> all;
   size_t begin = open + 1;
@@ -42,7 +42,7 @@ std::vector<DeclaredValue> DeclaredIn(std::string_view schema, size_t& open) {
     if (depth != 0 && (depth != 1 || c != ',')) continue;
     std::string_view text = schema.substr(begin, i - begin);
     while (text.starts_with(' ')) text.remove_prefix(1);
-    // A lone "*" is no argument: those behind it are given by name.
+    // A lone "*" is not an argument: the arguments after it are given by name.
     if (!text.empty() && text != "*") {
       text = text.substr(0, text.find('='));
       // A type may have blanks in its brackets: "Tensor(a -> *) self".

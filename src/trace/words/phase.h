@@ -9,21 +9,21 @@
 
 namespace etude {
 
-// The parts of a training step, and those of inference with a cache.
+// Parts of a training step, and those of inference with a cache.
 enum class Phase : uint8_t {
   kForward,
   kBackward,
   kOptimizer,
   kPrefill,  // prompts
-  kDecode,   // one token of each sequence after the other
+  kDecode,   // one token of each sequence at a time
 };
 inline constexpr Phase kPhases[] = {Phase::kForward, Phase::kBackward, Phase::kOptimizer};
 inline constexpr Phase kAllPhases[] = {Phase::kForward, Phase::kBackward, Phase::kOptimizer,
                                        Phase::kPrefill, Phase::kDecode};
 std::string_view Name(Phase phase);
 
-// The phase that a label begins: what is below it belongs to that phase, unless a label in between
-// says otherwise. nullopt for all other nodes. What no label says is forward.
+// Returns the phase that a label begins: nodes below it belong to that phase, unless a label in
+// between begins another one. nullopt for all other nodes. Nodes outside such labels are forward.
 std::optional<Phase> PhaseOfLabel(const Trace& trace, NodeId node);
 
 }  // namespace etude

@@ -10,7 +10,7 @@
 namespace etude {
 namespace {
 
-// The number that a group's name is, if ASTRA-sim takes it for a group of its own.
+// Returns the number in a group's name, if ASTRA-sim treats it as a separate group.
 std::optional<int64_t> NumberOfName(std::string_view name) {
   int64_t number = 0;
   if (name.empty() || name.size() > 9) return std::nullopt;
@@ -147,9 +147,9 @@ AstraGroupIds NumberGroups(const std::vector<AstraRank>& ranks,
     for (const uint32_t group : used[rank]) result.ids[rank][group] = ids.at(key(rank, group));
   }
   if (ids.empty()) return result;
-  // ASTRA-sim numbers the collectives of all ranks together with those of groups: ranks that were
-  // in more groups than others would not find each other any more. Those of a listed group have
-  // numbers of their own.
+  // ASTRA-sim numbers the collectives of all ranks together with those of groups, so ranks in
+  // different numbers of groups would no longer match. Collectives of a listed group are numbered
+  // separately.
   result.world = free_id();
   std::vector<int64_t>& all = result.groups[result.world];
   for (int64_t rank = 0; rank < world_size; ++rank) all.push_back(rank);

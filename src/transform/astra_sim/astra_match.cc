@@ -29,14 +29,14 @@ class Matcher {
  private:
   using What = AstraPlan::What;
 
-  // A communication node by its rank's place in ranks_ and its number there.
+  // A communication node, by its rank's index in ranks_ and its own index there.
   struct At {
     uint32_t rank = 0;
     uint32_t node = 0;
   };
 
-  // Of each group the collectives of its ranks, one by one: from the first on that they do not
-  // agree on, all are replayed.
+  // Matches the collectives of each group's ranks one by one. From the first disagreement on, all
+  // are replayed.
   void MatchCollectives() {
     std::map<int64_t, std::vector<std::vector<At>>> groups;  // per group and rank
     for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -44,7 +44,7 @@ class Matcher {
       for (uint32_t i = 0; i < ranks_[rank].nodes.size(); ++i) {
         const AstraPlan& plan = plans_[rank][i];
         if (ranks_[rank].nodes[i].kind != NodeKind::kCollective) continue;
-        // Of types that ASTRA-sim replays, too: other simulators run them.
+        // Includes types that ASTRA-sim replays: other simulators run them.
         if (plan.what == What::kRuns || plan.why == AstraNote::kReplayed ||
             plan.why == AstraNote::kUnknownType) {
           own[plan.group].push_back({rank, i});
@@ -75,7 +75,7 @@ class Matcher {
     }
   }
 
-  // How many ranks of the group have a trace.
+  // Returns the number of ranks of the group with a trace.
   size_t Present(int64_t group) const {
     if (group == 0) return ranks_.size();
     return static_cast<size_t>(std::ranges::count_if(job_.groups.at(group), [&](int64_t member) {
@@ -127,8 +127,9 @@ class Matcher {
     return text;
   }
 
-  // The k-th send of a rank to another with a tag meets the k-th receive there. In ASTRA-sim the
-  // receive that is ready first would take the first message; a tag for each message prevents it.
+  // Matches the k-th send of a rank to another with a tag to the k-th receive there. In ASTRA-sim
+  // the first ready receive would take the first message; a separate tag for each message prevents
+  // that.
   void MatchMessages() {
     using Key = std::tuple<int64_t, int64_t, int64_t>;  // from, to, tag
     std::map<Key, std::pair<std::vector<At>, std::vector<At>>> pairs;

@@ -8,10 +8,11 @@
 
 namespace etude {
 
-// Finds the other sides of all communications that `plans` (by rank and node) let run: the k-th
+// Finds the other sides of all communications that run in `plans` (by rank and node): the k-th
 // collectives of the ranks of a group, the k-th send and receive between two ranks with a tag. All
-// sides get one size, of an all-gather `least_gather` bytes at least. What has no other side is
-// replayed or left out. Reads the groups and missing ranks of `job`, adds notes and messages to it.
+// sides get one size, at least `least_gather` bytes for an all-gather. Communications without
+// another side are replayed or left out. Reads the groups and missing ranks of `job`, and adds
+// notes and messages to it.
 void MatchAstraPlans(const std::vector<AstraRank>& ranks, int64_t least_gather,
                      std::vector<std::vector<AstraPlan>>& plans, AstraJob& job);
 

@@ -7,9 +7,9 @@
 
 namespace etude {
 
-// What a job for ASTRA-sim has not, or has otherwise than the traces, and why.
+// Omissions and changes of a job for ASTRA-sim relative to the traces.
 enum class AstraNote : uint8_t {
-  // Left out; what waited for each other through it still does.
+  // Left out; the order of the remaining nodes is kept.
   kHostWork,
   kIdleHost,
   kNoWork,
@@ -18,7 +18,7 @@ enum class AstraNote : uint8_t {
   kNoSize,
   kNoPeer,
   kUnmatched,
-  // Communication that is not simulated, but takes the time that was recorded.
+  // Communication that is not simulated, but takes its recorded time.
   kReplayed,
   kUnknownType,
   kUnknownGroup,
@@ -40,10 +40,9 @@ enum class AstraNote : uint8_t {
 
 struct AstraNoteRow {
   AstraNote note;
-  std::string_view key;   // in JSON
-  std::string_view text;  // to people
-  std::string_view
-      reason;  // what about ASTRA-sim makes it so, to be put behind the text; may be ""
+  std::string_view key;     // key in JSON
+  std::string_view text;    // text for users
+  std::string_view reason;  // ASTRA-sim property that requires it, appended to the text; may be ""
 };
 inline constexpr auto kAstraNotes = std::to_array<AstraNoteRow>({
     {AstraNote::kHostWork, "left_out_host_work", "left out: host nodes beside device work", ""},

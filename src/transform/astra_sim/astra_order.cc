@@ -45,7 +45,7 @@ class Scheduler {
     uint32_t rank = 0;
     uint32_t node = 0;
   };
-  // One communication, by the place that it has on the rank where it comes last, and its number.
+  // A communication, by the position on the rank where it comes last, and its number.
   using Match = std::tuple<uint32_t, uint32_t>;
   struct Sides {
     uint32_t place = 0;
@@ -93,7 +93,7 @@ class Scheduler {
     matches_[number].place = std::max(matches_[number].place, place);
   }
 
-  // All that `at` waits for on its own rank is done.
+  // Called when all predecessors of `at` on its own rank are done.
   void Arrive(At at) {
     const uint32_t number = match_of_[at.rank][at.node];
     if (number == AstraPlan::kNone) {
@@ -102,13 +102,13 @@ class Scheduler {
     }
     Sides& sides = matches_[number];
     if (sides.done) {
-      // A receive whose message is there, or a side of what was cut.
+      // A receive with an available message, or a side of a removed communication.
       TakeSlot(at);
       free_.push_back(at);
       return;
     }
     sides.here.push_back(at);
-    // A message needs its sender only.
+    // A message requires only its sender.
     if (sides.here.size() == sides.all.size() || NodeOf(at).kind == NodeKind::kSend) {
       waiting_.erase({sides.place, number});
       if (!sides.queued) ready_.emplace(sides.place, number);
@@ -138,7 +138,7 @@ class Scheduler {
     }
   }
 
-  // Nothing can go on: gives up the first of what waits. False if nothing waits.
+  // On a deadlock: removes the first waiting communication. Returns false if none waits.
   bool Cut() {
     if (waiting_.empty()) return false;
     const uint32_t number = std::get<1>(*waiting_.begin());
@@ -168,7 +168,7 @@ class Scheduler {
   std::vector<std::vector<uint32_t>> waits_;
   std::vector<Csr<uint32_t>> dependents_;
   std::vector<At> first_;
-  std::vector<At> free_;  // nothing holds them any more
+  std::vector<At> free_;  // ready to be processed
   std::priority_queue<Match, std::vector<Match>, std::greater<>> ready_;
   std::set<Match> waiting_;  // some side is ready
 };

@@ -30,7 +30,7 @@ bool IsHostWork(NodeKind kind) {
          kind == NodeKind::kCompute;
 }
 
-// Shares `total` out by weight, in whole numbers that sum up to it.
+// Divides `total` by weight into whole numbers with the same sum.
 class Shares {
  public:
   Shares(uint64_t total, double weight) : total_(static_cast<double>(total)), weight_(weight) {}
@@ -49,7 +49,7 @@ class Shares {
   uint64_t given_ = 0;
 };
 
-// What a compute node that was made for ASTRA-sim says that it does.
+// Returns the stated cost of a compute node that was made for ASTRA-sim.
 std::optional<OperatorCost> StatedCost(const Trace& trace, NodeId node) {
   const auto ops = chakra::StatedUnsigned(trace, node, "num_ops");
   const auto bytes = chakra::StatedUnsigned(trace, node, "tensor_size");
@@ -67,7 +67,7 @@ class RankMaker {
     rank_.world_size = trace_.info().world_size;
     rank_.on_device = HasDeviceWork();
     AddGroups();
-    // The trace's dependencies say all that waits for something: it is a Chakra trace by now.
+    // The trace's dependencies contain all waits: it is a Chakra trace by now.
     if (!rank_.on_device && !HostComputes(trace_)) times_ = HostTimes::Find(trace_, {});
     if (times_ && options_.compute != AstraCompute::kFlops) stretches_ = &times_->stretches();
     PlanOrder();
@@ -110,7 +110,7 @@ class RankMaker {
   std::optional<Nanos> OwnTime(NodeId node) const {
     return times_ ? times_->own(node) : StatedOwnTime(trace_, node);
   }
-  // Without the stretches that are nodes of their own.
+  // Returns the own time without the stretches that become separate nodes.
   std::optional<Nanos> OwnTimeAtOnce(NodeId node) const {
     const auto own = OwnTime(node);
     if (!own || stretches_ == nullptr) return own;
@@ -118,7 +118,7 @@ class RankMaker {
     return found == stretches_->of_label.end() ? own : std::max(*own - found->second, Nanos{});
   }
 
-  // What `node` waits for.
+  // Calls `fn` for each predecessor of `node`.
   template <typename Fn>
   void ForEachDep(NodeId node, Fn fn) const {
     if (times_) {
@@ -131,13 +131,13 @@ class RankMaker {
     const auto deps = trace_.deps(node);
     const auto kinds = trace_.dep_kinds(node);
     for (size_t i = 0; i < deps.size(); ++i) {
-      // By time nodes follow those of their own thread; these are of others.
+      // By time, nodes follow those of their own thread; these are on other threads.
       const bool is_wait = kinds[i] == DepKind::kSync && times_ && times_->Precedes(deps[i], node);
       if (!times_ || is_wait) fn(deps[i]);
     }
   }
 
-  // Nodes behind what they wait for; of those that are ready the one that began first.
+  // Orders nodes after their dependencies; of the ready ones, the one that began first.
   void PlanOrder() {
     std::vector<std::pair<NodeId, NodeId>> edges;
     std::vector<uint32_t> waits(trace_.node_count());
@@ -169,11 +169,11 @@ class RankMaker {
     }
   }
 
-  // Which nodes stay.
+  // Chooses the nodes to keep.
   void Choose() {
     keep_.assign(trace_.node_count(), false);
     ForEachNode(trace_, [&](NodeId node) {
-      // It runs where its kernel does.
+      // It runs with its kernel.
       if (carried_.CarrierOf(node)) return;
       const auto why = WhyNot(node);
       keep_[node.index()] = !why;
@@ -194,12 +194,13 @@ class RankMaker {
     if (rank_.on_device) return AstraNote::kHostWork;
     const auto own = OwnTimeAtOnce(node);
     if (own) return own->count > 0 ? std::nullopt : std::optional(AstraNote::kIdleHost);
-    // Nothing is known of its time: the innermost operators stand for all.
+    // Without times, the innermost operators represent all.
     const bool innermost = kind == NodeKind::kOperator && trace_.children(node).empty();
     return innermost && !times_ ? std::nullopt : std::optional(AstraNote::kIdleHost);
   }
 
-  // Operations and bytes of each node that stays; device work shares those of its operator by time.
+  // Finds operations and bytes of each kept node; device work divides those of its operator by
+  // time.
   void FindCosts() {
     costs_.assign(trace_.node_count(), std::nullopt);
     const auto operators = OperatorCosts(trace_);
@@ -253,7 +254,7 @@ class RankMaker {
     return {};
   }
 
-  // Puts the time in labels between a node and what it waits for, of its own thread and of others.
+  // Inserts the time in labels between a node and its predecessors on its own and other threads.
   void AddStretchesBefore(NodeId node, std::vector<uint32_t>& deps) {
     const NodeId before = times_->before(node);
     std::optional<uint32_t> part;
@@ -271,8 +272,8 @@ class RankMaker {
     return AddPart(deps, found->second.label, found->second.time);
   }
 
-  // Adds `node`, or a stretch of `time` in it, behind other parts; kNone for one that does not
-  // stay. Returns its number.
+  // Adds `node`, or a stretch of `time` in it, after other parts, and returns its number; kNone if
+  // it is not kept.
   uint32_t AddPart(std::span<const uint32_t> deps, NodeId node, std::optional<Nanos> time = {}) {
     const auto now = contraction_.Add(deps, static_cast<bool>(node));
     const auto begin = static_cast<uint32_t>(rank_.nodes.size());
@@ -375,7 +376,7 @@ class RankMaker {
     if (added) rank_.names.emplace_back(trace_.name(node));
     return known->second;
   }
-  // Not the label's own: that would be a second label, and a mark of another step.
+  // Not the label's own name: that would be a second label, and a mark of another step.
   uint32_t NameOfStretch(NodeId label) {
     const auto [known, added] =
         stretch_names_.emplace(trace_.name_id(label), static_cast<uint32_t>(rank_.names.size()));
@@ -387,8 +388,8 @@ class RankMaker {
   const AstraRankOptions& options_;
   CarriedCalls carried_;
   AstraRank rank_;
-  std::optional<HostTimes> times_;  // of traces without device work, where times are known
-  const HostTimes::Stretches* stretches_ = nullptr;  // where times count
+  std::optional<HostTimes> times_;  // of traces without device work, if times are known
+  const HostTimes::Stretches* stretches_ = nullptr;  // if times count
   std::vector<NodeId> order_;
   std::vector<bool> keep_;
   std::vector<std::optional<OperatorCost>> costs_;
@@ -397,7 +398,7 @@ class RankMaker {
   std::map<StringId, uint32_t> groups_;
   Contraction contraction_;
   std::vector<uint32_t> part_of_;                       // by node
-  std::vector<std::pair<uint32_t, uint32_t>> made_of_;  // by part: nodes of the rank, from and to
+  std::vector<std::pair<uint32_t, uint32_t>> made_of_;  // by part: range of the rank's nodes
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr auto kSmallestFirst = static_cast<uint64_t>(kAstraLeastFirst);
 
-// As ASTRA-sim knows it.
+// Returns the type for ASTRA-sim.
 CollectiveType SimulatedAs(const AstraPlan& plan, CollectiveType type, bool all_types) {
   if (plan.what == AstraPlan::What::kReplayed) {
     return all_types ? CollectiveType::kUnknown : CollectiveType::kBroadcast;
@@ -36,7 +36,7 @@ CollectiveType SimulatedAs(const AstraPlan& plan, CollectiveType type, bool all_
   return type;
 }
 
-// What ASTRA-sim calls the size: of an all-gather what each rank puts in, of all others the whole
+// Returns ASTRA-sim's size: for an all-gather the input of each rank, for all others the whole
 // buffer that a rank puts in.
 std::optional<int64_t> SizeOf(const AstraNode& node, int64_t group_size) {
   if (node.type == CollectiveType::kBarrier) return kAstraBarrierBytes;
@@ -104,7 +104,7 @@ class JobMaker {
     return BadInput(fmt::format("found two traces of rank {}, expected one", *same->rank));
   }
 
-  // The number of ranks: as many as anything in the traces speaks of.
+  // Finds the number of ranks: the max mentioned in the traces.
   Status FindWorld() {
     int64_t world = 0;
     const auto at_least = [&](int64_t count) {
@@ -154,7 +154,7 @@ class JobMaker {
     return {};
   }
 
-  // Only what all ranks do alike can be done by another rank.
+  // Only uniform work of all ranks can be copied.
   Status CheckCopy(const AstraRank& rank) const {
     const AstraGroups groups(rank, job_.world_size);
     for (const AstraNode& node : rank.nodes) {
@@ -205,7 +205,7 @@ class JobMaker {
     plan.size = node.bytes_in.value_or(node.bytes_out.value_or(0));
   }
 
-  // What became of the nodes in the end.
+  // Counts the final plans of nodes.
   void CountPlans() {
     for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
       for (uint32_t i = 0; i < ranks_[rank].nodes.size(); ++i) {
@@ -237,7 +237,7 @@ class JobMaker {
   AstraJob job_;
 };
 
-// Whole microseconds, so that the sum over a lane stays right: what is rounded off goes to the
+// Rounds to whole microseconds such that the sum over a lane stays right: the remainder goes to the
 // lane's next node.
 class LaneClock {
  public:
@@ -253,8 +253,8 @@ class LaneClock {
   std::map<uint32_t, int64_t> rest_;
 };
 
-// Threads that compute, numbered in the order of their first nodes: their recorded names differ
-// between ranks that do the same.
+// Computing threads, numbered in the order of their first nodes: their recorded names differ
+// between equal ranks.
 class HostThreads {
  public:
   LaneId LaneOf(const AstraNode& node, TraceBuilder& builder) {
@@ -272,7 +272,7 @@ Status JobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& slots) 
   const AstraRank& rank = ranks_[number];
   const std::vector<AstraPlan>& plans = plans_[number];
   AstraRankReport report{.rank = *rank.rank, .copy_of = rank.copy_of, .host_time = rank.host_time};
-  // A node that communicates comes after the one before it: ASTRA-sim would pick any that is ready.
+  // A communication node comes after the previous one: ASTRA-sim would pick any ready one.
   std::vector<uint32_t> slot_before(rank.nodes.size(), kNone);
   for (size_t i = 1; i < slots.size(); ++i) slot_before[slots[i]] = slots[i - 1];
 
@@ -302,7 +302,7 @@ Status JobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& slots) 
     } else if (node.stream >= 0) {
       row.lane = builder.InternLane({.device = node.device, .stream = node.stream});
     }
-    // Floored, so that our own attributes need not say it again.
+    // Rounded down, so that Etude's own attributes need not repeat it.
     if (node.start && node.start->count >= 0) {
       row.start = Nanos{node.start->count / kNanosPerMicro * kNanosPerMicro};
     }

@@ -21,7 +21,7 @@
 namespace etude {
 namespace {
 
-// One rank's trace, planted by hand.
+// One rank's hand-written trace.
 class AstraSketch {
  public:
   explicit AstraSketch(int64_t rank = 0, int64_t world = 1) {
@@ -130,8 +130,8 @@ TEST(AstraRank, KeepsDeviceWorkAndTheOrderThatTheHostGaveIt) {
   });
 }
 
-// Rank `rank` of two that send to each other and receive in one kernel, which waits for "before";
-// "after" waits for it, "beside" was launched behind it.
+// Rank `rank` of two that send to each other and receive in one kernel. The kernel waits for
+// "before", "after" waits for it, and "beside" was launched after it.
 AstraSketch BatchSketch(int64_t rank) {
   AstraSketch sketch(rank, 2);
   const LaneId thread = sketch.builder.InternLane({.thread = sketch.builder.Intern("1")});
@@ -203,7 +203,7 @@ TEST(AstraRank, WithoutDeviceWorkOwnTimesStay) {
   EXPECT_EQ(DepNames(trace, "n2"), std::vector<std::string>{});
 }
 
-// Thread 7 begins first. Both ranks of a job may number their threads otherwise.
+// Thread 7 begins first. Ranks of a job may number their threads differently.
 TEST(ForAstraSim, HostThreadsStayIfAsked) {
   AstraSketch sketch;
   const auto add = [&](std::string_view thread, int64_t start, NodeKind kind) {
@@ -334,7 +334,7 @@ TEST(ForAstraSim, WithAllTypesCollectivesStayWhatTheyAre) {
     for (const CollectiveType type : kTypes) sketch.Collective(type, 64);
     const auto told_by_one = rank == 0 ? std::nullopt : std::optional<int64_t>(1);
     sketch.Collective(CollectiveType::kReduce, 64, {}, "", told_by_one);
-    sketch.Collective(CollectiveType::kBroadcast, 64, {}, "", 2);  // none of the ranks
+    sketch.Collective(CollectiveType::kBroadcast, 64, {}, "", 2);  // not among the ranks
   }
   const AstraJob job = JobOf(sketches, {.all_types = true});
   EXPECT_EQ(job.notes[AstraNote::kReplayed], 0u);
@@ -371,7 +371,7 @@ TEST(ForAstraSim, RanksThatDisagreeReplayFromThereOn) {
             "group of all ranks: collective 2 is all_reduce on rank 0, all_gather on rank 1");
 }
 
-// The trace says by which call a label of Gloo's on another thread was begun.
+// The trace has the call that began a Gloo label on another thread.
 TEST(ForAstraSim, LabelsOfGlooWaitForTheirCall) {
   for (const bool is_callee : {false, true}) {
     AstraSketch sketch;
@@ -398,7 +398,7 @@ TEST(ForAstraSim, LabelsOfGlooWaitForTheirCall) {
   }
 }
 
-// What a program does itself between its calls may hide what these began.
+// A program's own work between its calls may overlap communications that these began.
 TEST(ForAstraSim, TimeInALabelStaysWhereItWas) {
   AstraSketch sketch;
   const auto add = [&](const char* name, const char* thread, NodeKind kind, int64_t start,
@@ -446,8 +446,8 @@ TEST(ForAstraSim, MessagesMeetTheirOtherSide) {
   EXPECT_EQ(job.notes[AstraNote::kNoPeer], 1u);
 }
 
-// Rank 0 is ready for A first, rank 1 for B: communicating once at a time, each would wait in its
-// own. One order for both has to be written down.
+// Rank 0 is ready for A first, rank 1 for B: communicating once at a time, they would deadlock. The
+// output must have one order for both.
 TEST(ForAstraSim, OneOrderOfCommunicationForAllRanks) {
   std::vector<AstraSketch> sketches;
   for (int64_t rank = 0; rank < 3; ++rank) {
@@ -531,7 +531,7 @@ TEST(ForAstraSim, FlopsOfAnOperatorAreSharedByItsKernels) {
     sketch.row.parent = 0;
     sketch.Kernel(micros);
   }
-  sketch.Kernel(2);  // of nobody
+  sketch.Kernel(2);  // of an unknown stream owner
   std::vector<AstraRank> ranks;
   ranks.push_back(sketch.Rank({.compute = AstraCompute::kFlops}));
   const std::vector<AstraNode> nodes = ranks[0].nodes;
@@ -545,8 +545,8 @@ TEST(ForAstraSim, FlopsOfAnOperatorAreSharedByItsKernels) {
   EXPECT_EQ(job.notes[AstraNote::kFirstRaised], 3u);
 }
 
-// What ASTRA-sim does with a job (sections 4 and 5 of our notes on it), without times: a rank
-// communicates once at a time, of what is ready the lowest number first. False if some rank hangs.
+// Simulates ASTRA-sim's execution without times: a rank communicates once at a time, the lowest
+// ready number first. Returns false if a rank hangs.
 bool Finishes(const AstraJob& job) {
   struct State {
     std::vector<bool> begun, done;
@@ -558,7 +558,7 @@ bool Finishes(const AstraJob& job) {
         {std::vector<bool>(trace.node_count()), std::vector<bool>(trace.node_count())});
   }
   std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> messages;  // by ends and tag
-  // By group and number in it: the ranks that have come.
+  // By group and number in it: the ranks that have joined.
   std::map<std::pair<std::string, int64_t>, std::vector<std::pair<size_t, NodeId>>> meetings;
   std::map<std::pair<size_t, std::string>, int64_t> met;
   for (bool moved = true; moved;) {
@@ -575,7 +575,7 @@ bool Finishes(const AstraJob& job) {
         } else if (comm->type != CollectiveType::kUnknown) {
           if (state.busy) return;
           const std::string group(trace.text(comm->group));
-          // Those of all ranks are numbered together with those of groups.
+          // Collectives of all ranks are numbered together with those of groups.
           const int64_t number = met[{rank, group}]++;
           if (!group.empty()) ++met[{rank, ""}];
           auto& there = meetings[{group, number}];
@@ -607,7 +607,7 @@ bool Finishes(const AstraJob& job) {
   });
 }
 
-// Whatever the ranks say of one another, the job ends.
+// Any combination of ranks gives a job that ends.
 TEST(ForAstraSim, EveryJobFinishes) {
   const bool holds = rc::check("finishes", [] {
     const auto world = *rc::gen::inRange<int64_t>(1, 5);

@@ -7,7 +7,7 @@ namespace etude {
 namespace {
 
 constexpr uint32_t kNoRow = UINT32_MAX;
-// Past this some dependencies that others imply stay.
+// Beyond this number, some implied dependencies stay.
 constexpr size_t kMaxReach = 64;
 
 }  // namespace
@@ -38,7 +38,7 @@ void Contraction::Merge(std::span<const uint32_t> deps) {
 
 void Contraction::Reduce() {
   if (merged_.size() < 2) return;
-  // Later ones wait for earlier ones, not the other way round.
+  // Later nodes wait for earlier ones, never the other way round.
   for (const uint32_t later : merged_) {
     for (const uint32_t reached : List(reach_of_[later])) {
       uint32_t& last = last_[chain_of_[reached]];
@@ -54,14 +54,14 @@ void Contraction::Reduce() {
   touched_.clear();
 }
 
-// What `node`, which waits for merged_, waits for directly or not.
+// Stores the direct and indirect dependencies of `node`, which waits for merged_.
 uint32_t Contraction::StoreReach() {
   reach_.assign(merged_.begin(), merged_.end());
   for (const uint32_t dep : merged_) {
     const auto list = List(reach_of_[dep]);
     reach_.insert(reach_.end(), list.begin(), list.end());
   }
-  // Of each chain the last one.
+  // The last one of each chain.
   std::ranges::sort(reach_, std::greater<>());
   size_t kept = 0;
   for (const uint32_t node : reach_) {
@@ -99,7 +99,7 @@ std::span<const uint32_t> Contraction::Add(std::span<const uint32_t> deps, bool 
     list_of_.push_back(Store(std::span(&node, 1)));
     return merged_;
   }
-  // Most nodes that go add nothing to what they wait for.
+  // Most removed nodes add nothing to their dependencies.
   const auto same = std::ranges::find_if(
       deps, [&](uint32_t dep) { return std::ranges::equal(List(list_of_[dep]), merged_); });
   list_of_.push_back(same == deps.end() ? Store(merged_) : list_of_[*same]);

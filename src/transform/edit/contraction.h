@@ -6,18 +6,18 @@
 
 namespace etude {
 
-// Takes nodes out of a graph so that those that stay wait for each other as before: a kept node
-// waits for the last kept ones on all ways by which it waited. Not thread-safe.
+// Removes nodes from a graph and keeps the order of the others: a kept node waits for the last kept
+// ones on all its dependency paths. Not thread-safe.
 //
-// Kept nodes are strung into chains in which each waits for the one before it, so that of each
-// chain the last one is enough: O(nodes x chains), and a chain per stream in traces of devices.
+// Kept nodes form chains in which each waits for the previous one, so that only the last one of
+// each chain is needed: O(nodes x chains), with one chain per stream in traces of devices.
 class Contraction {
  public:
-  // Adds the next node; nodes are numbered from 0 and come after what they wait for. Returns what
-  // the node waits for now, ascending; the span is valid until the next call.
+  // Adds the next node; nodes are numbered from 0 and come after their dependencies. Returns the
+  // new dependencies of the node, ascending; the span is valid until the next call.
   std::span<const uint32_t> Add(std::span<const uint32_t> deps, bool keep);
 
-  // Numbers held: what bounds memory, for callers that limit it.
+  // Returns the number of stored items, for callers that limit memory.
   uint64_t size() const { return items_.size(); }
 
  private:
@@ -30,15 +30,16 @@ class Contraction {
   uint32_t StoreReach();
   uint32_t ChainAfter(std::span<const uint32_t> deps);
 
-  // The last kept nodes up to each node, itself included: a number of a list.
+  // By node: list of the last kept nodes up to it, itself included.
   std::vector<uint32_t> list_of_;
-  std::vector<uint32_t> reach_of_;  // likewise: what kept ones wait for, directly or not
+  std::vector<uint32_t> reach_of_;  // by node: list of direct and indirect dependencies of kept
+                                    // nodes
   std::vector<uint32_t> items_;
   std::vector<uint64_t> begins_{0, 0};  // list 0 is empty
-  std::vector<uint32_t> chain_of_;      // by node; only of kept ones
+  std::vector<uint32_t> chain_of_;      // by node; only for kept ones
   std::vector<uint32_t> tail_;          // by chain: its last node
-  std::vector<uint32_t> last_;          // by chain: its last node in the list being made
-  std::vector<uint32_t> touched_;       // the chains of that list
+  std::vector<uint32_t> last_;          // by chain: its last node in the current list
+  std::vector<uint32_t> touched_;       // chains of that list
   std::vector<uint32_t> merged_;
   std::vector<uint32_t> reach_;
 };

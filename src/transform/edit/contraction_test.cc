@@ -21,7 +21,7 @@ Lists Contract(const Lists& deps, const std::vector<bool>& keep) {
   return out;
 }
 
-// What each node waits for, directly or not, among those that stay.
+// Returns the direct and indirect kept dependencies of each node.
 std::vector<std::set<uint32_t>> Reach(const Lists& deps, const std::vector<bool>& keep) {
   std::vector<std::set<uint32_t>> reach(deps.size());
   for (size_t i = 0; i < deps.size(); ++i) {
@@ -65,7 +65,7 @@ TEST(Contraction, WhatAnotherDependencyImpliesGoes) {
   EXPECT_EQ(Contract(deps, keep)[4], (std::vector<uint32_t>{2}));
 }
 
-// In any graph what stays waits for what it waited for, and for nothing else.
+// In any graph, kept nodes wait for the same kept nodes as before, and for no others.
 TEST(Contraction, KeepsReachability) {
   const bool holds = rc::check("reachability", [] {
     const auto count = *rc::gen::inRange<uint32_t>(0, 40);

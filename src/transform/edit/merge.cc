@@ -17,10 +17,10 @@
 namespace etude {
 namespace {
 
-// Facts that a merged trace says in its own way.
+// Returns true for facts that a merged trace represents differently.
 bool IsOwnFact(std::string_view key) {
   return key == "distributedInfo" || key.ends_with("etude_met") ||  // carried_stats.h
-         key == kProgramPartsKey;                                   // ids are others
+         key == kProgramPartsKey;                                   // ids differ
 }
 
 class Merger {
@@ -61,7 +61,7 @@ class Merger {
     return {};
   }
 
-  // Numbers of one input, of which every one is below its stride.
+  // Per kind, an exclusive upper bound of the numbers of one input.
   struct Strides {
     uint64_t tid = 1;
     int64_t correlation = 1;
@@ -117,13 +117,13 @@ class Merger {
       if (!shared && extra.form == Extra::Form::kJson) {
         kept.key = builder_.Intern(input.label + "/" + std::string(key));
       } else if (!shared && &input != &inputs_.front()) {
-        continue;  // protobuf fields have no names to tell them apart
+        continue;  // protobuf fields have no names to distinguish them
       }
       builder_.info().extras.push_back(kept);
     }
   }
 
-  // Groups of one name are one if their members are. The names of this input's groups.
+  // Merges groups with equal names and members. Returns the names of this input's groups.
   std::map<StringId, StringId> AddGroups(const MergeInput& input, TraceCopy& copy) {
     const Trace& trace = *input.trace;
     std::map<StringId, StringId> names;
@@ -183,7 +183,7 @@ class Merger {
       if (row.start) row.start = *row.start - input.offset;
       row.tid = moved_tid(row.tid);
       if (row.fw_tid != 0) row.fw_tid = moved_tid(row.fw_tid);  // 0: none
-      // 0 and below link nothing: LaunchCorrelation.
+      // Values <= 0 link nothing: LaunchCorrelation.
       if (row.correlation && *row.correlation > 0 && *row.correlation < strides_.correlation) {
         *row.correlation += static_cast<int64_t>(number) * strides_.correlation;
       }
@@ -219,7 +219,7 @@ class Merger {
   MergeResult result_;
   Strides strides_;
   std::map<StringId, std::vector<int64_t>> members_;  // by name of the group
-  // Groups of a name that others had before: by that and their members, their new name.
+  // Groups whose name was taken: new name by old name and members.
   std::map<std::pair<StringId, std::vector<int64_t>>, StringId> renamed_;
 };
 

@@ -19,17 +19,17 @@ struct MergeInput {
 
 struct MergeResult {
   Trace trace;
-  uint64_t dangling = 0;        // references left out, to nodes that were never there
-  uint64_t renamed_groups = 0;  // process groups of one name and other members than one before
+  uint64_t dangling = 0;        // removed references to missing nodes
+  uint64_t renamed_groups = 0;  // process groups with the name of an earlier one and other members
 };
 
-// The traces of several processes as one. Nodes keep their order and have new ids, the first
-// input's first. A lane's process is the input's label, and behind it what it was called before.
-// Numbers that tell things of one process apart (threads, correlations) are moved so that they do
-// so here. Facts of whole traces that all share stay; of others each is kept with its label in
-// front.
+// Merges the traces of several processes into one. Nodes keep their order and get new ids, the
+// first input's first. A lane's process is the input's label, followed by its previous name.
+// Numbers that identify things within one process (threads, correlations) are shifted so that they
+// stay distinct. Facts of whole traces that all inputs share stay; others are kept with their
+// input's label as a prefix.
 //
-// kBadInput for profiles without host traces, and if durations mean different things.
+// kBadInput for profiles without host traces, and if durations have different meanings.
 Result<MergeResult> Merge(std::span<const MergeInput> inputs, const Limits& limits);
 
 }  // namespace etude

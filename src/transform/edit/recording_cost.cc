@@ -11,7 +11,7 @@
 namespace etude {
 namespace {
 
-// Of the time between two events at most this share is the cost of recording them.
+// Max share of the time between two events that counts as recording cost.
 constexpr double kShareMax = 0.9;
 
 bool HasDeviceWork(const Trace& trace) {
@@ -22,8 +22,8 @@ bool HasDeviceWork(const Trace& trace) {
   return found;
 }
 
-// Begins and ends of what was recorded on the host, in order. What a backend does by itself is
-// labelled in the same way.
+// Returns the begins and ends of recorded host nodes, in order. A backend's own work is labelled in
+// the same way.
 std::vector<Nanos> EventsOf(const Trace& trace) {
   std::vector<Nanos> events;
   ForEachNode(trace, [&](NodeId node) {
@@ -39,7 +39,7 @@ std::vector<Nanos> EventsOf(const Trace& trace) {
   return events;
 }
 
-// The time that is left of the stretches between events when each event costs `cost`.
+// Remaining time between events if each event costs `cost`.
 class Warp {
  public:
   Warp(std::vector<Nanos> events, std::span<const Interval> steps) : events_(std::move(events)) {
@@ -55,14 +55,14 @@ class Warp {
     return (static_cast<uint64_t>(std::ranges::count(within_, true)) + 1) / 2;
   }
 
-  // What the stretches lose together.
+  // Returns the total reduction.
   double Taken(double cost) const {
     double sum = 0;
     for (size_t i = 1; i < events_.size(); ++i) sum += Loss(i, cost);
     return sum;
   }
 
-  // Fixes the cost, for At.
+  // Sets the cost for At.
   void Settle(double cost) {
     lost_.assign(events_.size(), Nanos{});
     double sum = 0;
@@ -71,7 +71,7 @@ class Warp {
       lost_[i] = Nanos{std::llround(sum)};
     }
   }
-  // Where a moment moves to: between two events in proportion.
+  // Returns the new time of a moment: proportional between two events.
   Nanos At(Nanos time) const {
     const auto after = std::ranges::lower_bound(events_, time);
     if (after == events_.end()) return events_.empty() ? time : time - lost_.back();
@@ -84,7 +84,7 @@ class Warp {
   }
 
  private:
-  // Half of the cost is behind the event before, half ahead of the one that comes.
+  // Half of the cost is after the previous event, half before the next one.
   double Loss(size_t i, double cost) const {
     if (!within_[i]) return 0;
     const auto length = static_cast<double>((events_[i] - events_[i - 1]).count);
@@ -92,11 +92,11 @@ class Warp {
   }
 
   std::vector<Nanos> events_;
-  std::vector<bool> within_;  // a step: by event, of the stretch before it
+  std::vector<bool> within_;  // by event: its preceding stretch is within a step
   std::vector<Nanos> lost_;   // until the event
 };
 
-// The cost of an event with which the stretches lose `wanted`, as far as they can.
+// Returns the cost per event for a total reduction of `wanted`, as far as possible.
 double FindCost(const Warp& warp, double wanted, double longest) {
   double low = 0;
   double high = 2 * longest;

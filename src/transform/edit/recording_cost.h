@@ -12,19 +12,19 @@
 
 namespace etude {
 
-// What recording cost a program on the host, by this model: each operator and label that was
-// recorded costs the same time, half of it where it begins and half where it ends. So large
-// operators lose what small ones do. docs/models/recording_cost.md.
+// Cost of recording on the host, by this model: each recorded operator and label costs the same
+// time, half at its begin and half at its end. A large operator thus loses the cost of its callees.
+// docs/models/recording_cost.md.
 struct WithoutCost {
   Trace trace;
-  Nanos taken;      // of all steps together
-  Nanos per_event;  // of one operator or label
+  Nanos taken;      // total of all steps
+  Nanos per_event;  // per operator or label
   uint64_t events = 0;
 };
 
-// `trace` without that cost: times move so that each of `steps` takes `step` in the mean. A stretch
-// between two events loses at most nine tenths. nullopt where the steps took no longer, and of a
-// trace in which a device works, whose time recording does not lengthen.
+// Returns `trace` without that cost: times are shifted so that the mean of `steps` becomes `step`.
+// The time between two events shrinks by at most nine tenths. nullopt if the steps took no longer
+// than that, and for a trace with device work, whose time recording does not lengthen.
 Result<std::optional<WithoutCost>> TakeOutRecordingCost(const Trace& trace,
                                                         std::span<const Interval> steps, Nanos step,
                                                         const Limits& limits);

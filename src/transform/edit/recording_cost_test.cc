@@ -26,7 +26,7 @@ class RecordingCost : public testing::Test {
   uint64_t id_ = 0;
 };
 
-// A large and a small operator with 10 of waiting between them lose the same.
+// A large and a small operator with a wait of 10 between them lose the same.
 TEST_F(RecordingCost, IsTheSameForEachOperator) {
   Add(Nanos{0}, Nanos{1'000});
   Add(Nanos{1'010}, Nanos{100});
@@ -36,14 +36,14 @@ TEST_F(RecordingCost, IsTheSameForEachOperator) {
   ASSERT_TRUE(without.has_value());
   EXPECT_EQ(without->events, 2U);
   EXPECT_EQ(without->taken, Nanos{15});
-  // Three stretches, each loses half of it.
+  // Three stretches lose half of it each.
   EXPECT_EQ(without->per_event, Nanos{10});
   EXPECT_EQ(without->trace.duration(NodeId(0)), Nanos{995});
   EXPECT_EQ(without->trace.start(NodeId(1)), Nanos{1'000});
   EXPECT_EQ(without->trace.duration(NodeId(1)), Nanos{95});
 }
 
-// The stretch between them is too short: the operators give what it cannot.
+// The stretch between them is too short: the operators lose the rest.
 TEST_F(RecordingCost, LeavesATenthOfEachStretch) {
   Add(Nanos{0}, Nanos{1'000});
   Add(Nanos{1'010}, Nanos{1'000});

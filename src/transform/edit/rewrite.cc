@@ -17,7 +17,7 @@ Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
   copy.CopyInfo();
   copy.AddGroups();
   copy.AddStats();
-  // Of nodes with one id the first is meant by who names it: by position they are distinct.
+  // References to a shared id mean its first node; positions are distinct.
   const bool by_position = trace.stats()[Stat::kDuplicateId] != 0;
   if (by_position) {
     ForgetParts(builder);
@@ -45,12 +45,12 @@ Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
     const auto deps = trace.deps(node);
     const auto kinds = trace.dep_kinds(node);
     for (size_t k = 0; k < deps.size(); ++k) {
-      // Whoever has become the caller comes before in any case.
+      // The new caller precedes the node in any case.
       const bool is_caller = kinds[k] == DepKind::kControl && parents[i] == id_of(deps[k]);
       if (!is_caller) builder.AddDep(node, deps[k], kinds[k]);
     }
   }
-  // New ids would give references to nodes that are not there a meaning.
+  // New ids must not give dangling references a meaning.
   uint64_t next_dangling = trace.node_count();
   for (const Trace::Dangling& dangling : trace.dangling()) {
     const NodeId cut = trace.Find(dangling.source_id);  // from a cycle

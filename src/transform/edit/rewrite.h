@@ -10,16 +10,16 @@
 
 namespace etude {
 
-// What a node says, on its way into a copy of the trace. Ids are those of both traces.
+// Facts of a node on their way into a copy of the trace. Ids are those of both traces.
 struct RewrittenNode {
-  NodeId node;  // of the trace that is copied
+  NodeId node;  // of the copied trace
   NodeRow row;
   std::optional<Comm> comm;
 };
 
-// A copy of `trace` with the same nodes, of which `change` may alter everything but identity; lists
-// and texts that are new are put into the builder. An error of it ends the copy. Nodes whose ids
-// are not unique have their positions for ids.
+// Returns a copy of `trace` with the same nodes. `change` may alter everything but their identity,
+// and adds new lists and texts to the builder; its errors end the copy. If ids are not unique,
+// nodes get their positions as ids.
 Result<Trace> RewriteTrace(const Trace& trace, const Limits& limits,
                            const std::function<Status(RewrittenNode&, TraceBuilder&)>& change);
 

@@ -27,11 +27,11 @@ tl::unexpected<Error> Usage(std::string message) {
   return MakeError(ErrorCode::kUsage, std::move(message));
 }
 
-// Whether `text` is `pattern`, in which "*" stands for any text.
+// Returns true if `text` matches `pattern`, in which "*" stands for any text.
 bool Matches(std::string_view pattern, std::string_view text) {
   size_t p = 0;
   size_t t = 0;
-  size_t star = std::string_view::npos;  // the last one seen, and what it has taken up to
+  size_t star = std::string_view::npos;  // the last one seen, and the end of its match
   size_t taken = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
@@ -51,7 +51,7 @@ bool Matches(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
-// By their texts, but for numbers at the end: "ProfilerStep#2" is before "ProfilerStep#10".
+// Compares texts with numbers at the end by number: "ProfilerStep#2" is before "ProfilerStep#10".
 struct ByNumberAtEnd {
   bool operator()(std::string_view a, std::string_view b) const { return KeyOf(a) < KeyOf(b); }
 
@@ -63,16 +63,16 @@ struct ByNumberAtEnd {
   }
 };
 
-// Names that a filter could have meant.
+// Names that a filter may refer to.
 using Names = std::set<std::string, ByNumberAtEnd>;
 
-// `filter`: its kind and the word, as "--op aten::mm".
+// Returns the error for an unknown word. `filter` is its kind and the word: "--op aten::mm".
 tl::unexpected<Error> Unknown(const std::string& filter, std::string_view what,
                               const std::string& word, const Names& names) {
   constexpr size_t kShown = 5;
   const std::vector<std::string> all(names.begin(), names.end());
   std::string message = fmt::format("{}: the trace has no {}", filter, what);
-  // No number is meant for another one.
+  // A number is never suggested for another one.
   const std::string hint = ParseWhole(word) ? "" : DidYouMean(word, all);
   if (!hint.empty()) {
     message += hint;
@@ -117,7 +117,7 @@ class Selector {
  private:
   bool on_host(NodeId node) const { return trace_.place(node) != Place::kDevice; }
 
-  // A kind of filter, as messages name it: "--op", and with a word of it.
+  // Return a kind of filter as in messages, "--op", and the same with one of its words.
   std::string KindName(std::string_view kind) const {
     return fmt::format("{}{}", selection_.sigil, kind);
   }
@@ -131,14 +131,14 @@ class Selector {
     }
   }
 
-  // Device work that launchers in `nodes` started.
+  // Adds device work launched by `nodes`.
   void AddLaunched(std::vector<bool>& nodes) const {
     for (const NodeId node : order_) {
       const NodeId launcher = launchers_[node.index()];
       if (launcher && nodes[launcher.index()]) nodes[node.index()] = true;
     }
   }
-  // What is below nodes in `nodes`, and what was launched there.
+  // Adds nodes below `nodes`, and work launched there.
   void AddBelow(std::vector<bool>& nodes) const {
     const auto below = [&] {
       for (const NodeId node : order_) {
@@ -151,12 +151,12 @@ class Selector {
     below();
   }
 
-  // A kind of filter whose words mean nodes one by one.
+  // A kind of filter whose words match single nodes.
   struct Filter {
     std::string_view kind;
-    std::string_view what;  // the trace has none of, if a word means no node
+    std::string_view what;  // name of the missing thing, if a word matches no node
     std::function<bool(std::string_view, NodeId)> holds;
-    std::function<Names()> names;  // that a word could have meant
+    std::function<Names()> names;  // known names, for suggestions
   };
   Result<std::vector<bool>> NodesOf(const std::vector<std::string>& words,
                                     const Filter& filter) const {
@@ -209,8 +209,8 @@ class Selector {
     return {};
   }
 
-  // "Linear" and "Linear_0" both mean the module "Linear_0"; "Net", "Net.layers", "layers.0" and
-  // its class mean "Net.layers.0", or a part of it.
+  // Returns true if the word names the module: "Linear" and "Linear_0" for "Linear_0"; "Net",
+  // "Net.layers", "layers.0" and its class for "Net.layers.0", or a part of it.
   static bool IsModule(std::string_view word, const ModuleStep& module) {
     if (word.empty() || module.name.empty()) return false;
     if (word == module.type || IsPathOrPart(word, module.name)) return true;
@@ -309,7 +309,7 @@ class Selector {
     return after != ranges.begin() && value < std::prev(after)->second;
   }
 
-  // The numbers [first, second) of "FROM..TO"; nullopt for what is no range.
+  // Numbers [first, second) of "FROM..TO"; nullopt for other text.
   using StepRange = std::optional<std::pair<int64_t, int64_t>>;
   Result<StepRange> ParseSteps(const std::string& text) const {
     const size_t dots = text.find("..");
@@ -326,7 +326,7 @@ class Selector {
     return StepRange({*first, *second});
   }
 
-  // Of what the trace states of its parts: the nodes that are in a span for which `holds` is true.
+  // Selects, by the stated parts of the trace, the nodes in spans for which `holds` is true.
   template <typename Holds>
   void SelectSpans(Holds holds) {
     std::vector<bool> nodes(trace_.node_count());
@@ -382,7 +382,7 @@ class Selector {
     }
     Ranges<Nanos> times;       // of steps with times
     Ranges<uint64_t> ids;      // of all steps, for nodes without times
-    Ranges<uint64_t> untimed;  // of steps without
+    Ranges<uint64_t> untimed;  // of steps without times
     std::vector<bool> nodes(trace_.node_count());
     for (const Step& step : chosen) {
       nodes[step.mark.index()] = true;
@@ -397,7 +397,7 @@ class Selector {
     Join(ids);
     Join(untimed);
     ForEachNode(trace_, [&](NodeId node) {
-      // What was launched belongs to the step that launched it.
+      // Device work belongs to the step that launched it.
       if (launchers_[node.index()] || IsRoot(trace_.kind(node))) return;
       const auto start = trace_.start(node);
       bool inside = start && IsIn(times, *start);
@@ -551,7 +551,7 @@ class Selector {
     const std::vector<Phase> phases = PhasesByLabels(trace_, order_);
     std::vector<bool> nodes(trace_.node_count());
     ForEachNode(trace_, [&](NodeId node) {
-      // Marks and roots are around all phases.
+      // Marks and roots contain all phases.
       if (launchers_[node.index()] || IsRoot(trace_.kind(node))) return;
       if (IsStepMark(trace_.name(node))) return;
       nodes[node.index()] = std::ranges::count(wanted, phases[node.index()]) != 0;
@@ -591,8 +591,8 @@ class Selector {
     if (std::ranges::find(nodes, true) == nodes.end()) {
       return Usage(KindName("comm") + ": the trace has no communication");
     }
-    // A backend enters and leaves its labels on threads of its own: what a program calls, and a
-    // trace has below one, is a call of another thread.
+    // A backend begins and ends its labels on its own threads: a program's call that the trace has
+    // below one belongs to another thread.
     const auto below = [&] {
       for (const NodeId node : order_) {
         const NodeId parent = trace_.parent(node);
@@ -614,7 +614,7 @@ class Selector {
   const Selection& selection_;
   std::vector<NodeId> launchers_;
   std::vector<NodeId> order_;                // parents before their children
-  std::vector<ProgramSpan> spans_;           // that the trace states
+  std::vector<ProgramSpan> spans_;           // stated in the trace
   std::vector<const ProgramSpan*> span_of_;  // by node
   SelectedNodes result_;
 };

@@ -10,20 +10,20 @@
 
 namespace etude {
 
-// The part of a trace that is meant: docs/selection.md. A node is in it if of each kind of filter
-// that is given at least one holds. Filters are texts, as on the command line and in recipes.
+// Selected part of a trace: docs/selection.md. A node is in it if at least one filter of each given
+// kind matches. Filters are texts, as on the command line and in recipes.
 struct Selection {
-  std::vector<std::string> labels;   // part of a name: the nodes that have it, and all below
-  std::vector<std::string> steps;    // "3", "ProfilerStep#3", or "FROM..TO", either may be missing
+  std::vector<std::string> labels;   // part of a name: nodes with it, and all below
+  std::vector<std::string> steps;    // "3", "ProfilerStep#3", or "FROM..TO"; either end is optional
   std::vector<std::string> threads;  // name or number of a host thread
   std::vector<std::string> streams;  // "7", or "0:7" for that of device 0
   std::vector<std::string> modules;  // name or class of a module
-  std::vector<std::string> times;    // "FROM..TO" since the trace's begin; either may be missing
+  std::vector<std::string> times;    // "FROM..TO" since the trace's begin; either end is optional
   std::vector<std::string> operators;  // name, with "*" for any text: the nodes, and all below
   std::vector<std::string> phases;     // "forward", "backward", "optimizer", "prefill", "decode"
-  std::vector<std::string> micro_batches;  // numbers, of traces that state their parts
+  std::vector<std::string> micro_batches;  // numbers, for traces with stated parts
   bool communication = false;              // collectives, sends and receives, and all below
-  std::string_view sigil = "--";           // what messages put in front of a filter's kind
+  std::string_view sigil = "--";           // prefix of a filter's kind in messages
 
   bool empty() const {
     return labels.empty() && steps.empty() && threads.empty() && streams.empty() &&
@@ -35,15 +35,16 @@ struct Selection {
 struct SelectedNodes {
   std::vector<bool> nodes;  // by node
   uint64_t count = 0;
-  uint64_t untimed = 0;  // nodes left out by `times` because it is not known when they ran
+  uint64_t untimed = 0;  // nodes excluded by `times` because their times are unknown
 };
 
-// Whether `pattern` (as of Selection::operators) is the name of the node, or that of its schema.
+// Returns true if `pattern` (see Selection::operators) matches the name of the node, or that of its
+// schema.
 bool IsNamed(const Trace& trace, NodeId node, std::string_view pattern);
 
-// The nodes of `trace` that `selection` means; all if it is empty. Work of devices belongs to the
-// threads, steps and operators that launched it. kUsage for a filter of the wrong form, for a name
-// that the trace does not have (with the nearest one that it has), and if nothing is left.
+// Returns the nodes of `trace` in `selection`; all if it is empty. Device work belongs to the
+// threads, steps and operators that launched it. kUsage for a filter of the wrong form, for an
+// unknown name (with the nearest known one), and if nothing is left.
 Result<SelectedNodes> SelectNodes(const Trace& trace, const Selection& selection);
 
 }  // namespace etude

@@ -229,7 +229,7 @@ TEST(Slice, AThreadHasWhatItLaunched) {
 }
 
 TEST(Slice, TimesCountFromTheBeginAndTouchingIsNotOverlapping) {
-  // 13 ran 10–20, 15 30–35; what began before and goes on is there too.
+  // 13 ran 10–20, 15 30–35; running nodes that began earlier are included.
   const SliceResult slice = SliceOf(TwoSteps(), {.times = {"20ns..30ns"}});
   EXPECT_EQ(IdsOf(slice.trace), (Ids{1, 2, 10, 11, 12}));
   EXPECT_EQ(slice.untimed, 3u);

@@ -12,37 +12,37 @@
 
 namespace etude {
 
-// What an operator is to a scale.
+// Facts of an operator that determine its factor.
 struct ScaledOperator {
   std::string_view name;  // "aten::mm.out"
   bool communicates = false;
 };
 
-// By what factors times are to differ from what they are here: an emulation of another machine.
-// "compute" is all operators that do not communicate, "matrix" those of them that are matrix
-// products, convolutions and attention, "comm" communication, "host" what is between operators; or
-// an operator's name, with or without overload. Of several that mean one operator the last holds.
+// Factors for times, to emulate another machine. "compute" stands for all operators that do not
+// communicate, "matrix" for matrix products, convolutions and attention among them, "comm" for
+// communication, "host" for the time between operators; an operator's name, with or without
+// overload, stands for that operator. The last matching rule applies.
 class TimeScale {
  public:
-  // "comm=0.5,compute=2,aten::mm=1.5". kUsage, saying what was expected, for another text; factors
-  // are from 0.01 to 100.
+  // Parses "comm=0.5,compute=2,aten::mm=1.5". kUsage, with the expected form, for other text;
+  // factors are from 0.01 to 100.
   static Result<TimeScale> Parse(std::string_view text);
 
-  // "1:1.5" makes compute and host of rank 1 slower by the factor, at least 1. kUsage, saying what
-  // was expected, for another text and for a second one of a rank.
+  // Parses "1:1.5", which slows compute and host of rank 1 by the factor, at least 1. kUsage, with
+  // the expected form, for other text and for a second one of a rank.
   Status AddStraggler(std::string_view text);
 
   double Of(const ScaledOperator& op, int64_t rank) const;
   double OfHost(int64_t rank) const;
-  // Of communication as a whole, whatever operator it is.
+  // Returns the factor for all communication, regardless of the operator.
   double OfCommunication() const;
-  // A machine cannot run faster than it does: all runs so many times slower than the scale says,
-  // and measured times are divided by it. The same on all ranks; at least 1.
+  // Returns the factor, at least 1, by which everything runs slower than the scale, because a
+  // machine cannot run faster than it does; measured times are divided by it. Equal on all ranks.
   double slowdown() const;
-  // The operators that it names, and the ranks that it makes slower.
+  // Return the operators and the slowed ranks in the rules.
   std::vector<std::string> operators() const;
   std::vector<int64_t> stragglers() const;
-  // "comm × 0.5, compute × 2, rank 1 × 1.5"; says of what no operator of `step` is meant by.
+  // Returns "comm × 0.5, compute × 2, rank 1 × 1.5"; marks rules that match no operator of `step`.
   std::string Text(std::span<const ScaledOperator> step) const;
 
  private:

@@ -24,12 +24,12 @@
 namespace etude {
 namespace {
 
-// One number for the two ends of a dependency.
+// Returns one number for the two ends of a dependency.
 uint64_t PairOf(NodeId node, NodeId dep) { return uint64_t{node.value()} << 32 | dep.value(); }
 
 class Linker {
  public:
-  // `wrong`: numbers of timed dependencies that a first run found to contradict others.
+  // `wrong`: numbers of timed dependencies that contradicted others in a first run.
   Linker(const Trace& host, const Trace& device, const LinkOptions& options,
          const std::unordered_set<size_t>& wrong)
       : host_(host),
@@ -66,8 +66,8 @@ class Linker {
     return std::move(result_);
   }
 
-  // Dependencies that come from measured times, in the order in which `wrong` numbers them; nodes
-  // are those of the new trace.
+  // Dependencies from measured times, in the order in which `wrong` numbers them; nodes are those
+  // of the new trace.
   const std::vector<OrderEdge>& timed_edges() const { return timed_edges_; }
 
  private:
@@ -127,7 +127,7 @@ class Linker {
     return link == EventLink::kByCorrelation || link == EventLink::kByExternalId;
   }
 
-  // Host nodes by id, which is the order in which they began; device nodes by time.
+  // Host nodes by id, which is their order of entry; device nodes by time.
   void OrderNodes() {
     host_order_ = host_.NodesBySourceId();
     ForEachNode(device_, [&](NodeId event) {
@@ -138,7 +138,7 @@ class Linker {
     });
   }
 
-  // Ids of device nodes are above all that the host trace mentions.
+  // Ids of device nodes are above all ids in the host trace.
   void PlanIds() {
     uint64_t last = 0;
     bool repeated = false;
@@ -158,12 +158,12 @@ class Linker {
       host_ids_[node.index()] = result_.renumbered ? i : host_.source_id(node);
     }
     next_id_ = result_.renumbered ? host_order_.size() : last + 1;
-    // New ids would give references to nodes that are not there a meaning.
+    // New ids must not give dangling references a meaning.
     if (result_.renumbered) next_dangling_ = host_order_.size() + device_order_.size();
   }
 
-  // Threads have small numbers in the host trace and the system's names in the device trace: most
-  // of a thread's matched nodes tell which is which.
+  // Threads have small numbers in the host trace and system names in the device trace: the majority
+  // of a thread's matched nodes maps one to the other.
   void LearnLanes() {
     std::unordered_map<uint64_t, std::unordered_map<uint32_t, uint32_t>> votes;
     for (const NodeId node : host_order_) {
@@ -227,7 +227,7 @@ class Linker {
     copy_host_.AddFacts(node, builder_.AddNode(row));
   }
 
-  // Where device work hangs whose operator was not found.
+  // Returns the parent of device work without a known operator.
   NodeId OrphanParent(NodeId event) const {
     const NodeId launch = device_match_.launches[event.index()];
     if (launch) {
@@ -263,7 +263,7 @@ class Linker {
                               .text = builder_.Intern(JsonString(device_.name(launch)))});
   }
 
-  // What the host recorded of the communication fills the gaps in what the profiler says of it.
+  // The host's facts of the communication complete those of the profiler.
   std::optional<Comm> FindComm(NodeId event, NodeId parent, NodeRow& row) {
     constexpr int kLevels = 8;
     const Comm* recorded = nullptr;
@@ -308,7 +308,7 @@ class Linker {
       builder_.AddDep(new_of_host_[edge.node.index()], new_of_host_[edge.before.index()],
                       DepKind::kData);
     }
-    // Work that is left out hands on what it waits for: the edges of a stream are a chain.
+    // Dropped work passes on its dependencies: the edges of a stream form a chain.
     std::vector<NodeId> stands_for(device_.node_count());
     for (const OrderEdge& edge : StreamOrder(device_)) {
       const NodeId before =
@@ -322,7 +322,7 @@ class Linker {
     }
   }
 
-  // The first host node that begins on the call's thread when the call is over.
+  // Returns the first host node that begins on the call's thread after the call.
   NodeId NextNode(NodeId call) {
     if (!call || !device_.start(call)) return NodeId::None();
     if (nodes_of_lane_.empty()) {
@@ -386,7 +386,7 @@ class Linker {
   TraceCopy copy_host_;
   TraceCopy copy_device_;
   LinkResult result_;
-  std::vector<NodeId> orphans_;  // by host node: the thread that takes it
+  std::vector<NodeId> orphans_;  // by host node: its adopting thread
   HostMatch host_match_;
   DeviceMatch device_match_;
   std::vector<NodeId> host_order_;
@@ -401,7 +401,7 @@ class Linker {
   SyncEdges syncs_;
   std::vector<NodeTime> host_times_;
   std::vector<std::optional<Nanos>> exclusive_;
-  std::unordered_map<LaneId, std::vector<NodeId>> nodes_of_lane_;  // events, by beginning
+  std::unordered_map<LaneId, std::vector<NodeId>> nodes_of_lane_;  // events, by begin
   std::vector<OrderEdge> timed_edges_;
   std::unordered_set<uint64_t> timed_pairs_;
   std::vector<NodeId> new_of_host_;
@@ -445,7 +445,8 @@ Result<LinkResult> LinkNested(const Trace& host, const Trace& device, const Link
   Linker linker(host, device, options, wrong);
   Result<LinkResult> result = linker.Run();
   if (!result || result->trace.is_acyclic() || !host.is_acyclic()) return result;
-  // Times that cannot be: what contradicts nesting and the order on threads and streams goes.
+  // Inconsistent times: removes dependencies that contradict nesting and the order on threads and
+  // streams.
   std::unordered_set<uint64_t> timed;
   for (const OrderEdge& edge : linker.timed_edges()) timed.insert(PairOf(edge.node, edge.before));
   std::vector<OrderEdge> edges;

@@ -1,4 +1,4 @@
-// Linking and converting recorded traces, and what MLCommons Chakra 1.0.0 made of the same ones.
+// Links and converts recorded traces, and compares with results of MLCommons Chakra 1.0.0.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,10 +30,10 @@ struct Pair {
   std::string name;
   std::string host;
   std::string device;
-  std::string linked;  // of Chakra; "" if there is none
+  std::string linked;  // from Chakra; "" if there is none
   std::string chakra;
-  HostLink by = HostLink::kRfId;  // how its host nodes are found
-  uint64_t unmatched = 0;         // host nodes without an event, beside the roots
+  HostLink by = HostLink::kRfId;  // how its host nodes are matched
+  uint64_t unmatched = 0;         // host nodes without an event, except the roots
   uint64_t device_linked = 0;
   uint64_t device_orphans = 0;
 };
@@ -75,7 +75,7 @@ std::vector<Pair> Pairs() {
                    .device = "gpu/linear_kineto.json.gz",
                    .by = HostLink::kAligned,
                    .device_linked = 261});
-  // Of ranks 1 and 3 the profiler missed the launches of the step before.
+  // The profiler missed launches of the previous step on ranks 1 and 3.
   pairs.push_back(Chakra("dlrm8_0", "gpu/dlrm8", "chakra/dlrm8", 261, 0));
   pairs.push_back(Chakra("dlrm8_1", "gpu/dlrm8", "chakra/dlrm8", 262, 64));
   pairs.push_back(Chakra("dlrm8_2", "gpu/dlrm8", "chakra/dlrm8", 262, 0));
@@ -184,7 +184,7 @@ TEST_P(LinkData, SurvivesLinkedJson) {
     EXPECT_EQ(testing_dump::CommText(back, back.comm(same)),
               testing_dump::CommText(trace, trace.comm(node)));
   });
-  // The graph for simulators is the same, whether the file was in between or not.
+  // The graph for simulators is the same with and without an intermediate file.
   const auto direct = ToChakra(result.trace, {});
   const auto by_file = ToChakra(back, {});
   ASSERT_TRUE(direct.has_value() && by_file.has_value());
@@ -218,7 +218,7 @@ TEST_P(LinkData, SurvivesChakra) {
   EXPECT_EQ(back.dangling().size(), 0u);
 }
 
-// Kernels are told by name, start and stream, host nodes by rf_id, name and thread.
+// Kernels are identified by name, start and stream, host nodes by rf_id, name and thread.
 using KernelKey = std::tuple<std::string, int64_t, int32_t>;
 using HostKey = std::tuple<uint64_t, std::string, uint64_t>;
 
@@ -253,7 +253,7 @@ TEST_P(ChakraReference, IsSaidByOurLinkToo) {
     if (ours.place(node) == Place::kDevice) {
       const auto same = their_kernels.find(KeyOfKernel(ours, node));
       if (same == their_kernels.end()) {
-        // Chakra's linker knows no gpu_memset, and drops work without a launch.
+        // Chakra's linker lacks gpu_memset, and drops work without a launch.
         const bool fill = ours.kind(node) == NodeKind::kMemset;
         fill ? ++fills : ++more;
         return;
@@ -264,14 +264,14 @@ TEST_P(ChakraReference, IsSaidByOurLinkToo) {
     }
     const auto same = their_hosts.find(KeyOfHost(ours, node));
     ASSERT_NE(same, their_hosts.end()) << ours.name(node);
-    // It gives no times to ProfilerStep marks.
+    // It assigns no times to ProfilerStep marks.
     if (!theirs.start(same->second)) {
       EXPECT_TRUE(!ours.start(node) || ours.name(node).starts_with("ProfilerStep"));
       return;
     }
     EXPECT_EQ(ours.start(node), theirs.start(same->second));
     EXPECT_EQ(ours.duration(node), theirs.duration(same->second));
-    // Its times are floating point numbers: some nanoseconds are off, for each child. It does not
+    // Its times are floating-point numbers, off by some nanoseconds for each child. It does not
     // subtract children that begin with their parent, or that then seem to end after it.
     const Nanos more_exclusive = *theirs.exclusive(same->second) - *ours.exclusive(node);
     const Nanos noise{5 + static_cast<int64_t>(ours.children(node).size())};
@@ -289,7 +289,7 @@ TEST_P(ChakraReference, HasNoNodeThatOursLacks) {
   const auto ours = ToChakra(LinkPair().trace, {});
   ASSERT_TRUE(ours.has_value());
   const Trace theirs = Read(GetParam().chakra);
-  // The converter drops start times: kernels are told by name, stream, duration and operator.
+  // The converter drops start times: kernels are identified by name, stream, duration and operator.
   using Key = std::tuple<std::string, int32_t, int64_t, HostKey>;
   const auto keys = [](const Trace& trace) {
     std::multiset<Key> all;
@@ -312,7 +312,8 @@ TEST_P(ChakraReference, HasNoNodeThatOursLacks) {
   EXPECT_TRUE(std::ranges::includes(our_kernels, their_kernels));
   EXPECT_TRUE(std::ranges::includes(our_hosts, their_hosts));
   EXPECT_EQ(our_hosts.size(), their_hosts.size() + 1) << "it drops the process root";
-  // Collectives are the same ones, of the same type and, by its rule, at least as large.
+  // Both have the same collectives with the same types; by its rule, its sizes are at least as
+  // large.
   const auto collectives = [](const Trace& trace) {
     std::multiset<std::pair<std::string, CollectiveType>> all;
     for (const auto& [node, comm] : trace.comms()) {

@@ -18,7 +18,7 @@ etude::Result<etude::Trace> Read(std::string_view bytes) {
 
 }  // namespace
 
-// Two traces of one run, a line of "===" between them: a native capture and the profile of its
+// Two traces of one run, separated by a line "===": a native capture and the profile of its
 // devices, or a host trace and a device trace.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto [first, second] = etude::fuzz::TwoFiles(etude::fuzz::Bytes(data, size));

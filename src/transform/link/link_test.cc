@@ -42,13 +42,13 @@ std::string Micros(int64_t nanos) {
   return std::to_string(nanos / 1000) + "." + rest;
 }
 
-// Writes a host and a device trace of the same made-up run.
+// Writes a host and a device trace of the same synthetic run.
 class MadeUpRun {
  public:
   bool rf_ids = true;  // in the device trace
   bool host_rf_ids = true;
   bool external_ids = true;  // those of PyTorch since 2.1; else the correlation, as before
-  std::string host_facts;    // of the host trace, each with a comma behind it
+  std::string host_facts;    // of the host trace, each followed by a comma
 
   // Ids of host nodes: roots have 1 and the threads' numbers + 1.
   uint64_t AddOp(uint64_t parent, int tid, const std::string& name, int64_t start, int64_t duration,
@@ -59,7 +59,7 @@ class MadeUpRun {
              ExternalId(id) + (rf_ids ? ",\"Record function id\":" + std::to_string(id) : ""));
     return id;
   }
-  // A label that is of thread 1 for the host and ran on `tid`.
+  // Adds a label that is on thread 1 in the host trace and ran on `tid`.
   uint64_t AddLabelElsewhere(uint64_t parent, int tid, const std::string& name, int64_t start,
                              int64_t duration) {
     const uint64_t id = next_id_++;
@@ -94,7 +94,7 @@ class MadeUpRun {
                "\",\"pid\":77,\"tid\":" + std::to_string(9000 + tid) + ",\"ts\":" + Micros(start) +
                ",\"dur\":" + Micros(duration) + ",\"args\":{" + args + "}}";
   }
-  // A thread's root; the first one also makes the process root.
+  // Adds a thread's root, and before the first one the process root.
   void AddThread(int tid) {
     if (tid == 1) AddHostNode(1, 1, 0, "[pytorch|profiler|execution_trace|process]", 0, "");
     AddHostNode(static_cast<uint64_t>(tid) + 1, 1, tid, "[pytorch|profiler|execution_trace|thread]",
@@ -215,7 +215,7 @@ TEST(Link, TimesHostNodesAndHangsKernelsBelowTheirOperators) {
   EXPECT_EQ(trace.deps(addmm)[0], linear);
 }
 
-// Node names of what `name` waits for with kind kSync.
+// Returns the names of the nodes that `name` depends on with kind kSync.
 std::vector<std::string> SyncDeps(const Trace& trace, std::string_view name) {
   const NodeId node = FindByName(trace, name);
   std::vector<std::string> names;
@@ -245,7 +245,7 @@ struct TwoStreams : MadeUpRun {
     now += call_duration + 9000;
     return op;
   }
-  // An operator that calls the runtime once; returns the call's correlation.
+  // Adds an operator that calls the runtime once; returns the call's correlation.
   int64_t Call(const std::string& name, int64_t duration) {
     const uint64_t op = AddOp(2, 1, "op_" + name, now, duration + 2000);
     AddRuntime(op, 1, name, now + 1000, duration, ++correlation);
@@ -292,7 +292,7 @@ TEST(Sync, TheNextNodeWaitsForTheStreamAndTheWaitIsNoWork) {
   EXPECT_EQ(SyncDeps(result.trace, "op_b"), Names{"a"});
   EXPECT_TRUE(SyncDeps(result.trace, "op_cudaStreamSynchronize").empty());
   EXPECT_EQ(Count(result, SyncKind::kStreamSync), 1u);
-  // The call began at 22 µs, the kernel ended at 24 µs: of the call's 30 µs two were a wait.
+  // The call began at 22 µs, the kernel ended at 24 µs: two of the call's 30 µs were a wait.
   const NodeId caller = FindByName(result.trace, "op_cudaStreamSynchronize");
   EXPECT_EQ(*result.trace.duration(caller) - *result.trace.exclusive(caller), Nanos{2000});
 }
@@ -368,7 +368,7 @@ TEST(Sync, ACallInsideOfAnotherWaitsForTheSame) {
   EXPECT_EQ(found.waited[found.edges[1].node.index()], Nanos{8000});
 }
 
-// Of device syncs of two threads, behind the launches of one kernel on each stream.
+// Counts edges of device syncs of two threads, after launches of one kernel on each stream.
 size_t CountDeviceSyncEdges(int streams, int syncs, int64_t kernel_duration) {
   MadeUpRun run;
   for (int i = 0; i < streams; ++i) {
@@ -405,7 +405,7 @@ TEST(Sync, TheNextNodeWaitsForACopyThatBlocks) {
   EXPECT_TRUE(SyncDeps(LinkRun(run).trace, "op_next").empty());
 }
 
-// What PyTorch 2.11's profiler says of events on CUDA 13.
+// Record of PyTorch 2.11's profiler for events on CUDA 13.
 constexpr std::string_view kOfSomeEvent =
     ",\"wait_on_stream\":-1,\"wait_on_cuda_event_record_corr_id\":-1";
 
@@ -455,7 +455,7 @@ TEST(Sync, WhatTheTraceDoesNotSayIsCountedAndNoEdge) {
   TwoStreams run;
   run.Launch("a", 7, 10'000);
   run.Launch("b", 20, 14'000);
-  run.Call("cudaStreamSynchronize", 30'000);  // which of the two?
+  run.Call("cudaStreamSynchronize", 30'000);  // ambiguous: two candidates
   const int64_t waits = run.Call("cudaStreamWaitEvent", 500);
   run.Record("Stream Wait Event", 20, waits, TwoStreams::OfEvent(7, 9999));  // not recorded
   run.Launch("c", 20, run.now + 5000);
@@ -475,7 +475,7 @@ TEST(ThreadEdges, OnePerGapToWhatEndedMeanwhile) {
   run.AddOp(3, 2, "accumulate", 5 * kMs + 5000, kMs / 2);
   const uint64_t step = run.AddOp(2, 1, "step", 6 * kMs, kMs);
   run.AddOp(step, 1, "add_", 6 * kMs + 1000, 1000);
-  run.AddOp(2, 1, "lone", 9 * kMs, kMs);  // a gap in which nobody did anything
+  run.AddOp(2, 1, "lone", 9 * kMs, kMs);  // a gap without activity
   const LinkResult result = LinkRun(run);
   EXPECT_EQ(SyncDeps(result.trace, "backward"), Names{"forward"});
   EXPECT_TRUE(SyncDeps(result.trace, "mm").empty());
@@ -506,7 +506,7 @@ TEST(Link, AnyRuntimeCallLaunches) {
   EXPECT_EQ(result.device_linked(), result.device_nodes());
 }
 
-// The calls themselves are no nodes of a linked trace.
+// The calls themselves are not nodes of a linked trace.
 TEST(Link, KernelsThatMayBeginEarlySayWhatLaunchedThem) {
   MadeUpRun run;
   run.AddThread(1);
@@ -534,7 +534,7 @@ TEST(Link, OldExternalIdsAreNoOperators) {
   run.AddThread(1);
   const uint64_t first = run.AddOp(2, 1, "first", 1000, 1000);
   const uint64_t second = run.AddOp(2, 1, "second", 2000, 2000);
-  // By number the kernel's External id is that of the first operator.
+  // As a number, the kernel's External id is that of the first operator.
   run.AddRuntime(second, 1, "cudaLaunchKernel", 2500, 100, static_cast<int64_t>(first) + 5000);
   run.AddDeviceOp(second, "kernel", "k", 7, 5000, 10, static_cast<int64_t>(first) + 5000);
   const LinkResult result = LinkRun(run);
@@ -622,8 +622,8 @@ TEST(Link, AnOrphanAboveTheRootOfItsThreadDoesNotBelongToIt) {
   EXPECT_NE(result.trace.Find(inner), NodeId::None());
 }
 
-// PyTorch's observer takes the end of a label on a thread of Gloo's for the end of whatever runs on
-// the thread that the label began on.
+// PyTorch's observer takes the end of a label on a Gloo thread for the end of the node running on
+// the thread on which the label began.
 TEST(Link, TheClockTellsCallersWhereGlooDisturbedTheObserver) {
   MadeUpRun run;
   run.AddThread(1);
@@ -648,7 +648,8 @@ TEST(Link, TheClockTellsCallersWhereGlooDisturbedTheObserver) {
   EXPECT_EQ(result.moved, 4u);
 }
 
-// The observer knows the label's thread as the one that asked, and nothing above what ran there.
+// The observer assigns the label to the issuing thread, and no caller to the nodes that ran on
+// Gloo's.
 TEST(Link, WhatGloosThreadsRunIsOfTheCall) {
   MadeUpRun run;
   run.AddThread(1);
@@ -686,7 +687,7 @@ TEST(Link, DoesNotBelieveIdsThatNameSomethingElse) {
   EXPECT_EQ(result.trace.start(result.trace.Find(500)), std::nullopt) << "unknown, not invented";
 }
 
-// A part of a host trace that was cut is written by `etude slice`, and linked.
+// A part of a truncated host trace is written by `etude slice`, and linked.
 TEST(Link, KnowsWhatTheHostTraceSaysWasLost) {
   MadeUpRun run;
   run.host_facts = R"("etude_met":{"truncated":1},)";
@@ -812,7 +813,7 @@ class RandomRun {
   int64_t Below(int64_t bound) { return static_cast<int64_t>(random_()) % bound; }
   int64_t Step() { return coarse_ ? 1000 * Below(2) : 1 + Below(5000); }
 
-  // Returns when the operator ends.
+  // Returns the end of the operator.
   int64_t AddOp(MadeUpRun& run, Planted& planted, uint64_t parent, int tid, int64_t start,
                 int depth) {
     // The operator's own end is known only after its children: times are planned first.

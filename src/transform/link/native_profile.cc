@@ -26,8 +26,8 @@ std::optional<int64_t> NumberOf(const Trace& trace, std::string_view key) {
   return std::nullopt;
 }
 
-// The names that Kineto may give to a thread whose system id it was not told: the lower half of
-// pthread_self() as CUPTI has it, with a sign, or without one.
+// Returns Kineto's names for a thread without a known system id: CUPTI's lower half of
+// pthread_self(), with or without a sign.
 std::vector<std::string> CuptiNames(uint32_t posix_id) {
   const auto with_sign = int64_t{static_cast<int32_t>(posix_id)};
   return {std::to_string(posix_id), std::to_string(with_sign),
@@ -88,8 +88,8 @@ class ProfileMaker {
     }
   }
 
-  // The capture's threads by the names that the profile may have for them. A name of two threads
-  // is of neither; system ids are of one each and come first.
+  // Maps possible names in the profile to the capture's threads. A name shared by two threads is
+  // ignored; unique system ids take precedence.
   void NameThreads() {
     std::unordered_map<std::string, LaneId> by_cupti;
     std::vector<std::string> twice;
@@ -133,7 +133,7 @@ class ProfileMaker {
     if (row.kind == NodeKind::kRuntime) AddTimed(added, row);
   }
 
-  // nullopt where beginning or end are beyond what times can be.
+  // Returns nullopt if begin or end are out of range.
   std::optional<Nanos> OnCaptureClock(std::optional<Nanos> start, Nanos duration) const {
     int64_t begin = 0;
     int64_t end = 0;
@@ -161,7 +161,8 @@ class ProfileMaker {
                         .has_end = row.duration.has_value()});
       return;
     }
-    // The runtime's calls belong to what ran in their middle: two clocks are never quite the same.
+    // The runtime's calls belong to the node running at their midpoint, because the two clocks
+    // always differ slightly.
     const Nanos middle{row.start->count + (end - *row.start).count / 2};
     timed_.push_back(
         {.node = node, .lane = row.lane, .start = middle, .end = middle, .has_end = false});

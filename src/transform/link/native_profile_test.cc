@@ -15,7 +15,7 @@ namespace {
 
 // The capture's clock stood at 1 ms when the wall clock was at 5 ms; the profile counts from 2 ms.
 constexpr int64_t kMonotonic = 1'000'000;
-constexpr int64_t kFromBase = 3'000'000;  // of the profile, when the capture began
+constexpr int64_t kFromBase = 3'000'000;  // in the profile, the begin of the capture
 
 // A capture with two threads: "op" from 1 to 5 µs after the beginning with "inner" from 2 to 4 µs
 // on the first one, the label "replay" from 1 to 9 µs on the second one.
@@ -32,7 +32,7 @@ class Capture {
                       .kind = NodeKind::kProcess,
                       .place = Place::kHost,
                       .name = builder_.Intern("process")});
-    AddThread(2, "4242", 0x80000001);  // -2147483647 to CUPTI
+    AddThread(2, "4242", 0x80000001);  // -2147483647 in CUPTI
     AddThread(3, "4243", 7);
     AddCall(10, 2, "4242", NodeKind::kOperator, "op", 1000, 4000);
     AddCall(11, 10, "4242", NodeKind::kOperator, "inner", 2000, 2000);
@@ -75,7 +75,7 @@ class Capture {
   TraceBuilder builder_;
 };
 
-// A profile of devices; times are nanoseconds after the beginning of the capture.
+// A profile of devices; times are in nanoseconds after the beginning of the capture.
 class Devices {
  public:
   void AddCall(const std::string& tid, const std::string& name, int64_t start, int correlation) {
@@ -85,7 +85,7 @@ class Devices {
     Add("kernel", name, "0", "7", start, 1000, correlation, R"(,"device":0,"stream":7)");
   }
   void AddOperator(const std::string& name) { Add("cpu_op", name, "77", "4242", 0, 10, 0, ""); }
-  // An event of the profiler itself.
+  // Adds an event of the profiler itself.
   void AddOwn(const std::string& category, const std::string& name, const std::string& pid) {
     Add(category, name, pid, "0", 0, 10, 0, "");
   }
@@ -129,7 +129,7 @@ std::string ParentOf(const Trace& trace, std::string_view name) {
 
 Devices PlantedDevices() {
   Devices devices;
-  // As Kineto prints a thread that it knows from CUPTI alone: without the sign.
+  // As Kineto prints a thread known from CUPTI alone: without the sign.
   devices.AddCall("2147483647", "cudaLaunchKernel", 2500, 1);
   devices.AddKernel("first", 6000, 1);
   devices.AddCall("7", "cudaGraphLaunch", 3000, 2);
@@ -196,7 +196,7 @@ TEST(NativeProfile, LinksAsOtherProfilesDo) {
   EXPECT_EQ(trace.duration(Named(trace, "first")), Nanos{1000});
 }
 
-// By the profile's clock it begins a little before what ran before it was over.
+// By the profile's clock it begins slightly before the end of the previous node.
 TEST(NativeProfile, ACallBelongsToWhatRanInItsMiddle) {
   const Trace native = Capture().Finish();
   Devices devices;
@@ -209,7 +209,7 @@ TEST(NativeProfile, ACallBelongsToWhatRanInItsMiddle) {
 
 TEST(NativeProfile, SystemIdsOfThreadsComeFirst) {
   Capture capture;
-  capture.AddThread(4, "7", 0);  // a thread whose system id is what CUPTI calls another one
+  capture.AddThread(4, "7", 0);  // a thread whose system id is CUPTI's name of another one
   capture.AddCall(13, 4, "7", NodeKind::kOperator, "mine", 1000, 8000);
   Devices devices;
   devices.AddCall("7", "cudaLaunchKernel", 2000, 1);

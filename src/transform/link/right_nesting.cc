@@ -11,10 +11,10 @@
 namespace etude {
 namespace {
 
-// Traces of programs are not that deep; damaged ones may be.
+// Max depth: programs do not nest that deep; damaged traces may.
 constexpr int kMostLevels = 4096;
 
-// The event of a node or, if it has none, of the first node below it that has one.
+// Returns the event of a node or, if it has none, of the first node below it that has one.
 NodeId FirstEvent(const Trace& host, const HostMatch& match, NodeId node) {
   for (int level = 0; level < kMostLevels; ++level) {
     if (const NodeId event = match.events[node.index()]) return event;
@@ -25,7 +25,8 @@ NodeId FirstEvent(const Trace& host, const HostMatch& match, NodeId node) {
   return NodeId::None();
 }
 
-// The node that ran around a host node, by the nesting of their events; kNone if there is none.
+// Returns the node that ran around a host node, by the nesting of their events; kNone if there is
+// none.
 NodeId NodeAround(const Trace& host, const Trace& device, const HostMatch& match, NodeId node) {
   const NodeId event = FirstEvent(host, match, node);
   NodeId above = event ? device.parent(event) : NodeId::None();
@@ -36,8 +37,8 @@ NodeId NodeAround(const Trace& host, const Trace& device, const HostMatch& match
   return NodeId::None();
 }
 
-// Gives nodes whose caller is not in the trace the one that the clock says. PyTorch's observer
-// loses those of what subclasses of tensors call. A caller is entered before what it calls.
+// Assigns callers by the clock to nodes whose caller is missing: PyTorch's observer loses callers
+// inside tensor subclasses. A caller is entered before its callees.
 void AdoptByTime(const Trace& host, const Trace& device, const HostMatch& match,
                  std::vector<NodeId>& parents) {
   for (const Trace::Dangling& dangling : host.dangling()) {
@@ -66,7 +67,7 @@ Result<std::optional<RightNesting>> SetNestingRight(const Trace& host, const Tra
   std::vector<NodeId> nodes = host.NodesBySourceId();
   std::erase_if(nodes, [&](NodeId node) { return host.place(node) == Place::kDevice; });
 
-  std::optional<HostMatch> match;  // mostly nobody asks for times
+  std::optional<HostMatch> match;  // computed on demand: times are rarely needed
   const std::vector<uint32_t> callers = FindCallers(host, nodes, [&](NodeId node) {
     if (!match) match = MatchHost(host, device);
     const NodeId event = match->events[node.index()];

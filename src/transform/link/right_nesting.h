@@ -11,12 +11,12 @@ namespace etude {
 
 struct RightNesting {
   Trace host;
-  uint64_t moved = 0;  // nodes below another caller than the trace said
+  uint64_t moved = 0;  // nodes below another caller than in the trace
 };
 
-// `host` with its nodes below the callers that FindCallers tells, by the times of `device` where
-// PyTorch's observer was disturbed. A node whose caller is not in the trace goes below the node
-// that ran around it on its thread. nullopt if nothing is to be moved, or ids are not unique.
+// Returns `host` with its nodes below the callers found by FindCallers, with times of `device`
+// where PyTorch's observer is unreliable. A node with a missing caller is placed below the node
+// that ran around it on its thread. nullopt if nothing changes, or if ids are not unique.
 Result<std::optional<RightNesting>> SetNestingRight(const Trace& host, const Trace& device,
                                                     const Limits& limits);
 

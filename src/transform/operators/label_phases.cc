@@ -13,7 +13,7 @@ std::vector<Phase> PhasesByLabels(const Trace& trace, std::span<const NodeId> or
     const std::optional<Phase> own = PhaseOfLabel(trace, node);
     if (own || parent) phases[node.index()] = own ? *own : phases[parent.index()];
   }
-  // What Gloo's threads did has labels around it where it was asked for.
+  // Work on Gloo's threads is inside the labels of its issuer.
   std::vector<bool> is_elsewhere(trace.node_count());
   for (const NodeId node : order) {
     const NodeId issuer = IssuerOfLabel(trace, node);

@@ -8,10 +8,10 @@
 
 namespace etude {
 
-// The phase of each node by the labels around it: those of Optimizer.… and of autograd's functions;
-// what none is around is forward. What Gloo does on threads of its own has the phase of the call.
-// `order`: parents before their children. Work of devices has no label around it: it belongs to who
-// launched it.
+// Returns the phase of each node by the labels around it: those of Optimizer.… and of autograd's
+// functions; nodes outside any are forward. Gloo's work on its own threads has the phase of the
+// call. `order`: parents before their children. Device work is not inside labels: it belongs to its
+// launcher.
 std::vector<Phase> PhasesByLabels(const Trace& trace, std::span<const NodeId> order);
 
 }  // namespace etude

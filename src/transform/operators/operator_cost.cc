@@ -11,22 +11,22 @@
 namespace etude {
 namespace {
 
-// The formulas: those of torch.utils.flop_counter.
+// Formulas, as in torch.utils.flop_counter.
 enum class Formula : uint8_t {
-  kProduct,            // 2 * elements out * inner dimension; `a` is the left factor
+  kProduct,            // 2 * output elements * inner dimension; `a` is the left factor
   kConvolution,        // `a` input, `b` weight
-  kConvolutionBack,    // `a` gradient, `b` weight: the forward cost per gradient that is made
+  kConvolutionBack,    // `a` gradient, `b` weight: the forward cost per computed gradient
   kAttention,          // `a` query, `a`+1 key, `a`+2 value: [batch, heads, length, depth]
-  kAttentionBack,      // the same behind the gradient
+  kAttentionBack,      // the same after the gradient
   kAttentionByLength,  // [batch, length, heads, depth]
   kAttentionBackByLength,
-  kLookup,   // of the largest input what is put out is read
-  kBag,      // of the largest input a row per element of the next one is read
+  kLookup,   // reads as many bytes of the largest input as it outputs
+  kBag,      // reads a row of the largest input per element of the next one
   kNothing,  // views and memory
 };
 
 struct FormulaRow {
-  std::string_view name;  // behind "aten::"
+  std::string_view name;  // after "aten::"
   Formula formula;
   uint8_t a = 0;
   uint8_t b = 0;
@@ -100,12 +100,12 @@ constexpr auto kFormulas = std::to_array<FormulaRow>({
     {"detach_", Formula::kNothing},
     {"lift_fresh", Formula::kNothing},
     {"item", Formula::kNothing},
-    {"contiguous", Formula::kNothing},  // what copies is an operator below
+    {"contiguous", Formula::kNothing},  // an operator below copies
     {"to", Formula::kNothing},
     {"reshape", Formula::kNothing},
 });
 
-// Bounds what a product of recorded numbers can be: past it there is no cost.
+// Multiplies recorded numbers with a bound; beyond it there is no cost.
 std::optional<uint64_t> Times(std::optional<uint64_t> a, std::optional<uint64_t> b) {
   uint64_t product = 0;
   if (!a || !b || __builtin_mul_overflow(*a, *b, &product)) return std::nullopt;
@@ -126,7 +126,7 @@ void ForEachUse(const Trace& trace, std::span<const Value> values, Fn fn) {
   ForEachTensor(trace, values, [&](TensorId id) { fn(trace.tensor(id)); });
 }
 
-// FBGEMM names an operator per optimizer.
+// FBGEMM has an operator per optimizer.
 constexpr std::string_view kFbgemmLookup = "fbgemm::split_embedding_codegen_lookup_";
 constexpr FormulaRow kFbgemmRow = {"", Formula::kBag};
 
@@ -162,7 +162,7 @@ class CostFinder {
  private:
   using Shape = std::span<const int64_t>;
 
-  // Elements and bytes of all tensors of known shape; nullopt if they are absurd.
+  // Returns elements and bytes of all tensors of known shape; nullopt if they are implausible.
   std::optional<OperatorCost> Sum(std::span<const Value> values, bool& shapes) const {
     std::optional<OperatorCost> sum = OperatorCost{};
     ForEachUse(trace_, values, [&](const TensorUse& use) {
@@ -179,7 +179,7 @@ class CostFinder {
     return sum;
   }
 
-  // Bytes of the largest inputs, the tables, that a lookup leaves alone.
+  // Returns the unread bytes of the largest inputs, the tables of a lookup.
   uint64_t Unread(Formula formula, uint64_t out_bytes) const {
     if (formula != Formula::kLookup && formula != Formula::kBag) return 0;
     const auto elements_of = [&](const TensorUse& use) {
@@ -207,7 +207,7 @@ class CostFinder {
     return unread;
   }
 
-  // What it puts out is another tensor in the memory of one it was given.
+  // Returns true if the output is another tensor in the memory of an input.
   bool IsView() const {
     bool any = false;
     bool all = true;
@@ -257,7 +257,8 @@ class CostFinder {
     return std::nullopt;
   }
 
-  // Each element of `out` (of the input, if transposed) meets the weights of one channel.
+  // Each element of `out` (of the input, if transposed) is multiplied by the weights of one
+  // channel.
   std::optional<uint64_t> Convolution(std::optional<Shape> input, std::optional<Shape> weight,
                                       Shape out) const {
     if (!input || !weight || weight->empty() || weight->front() <= 0) return std::nullopt;
@@ -267,7 +268,7 @@ class CostFinder {
     return Times(Times(2, Elements(IsTransposed() ? *input : out)), per_element);
   }
 
-  // The argument before the output padding: the first boolean, in all convolutions that have one.
+  // The argument before the output padding is the first boolean in all convolutions that have one.
   bool IsTransposed() const {
     const auto inputs = trace_.inputs(node_);
     const auto flag = std::ranges::find(inputs, ValueKind::kBool, &Value::kind);
@@ -280,7 +281,7 @@ class CostFinder {
     return std::ranges::count(kNames, trace_.name(node_)) != 0;
   }
 
-  // Of input and weight, those whose gradient is put out.
+  // Returns the number of computed gradients among those of input and weight.
   uint64_t Gradients() const {
     uint64_t count = 0;
     const auto outputs = trace_.outputs(node_);
@@ -320,9 +321,9 @@ bool CountsOps(const FormulaRow* row) {
          row->formula != Formula::kBag;
 }
 
-// What the operators below a node do.
+// Work of the operators below a node.
 struct Below {
-  uint64_t bytes = 0;  // of the one that moves most
+  uint64_t bytes = 0;  // max bytes of one operator
   bool formula = false;
 };
 

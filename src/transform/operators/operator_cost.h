@@ -10,31 +10,32 @@
 
 namespace etude {
 
-// What an operator computes and moves, by the shapes of its arguments
+// Operations and bytes of an operator, by the shapes of its arguments
 // (docs/models/operator_cost.md).
 struct OperatorCost {
-  uint64_t ops = 0;    // floating point operations; a multiplication and an addition are two
+  uint64_t ops = 0;    // floating-point operations; a multiplication and an addition are two
   uint64_t bytes = 0;  // inputs and outputs, each once
-  // An operator below moves as much: it does the work, if this one launched no kernel itself.
+  // An operator below moves as many bytes: it does the work, unless this one launched a kernel
+  // itself.
   bool done_below = false;
 };
 
-// By node: the cost of each operator. Matrix products, convolutions and attention count by their
-// formula, at the innermost operator that has one; all others one operation per element put out.
-// Operators that only make views or get memory cost nothing. nullopt for what is no operator or has
-// no shapes.
+// Returns, by node, the cost of each operator. Matrix products, convolutions and attention count by
+// their formula, at the innermost operator that has one; all others count one operation per output
+// element. Operators that only make views or allocate memory cost nothing. nullopt for nodes that
+// are not operators or have no shapes.
 std::vector<std::optional<OperatorCost>> OperatorCosts(const Trace& trace);
 
-// Whether the operator, "aten::addmm", is a matrix product, a convolution or attention.
+// Returns true if the operator ("aten::addmm") is a matrix product, a convolution or attention.
 bool IsMatrixOperator(std::string_view base_name);
 
-// What the operators of a trace compute and move, each once, where the work is done.
+// Total operations and bytes of a trace's operators, each counted once, where the work is done.
 struct Work {
   double flop = 0;
   double bytes = 0;
-  int64_t without_shapes = 0;  // operators that are not in these sums
+  int64_t without_shapes = 0;  // number of operators excluded from these sums
 };
-// `weights`: by node how often it counts; empty: once.
+// Returns the totals. `weights`: multiplicity by node; empty: once each.
 Work WorkOf(const Trace& trace, std::span<const double> weights = {});
 
 }  // namespace etude

@@ -89,7 +89,7 @@ ProgramPhases ByLabels(const Trace& trace) {
     AddShape(row, trace, types, of);
   }
   found.steps = steps.size();
-  // What no label says counts as forward: of a trace without labels nothing is known.
+  // Unlabelled nodes count as forward: in a trace without labels, phases are unknown.
   if (std::ranges::all_of(found.rows, [](const PhaseRow& row) {
         return row.phase == Phase::kForward || row.nodes == 0;
       })) {

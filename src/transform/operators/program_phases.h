@@ -11,24 +11,24 @@
 
 namespace etude {
 
-// What of a program is of one phase: stretches of nodes that come one after the other.
+// A phase of a program: contiguous stretches of nodes.
 struct PhaseRow {
   Phase phase = Phase::kForward;
-  uint64_t stretches = 0;  // 0: not known, labels say it of nodes one by one
-  uint64_t nodes = 0;      // of all of them
+  uint64_t stretches = 0;  // 0: unknown, because labels assign nodes one by one
+  uint64_t nodes = 0;      // total of all stretches
   uint64_t least = 0;      // of one stretch
   uint64_t most = 0;
-  // Of its deepest stretch and of its widest; of labels' nodes, of all together. nullopt: some wait
-  // for each other.
+  // Depth of its deepest stretch and width of its widest; for labelled nodes, of all together.
+  // nullopt: there is a cycle.
   std::optional<LayerShape> shape = LayerShape{};
 };
 
-// The steps and phases of a trace: what it states of its parts, or else what its marks and labels
-// tell. No rows: neither.
+// Steps and phases of a trace, by its stated parts, or else by its marks and labels. No rows if it
+// has neither.
 struct ProgramPhases {
   bool stated = false;
   uint64_t steps = 0;
-  uint64_t micro_batches = 0;  // 0: not said
+  uint64_t micro_batches = 0;  // 0: unknown
   std::vector<PhaseRow> rows;  // in the order of Phase
 };
 

@@ -1,4 +1,4 @@
-// Selections of traces that state their parts.
+// Selections of traces with stated parts.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 using StatedIds = std::set<uint64_t>;
 
 // Two steps of a forward and a backward pass of two nodes each for two micro-batches, without
-// backward of the second one in step 1, and a node behind all parts. Ids are 10 and so on.
+// backward of the second one in step 1, and a node after all parts. Ids count from 10.
 Trace TwoStatedSteps() {
   TraceBuilder builder;
   builder.info().SetFormat(TraceFormat::kChakra);
@@ -87,7 +87,7 @@ TEST(StatedParts, WhatIsNotThereIsRefused) {
             "--micro-batch: the trace says nothing of micro-batches; generated ones do");
 }
 
-// Two nodes below autograd's function, one elsewhere; a step's mark is of no phase.
+// Two nodes below autograd's function, one elsewhere; a step's mark has no phase.
 TEST(ProgramPhases, AreToldByLabels) {
   TraceBuilder builder;
   const auto add = [&](uint64_t id, std::string_view name, NodeKind kind,
