@@ -19,7 +19,8 @@ bool IsDoneAs(CollectiveType type, CollectiveType done) {
 }
 
 bool HasEqualArguments(const IssuedCall& a, const IssuedCall& b) {
-  return a.type == b.type && a.rank == b.rank && a.in == b.in && a.out == b.out;
+  return a.type == b.type && a.group == b.group && a.rank == b.rank && a.in == b.in &&
+         a.out == b.out;
 }
 
 // Whether the call may have asked for the label, as far as both have a type.
@@ -145,14 +146,19 @@ class Matcher {
     }
   }
 
+  // Whether the label's thread may work for the group, as far as its groups are known.
+  bool MayWorkFor(StringId group, const BackendLabel& label) const {
+    const auto thread = groups_of_threads_.find(label.parent.value_or(0));
+    return !group || thread == groups_of_threads_.end() || thread->second.contains(group);
+  }
+
   Found ByThread(const BackendLabel& label) {
     if (label.elements) return std::nullopt;
     const auto alike = by_group_.find(label.comm.type);
     if (alike == by_group_.end()) return std::nullopt;
-    const auto thread = groups_of_threads_.find(label.parent.value_or(0));
     Found only;
     for (auto& [group, queue] : alike->second) {
-      if (thread != groups_of_threads_.end() && !thread->second.contains(group)) continue;
+      if (!MayWorkFor(group, label)) continue;
       const Found call = First(queue, label);
       if (!call) continue;
       if (only) return std::nullopt;
@@ -193,6 +199,7 @@ class Matcher {
     const uint64_t id = labels_[label].id;
     if (next == calls.size() || calls_[calls[next]].id > id) return false;
     const IssuedCall& first = calls_[calls[next]];
+    if (!MayWorkFor(first.group, labels_[label])) return false;
     size_t last = next + 1;
     const auto is_meant = [&] { return last < calls.size() && calls_[calls[last]].id < id; };
     while (is_meant() && last - next < kMaxAtWork && HasEqualArguments(calls_[calls[last]], first))

@@ -63,7 +63,8 @@ struct CallsOfLabels {
 // 4. size: the first call without a label that works on a copy with as many elements
 // 5. thread: for labels without tensors the first call without a label, of the label's type and of
 //    the group that the label's thread works for, if one group remains
-// 6. order: the first call without a label, if all calls that may be meant have equal arguments
+// 6. order: the first call without a label, of a group that the label's thread may work for, if all
+//    calls that may be meant have one group and equal arguments
 // `calls` are sorted by id, each id once; `labels` are sorted by id. O(n log n).
 CallsOfLabels FindCallsOfLabels(std::span<const IssuedCall> calls,
                                 std::span<const BackendLabel> labels);

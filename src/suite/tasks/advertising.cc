@@ -21,7 +21,7 @@ namespace etude::suite {
 namespace {
 
 constexpr int64_t kSamplesAtOnce = 4096;
-constexpr int64_t kLogisticSteps = 60;
+constexpr int64_t kLogisticSteps = 500;
 constexpr double kLogisticRate = 4;
 
 class Advertising : public Task {
