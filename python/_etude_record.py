@@ -1,6 +1,6 @@
-"""Imported by etude_record.pth when Python starts with ETUDE_RECORD set: installs the start-up hook.
+"""Installs the start-up hook. Imported by etude_record.pth when Python starts with ETUDE_RECORD set.
 
-The hook is loaded by its path, under a name of its own: what the program calls `etude` is its affair.
+The hook is loaded by its path, under a private name, because the program may have its own `etude`.
 """
 
 import os

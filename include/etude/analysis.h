@@ -1,6 +1,6 @@
 #pragma once
 
-// Figures and verdicts of a recorded run, and tables of them.
+// Analyses and verdicts of a recorded run, and tables of them.
 
 #include "src/analysis/compare/trace_diff.h"         // IWYU pragma: export
 #include "src/analysis/health.h"                     // IWYU pragma: export

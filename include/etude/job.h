@@ -1,6 +1,6 @@
 #pragma once
 
-// Jobs of several ranks: capture folders, files of all ranks, and jobs as classes.
+// Jobs of several ranks: capture folders, files of all ranks, and jobs by rank class.
 
 #include "src/formats/job/capture_folder.h"  // IWYU pragma: export
 #include "src/formats/job/job_folder.h"      // IWYU pragma: export

@@ -1,6 +1,6 @@
 #pragma once
 
-// Simulation of a job on a machine, and generated jobs of patterns.
+// Simulation of a job on a machine, and generated communication patterns.
 
 #include "src/jobs/machine_options.h"      // IWYU pragma: export
 #include "src/jobs/sim_job.h"              // IWYU pragma: export

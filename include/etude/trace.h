@@ -1,6 +1,6 @@
 #pragma once
 
-// Traces: reading them from files of any format, and what they contain.
+// Traces: readers for all formats, and the trace model.
 
 #include "src/base/result.h"          // IWYU pragma: export
 #include "src/base/run_context.h"     // IWYU pragma: export

@@ -1,6 +1,6 @@
 #pragma once
 
-// Traces made of traces, and written: linked, converted, sliced, merged.
+// Trace transformations and writers: link, convert, slice, merge.
 
 #include "src/transform/edit/merge.h"   // IWYU pragma: export
 #include "src/transform/edit/slice.h"   // IWYU pragma: export

@@ -1,4 +1,4 @@
-"""Etude turns a PyTorch job into a benchmark: records it, reads traces, and says what is in them.
+"""Etude turns PyTorch jobs into benchmarks: it records jobs, and reads and analyses traces.
 
 import etude
 
@@ -10,8 +10,8 @@ job = etude.open("capture")
 print(etude.stats(job)["ops"])
 job[0].to_pandas()
 
-Recording is Python; torch is imported when it is needed. Traces are read by the module `_core`, which
-is imported when it is needed, too; etude.commands has what runs the program `etude`.
+Recording is written in Python and imports torch on demand. Traces are read by the module `_core`, which is also
+imported on demand. The functions in etude.commands run the program `etude`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         validate,
     )
 
-# Without open, slice and Warning: `from etude import *` leaves Python's own alone.
+# Without open, slice and Warning, so that `from etude import *` does not shadow Python's own.
 __all__ = [
     "Answer",
     "Column",

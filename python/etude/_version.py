@@ -1,3 +1,3 @@
-"""The version of Etude: the one place that says it. CMakeLists.txt and pyproject.toml read it here."""
+"""The version of Etude. CMakeLists.txt and pyproject.toml read it from here."""
 
 __version__ = "0.1.0"

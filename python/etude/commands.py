@@ -1,8 +1,8 @@
-"""Commands as functions: `etude.simulate("job", network="Ring(8):50GB/s,500ns")` runs `etude simulate job
---network … --json` and gives its answer. Everything that the command line can do, with the same figures.
+"""Commands as functions: `etude.simulate("job", network="Ring(8):50GB/s,500ns")` runs `etude simulate job --network …
+--json` and returns its answer, with the figures of the command line.
 
-Options are keywords: `break_cycles=True` is --break-cycles, `straggler=["3:1.5", "4:2"]` two --straggler.
-The program is the one that was installed with the package, or else the first `etude` on the path.
+Options are keywords: `break_cycles=True` is --break-cycles, `straggler=["3:1.5", "4:2"]` is two --straggler. Runs the
+program installed with the package, otherwise the first `etude` on the path.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     Value = Union[bool, int, float, str, os.PathLike[str], Sequence[Union[int, float, str]], None]
 
 CODES = {2: "usage", 3: "bad_input", 4: "unavailable", 5: "io", 70: "internal", 130: "interrupted"}
-SHOWN_ROWS = 20  # of a table in a notebook
+SHOWN_ROWS = 20  # rows of a table in a notebook
 
 
 class Answer:
-    """What a command found: the document that it prints with --json, and what it made.
+    """Result of a command: its --json document, and the path that it wrote.
 
-    `ok` is whether the answer is yes (exit code 0 instead of 1); `path` is what was written, or None.
-    Members are read by answer["key"]; those that are tables become data frames by `to_pandas`.
+    `ok` is True for exit code 0 and False for 1; `path` is the output, or None. Members are read by answer["key"];
+    tables are converted to data frames by `to_pandas`.
     """
 
     def __init__(self, command: str, ok: bool, document: dict[str, Any], path: str | None) -> None:
@@ -62,15 +62,15 @@ class Answer:
 
     @property
     def tables(self) -> list[str]:
-        """Keys of the members that are lists of rows."""
+        """Returns the keys of the members that are lists of rows."""
         return [key for key, value in self._document.items() if _is_table(value)]
 
     def to_json(self) -> dict[str, Any]:
-        """The whole document."""
+        """Returns the whole document."""
         return self._document
 
     def to_pandas(self, key: str) -> Any:
-        """A table as a pandas DataFrame; what is unknown is <NA>."""
+        """Returns a table as a pandas DataFrame; unknown values are <NA>."""
         if not _is_table(self._document.get(key)):
             raise Error("usage", f"found no table '{key}', expected one of {', '.join(self.tables) or 'none'}")
         pandas = frames.library("pandas")
@@ -106,7 +106,7 @@ def _html_table(columns: list[str], rows: list[list[Any]]) -> str:
 
 
 def program() -> str:
-    """Where the command `etude` is. etude.Error if it is nowhere."""
+    """Returns the path of the command `etude`. Raises etude.Error if it is missing."""
     own = pathlib.Path(sysconfig.get_path("scripts")) / "etude"
     found = os.environ.get("ETUDE_PROGRAM") or (str(own) if own.exists() else shutil.which("etude"))
     if found is None:
@@ -115,7 +115,7 @@ def program() -> str:
 
 
 def words_of(options: dict[str, Value]) -> list[str]:
-    """Keywords as words of a command line."""
+    """Converts keywords to command line words."""
     words: list[str] = []
     for name, value in options.items():
         option = "--" + name.strip("_").replace("_", "-")
@@ -139,7 +139,7 @@ def _path_of(source: Source) -> str:
 
 
 def paths_of(sources: Sources) -> list[str]:
-    """The files or folders that traces and jobs were read from."""
+    """Returns the files or folders of traces and jobs."""
     if isinstance(sources, (list, tuple)):
         return [_path_of(source) for source in sources]
     return [_path_of(sources)]  # type: ignore[arg-type]
@@ -178,17 +178,18 @@ def run(command: str, words: Sequence[str], *, path: Path | None = None, has_jso
 
 
 def info(source: Sources, **options: Value) -> Answer:
-    """As `etude info`: what a trace or capture folder is, and whether it can be trusted."""
+    """Runs `etude info`: facts of a trace or capture folder, and whether it can be trusted."""
     return run("info", paths_of(source) + words_of(options))
 
 
 def validate(source: Sources, **options: Value) -> Answer:
-    """As `etude validate`: the rules that traces break; `ok` is whether they break none."""
+    """Runs `etude validate`: the rules that traces violate; `ok` if there are none."""
     return run("validate", paths_of(source) + words_of(options))
 
 
 def generate(what: str, model: Path, output: Path, **options: Value) -> Answer:
-    """As `etude generate`: writes the traces of a pattern's or model's step; `etude.open(answer.path)` reads them.
+    """Runs `etude generate`: writes the traces of a pattern's or model's step; open them with
+    `etude.open(answer.path)`.
 
     `options` are the plan and the device: dp=8, tp=2, device="h100".
     """
@@ -196,18 +197,18 @@ def generate(what: str, model: Path, output: Path, **options: Value) -> Answer:
 
 
 def simulate(job: Sources, *, network: Path | None = None, output: Path | None = None, **options: Value) -> Answer:
-    """As `etude simulate`: how long a step of the job takes on a machine, and what it waits for.
+    """Runs `etude simulate`: the time of the job's step on a machine, with its breakdown.
 
-    `network` is a file of ASTRA-sim's or dimensions, "Ring(8):50GB/s,500ns"; without it, with
-    times="recorded", nodes keep their recorded times. `output` is a folder for the simulated job. The
-    answer has step_ns, and tables: ranks, times, groups, path …; `ok` is whether all ranks ended.
+    `network` is an ASTRA-sim file or a text, "Ring(8):50GB/s,500ns". Without it, with times="recorded", nodes keep
+    their recorded times. `output` is a folder for the simulated job. The answer contains step_ns and the tables ranks,
+    times, groups, path, …; `ok` is True if all ranks finished.
     """
     words = paths_of(job) + words_of({"network": network, **options})
     return run("simulate", words + (["-o", os.fspath(output)] if output is not None else []), path=output)
 
 
 def sweep(spec: Path | str, output: Path, **options: Value) -> Answer:
-    """As `etude sweep`: simulates every combination that a TOML file lists; points stay in the folder `output`.
+    """Runs `etude sweep`: simulates every combination of a TOML file; results are kept in the folder `output`.
 
     The answer's table `points` has a row per combination.
     """
@@ -215,26 +216,26 @@ def sweep(spec: Path | str, output: Path, **options: Value) -> Answer:
 
 
 def report(source: Sources, output: Path, **options: Value) -> Answer:
-    """As `etude report`: writes one HTML page about traces or jobs."""
+    """Runs `etude report`: writes one HTML page about traces or jobs."""
     return run("report", [*paths_of(source), "-o", os.fspath(output), *words_of(options)], path=output)
 
 
 def timeline(source: Sources, output: Path, **options: Value) -> Answer:
-    """As `etude timeline`: writes traces as a timeline for Perfetto."""
+    """Runs `etude timeline`: writes traces as a timeline for Perfetto."""
     return run("timeline", [*paths_of(source), "-o", os.fspath(output), *words_of(options)], path=output)
 
 
 def replay(source: Source, **options: Value) -> Answer:
-    """As `etude replay`: runs a recorded step's operators again. Needs torch."""
+    """Runs `etude replay`: runs a recorded step's operators again. Requires torch."""
     return run("replay", paths_of(source) + words_of(options))
 
 
 def compare(source: Source, **options: Value) -> Answer:
-    """As `etude compare`: a capture's original step beside its replay; run=True runs both again."""
+    """Runs `etude compare`: compares a capture's original step with its replay; run=True runs both again."""
     return run("compare", paths_of(source) + words_of(options))
 
 
 def benchmark(source: Source, output: Path, **options: Value) -> Answer:
-    """As `etude benchmark`: writes a recorded step as programs that need PyTorch alone. Needs torch."""
+    """Runs `etude benchmark`: writes a recorded step as programs that need only PyTorch. Requires torch."""
     words = [*paths_of(source), "-o", os.fspath(output), *words_of(options)]
     return run("benchmark", words, path=output, has_json=False)

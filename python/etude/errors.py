@@ -1,14 +1,14 @@
-"""What goes wrong, as exceptions and warnings."""
+"""Exceptions and warnings."""
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """Something that Etude could not do; the text says where, what was found and what was expected.
+    """A failure of Etude. The text contains the place, what was found and what was expected.
 
-    `code` is one of "usage" (an argument asks for something that does not exist), "bad_input" (a
-    file is malformed or not what was announced), "unavailable" (this machine or build cannot do
-    it), "io" (the operating system refused), "interrupted" and "internal" (a fault of Etude).
+    `code` is one of "usage" (an argument requests something that does not exist), "bad_input" (a file is malformed or
+    of another kind), "unavailable" (not supported by this machine or build), "io" (an error of the operating system),
+    "interrupted" and "internal" (a bug in Etude).
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -20,4 +20,4 @@ class Error(Exception):
 
 
 class Warning(UserWarning):
-    """A remark on a trace that is not an error: what was skipped, repaired or is missing."""
+    """A remark on a trace that is not an error: skipped, repaired or missing data."""

@@ -1,4 +1,4 @@
-"""Traces and tables as data frames and graphs of other libraries, which are imported when asked for."""
+"""Traces and tables as data frames and graphs of other libraries, which are imported on demand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NODE_FACTS = ("name", "kind", "place", "lane", "start_ns", "duration_ns", "exclu
 
 
 def library(name: str) -> Any:
-    """The library of this name, or etude.Error that says how to get it."""
+    """Imports a library; raises etude.Error with instructions if it is missing."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -53,7 +53,7 @@ def column_to_pandas(column: Column) -> Any:
     values = column.values
     if column.meaning in ("text", "name"):
         used, codes = numpy.unique(values, return_inverse=True)
-        # -1, where there is no text, sorts first.
+        # -1 (no text) is sorted first.
         missing = int(used.size > 0 and used[0] < 0)
         texts = [column.category(int(code)) for code in used[missing:]]
         data = pandas.Categorical.from_codes(codes.reshape(-1) - missing, texts)

@@ -1,9 +1,10 @@
-"""Gets one file of a package from a package index, by pip's settings but without pip: pip runs the set-up code of a source
-package even to download it, and needs what that code needs.
+"""Downloads one file of a package from a package index with pip's settings, but without pip: even for a download, pip
+runs the set-up code of a source package, which has requirements of its own.
 
-Settings are read as pip reads them: its configuration files, PIP_* variables, then the options in ETUDE_PIP_ARGS. Heeded are
-those that say where files come from and how to connect: index-url, extra-index-url, find-links, no-index, proxy, cert,
-client-cert, trusted-host, timeout and retries; also http_proxy and its kind, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE and ~/.netrc.
+Settings are read like pip's: configuration files, PIP_* variables, then the options in ETUDE_PIP_ARGS. Supported are
+the settings for locations and connections: index-url, extra-index-url, find-links, no-index, proxy, cert, client-cert,
+trusted-host, timeout and retries; also http_proxy and similar variables, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE and
+~/.netrc.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 PYPI = "https://pypi.org/simple"
-# The JSON of a large project's page has some ten megabytes.
+# The JSON page of a large project has about ten megabytes.
 MOST_PAGE_BYTES = 1 << 26
 MOST_FILE_BYTES = 1 << 28
 PAGE_KINDS = ("application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1, */*;q=0.01")
 
-# Those that may be given several times, separated by white space in files and variables.
+# Repeatable options, separated by white space in files and variables.
 LISTS = ("extra-index-url", "find-links", "trusted-host")
 VALUES = ("index-url", "proxy", "cert", "client-cert", "timeout", "retries", *LISTS)
 FLAGS = ("no-index",)
@@ -43,21 +44,21 @@ SHORT = {"-i": "index-url", "-f": "find-links", "--pypi-url": "index-url"}
 
 
 class Unavailable(Exception):
-    """Something cannot be had, or is not what it should be."""
+    """A file is not available, or is not the expected one."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PackageFile:
-    """One file of a release: what it must be."""
+    """One file of a release, and its checksum."""
 
     project: str
-    name: str  # of the file
+    name: str  # file name
     sha256: str
 
 
 @dataclasses.dataclass
 class Settings:
-    """Those of pip that matter here."""
+    """Supported settings of pip."""
 
     index_url: str = PYPI
     extra_index_url: list[str] = dataclasses.field(default_factory=list)
@@ -71,7 +72,9 @@ class Settings:
     retries: int = 5
 
     def set(self, option: str, text: str, add: bool = False) -> None:
-        """Takes an option's text; an empty one says nothing. What is no number is ignored, as the rest may do."""
+        """Sets an option from a text; an empty text has no effect. Invalid numbers are ignored, because other settings
+        may be sufficient.
+        """
         text = text.strip()
         field = option.replace("_", "-")
         if not text or field not in (*VALUES, *FLAGS):
@@ -91,7 +94,7 @@ class Settings:
 
 
 def configuration_files(environment: Mapping[str, str]) -> Iterator[pathlib.Path]:
-    """Pip's files, those that override others last."""
+    """Yields pip's files; later ones override earlier ones."""
     given = environment.get("PIP_CONFIG_FILE", "")
     if given == os.devnull:
         return
@@ -108,7 +111,7 @@ def configuration_files(environment: Mapping[str, str]) -> Iterator[pathlib.Path
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """What pip's files, variables and ETUDE_PIP_ARGS say. A file that cannot be read is skipped, and said on stderr."""
+    """Reads pip's files, variables and ETUDE_PIP_ARGS. An unreadable file is skipped with a message on stderr."""
     sections: dict[str, dict[str, str]] = {"global": {}, "download": {}}
     for path in configuration_files(environment):
         parser = configparser.RawConfigParser()
@@ -139,13 +142,13 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
 
 def without_secrets(url: str) -> str:
-    """The address without user and password."""
+    """Returns the address without user and password."""
     parts = urllib.parse.urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 class CertainHosts(urllib.request.HTTPSHandler):
-    """Connects by HTTPS, without looking at the certificates of trusted hosts."""
+    """Connects by HTTPS, without checking the certificates of trusted hosts."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
@@ -159,7 +162,7 @@ class CertainHosts(urllib.request.HTTPSHandler):
         else:
             self.context = ssl.create_default_context()
             for module in ("certifi", "pip._vendor.certifi"):
-                # A system without ca-certificates trusts nobody; pip brings a list.
+                # Without ca-certificates a system trusts no host; pip includes a list.
                 with contextlib.suppress(ImportError, OSError):
                     self.context.load_verify_locations(importlib.import_module(module).where())
                     break
@@ -179,13 +182,13 @@ class CertainHosts(urllib.request.HTTPSHandler):
 
 @dataclasses.dataclass
 class Page:
-    """A list of files: their names with their addresses."""
+    """A list of files: their names and addresses."""
 
     files: dict[str, str]
 
 
 class Links(html.parser.HTMLParser):
-    """The files that a page in HTML links to."""
+    """Collects the files that an HTML page links to."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -209,7 +212,7 @@ def add_link(files: dict[str, str], url: str) -> None:
 
 
 class Client:
-    """Reads addresses as the settings say. What fails is an OSError."""
+    """Reads addresses by the settings. Failures raise OSError."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -235,7 +238,7 @@ class Client:
             self.netrc = netrc.netrc(given) if given else netrc.netrc()
 
     def credentials_of(self, url: str) -> str:
-        """ "user:password" of a host; "" if there are none."""
+        """Returns "user:password" of a host; "" if there are none."""
         parts = urllib.parse.urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
         if host in self.credentials:
@@ -244,7 +247,7 @@ class Client:
         return f"{found[0]}:{found[2] or ''}" if found else ""
 
     def read(self, url: str, most: int) -> tuple[bytes, str, str]:
-        """The contents of an address, of what kind they are, and where they were found in the end."""
+        """Returns the contents of an address, their type, and the final address after redirects."""
         url = without_secrets(url)
         if url.startswith("https:") and self.why_no_https:
             raise OSError(self.why_no_https)
@@ -263,12 +266,12 @@ class Client:
                 if attempt == self.settings.retries or not passes(error):
                     raise OSError(text_of(error)) from error
                 time.sleep(min(0.25 * 2**attempt, 4))
-            except ValueError as error:  # no address
+            except ValueError as error:  # invalid address
                 raise OSError(str(error)) from error
         raise AssertionError
 
     def page(self, url: str) -> dict[str, str]:
-        """The files that a page of an index lists, or a folder holds."""
+        """Returns the files that an index page lists or a folder contains."""
         path = local_path(url)
         if path is not None and path.is_dir():
             if not (path / "index.html").is_file():
@@ -284,7 +287,7 @@ class Client:
 
 
 def passes(error: Exception) -> bool:
-    """Whether another attempt may do better."""
+    """Returns whether a retry may succeed."""
     if isinstance(error, urllib.error.HTTPError):
         return error.code in (429, 500, 502, 503, 504)
     if isinstance(error, urllib.error.URLError):
@@ -301,14 +304,14 @@ def text_of(error: Exception) -> str:
 
 
 def local_path(url: str) -> pathlib.Path | None:
-    """The path of a file: address or of what is no address; None for other addresses."""
+    """Returns the path of a file: address or of a text without scheme; None for other addresses."""
     if url.startswith("file:"):
         return pathlib.Path(urllib.request.url2pathname(urllib.parse.urlsplit(url).path))
     return None if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+:", url) else pathlib.Path(os.path.expanduser(url))
 
 
 def files_of_json(contents: bytes, url: str) -> dict[str, str]:
-    """Those of a page as JSON (PEP 691)."""
+    """Returns the files of a JSON page (PEP 691)."""
     try:
         document: Any = json.loads(contents)
         rows = document["files"]
@@ -318,7 +321,7 @@ def files_of_json(contents: bytes, url: str) -> dict[str, str]:
 
 
 def sources(settings: Settings, project: str) -> Iterator[str]:
-    """The pages to look at, in order."""
+    """Yields the pages to search, in order."""
     yield from settings.find_links
     if settings.no_index:
         return
@@ -328,13 +331,14 @@ def sources(settings: Settings, project: str) -> Iterator[str]:
 
 
 def uses_https(settings: Settings) -> bool:
-    """Whether a place to look at is reached by HTTPS."""
+    """Returns whether a page is accessed by HTTPS."""
     return any(url.startswith("https:") for url in sources(settings, "etude"))
 
 
 def fetch(file: PackageFile, folder: pathlib.Path, settings: Settings | None = None) -> pathlib.Path:
-    """Gets the file into `folder`. Its contents are only compared with the SHA-256: no code of it runs. Unavailable says for each
-    place why it does not have it."""
+    """Downloads the file into `folder`. Its contents are only compared with the SHA-256; no code of it runs. Raises
+    Unavailable with the reason for each location.
+    """
     client = Client(settings or read_settings())
     reasons = []
     for source in sources(client.settings, file.project):
@@ -347,7 +351,7 @@ def fetch(file: PackageFile, folder: pathlib.Path, settings: Settings | None = N
                 page = path.resolve().as_uri() if path is not None else source
                 url = client.page(page).get(file.name)
                 if url is not None and path is None and local_path(url) is not None:
-                    url = None  # a page of another machine names no files of this one
+                    url = None  # pages of other machines cannot refer to local files
             if url is None:
                 reasons.append(f"{told}: no {file.name}")
                 continue

@@ -1,4 +1,4 @@
-"""What functions give back that make a trace."""
+"""Results of functions that make a trace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Made(NamedTuple):
-    """A new trace, and the account of what became of every part of the old one."""
+    """A new trace, and an account of every part of the old one."""
 
     trace: Trace
     account: dict[str, Any]

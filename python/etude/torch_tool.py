@@ -1,8 +1,8 @@
-"""Builds what needs libtorch for the torch that is here: etude-torch, which it also runs, and the recorder.
+"""Builds the programs that need libtorch for the installed torch: etude-torch, which it also runs, and the recorder.
 
-A wheel cannot hold them: libtorch's C++ interface differs between versions. The first command that needs
-one builds it from the sources in the wheel, or of the tree, into a folder of the user's cache that is
-named after the versions of Etude and torch; the next ones use what is there (recording/torch_cache.py).
+A wheel cannot contain them, because libtorch's C++ interface differs between versions. The first command that needs
+one builds it from the sources in the wheel, or in the tree, into a folder of the user's cache that is named after the
+versions of Etude and torch; later commands use it (recording/torch_cache.py).
 
     ETUDE_TORCH_PYTHON   a Python that has torch (default: the one that Etude is installed in)
 """
@@ -24,9 +24,9 @@ from typing import Iterator, NoReturn, Sequence
 from .recording import torch_cache
 from .recording.torch_cache import RECORDER, TOOL, Product
 
-UNAVAILABLE = 4  # exit code: this machine cannot do it
+UNAVAILABLE = 4  # exit code: not supported by this machine
 
-# Headers that the build needs, and the Debian packages that have them.
+# Headers that the build needs, with their Debian packages.
 HEADERS = {
     "CLI/CLI.hpp": "libcli11-dev",
     "fmt/format.h": "libfmt-dev",
@@ -52,7 +52,7 @@ print(root, facts["__version__"], sep="\\n")
 
 
 def main(arguments: Sequence[str]) -> NoReturn:
-    """Becomes etude-torch with these arguments."""
+    """Replaces this process by etude-torch with these arguments."""
     try:
         program = str(find_or_build())
     except KeyboardInterrupt:
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> NoReturn:
 
 
 def find_or_build(product: Product = TOOL, python: str | None = None) -> pathlib.Path:
-    """The product for the torch of this Python; built if it is not in the cache."""
+    """Returns the product for the torch of this Python, building it if it is not in the cache."""
     python = python or os.environ.get("ETUDE_TORCH_PYTHON") or sys.executable
     root, version = find_torch(python)
     try:
@@ -85,9 +85,10 @@ def find_or_build(product: Product = TOOL, python: str | None = None) -> pathlib
 
 
 def prepare_recorder(fits: str) -> None:
-    """Before a program of this Python is recorded: builds the native recorder unless the one that is
-    installed fits, which is for the torch `fits` ("": there is none). Ends with UNAVAILABLE if it
-    cannot be built; a Python without torch needs none."""
+    """Builds the native recorder before a program of this Python is recorded, unless the installed one fits. `fits` is
+    the torch version of the installed one ("": there is none). Exits with UNAVAILABLE if it cannot be built; a
+    Python without torch needs none.
+    """
     try:
         _, version = read_torch(sys.executable)
     except LookupError:
@@ -97,7 +98,7 @@ def prepare_recorder(fits: str) -> None:
 
 
 def build_recorder(python: str) -> None:
-    """Builds the native recorder for the torch of `python` and says where it is."""
+    """Builds the native recorder for the torch of `python` and prints its path."""
     resolved = shutil.which(python)
     if resolved is None:
         fail(f"found no Python {python}")
@@ -115,7 +116,7 @@ def find_torch(python: str) -> tuple[str, str]:
 
 
 def read_torch(python: str) -> tuple[str, str]:
-    """Folder and version of this Python's torch, which is not imported. LookupError: it has none."""
+    """Returns folder and version of this Python's torch without importing it. LookupError if it has none."""
     try:
         done = subprocess.run([python, "-c", FIND_TORCH], capture_output=True, text=True, check=True)
         root, version = done.stdout.splitlines()[-2:]
@@ -126,7 +127,7 @@ def read_torch(python: str) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def locked(path: pathlib.Path, product: Product) -> Iterator[None]:
-    """Holds the lock of this file: of several processes one builds, the others wait for it."""
+    """Holds the lock of this file: one of several processes builds, the others wait."""
     with open(path, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -137,7 +138,7 @@ def locked(path: pathlib.Path, product: Product) -> Iterator[None]:
 
 
 def build(product: Product, folder: pathlib.Path, python: str, version: str) -> None:
-    """Builds beside `folder`, and gives it its name when it is complete."""
+    """Builds beside `folder`, and renames the result when it is complete."""
     check_tools(product)
     log = folder.with_name(folder.name + ".log")
     say(
@@ -148,7 +149,7 @@ def build(product: Product, folder: pathlib.Path, python: str, version: str) -> 
     work = pathlib.Path(tempfile.mkdtemp(prefix=folder.name + ".", dir=folder.parent))
     try:
         ninja = shutil.which("ninja") is not None
-        # Ninja has a pool for files that take gigabytes to compile; make has not.
+        # Ninja has a pool for files that take gigabytes to compile; make does not.
         jobs = available_cores() if ninja else min(2, available_cores())
         configure = [
             *("cmake", "-S", str(torch_cache.source()), "-B", str(work / "build")),
@@ -163,7 +164,7 @@ def build(product: Product, folder: pathlib.Path, python: str, version: str) -> 
             run(product, ["cmake", "--build", str(work / "build"), *target], out)
         (work / "done").mkdir(mode=0o700)
         made = work / "build" / product.path
-        made.chmod(0o755)  # not for others to write, whatever umask says
+        made.chmod(0o755)  # not writable for others, regardless of umask
         os.replace(made, work / "done" / made.name)
         os.replace(work / "done", folder)
     finally:
@@ -172,7 +173,7 @@ def build(product: Product, folder: pathlib.Path, python: str, version: str) -> 
 
 
 def check_tools(product: Product) -> None:
-    """Fails with all that is missing at once."""
+    """Fails with a list of everything that is missing."""
     compiler = os.environ.get("CXX") or shutil.which("c++") or shutil.which("g++") or "c++"
     missing = [
         f"{tool} ({package})"

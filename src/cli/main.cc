@@ -1,5 +1,5 @@
-// The program `etude`: every command that does without libtorch. Commands that need it are run by
-// `etude-torch`, which stands beside this program.
+// The program `etude`, with all commands that do not need libtorch. Other commands are run by
+// `etude-torch`, in the same folder.
 
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ std::unique_ptr<Command> MakeStub() {
   return MakeTorchCommandStub(kTorchCommands[kIndex]);
 }
 
-// Stands for the commands of `etude suite` in the overview.
+// Lists `etude suite` in the overview.
 std::unique_ptr<Command> MakeSuiteStub() {
   return MakeTorchCommandStub({"suite", kSuiteSummary, "suite"});
 }
@@ -60,7 +60,7 @@ std::unique_ptr<Command> MakeMemory() {
       "show the memory of a step's tensors over time: timeline, peak, and its holders");
 }
 
-// In the order of the overview, in which a command may begin a group.
+// In the order of the overview; a command may begin a group.
 struct CommandEntry {
   std::string_view name;
   std::unique_ptr<Command> (*make)();
@@ -101,9 +101,8 @@ void Become(const std::vector<std::string>& words) {
   execvp(argv.front(), argv.data());
 }
 
-// Becomes etude-torch, which stands beside this program. The wheel has its sources instead: there a
-// module of the package builds it where that has not been done, and becomes it. Returns only if
-// there is neither.
+// Replaces this process by etude-torch in the same folder. The wheel contains its sources instead:
+// a module of the package builds and runs it. Returns only if both are missing.
 void RunTorchCommand(const std::vector<std::string>& args) {
   std::vector<std::string> words = {ProgramFolder() + "/etude-torch"};
   words.insert(words.end(), args.begin(), args.end());
@@ -114,7 +113,7 @@ void RunTorchCommand(const std::vector<std::string>& args) {
   Become(PythonCall(*python, *package, "torch_tool", "etude.torch_tool.main(sys.argv[1:])", args));
 }
 
-// What is left for the stub of a command that etude-torch has: which options are right only that
+// Returns the arguments for the stub of an etude-torch command, without options, which only that
 // program knows.
 std::vector<std::string> WithoutOptions(const std::vector<std::string>& args, size_t words) {
   std::vector<std::string> left(args.begin(), args.begin() + static_cast<ptrdiff_t>(words));
@@ -124,7 +123,7 @@ std::vector<std::string> WithoutOptions(const std::vector<std::string>& args, si
   return left;
 }
 
-// `etude suite …`: what trains is a command of etude-torch, the rest needs no libtorch.
+// Runs `etude suite …`. Training commands belong to etude-torch; the others do not need libtorch.
 int RunSuite(std::vector<std::string> args) {
   if (args.size() > 1 && IsTrainingCommand(args[1])) {
     RunTorchCommand(args);
@@ -134,7 +133,7 @@ int RunSuite(std::vector<std::string> args) {
   return RunCommandLine("etude suite", SuiteCommands(), args);
 }
 
-// "help link" says what "link --help" says.
+// Converts "help link" to "link --help".
 std::vector<std::string> WithoutHelpCommand(std::vector<std::string> args) {
   if (args.size() > 1 && args[0] == "help") return {args[1], "--help"};
   return args;
@@ -148,7 +147,7 @@ int Main(std::vector<std::string> args) {
     args = WithoutOptions(args, 1);
   }
   if (!args.empty() && args[0] == "suite") return RunSuite(std::move(args));
-  // One that is asked for is made alone: what the others are made of is not even loaded.
+  // Makes only the requested command, so that libraries of others are not loaded.
   const auto asked = std::ranges::find(kCommands, args.empty() ? "" : args[0], &CommandEntry::name);
   std::vector<std::unique_ptr<Command>> commands;
   CommandGroups groups;

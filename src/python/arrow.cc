@@ -14,15 +14,15 @@ static_assert(std::endian::native == std::endian::little, "bits are kept in word
 
 constexpr int64_t kNullable = 2;  // ARROW_FLAG_NULLABLE
 
-// An array in our words, from which schema and array are exported.
+// An array from which schema and array are exported.
 struct Field {
   std::string format;
   std::string name;
   int64_t length = 0;
   bool nullable = false;
-  std::vector<const void*> buffers;  // the first: validity bits, or null
+  std::vector<const void*> buffers;  // the first one: validity bits, or null
   std::vector<Field> children;
-  std::vector<Field> dictionary;  // none or one
+  std::vector<Field> dictionary;  // at most one
   std::vector<std::shared_ptr<const void>> owners;
 };
 
@@ -42,7 +42,7 @@ struct ArrayHold {
   std::vector<std::shared_ptr<const void>> owners;
 };
 
-// Children that the consumer has moved away have no release function any more.
+// Children that the consumer has moved have no release function.
 template <typename Thing, typename Hold>
 void Release(Thing* thing) {
   auto* hold = static_cast<Hold*>(thing->private_data);
@@ -109,7 +109,7 @@ const void* Keep(std::vector<T> values, Field& field) {
   return data;
 }
 
-// Bits of the known values; null if all are known.
+// Returns the validity bits; null if all values are known.
 const void* ValidityOf(const Column& column, Field& field) {
   if (column.meaning == Column::Meaning::kNumber) return column.known;
   if (column.meaning == Column::Meaning::kName) return nullptr;
@@ -125,7 +125,7 @@ const void* ValidityOf(const Column& column, Field& field) {
   return all ? nullptr : Keep(std::move(bits), field);
 }
 
-// The values one behind the other.
+// Returns the values contiguously.
 const void* ValuesOf(const Column& column, Field& field) {
   const size_t bytes = column.value_bytes();
   if (column.stride == bytes) return column.data;
@@ -159,7 +159,7 @@ Field NamesField(std::span<const std::string_view> names) {
   return field;
 }
 
-// Large lists of int64, copied row by row.
+// Makes large lists of int64, copied row by row.
 void FillIntLists(const Column& column, Field& field) {
   std::vector<int64_t> offsets = {0};
   std::vector<int64_t> items;
@@ -227,7 +227,7 @@ int GetSchema(ArrowArrayStream* stream, ArrowSchema* out) {
   return 0;
 }
 
-// After the batch: an array without release function, the end.
+// After the batch, an array without release function marks the end.
 int GetNext(ArrowArrayStream* stream, ArrowArray* out) {
   StreamHold& hold = HoldOf(stream);
   *out = std::exchange(hold.done, true) ? ArrowArray{} : ExportArray(hold.batch);

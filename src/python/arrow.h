@@ -4,9 +4,8 @@
 
 #include "src/python/columns.h"
 
-// The Arrow C data and stream interfaces: https://arrow.apache.org/docs/format/CDataInterface.html.
-// The names and the order of members are the standard's; programs that pass these structs to each
-// other share nothing else.
+// Arrow C data and stream interfaces: https://arrow.apache.org/docs/format/CDataInterface.html.
+// Names and order of members are defined by the standard.
 extern "C" {
 struct ArrowSchema {
   const char* format;
@@ -42,22 +41,22 @@ struct ArrowArrayStream {
 
 namespace etude::python {
 
-// Arrays over the memory of the columns, which they keep alive. Copied are columns that are not
-// contiguous in memory and lists of integers; made are the bits that say which ids are none.
+// Arrow arrays over the memory of columns, which they keep alive. Non-contiguous columns and lists
+// of integers are copied; validity bits for ids are computed.
 struct ArrowPair {
   ArrowSchema schema{};
   ArrowArray array{};
 };
 ArrowPair ToArrow(const Column& column);
-// A struct array, which libraries take as a batch of records.
+// Returns a struct array, which libraries import as a record batch.
 ArrowPair ToArrow(const Columns& columns);
-// A list per node of what it waits for: structs of target and kind.
+// Returns a list of dependencies per node: structs of target and kind.
 ArrowPair ToArrow(const Dependencies& dependencies);
 
-// A stream of one batch.
+// Returns a stream of one batch.
 ArrowArrayStream ToArrowStream(const Columns& columns);
 
-// Lets go of what nobody took over.
+// Releases a struct that no consumer has taken over.
 template <typename T>
 void ReleaseArrow(T& thing) {
   if (thing.release != nullptr) thing.release(&thing);

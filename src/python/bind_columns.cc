@@ -26,9 +26,9 @@ nb::dlpack::dtype DtypeOf(Column::Type type) {
   return nb::dtype<int64_t>();
 }
 
-// The values where they are; `owner` keeps them there.
+// Returns a view of the values; `owner` keeps them alive.
 NumpyView ViewOf(const Column& column, nb::handle owner) {
-  static constexpr int64_t kNothing = 0;  // NumPy wants an address for an empty array, too
+  static constexpr int64_t kNothing = 0;  // NumPy requires an address for empty arrays, too
   const auto stride = static_cast<int64_t>(column.stride / column.value_bytes());
   const void* data = column.data == nullptr ? &kNothing : column.data;
   return {data, {column.rows}, owner, {stride}, DtypeOf(column.type)};
@@ -49,7 +49,7 @@ nb::tuple IntsOf(const Column& column, size_t list) {
   return nb::tuple(made);
 }
 
-// What a known value of the column stands for.
+// Returns the Python object for a known value of the column.
 nb::object MeaningOf(const Column& column, int64_t value) {
   const auto index = static_cast<size_t>(value);
   switch (column.meaning) {
@@ -73,7 +73,7 @@ nb::object ItemOf(const Column& column, int64_t row) {
   return MeaningOf(column, column.Get(at));
 }
 
-// What the numbers of the column count through; nullopt if they are just numbers.
+// Returns the number of categories of the column; nullopt for plain numbers.
 std::optional<size_t> CategoryCount(const Column& column) {
   switch (column.meaning) {
     case Column::Meaning::kText: return column.trace->trace().strings().size();
@@ -104,7 +104,7 @@ nb::object CategoriesOf(const Column& column) {
   return made;
 }
 
-// A capsule as the Arrow PyCapsule interface wants it.
+// Makes a capsule for the Arrow PyCapsule interface.
 template <typename T>
 nb::object ArrowCapsule(T thing, const char* name) {
   auto owned = std::make_unique<T>(thing);

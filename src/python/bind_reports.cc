@@ -19,13 +19,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// etude.Report: what an inspection found in one trace or several.
+// etude.Report: result of inspecting one or several traces.
 struct PyReport {
   std::string format;
   std::vector<Inspected> found;
   std::optional<bool> same;  // diff only
 
-  // As the command gives it: of one trace as it is, of several joined.
+  // Returns a table as in the command: plain for one trace, joined for several.
   std::optional<Table> Find(const std::string& key) const {
     for (size_t i = 0; i < found.front().tables.size(); ++i) {
       if (found.front().tables[i].key != key) continue;
@@ -47,13 +47,14 @@ Table TableOf(const PyReport& report, const std::string& key) {
   return *std::move(table);
 }
 
-// Something to inspect: a trace that was opened, or one to read.
+// Input of an inspection: an open trace, or one to read.
 struct Target {
   TracePtr trace;
   RankInput input;
 };
 
-// What of an opened trace's rank `choose` means: the trace itself, or other files of its folder.
+// Returns the input that `choose` selects for an open trace's rank: the trace itself, or other
+// files of its folder.
 Target TargetOf(const TracePtr& trace, RankInput (*choose)(const CaptureRank&)) {
   const RankInput& opened = trace->input();
   Target target{trace, opened};
@@ -82,7 +83,7 @@ Result<std::vector<Target>> FindTargets(const std::vector<Source>& sources,
   return targets;
 }
 
-// Calls `work(trace)` with the trace of the target, read if need be.
+// Calls `work(trace)` with the target's trace, reading it if necessary.
 template <typename Work>
 auto WithTrace(const Target& target, const ReadOptions& read, const RunContext& context, Work work)
     -> decltype(work(target.trace->trace())) {
@@ -119,7 +120,7 @@ std::string NameOf(const Target& target) {
   return target.input.path.empty() ? "a trace" : target.input.path;
 }
 
-// As `etude diff`: ranks of one side only are a difference, and said as warnings.
+// Compares like `etude diff`: ranks of only one side are a difference, and reported as warnings.
 Result<PyReport> DiffAll(const std::vector<Source>& sources_a, const std::vector<Source>& sources_b,
                          bool strict, int64_t jobs, const RunContext& context) {
   ETUDE_RETURN_IF_ERROR(CheckJobs(jobs));
@@ -239,7 +240,7 @@ void BindReport(nb::module_& module) {
           "The document that the command prints with --json.")
       .def("__str__",
            [](const PyReport& report) {
-             constexpr size_t kShown = 20;  // as the command
+             constexpr size_t kShown = 20;  // same as the command
              return ToPython(ToText(report.found, "", kShown));
            })
       .def("__repr__", [](const PyReport& report) {

@@ -25,7 +25,7 @@ using Json = nlohmann::ordered_json;
 
 Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-// What a trace says of itself, by the names of `etude info --json`.
+// Returns the facts of a trace with the names of `etude info --json`.
 Json InfoJson(const SharedTrace& shared) {
   const Trace& trace = shared.trace();
   const TraceInfo& info = trace.info();

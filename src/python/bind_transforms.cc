@@ -28,13 +28,13 @@ Result<TracePtr> Read(const Source& source, bool strict, const RunContext& conte
   return std::make_shared<const SharedTrace>(std::move(trace), RankInput{.path = source.path});
 }
 
-// A new trace, and what was done to make it.
+// A new trace, and an account of how it was made.
 struct Made {
   TracePtr trace;
   Json account;
 };
 
-// etude.Made of it.
+// Returns it as etude.Made.
 nb::object MadeObject(Made made) {
   const nb::object type = nb::module_::import_("etude.results").attr("Made");
   return type(PyTrace{std::move(made.trace)}, FromJson(made.account));
@@ -100,7 +100,7 @@ nb::object SliceTrace(nb::handle given, const Selection& selection, bool strict)
   }));
 }
 
-// A str or an int, or a list of these.
+// Returns a str, an int, or a list of these as texts.
 std::vector<std::string> FiltersIn(nb::handle given) {
   if (given.is_none()) return {};
   if (nb::isinstance<nb::str>(given) || nb::isinstance<nb::int_>(given)) {

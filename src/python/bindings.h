@@ -15,7 +15,7 @@
 
 namespace etude::python {
 
-// Parts of the module, a file each.
+// Define the parts of the module, one file each.
 void BindColumns(nb::module_& module);
 void BindTraces(nb::module_& module);
 void BindReports(nb::module_& module);
@@ -28,40 +28,40 @@ struct PyTrace {
   const Trace& trace() const { return shared->trace(); }
 };
 
-// etude.Job: the traces of the ranks of one folder, by rank.
+// etude.Job: the traces of a folder's ranks, by rank.
 struct PyJob {
   std::vector<PyTrace> traces;
   std::string path;
 };
 
-// Text of a file: what is not UTF-8 becomes U+FFFD.
+// Converts text of a file; invalid UTF-8 becomes U+FFFD.
 nb::str ToPython(std::string_view text);
 nb::object FromJson(const nlohmann::ordered_json& json);
 
-// A path: a str, or what os.fspath makes one of; and back.
+// Convert a path (str, or any os.fspath argument), and back.
 std::string ToPath(nb::handle path);
 nb::str FromPath(std::string_view path);
-// The bytes of a str. UnicodeEncodeError if it holds half a surrogate pair.
+// Returns the bytes of a str. UnicodeEncodeError for lone surrogates.
 std::string ToText(nb::handle text);
 
-// What a function works on: a trace that was opened, or the path of one to read.
+// Input of a function: an open trace, or a path to read.
 struct Source {
   TracePtr trace;
   std::string path;
 
-  // What messages call it.
+  // Returns its name for messages.
   std::string name() const;
 };
-// The sources that a path, Trace, Job, or a list of these names, in its order. TypeError for
-// anything else.
+// Returns the sources in a path, Trace, Job, or a list of these, in order. TypeError for anything
+// else.
 std::vector<Source> SourcesIn(nb::handle given);
-// The same of a path or Trace. kUsage for a Job of other than one trace.
+// Returns the source in a path or Trace. kUsage for a Job with several traces or none.
 Source OneSource(nb::handle given);
 
-// kUsage for a number of ranks at a time below 0.
+// Checks a number of concurrent ranks: kUsage if it is negative.
 Status CheckJobs(int64_t jobs);
 
-// `name(self)` of the Python module etude.frames.
+// Returns `name(self)` of the Python module etude.frames.
 nb::object Frames(const char* name, nb::handle self);
 
 }  // namespace etude::python

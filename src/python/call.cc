@@ -9,7 +9,7 @@
 namespace etude::python {
 namespace {
 
-// The code as etude.Error.code says it.
+// Returns the value of etude.Error.code.
 const char* CodeName(ErrorCode code) {
   switch (code) {
     case ErrorCode::kUsage: return "usage";
@@ -36,7 +36,7 @@ void TakeGil(PyThreadState* thread) {
   try {
     PyEval_RestoreThread(thread);
   } catch (const abi::__forced_unwind&) {
-    // Leaving this block without passing it on would end the process.
+    // Leaving this block without rethrowing would end the process.
     while (true) pause();
   }
 }

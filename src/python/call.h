@@ -19,11 +19,11 @@ namespace nb = nanobind;
 
 // Raises etude.Error.
 [[noreturn]] void Raise(const Error& error);
-// Gives `texts` to Python's warnings as etude.Warning; what a filter makes of them may be raised.
+// Issues `texts` as Python warnings of type etude.Warning; a filter may turn them into exceptions.
 void Warn(const std::vector<std::string>& texts);
 
-// Takes the GIL back for `thread`, which PyEval_SaveThread gave. Does not return if the interpreter
-// ends: Python before 3.14 then ends the thread by unwinding it, which no C++ frame above would
+// Reacquires the GIL for `thread`, which PyEval_SaveThread returned. Does not return during
+// interpreter shutdown: Python before 3.14 then unwinds the thread, which no C++ frame above would
 // survive.
 void TakeGil(PyThreadState* thread);
 
@@ -33,9 +33,9 @@ T ValueOrRaise(Result<T> result) {
   return *std::move(result);
 }
 
-// Result of `work(context)`, a Result<T>, which runs on a thread of its own without the GIL. Its
-// warnings become Python's, its error etude.Error. A signal that Python answers with an exception
-// (Ctrl-C) stops the work, as soon as it looks at the context, and passes.
+// Runs `work(context)`, which returns a Result<T>, on a separate thread without the GIL. Its
+// warnings become Python's, its error etude.Error. A signal that raises an exception in Python
+// (Ctrl-C) stops the work at its next check of the context, and is passed on.
 template <typename Work>
 auto Call(Work work) {
   std::vector<std::string> warnings;

@@ -36,7 +36,7 @@ std::span<const std::string_view> DepKindNames() {
 }
 constexpr std::array<std::string_view, 2> kRoleNames = {"input", "output"};
 
-// The numbers that a T is handed out as. Ids are handed out as int32: kNone is -1.
+// Returns the exported type of a T. Ids are exported as int32, with kNone as -1.
 template <typename T>
 constexpr Type TypeOf() {
   if constexpr (std::is_same_v<T, uint64_t>) return Type::kUInt64;
@@ -53,7 +53,7 @@ class Maker {
     made_.rows = rows;
   }
 
-  // Values for which there is always something to say, or an id that may be none.
+  // Adds a column whose values are always known, or ids that may be none.
   template <typename T>
   Column& Add(std::string name, const std::vector<T>& values, Meaning meaning) {
     if (values.size() == made_.rows) return Put<T>(std::move(name), values.data(), meaning);
@@ -93,7 +93,7 @@ class Maker {
     column.memory = std::move(memory);
   }
 
-  // A member of each of the table's structs.
+  // Adds a member of the table's structs.
   template <typename S, typename T>
   void AddMember(std::string name, std::span<const S> rows, T S::*member, Meaning meaning) {
     Column& column =
@@ -125,7 +125,7 @@ struct UseRows {
   std::vector<TensorId> tensors;
 };
 
-// The tensors in `values`, lists flattened. Lists nest as deep as the file's limit lets them.
+// Adds the tensors in `values`, with lists flattened. Nesting is bounded by the file's limit.
 void AddUses(const Trace& trace, NodeId node, uint8_t role, std::span<const Value> values,
              UseRows& rows) {
   std::vector<std::span<const Value>> open;

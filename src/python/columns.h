@@ -14,16 +14,16 @@
 
 namespace etude::python {
 
-// A column of a trace as other libraries see it: numbers in memory that belongs to the trace.
+// A column of a trace for other libraries: numbers in the trace's memory.
 struct Column {
   enum class Type : uint8_t { kInt8, kInt32, kInt64, kUInt64 };
-  // What a number stands for.
+  // Interpretation of a number.
   enum class Meaning : uint8_t {
-    kNumber,   // itself
-    kRow,      // the row of a table; -1: none
-    kText,     // a string of the trace; -1: none
-    kName,     // an entry of `names`
-    kIntList,  // a list of integers of the trace; -1: none
+    kNumber,   // plain number
+    kRow,      // row of a table; -1: none
+    kText,     // string of the trace; -1: none
+    kName,     // index in `names`
+    kIntList,  // list of integers of the trace; -1: none
   };
 
   std::string name;
@@ -31,19 +31,19 @@ struct Column {
   Meaning meaning = Meaning::kNumber;
   const void* data = nullptr;
   size_t rows = 0;
-  size_t stride = 0;                // bytes from one value to the next
-  const uint64_t* known = nullptr;  // kNumber: a bit for each value; null: all are known
+  size_t stride = 0;                // bytes between values
+  const uint64_t* known = nullptr;  // kNumber: validity bits; null: all values are known
   std::span<const std::string_view> names;
   TracePtr trace;
-  std::shared_ptr<const void> memory;  // what `data` and `known` lie in, if not in the trace
+  std::shared_ptr<const void> memory;  // owner of `data` and `known`, if not the trace
 
   size_t value_bytes() const;
-  // The value of one row; kUInt64 in the bits of an int64_t.
+  // Returns the value of a row; kUInt64 values as the bits of an int64_t.
   int64_t Get(size_t row) const;
   bool is_known(size_t row) const;
 };
 
-// Columns of one length.
+// Columns of equal length.
 struct Columns {
   size_t rows = 0;
   std::vector<Column> columns;
@@ -52,24 +52,25 @@ struct Columns {
   const Column* Find(std::string_view name) const;
 };
 
-// What a node waits for, in rows: entry i of `targets` and `kinds` belongs to the node n with
-// offsets[n] <= i < offsets[n + 1].
+// Dependencies as rows: entries offsets[n] <= i < offsets[n + 1] of `targets` and `kinds` belong to
+// node n.
 struct Dependencies {
   Column offsets;  // one more than nodes
   Column targets;
   Column kinds;
 };
 
-// kUnavailable for traces of 2^31 nodes or strings and more: ids are handed out as int32.
+// Checks a trace. kUnavailable for 2^31 or more nodes or strings, because ids are exported as
+// int32.
 Status CheckSizes(const Trace& trace);
 
-// One row per node. A column that the trace does not have to its end is copied and filled up, once;
-// all others lie in the trace.
+// Returns one row per node. Incomplete columns are copied and padded once; all others are in the
+// trace.
 Columns NodeColumns(const TracePtr& trace);
-// One row per different use of a tensor: what the trace knows of it. All lie in the trace.
+// Returns one row per distinct tensor use. All columns are in the trace.
 Columns TensorColumns(const TracePtr& trace);
-// One row per tensor among the arguments and results of the nodes, lists flattened. Found
-// by the first call.
+// Returns one row per tensor among the arguments and results of nodes, with lists flattened.
+// Computed by the first call.
 Columns TensorUseColumns(const TracePtr& trace);
 Dependencies DependencyColumns(const TracePtr& trace);
 

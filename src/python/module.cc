@@ -1,5 +1,5 @@
-// The module etude._core: traces and what is done with them, for Python. Everything here is glue;
-// what it does is in the modules below.
+// The module etude._core: traces and operations on them, for Python. Contains only bindings; the
+// implementation is in the lower modules.
 
 #include <nanobind/nanobind.h>
 

@@ -15,26 +15,26 @@
 
 namespace etude::python {
 
-// Strings one behind the other, valid UTF-8: string i is bytes[begins[i] .. begins[i + 1]).
+// Concatenated strings in valid UTF-8: string i is bytes[begins[i] .. begins[i + 1]).
 struct Texts {
   std::vector<int64_t> begins;
   std::string bytes;
 };
 
-// A trace that Python objects and the arrays they gave out keep alive together. Const methods may
-// be called from several threads.
+// A trace shared by Python objects and the arrays that they exported. Const methods are
+// thread-safe.
 class SharedTrace {
  public:
-  // `input` is where it was read; empty paths if it was made.
+  // `input`: source of the trace; empty paths for a new one.
   SharedTrace(Trace trace, RankInput input) : trace_(std::move(trace)), input_(std::move(input)) {}
 
   const Trace& trace() const { return trace_; }
   const RankInput& input() const { return input_; }
-  // What its folder or its file's name says, else what the trace does: as inspections name it.
+  // Returns the rank from the folder or file name, otherwise from the trace, like inspections.
   std::optional<int64_t> rank() const { return input_.rank ? input_.rank : trace_.info().rank; }
-  // The strings of the trace by their ids, made on the first call.
+  // Returns the strings of the trace by id. Computed by the first call.
   const Texts& texts() const;
-  // What `make` makes for the first who asks for `name`; kept for all others.
+  // Returns the cached result of `make` for `name`; the first call runs it.
   std::shared_ptr<const void> Kept(const std::string& name,
                                    const std::function<std::shared_ptr<const void>()>& make) const;
 

@@ -16,7 +16,7 @@ Cell Number(const std::optional<int64_t>& value) { return value ? Cell(*value) :
 
 Cell Device(int32_t number) { return number >= 0 ? Cell(int64_t{number}) : Cell(); }
 
-// "0, 1, 2"; unknown for no list.
+// Returns "0, 1, 2"; unknown without a list.
 Cell Numbers(const Trace& trace, IntListId list) {
   return list ? Cell(fmt::format("{}", fmt::join(trace.ints(list), ", "))) : Cell();
 }

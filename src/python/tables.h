@@ -5,7 +5,7 @@
 
 namespace etude::python {
 
-// Facts of a trace that are few.
+// Return small tables of a trace.
 Table LaneTable(const Trace& trace);
 Table CommTable(const Trace& trace);
 Table GroupTable(const Trace& trace);

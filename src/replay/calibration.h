@@ -10,27 +10,29 @@
 
 namespace etude {
 
-// What becomes of one operator after the step was tried out.
+// Change to one operator as a result of trying out the step.
 struct TrialVerdict {
   enum class Action : uint8_t {
     kSkip,
-    kUseParts,         // the operators that it called take its place
-    kRunBeside,        // it runs by itself, besides the operator that called it
-    kWithoutGradient,  // it runs without the gradient to come that it had
-    kGiveValues,       // it is given values that it can work with
+    kUseParts,         // replaced by the operators that it called
+    kRunBeside,        // runs separately, in addition to its caller
+    kWithoutGradient,  // runs without its gradient to come
+    kGiveValues,       // receives valid input values
   };
-  uint32_t position = 0;  // in the recorded step
+  uint32_t position = 0;  // position in the recorded step
   Action action = Action::kSkip;
-  std::string reason;  // why it is skipped
+  std::string reason;  // for kSkip
 };
 
-// What trying out a step found: operators to replace, to skip or to add, in the order of finding,
-// round by round.
+// Result of trying out a step: operators to replace, skip or add, in the order of discovery, by
+// round.
 struct Calibration {
-  std::vector<TrialVerdict> deadly;  // operators that killed the process, before the first round
+  std::vector<TrialVerdict>
+      deadly;  // operators that killed the process, found before the first round
   std::vector<std::vector<TrialVerdict>> rounds;
-  std::vector<uint32_t> coerced;  // positions of operators whose results have other sizes
-  std::vector<uint32_t> changed;  // storage versions from outside that the step writes to
+  std::vector<uint32_t>
+      coerced;  // positions of operators whose results have unrecorded sizes or types
+  std::vector<uint32_t> changed;  // outside storage versions that the step writes to
 };
 
 std::string Serialise(const Calibration& calibration);

@@ -21,7 +21,7 @@ TEST(CommBatches, OneAloneOrOfAnotherGroupIsABatchOfItsOwn) {
 }
 
 TEST(CommBatches, WhatIsAwaitedInBetweenEndsABatch) {
-  // Received, waited for and sent on: 3 waits for 2, and 1 for what came before its batch.
+  // Receive, wait, forward: 3 waits for 2, and 1 for an operator before its batch.
   const Waits waits = {{}, {0}, {}, {2}, {}, {}};
   EXPECT_EQ(FindCommBatches(Groups{kNone, "0", "0", "0", "0"}, waits),
             (std::vector<CommBatch>{{1, 2}, {3, 4}}));

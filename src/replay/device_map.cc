@@ -30,7 +30,7 @@ constexpr std::array kBatchNormBackward = {Arg(1), Arg(0), Arg(2), Arg(3), Arg(4
                                            Arg(5), Arg(6), kTrue,  Arg(7), kAllTrue};
 // clone(self, memory_format) from (self, device)
 constexpr std::array kClone = {Arg(0), kNone};
-// alias(self) from (input): the wrapper that waits when it is used is Python's
+// alias(self) from (input): the lazily waiting wrapper belongs to Python
 constexpr std::array kAlias = {Arg(0)};
 
 constexpr auto kEquivalents = std::to_array<Equivalent>({
@@ -64,8 +64,8 @@ constexpr auto kRefusals = std::to_array<Refusal>({
     {"_test::", "not an operator of a model"},
 });
 
-// Names of text arguments by which operators are given a file, a folder or an address: those that
-// PyTorch's, torchvision's, torchaudio's and torchtext's schemas use.
+// Names of text arguments that are a file, folder or address, in schemas of PyTorch, torchvision,
+// torchaudio and torchtext.
 constexpr auto kFileArguments = std::to_array<std::string_view>({
     "dest",
     "dir",

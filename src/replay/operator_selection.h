@@ -13,28 +13,28 @@
 
 namespace etude {
 
-// The operators a replay runs: at first the top-level ones; one that cannot be run as a whole, or
-// not in the way it was recorded, is replaced by the operators it called. In order of entry, none
-// inside another but for those that run besides their caller. Refers to the step and the flow.
+// The operators that a replay runs. Starts with the top-level operators. An operator that cannot
+// run as recorded is replaced by the operators that it called. In order of entry; operators are not
+// nested, except those that run beside their caller. Refers to the step and the flow.
 class OperatorSelection {
  public:
   OperatorSelection(const RecordedStep& step, const DataFlow& flow);
 
-  // The operators in order of entry.
+  // Returns the operators in order of entry.
   std::span<const NodeId> nodes() const { return nodes_; }
-  // All top-level operators counted as such, also those skipped.
+  // Returns all top-level operators that count for coverage, including skipped ones.
   std::span<const NodeId> top() const { return top_; }
 
-  // Narrows the selection, and what counts, to operators for which `keep` holds.
+  // Restricts the selection and the counted operators to those for which `keep` returns true.
   void Keep(const std::function<bool(NodeId)>& keep);
-  // Takes `node` out of the selection.
+  // Removes `node` from the selection.
   void Skip(NodeId node, std::string reason);
-  // Puts the operators that `node` called in its place. False, and no change, if it called none,
-  // if one of its results is none of theirs, or if `usable` does not hold for each of them.
+  // Replaces `node` by the operators that it called. Returns false without a change if it called
+  // none, if they do not produce all of its results, or if `usable` is false for one of them.
   bool UseParts(NodeId node, const std::function<bool(NodeId)>& usable);
 
-  // Adds `part`, an operator that `caller` called, which is in the selection and stays there. False
-  // if `part` is there already.
+  // Adds `part`, which was called by `caller`; `caller` remains selected. Returns false if `part`
+  // is already selected.
   bool RunBeside(NodeId caller, NodeId part);
 
   struct Skipped {
@@ -42,14 +42,14 @@ class OperatorSelection {
     std::string reason;
   };
   const std::vector<Skipped>& skipped() const { return skipped_; }
-  // Operators that were replaced by their parts.
+  // Returns the operators that were replaced by their parts.
   const std::vector<NodeId>& replaced() const { return replaced_; }
   struct Beside {
     NodeId caller;
     NodeId part;
   };
   const std::vector<Beside>& beside() const { return beside_; }
-  // Top-level operators of which every part is in the selection.
+  // Returns the top-level operators that are selected completely.
   std::unordered_set<NodeId> ReplayedTop() const;
 
  private:

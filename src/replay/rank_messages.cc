@@ -13,7 +13,7 @@ tl::unexpected<Error> OtherMessage() {
   return BadInput("found another message of a rank than those of this version of Etude");
 }
 
-// What `read` makes of the JSON in `bytes`.
+// Returns the result of `read` for the JSON in `bytes`.
 template <typename Read>
 auto ReadMessage(const std::vector<uint8_t>& bytes, Read read)
     -> Result<decltype(read(nlohmann::json()))> {

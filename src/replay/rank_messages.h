@@ -11,15 +11,16 @@
 
 namespace etude {
 
-// What ranks tell each other through their store, as bytes.
+// Conversions of messages between ranks in their store.
 std::string TextOf(const std::vector<uint8_t>& bytes);
 std::vector<uint8_t> ToBytes(std::string_view text);
 
-// Of the opposites: kBadInput for what ToBytes did not write, as that of another version of Etude.
+// Serialize and parse a status. kBadInput for other data, such as a message of another version of
+// Etude.
 std::vector<uint8_t> ToBytes(const RankStatus& status);
 Result<RankStatus> ToStatus(const std::vector<uint8_t>& bytes);
 
-// Of calls what MatchComms compares and says.
+// Serialize and parse the calls that MatchComms compares and reports.
 std::vector<uint8_t> ToBytes(const CommLog& log);
 Result<CommLog> ToLog(const std::vector<uint8_t>& bytes);
 

@@ -59,10 +59,10 @@ class Planner {
     std::vector<SlotId> slots;
     int64_t bytes = 0;
     uint32_t outside = kNever;  // index in plan_.outside
-    bool written = false;       // an operator writes to an argument that lies in it
+    bool written = false;       // an operator writes to an argument in this memory
   };
 
-  // For each position of the step the operator of the selection around it.
+  // Finds the selected operator around each position of the step.
   void IndexMakers() {
     maker_.assign(step_.nodes().size(), NodeId::None());
     for (const NodeId node : selection_) {
@@ -72,7 +72,7 @@ class Planner {
       }
     }
   }
-  // Positions between a node's own and its last may belong to other threads.
+  // Positions between a node and its last descendant may belong to other threads.
   bool Inside(uint32_t position, NodeId node) const {
     const NodeId around = step_.enclosing_operator(position);
     return around == node || (around && maker_[step_.position(around)] == node);
@@ -101,8 +101,8 @@ class Planner {
     return a.offset == b.offset && a.shape == b.shape && a.strides == b.strides && a.type == b.type;
   }
 
-  // The slot whose tensor `use` means: the same tensor, else another of equal form on the same
-  // memory, the latest first.
+  // Returns the slot for `use`: of the same tensor, otherwise the latest one of equal form on the
+  // same memory.
   SlotId FindSlot(const DataFlow::Use& use) const {
     const TensorUse& wanted = trace_.tensor(use.tensor);
     SlotId alike;
@@ -116,7 +116,7 @@ class Planner {
     return alike;
   }
 
-  // One that no other use finds.
+  // Adds a slot that other uses cannot find.
   SlotId AddHiddenSlot(const Slot& slot) {
     plan_.slots.push_back(slot);
     last_use_.push_back(0);
@@ -132,8 +132,8 @@ class Planner {
 
   Result<SlotId> ReadSlot(const DataFlow::Use& use, uint32_t op) {
     if (!use.version) return SlotId::None();
-    // What the type cannot be read of is passed on as it is made, or reported when it has to be
-    // made here.
+    // Tensors of unknown type are passed on if an operator makes them; if they have to be made
+    // here, an error is reported.
     VersionState& state = versions_[use.version.index()];
     SlotId slot = FindSlot(use);
     if (!slot && !state.slots.empty() && state.outside == kNever) {
@@ -161,8 +161,8 @@ class Planner {
     return slot;
   }
 
-  // A tensor from outside whose form the operator changes in place: one of its own on the same
-  // memory, so that the next step begins with the recorded form again.
+  // Adds a separate tensor on the same memory for an outside tensor whose form the operator changes
+  // in place, so that the next step starts with the recorded form.
   void GiveOwnTensor(uint32_t op) {
     PlannedOp& planned = plan_.ops[op];
     if (planned.inputs.empty() || !planned.inputs.front()) return;
@@ -195,7 +195,7 @@ class Planner {
       if (have.tensor == trace_.tensor(use.tensor).tensor) return SlotId::None();
     }
     const SlotId slot = AddSlot(use, SlotSource::kResult);
-    last_use_[slot.index()] = kNever;  // so far nobody reads it
+    last_use_[slot.index()] = kNever;  // unused so far
     return slot;
   }
 
@@ -242,7 +242,7 @@ class Planner {
       const auto known =
           std::ranges::find(planned.given, planned.inputs[i], &Content::to) != planned.given.end();
       if (known) return;
-      // What one operator is given others may be as well.
+      // Values given to one operator may be given to others, too.
       SlotId& from = given_from_[values.version];
       if (!from) {
         from = AddHiddenSlot({.tensor = values.tensor,
@@ -275,7 +275,7 @@ class Planner {
       if (last_use_[i] == kNever) continue;  // never stored, see below
       plan_.ops[last_use_[i]].release.push_back(SlotId(i));
     }
-    // Of what a backward function gives up, the gradient goes before what was saved for it.
+    // Among tensors freed by a backward function, the gradient comes before saved tensors.
     for (PlannedOp& op : plan_.ops) {
       std::ranges::stable_sort(op.release, std::ranges::greater{}, [&](SlotId slot) {
         return flow_.version(plan_.slots[slot.index()].version).made_at;
@@ -292,8 +292,8 @@ class Planner {
     for (const SlotId slot : kept) ReleaseGradient(slot);
   }
 
-  // A gradient is freed by a zero_grad after its last use (with several optimizers another one's
-  // may come before): the last one before the next step makes it anew, else the first one.
+  // Frees a gradient at a zero_grad after its last use. With several optimizers another one's may
+  // come first: uses the last one before the next step makes it again, otherwise the first.
   void ReleaseGradient(SlotId slot) {
     const uint32_t made = step_.position(maker_of_[slot.index()]);
     uint32_t last_use = made;
@@ -315,7 +315,7 @@ class Planner {
     if (release < made) outlives_step_.push_back(slot);
   }
 
-  // Keeps the slot that is used last for as long as something held the memory.
+  // Keeps the last used slot while the memory is in use.
   void Hold() {
     for (size_t i = 0; i < versions_.size(); ++i) {
       const VersionState& state = versions_[i];
@@ -335,7 +335,7 @@ class Planner {
     }
   }
 
-  // Of each gradient that outlives the step the slot that was made last.
+  // Returns the latest slot of each gradient that outlives the step.
   std::vector<SlotId> KeptGradients() {
     std::vector<SlotId> kept;
     maker_of_.assign(plan_.slots.size(), NodeId::None());
@@ -356,7 +356,7 @@ class Planner {
   }
 
   void EstimateMemory() {
-    std::vector<uint32_t> holders(versions_.size());  // slots that hold each version now
+    std::vector<uint32_t> holders(versions_.size());  // current number of slots per version
     std::vector<int64_t> change(plan_.ops.size() + 1);
     __int128 outside = 0;
     __int128 written = 0;
@@ -385,7 +385,7 @@ class Planner {
       for (const SlotId slot : op.results) {
         if (slot) hold(slot);
       }
-      // Results that nobody reads exist while the operator runs.
+      // Unused results exist while the operator runs.
       __int128 unread = 0;
       const auto uses = flow_.outputs(op.node);
       for (size_t i = 0; i < uses.size(); ++i) {
@@ -414,9 +414,9 @@ class Planner {
   uint32_t first_accumulation_ = kNever;     // position of the first gradient accumulation
   std::vector<NodeId> maker_;                // by position
   std::vector<NodeId> maker_of_;             // by slot
-  std::vector<uint32_t> last_use_;           // by slot: operator's index
+  std::vector<uint32_t> last_use_;           // by slot: index of the operator
   std::vector<uint32_t> gradient_releases_;  // positions where zero_grad ran
-  std::vector<SlotId> outlives_step_;        // gradients that the next step finds and frees
+  std::vector<SlotId> outlives_step_;        // gradients that the next step frees
 };
 
 }  // namespace

@@ -14,63 +14,63 @@
 namespace etude {
 
 struct SlotTag;
-// A place that holds one tensor while a step is replayed.
+// A place that holds one tensor during the replay of a step.
 using SlotId = Id<SlotTag>;
 
-// Where a slot's tensor comes from.
+// Origin of a slot's tensor.
 enum class SlotSource : uint8_t {
-  kOutside,  // made before the first step, stays
+  kOutside,  // made before the first step and kept
   kResult,   // returned by an operator of the step
-  kDerived,  // a view that unrecorded code made: built from another slot of the same memory
+  kDerived,  // a view made by unrecorded code, derived from another slot of the same memory
 };
 
 struct Slot {
-  TensorId tensor;  // shape, type and place in the storage
+  TensorId tensor;  // shape, type and position in the storage
   StorageVersion version;
   SlotSource source = SlotSource::kOutside;
-  SlotId base;  // kDerived: the slot whose storage it shares
+  SlotId base;  // kDerived: slot whose storage it shares
 };
 
-// Content that a slot's memory is given, whoever made it: that of the slot `from`, made outside.
+// Content to copy into a slot's memory from the slot `from`, which is outside.
 struct Content {
   SlotId to;
   SlotId from;
 };
 
-// One operator of the replay. Inputs and results are parallel to DataFlow::inputs and outputs.
+// An operator of the replay. Inputs and results are parallel to DataFlow::inputs and outputs.
 struct PlannedOp {
   NodeId node;
-  std::vector<SlotId> inputs;   // kNone: undefined tensor
-  std::vector<SlotId> results;  // kNone: nobody reads it, or the argument's slot holds it already
-  std::vector<SlotId> release_before;  // gradients of the step before, where zero_grad ran
-  std::vector<SlotId> derive;          // built before the call, in order
-  std::vector<Content> given;          // to arguments, right before the call
+  std::vector<SlotId> inputs;          // kNone: undefined tensor
+  std::vector<SlotId> results;         // kNone: unused, or stored in the argument's slot
+  std::vector<SlotId> release_before;  // gradients of the previous step, at a zero_grad
+  std::vector<SlotId> derive;          // made before the call, in order
+  std::vector<Content> given;          // copied to arguments immediately before the call
   std::vector<SlotId> differentiated;  // inputs that had a gradient to come: PlanGradients
-  std::vector<Content> content;        // of results that no operator writes: copied after the call
-  std::vector<SlotId> release;         // last used by this operator: freed after the call
+  std::vector<Content> content;        // copied after the call, to results that no operator writes
+  std::vector<SlotId> release;         // freed after the call: last use
 };
 
-// Memory that has to be there before the step.
+// Memory that must exist before the step.
 struct OutsideStorage {
   StorageVersion version;
-  int64_t bytes = 0;  // as much as the widest use needs
+  int64_t bytes = 0;  // size for the widest use
   std::vector<SlotId> slots;
-  uint32_t first_use = 0;  // index of an operator
-  // Optimizer state: first used after gradients were accumulated. Programs make it in their first
-  // step, between that step's results, which decides how the heap looks ever after.
+  uint32_t first_use = 0;  // index of the operator
+  // Optimizer state, first used after gradients were accumulated. Programs allocate it in their
+  // first step between that step's results, which determines the heap layout of later steps.
   bool made_in_first_step = false;
 };
 
-// A leak: an operator reads memory made inside another one that does not return it (what a
-// composite operator's parts saved for the backward pass).
+// Memory made inside an operator that does not return it, and read by another operator: tensors
+// that parts of a composite operator saved for the backward pass.
 struct HiddenResult {
-  NodeId maker;  // the operator of the plan inside which the memory was made
+  NodeId maker;  // selected operator that contains `origin`
   NodeId reader;
-  NodeId origin;  // the operator that made it
+  NodeId origin;  // operator that made the memory
 };
 
-// What the replay of a step does with its tensors: which slot each argument is read from, which
-// slot each result goes to, and when slots are freed. Pure data.
+// Tensor handling of a step's replay: slots of arguments and results, and when slots are freed.
+// Plain data.
 struct ReplayPlan {
   std::vector<Slot> slots;
   std::vector<PlannedOp> ops;
@@ -79,20 +79,20 @@ struct ReplayPlan {
   std::vector<HiddenResult> hidden;
   int64_t outside_bytes = 0;
   int64_t written_bytes = 0;  // outside memory that operators write to
-  int64_t peak_bytes = 0;     // outside memory and what the step holds at its fullest moment
+  int64_t peak_bytes = 0;     // peak of outside memory and step memory
 };
 
-// Values that an operator of the step is given in place of those that were computed for it.
+// Values that replace the computed input of an operator of the step.
 struct GivenValues {
   NodeId node;
   StorageVersion version;
   TensorId tensor;
 };
 
-// Plans the replay of `selection`, operators of the step in order of entry of which none contains
-// another. `given`: to operators of the step, where these values were computed in it before the
-// operator of the selection around them and the tensor is all of its memory. kBadInput if a
-// tensor's size is negative or does not fit 63 bits.
+// Plans the replay of `selection`: operators of the step in order of entry, not nested. `given`:
+// values for operators of the step; applied if they are computed in the step before the enclosing
+// selected operator, and the tensor covers all of its memory. kBadInput if a tensor's size is
+// negative or exceeds 63 bits.
 Result<ReplayPlan> PlanReplay(const RecordedStep& step, const DataFlow& flow,
                               std::span<const NodeId> selection,
                               std::span<const GivenValues> given = {});

@@ -23,17 +23,18 @@ TEST(ReplayPlan, FreesAResultAfterItsLastReader) {
   ASSERT_EQ(plan.ops.size(), 3u);
   EXPECT_EQ(plan.outside.size(), 2u);
   EXPECT_EQ(plan.outside_bytes, 32);
-  // The second reads the slot that the first wrote, and frees it.
+  // The second operator reads the first one's result, and frees it.
   const SlotId slot = plan.ops[0].results[0];
   ASSERT_TRUE(slot);
   EXPECT_EQ(plan.ops[1].inputs[0], slot);
   EXPECT_TRUE(plan.ops[0].release.empty());
   EXPECT_EQ(plan.ops[1].release, std::vector<SlotId>{slot});
-  // Two from outside, one result being read and one being made.
+  // Two outside tensors, one result being read and one being made.
   EXPECT_EQ(plan.peak_bytes, 64);
 }
 
-// As a GAN does: the generator's backward adds to the gradients that the discriminator's step left.
+// As in a GAN: the generator's backward pass adds to the gradients left by the discriminator's
+// step.
 TEST(ReplayPlan, KeepsAGradientThatIsAddedToAfterAnothersZeroGrad) {
   const std::string detach = "aten::detach(Tensor(a) self) -> Tensor(a)";
   const std::string add = "aten::add_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)";
@@ -47,7 +48,7 @@ TEST(ReplayPlan, KeepsAGradientThatIsAddedToAfterAnothersZeroGrad) {
   const Flow flow(made);
   const StorageVersion kept = flow.Read(adds, 0);
   EXPECT_TRUE(flow.flow.version(kept).kept_as_gradient);
-  EXPECT_FALSE(flow.flow.version(flow.Read(adds, 1)).kept_as_gradient);  // added, then free
+  EXPECT_FALSE(flow.flow.version(flow.Read(adds, 1)).kept_as_gradient);  // added, then freed
 
   const ReplayPlan plan = PlanReplay(flow.step, flow.flow, flow.step.top_operators()).value();
   ASSERT_EQ(plan.ops.size(), 4u);

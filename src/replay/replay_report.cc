@@ -59,7 +59,7 @@ Json KernelsJson(const std::optional<KernelMatch>& kernels) {
           {"extra", KernelCountsJson(kernels->extra)}};
 }
 
-// Shares of differing time, of all operators and by phase.
+// Returns the shares of differing time, in total and by phase.
 Json DifferenceJson(const std::vector<OperatorTime>& rows) {
   Json json = {{"all", OrNull(TimeDifference(rows))}};
   for (const Phase phase : kPhases) {
@@ -82,7 +82,7 @@ Json OperatorsJson(const ReplayReport& report) {
   return rows;
 }
 
-// Operations and bytes per second; nullopt if some of the work was not done, or its time is
+// Returns operations and bytes per second; nullopt if some work was not done or its time is
 // unknown.
 std::optional<Work> RateOf(const std::optional<Work>& work, const StepTimes& times, bool all) {
   if (!work || !all || !times.wall || times.wall->median.count <= 0) return std::nullopt;
@@ -103,10 +103,10 @@ Json WorkJson(const ReplayReport& report) {
           {"replay", rate(RateOf(report.work, report.replay, report.skipped.empty()))}};
 }
 
-// What the operators of a composed step were expected to take, and took.
+// Expected and measured operator times of a composed step.
 struct Expectation {
   std::optional<Nanos> expected;
-  StepTimes measured;  // without gaps; unknown if not all of them ran
+  StepTimes measured;  // without gaps; unknown if operators were skipped
 };
 
 Expectation ExpectationOf(const ReplayReport& report) {
@@ -117,7 +117,7 @@ Expectation ExpectationOf(const ReplayReport& report) {
   return found;
 }
 
-// Of a measured time from the expected one, as a share of that.
+// Returns the deviation of a measured time, as a share of the expected one.
 std::optional<double> DeviationOf(const Expectation& found,
                                   const std::optional<TimeSummary>& measured) {
   if (!found.expected || !measured || found.expected->count <= 0) return std::nullopt;
@@ -367,7 +367,7 @@ std::pair<std::string, std::string> SkippedKey(std::string_view op, std::string_
     }
     if (!kind.empty() && kind.back() == '-') kind.pop_back();
     kind += '#';
-    // Digits with a fraction and an exponent, or in another base.
+    // Digits, also with a fraction, an exponent or another base.
     while (i < reason.size()) {
       const bool exponent = (reason[i] == '+' || reason[i] == '-') && reason[i - 1] == 'e';
       const bool point = reason[i] == '.' && i + 1 < reason.size() && IsDigit(reason[i + 1]);
@@ -484,7 +484,7 @@ std::string SkippedText(const ReplayReport& report) {
                          : "skipped (operator, count, share of time, reason)\n" + skipped.Text();
 }
 
-// What steps add to the process's memory, beside what those of the program added.
+// Describes memory added by steps, compared with the program's.
 std::string GrowthText(const ReplayReport& report) {
   if (!report.memory_growth) return "";
   const auto& recorded = report.recorded_memory_growth;
@@ -498,7 +498,7 @@ std::string GrowthText(const ReplayReport& report) {
                      FormatError(ratio - 1));
 }
 
-// What is less than a hundredth of the step, or unknown, is not worth a word.
+// Omits overlaps that are unknown or below 1 % of the step.
 std::string OverlapText(const ReplayReport& report) {
   std::vector<std::string> parts;
   const auto add = [&](std::string_view what, std::optional<Nanos> time) {

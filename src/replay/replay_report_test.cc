@@ -26,7 +26,7 @@ TEST(IsComplete, ButForWhatIsNegligible) {
   EXPECT_TRUE(IsComplete({}));
   const SkippedOperators small{.op = "aten::mm", .count = 1, .time_share = 0.0003};
   EXPECT_TRUE(IsComplete({small}));
-  EXPECT_FALSE(IsComplete({small, small}));  // together
+  EXPECT_FALSE(IsComplete({small, small}));  // not negligible together
   SkippedOperators unknown = small;
   unknown.time_share.reset();
   EXPECT_FALSE(IsComplete({unknown}));
@@ -40,7 +40,7 @@ TEST(IsComplete, ButForWhatIsNegligible) {
   EXPECT_TRUE(IsComplete({large}));
 }
 
-// What ran at the same time runs one after the other in a replay; a hundredth is not worth a word.
+// Recorded overlap is serialized in a replay; less than 1 % is not reported.
 TEST(ReplayReport, WhatOverlappedInTheRecordedStep) {
   ReplayReport report;
   report.recorded_step = Nanos{10'000'000};

@@ -10,7 +10,7 @@
 namespace etude {
 namespace {
 
-// A weighted mean of what `get` finds in each report; nullopt if one has none.
+// Returns a weighted sum of the results of `get`; nullopt if a report lacks one.
 template <typename T, typename Get, typename Add>
 std::optional<T> Sum(const std::vector<ReplayedKind>& kinds, Get get, Add add) {
   T sum{};
@@ -58,7 +58,7 @@ class Combiner {
 
  private:
   double Weight(const ReplayedKind& kind) const { return kind.weight / weight_; }
-  // Recorded, of the steps that the kind stands for.
+  // Returns the recorded time of the steps of a kind.
   static double TimeOf(const ReplayedKind& kind) {
     return static_cast<double>(kind.recorded->count) / static_cast<double>(kind.steps) *
            kind.weight;
@@ -107,7 +107,7 @@ class Combiner {
     for (const ReplayedKind& kind : kinds_) sum = sum + Scaled(kind.report.*time, Weight(kind));
     return sum;
   }
-  // A mean weighted by recorded time.
+  // Returns a mean weighted by recorded time.
   template <typename Get>
   std::optional<double> ByTime(Get get) const {
     if (!recorded_) return std::nullopt;
@@ -116,7 +116,7 @@ class Combiner {
     });
   }
 
-  // Of all device time; nullopt if one kind's is unknown.
+  // Returns the share of all device time; nullopt if it is unknown for a kind.
   std::optional<double> DeviceCoverage() const {
     double total = 0;
     double covered = 0;
@@ -202,7 +202,7 @@ class Combiner {
     for (auto& [key, row] : rows) all.skipped.push_back(std::move(row));
   }
 
-  // Whether of every kind the replay was recorded.
+  // Returns whether the replays of all kinds were recorded.
   bool all_recorded() const {
     return std::ranges::all_of(
         kinds_, [](const ReplayedKind& kind) { return kind.report.kernels.has_value(); });
@@ -253,9 +253,9 @@ class Combiner {
     all.operator_times = sum.Rows();
   }
 
-  std::vector<ReplayedKind> kinds_;  // those that took the most time first
+  std::vector<ReplayedKind> kinds_;  // by time, descending
   double weight_ = 0;
-  std::optional<double> recorded_;  // TimeOf all
+  std::optional<double> recorded_;  // total of TimeOf
 };
 
 }  // namespace

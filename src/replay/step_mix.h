@@ -9,17 +9,17 @@
 
 namespace etude {
 
-// The replay of one kind of recorded steps, of which a job's steps are a mix.
+// Replay of one kind of recorded steps in a job's mix.
 struct ReplayedKind {
-  int64_t step = 0;               // the number of the one that was replayed
-  int64_t steps = 0;              // how many recorded steps it stands for
-  std::optional<Nanos> recorded;  // their time
-  double weight = 0;              // how many of the program's steps; 0 of all kinds: `steps`
+  int64_t step = 0;               // number of the replayed step
+  int64_t steps = 0;              // recorded steps of this kind
+  std::optional<Nanos> recorded;  // total time of these steps
+  double weight = 0;  // number of the program's steps; if 0 for all kinds, `steps` is used
   ReplayReport report;
 };
 
-// One report for all kinds, at least one: times and page faults are means weighted by steps, counts
-// are sums over all steps, shares are of all.
+// Combines the reports of at least one kind. Times and page faults are means weighted by steps,
+// counts are sums over all steps, and shares refer to all steps.
 ReplayReport CombineKinds(std::vector<ReplayedKind> kinds);
 
 }  // namespace etude

@@ -9,7 +9,7 @@
 namespace etude {
 namespace {
 
-// The partners of `status` that are not there yet; those that say nothing among them.
+// Returns the late partners of `status`, including those without a status.
 std::vector<int64_t> WaitsFor(const RankStatus& status, int64_t own, const RankStatuses& all) {
   std::vector<int64_t> late;
   for (const int64_t partner : status.partners) {

@@ -7,23 +7,23 @@
 
 namespace etude {
 
-// What a rank is at, for the others when one of them gets no further. Communications have channels:
-// a group, or the sends or receives between two ranks.
+// Progress of a rank, for the diagnosis of a deadlock. Communications have channels: a group, or
+// the sends or receives between two ranks.
 struct RankStatus {
   std::string doing;                     // "in c10d::allreduce_ (node 512) of group '0'"
-  std::map<std::string, int64_t> begun;  // by channel: how many it has begun
-  // The communication that it is in, if any: it ends when each of these ranks has begun as many on
-  // the channel that is named.
+  std::map<std::string, int64_t> begun;  // communications begun, by channel
+  // Current communication, if any. It ends when each of these ranks has begun `call` communications
+  // on `partners_channel`.
   std::vector<int64_t> partners;
   std::string partners_channel;
   int64_t call = 0;
 };
 
-// By rank; absent: it says nothing.
+// By rank; ranks without a status are absent.
 using RankStatuses = std::map<int64_t, RankStatus>;
 
-// A line per rank of `present`, with those of them that it waits for; ranks that others wait for
-// first.
+// Returns a line per rank of `present`, with the ranks of `present` that it waits for. Ranks that
+// others wait for come first.
 std::string DescribeRanks(const RankStatuses& all, const std::vector<int64_t>& present);
 
 }  // namespace etude

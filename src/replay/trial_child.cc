@@ -37,10 +37,10 @@ Result<std::string> RunInChild(const std::function<Result<std::string>(const Ann
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(ends[0]);
-    // Nothing may leave the child but its answer: what follows is the caller's.
+    // No error may escape the child; only its answer may.
     const Result<std::string> result =
         Guarded([&] { return work([&](uint32_t at) { *position = at; }); });
-    // One letter for what follows: a result, or the code of an error and its message.
+    // The first letter tags a result, or an error code and message.
     if (result) {
       WriteAll(ends[1], "R" + *result);
     } else {

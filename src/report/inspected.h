@@ -14,24 +14,23 @@
 
 namespace etude {
 
-// What an inspection found out about one trace.
+// Result of inspecting one trace.
 struct Inspected {
   std::optional<int64_t> rank;
   std::string path;
   std::vector<Table> tables;       // the same keys and columns for every trace
-  std::vector<std::string> notes;  // what the figures leave out, a line each
+  std::vector<std::string> notes;  // limitations of the figures, one line each
   Health health;
 };
 
-// The tables number `index` of all traces as one, with a first column that says of which rank a row
-// is: its number, or the trace's path if it has none or shares it with another. At most `most_rows`
-// rows of each (0: all).
+// Joins the tables with number `index` of all traces, with a first column for the rank, or the
+// trace's path if the rank is missing or not unique. At most `most_rows` rows per trace (0: all).
 Table JoinTables(const std::vector<Inspected>& found, size_t index, size_t most_rows = 0);
 
-// The tables, or that with key `only`, for people: of one trace as they are, of several joined;
-// then notes, and the health where it is not good.
+// Returns all tables, or the one with key `only`, as text: plain for one trace, joined for several;
+// then notes, and the health unless it is good.
 std::string ToText(const std::vector<Inspected>& found, std::string_view only, size_t most_rows);
-// The same as one document of `format` ("etude-stats").
+// Returns the tables as a document of `format` ("etude-stats").
 nlohmann::ordered_json ToJson(const std::vector<Inspected>& found, std::string_view format,
                               std::string_view only);
 

@@ -37,7 +37,7 @@ Result<Inspected> InspectCriticalPath(const RecordedRun& run, const RankInput&, 
                    .notes = CriticalPathNotes(path)};
 }
 
-// Tensors are in the host trace, the allocators' events in the device trace.
+// The host trace contains tensors, the device trace contains allocator events.
 RankInput HostAndDevice(const CaptureRank& rank) {
   if (rank.host.empty()) return RichestInput(rank);
   return {.rank = rank.rank, .path = rank.host, .device = rank.device};

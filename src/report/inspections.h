@@ -15,16 +15,16 @@
 
 namespace etude {
 
-// What an inspection command reads of a rank, and what it finds there: the same from the command
-// line and from Python.
+// An inspection command, shared by the command line and Python: the input it needs from a rank, and
+// its analysis.
 struct Inspection {
-  std::string_view format;                 // of its JSON: "etude-stats"
-  const std::vector<std::string>& tables;  // keys, in their order
+  std::string_view format;                 // JSON format: "etude-stats"
+  const std::vector<std::string>& tables;  // keys, in order
   RankInput (*choose)(const CaptureRank&);
-  // Tables and notes of a recorded run; `input` and `read` are where and how it was read.
+  // Returns tables and notes of a recorded run. `input` and `read`: how the run was read.
   Result<Inspected> (*inspect)(const RecordedRun& run, const RankInput& input,
                                const ReadOptions& read, const RunContext& context);
-  bool of_times = true;  // what recording added to times is in its figures
+  bool of_times = true;  // the figures are affected by recording overhead
 };
 
 const Inspection& StatsInspection();
@@ -32,7 +32,7 @@ const Inspection& BreakdownInspection();
 const Inspection& CriticalPathInspection();
 const Inspection& MemoryInspection();
 
-// What `inspection` finds in a trace, with its rank, path and health.
+// Runs an inspection of a trace; the result includes rank, path and health.
 Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, const RankInput& input,
                           const ReadOptions& read, const RunContext& context);
 
@@ -40,20 +40,20 @@ struct ComparedRanks {
   Inspected found;
   bool same = true;
 };
-// The differences of two traces, as `etude diff` shows them; `path` is that of `a`.
+// Returns the differences of two traces, as in `etude diff`. `path`: of `a`.
 ComparedRanks CompareTraces(const Trace& a, const Trace& b, const std::string& path);
 
-// Which ranks of two jobs belong together.
+// Pairs of ranks of two jobs.
 struct RankPairs {
   struct Pair {
     size_t a = 0;
     size_t b = 0;
   };
   std::vector<Pair> pairs;     // indices
-  std::vector<size_t> only_a;  // ranks of one side: a difference
+  std::vector<size_t> only_a;  // ranks in one job only count as a difference
   std::vector<size_t> only_b;
 };
-// Single traces belong together whatever their ranks.
+// Pairs ranks by number. Two single traces are paired regardless of their ranks.
 RankPairs PairRanks(std::span<const std::optional<int64_t>> a,
                     std::span<const std::optional<int64_t>> b);
 

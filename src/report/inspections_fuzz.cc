@@ -14,7 +14,7 @@
 #include "src/transform/edit/slice.h"
 #include "src/transform/to_chakra.h"
 
-// What commands do with a trace once it is read.
+// Fuzzes the commands' processing of a trace after reading.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const etude::RunContext context = etude::fuzz::SmallLimits();
   auto source = etude::ByteSource::FromMemory("fuzz", std::string(etude::fuzz::Bytes(data, size)),

@@ -25,7 +25,7 @@ RecordingCost FindRecordingCost(const Trace& trace, const std::string& path,
   const auto file = std::filesystem::path(path).parent_path() / kJobFile;
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return cost;
-  // What is wrong with it is said by those who need it.
+  // Errors in job.json are reported by the commands that need it.
   const auto job = MadeOnce<JobFile>(
       context.cache, "job.json at " + file.string(),
       [&] { return ReadJobFile(file.string(), context.Unwarned()); },
@@ -42,7 +42,7 @@ RecordingCost FindRecordingCost(const Trace& trace, const std::string& path,
 }
 
 std::string RecordingCostNote(const RecordingCost& cost) {
-  // As many times as long is no noise any more.
+  // Ratios above this are not noise.
   constexpr double kWorthSaying = 1.25;
   if (!cost.recorded || !cost.program || cost.program->count <= 0) return "";
   const double factor =

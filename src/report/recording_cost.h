@@ -11,21 +11,21 @@
 
 namespace etude {
 
-// The time of a step of a recorded job.
+// Step time of a recorded job, with and without recording.
 struct RecordingCost {
   size_t steps = 0;               // in the trace
-  std::optional<Nanos> recorded;  // as the trace has it: the median of these
-  std::optional<Nanos> program;   // without recording: the median of `program_steps`
+  std::optional<Nanos> recorded;  // median in the trace
+  std::optional<Nanos> program;   // without recording: median of `program_steps` steps
   size_t program_steps = 0;
 };
 
-// Of `trace` and the job.json beside the file at `path`, as far as they know.
+// Finds the step times in `trace` and in the job.json beside the file at `path`, as far as known.
 RecordingCost FindRecordingCost(const Trace& trace, const std::string& path,
                                 std::optional<int64_t> rank, const RunContext& context);
 
-// How much longer than the program's the recorded steps took, where that is enough to
-// count and known; "" else. What recording itself takes is in the times of PyTorch's observer and
-// profiler; the native recorder takes its own out.
+// Returns a note on how much longer the recorded steps took than the program's; "" if this is
+// unknown or negligible. The overhead of PyTorch's observer and profiler is part of the recorded
+// times; the native recorder subtracts its own.
 std::string RecordingCostNote(const RecordingCost& cost);
 
 }  // namespace etude

@@ -34,7 +34,7 @@ std::string CountText(int64_t count, std::string_view one) {
   return FormatCount(static_cast<uint64_t>(count), one);
 }
 
-// The end of the name of step `number`; one rank's has none.
+// Returns the name suffix of step `number`; empty for a single rank.
 std::string Number(size_t ranks, size_t number) {
   return ranks == 1 ? "" : fmt::format("_{}", number);
 }
@@ -43,7 +43,7 @@ std::string FaultText(const std::optional<double>& faults) {
   return faults ? FormatCount(static_cast<uint64_t>(std::llround(*faults))) : "unknown";
 }
 
-// How far a figure is from the original's.
+// Returns the deviation of a figure from the original's.
 std::string Deviation(std::optional<double> original, std::optional<double> figure) {
   if (!original || !figure) return "unknown";
   if (*original <= 0) return *figure <= 0 ? "+0.0 %" : "unknown";
@@ -63,7 +63,7 @@ std::string Mebibytes(const std::optional<Bytes>& bytes) {
                : "unknown";
 }
 
-// What a trace says, as a line of Markdown can hold it.
+// Returns text from a trace as a line of Markdown.
 std::string LineOf(std::string_view text) {
   std::string line;
   for (const char c : Printable(text)) {
@@ -76,7 +76,7 @@ std::string LineOf(std::string_view text) {
   return line;
 }
 
-// Two rows of the README's table.
+// Returns two rows of the README's table.
 std::string FigureRows(std::string_view what, const BenchmarkFacts::Figures& original,
                        const BenchmarkFacts::Figures& figures) {
   return fmt::format("| {} | {} | {} |\n| deviation | {} | {} |\n", what, Milliseconds(figures.cpu),
@@ -85,8 +85,7 @@ std::string FigureRows(std::string_view what, const BenchmarkFacts::Figures& ori
                      Deviation(Number(original.wall), Number(figures.wall)));
 }
 
-// How the ranks of a job are told apart: the process groups, and the different codes and data, with
-// which of them each rank has.
+// Ranks of a job: the process groups, the distinct codes and data, and which of them each rank has.
 struct Ranks {
   std::vector<ProgramGroup> groups;
   std::vector<const StepSource*> codes;
@@ -115,7 +114,7 @@ Ranks Sort(std::span<const StepSource> sources) {
   return ranks;
 }
 
-// The file ranks.data: docs/formats/benchmark_data.md.
+// Returns the file ranks.data: docs/formats/benchmark_data.md.
 std::string RanksData(std::span<const StepSource> sources, const Ranks& ranks) {
   std::string text = fmt::format("ranks 1\ngroups {}\n", ranks.groups.size());
   for (const ProgramGroup& group : ranks.groups) {
@@ -134,7 +133,7 @@ std::string RanksData(std::span<const StepSource> sources, const Ranks& ranks) {
   return text;
 }
 
-// `text` without what stands in quotes in it: names of process groups, of kernels, of types.
+// Returns `text` without its quoted parts: names of process groups, kernels and types.
 std::string WithoutQuoted(std::string_view text) {
   std::string shown;
   bool is_quoted = false;
@@ -149,9 +148,9 @@ std::string WithoutQuoted(std::string_view text) {
   return is_quoted ? shown + "…" : shown;
 }
 
-// What of the recorded operators is not run, so far as it may be said.
+// Returns a row of the operators that do not run, with names removed unless `keep_names` is set.
 BenchmarkFacts::LeftOut Told(const BenchmarkFacts::LeftOut& row, bool keep_names) {
-  // A compiler's kernels are named, and their files are, by the program.
+  // Compiled kernels, and their files, are named by the program.
   const bool is_operator = row.op.find("::") != std::string::npos;
   if (keep_names) return row;
   BenchmarkFacts::LeftOut told = row;
@@ -167,7 +166,7 @@ BenchmarkFacts::LeftOut Told(const BenchmarkFacts::LeftOut& row, bool keep_names
   return told;
 }
 
-// The same rows in one.
+// Returns the rows with duplicates merged.
 std::vector<BenchmarkFacts::LeftOut> LeftOutRows(const BenchmarkFacts& facts) {
   std::vector<BenchmarkFacts::LeftOut> rows;
   for (const BenchmarkFacts::LeftOut& one : facts.left_out) {
@@ -188,13 +187,13 @@ std::vector<BenchmarkFacts::LeftOut> LeftOutRows(const BenchmarkFacts& facts) {
   return rows;
 }
 
-// The verdict on the trace, where it is not good.
+// Returns the verdict on the trace, unless it is good.
 std::string HealthText(const Health& health, bool keep_names) {
   if (health.verdict() == Verdict::kGood) return "";
   std::string text =
       fmt::format("\nThe trace that it was made of is judged \"{}\":\n\n", Name(health.verdict()));
   for (const Health::Reason& reason : health.reasons) {
-    // What that says besides names threads, as the program may have named them.
+    // Details of other reasons name threads, whose names may come from the program.
     const bool is_graph = reason.name == "graph_time" && health.graph_time;
     text += fmt::format("* {}: {}\n", Name(reason.verdict),
                         is_graph     ? fmt::format("by its graph alone its time would be {:+.1f} %",
@@ -205,7 +204,7 @@ std::string HealthText(const Health& health, bool keep_names) {
   return text;
 }
 
-// Which of the program's names are in the benchmark; "" if none is.
+// Describes the program's names in the benchmark; "" if there are none.
 std::string NamesText(std::span<const StepSource> ranks, bool keep_names) {
   std::string text;
   if (keep_names) {
@@ -225,7 +224,7 @@ std::string NamesText(std::span<const StepSource> ranks, bool keep_names) {
   return text.empty() ? text : text + '\n';
 }
 
-// What of the original's time between operators is in the benchmark.
+// Describes how the original's time between operators is included.
 std::string_view GapText(const StepSource& source) {
   return source.gaps.empty()
              ? "The time that passed in the original\nprogram between operators (Python, waiting) "
@@ -363,7 +362,7 @@ bool IsBenchmark(const std::string& folder) {
   return IsThere(folder, "benchmark.h") && IsThere(folder, "benchmark.py");
 }
 
-// Whether the file in `folder` is to the letter that which a benchmark has.
+// Returns whether the file in `folder` equals a benchmark's file exactly.
 bool IsOurs(const std::string& folder, const RuntimeFile& file) {
   const std::filesystem::path path = std::filesystem::path(folder) / file.name;
   std::error_code error;
@@ -373,15 +372,14 @@ bool IsOurs(const std::string& folder, const RuntimeFile& file) {
   return stream && text == file.text;
 }
 
-// Whether there is a benchmark in `folder`, or what is left of one whose writing was ended.
+// Returns whether `folder` contains a benchmark, or the remains of an interrupted one.
 bool HasBenchmark(const std::string& folder) {
   return IsBenchmark(folder) || std::ranges::any_of(RuntimeFiles(), [&](const RuntimeFile& file) {
            return IsOurs(folder, file);
          });
 }
 
-// Removes what another benchmark has left in `folder` beside the files of these names, so that it
-// is not taken for a part of this.
+// Removes files of an earlier benchmark that the new one does not replace.
 Status RemoveOld(const std::string& folder, const std::set<std::string>& written) {
   std::error_code error;
   for (const RuntimeFile& file : RuntimeFiles()) {
@@ -476,7 +474,7 @@ Status CheckBenchmarkFolder(const std::string& folder) {
         "{}: found {} that is of no benchmark, expected a new folder or an earlier benchmark",
         folder, name));
   };
-  // Of a benchmark whose writing was ended some files are there, but not the last one.
+  // An interrupted benchmark has some of the files, but not the last one.
   if (IsThere(folder, "README.md")) return refuse("README.md");
   for (const RuntimeFile& file : RuntimeFiles()) {
     if (IsThere(folder, file.name) && !IsOurs(folder, file)) return refuse(file.name);

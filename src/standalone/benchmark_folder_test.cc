@@ -32,7 +32,7 @@ class BenchmarkFolder : public testing::Test {
     return names;
   }
 
-  // Tests run at the same time, each in a process.
+  // Tests run concurrently, each in its own process.
   const std::string folder_ = testing::TempDir() + "etude_benchmark_folder_" +
                               testing::UnitTest::GetInstance()->current_test_info()->name();
 };
@@ -137,7 +137,7 @@ TEST_F(BenchmarkFolder, RanksThatDoTheSameShareTheirCode) {
   EXPECT_TRUE(Read("step_1.cc").ends_with("const StepCode code(1, Step);\n"));
   EXPECT_EQ(Read("step_1.data"), "two\n");
 
-  // One of one rank takes its place.
+  // A benchmark of one rank replaces it.
   ASSERT_TRUE(WriteBenchmark(std::vector{Rank("only", "data", {})}, {}, folder_));
   EXPECT_EQ(Steps(), (std::set<std::string>{"step.cc", "step.data", "step.py"}));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/ranks.py"));

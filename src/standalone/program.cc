@@ -15,7 +15,7 @@ namespace {
 
 enum class SlotUse : uint8_t { kReads, kFills, kEmpties };
 
-// Calls `fn(int32_t&, SlotUse)` for each slot of a call, in the order in which the step meets them.
+// Calls `fn(int32_t&, SlotUse)` for each slot of a call, in the order of use.
 template <typename Call, typename Fn>
 void ForEachSlot(Call& call, Fn fn) {
   for (auto& slot : call.clear) fn(slot, SlotUse::kEmpties);
@@ -36,7 +36,7 @@ void ForEachSlot(Call& call, Fn fn) {
   for (auto& slot : call.released) fn(slot, SlotUse::kEmpties);
 }
 
-// What the rounds of a loop must have in common: all but numbers.
+// Properties that the rounds of a loop must share: all but numbers.
 using Signature = std::tuple<int32_t, std::vector<size_t>, std::vector<bool>>;
 
 Signature SignatureOf(const ProgramCall& call) {
@@ -54,7 +54,7 @@ Signature SignatureOf(const ProgramCall& call) {
           std::move(there)};
 }
 
-// Calls `begin` to `end` that repeat themselves: each is of the kind of the one a period later.
+// Repeating calls from `begin` to `end`: each has the kind of the one a period later.
 struct Repetition {
   size_t begin = 0;
   size_t end = 0;
@@ -62,10 +62,10 @@ struct Repetition {
 
   size_t repeats() const { return (end - begin) / period; }
   size_t loop_end() const { return begin + repeats() * period; }
-  // Lines that a loop leaves out, less the line of the loop itself.
+  // Returns the number of lines that a loop saves, less its own line.
   size_t saved() const { return repeats() < 2 ? 0 : (repeats() - 1) * period - 1; }
 
-  // Whether `b` is to be taken before `a`.
+  // Returns whether `b` is preferred to `a`.
   friend bool operator<(const Repetition& a, const Repetition& b) {
     return std::tuple(a.saved(), b.period, b.begin) < std::tuple(b.saved(), a.period, a.begin);
   }
@@ -75,7 +75,7 @@ constexpr size_t kLongestPeriod = 4096;
 
 using Repetitions = std::priority_queue<Repetition>;
 
-// The longest ones of each period.
+// Returns the longest repetitions of each period.
 Repetitions FindRepetitions(std::span<const int32_t> kinds) {
   Repetitions found;
   const size_t longest = std::min(kLongestPeriod, kinds.size() / 2);
@@ -94,11 +94,11 @@ Repetitions FindRepetitions(std::span<const int32_t> kinds) {
   return found;
 }
 
-// The loops: the repetition that saves most lines, then, again and again, that of what is left.
+// Chooses loops: repeatedly the repetition that saves most lines among the remaining calls.
 std::map<size_t, Repetition> ChooseLoops(std::span<const int32_t> kinds) {
   Repetitions found = FindRepetitions(kinds);
   std::map<size_t, Repetition> loops;                // by their begin
-  std::map<size_t, size_t> free{{0, kinds.size()}};  // the ends of what is left, by their begins
+  std::map<size_t, size_t> free{{0, kinds.size()}};  // ends of the remaining ranges, by their begin
   while (!found.empty()) {
     const Repetition best = found.top();
     found.pop();
@@ -139,10 +139,10 @@ void AppendBlocks(std::span<const int32_t> kinds, size_t first, std::vector<Prog
   append_calls(kinds.size());
 }
 
-// Numbers of one value become one slot: where PyTorch puts them in memory, one or many, differs
+// Merges equal numbers into one slot. Whether PyTorch stores them once or several times differs
 // between ranks.
 void UniteNumbers(Program& program) {
-  std::vector<bool> is_kept(static_cast<size_t>(program.slots), true);  // is only read
+  std::vector<bool> is_kept(static_cast<size_t>(program.slots), true);  // slots that are only read
   for (ProgramCall& call : program.calls) {
     ForEachSlot(call, [&](int32_t slot, SlotUse use) {
       if (slot != kNoSlot && use != SlotUse::kReads) is_kept[static_cast<size_t>(slot)] = false;
@@ -168,7 +168,7 @@ void UniteNumbers(Program& program) {
   }
 }
 
-// Calls `fn` for each value of the operator and of its lists, always in one order.
+// Calls `fn` for each value of the operator and of its lists, in a fixed order.
 template <typename Operator, typename Fn>
 void ForEachValue(Operator& op, const Fn& fn) {
   const auto visit = [&](const auto& self, auto& value) -> void {
@@ -178,12 +178,12 @@ void ForEachValue(Operator& op, const Fn& fn) {
   for (auto& argument : op.arguments) visit(visit, argument.value);
 }
 
-// Whether it is a whole number that a call could hold.
+// Returns whether the value is an integer that a call can hold.
 bool IsSharable(const ProgramValue& value) {
   return value.kind == ProgramValue::Kind::kInt && std::in_range<int32_t>(value.integer);
 }
 
-// The whole numbers of the operator that a call could hold.
+// Returns the operator's integers that a call can hold.
 std::vector<int32_t> NumbersOf(const ProgramOperator& op) {
   std::vector<int32_t> numbers;
   ForEachValue(op, [&](const ProgramValue& value) {
@@ -192,7 +192,7 @@ std::vector<int32_t> NumbersOf(const ProgramOperator& op) {
   return numbers;
 }
 
-// The operator with `with(k)` for the k-th of its NumbersOf.
+// Returns the operator with `with(k)` in place of the k-th of its NumbersOf.
 template <typename With>
 ProgramOperator WithNumbers(ProgramOperator op, With with) {
   size_t next = 0;
@@ -202,15 +202,15 @@ ProgramOperator WithNumbers(ProgramOperator op, With with) {
   return op;
 }
 
-// Those of one name that are alike but for whole numbers.
+// Operators of one name that differ only in integers.
 struct Family {
-  ProgramOperator form;  // with 0 for all numbers
+  ProgramOperator form;  // with 0 for all integers
   std::vector<size_t> members;
 };
 
 std::vector<Family> FamiliesOf(const std::vector<ProgramOperator>& operators) {
   std::vector<Family> families;
-  std::map<std::string_view, std::vector<size_t>> by_name;  // of families
+  std::map<std::string_view, std::vector<size_t>> by_name;  // indices of families
   for (size_t i = 0; i < operators.size(); ++i) {
     ProgramOperator form = WithNumbers(operators[i], [](size_t, const ProgramValue& value) {
       return ProgramValue{.kind = value.kind};
@@ -233,7 +233,7 @@ std::vector<Family> FamiliesOf(const std::vector<ProgramOperator>& operators) {
 void ShareOperators(Program& program) {
   constexpr size_t kMany = 16;
   std::vector<ProgramOperator> shared;
-  std::vector<std::vector<int32_t>> numbers(program.operators.size());  // that calls hold
+  std::vector<std::vector<int32_t>> numbers(program.operators.size());  // integers moved to calls
   std::vector<size_t> shared_of(program.operators.size());
   for (const Family& family : FamiliesOf(program.operators)) {
     const ProgramOperator& first = program.operators[family.members.front()];
@@ -281,8 +281,9 @@ void RenumberSlots(Program& program) {
   UniteNumbers(program);
   struct Numbers {
     int32_t last = kNoSlot;
-    bool is_carried = false;  // from before the step: it has one number, which ties the steps
-    bool is_emptied = false;  // what fills it next has another number, if it is not carried
+    bool is_carried =
+        false;  // from before the step: one number for all values, which connects the steps
+    bool is_emptied = false;  // the next value gets another number, unless carried
   };
   std::vector<Numbers> known(static_cast<size_t>(program.slots));
   int32_t next = 0;
@@ -299,7 +300,7 @@ void RenumberSlots(Program& program) {
   };
   for (ProgramCall& call : program.calls) {
     ForEachSlot(call, number);
-    // Which of several comes first hangs on where they lay in memory: ranks differ in it.
+    // The recorded order depends on memory addresses, which differ between ranks.
     std::ranges::sort(call.clear);
     std::ranges::sort(call.released);
   }

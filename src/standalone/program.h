@@ -9,9 +9,9 @@
 
 namespace etude {
 
-// A benchmark that stands alone: the operators of a step with their arguments, the memory that they
-// work on and how long tensors live, in terms of PyTorch only. Whatever writes a program of it adds
-// nothing and needs nothing else. Tensors are held in slots, numbered from 0.
+// A standalone benchmark: the operators of a step with their arguments, memory and tensor
+// lifetimes, in terms of PyTorch only. It is complete: code generators add nothing and need nothing
+// else. Tensors are in slots, numbered from 0.
 
 // An argument of an operator.
 struct ProgramValue {
@@ -25,13 +25,13 @@ struct ProgramValue {
     kDType,         // text: torch's name, "float32"
     kLayout,        // text: torch's name, "strided"
     kMemoryFormat,  // text: torch's name, "channels_last"
-    kDevice,        // the one that the benchmark runs on
-    kTensor,        // integer: which of the call's inputs
-    kStorage,       // integer: of which of the call's inputs
-    kGroup,         // integer: which of Program::groups
-    kGroupName,     // integer: of which of Program::groups
+    kDevice,        // the benchmark's device
+    kTensor,        // integer: index among the call's inputs
+    kStorage,       // integer: index among the call's inputs
+    kGroup,         // integer: index in Program::groups
+    kGroupName,     // integer: index in Program::groups
     kReduction,     // text: c10d's name, "SUM"
-    kNumber,        // integer: which of the call's numbers
+    kNumber,        // integer: index among the call's numbers
     kList,          // items
   };
   Kind kind = Kind::kNone;
@@ -44,11 +44,11 @@ struct ProgramValue {
   friend bool operator==(const ProgramValue&, const ProgramValue&) = default;
 };
 
-// An operator with what its calls have in common.
+// An operator, with the arguments that its calls share.
 struct ProgramOperator {
   struct Argument {
     std::string name;
-    bool by_name = false;  // Python takes it as a keyword only
+    bool by_name = false;  // keyword-only in Python
     ProgramValue value;
 
     friend bool operator==(const Argument&, const Argument&) = default;
@@ -56,12 +56,12 @@ struct ProgramOperator {
   std::string name;  // "aten::addmm"
   std::string overload;
   std::vector<Argument> arguments;
-  bool returns_one_tensor = false;  // and nothing else
+  bool returns_one_tensor = false;  // and no other result
 
   friend bool operator==(const ProgramOperator&, const ProgramOperator&) = default;
 };
 
-// How a tensor lies in its memory, in elements.
+// Layout of a tensor in its memory, in elements.
 struct TensorForm {
   std::string dtype;  // torch's name
   std::vector<int64_t> sizes;
@@ -71,9 +71,9 @@ struct TensorForm {
   friend bool operator==(const TensorForm&, const TensorForm&) = default;
 };
 
-// No slot: an undefined tensor as an input, a result that nobody reads.
+// No slot: an undefined input, or an unused result.
 inline constexpr int32_t kNoSlot = -1;
-// No communication that goes on while other calls are made.
+// No background communication.
 inline constexpr int32_t kNoWork = -1;
 // No process group.
 inline constexpr int32_t kNoGroup = -1;
@@ -81,80 +81,80 @@ inline constexpr int32_t kNoGroup = -1;
 struct ProgramCall {
   struct View {
     int32_t slot = 0;
-    int32_t base = 0;  // the slot whose memory it shares
-    int32_t form = 0;  // of Program::forms
+    int32_t base = 0;  // slot whose memory it shares
+    int32_t form = 0;  // index in Program::forms
   };
   struct Copy {
     int32_t to = 0;
     int32_t from = 0;
   };
-  int32_t op = 0;                // of Program::operators
-  int32_t label = -1;            // of Program::labels: the module that calls, if it may be said
-  std::vector<int32_t> awaited;  // communications that are waited for before
-  std::vector<int32_t> clear;    // slots emptied before
+  int32_t op = 0;                // index in Program::operators
+  int32_t label = -1;            // index in Program::labels: the calling module, if it may be named
+  std::vector<int32_t> awaited;  // communications to wait for before the call
+  std::vector<int32_t> clear;    // slots to empty before the call
   std::vector<View> views;       // made before the call, in order
-  std::vector<Copy> given;       // bytes copied right before the call, past the dispatcher
-  std::vector<int32_t> inputs;   // slots
+  std::vector<Copy> given;  // bytes copied immediately before the call, bypassing the dispatcher
+  std::vector<int32_t> inputs;  // slots
   std::vector<int32_t>
       numbers;  // whole numbers among the operator's arguments that calls differ in
   std::vector<int32_t> results;   // slots, or kNoSlot
-  std::vector<int32_t> fits;      // per result: the form it is brought to, -1 for none; or empty
-  std::vector<Copy> content;      // bytes copied after the call, past the dispatcher
-  std::vector<int32_t> released;  // slots emptied after
-  // Of a communication: the number that it is waited for by, else whether it is waited for at once.
-  // Those that are going on at the end of the step are waited for then.
+  std::vector<int32_t> fits;      // per result: form to convert it to, -1 for none; may be empty
+  std::vector<Copy> content;      // bytes copied after the call, bypassing the dispatcher
+  std::vector<int32_t> released;  // slots to empty after the call
+  // For a communication: its work number; without one, whether the call waits for it. Unfinished
+  // works are waited for at the end of the step.
   int32_t work = kNoWork;
   bool finishes = false;
-  // Of Program::groups, the one which is given a batch of sends and receives, at its first and at
-  // its last (replay/comm_batches.h).
+  // Group in Program::groups whose batch of sends and receives begins or ends with this call
+  // (replay/comm_batches.h).
   int32_t batch_begins = kNoGroup;
   int32_t batch_ends = kNoGroup;
 };
 
-// Memory that is there before the step.
+// Memory that exists before the step.
 struct ProgramMemory {
   struct Tensor {
     int32_t slot = 0;
     int32_t form = 0;
   };
   int64_t bytes = 0;
-  std::string dtype;  // of the elements that are filled
+  std::string dtype;  // of the filled elements
   MemoryFill fill;
-  bool restored = false;  // the step changes it: it is set back before each
-  bool state = false;     // a program makes it in its first step: an optimizer's state
+  bool restored = false;  // changed by the step and therefore reset before each step
+  bool state = false;     // made by the program in its first step, such as an optimizer's state
   std::vector<Tensor> tensors;
 };
 
-// A Python number that PyTorch made a tensor of, which promotes types as a number does.
+// A Python number that PyTorch converted to a tensor. It promotes types like a number.
 struct ProgramNumber {
   int32_t slot = 0;
   ProgramValue value;
 };
 
-// How the C library's heap behaves when the step has run often, which decides how many page faults
-// a step has (see torch/program_heap.h).
+// Steady-state behaviour of the C library's heap, which determines the page faults of a step (see
+// torch/program_heap.h).
 struct ProgramHeap {
-  int64_t map_threshold = 0;  // bytes from which on blocks are mapped; 0: not known
-  bool keeps_freed = false;   // nothing is given back to the system, but
-  int64_t given_back = 0;     // so many bytes of the tensors that a step frees
+  int64_t map_threshold = 0;  // blocks of at least this many bytes are mapped; 0: unknown
+  bool keeps_freed = false;   // freed memory is not returned to the system, except
+  int64_t given_back = 0;     // this many bytes of the tensors that a step frees
 };
 
-// What passed in the recorded program between two operators, recording left out: `busy` time of the
-// processor, `idle` time in which the program waited, first.
+// Time between two operators in the recorded program, without recording overhead: first `idle`
+// time, in which the program waited, then `busy` time of the processor.
 struct ProgramGap {
   Nanos idle;
   Nanos busy;
 };
 
-// A process group as one of its ranks sees it.
+// A process group from the view of one rank.
 struct ProgramGroup {
-  std::string name;            // which tells groups of the same ranks apart; not written anywhere
+  std::string name;            // distinguishes groups of the same ranks; not written to any file
   std::vector<int64_t> ranks;  // of the job
 
   friend auto operator<=>(const ProgramGroup&, const ProgramGroup&) = default;
 };
 
-// Of one rank, if there are several.
+// Program of one rank.
 struct Program {
   std::vector<ProgramOperator> operators;
   std::vector<TensorForm> forms;
@@ -162,37 +162,37 @@ struct Program {
   std::vector<ProgramMemory> memory;
   std::vector<ProgramNumber> numbers;
   std::vector<int32_t> released_at_end;
-  // Before each call, and one more after the last; empty: unknown.
+  // Before each call, and one after the last; empty: unknown.
   std::vector<ProgramGap> gaps;
   std::vector<std::string> labels;
-  std::vector<ProgramGroup> groups;  // in the order of their first use
+  std::vector<ProgramGroup> groups;  // in order of first use
   int32_t slots = 0;
   int32_t works = 0;
   int64_t threads = 1;
   ProgramHeap heap;
 };
 
-// Operators that are many and alike but for whole numbers, as those that take one step of a
-// sequence after the other, become one: its calls hold the numbers. Operators are then numbered in
-// the order of their first call.
+// Merges operators that differ only in integers, such as those that process the steps of a
+// sequence; their calls then hold the numbers. Renumbers operators by their first call.
 void ShareOperators(Program& program);
 
-// Numbers slots in the order of their first use in the step, so that repeated work uses slots at a
-// fixed distance, and equal ranks the same: what fills a slot that was emptied has a number of its
-// own, and numbers of one value have one. Slots that the step does not use come last.
+// Renumbers slots by first use in the step, so that repeated work uses slots at a fixed distance
+// and equal ranks use equal slots. A value that fills an emptied slot gets a new number; equal
+// Python numbers share one. Slots that the step does not use come last.
 void RenumberSlots(Program& program);
 
-// A part of a program: calls `first`, `first` + 1, … or, if `repeats` > 1, a loop around `body`,
-// whose calls are those of its first round; each round has `period` calls.
+// A part of a program: the calls from `first`; if `repeats` > 1, a loop around `body`, which
+// contains the calls of the first round. Each round has `period` calls.
 struct ProgramBlock {
   uint32_t first = 0;
   uint32_t period = 1;
   uint32_t repeats = 1;
-  std::vector<ProgramBlock> body;  // empty: the one call `first`
+  std::vector<ProgramBlock> body;  // empty: the single call `first`
 };
 
-// The calls of the program as loops: rounds of a loop make the same calls on other slots. Greedy:
-// the repetition that saves most lines first, then what is left of it and inside of it.
+// Returns the program's calls as loops, whose rounds make the same calls on other slots. Greedy:
+// takes the repetition that saves most lines first, then continues with the rest and inside the
+// loop.
 std::vector<ProgramBlock> FindLoops(const Program& program);
 
 }  // namespace etude

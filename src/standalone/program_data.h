@@ -8,11 +8,11 @@
 
 namespace etude {
 
-// What the code of a step works on (docs/formats/benchmark_data.md), as text: forms of tensors, the
-// memory that is there before the step, and the tables of the code.
+// Returns the data of a step's code as text (docs/formats/benchmark_data.md): tensor forms, memory
+// that exists before the step, and the code's tables.
 std::string ProgramData(const Program& program, const std::vector<std::vector<int32_t>>& tables);
 
-// The gaps between its calls, as text; "" where they are unknown.
+// Returns the gaps between its calls as text; "" if unknown.
 std::string GapData(const Program& program);
 
 }  // namespace etude

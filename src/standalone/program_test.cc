@@ -19,7 +19,7 @@ using Kind = ProgramValue::Kind;
 
 ProgramValue Tensor(int64_t input) { return {.kind = Kind::kTensor, .integer = input}; }
 
-// `layers` times: x = x @ w[layer]; x = relu(x), and a mean at the end.
+// `layers` times: x = x @ w[layer]; x = relu(x). A mean at the end.
 Program Layers(int layers) {
   Program program;
   program.operators = {
@@ -39,7 +39,7 @@ Program Layers(int layers) {
             {.name = "dtype", .by_name = true, .value = {.kind = Kind::kDType, .text = "float64"}}},
        .returns_one_tensor = true}};
   program.forms = {{.dtype = "float32", .sizes = {4, 4}, .strides = {4, 1}}};
-  // Weights, the input, then what the layers make: numbers that mean nothing.
+  // Weights, the input, then results of the layers; the numbering is arbitrary.
   int32_t x = layers;
   int32_t next = layers + 1;
   for (int32_t layer = 0; layer < layers; ++layer) {
@@ -87,8 +87,7 @@ TEST(Program, LoopsHoldLoops) {
   EXPECT_EQ(blocks[0].body[0].repeats, 7U);
 }
 
-// As FindLoops says it, plainly: the best repetition of all, then what is left of it, inside of it
-// and behind it.
+// Plain version of FindLoops: the best repetition, then the rest of it, inside and after it.
 void AppendPlainly(const std::vector<int32_t>& kinds, size_t begin, size_t end,
                    std::vector<ProgramBlock>& blocks) {
   size_t best_begin = 0, best_period = 0, best_repeats = 0, best_saved = 0;
@@ -128,7 +127,7 @@ std::string Text(const std::vector<ProgramBlock>& blocks) {
 TEST(Program, LoopsAreThoseOfThePlainSearch) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
-    // Pieces that repeat, of few kinds.
+    // Repeating pieces of few kinds.
     std::vector<int32_t> kinds;
     const size_t size = 5 + random() % 60;
     while (kinds.size() < size) {
@@ -146,7 +145,7 @@ TEST(Program, LoopsAreThoseOfThePlainSearch) {
   }
 }
 
-// x = x + narrow(sequence, 0, step, 1), `steps` times: each step an operator of its own.
+// x = x + narrow(sequence, 0, step, 1), `steps` times; each step is a separate operator.
 Program Sequence(int steps) {
   Program program;
   program.operators = {
@@ -201,7 +200,7 @@ TEST(Program, FewOperatorsStayWhatTheyAre) {
   EXPECT_TRUE(program.calls[6].numbers.empty());
 }
 
-// Numbers that a call cannot hold stay in the operator.
+// Integers that a call cannot hold stay in the operator.
 TEST(Program, GreatNumbersAreNotShared) {
   Program program = Sequence(1);
   program.calls.clear();
@@ -259,7 +258,7 @@ TEST(Program, NamesThatPythonKeepsForItself) {
             std::string::npos);
 }
 
-// The step of one call: text::say(text).
+// Makes a step with the single call text::say(text).
 Program Says(std::string text) {
   Program program;
   program.operators = {
@@ -278,9 +277,9 @@ TEST(Program, TextsAreReadAsTheyWere) {
   EXPECT_EQ(python("mean"), R"("mean")");
   EXPECT_EQ(python("größe"), R"("größe")");
   EXPECT_EQ(python("a\"b\\\n"), R"("a\"b\\\u000a")");
-  // Marks that steer an editor or a terminal.
+  // Characters that control an editor or a terminal.
   EXPECT_EQ(python("\u0085\u202e\U0001f600"), "\"\\u0085\\u202e\U0001f600\"");
-  // No UTF-8.
+  // Invalid UTF-8.
   EXPECT_EQ(python("gr\xF6\xDF\n"), R"(b"gr\366\337\012")");
   const std::string code = CppStep(Says("größe\n")).text;
   EXPECT_NE(code.find(R"({"gr\303\266\303\237e\012"})"), std::string::npos) << code;
@@ -338,7 +337,7 @@ TEST(Program, ReleasesAtEndKeepTheirNumbers) {
   EXPECT_EQ(program.slots, 4);
 }
 
-// y = relu(x), twice, into slots that are given.
+// y = relu(x), twice, into the given slots.
 Program TwoCalls(int32_t first, int32_t second) {
   Program program;
   program.operators = {{.name = "aten::relu",
@@ -369,7 +368,7 @@ TEST(Program, WhatIsThereBeforeTheStepKeepsItsNumber) {
   RenumberSlots(read);
   EXPECT_EQ(read.memory[0].tensors[0].slot, 0);
   EXPECT_EQ(read.calls[1].results, std::vector<int32_t>{0});
-  // The step before has filled it.
+  // The previous step has filled it.
   Program emptied = TwoCalls(1, 2);
   emptied.calls[0] = {.clear = {2}, .inputs = {0}, .results = {1}};
   emptied.calls[1] = {.inputs = {1}, .results = {2}};
@@ -428,8 +427,8 @@ TEST(Program, GapsAsData) {
   EXPECT_TRUE(text.ends_with("\n0 0\n"));
 }
 
-// Marks of writing direction would show code in an order in which it does not run; an end of a line
-// would end the comment.
+// Marks of writing direction would show code in a misleading order; a line break would end the
+// comment.
 TEST(ProgramText, NamesInCommentsStayInThem) {
   Program program = Layers(1);
   program.labels = {"a\nimport os\r\xe2\x80\xae\\"};

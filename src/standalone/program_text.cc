@@ -17,7 +17,7 @@ namespace etude {
 namespace {
 
 constexpr std::string_view kVariables = "ijklmnopqr";
-// Calls in a function of the text, beyond which another one begins.
+// Maximum of calls per generated function.
 constexpr uint32_t kFunctionLines = 300;
 
 struct Loop {
@@ -26,7 +26,7 @@ struct Loop {
   uint32_t period;
 };
 
-// The numbers of a call as the text has them: plain, or formulas of the loops' variables.
+// Numbers of a call as text: literals, or formulas of loop variables.
 struct CallText {
   struct View {
     std::string slot;
@@ -50,16 +50,16 @@ struct CallText {
   std::string work;
 };
 
-// A name as a comment can hold it.
+// Returns a name that is safe in a comment.
 std::string OneLine(std::string name) {
   std::ranges::replace_if(
       name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F || c == '\\'; },
       '?');
-  return Printable(name);  // marks of writing direction would show code that is not there
+  return Printable(name);  // marks of writing direction would show misleading code
 }
 
-// Writes the step in one language. What is alike in both is here: the order of statements, loops,
-// and how a slot's number depends on the rounds of the loops around it.
+// Writes the step in one language. The base class contains the common parts: the order of
+// statements, loops, and slot numbers as functions of the loop variables.
 class StepWriter {
  public:
   StepWriter(const Program& program, size_t indent) : program_(program), indent_(indent) {}
@@ -106,17 +106,18 @@ class StepWriter {
   const Program& program_;
   std::string declarations_;
   std::string functions_;
-  std::vector<std::vector<int32_t>> tables_;  // numbers that no formula gives
+  std::vector<std::vector<int32_t>> tables_;  // numbers that follow no formula
   uint32_t calls_ = 0;
   std::vector<Loop> loops_;
-  size_t indent_;  // blanks a level
+  size_t indent_;  // blanks per level
   size_t depth_ = 0;
   int parts_ = 0;
 
  private:
   using Operand = std::function<int32_t(const ProgramCall&)>;
 
-  // The number that `get` gives of the call at `index`, as it depends on the loops around it.
+  // Returns the number that `get` reads from the call at `index`, as a function of the surrounding
+  // loops.
   std::string Number(uint32_t index, const Operand& get) {
     const int32_t first = get(program_.calls[index]);
     std::vector<int64_t> steps;
@@ -162,7 +163,7 @@ class StepWriter {
     return texts;
   }
 
-  // Always in this order, so that tables have the same numbers in all languages.
+  // The order is fixed, so that tables have the same numbers in all languages.
   CallText TextOf(uint32_t index) {
     const ProgramCall& call = program_.calls[index];
     CallText text;
@@ -239,7 +240,7 @@ class StepWriter {
   int32_t label_ = -1;
 };
 
-// Whether the slots are many that follow each other, in no loop.
+// Returns whether the slots are many consecutive ones outside of loops.
 bool IsRange(const std::vector<int32_t>& slots, const std::vector<std::string>& texts) {
   constexpr size_t kMany = 4;
   if (slots.size() < kMany) return false;
@@ -250,14 +251,14 @@ bool IsRange(const std::vector<int32_t>& slots, const std::vector<std::string>& 
   return true;
 }
 
-// A number with all its digits, and a point or an exponent.
+// Returns a number with all of its digits, and a point or an exponent.
 std::string RealText(double real) {
   std::string text = fmt::format("{}", real);
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
   return text;
 }
 
-// Operators and overloads of such names are no attributes that code can write: aten::random_.from.
+// Operators and overloads with such names cannot be written as attributes: aten::random_.from.
 bool IsPythonKeyword(std::string_view name) {
   constexpr std::string_view kKeywords[] = {
       "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
@@ -272,7 +273,7 @@ std::string PythonAttribute(const std::string& owner, std::string_view name) {
                                : fmt::format("{}.{}", owner, name);
 }
 
-// Bytes as C++ and Python's b"" have them: anything but ASCII that can be seen is escaped.
+// Returns bytes as a literal of C++ and of Python's b"": everything but printable ASCII is escaped.
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -286,8 +287,8 @@ std::string Quoted(std::string_view text) {
   return quoted + "\"";
 }
 
-// A text as Python has it: code points, of which those that cannot be seen are escaped. Operators
-// take bytes, too, as which stands what is no UTF-8.
+// Returns a Python literal: code points, with invisible ones escaped. Invalid UTF-8 becomes a bytes
+// literal, which operators accept, too.
 std::string PythonQuoted(std::string_view text) {
   if (!utf8::IsValid(text)) return "b" + Quoted(text);
   std::string inside;
@@ -376,7 +377,7 @@ class PythonWriter : public StepWriter {
     Empty(call.released, text.released);
   }
 
-  // The statement that runs the operator and keeps its results.
+  // Returns the statement that runs the operator and stores its results.
   static std::string Run(const ProgramOperator& op, const ProgramCall& call, const CallText& text,
                          const std::string& run) {
     if (call.finishes || !text.work.empty()) {
@@ -392,7 +393,7 @@ class PythonWriter : public StepWriter {
     return left.empty() ? run : left + (is_one ? run : fmt::format("each({})", run));
   }
 
-  // The left side of the call: where its results go.
+  // Returns the left side of the call: the targets of its results.
   static std::string Results(const ProgramOperator& op, const ProgramCall& call,
                              const CallText& text) {
     std::string left;
@@ -547,7 +548,7 @@ class CppWriter : public StepWriter {
       case Kind::kNone: return "None()";
       case Kind::kBool: return value.integer != 0 ? "true" : "false";
       case Kind::kInt:
-        // The least integer has no literal.
+        // The minimum integer has no literal.
         return value.integer == INT64_MIN ? "INT64_MIN" : fmt::format("{}", value.integer);
       case Kind::kDouble: return Real(value.real);
       case Kind::kComplex:

@@ -8,17 +8,17 @@
 
 namespace etude {
 
-// A program's step as source code. The tables are the same in all languages.
+// Source code of a program's step. The tables are the same in all languages.
 struct StepText {
   std::string text;
-  std::vector<std::vector<int32_t>> tables;  // numbers that no formula gives
-  uint32_t calls = 0;                        // of operators that stand in it
+  std::vector<std::vector<int32_t>> tables;  // numbers that follow no formula
+  uint32_t calls = 0;                        // operator calls in the text
 };
 
-// The file step.py for src/standalone/assets/benchmark.py, with the function `step(t)`.
+// Returns step.py for src/standalone/assets/benchmark.py, with the function `step(t)`.
 StepText PythonStep(const Program& program);
-// The file step.cc for src/standalone/assets/main.cc, with the function `void Step(Slots& t)`; it
-// lacks the line that says which of the benchmark's steps it is.
+// Returns step.cc for src/standalone/assets/main.cc, with the function `void Step(Slots& t)`,
+// without the line that registers the step's number.
 StepText CppStep(const Program& program);
 
 }  // namespace etude

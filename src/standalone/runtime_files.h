@@ -6,7 +6,7 @@
 
 namespace etude {
 
-// A file of src/standalone/assets, which benchmarks have.
+// A file of src/standalone/assets that is copied to benchmarks.
 struct RuntimeFile {
   enum class Use : uint8_t { kAlways, kOneRank, kSeveralRanks };
   std::string_view name;

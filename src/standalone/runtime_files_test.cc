@@ -17,7 +17,7 @@
 
 #include "src/trace/words/enums.h"
 
-// Its names are for programs of their own; what it includes stands above.
+// Its names are meant for separate programs; its includes are listed above.
 namespace etude::cpp_runtime {
 #include "src/standalone/assets/benchmark.h"
 }
@@ -30,7 +30,7 @@ std::string_view RuntimeText(std::string_view name) {
   return file == RuntimeFiles().end() ? std::string_view() : file->text;
 }
 
-// The rows of main.cc's DTypeNamed: the names, and those of the types that they become.
+// Returns the rows of main.cc's DTypeNamed: names, and the types that they map to.
 std::map<std::string, std::string> DTypesOfMain() {
   std::map<std::string, std::string> rows;
   std::string_view text = RuntimeText("main.cc");
@@ -46,7 +46,7 @@ std::map<std::string, std::string> DTypesOfMain() {
   return rows;
 }
 
-// Steps name those types that have a number of PyTorch's.
+// Steps name the types that have a number in PyTorch.
 TEST(RuntimeFiles, TheCppProgramKnowsEachElementType) {
   std::map<std::string, std::string> written;
   for (int64_t number = 0; number <= std::numeric_limits<int8_t>::max(); ++number) {
@@ -57,7 +57,7 @@ TEST(RuntimeFiles, TheCppProgramKnowsEachElementType) {
   EXPECT_EQ(DTypesOfMain(), written);
 }
 
-// How the lists of an argument lie in each other: "[0 [1 2] []]", of inputs.
+// Returns the nesting of an argument's lists of inputs: "[0 [1 2] []]".
 std::string TextOf(const cpp_runtime::Argument& argument) {
   const auto* list = std::get_if<cpp_runtime::List>(&argument.value);
   if (list == nullptr) {
@@ -69,7 +69,7 @@ std::string TextOf(const cpp_runtime::Argument& argument) {
   return "[" + items + "]";
 }
 
-// To all compilers, also where a list is all that another one holds.
+// Holds for all compilers, also for a list that contains a single list.
 TEST(RuntimeFiles, ListsAreWhatStandsInTheCode) {
   using cpp_runtime::ListOf;
   using cpp_runtime::Tensor;

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kLargestHeader = size_t{100} << 20;  // as the format's own readers have it
+constexpr size_t kLargestHeader = size_t{100} << 20;  // same as the format's own readers
 constexpr std::string_view kFacts = "__metadata__";
 
 struct ElementType {
@@ -41,14 +41,14 @@ std::optional<std::string_view> NameOf(at::ScalarType type) {
   return std::nullopt;
 }
 
-// On the CPU, in one piece.
+// Returns a contiguous copy on the CPU.
 at::Tensor Flat(const at::Tensor& tensor) { return tensor.detach().cpu().contiguous(); }
 
 tl::unexpected<Error> Wrong(const std::string& path, std::string_view what) {
   return BadInput(fmt::format("{}: {}, expected a checkpoint of this task", path, what));
 }
 
-// Where a tensor's bytes lie in the data of a file, if the header describes `tensor` there.
+// Finds a tensor's bytes in the data of a file, if the header matches `tensor`.
 Result<size_t> FindBytes(const std::string& path, const Json& header, const std::string& name,
                          const at::Tensor& tensor, size_t data_bytes) {
   if (!header.contains(name)) return Wrong(path, fmt::format("no tensor '{}'", name));
@@ -94,7 +94,7 @@ Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
-  const uint64_t length = text.size();  // little-endian, as all machines that PyTorch runs on
+  const uint64_t length = text.size();  // little-endian, like all machines of PyTorch
 
   ETUDE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path, Existing::kReplace));
   ETUDE_RETURN_IF_ERROR(

@@ -12,19 +12,19 @@
 
 namespace etude::suite {
 
-// Tensors and facts by name, in a file of the safetensors format (huggingface/safetensors: a length
-// in eight bytes, a JSON header, the tensors' bytes), which Python reads without running code.
+// Tensors and facts by name, stored in a safetensors file (huggingface/safetensors: a length in
+// eight bytes, a JSON header, the tensors' bytes), which Python reads without running code.
 struct Checkpoint {
   std::vector<std::pair<std::string, at::Tensor>> tensors;
   std::map<std::string, std::string> facts;
 };
 
-// Complete or not at all. Tensors of any device; element types: those of the table in the .cc.
+// Writes a checkpoint atomically. Tensors may be on any device; supported element types are in the
+// table of checkpoint.cc.
 Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint);
 
-// Copies the file's tensors into those of `into`, which must be the same by name, type and shape,
-// and returns the file's facts. kBadInput, naming the tensor, if they are not; then nothing was
-// copied.
+// Copies the file's tensors into those of `into`, which must match in name, type and shape, and
+// returns the file's facts. Otherwise kBadInput with the tensor's name, and nothing is copied.
 Result<std::map<std::string, std::string>> ReadCheckpoint(
     const std::string& path, const std::vector<std::pair<std::string, at::Tensor>>& into,
     const RunContext& context);

@@ -16,15 +16,15 @@ namespace {
 constexpr int64_t kBucketBytes = 25'000'000;
 constexpr std::string_view kGroup = "suite";
 constexpr uint8_t kSum = 0;          // c10d's number of the reduction
-constexpr int64_t kOwnTimeout = -1;  // of the process group
+constexpr int64_t kOwnTimeout = -1;  // the process group's own timeout
 
-// Runs a collective that returns its Work last, and waits for it.
+// Runs a collective whose last result is its Work, and waits for it.
 void RunCollective(const char* name, torch::jit::Stack stack) {
   c10::Dispatcher::singleton().findSchemaOrThrow(name, "").callBoxed(stack);
   WaitForWork(stack.back());
 }
 
-// Gloo talks for the CPU's memory only: tensors of another device go there and come back.
+// Copies tensors of other devices through the CPU, because Gloo supports CPU memory only.
 template <typename Collective>
 void ThroughHost(const at::Tensor& tensor, const Collective& collective) {
   const at::Tensor host = tensor.cpu();
@@ -63,7 +63,7 @@ Result<std::unique_ptr<DataParallel>> DataParallel::Connect(RankGroup& group) {
   std::vector<int64_t> ranks(static_cast<size_t>(group.size()));
   std::iota(ranks.begin(), ranks.end(), 0);
   ETUDE_ASSIGN_OR_RETURN(impl->process_group, group.Group(std::string(kGroup), ranks));
-  CommLog nothing;  // what a step does is not known beforehand, and the same on all ranks
+  CommLog nothing;  // calls of a step are unknown in advance, but equal on all ranks
   nothing.rank = group.rank();
   nothing.world_size = group.size();
   ETUDE_RETURN_IF_ERROR(group.Connect(nothing));

@@ -14,25 +14,25 @@ class Tensor;
 
 namespace etude::suite {
 
-// The ranks that train one model, each on its share of every batch, with c10d between them. Not
-// thread-safe; throws what c10d throws when a rank has gone.
+// Data-parallel training of one model by several ranks, each on its share of every batch, with
+// c10d. Not thread-safe; throws c10d's exceptions when a rank has gone.
 class DataParallel {
  public:
-  // Meets the others. The group outlives this.
+  // Connects to the other ranks. The group must outlive the object.
   static Result<std::unique_ptr<DataParallel>> Connect(RankGroup& group);
   ~DataParallel();
 
   int64_t rank() const;
   int64_t size() const;
 
-  // Makes each gradient the mean over ranks, weighted by `share`, the rank's part of the batch
-  // (all shares together are 1). In buckets of 25 MB, as PyTorch's.
+  // Averages each gradient over ranks, weighted by `share`, the rank's part of the batch (shares
+  // add up to 1). Uses buckets of 25 MB, like PyTorch.
   void AverageGradients(const std::vector<at::Tensor>& parameters, double share);
-  // Gives all ranks the first one's values.
+  // Copies the first rank's values to all ranks.
   void Broadcast(const std::vector<at::Tensor>& tensors);
-  // The first rank's number.
+  // Returns the first rank's value.
   double Agree(double value);
-  // What each rank says, in their order. Once.
+  // Returns the texts of all ranks, in order. Call once only.
   Result<std::vector<std::string>> Gather(const std::string& own);
 
  private:

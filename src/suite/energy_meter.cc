@@ -14,8 +14,8 @@ std::optional<double> NumberIn(const std::string& path) {
   return std::nullopt;
 }
 
-// "intel-rapl:0" may be a package, "intel-rapl:0:0" is a part of it, "intel-rapl-mmio:0" the same
-// again, and the platform ("psys") has it in itself.
+// Selects packages: "intel-rapl:0" may be one; "intel-rapl:0:0" is a part of it,
+// "intel-rapl-mmio:0" is a duplicate, and the platform ("psys") includes it.
 bool IsPackage(const std::string& powercap, const std::string& zone) {
   if (!zone.starts_with("intel-rapl:")) return false;
   std::string name;

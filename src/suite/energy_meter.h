@@ -9,29 +9,30 @@
 
 namespace etude::suite {
 
-// The energy that the processors of this machine, or its GPUs, took since this began, whatever ran
-// on them: Intel's and AMD's counters (RAPL, /sys/class/powercap) or NVIDIA's. Never a guess.
+// Energy of this machine's processors, or of its GPUs, since construction, for all programs
+// together. Reads the counters of Intel and AMD (RAPL, /sys/class/powercap) or NVIDIA; never
+// estimates.
 class EnergyMeter {
  public:
-  // `gpus`: of the GPUs, else of the processors. `powercap` is another folder in tests.
+  // `gpus`: measures the GPUs instead of the processors. `powercap` is replaced in tests.
   explicit EnergyMeter(bool gpus, const std::string& powercap = "/sys/class/powercap");
 
-  // To be called at least every few minutes: RAPL's counters begin again.
+  // Reads the counters. Call at least every few minutes, because RAPL's counters wrap around.
   void Read();
   std::optional<double> joules() const { return joules_; }
-  // "" if there are joules.
+  // Returns the reason for missing values; "" if there are joules.
   const std::string& why_none() const { return why_none_; }
 
  private:
   struct Counter {
-    std::string path;  // of a file with microjoules
-    double range = 0;  // microjoules at which it begins again; 0: never
+    std::string path;  // file with microjoules
+    double range = 0;  // microjoules at which the counter wraps around; 0: never
     double last = 0;
   };
 
   std::optional<double> joules_;
   std::string why_none_;
-  std::vector<Counter> counters_;  // one for each processor package
+  std::vector<Counter> counters_;  // one per processor package
   GpuSensors gpus_;
   std::optional<double> gpu_first_;
 };

@@ -9,7 +9,7 @@
 
 namespace etude::suite {
 
-// The result of `work`; what it throws is kInternal, after `what` was being done.
+// Returns the result of `work`. Exceptions become kInternal, prefixed with `what`.
 template <typename Work>
 auto Guarded(std::string_view what, const Work& work) -> decltype(work()) {
   return etude::Guarded(

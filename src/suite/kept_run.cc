@@ -17,12 +17,12 @@ tl::unexpected<Error> OtherRun(const std::string& path, std::string_view how) {
                    fmt::format("{}: a run {}; name another --output", path, how));
 }
 
-// As on the command line.
+// Returns an option as on the command line.
 std::string OptionText(std::string_view name, std::string_view value) {
   return value == kYes ? fmt::format("--{}", name) : fmt::format("--{} {}", name, value);
 }
 
-// What the members of a record that is older than settings show of those that `options` has.
+// Returns the settings of `options` that an older record without settings shows in other members.
 NamedTexts ShownSettings(const RunRecord& kept, const RunOptions& options) {
   NamedTexts shown;
   const std::string_view optimizer = kept.optimizer;  // "adam 0.002"

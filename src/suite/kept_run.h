@@ -11,11 +11,11 @@
 
 namespace etude::suite {
 
-// What the user says of a run instead of the task, by option: {"rate": "0.01", "frozen": "yes"}.
-// Without what a record has in members of its own in any case: device, precision, ranks.
+// Returns the user's settings of a run that replace the task's, by option: {"rate": "0.01",
+// "frozen": "yes"}. Excludes those with their own members in a record: device, precision, ranks.
 NamedTexts SettingsOf(const RunOptions& options);
 
-// That `data` has another data set of the task than runs that are there already.
+// Returns the message that `data` contains another data set of the task than existing runs used.
 std::string OtherDataSetText(std::string_view task, const std::string& data,
                              std::string_view data_set, std::string_view of_runs);
 
@@ -27,10 +27,10 @@ struct AskedRun {
   std::string data_set;  // "": any
 };
 
-// kBadInput if the record at `path` is of another task, scale, mode or seed than its name says,
-// which is that of the run that is asked for; kUsage, naming what differs, if its settings are
-// others. While the run is not complete, its most steps may be others. A record that is older than
-// settings counts as made with the task's own where it shows no others.
+// Checks that an existing record matches the requested run. kBadInput if the record at `path` has
+// another task, scale, mode or seed than its name; kUsage, with the difference, if its settings
+// differ. The maximum of steps of an incomplete run may differ. A record without settings, from an
+// older version, counts as made with the task's own unless its other members show otherwise.
 Status CheckKept(const std::string& path, const RunRecord& kept, const AskedRun& asked);
 
 }  // namespace etude::suite

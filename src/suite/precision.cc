@@ -8,7 +8,7 @@
 namespace etude::suite {
 namespace {
 
-constexpr double kFirstFactor = 65'536;  // as PyTorch's GradScaler
+constexpr double kFirstFactor = 65'536;  // same as PyTorch's GradScaler
 constexpr int64_t kStepsToDouble = 2000;
 constexpr double kLargestLost = 0x1p-25;
 
@@ -25,7 +25,7 @@ PrecisionGuard::PrecisionGuard(Precision precision, const at::Device& device) {
 PrecisionGuard::~PrecisionGuard() {
   if (!device_) return;
   at::autocast::set_autocast_enabled(*device_, false);
-  at::autocast::clear_cache();  // of weights, which change
+  at::autocast::clear_cache();  // cached copies of weights, which change
 }
 
 LossScale::LossScale(Precision precision, std::optional<double> fixed)

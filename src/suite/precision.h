@@ -10,7 +10,7 @@
 
 namespace etude::suite {
 
-// Operators compute in `precision` on `device` while this lives.
+// Makes operators on `device` compute in `precision` during its lifetime.
 class PrecisionGuard {
  public:
   PrecisionGuard(Precision precision, const at::Device& device);
@@ -19,22 +19,22 @@ class PrecisionGuard {
   PrecisionGuard& operator=(const PrecisionGuard&) = delete;
 
  private:
-  std::optional<at::DeviceType> device_;  // none: nothing was changed
+  std::optional<at::DeviceType> device_;  // nullopt: nothing was changed
 };
 
-// The factor by which the loss is multiplied so that small gradients do not underflow in half
-// precision, and the gradients divided. Either fixed, or halved after a step whose gradients
-// overflowed, which is skipped, and doubled after 2,000 steps in a row that did not.
+// Factor on the loss that prevents small gradients from underflowing in half precision; gradients
+// are divided by it. Either fixed, or dynamic: halved after a step with overflowing gradients,
+// which is skipped, and doubled after 2,000 consecutive steps without overflow.
 class LossScale {
  public:
-  // `fixed`: that factor; else dynamic from 65,536 for kFp16, and none (1) for others.
+  // `fixed`: constant factor; otherwise dynamic from 65,536 for kFp16, and unused (1) for others.
   LossScale(Precision precision, std::optional<double> fixed);
 
-  // Whether there is one, be it 1 for now.
+  // Returns whether a factor is in use, even if it is currently 1.
   bool used() const { return used_; }
   double factor() const { return factor_; }
   int64_t skipped() const { return skipped_; }
-  // Whether a step with gradients of this norm counts; moves the factor.
+  // Returns whether a step with this gradient norm is valid, and updates the factor.
   bool Accept(double norm);
 
   int64_t good_steps() const { return good_steps_; }
@@ -48,9 +48,9 @@ class LossScale {
   int64_t skipped_ = 0;
 };
 
-// Of the values of all gradients together, how many are not 0, and how many of these would be in
-// float16 without a factor: at most half its smallest number, 2^-24. Infinities and NaN are none.
-// `factor`: by which the gradients have been multiplied.
+// Number of non-zero gradient values, and of those that float16 would lose without a factor: at
+// most half of its smallest number, 2^-24. Infinities and NaN are not lost. `factor`: current
+// factor of the gradients.
 struct Underflow {
   int64_t values = 0;
   int64_t lost = 0;

@@ -38,12 +38,12 @@ namespace {
 
 constexpr double kSecondsBetweenCheckpoints = 30;
 constexpr double kSecondsBetweenEnergyReads = 60;
-// Of a checkpoint: the record so far, and the steps since its last evaluation.
+// Facts of a checkpoint: the record so far, and the steps since its last evaluation.
 constexpr const char* kRunFact = "run";
 constexpr const char* kSinceFact = "since evaluation";
 
 struct StepsSince {
-  double loss = 0;  // their sum
+  double loss = 0;  // sum of losses
   int64_t steps = 0;
 };
 
@@ -92,12 +92,12 @@ std::string OptimizerText(const Hyperparameters& hyperparameters) {
   return text;
 }
 
-// A task that is ready to be trained, and what its record begins with.
+// A task ready for training, and the beginning of its record.
 struct Prepared {
   std::unique_ptr<Task> task;
   std::unique_ptr<Trainer> trainer;
   RunRecord record;
-  double begin = 0;  // of the clock
+  double begin = 0;  // start of the clock
 };
 
 Result<std::unique_ptr<Task>> MakeTask(const TaskFacts& facts, const RunOptions& options,
@@ -117,7 +117,7 @@ Result<std::unique_ptr<Task>> MakeTask(const TaskFacts& facts, const RunOptions&
   });
 }
 
-// More threads than cores wait for each other, most of all several ranks of them.
+// Warns of more threads than cores, which is slowest with several ranks.
 void TellThreads(int64_t ranks, const RunContext& context) {
   const double cores = CoreLimit();
   const int threads = at::get_num_threads();
@@ -133,7 +133,7 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   Prepared run;
   run.begin = Now();
   run.record.started = WallClock();
-  // Pages that are given back and taken again with each step would be a third of the CPU time.
+  // Returning and reallocating pages in each step would take a third of the CPU time.
   KeepFreed();
   if (options.threads) at::set_num_threads(static_cast<int>(*options.threads));
   if (options.tell_threads && (ranks == nullptr || ranks->rank() == 0)) {
@@ -184,7 +184,7 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   return run;
 }
 
-// Warns, once, that training has diverged; of several ranks the first does.
+// Warns once that training has diverged, on the first rank.
 class DivergenceWarning {
  public:
   DivergenceWarning(const DataParallel* ranks, const RunContext& context)
@@ -197,10 +197,10 @@ class DivergenceWarning {
   }
 
  private:
-  const RunContext* context_;  // null: has warned, or does not
+  const RunContext* context_;  // null: already warned, or silent
 };
 
-// What became of gradients, over the evaluations of a run.
+// Underflow of gradients, averaged over the evaluations of a run.
 class UnderflowMean {
  public:
   void Add(const Underflow& count) {
@@ -217,7 +217,7 @@ class UnderflowMean {
   int64_t lost_ = 0;
 };
 
-// A run to quality, from its beginning or from where its checkpoint is.
+// A run to quality, from its beginning or from a checkpoint.
 class QualityRun {
  public:
   QualityRun(Prepared prepared, const RunOptions& options, DataParallel* ranks,
@@ -232,7 +232,7 @@ class QualityRun {
         energy_(options.device != "cpu"),
         divergence_(ranks, context) {}
 
-  // Up to where training begins.
+  // Does everything before training.
   Status Check() {
     record_.mode = "quality";
     return TakeUp();
@@ -254,7 +254,7 @@ class QualityRun {
         since_.loss += of_step;
         ++since_.steps;
         if (Now() - energy_read_ > kSecondsBetweenEnergyReads) ReadEnergy();
-        // Ranks stop together: at an evaluation.
+        // Several ranks stop together, at an evaluation.
         if (ranks_ == nullptr && context_.stopped()) return Interrupted();
         continue;
       }
@@ -280,7 +280,7 @@ class QualityRun {
     return !options_.checkpoint.empty() && (ranks_ == nullptr || ranks_->rank() == 0);
   }
 
-  // An evaluation, also one before which an earlier run was stopped.
+  // Returns whether an evaluation is due, including one before which an earlier run stopped.
   bool IsDue() const {
     const int64_t done = trainer_->steps_done();
     const Hyperparameters& hyperparameters = trainer_->hyperparameters();
@@ -338,11 +338,11 @@ class QualityRun {
     record_.skipped_steps = trainer_->loss_scale().skipped();
     const LossScale& scale = trainer_->loss_scale();
     if (scale.used()) record_.loss_scale = scale.factor();
-    // The counts of a part that ended earlier are not kept.
+    // Counts of earlier parts are not saved.
     record_.underflow = resumed_ ? std::nullopt : underflow_.share();
   }
 
-  // Goes on from the checkpoint, if there is one.
+  // Resumes from the checkpoint, if there is one.
   Status TakeUp() {
     std::error_code error;
     if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint, error)) {
@@ -404,7 +404,7 @@ class QualityRun {
   double begin_;
   StepsSince since_;
   double energy_read_ = 0;  // Now()
-  // Of the run before it was taken up again.
+  // Before the run was resumed.
   bool resumed_ = false;
   double before_ = 0;  // seconds
   std::optional<double> energy_before_;

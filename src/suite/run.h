@@ -14,7 +14,7 @@
 
 namespace etude::suite {
 
-// What the user says of a run; unset: as the task's hyperparameters have it.
+// User settings of a run; unset: from the task's hyperparameters.
 struct RunOptions {
   Scale scale = Scale::kSmoke;
   uint64_t seed = 0;
@@ -23,7 +23,7 @@ struct RunOptions {
   Precision precision = Precision::kFp32;
   std::optional<double> loss_scale;
   std::optional<int64_t> threads;
-  bool deterministic = false;  // operators that are not are errors
+  bool deterministic = false;  // nondeterministic operators are errors
   std::optional<int64_t> batch;
   std::optional<OptimizerOptions::Kind> optimizer;
   std::optional<double> rate;
@@ -34,33 +34,33 @@ struct RunOptions {
   bool to_the_end = false;            // go on after the target
   bool shuffled_labels = false;
   bool frozen = false;
-  // The name that the run is kept under tells to_the_end, shuffled_labels and frozen.
+  // The name under which the run is kept encodes to_the_end, shuffled_labels and frozen.
   bool kind_in_name = false;
-  std::string data_set;  // the only one that will do, as RunRecord has it; "": any
-  // Where the run is kept while it goes on, and taken up again from; "": nowhere. Of several ranks
-  // the first writes it.
+  std::string data_set;  // required data set, as in RunRecord; "": any
+  // File in which the run is saved while it runs, and from which it resumes; "": none. Written by
+  // the first rank.
   std::string checkpoint;
-  int64_t warmup = 5;  // steps before those that are timed or recorded
+  int64_t warmup = 5;  // steps before the timed or recorded ones
   int64_t timed_steps = 20;
-  bool tell_threads = false;  // warn of more threads than cores, where rank 0 begins
+  bool tell_threads = false;  // warn of more threads than cores, on rank 0
 };
 
-// Looks at what a run needs without training: device, data, settings, and what is kept of it
-// (`mode` as RunRecord has it). What RunToQuality and RunSteps would refuse at their beginning.
+// Checks a run without training: device, data, settings, and an existing record (`mode` as in
+// RunRecord). Returns the errors that RunToQuality and RunSteps would return at their start.
 Status CheckRun(const TaskFacts& facts, std::string_view mode, const RunOptions& options,
                 DataParallel* ranks, const RunContext& context);
 
-// Trains to the target, or as long as the hyperparameters say: time to quality. With `ranks` as one
-// of them, each of which returns the same but for times. kInterrupted after RunContext::stop; the
-// checkpoint is there then.
+// Trains to the target, or up to the maximum of steps: time to quality. With `ranks`, as one of
+// them; all return the same result except times. kInterrupted after RunContext::stop, with the
+// checkpoint saved.
 Result<RunRecord> RunToQuality(const TaskFacts& facts, const RunOptions& options,
                                DataParallel* ranks, const RunContext& context);
 
-// Runs steps that are timed one by one, after some that are not.
+// Runs warm-up steps, then steps that are timed individually.
 Result<RunRecord> RunSteps(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
                            const RunContext& context);
 
-// Records a step as a capture folder, after warm-up, with the times of steps that were not recorded
+// Records a step as a capture folder after warm-up, with the times of unrecorded steps
 // (docs/formats/capture.md).
 Status RecordTask(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
                   const std::string& folder, const RunContext& context);

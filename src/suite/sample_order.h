@@ -6,15 +6,15 @@
 
 namespace etude::suite {
 
-// Which training samples each step sees: every epoch all of them once, in an order of its own, but
-// for the last ones that fill no batch. A function of seed and step, so that a run can go on
-// anywhere. Needs 0 < batch <= samples.
+// Order of training samples: each epoch visits all samples once in a new order, except the last
+// ones that do not fill a batch. A function of seed and step, so that a run can resume anywhere.
+// Requires 0 < batch <= samples.
 class SampleOrder {
  public:
   SampleOrder(int64_t samples, int64_t batch, uint64_t seed);
 
   int64_t steps_per_epoch() const { return samples_ / batch_; }
-  // The batch of `step`, valid until the next call.
+  // Returns the batch of `step`, valid until the next call.
   std::span<const int64_t> BatchOf(int64_t step);
 
  private:
@@ -23,11 +23,11 @@ class SampleOrder {
   int64_t samples_;
   int64_t batch_;
   uint64_t seed_;
-  int64_t epoch_ = -1;  // whose order `order_` is; -1: none
+  int64_t epoch_ = -1;  // epoch of `order_`; -1: none
   std::vector<int64_t> order_;
 };
 
-// The share of `part` of `parts` in a batch: contiguous, of sizes that differ by one at most.
+// Returns part `part` of `parts` of a batch: contiguous, with sizes that differ by at most one.
 std::span<const int64_t> ShareOf(std::span<const int64_t> batch, int64_t part, int64_t parts);
 
 }  // namespace etude::suite

@@ -18,17 +18,17 @@
 
 namespace etude::suite {
 
-// What of a batch is asked for.
+// Request for the loss of a batch.
 struct Batch {
   int64_t step = 0;
-  int64_t update = 0;                // of the step: 0 up to the task's updates_per_step
-  std::span<const int64_t> samples;  // numbers of training samples, this rank's share
+  int64_t update = 0;                // within the step: below the task's updates_per_step
+  std::span<const int64_t> samples;  // training sample numbers, this rank's share
 };
 
-// What a task is made for.
+// Construction options of a task.
 struct TaskOptions {
   Scale scale = Scale::kSmoke;
-  uint64_t seed = 0;  // of the weights; generated data have a seed of their own
+  uint64_t seed = 0;  // for the weights; generated data have separate seeds
   at::Device device = at::kCPU;
   std::string data;  // folder with data sets (docs/suite.md)
   RunContext context;
@@ -36,10 +36,10 @@ struct TaskOptions {
   bool shuffled_labels = false;       // a test of the target: there is nothing to be learned
 };
 
-// A training task at one scale: its model, data, loss and measure of quality. Steps, optimizers,
-// precision, ranks, clocks and files are the Trainer's, the same for all tasks. Everything random
-// comes from PyTorch's generators, which the trainer seeds for each step, so that a step depends on
-// its number alone. Not thread-safe. What PyTorch throws passes through; the trainer catches it.
+// A training task at one scale: model, data, loss and quality metric. Steps, optimizers, precision,
+// ranks, clocks and files belong to the Trainer. All random numbers come from PyTorch's generators,
+// which the trainer seeds for each step, so that a step depends on its number only. Not
+// thread-safe. PyTorch's exceptions pass through; the trainer catches them.
 class Task {
  public:
   virtual ~Task() = default;
@@ -49,21 +49,22 @@ class Task {
   Weights& weights() { return weights_; }
   const Hyperparameters& hyperparameters() const { return hyperparameters_; }
 
-  // Which one, of a task that may learn from several data sets; else "".
+  // Returns the data set of a task that supports several; otherwise "".
   virtual std::string data_set() const { return {}; }
-  // Training samples; batches name them by number.
+  // Returns the number of training samples; batches refer to them by index.
   virtual int64_t samples() const = 0;
 
-  // A step is so many updates, each of one group of parameters by its optimizer: several for what
-  // plays two models against each other, or first searches and then learns.
+  // Number of updates per step, each of one parameter group by its optimizer. Several for
+  // adversarial models, or for search before learning.
   virtual int64_t updates_per_step() const { return 1; }
   virtual int GroupOf(int64_t /*update*/) const { return 0; }
-  // The mean loss over the batch's samples: a scalar, in training mode.
+  // Returns the mean loss over the batch's samples, a scalar, in training mode.
   virtual Result<at::Tensor> Loss(const Batch& batch) = 0;
-  // After an update's parameters have moved: clipping, moving averages.
+  // Called after an update of parameters, for clipping and moving averages.
   virtual void Updated(const Batch& /*batch*/) {}
 
-  // The quality on the data held out, by the task's metric: no gradients, not in training mode.
+  // Returns the quality on the test data by the task's metric, without gradients, outside of
+  // training mode.
   virtual Result<double> Evaluate() = 0;
   // Other figures of the data held out, at the end of a run; none for most tasks.
   virtual Result<std::vector<Figure>> Figures() { return std::vector<Figure>(); }

@@ -12,16 +12,16 @@ namespace etude::suite {
 class Task;
 struct TaskOptions;
 
-// What makes a task of the catalogue. It needs libtorch, which the catalogue does not.
+// Factory of a task. Needs libtorch, unlike the catalogue.
 struct TaskMaker {
   std::string_view id;  // of the task
   Result<std::unique_ptr<Task>> (*make)(const TaskOptions& options);
-  // Of a task that may learn from several data sets: which one it would find in a folder, by the
-  // folder's entries alone; "" if none.
+  // For tasks that support several data sets: returns the one that would be used in a folder, by
+  // the folder's entries only; "" if there is none.
   std::string (*find_data_set)(Scale scale, const std::string& data) = nullptr;
 };
 
-// By the task's id; nullptr if there is none.
+// Finds a factory by task id; nullptr if there is none.
 const TaskMaker* FindMaker(std::string_view id);
 
 }  // namespace etude::suite

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kSignature = "a";  // all steps of a task are alike
+constexpr const char* kSignature = "a";  // all steps of a task are equal
 
 int64_t MonotonicNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(

@@ -13,7 +13,7 @@
 
 namespace etude::suite {
 
-// Times a step from where it is made until Read, with the device's work.
+// Times a step from construction to Read, including the device's work.
 class StepStopwatch {
  public:
   explicit StepStopwatch(const std::string& device);
@@ -26,17 +26,17 @@ class StepStopwatch {
   ProcessCounts counts_;
 };
 
-// One rank's recording of a task: a native capture of one step and its part of job.json, as
-// `etude record` writes them (docs/formats/capture.md).
+// One rank's recording of a task: a native capture of one step, and its part of job.json, in the
+// format of `etude record` (docs/formats/capture.md).
 class TaskRecording {
  public:
   TaskRecording(std::string folder, int64_t rank) : folder_(std::move(folder)), rank_(rank) {}
 
   void AddTimed(int64_t index, StepTime time);
-  // Runs `step`, the job's step number `index`, once while it is recorded.
+  // Runs and records `step`, which is the job's step number `index`.
   Status Record(int64_t index, const std::function<Result<StepTime>()>& step,
                 const RunContext& context);
-  // This rank's part of job.json, as JSON.
+  // Returns this rank's part of job.json, as JSON.
   std::string Entry(const RunRecord& run) const;
   // Writes job.json with the parts of all ranks.
   Status WriteJob(const RunRecord& run, const std::vector<std::string>& entries) const;

@@ -10,7 +10,7 @@
 namespace etude::suite {
 namespace {
 
-// What stands behind the first line of `path` that begins with `key`.
+// Returns the text after `key` in the first line of `path` that begins with it.
 std::string ValueIn(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

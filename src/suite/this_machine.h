@@ -4,7 +4,7 @@
 
 namespace etude::suite {
 
-// What the system says of this machine.
+// Returns facts of this machine from the system.
 MachineFacts ThisMachine();
 
 }  // namespace etude::suite

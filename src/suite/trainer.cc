@@ -19,7 +19,7 @@
 namespace etude::suite {
 namespace {
 
-// What seeds are mixed with, so that nothing random repeats something else.
+// Mixed into seeds, so that random sequences differ.
 constexpr uint64_t kOrderSalt = 1;
 constexpr uint64_t kStepSalt = 2;
 constexpr uint64_t kEvaluationSalt = 3;
@@ -103,7 +103,7 @@ Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
       if (parameter.grad().defined()) parameter.grad().mul_(1 / scale_.factor());
     }
   }
-  // The norm is asked for only where something depends on it: it reads all gradients.
+  // The norm is computed only if needed, because it reads all gradients.
   bool accepted = true;
   if (options_.hyperparameters.largest_norm > 0 || scale_.used()) {
     accepted = scale_.Accept(optimizer.ClipNorm(options_.hyperparameters.largest_norm));
@@ -136,7 +136,7 @@ Result<double> Trainer::Evaluate() {
         const at::NoGradGuard no_gradients;
         task_->weights().set_training(false);
         SeedTorch(HashMix(options_.seed, kEvaluationSalt));
-        // Each rank has means of its own shares; those of the first are the model's.
+        // Ranks have running means of their own shares; the first one's are the model's.
         if (options_.ranks != nullptr) {
           std::vector<at::Tensor> buffers;
           for (const Weights::Entry& entry : task_->weights().entries()) {

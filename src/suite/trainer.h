@@ -20,27 +20,27 @@
 
 namespace etude::suite {
 
-// Trains a task, step by step: the same loop for all. Steps depend on seed and number only, so that
-// a run that goes on from a checkpoint goes the way it would have gone. Errors of PyTorch become
-// kInternal with their first line. Not thread-safe.
+// Trains a task step by step, with the same loop for all tasks. Steps depend on seed and number
+// only, so that a run resumed from a checkpoint continues as if uninterrupted. PyTorch's exceptions
+// become kInternal with their first line. Not thread-safe.
 class Trainer {
  public:
   struct Options {
-    Hyperparameters hyperparameters;  // the task's, or with the user's values
+    Hyperparameters hyperparameters;  // the task's, with the user's overrides
     uint64_t seed = 0;
     Precision precision = Precision::kFp32;
-    std::optional<double> loss_scale;  // fixed; else as LossScale has it
-    bool frozen = false;               // the weights stay: a test of the target
-    DataParallel* ranks = nullptr;     // null: this process alone
+    std::optional<double> loss_scale;  // fixed; otherwise as in LossScale
+    bool frozen = false;               // weights do not change: a test of the target
+    DataParallel* ranks = nullptr;     // null: a single process
   };
 
-  // kUsage if the hyperparameters cannot be: a batch larger than the data, or that ranks cannot
-  // share.
+  // Makes a trainer. kUsage for invalid hyperparameters: a batch that is larger than the data or
+  // cannot be divided among ranks.
   static Result<std::unique_ptr<Trainer>> Make(Task& task, const Options& options);
 
-  // Runs the next step; its loss, the mean over its updates, of this rank's share.
+  // Runs the next step. Returns its loss: the mean over its updates, for this rank's share.
   Result<double> Step();
-  // The quality now; of several ranks the first one's.
+  // Returns the current quality; with several ranks, the first one's.
   Result<double> Evaluate();
   Result<double> Baseline();
   Result<std::vector<Figure>> Figures();
@@ -49,12 +49,13 @@ class Trainer {
   int64_t steps_per_epoch() const { return order_.steps_per_epoch(); }
   const Hyperparameters& hyperparameters() const { return options_.hyperparameters; }
   const LossScale& loss_scale() const { return scale_; }
-  // kInternal if not all ranks have the same parameters, bit by bit. All ranks call it, once.
+  // Checks that all ranks have bitwise equal parameters; otherwise kInternal. Collective; call once
+  // only.
   Status CompareRanks();
-  // Of the gradients of the last step.
+  // Counts lost values in the gradients of the last step.
   Result<Underflow> CountLost();
 
-  // Keeps all that the next step depends on, and `facts`; and goes on from there.
+  // Save stores all state of the next step, and `facts`; Load restores it.
   Status Save(const std::string& path, std::map<std::string, std::string> facts);
   Result<std::map<std::string, std::string>> Load(const std::string& path,
                                                   const RunContext& context);

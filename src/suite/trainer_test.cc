@@ -137,9 +137,9 @@ TEST(Trainer, SkipsAStepThatTheLossScaleMakesOverflow) {
   }
 }
 
-// Trains five steps as one of two ranks, after which rank 1 may change a weight. What is wrong:
-// what CompareRanks says, or the name of a weight that one rank with the whole batches has
-// otherwise; "" if nothing.
+// Trains five steps as one of two ranks; with `spoils` rank 1 then changes a weight. Returns the
+// error of CompareRanks, or the name of a weight that differs from training by one rank on whole
+// batches; "" if there is none.
 std::string TrainAsRank(int64_t rank, const MeetingPlace& place, bool spoils) {
   const Hyperparameters hyperparameters = HyperparametersWith({.rate = 0.05, .momentum = 0.9});
   RankGroup group({.rank = rank, .size = 2, .place = place});
@@ -169,7 +169,7 @@ std::string TrainAsRank(int64_t rank, const MeetingPlace& place, bool spoils) {
   return "";
 }
 
-// What both ranks say.
+// Returns the messages of both ranks.
 std::string TrainAsTwoRanks(bool spoils) {
   const auto place = MeetingPlace::Open();
   EXPECT_TRUE(place.has_value());
@@ -224,7 +224,7 @@ TEST(Trainer, RefusesABatchThatIsLargerThanTheData) {
   EXPECT_EQ(trainer.error().code, ErrorCode::kUsage);
 }
 
-// One parameter, whose gradient is `gradient`, after `steps` steps from 1.
+// Returns one parameter after `steps` steps from 1 with a constant `gradient`.
 double Moved(const OptimizerOptions& hyperparameters, double gradient, int steps) {
   Weights weights(at::kCPU);
   const at::Tensor value = Scope(weights).Parameter("w", Full({1}, 1));

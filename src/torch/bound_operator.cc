@@ -26,14 +26,14 @@ using ArgumentKind = c10::TypeKind;
 
 constexpr size_t kLongestSchema = 64 * 1024;
 
-// A trace names the file of inductor's cache that a kernel was in, and has nothing of it.
+// A trace contains the file name of a kernel in inductor's cache, but not its code.
 std::string TritonReason(const Trace& trace, NodeId node) {
   const std::string_view file = trace.text(trace.kernel_file(node));
   return "a Triton kernel: its program" + (file.empty() ? "" : " (" + std::string(file) + ")") +
          " is not in the trace";
 }
 
-// Operators of libraries that read and write files, which a trace could name at will.
+// Returns whether an operator reads or writes files, which a trace could name freely.
 bool TouchesFiles(const c10::FunctionSchema& schema) {
   return std::ranges::any_of(schema.arguments(), [](const c10::Argument& argument) {
     c10::TypePtr type = argument.type();
@@ -51,10 +51,10 @@ int32_t CountTensors(const Trace& trace, std::span<const Value> values) {
 
 }  // namespace
 
-// What is known of a recorded schema text.
+// Resolution of a recorded schema text.
 struct OperatorBinder::Known {
   std::optional<c10::OperatorHandle> handle;
-  std::optional<c10::FunctionSchema> recorded;  // as parsed from the text
+  std::optional<c10::FunctionSchema> recorded;  // parsed from the text
   std::string name;
   std::string reason;                           // why there is no handle
   std::span<const Equivalent::Source> sources;  // not empty: the handle is an equivalent
@@ -125,7 +125,7 @@ std::string OperatorBinder::WhyNotRegistered(NodeId node) const {
   return known == known_.end() ? "" : known->second->reason;
 }
 
-// The argument of a collective that stands for a process group, its name, or a reduction.
+// Returns an argument of a collective: a process group, its name, or a reduction.
 Result<c10::IValue> OperatorBinder::Collective(NodeId node, const c10::Argument& argument,
                                                const Value* recorded, BoundOperator& bound) {
   const CollectiveRole role = RoleOf(argument);
@@ -146,7 +146,7 @@ bool OperatorBinder::IsAsyncFlagOfBarrier(const c10::Argument& argument,
   return bound.is_barrier() && IsAsyncFlag(argument.name());
 }
 
-// Whether the other side of a message, or the root of a collective, is in the group that is bound.
+// Checks that the peer of a message, or the root of a collective, is in the bound group.
 Status OperatorBinder::CheckRanks(const BoundOperator& bound) {
   const auto size = static_cast<int64_t>(bound.channel_.partners.size());
   const auto& arguments = bound.schema().arguments();
@@ -161,7 +161,7 @@ Status OperatorBinder::CheckRanks(const BoundOperator& bound) {
   return {};
 }
 
-// Of a send or receive, whose group is bound.
+// Returns the channel of a send or receive whose group is bound.
 BoundOperator::Channel OperatorBinder::PointToPoint(const BoundOperator& bound) const {
   BoundOperator::Channel channel = bound.channel_;
   const auto kind = PointToPointFromName(bound.schema().name());
@@ -178,7 +178,7 @@ BoundOperator::Channel OperatorBinder::PointToPoint(const BoundOperator& bound) 
     channel.peer = channel.partners[static_cast<size_t>(number)];
   }
   if (!channel.peer) {
-    // From whoever sends: it waits for all others as long as none does.
+    // A receive from any rank waits until one of the others sends.
     channel.own = channel.partners_channel = "receive from any";
     return channel;
   }
@@ -191,7 +191,7 @@ BoundOperator::Channel OperatorBinder::PointToPoint(const BoundOperator& bound) 
   return channel;
 }
 
-// The constant that an equivalent takes for an argument; nullopt: it takes a recorded one.
+// Returns the constant that an equivalent uses for an argument; nullopt: it uses a recorded one.
 std::optional<c10::IValue> OperatorBinder::ConstantOf(const Known& known, size_t argument) {
   if (argument >= known.sources.size()) return std::nullopt;
   switch (known.sources[argument].kind) {
@@ -206,7 +206,7 @@ std::optional<c10::IValue> OperatorBinder::ConstantOf(const Known& known, size_t
   return std::nullopt;
 }
 
-// The position of the recorded value for an argument of the operator that runs, or none.
+// Returns the position of the recorded value for an argument of the operator that runs, or none.
 std::optional<size_t> OperatorBinder::RecordedPosition(const Known& known, size_t argument) {
   if (!known.sources.empty()) return static_cast<size_t>(known.sources[argument].argument);
   const auto& arguments = known.handle->schema().arguments();
@@ -234,15 +234,15 @@ Result<BoundOperator::Argument> OperatorBinder::BindArgument(NodeId node, const 
     return made;
   }
   if (IsAsyncFlagOfBarrier(argument, bound) && group_->UsesNccl(bound.channel_.group)) {
-    // Else it would hold up this thread, with no end: StepRunner waits for it.
+    // Otherwise it would block this thread without limit; StepRunner waits for it.
     made.constant = true;
     return made;
   }
-  // The group's own time-out holds, not that of the recorded job.
+  // The group's own timeout applies, not the recorded one.
   const bool is_timeout = bound.communicates_ && argument.name() == "timeout";
   if (value == nullptr || is_timeout) {
     if (!position && argument.type()->kind() == ArgumentKind::OptionalType) {
-      return made;  // the operator of that version had no such argument
+      return made;  // the recorded version lacked this argument
     }
     if (!argument.default_value()) {
       return Unavailable("argument '" + argument.name() + "' is not recorded and has no default");
@@ -252,7 +252,7 @@ Result<BoundOperator::Argument> OperatorBinder::BindArgument(NodeId node, const 
   }
   const int32_t first = CountTensors(trace_, values.first(*position));
   if (argument.type()->kind() == ArgumentKind::StorageType && IsStorage(trace_, *value)) {
-    // The memory that the first result lies in stands behind the tensors: see DataFlow.
+    // The memory of the first result is recorded after the tensors: see DataFlow.
     const auto before = std::ranges::count_if(
         values.first(*position), [&](const Value& other) { return IsStorage(trace_, other); });
     made.kind = Kind::kStorage;
@@ -355,7 +355,7 @@ Result<c10::IValue> OperatorBinder::Scalar(const Value& value, c10::TypeKind kin
       if (const auto complex = ComplexNumber(text)) {
         return c10::IValue(c10::complex<double>(*complex));
       }
-      // The observer writes complex numbers without their value.
+      // The observer records complex numbers without their value.
       if (text.find("Complex") != std::string_view::npos) {
         ++assumed_;
         return c10::IValue(c10::complex<double>(1.0, 0.0));
@@ -424,7 +424,7 @@ Result<c10::IValue> ListOf(const std::vector<c10::IValue>& items, Get get) {
   return c10::IValue(std::move(list));
 }
 
-// A list of `kind` from its elements.
+// Makes a list of `kind` from its elements.
 Result<c10::IValue> MakeList(c10::TypeKind kind, const std::vector<c10::IValue>& items) {
   switch (kind) {
     case ArgumentKind::IntType:
@@ -498,7 +498,7 @@ Result<BoundOperator::Argument> OperatorBinder::ConvertList(const Value& value,
     ETUDE_ASSIGN_OR_RETURN(argument.constant, MakeList(element->kind(), converted));
     return argument;
   }
-  // "int[2]" takes one number for all.
+  // "int[2]" accepts one number for all elements.
   if (list_size > 0 && !of_tensors && !of_optionals) {
     ETUDE_ASSIGN_OR_RETURN(const auto scalar, Scalar(value, element->kind()));
     const std::vector<c10::IValue> repeated(static_cast<size_t>(list_size), scalar);
@@ -519,7 +519,7 @@ c10::IValue BoundOperator::Make(const Argument& argument, std::span<const SlotId
     case Argument::Kind::kConstant: return argument.constant;
     case Argument::Kind::kTensor: return tensor(argument.tensor);
     case Argument::Kind::kStorage:
-      // Without a result the operator gets none, and throws.
+      // Without an earlier result the operator gets none, and throws.
       if (static_cast<size_t>(argument.tensor) >= inputs.size()) return {};
       return tensor(argument.tensor).storage();
     case Argument::Kind::kTensors: {

@@ -23,8 +23,8 @@
 
 namespace etude {
 
-// One recorded operator call, ready to be made: the registered operator and its arguments, of which
-// tensors are looked up in slots at each call. Immutable after binding.
+// A recorded operator call that is ready to run: the registered operator and its arguments. Tensors
+// are looked up in slots at each call. Immutable after binding.
 class BoundOperator {
  public:
   struct Argument {
@@ -38,33 +38,33 @@ class BoundOperator {
     };
     Kind kind = Kind::kConstant;
     c10::IValue constant;
-    int32_t tensor = -1;           // kTensor, kStorage: position among the recorded tensors
-    std::vector<int32_t> tensors;  // lists: positions, -1 for none
+    int32_t tensor = -1;           // kTensor, kStorage: index among the recorded tensors
+    std::vector<int32_t> tensors;  // lists: indices, -1 for none
     std::vector<Argument> lists;   // kTensorLists
   };
 
   const c10::FunctionSchema& schema() const { return handle_.schema(); }
-  // Parallel to the schema's.
+  // Returns the arguments, parallel to the schema's.
   std::span<const Argument> arguments() const { return arguments_; }
 
-  // Puts the arguments on `stack`. `inputs` are the slots of the recorded tensors, in order.
+  // Pushes the arguments on `stack`. `inputs`: slots of the recorded tensors, in order.
   void Push(std::span<const SlotId> inputs, const std::vector<at::Tensor>& slots,
             torch::jit::Stack& stack) const;
-  // Runs the operator on the arguments on `stack` and leaves its results there. Throws what the
-  // operator throws.
+  // Runs the operator on the arguments on `stack` and leaves its results there. Throws the
+  // operator's exceptions.
   void Call(torch::jit::Stack& stack) const { handle_.callBoxed(stack); }
 
-  // Whether the operator is made of other operators only and does nothing itself.
+  // Returns whether the operator consists of other operators only.
   bool is_composite() const { return is_composite_; }
-  // Whether the operator runs on a group of ranks. Whether it returns a Work, to be waited for.
+  // Return whether the operator runs on a process group, and whether it returns a Work to wait for.
   bool communicates() const { return communicates_; }
-  // Which holds up the program, also where the memory is a device's.
+  // A barrier blocks the host thread, even if the memory is on a device.
   bool is_barrier() const { return communicates_ && schema().name() == "c10d::barrier"; }
   bool returns_work() const { return returns_work_; }
-  // Of what runs on a group: what it counts as begun for others, and what it waits for.
+  // Channels of a communication, for the progress reported to other ranks.
   struct Channel {
     NodeKind kind = NodeKind::kCollective;  // or kSend, kRecv
-    std::optional<int64_t> peer;            // of these: rank of the job
+    std::optional<int64_t> peer;            // for kSend, kRecv: rank of the job
     std::optional<int64_t> tag;
     std::string group;
     std::string own;
@@ -72,8 +72,8 @@ class BoundOperator {
     std::vector<int64_t> partners;  // ranks of the job
   };
   const Channel& channel() const { return channel_; }
-  // Values that the trace lacks (complex numbers, kinds of reduction) or may lack (lists cut by the
-  // recorder) and that were replaced or taken as they are.
+  // Returns the number of values that the trace lacks (complex numbers, kinds of reduction) or may
+  // lack (lists cut by the recorder), and that were replaced or used as they are.
   int assumed_values() const { return assumed_values_; }
 
  private:
@@ -93,19 +93,20 @@ class BoundOperator {
 };
 
 // Finds the registered operators for recorded schemas and converts recorded arguments to their
-// types. Remembers parsed schemas. Not thread-safe; refers to the step, the device map and the
-// group, which is null where one rank is replayed without the others.
+// types. Caches parsed schemas. Not thread-safe. Refers to the step, the device map and the group;
+// the group is null if a rank is replayed alone.
 class OperatorBinder {
  public:
   OperatorBinder(const RecordedStep& step, const DeviceMap& devices, RankGroup* group);
   ~OperatorBinder();
 
-  // An error's message is the reason why the operator cannot be replayed. kBadInput if it names a
-  // rank that the job or the group does not have: nothing of such a job can be.
+  // Binds an operator. The error message is the reason why it cannot be replayed. kBadInput for a
+  // rank that the job or the group lacks, which makes the whole job invalid.
   Result<BoundOperator> Bind(NodeId node);
-  // Whether the dispatcher knows the operator at all.
+  // Returns whether the dispatcher has the operator.
   bool IsRegistered(NodeId node);
-  // Why it does not, or must not run it; "" if it does or nobody has asked.
+  // Returns why the operator is not registered or must not run; "" if it may run or was never
+  // looked up.
   std::string WhyNotRegistered(NodeId node) const;
 
  private:

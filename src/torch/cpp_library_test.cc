@@ -11,8 +11,7 @@ namespace {
 
 using RemoveAll = std::uintmax_t (*)(const std::filesystem::path&, std::error_code&);
 
-// libtorch exports an older copy of std::filesystem, and in some wheels calls in it what is not
-// there.
+// libtorch exports an older copy of std::filesystem, which in some wheels calls missing functions.
 TEST(CppLibraryTest, IsTheSystemsAndNotLibtorchs) {
   const RemoveAll remove_all = &std::filesystem::remove_all;
   Dl_info found{};

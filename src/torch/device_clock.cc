@@ -21,7 +21,7 @@ bool DeviceClock::Works(const c10::Device& device) {
 }
 
 c10::Event DeviceClock::Mark() const {
-  c10::Event event(device_.type(), c10::EventFlag::BACKEND_DEFAULT);  // the one with times
+  c10::Event event(device_.type(), c10::EventFlag::BACKEND_DEFAULT);  // with timing enabled
   event.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
   return event;
 }

@@ -9,19 +9,18 @@
 
 namespace etude {
 
-// Times what a device's current stream is given, as the device does it: later than it is given, and
-// without waiting for it.
+// Measures work on a device's current stream by device events, without waiting for it.
 class DeviceClock {
  public:
-  // Whether the device can tell times.
+  // Returns whether the device has timing events.
   static bool Works(const c10::Device& device);
 
   explicit DeviceClock(const c10::Device& device) : device_(device) {}
 
-  // Around a piece of work. Throw what the device throws.
+  // Mark begin and end of a piece of work. Throw the device's errors.
   void Begin();
   void End();
-  // Of each piece, once the device has done them all.
+  // Returns the time of each piece. Call after the device has finished all of them.
   std::vector<Nanos> Times() const;
 
  private:

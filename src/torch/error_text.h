@@ -5,7 +5,7 @@
 
 namespace etude {
 
-// What libtorch's errors begin with; a stack trace follows.
+// Returns the first line of a libtorch error; a stack trace follows it.
 inline std::string FirstLine(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }

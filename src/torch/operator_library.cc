@@ -12,19 +12,19 @@
 namespace etude {
 
 Status LoadOperatorLibrary(const std::string& path) {
-  // The file that is named, not one of that name that the loader would find elsewhere.
+  // Loads exactly this file, not one of the same name elsewhere.
   std::error_code error;
   const std::filesystem::path file = std::filesystem::absolute(path, error);
   if (error) return BadInput("--library " + path + ": " + error.message());
   try {
     if (dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) return {};
   } catch (const std::exception& thrown) {
-    // What it registers is there already, or is not understood.
+    // Its operators are already registered, or their schemas are invalid.
     return BadInput("--library " + path + ": " + FirstLine(thrown.what()));
   }
   const char* said = dlerror();
   std::string_view reason = said == nullptr ? "cannot be loaded" : said;
-  const std::string named = file.string() + ": ";  // most reasons begin so
+  const std::string named = file.string() + ": ";  // prefix of most reasons
   if (reason.starts_with(named)) reason.remove_prefix(named.size());
   return BadInput("--library " + path + ": " + std::string(reason));
 }

@@ -6,8 +6,8 @@
 
 namespace etude {
 
-// Loads a shared library that registers operators (TORCH_LIBRARY) into this process, where it
-// stays. Its code runs at once. kBadInput with the loader's message if it cannot be loaded.
+// Loads a shared library that registers operators (TORCH_LIBRARY), for the lifetime of the process.
+// Runs its initialization code. kBadInput with the loader's message if loading fails.
 Status LoadOperatorLibrary(const std::string& path);
 
 }  // namespace etude

@@ -13,7 +13,7 @@ namespace etude {
 namespace {
 
 // Adds the time of each operator of the plan to its row of `times`: the topmost operators of a
-// recorded replay, but for those that bring results to their recorded sizes.
+// recorded replay, except those that convert results to recorded sizes.
 void AddTimes(const ReplayedStep& step, const RecordedStep& replayed,
               std::vector<std::vector<Nanos>>& times) {
   const auto& ops = step.plan().ops;
@@ -27,12 +27,12 @@ void AddTimes(const ReplayedStep& step, const RecordedStep& replayed,
   }
 }
 
-// The rows of operators by phase and name. Operators that are skipped took no time.
+// Returns the rows of operators by phase and name. Skipped operators have no time.
 std::vector<OperatorTime> SumTimes(const ReplayedStep& step,
                                    const std::vector<std::vector<Nanos>>& times) {
   const RecordedStep& recorded = step.recorded();
   OperatorTimeSum sum;
-  std::unordered_map<NodeId, Nanos> beside;  // by caller: time of what runs by itself
+  std::unordered_map<NodeId, Nanos> beside;  // by caller: time of operators beside it
   for (const auto& [caller, part] : step.selection().beside()) {
     if (const auto time = step.times().duration(part)) beside[caller] = beside[caller] + *time;
   }
@@ -60,7 +60,7 @@ std::vector<OperatorTime> SumTimes(const ReplayedStep& step,
 
 Status CompareRecording(const ReplayedStep& step, const std::function<Status(int64_t index)>& run,
                         ReplayReport& report) {
-  // The first one finds the recorder's memory and caches cold.
+  // In the first step the recorder's memory and caches are cold.
   const int64_t steps = 1 + std::clamp<int64_t>(step.options().iterations, 1, 3);
   ETUDE_ASSIGN_OR_RETURN(const std::optional<Trace> replayed,
                          RecordSteps(steps, run, step.options().recording, step.context()));

@@ -9,10 +9,9 @@
 
 namespace etude {
 
-// Records a few steps of the replay as the original was recorded, and puts into the report how they
-// compare with it: kernels and times of operators. Where no recording could be written, the report
-// keeps saying that they are unknown, unless it was asked for. `run` runs one step with a mark
-// around it.
+// Records a few steps of the replay like the original, and adds a comparison of kernels and
+// operator times to the report. If no recording could be written, the report keeps them as unknown;
+// this is an error if a recording was requested. `run` runs one step with a mark around it.
 Status CompareRecording(const ReplayedStep& step, const std::function<Status(int64_t index)>& run,
                         ReplayReport& report);
 

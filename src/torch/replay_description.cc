@@ -19,14 +19,14 @@
 namespace etude {
 namespace {
 
-// What ran on lanes, threads or streams.
+// Work by lane: threads or streams.
 class LaneTimes {
  public:
   void Add(LaneId lane, Interval time) {
     by_lane_[lane].push_back(time);
     all_.push_back(time);
   }
-  // How much longer all of it takes one after the other than side by side.
+  // Returns how much longer the work takes serially than in parallel.
   Nanos Overlap() const {
     Nanos sum;
     for (const auto& [lane, times] : by_lane_) sum = sum + TimeSet(times).length();
@@ -38,7 +38,7 @@ class LaneTimes {
   std::vector<Interval> all_;
 };
 
-// Of the topmost operators; nullopt if more than a few have no known time.
+// Returns the overlap of topmost operators; nullopt if more than a few lack times.
 std::optional<Nanos> ThreadOverlap(const RecordedStep& step) {
   const Trace& trace = step.trace();
   LaneTimes times;
@@ -54,7 +54,7 @@ std::optional<Nanos> ThreadOverlap(const RecordedStep& step) {
   return times.Overlap();
 }
 
-// The share of the recorded step during which a topmost operator ran, on whatever thread.
+// Returns the share of the recorded step in which a topmost operator ran, on any thread.
 std::optional<double> OperatorShare(const RecordedStep& step) {
   const Trace& trace = step.trace();
   const NodeId mark = step.mark();
@@ -74,7 +74,7 @@ std::optional<double> OperatorShare(const RecordedStep& step) {
   return static_cast<double>(covered.count) / static_cast<double>(whole.length().count);
 }
 
-// The duration of a label without that of the operators in it.
+// Returns the duration of a label without the operators inside it.
 std::optional<Nanos> OwnDuration(const ReplayedStep& replayed, NodeId label) {
   const RecordedStep& step = replayed.recorded();
   const Trace& trace = step.trace();
@@ -97,8 +97,8 @@ std::optional<Nanos> OwnDuration(const ReplayedStep& replayed, NodeId label) {
   return own;
 }
 
-// The recorded time of all that counts; nullopt if it took none or more than a few of it have no
-// known time.
+// Returns the recorded time of everything that counts; nullopt if it is 0, or more than a few nodes
+// lack times.
 std::optional<Nanos> TimeOfAll(const ReplayedStep& step) {
   Nanos total;
   uint64_t all = 0;
@@ -114,7 +114,7 @@ std::optional<Nanos> TimeOfAll(const ReplayedStep& step) {
   return total;
 }
 
-// Whether a node is one of `outer` or inside of one.
+// Returns whether a node is one of `outer` or inside one.
 bool IsIn(const RecordedStep& step, NodeId node, std::span<const NodeId> outer) {
   const uint32_t position = step.position(node);
   return std::ranges::any_of(outer, [&](NodeId one) {
@@ -123,12 +123,12 @@ bool IsIn(const RecordedStep& step, NodeId node, std::span<const NodeId> outer) 
   });
 }
 
-// What devices did in the step, by what is known of who launched it.
+// Device work of the step, by launching operator.
 struct DeviceWork {
   Nanos all;
   Nanos replayed;
   LaneTimes streams;
-  std::vector<NodeId> without_operator;  // host nodes that launched work of their own
+  std::vector<NodeId> without_operator;  // host nodes outside of operators that launched work
 };
 
 DeviceWork FindDeviceWork(const ReplayedStep& step) {
@@ -148,14 +148,14 @@ DeviceWork FindDeviceWork(const ReplayedStep& step) {
     const uint32_t position = recorded.position(host->second);
     NodeId op =
         recorded.is_operator(position) ? host->second : recorded.enclosing_operator(position);
-    // What sends and receives that are given at once do is below a label of the backend's.
+    // Work of batched sends and receives is below a label of the backend.
     const bool communicates = !op && IsCommLabel(step.trace().name(host->second));
     if (communicates && step.options().group != nullptr)
       found.replayed = found.replayed + work.time;
     if (!op && !communicates && !IsIn(recorded, host->second, step.compiled_code())) {
       found.without_operator.push_back(host->second);
     }
-    // Of what was taken apart only what its parts launched runs.
+    // Of a replaced operator only work launched by its parts runs.
     while (op && !runs.contains(op)) op = recorded.enclosing_operator(recorded.position(op));
     if (op) found.replayed = found.replayed + work.time;
   }
@@ -205,7 +205,7 @@ void DescribeSkipped(const ReplayedStep& step, const DeviceWork& devices, Replay
   if (total) report.time_coverage = std::max(0.0, 1.0 - skipped_share);
 }
 
-// The topmost operators whose recorded time is unknown, by name; none where no time is known.
+// Returns the topmost operators without a recorded time, by name; empty if the trace has no times.
 std::vector<NamedCount> Untimed(const ReplayedStep& step) {
   std::map<std::string, int64_t> counts;
   int64_t untimed = 0;
@@ -220,7 +220,7 @@ std::vector<NamedCount> Untimed(const ReplayedStep& step) {
   return rows;
 }
 
-// Communications in groups not all of whose ranks are there.
+// Returns the number of communications in groups with missing ranks.
 int64_t CountEmulated(const ReplayedStep& step) {
   const RankGroup* group = step.options().group;
   if (group == nullptr) return 0;

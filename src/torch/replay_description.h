@@ -5,8 +5,8 @@
 
 namespace etude {
 
-// Puts into the report what can be said before the first timed step: what runs, what does not and
-// why, how much of the recorded time that is, and how much memory it takes.
+// Fills the report with facts that are known before the first timed step: operators that run,
+// skipped operators with reasons, their share of the recorded time, and memory.
 void DescribeReplay(const ReplayedStep& step, ReplayReport& report);
 
 }  // namespace etude

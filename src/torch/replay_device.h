@@ -9,38 +9,39 @@
 
 namespace etude {
 
-// Whether an operator of the step used a device other than the CPU.
+// Returns whether an operator of the step used a device other than the CPU.
 bool UsesDevice(const RecordedStep& step, const DataFlow& flow);
 
-// `wanted` as PyTorch writes it, "cpu" or "cuda:0": of any kind that PyTorch knows by then, also
-// from a library that was loaded. kUsage if there is no such kind, kUnavailable if it is not there.
+// Checks `wanted` in PyTorch's notation, "cpu" or "cuda:0". Any kind that PyTorch has at this time
+// is accepted, including those of loaded libraries. kUsage for an unknown kind, kUnavailable for a
+// missing device.
 Result<std::string> FindDevice(const std::string& wanted);
 
-// Which of its machine's processes one of several ranks is.
+// Position of one of several ranks among the processes of its machine.
 struct LocalPlace {
   int64_t number = 0;
-  // Whoever started it may have shown it devices of its own.
+  // The launcher may have restricted its visible devices.
   bool is_launched = false;
 };
 
-// The device to replay on, "cpu" or "cuda:N": the one that is wanted, or for "" a GPU if the trace
-// used a device and there is one. kUnavailable if it is not there, kUsage if there is no such kind.
+// Chooses the device, "cpu" or "cuda:N": `wanted`, or for "" a GPU if the trace used a device and a
+// GPU exists. kUnavailable for a missing device, kUsage for an unknown kind.
 Result<std::string> ChooseDevice(const std::string& wanted, bool trace_uses_device);
-// Of the devices of this kind that of the process's place. kUnavailable if there are too few.
+// Returns the device of this kind for the process's place. kUnavailable if there are too few.
 Result<std::string> DeviceAt(const std::string& device, const LocalPlace& place);
-// Makes it the device of this thread, where operators work that are told none.
+// Sets the default device of this thread.
 void SetDevice(const std::string& device);
 
-// kUsage for a device on which replays have never run, unless `experimental`: all but the CPU
-// and CUDA's.
+// Checks that replays have been tried on the device: the CPU and CUDA devices. kUsage for others,
+// unless `experimental`.
 Status CheckTried(const std::string& device, bool experimental);
 
-// What the device draws from now on follows from `seed`. One without a generator draws on the CPU.
+// Seeds the device's generator. Devices without a generator draw on the CPU.
 void SeedDevice(const std::string& device, uint64_t seed);
 
-// Waits until the device has done all that it was given.
+// Waits until the device has finished all work.
 void Synchronize(const std::string& device);
-// Whether a device still works for this process: an assertion that fails in a kernel ends that.
+// Returns whether a device still works for this process. A failed assertion in a kernel breaks it.
 bool IsAlive(const std::string& device);
 
 }  // namespace etude

@@ -24,9 +24,9 @@ TEST(ReplayDevice, OnlyKnownKinds) {
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code, ErrorCode::kUsage);
   EXPECT_EQ(ChooseDevice("abacus", false).error().code, ErrorCode::kUsage);
-  // The CPU has no number, whichever process of the machine this is.
+  // The CPU has no number, for any process of the machine.
   EXPECT_EQ(DeviceAt("cpu", {.number = 3}).value_or(""), "cpu");
-  // There is one of these.
+  // There is exactly one meta device.
   EXPECT_EQ(DeviceAt("meta:0", {.number = 0}).value_or(""), "meta:0");
   EXPECT_EQ(DeviceAt("meta:0", {.number = 1}).error().code, ErrorCode::kUnavailable);
   EXPECT_EQ(DeviceAt("meta:0", {.number = 1, .is_launched = true}).value_or(""), "meta:0");

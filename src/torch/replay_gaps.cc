@@ -20,7 +20,7 @@ double ScaleOf(const ReplayedStep& step) {
   return static_cast<double>(original->count) / static_cast<double>(recorded.count);
 }
 
-// When the recorded program waited for communications, whether they are replayed or not.
+// Returns the times in which the recorded program waited for communications, replayed or not.
 TimeSet WaitTimes(const ReplayedStep& step, std::vector<NodeId> operators) {
   const RecordedStep& recorded = step.recorded();
   std::ranges::sort(operators, {}, [&](NodeId node) { return recorded.position(node); });

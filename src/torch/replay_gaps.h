@@ -7,16 +7,16 @@
 
 namespace etude {
 
-// The recorded program's gaps around the operators that are replayed, shortened by what recording
-// made the step longer: `scale` says by how much. Compiled code and operators that are skipped
-// leave none unless time stands in for them, nor do waits for communications: the replay waits for
-// those it has by itself. Own code of operators whose parts run instead is in the gaps.
+// Gaps of the recorded program around the replayed operators, scaled by `scale` to remove recording
+// overhead. Compiled code and skipped operators leave no gaps unless time replaces them. Waits for
+// communications are excluded, because the replay has its own. A replaced operator's own code
+// counts as a gap.
 struct ReplayGaps {
   HostGaps gaps;
   double scale = 1.0;
 };
 
-// nullopt where the trace does not say when the operators of the step ran, but for a few.
+// Returns the gaps; nullopt if the trace lacks times for more than a few of the step's operators.
 std::optional<ReplayGaps> FindReplayGaps(const ReplayedStep& step);
 
 }  // namespace etude

@@ -16,49 +16,49 @@
 
 namespace etude {
 
-// What a replay does where the recorded program was busy with no operator.
+// Treatment of times in which the recorded program ran no operator.
 enum class GapMode : uint8_t { kNone, kRecorded };
 
 struct ReplayOptions {
-  std::string device;         // "": the GPU if the trace used one and there is one, else CPU
-  bool experimental = false;  // also on devices on which no replay has been tried
+  std::string device;         // "": the GPU if the trace used one and one exists, otherwise the CPU
+  bool experimental = false;  // allows devices on which replays have not been tried
   int64_t warmup = 5;
   int64_t iterations = 20;
   int64_t threads = 1;
   uint64_t seed = 0;
-  size_t step = 0;                    // of several recorded ones
-  std::vector<size_t> alike;          // recorded steps of its kind, whose times count as well
-  bool compiled_kernels = false;      // as RecordedStep::Select takes it
-  std::string label;                  // replay only what is below the first node named so
-  std::vector<std::string> skip;      // operators not to run: base or full names
-  std::vector<std::string> only;      // if not empty: run only these
-  std::vector<std::string> stand_in;  // whose recorded time passes as a gap if they cannot run
-  std::string recording;              // where to keep the recording of the replay; "": nowhere
+  size_t step = 0;                // index of the recorded step
+  std::vector<size_t> alike;      // recorded steps of the same kind, whose times also count
+  bool compiled_kernels = false;  // as in RecordedStep::Select
+  std::string label;              // replays only nodes below the first node with this name
+  std::vector<std::string> skip;  // operators to skip: base or full names
+  std::vector<std::string> only;  // if not empty: runs only these operators
+  std::vector<std::string>
+      stand_in;           // operators whose recorded time passes as a gap if they cannot run
+  std::string recording;  // file for the recording of the replay; "": not kept
   // The other ranks, each of which replays its own trace with the same numbers of steps; null: the
   // rank is replayed alone. Not owned.
   RankGroup* group = nullptr;
-  // Operators make what they made for a backward pass when they were recorded.
+  // Reproduce the autograd nodes that operators created when they were recorded.
   bool gradients = true;
-  bool paced = false;  // steps begin when somebody asks for them
+  bool paced = false;  // steps begin on request
   GapMode gaps = GapMode::kNone;
-  // Another machine, emulated, and what is known of how long communications take here; nullopt: as
-  // it is.
+  // Emulated machine (nullopt: none), and communication times of this machine.
   std::optional<TimeScale> scale;
   CommModel comm;
-  // What the host took for the step without recording. Recorded gaps are shortened by what
-  // recording made the step longer; nullopt: they are taken as they are.
+  // Duration of the step on the host without recording, for scaling recorded gaps; nullopt: gaps
+  // are not scaled.
   std::optional<Nanos> original_step;
-  // What of that the program waited, which is no time of the processor.
+  // Part of `original_step` in which the program waited, without CPU time.
   Waiting original_waiting;
-  // Bytes from which on the program's C library mapped blocks, where that is known.
+  // mmap threshold of the program's C library in bytes, if known.
   std::optional<int64_t> mmap_threshold;
-  // Page faults of a step of the program, which the replay is to have; nullopt: as its heap has it.
+  // Page faults per step of the program, to be reproduced; nullopt: not adjusted.
   std::optional<int64_t> minor_faults;
-  // What the program's steps added to its memory, at the peak; nullopt: unknown.
+  // Peak memory added by the program's steps; nullopt: unknown.
   std::optional<Bytes> memory_growth;
-  // What devices did for which host node of the trace; null: not known. Not owned.
+  // Device work by launching host node; null: unknown. Not owned.
   const std::vector<LaunchedWork>* launched = nullptr;
-  // What trying out the step has found earlier; null: it is tried out. Not owned.
+  // Result of an earlier trial of the step; null: the step is tried out. Not owned.
   const Calibration* calibration = nullptr;
 };
 

@@ -24,10 +24,10 @@
 namespace etude {
 namespace {
 
-// A file without a name, which is gone with the process, however that ends.
+// A file without a name, which disappears with the process in any case.
 class NamelessFile {
  public:
-  // In the folder of `path`, or in the system's for temporary files if that is "".
+  // Makes it in the folder of `path`, or in the system's temporary folder if `path` is "".
   static Result<NamelessFile> Make(const std::string& path) {
     std::string name = path + ".XXXXXX";
     if (path.empty()) {
@@ -51,9 +51,9 @@ class NamelessFile {
     if (file_ >= 0) close(file_);
   }
 
-  // What opens it as long as this lives.
+  // Returns a path that is valid during its lifetime.
   std::string path() const { return PathOfOpen(file_); }
-  // Writes what is in it to the file `path`.
+  // Copies its content to `path`.
   Status CopyTo(const std::string& path) const {
     ETUDE_ASSIGN_OR_RETURN(AtomicFile copy, AtomicFile::Create(path));
     std::array<char, 1 << 16> buffer;
@@ -86,7 +86,7 @@ Status StopRecorder() {
   return recorder::Stop(error) ? Status() : MakeError(ErrorCode::kIo, error);
 }
 
-// Records the steps to `file`. `ran` says how the steps went, the result how the recording did.
+// Records the steps to `file`. `ran`: status of the steps; the result is that of the recording.
 Result<Trace> RecordTo(const Result<NamelessFile>& file, const std::function<Status()>& run_all,
                        Status& ran, const RunContext& context) {
   const Status started =

@@ -16,7 +16,7 @@ struct RecordFunction;
 
 namespace etude {
 
-// The mark around step `index` of a recording, as long as it lives.
+// Marks step `index` of a recording during its lifetime.
 class StepMark {
  public:
   explicit StepMark(int64_t index);
@@ -28,10 +28,10 @@ class StepMark {
   std::unique_ptr<at::RecordFunction> range_;
 };
 
-// Calls `run` once for each step while Etude's own recorder records this process, and reads what it
-// wrote. `run` puts a StepMark around what is the step. The recording is kept in `path`,
-// or nowhere if that is "": then a recording that cannot be written is no error but a warning and
-// nullopt, and the steps run all the same, because other ranks run theirs.
+// Calls `run` for each step while Etude's recorder records this process, and returns the recorded
+// trace. `run` puts a StepMark around the step. The recording is kept in `path`; if `path` is "",
+// it is not kept, and a failure to write it is only a warning and returns nullopt. The steps run in
+// any case, because other ranks run theirs.
 Result<std::optional<Trace>> RecordSteps(int64_t steps,
                                          const std::function<Status(int64_t index)>& run,
                                          const std::string& path, const RunContext& context);

@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::string_view kAskedFor = "asked for by --skip";
 
-// Whether what the operator called is the same operator: what it changes before, element types
-// under autocast for example, is a program's and not its own.
+// Returns whether the operator called itself: its preceding changes, such as element types under
+// autocast, then belong to the program.
 bool CallsItself(const RecordedStep& step, NodeId node) {
   const Trace& trace = step.trace();
   return std::ranges::any_of(step.OperatorsBelow(node), [&](NodeId part) {
@@ -49,7 +49,8 @@ ReplayedStep::ReplayedStep(const Trace& trace, ReplayOptions options, const RunC
       runner_(trace, flow_, devices_) {}
 
 Status ReplayedStep::Choose() {
-  if (devices_.target_is_cpu()) free_at_start_ = AvailableMemory();  // a device tells its own
+  if (devices_.target_is_cpu())
+    free_at_start_ = AvailableMemory();  // devices report their own memory
   FollowTensors();
   devices_.set_step_uses_device(UsesDevice(step_, flow_));
   at::set_num_threads(static_cast<int>(options_.threads));
@@ -108,7 +109,7 @@ Status ReplayedStep::CheckNotEmpty() const {
   return MakeError(ErrorCode::kUsage, std::move(text));
 }
 
-// Binds `node` unless it is bound; an error's message is the reason.
+// Binds `node` unless it is bound. The error message is the reason.
 Status ReplayedStep::Bind(NodeId node) {
   if (bound_.contains(node)) return {};
   auto bound = binder_.Bind(node);
@@ -117,8 +118,8 @@ Status ReplayedStep::Bind(NodeId node) {
   return {};
 }
 
-// Whether the parts of `node` do all that it does: it is made of operators only, has changed its
-// arguments and called itself, or is unknown here.
+// Returns whether the parts of `node` do all of its work: it consists of operators only, it called
+// itself with changed arguments, or it is unknown here.
 bool ReplayedStep::ConsistsOfParts(NodeId node) {
   const auto found = bound_.find(node);
   if (found != bound_.end()) return found->second.is_composite() || CallsItself(step_, node);
@@ -139,14 +140,14 @@ bool ReplayedStep::RunBeside(NodeId caller, NodeId part) {
 
 void ReplayedStep::AddGradients(ReplayPlan& plan) const {
   PlanGradients(step_, flow_, made_nodes_, plan);
-  // What autograd copies for others to read, and keeps out of reach, is copied beside its operator
-  // instead: others then find the memory.
+  // Copies that autograd makes inaccessibly for other readers are made beside the operator instead,
+  // where readers find the memory.
   std::unordered_set<NodeId> keeps_for_others;
   for (const HiddenResult& hidden : plan.hidden) {
     if (hidden.origin != hidden.maker) keeps_for_others.insert(hidden.maker);
   }
   for (PlannedOp& op : plan.ops) {
-    // Communications do not run in the trial, which would show what goes wrong.
+    // Communications do not run in the trial, so it would not reveal errors.
     const bool is_tried = !bound(op.node).communicates();
     if (!is_tried || without_gradient_.contains(op.node) || keeps_for_others.contains(op.node)) {
       op.differentiated.clear();
@@ -163,7 +164,8 @@ bool ReplayedStep::GiveValues(NodeId node) {
   return demands && given_values_.insert(node).second;
 }
 
-// What decides the size of a result, and all that operators demand which could not work without.
+// Returns values that determine the size of a result, and all values demanded by operators that
+// would fail otherwise.
 std::vector<GivenValues> ReplayedStep::Given() const {
   std::vector<GivenValues> given;
   for (const DemandedValues& values : rules_.demanded) {
@@ -237,7 +239,7 @@ std::string ReplayedStep::WhyNotBound(NodeId node) const { return binder_.WhyNot
 std::vector<OwnCode> ReplayedStep::FindCodeLeftOut() const {
   std::vector<OwnCode> found;
   for (const NodeId node : selection_.replaced()) {
-    // An operator that is known here and was replaced does nothing but call others.
+    // A known operator that was replaced only calls others.
     if (bound_.contains(node)) continue;
     std::optional<Nanos> own = times_.duration(node);
     const std::vector<NodeId> parts = step_.OperatorsBelow(node);
@@ -247,10 +249,10 @@ std::vector<OwnCode> ReplayedStep::FindCodeLeftOut() const {
         own = own && inner ? std::optional(std::max(Nanos{}, *own - *inner)) : std::nullopt;
       }
     }
-    // Python that calls operators takes as much as elsewhere, where it is a gap.
+    // Python code that calls operators takes as long as elsewhere, where it is a gap.
     constexpr int64_t kCallNs = 50'000;
     const Nanos calls{kCallNs * static_cast<int64_t>(parts.size() + 1)};
-    // Of PyTorch's own such operators (FSDP's) it is all that they do.
+    // PyTorch's own such operators (FSDP's) only call others.
     const bool only_calls = IsOfPyTorch(OperatorNameOf(trace_, node)) || (own && *own <= calls);
     if (only_calls && WhyNotBound(node) != kTouchesFiles) continue;
     found.push_back({node, own});

@@ -26,9 +26,9 @@
 
 namespace etude {
 
-// A recorded step on its way to being replayed: which of its operators run, each bound to its
-// arguments, the plan of them, the memory they expect and what runs them. The parts refer to each
-// other, so it stays where it is. Not thread-safe; refers to the trace and the context.
+// A recorded step in preparation for replay: the selected operators, bound to their arguments,
+// their plan, memory and runner. The parts refer to each other, so the object cannot move. Not
+// thread-safe; refers to the trace and the context.
 class ReplayedStep {
  public:
   ReplayedStep(const Trace& trace, ReplayOptions options, const RunContext& context,
@@ -36,33 +36,34 @@ class ReplayedStep {
   ReplayedStep(const ReplayedStep&) = delete;
   ReplayedStep& operator=(const ReplayedStep&) = delete;
 
-  // Chooses and binds the operators; those that cannot be bound are replaced by their parts or
-  // skipped. kBadInput if one names a rank that is not there, kUsage if the parts of the step that
-  // were asked for leave nothing that runs.
+  // Selects and binds the operators. Those that cannot be bound are replaced by their parts or
+  // skipped. kBadInput for a missing rank, kUsage if the requested parts of the step contain
+  // nothing that runs.
   Status Choose();
-  // Takes `node` out, or puts the operators that it called in its place: false, and no change, if
-  // these do not do all that it does.
+  // Skip removes `node`. UseParts replaces it by the operators that it called; returns false
+  // without a change if these do not do all of its work.
   void Skip(NodeId node, std::string reason) { selection_.Skip(node, std::move(reason)); }
   bool UseParts(NodeId node);
-  // Adds `part`, which `caller` called when it was recorded and, without a gradient to come, does
-  // not call here: false, and no change, if it is chosen already or cannot be bound.
+  // Adds `part`, which `caller` called when it was recorded, but does not call here without a
+  // gradient to come. Returns false without a change if `part` is already selected or cannot be
+  // bound.
   bool RunBeside(NodeId caller, NodeId part);
-  // Lets the operator run without the gradient to come that it had when it was recorded: false, and
-  // no change, if it does.
+  // Runs the operator without the gradient to come that it had when it was recorded. Returns false
+  // without a change if it already does.
   bool DropGradient(NodeId node) { return without_gradient_.insert(node).second; }
-  // Gives the operator values that it can work with in place of computed ones: false, and no
-  // change, if there are none or it was given them already.
+  // Replaces computed inputs of the operator by valid values. Returns false without a change if
+  // there are none or it already has them.
   bool GiveValues(NodeId node);
-  // Plans what is chosen; operators inside which memory was made that others read are replaced by
-  // their parts where that brings the memory to light.
+  // Plans the selected operators. Operators that contain memory read by others are replaced by
+  // their parts if this makes the memory accessible.
   Result<ReplayPlan> Plan();
-  // Sets PyTorch's generators back, so that each step draws the same numbers, as the trial did.
+  // Resets PyTorch's generators, so that each step draws the same numbers as the trial.
   void Seed() const;
-  // Gives a plan to the runner. kBadInput if it needs more memory than allowed.
+  // Loads a plan into the runner. kBadInput if it exceeds the memory limit.
   Status Load(ReplayPlan plan);
   Status PlanAndLoad();
-  // Makes the memory that the step needs from outside: all of it, or all but the optimizer's state,
-  // which programs make in their first step.
+  // Allocate the step's outside memory: all, or all but the optimizer's state, which programs make
+  // in their first step.
   Status ProvideAll();
   Status ProvideAllButState();
 
@@ -81,20 +82,20 @@ class ReplayedStep {
   const OutsideMemory& memory() const { return memory_; }
   StepRunner& runner() { return runner_; }
   const StepRunner& runner() const { return runner_; }
-  // CPU time that making and filling memory took so far.
+  // Returns the CPU time spent so far on allocating and filling memory.
   Nanos fill_time() const { return fill_time_; }
   void AddFillTime(Nanos time) { fill_time_ = fill_time_ + time; }
-  // What the machine could give before anything was made. Later it does not tell: what the trial
-  // frees may stay with the process.
+  // Returns the machine's free memory before any allocation. A later value would be misleading,
+  // because the process may retain memory freed by the trial.
   std::optional<Bytes> free_at_start() const { return free_at_start_; }
-  // The own code of operators that this torch does not know: those that they called run in their
-  // place.
+  // Returns the own code of operators that this torch lacks; the operators that they called run
+  // instead.
   const std::vector<OwnCode>& code_left_out() const { return code_left_out_; }
-  // Why an operator whose parts run in its place cannot run itself; "" if it could.
+  // Returns why an operator whose parts run instead cannot run itself; "" if it could.
   std::string WhyNotBound(NodeId node) const;
-  // Whether the recorded time of an operator that cannot run is to pass.
+  // Returns whether the recorded time of an operator that cannot run shall pass.
   bool StandsIn(NodeId node) const { return NameIn(options_.stand_in, node); }
-  // Compiled code that counts: none if only some operators do.
+  // Returns the compiled code that counts; none if the step is restricted to some operators.
   std::span<const NodeId> compiled_code() const;
 
  private:
@@ -121,8 +122,9 @@ class ReplayedStep {
   OutsideMemory memory_;
   StepRunner runner_;
   ValueRules rules_;
-  std::unordered_set<NodeId> given_values_;  // operators that are given all that they demand
-  std::vector<bool> made_nodes_;  // by position: nodes for a backward pass, when it was recorded
+  std::unordered_set<NodeId>
+      given_values_;              // operators that receive values for all of their demands
+  std::vector<bool> made_nodes_;  // by position: created autograd nodes when recorded
   std::unordered_set<NodeId> without_gradient_;
   std::unordered_map<NodeId, BoundOperator> bound_;
   std::vector<OwnCode> code_left_out_;

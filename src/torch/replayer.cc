@@ -63,7 +63,7 @@ class Replayer::Impl {
     ETUDE_RETURN_IF_ERROR(Calibrate());
     ETUDE_RETURN_IF_ERROR(FindGaps());
     ETUDE_RETURN_IF_ERROR(FindPace());
-    // Not before the trial: a group has threads, which a forked child has not.
+    // After the trial: a group has threads, which a forked child lacks.
     if (group() != nullptr) {
       ETUDE_RETURN_IF_ERROR(group()->Connect(CallsOf(step_), SkippedCalls(step_)));
       group()->SetStatus([this] { return step_.runner().Progress(); });
@@ -95,7 +95,7 @@ class Replayer::Impl {
     return TimeStep(mode, [this] { return Explained(step_.runner().Finish()); });
   }
 
-  // Warms up and times the step, then records it as the original was recorded.
+  // Runs warm-up and timed steps, then records the replay like the original.
   Result<ReplayReport> Measure() {
     const ReplayOptions& options = step_.options();
     const RunContext& context = step_.context();
@@ -138,7 +138,7 @@ class Replayer::Impl {
   const ReplayReport& report() const { return report_; }
 
  private:
-  // The most that a step added to what was in use before the first one.
+  // Returns the maximum memory that a step added to the memory in use before the first one.
   std::optional<Bytes> MemoryGrowth(const std::vector<StepSample>& samples) const {
     if (!report_.resident_before_steps) return std::nullopt;
     const int64_t level = report_.resident_before_steps->count + step_.memory().copied_bytes();
@@ -156,7 +156,7 @@ class Replayer::Impl {
     return static_cast<double>((*after - *before).count) / static_cast<double>(passed.count);
   }
 
-  // Before each operator, and after the last.
+  // Returns the gaps before each operator, and after the last.
   static std::vector<ProgramGap> GapsOf(const HostGaps& gaps) {
     std::vector<ProgramGap> all;
     const auto add = [&](Nanos gap) {
@@ -168,7 +168,7 @@ class Replayer::Impl {
     return all;
   }
 
-  // A step whose beginning is over; `finish` is part of it.
+  // Times a step after BeginStep; includes `finish`.
   template <typename Finish>
   Result<StepSample> TimeStep(GapMode mode, Finish finish) {
     PeakResident peak;
@@ -201,14 +201,14 @@ class Replayer::Impl {
                       .peak_resident = peak.bytes()};
   }
 
-  // Whether the host begins the next step while a device works at the last, as a program does. Not
-  // with other ranks, of which one that has stopped is found where the device is waited for.
+  // Returns whether the host begins the next step while a device is still busy, as a program does.
+  // Disabled with other ranks, because a stopped one is detected when waiting for the device.
   bool RunsAhead() const {
     return (group() == nullptr || group()->is_alone()) &&
            DeviceClock::Works(c10::Device(step_.devices().target()));
   }
 
-  // So many timed steps.
+  // Runs `count` timed steps.
   Result<std::vector<StepSample>> RunSteps(int64_t count, GapMode mode) {
     const bool runs_ahead = RunsAhead();
     DeviceClock clock(c10::Device(step_.devices().target()));
@@ -227,9 +227,8 @@ class Replayer::Impl {
     return samples;
   }
 
-  // A step that is given to the device; how long it takes, the clock will know. Of what comes
-  // before it what the host waits for the device counts, as it does in a program, which waits
-  // somewhere.
+  // Submits a step to the device; the clock measures it. Of BeginStep, only the host's wait for the
+  // device counts, because a program has to wait somewhere, too.
   Result<StepSample> RunAhead(GapMode mode, DeviceClock& clock) {
     const Nanos cpu = CpuTime();
     ETUDE_RETURN_IF_ERROR(BeginStep());
@@ -245,7 +244,7 @@ class Replayer::Impl {
 
   RankGroup* group() const { return step_.options().group; }
 
-  // Of an emulated machine only the wall time means something.
+  // On an emulated machine only wall times are meaningful.
   Nanos Unstretched(Nanos time) const {
     if (!pace_) return time;
     return TruncatedNanos(static_cast<double>(time.count) / step_.options().scale->slowdown());
@@ -256,7 +255,7 @@ class Replayer::Impl {
     return times;
   }
 
-  // The figure that was not asked for, of half as many steps.
+  // Measures the other gap mode with half as many steps.
   Status MeasureOtherMode(ReplayReport& report) {
     const ReplayOptions& options = step_.options();
     const bool passed = options.gaps == GapMode::kRecorded;
@@ -276,28 +275,28 @@ class Replayer::Impl {
     heap_faults_.BeforeStep();
     return RunAtOnce();
   }
-  // A step without gaps, to its end.
+  // Runs a step without gaps to its end.
   Status RunAtOnce() {
     ETUDE_RETURN_IF_ERROR(Explained(step_.runner().Run(coerce_)));
     return Explained(step_.runner().Finish());
   }
 
-  // What comes before a step and belongs to none: its memory, and the other ranks.
+  // Prepares a step outside of its time: restores memory and meets the other ranks.
   Status BeginStep() {
     ETUDE_RETURN_IF_ERROR(step_.memory().Restore());
     step_.Seed();
     if (group() == nullptr) return {};
     return Explained(group()->Meet(/*in_time=*/!step_.options().paced));
   }
-  // With what the other ranks are at, where a step of several ranks has failed.
+  // Adds the other ranks' status to the error of a failed step.
   Status Explained(Status done) const {
     if (done || group() == nullptr) return done;
     return tl::unexpected<Error>(group()->Explain(std::move(done).error()));
   }
   Status MeetRanks() { return group() == nullptr ? Status() : group()->Meet(); }
 
-  // Copies of memory on a device may have taken the room that the step needs: then it runs again
-  // without them. With other ranks it does not, who would run one step more.
+  // Copies of memory on a device may occupy the room that the step needs: retries without them. Not
+  // with other ranks, which would have to run an additional step.
   Status RunFirstStepWithRoom() {
     Status done = RunFirstStep();
     if (done || group() != nullptr || !step_.memory().keeps_on_device()) return done;
@@ -307,7 +306,7 @@ class Replayer::Impl {
   }
 
   // Runs the step for the first time. As in a program's first step, the optimizer makes its state,
-  // all at once, when it gets to work.
+  // all at once, when it begins.
   Status RunFirstStep() {
     ETUDE_RETURN_IF_ERROR(step_.ProvideAllButState());
     const auto& outside = step_.plan().outside;
@@ -315,7 +314,7 @@ class Replayer::Impl {
     ETUDE_RETURN_IF_ERROR(MeetRanks());
     const std::optional<Bytes> resident = ResidentBytes();
     if (resident) {
-      // Copies are no memory of the recorded program, but what makes the step repeatable.
+      // Copies are not memory of the recorded program; they make the step repeatable.
       report_.resident_before_steps = Bytes{resident->count - step_.memory().copied_bytes()};
     }
     step_.Seed();
@@ -326,8 +325,8 @@ class Replayer::Impl {
     return Explained(step_.runner().Finish());
   }
 
-  // Follows what trying out the step has found, here or earlier. Devices whose driver does not
-  // survive a fork are tried out in this process.
+  // Applies the result of an earlier or new trial. Devices whose driver does not survive a fork are
+  // tried out in this process.
   Status Calibrate() {
     if (!step_.devices().target_is_cpu()) {
       const Nanos begin = CpuTimeWithChildren();
@@ -386,7 +385,7 @@ class Replayer::Impl {
     return {};
   }
 
-  // How an emulated machine runs the step.
+  // Determines the pace of an emulated machine.
   Status FindPace() {
     const ReplayOptions& options = step_.options();
     if (!options.scale) return {};
@@ -423,20 +422,20 @@ class Replayer::Impl {
   std::vector<bool> coerce_;
   std::optional<StepPace> pace_;
   std::optional<ReplayGaps> gaps_;
-  std::optional<Nanos> begin_cost_;  // CPU time of BeginStep, where the device has nothing to do
+  std::optional<Nanos> begin_cost_;  // CPU time of BeginStep with an idle device
   HeapFaults heap_faults_;
   ReplayReport report_;
 };
 
 namespace {
 
-// The result of `work`; what libtorch throws is an error.
+// Returns the result of `work`; exceptions of libtorch become errors.
 template <typename Work>
 auto OfLibtorch(const Work& work) -> decltype(work()) {
   return Guarded(work, [](const char* what) { return std::string("libtorch: ") + what; });
 }
 
-// The device of one of several ranks: its own, unless it was given by number.
+// Returns the device of one of several ranks: its own, unless a number was given.
 Result<std::string> DeviceInGroup(const ReplayOptions& options, const std::string& device) {
   const RankGroup& group = *options.group;
   ETUDE_RETURN_IF_ERROR(group.CheckDevice(device));
@@ -444,7 +443,7 @@ Result<std::string> DeviceInGroup(const ReplayOptions& options, const std::strin
   return DeviceAt(device, {.number = group.local_rank(), .is_launched = group.is_launched()});
 }
 
-// Of a device that works while the program goes on, what is not done.
+// Rejects options that asynchronous devices do not support.
 Status CheckAsynchronous(const ReplayOptions& options, const std::string& device) {
   if (device == "cpu") return {};
   if (options.scale) {

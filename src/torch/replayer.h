@@ -16,29 +16,29 @@
 
 namespace etude {
 
-// What one replayed step took, and the memory in use at its end and at its peak.
+// Times and memory of one replayed step.
 struct StepSample {
   Nanos wall;
   Nanos cpu;
-  PassedGaps gaps;  // for the recorded program's: the idle ones of wall time only
+  PassedGaps gaps;  // gaps passed; idle ones count as wall time only
   ProcessCounts counts;
   std::optional<Bytes> resident;
   std::optional<Bytes> peak_resident;
 };
 
-// A recorded step, set up to be run again: every top-level operator through PyTorch's dispatcher,
-// reading what its producer wrote. Not thread-safe. The trace must outlive it.
+// A recorded step, ready to run repeatedly: every top-level operator goes through PyTorch's
+// dispatcher and reads what its producer wrote. Not thread-safe. The trace must outlive it.
 class Replayer {
  public:
-  // kBadInput if the trace holds no step that could be replayed or asks for more memory than
-  // allowed, kUnavailable if the device is not there or has no collectives. Operators that cannot
-  // be run are no error: they are in report().
+  // Prepares a replay. kBadInput if the trace contains no replayable step or needs more memory than
+  // allowed, kUnavailable if the device is missing or lacks collectives. Operators that cannot run
+  // are not errors; they are listed in report().
   static Result<Replayer> Prepare(const Trace& trace, const ReplayOptions& options,
                                   const RunContext& context);
 
-  // Tries out the step, in a child process: for those who replay several steps in one process,
-  // because after the first step there are threads, which a child has not. nullopt where the device
-  // does not need it.
+  // Tries out the step in a child process. For replays of several steps in one process, because
+  // after the first step there are threads, which a child lacks. nullopt if the device does not
+  // need it.
   static Result<std::optional<Calibration>> TryOut(const Trace& trace, const ReplayOptions& options,
                                                    const RunContext& context);
 
@@ -46,20 +46,20 @@ class Replayer {
   Replayer& operator=(Replayer&&) noexcept;
   ~Replayer();
 
-  // Warms up and times as many steps as the options say.
+  // Runs warm-up and timed steps as configured.
   Result<ReplayReport> Measure();
-  // Runs the step once, as soon as all ranks do. kBadInput if gaps are asked for and not known.
+  // Runs the step once, when all ranks are ready. kBadInput for unknown gaps.
   Result<StepSample> RunStep(GapMode gaps);
 
-  // Runs a few steps more and records them: report() then says which of the recorded kernels ran,
-  // where a recording could be made.
+  // Runs and records a few more steps. If a recording could be made, report() then lists which
+  // recorded kernels ran.
   Status FindKernels();
 
-  // The step as a program that needs neither the trace nor Etude; with the heap as it is when steps
-  // have run. `keep_names`: as MakeProgram takes it.
+  // Returns the step as a program that needs neither the trace nor Etude, with the heap's state
+  // after steps have run. `keep_names`: as in MakeProgram.
   Result<Program> ToProgram(bool keep_names) const;
 
-  // All but the times, which the caller collects.
+  // Returns the report without times, which the caller collects.
   const ReplayReport& report() const;
 
  private:

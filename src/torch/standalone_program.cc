@@ -28,7 +28,7 @@ namespace {
 
 using ValueRole = ProgramValue::Kind;
 
-// Operators' names become code. They come from the dispatcher, which takes them from libraries.
+// Operator names become code. They come from the dispatcher, which gets them from libraries.
 bool IsPlainName(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, IsWord);
 }
@@ -39,7 +39,7 @@ bool IsOperatorName(std::string_view name) {
          IsPlainName(name.substr(colons + 2));
 }
 
-// Torch's Python name of an element type, by c10's number.
+// Returns torch's Python name of an element type, by c10's number.
 Result<std::string> DTypeName(int64_t number) {
   const DType dtype = DTypeFromScalarType(number);
   if (dtype != DType::kUnknown) return std::string(Name(dtype));
@@ -69,7 +69,7 @@ Result<ProgramValue> Named(ValueRole kind, Result<std::string> name) {
   return ProgramValue{.kind = kind, .text = *std::move(name)};
 }
 
-// A constant of an argument of type `type`.
+// Returns a constant of an argument of type `type`.
 Result<ProgramValue> ValueOf(const c10::IValue& value, const c10::TypePtr& type) {
   if (value.isNone()) return ProgramValue{};
   if (type->kind() == c10::TypeKind::OptionalType) {
@@ -138,8 +138,8 @@ Result<ProgramValue> ArgumentOf(const BoundOperator::Argument& argument, const c
   return ProgramValue{};
 }
 
-// Whether an argument may be written down where nothing may be told: texts may be words of
-// PyTorch's operators ("mean", "bij,bjk->bik") only.
+// Returns whether an argument may be written without revealing names: texts must be words of
+// PyTorch's operators ("mean", "bij,bjk->bik").
 bool TellsNothing(const ProgramValue& value, bool of_pytorch) {
   constexpr size_t kLongest = 64;
   if (value.kind == ValueRole::kList) {
@@ -230,7 +230,7 @@ class ProgramMaker {
       op.arguments.push_back(
           {.name = argument.name(), .by_name = argument.kwarg_only(), .value = *std::move(value)});
     }
-    // Few operators have many constants: those of one name are looked through.
+    // Few operators have many constants, so a linear search by name is enough.
     std::vector<int32_t>& alike = operators_[op.name];
     for (const int32_t number : alike) {
       if (program_.operators[static_cast<size_t>(number)] == op) return number;
@@ -240,7 +240,7 @@ class ProgramMaker {
     return alike.back();
   }
 
-  // A process group, its name, or a reduction.
+  // Returns a process group, its name, or a reduction.
   Result<ProgramValue> CommunicationArgument(CollectiveRole role, const BoundOperator& bound,
                                              const c10::IValue& value) {
     if (role == CollectiveRole::kReduction) {
@@ -260,7 +260,7 @@ class ProgramMaker {
     return number;
   }
 
-  // The module that calls, if it may be said.
+  // Returns the calling module, if it may be named.
   int32_t LabelOf(NodeId node) {
     if (!modules_ || modules_->name(node) == kNoModule) return -1;
     const std::string name(modules_->name(node));
@@ -270,7 +270,7 @@ class ProgramMaker {
     return known->second;
   }
 
-  // What is given in a batch is waited for behind it.
+  // Members of a batch are waited for after it.
   void AddBatch(const BoundOperator& bound, size_t index, ProgramCall& call) {
     const CommBatch* batch = BatchOf(step_.runner().batches(), index);
     if (batch == nullptr) return;
@@ -350,7 +350,7 @@ class ProgramMaker {
     return {.kind = ValueRole::kDouble, .real = std::bit_cast<double>(use.number)};
   }
 
-  // As OutsideMemory fills it, but for elements that were recorded: these are the program's own.
+  // Same fill as OutsideMemory, except for recorded elements, which belong to the program.
   void DescribeFill(const OutsideStorage& outside, ProgramMemory& memory) const {
     const TensorForm& form = program_.forms[static_cast<size_t>(memory.tensors.front().form)];
     const auto slot = static_cast<size_t>(memory.tensors.front().slot);
@@ -368,7 +368,7 @@ class ProgramMaker {
   std::map<std::tuple<std::string, std::vector<int64_t>, std::vector<int64_t>, int64_t>, size_t>
       forms_;
   std::map<std::string, std::vector<int32_t>> operators_;  // by name
-  std::optional<Modules> modules_;                         // if names are kept
+  std::optional<Modules> modules_;                         // set if names are kept
   std::map<std::string, int32_t> labels_;
   std::vector<int32_t> works_;  // by operator of the plan
 };

@@ -8,10 +8,10 @@
 
 namespace etude {
 
-// The step as it is replayed, as a program that needs neither trace nor Etude. `coerce`: by
-// operator, whether its results are resized to the recorded shape and type. `keep_names`: with the
-// modules that call, and with texts among arguments that are not of PyTorch's vocabulary.
-// kUnavailable if an operator or an argument cannot be written down, with its name.
+// Returns the replayed step as a program that needs neither the trace nor Etude. `coerce`: by
+// operator, whether its results are resized to the recorded shape and type. `keep_names`: includes
+// names of calling modules and text arguments outside of PyTorch's vocabulary. kUnavailable, with
+// the name of an operator or argument that cannot be expressed.
 Result<Program> MakeProgram(const ReplayedStep& step, const std::vector<bool>& coerce,
                             bool keep_names);
 

@@ -24,7 +24,7 @@
 namespace etude {
 namespace {
 
-// Lets this thread wait until `end`; returns for how long.
+// Sleeps until `end`; returns the time slept.
 Nanos SleepUntil(Nanos end) {
   const Nanos begin = MonotonicTime();
   if (end <= begin) return {};
@@ -33,11 +33,10 @@ Nanos SleepUntil(Nanos end) {
   return MonotonicTime() - begin;
 }
 
-// Keeps this thread busy until `end`, as a program is with Python, and returns for how long. Where
-// the system has taken the processor away in between, the end moves: that time was not the
-// program's.
+// Keeps this thread busy until `end`, like a program running Python, and returns the time. If the
+// system takes the processor away, the end moves, because that time was not the program's.
 Nanos SpinUntil(Nanos end) {
-  // Two readings of the clock that are further apart had another thread between them.
+  // Larger steps between two clock readings mean that another thread ran.
   constexpr Nanos kAway{50'000};
   Nanos begin = MonotonicTime();
   Nanos now = begin;
@@ -52,14 +51,15 @@ Nanos SpinUntil(Nanos end) {
   return now - begin;
 }
 
-// Keeps this thread busy until `end`, whoever runs in between: what is stretched was measured so.
+// Keeps this thread busy until `end`, including interruptions, because the stretched time was
+// measured that way.
 void HoldUntil(Nanos end) {
   while (MonotonicTime() < end) {
   }
 }
 
-// Calls `fn(const at::Tensor&)` for each tensor on the stack, lists included, in order: the order
-// of DataFlow::outputs.
+// Calls `fn(const at::Tensor&)` for each tensor on the stack, including those in lists, in the
+// order of DataFlow::outputs.
 template <typename Fn>
 void ForEachResult(const torch::jit::Stack& stack, Fn fn) {
   const auto visit = [&](const auto& self, const c10::IValue& value) -> void {
@@ -73,7 +73,7 @@ void ForEachResult(const torch::jit::Stack& stack, Fn fn) {
   for (const c10::IValue& value : stack) visit(visit, value);
 }
 
-// Notes operators while it lives, on this thread.
+// Counts operators on this thread during its lifetime.
 class OperatorWatch {
  public:
   OperatorWatch() {
@@ -104,7 +104,7 @@ class OperatorWatch {
     return nullptr;
   }
 
-  // Callbacks are plain functions; the watch of this thread is found here.
+  // Callbacks are plain functions, so they find the thread's watch here.
   static thread_local OperatorWatch* active;
 
   at::CallbackHandle handle_ = 0;
@@ -113,7 +113,7 @@ class OperatorWatch {
 
 thread_local OperatorWatch* OperatorWatch::active = nullptr;
 
-// `tensor` with the recorded sizes: its first elements, repeated as often as needed.
+// Returns `tensor` with the recorded sizes: its first elements, repeated as needed.
 at::Tensor Coerced(const at::Tensor& tensor, at::IntArrayRef sizes) {
   int64_t wanted = 1;
   for (const int64_t size : sizes) wanted *= size;
@@ -148,7 +148,7 @@ bool StepRunner::IsAwaitedAtOnce(uint32_t communication) const {
   return std::ranges::count(waits_[communication + 1], communication) != 0;
 }
 
-// Waits for the collective if that has not been done.
+// Waits for the collective, once.
 void StepRunner::Await(uint32_t collective) {
   const c10::IValue work = std::exchange(works_[collective], {});
   if (work.isNone()) return;
@@ -182,7 +182,7 @@ const CommBatch* StepRunner::TakenBatch(size_t index) const {
   return group_->UsesNccl(operators_[index]->channel().group) ? batch : nullptr;
 }
 
-// All of the batch are waited for where one of them is.
+// Ends a batch; a wait for one of its members waits for all.
 void StepRunner::EndBatch(const CommBatch& batch) {
   const c10::IValue work = group_->EndBatch(operators_[batch.last]->channel().group);
   for (uint32_t i = batch.first; i <= batch.last; ++i) works_[i] = work;
@@ -205,7 +205,7 @@ void StepRunner::HoldForDevice(const std::function<bool()>& over) {
     if (now < next_look) continue;
     next_look = now + kLook;
     if (passed < device_waits_.size()) {
-      // The device is at it, or at what comes before: what other ranks are told.
+      // The device has reached this operator, or one before it: reported to other ranks.
       at_.store(device_waits_[passed].collective, std::memory_order_relaxed);
       reached_.store(device_waits_[passed].collective + 1, std::memory_order_relaxed);
     } else {
@@ -234,8 +234,8 @@ Status StepRunner::Finish() {
   return {};
 }
 
-// Lets as much time pass as the communication that is over takes longer on the emulated machine:
-// after it, if it has been waited for since `begin`, else after it was begun.
+// Passes the additional time of a finished communication on the emulated machine: from `begin` of
+// the wait if it took time, otherwise from the communication's begin.
 void StepRunner::StretchCommunication(uint32_t collective, Nanos begin) {
   constexpr Nanos kAtOnce{20'000};
   const Nanos expected = pace_->expected[collective];
@@ -323,7 +323,7 @@ void StepRunner::Store(size_t index, bool coerce) {
   for (const Content& content : op.content) GiveContent(content);
 }
 
-// Past the dispatcher, as in the recorded program.
+// Bypasses the dispatcher, as in the recorded program.
 void StepRunner::GiveContent(const Content& content) {
   const at::Tensor& to = slots_[content.to.index()];
   const at::Tensor& from = slots_[content.from.index()];
@@ -425,7 +425,7 @@ Status StepRunner::Run(const std::vector<bool>& coerce) {
 
 Status StepRunner::RunWithGaps(const std::vector<bool>& coerce, const HostGaps& gaps,
                                PassedGaps& passed) {
-  Nanos left = MonotonicTime();  // when the last operator returned
+  Nanos left = MonotonicTime();  // return of the last operator
   const auto pass = [&](size_t i, Nanos gap) {
     const Nanos end = std::max(left, waited_until_) + gap;
     if (i < gaps.idle.size() && gaps.idle[i] > Nanos{}) {
@@ -446,9 +446,9 @@ Status StepRunner::RunStretched(const std::vector<bool>& coerce, const StepPace&
                                 const HostGaps* gaps, PassedGaps& passed) {
   pace_ = &pace;
   begun_.assign(plan_.ops.size(), Nanos{});
-  Nanos left = MonotonicTime();  // when the last operator, stretched, was over
+  Nanos left = MonotonicTime();  // end of the last operator, stretched
   Nanos begin;
-  // As long as recorded, or as what passed on this machine, stretched.
+  // Passes the recorded gap, or the time since the last operator, stretched.
   const auto pass = [&](const Nanos* gap, const Nanos* idle) {
     const Nanos since = std::max(left, waited_until_);
     if (idle) passed.idle = passed.idle + SleepUntil(since + Scaled(*idle, pace.host));
@@ -469,7 +469,7 @@ Status StepRunner::RunStretched(const std::vector<bool>& coerce, const StepPace&
         },
         [&] {
           const Nanos now = MonotonicTime();
-          // What others take part in is stretched when it is over.
+          // Communications with other ranks are stretched when they are over.
           const double factor = pace.expected[i] == Nanos{} ? pace.operators[i] : 1;
           HoldUntil(now + Scaled(now - begin, factor - 1));
           left = MonotonicTime();
@@ -524,7 +524,7 @@ Result<std::vector<Observation>> StepRunner::RunObserved(
       operators_[i]->Call(stack_);
       watch.End();
       if (!op.differentiated.empty()) ForEachResult(stack_, GradientToCome::TakeOff);
-      // So that what goes wrong on a device does so here.
+      // Reveals device errors here.
       Synchronize(devices_.target());
       CompareResults(i, observations[i]);
       Store(i, true);

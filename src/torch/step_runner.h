@@ -24,102 +24,100 @@
 
 namespace etude {
 
-// Operators by full name with how often they ran.
+// Number of runs by full operator name.
 using OperatorCounts = std::map<std::string, int64_t, std::less<>>;
 
-// What an observed run of one operator showed.
+// Result of an observed run of one operator.
 struct Observation {
-  std::string failure;       // the reason, if the operator threw; else ""
-  OperatorCounts operators;  // all operators that ran, this one included
-  bool wrong_shape = false;  // a result has other sizes than the recorded one
-  bool wrong_type = false;   // a result has elements of another type than the recorded one
+  std::string failure;       // reason, if the operator threw; otherwise ""
+  OperatorCounts operators;  // all operators that ran, including this one
+  bool wrong_shape = false;  // a result has unrecorded sizes
+  bool wrong_type = false;   // a result has an unrecorded element type
 };
 
-// How the steps of an emulated machine run: by operator, by how much longer than they do here, and
-// of communications how much longer in time.
+// Pace of an emulated machine: factors on operator times, and durations of communications.
 struct StepPace {
-  double host = 1;  // what is between operators
+  double host = 1;  // factor on time between operators
   std::vector<double> operators;
-  std::vector<Nanos> expected;  // of communications that others take part in: how long they take
+  std::vector<Nanos> expected;  // duration of communications with other ranks
 };
 
-// Runs the operators of a plan, one after the other, on slots of tensors, and waits for
-// communications where it is told. Not thread-safe; refers to the trace, the flow and the plan's
-// operators.
+// Runs the operators of a plan in order, on slots of tensors, and waits for communications as
+// planned. Not thread-safe; refers to the trace, the flow and the plan's operators.
 class StepRunner {
  public:
   StepRunner(const Trace& trace, const DataFlow& flow, const DeviceMap& devices)
       : trace_(trace), flow_(flow), devices_(devices) {}
 
-  // Takes a plan, its operators, parallel to plan.ops, and where they are waited for. Slots are
-  // emptied. `group`: the ranks that communicate, or null; not owned.
+  // Loads a plan, its operators (parallel to plan.ops), and the waits for communications. Clears
+  // all slots. `group`: the communicating ranks, or null; not owned.
   void Load(ReplayPlan plan, std::vector<const BoundOperator*> operators,
             std::span<const CommunicationWait> waits, RankGroup* group);
   const ReplayPlan& plan() const { return plan_; }
   std::vector<at::Tensor>& slots() { return slots_; }
-  // By operator, and one more for the end of the step: the communications, by index, that are
-  // waited for after the operator before has returned.
+  // Returns the indices of the communications to wait for before each operator, with an additional
+  // entry for the end of the step.
   const std::vector<std::vector<uint32_t>>& waits() const { return waits_; }
-  // The sends and receives that a group is given at once, if it takes them so.
+  // Returns the batches of sends and receives, for groups that support them.
   const std::vector<CommBatch>& batches() const { return batches_; }
-  // Whether the communication is waited for before the step goes on.
+  // Returns whether the step waits for the communication immediately.
   bool IsAwaitedAtOnce(uint32_t communication) const;
 
-  // One step, which ends with Finish. `coerce`: by operator, whether results are brought to the
+  // Runs one step, including Finish. `coerce`: by operator, whether results are converted to the
   // recorded sizes and types. kInternal with operator and schema if an operator throws.
   Status Run(const std::vector<bool>& coerce);
-  // The same with at least the time of `gaps` between operators, in which this thread sleeps for as
-  // long as the program did, and then is busy with nothing for as long as freeing memory and the
-  // like did not take; where a collective is waited for, after that. `passed`: that time.
+  // Runs one step with at least the time of `gaps` between operators: this thread first sleeps for
+  // the program's idle time, then is busy, less the time already spent on freeing memory and the
+  // like. A wait for a collective comes before the gap. `passed`: time of the gaps.
   Status RunWithGaps(const std::vector<bool>& coerce, const HostGaps& gaps, PassedGaps& passed);
-  // The same at the pace of an emulated machine; `gaps` may be null.
+  // Runs one step at the pace of an emulated machine; `gaps` may be null.
   Status RunStretched(const std::vector<bool>& coerce, const StepPace& pace, const HostGaps* gaps,
                       PassedGaps& passed);
-  // The same, calling `before` with each operator's index.
+  // Runs one step and calls `before` with each operator's index.
   Status RunWith(const std::vector<bool>& coerce, const std::function<Status(size_t)>& before);
-  // One step that goes on after failures, results that are missing being replaced by zeros, and
-  // tells what each operator did. Results of other sizes or types than recorded are coerced.
-  // `announce` is called with each operator's index before it runs. Collectives do not run: they
-  // count as done. kUnavailable if an operator leaves a device that does nothing more, as a failed
-  // assertion in a kernel does.
+  // Runs one step that continues after failures, with zeros for missing results, and returns an
+  // observation per operator. Results of unrecorded sizes or types are coerced. Calls `announce`
+  // with each operator's index before it runs. Collectives are skipped and count as done.
+  // kUnavailable if an operator leaves the device unusable, for example by a failed assertion in a
+  // kernel.
   Result<std::vector<Observation>> RunObserved(const std::function<void(size_t)>& announce);
-  // Returns when the device has done the step that has been run: on the CPU at once. kInternal if
-  // it gets no further for longer than a communication with other ranks may take.
+  // Waits until the device has finished the step; on the CPU it returns immediately. kInternal if
+  // there is no progress for longer than a communication's timeout.
   Status Finish();
-  // Frees everything but what comes from outside.
+  // Frees all tensors except outside memory.
   void Clear();
 
-  // What the thread that runs is at; for any thread, once a plan is loaded.
+  // Returns the progress of the running thread. Any thread may call it after Load.
   RankStatus Progress() const;
 
  private:
-  // Calls `run(index)`, which gives a Status, for each operator, and ends the step.
+  // Calls `run(index)`, which returns a Status, for each operator, and ends the step.
   template <typename Fn>
   Status RunEach(Fn run);
-  // `before_call` is called when all is ready but the operator, `after_call` when it has returned.
+  // `before_call` is called immediately before the operator, `after_call` immediately after it.
   template <typename Before, typename After>
   void RunOne(size_t index, bool coerce, Before before_call, After after_call);
   void RunOne(size_t index, bool coerce);
-  // Makes the views that unrecorded code made before the operator. Throws what is wrong with one.
+  // Makes the views that unrecorded code made before the operator. Throws errors of invalid views.
   void Derive(const PlannedOp& op);
   void Await(uint32_t collective);
-  // The batch that the operator belongs to, if its group takes batches.
+  // Returns the operator's batch, if its group supports batches.
   const CommBatch* TakenBatch(size_t index) const;
   void EndBatch(const CommBatch& batch);
-  // Whether the device works for other ranks, which may keep it waiting.
+  // Returns whether the device communicates with other ranks, which may keep it waiting.
   bool IsAwaitedByDevice() const;
-  // Notes that the device has the wait for this communication before it.
+  // Notes that the device has to pass the wait for this communication.
   void NoteWait(uint32_t collective);
-  // Returns when the device has passed the waits that were noted and `over` holds. Throws if it
-  // gets no further for too long.
+  // Waits until the device has passed the noted waits and `over` returns true. Throws after too
+  // long without progress.
   void HoldForDevice(const std::function<bool()>& over);
   void StretchCommunication(uint32_t collective, Nanos begin);
   Error Failure(std::string_view what) const;
-  // Of an operator that has taken the device with it.
+  // Returns the error for an operator that made the device unusable.
   Error Lost(size_t index, std::string_view what) const;
   void Store(size_t index, bool coerce);
   void GiveContent(const Content& content);
-  // Of the first argument whose element type is not the recorded one what is wrong; else "".
+  // Describes the first argument with an unrecorded element type; "" if there is none.
   std::string WrongArgument(size_t index) const;
   void StandIn(size_t index);
   // Compares the results on the stack with the recorded ones.
@@ -133,22 +131,22 @@ class StepRunner {
   std::vector<const BoundOperator*> operators_;
   std::vector<at::Tensor> slots_;
   torch::jit::Stack stack_;
-  const StepPace* pace_ = nullptr;   // while RunStretched runs
-  std::vector<Nanos> begun_;         // then, by operator: when a communication began
-  Nanos waited_until_;               // when the last wait for a collective ended
-  std::atomic<size_t> at_ = 0;       // the operator at work: who fails
-  std::atomic<size_t> reached_ = 0;  // the last operator that has begun
-  std::atomic<int64_t> steps_ = 0;   // that ended
+  const StepPace* pace_ = nullptr;   // set during RunStretched
+  std::vector<Nanos> begun_;         // during RunStretched, by operator: begin of its communication
+  Nanos waited_until_;               // end of the last wait for a collective
+  std::atomic<size_t> at_ = 0;       // current operator, for errors
+  std::atomic<size_t> reached_ = 0;  // last operator that has begun
+  std::atomic<int64_t> steps_ = 0;   // completed steps
   std::vector<std::vector<uint32_t>> waits_;
-  std::vector<c10::IValue> works_;  // by operator: what is not waited for yet
+  std::vector<c10::IValue> works_;  // by operator: works not waited for yet
   RankGroup* group_ = nullptr;
   std::vector<CommBatch> batches_;
-  // A wait that a device was given, and what tells that it is over.
+  // A wait on the device, with the event after it.
   struct DeviceWait {
     uint32_t collective = 0;
     c10::Event passed;
   };
-  std::vector<DeviceWait> device_waits_;  // of this step, in order
+  std::vector<DeviceWait> device_waits_;  // in this step, in order
 };
 
 }  // namespace etude

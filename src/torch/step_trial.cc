@@ -21,7 +21,7 @@ bool IsInside(const RecordedStep& step, uint32_t position, uint32_t outer) {
   return node && step.position(node) == outer;
 }
 
-// Operators that ran while `node` did, on its thread or on all, as recorded.
+// Returns the recorded operators that ran during `node`, on its thread or on all.
 enum class Threads : uint8_t { kOwn, kAll };
 OperatorCounts RecordedOperators(const RecordedStep& step, NodeId node, Threads threads) {
   OperatorCounts counts;
@@ -43,15 +43,15 @@ bool Contains(const OperatorCounts& all, const OperatorCounts& part) {
   });
 }
 
-// Whether the operator called what it had not called when it was recorded.
+// Returns whether the operator called others that it had not called when it was recorded.
 bool DidMore(const ReplayedStep& step, NodeId node, const Observation& seen) {
   return step.devices().same_kind() &&
          !Contains(RecordedOperators(step.recorded(), node, Threads::kAll), seen.operators);
 }
 
-// Whether the operator did not do what it did when it was recorded, under autocast for example. On
-// another device it may well call others. Of what it called on threads of PyTorch's pool any part
-// may run on its own thread here, which is the one that is seen.
+// Returns whether the operator behaved differently than recorded, for example due to autocast. On
+// another device it may call others. Of the calls on threads of PyTorch's pool, any part may run on
+// the observed thread here.
 bool RanOtherwise(const ReplayedStep& step, NodeId node, const Observation& seen) {
   if (step.bound(node).communicates()) return false;
   if (seen.wrong_type || DidMore(step, node, seen)) return true;
@@ -59,14 +59,14 @@ bool RanOtherwise(const ReplayedStep& step, NodeId node, const Observation& seen
   return !Contains(seen.operators, RecordedOperators(step.recorded(), node, Threads::kOwn));
 }
 
-// Whether a gradient to come may be why the operator failed or did not do what it did. It is not
-// why something is missing: hooks for saved tensors called that, which a replay has not.
+// Returns whether a gradient to come may have caused a failure or different behaviour. It cannot
+// cause missing operators: hooks for saved tensors called these, and a replay has no hooks.
 bool GradientMayBeWhy(const ReplayedStep& step, NodeId node, const Observation& seen) {
   if (step.bound(node).communicates()) return false;
   return !seen.failure.empty() || seen.wrong_type || DidMore(step, node, seen);
 }
 
-// Of the operators that `node` called the one inside which `inner` ran; none for `node` itself.
+// Returns the operator called by `node` inside which `inner` ran; none for `node` itself.
 NodeId CalleeAround(const RecordedStep& step, NodeId node, NodeId inner) {
   NodeId callee;
   for (NodeId around = inner; around != node;
@@ -77,7 +77,7 @@ NodeId CalleeAround(const RecordedStep& step, NodeId node, NodeId inner) {
   return callee;
 }
 
-// The recorded operators that did not run; none if others ran instead.
+// Returns the recorded operators that did not run; empty if others ran instead.
 OperatorCounts Missing(OperatorCounts recorded, const OperatorCounts& seen) {
   for (const auto& [name, count] : seen) {
     const auto found = recorded.find(name);
@@ -87,17 +87,17 @@ OperatorCounts Missing(OperatorCounts recorded, const OperatorCounts& seen) {
   return recorded;
 }
 
-// Takes `part` out of `all`: false, and no change, if it is not in there.
+// Removes `part` from `all`. Returns false without a change if it is not contained.
 bool TakeOut(const OperatorCounts& part, OperatorCounts& all) {
   if (!Contains(all, part)) return false;
   for (const auto& [name, count] : part) all[name] -= count;
   return true;
 }
 
-// Adds what operators with kernels of their own called besides, did not call here, and left for
-// others to read. So does autograd, which copies what an operator overwrites and a gradient needs;
-// a replay's operators have none then. It runs after its caller: the memory is right, the values
-// are not those that were overwritten.
+// Adds operators that others with kernels called in addition, did not call here, and whose results
+// others read. Autograd does this when it copies memory that an operator overwrites and a gradient
+// needs; a replay's operators have no gradient then. The copy runs after its caller: the memory is
+// right, the values are not the overwritten ones.
 std::vector<TrialVerdict> AddBeside(ReplayedStep& step,
                                     const std::vector<Observation>& observations) {
   std::vector<TrialVerdict> verdicts;
@@ -121,7 +121,7 @@ std::vector<TrialVerdict> AddBeside(ReplayedStep& step,
   return verdicts;
 }
 
-// What to change after an observed run: one round.
+// Decides the changes after an observed run: one round.
 std::vector<TrialVerdict> Judge(ReplayedStep& step, const std::vector<Observation>& observations) {
   using Action = TrialVerdict::Action;
   std::vector<TrialVerdict> verdicts;
@@ -148,7 +148,7 @@ std::vector<TrialVerdict> Judge(ReplayedStep& step, const std::vector<Observatio
   return verdicts.empty() ? AddBeside(step, observations) : verdicts;
 }
 
-// Adds the memory of collectives, which the trial leaves out: they may change it.
+// Adds the memory of collectives, which the trial skips, because they may change it.
 void AddCollectives(const ReplayedStep& step, std::vector<uint32_t>& changed) {
   for (const PlannedOp& op : step.plan().ops) {
     if (!step.bound(op.node).communicates()) continue;
@@ -158,8 +158,8 @@ void AddCollectives(const ReplayedStep& step, std::vector<uint32_t>& changed) {
   }
 }
 
-// While it lives, libtorch works on this thread alone. A pool of threads that has begun does not
-// survive a fork: the child would wait for threads that it has not, for ever.
+// Restricts libtorch to this thread during its lifetime. A started thread pool does not survive a
+// fork: the child would wait forever for missing threads.
 class OneThread {
  public:
   OneThread() : threads_(at::get_num_threads()) { at::set_num_threads(1); }

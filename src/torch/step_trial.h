@@ -11,20 +11,19 @@
 
 namespace etude {
 
-// Storage versions of their numbers, which a Calibration has.
+// Returns the storage versions with these numbers, as stored in a Calibration.
 std::vector<StorageVersion> Versions(const std::vector<uint32_t>& numbers);
 
-// Tries the step out in a child process, so that this one's heap stays like that of a program that
-// starts its first step. The child finds the memory made. An operator that kills the child is
-// skipped. Adds to `time` the CPU time that it took.
+// Tries out the step in a child process, so that this process's heap stays like that of a program
+// before its first step. The child inherits the memory. An operator that kills the child is
+// skipped. Adds the used CPU time to `time`.
 Result<Calibration> TryOutInChild(ReplayedStep& step, Nanos& time);
 
-// Runs the step under observation until nothing needs to be changed: operators that fail are
-// replaced by their parts or skipped, and those that ran other operators than recorded are
-// replaced by their parts.
+// Runs the step under observation until no change is needed. Operators that fail are replaced by
+// their parts or skipped; those that ran other operators than recorded are replaced by their parts.
 Result<Calibration> TryOutHere(ReplayedStep& step, const Announce& announce);
 
-// Brings the step to where the trial's was at its end.
+// Applies the result of a trial to the step.
 Status FollowTrial(ReplayedStep& step, const Calibration& found);
 
 }  // namespace etude

@@ -1,9 +1,8 @@
-"""Start-up hook of `etude record`: found through PYTHONPATH by every Python that starts in it.
+"""Start-up hook of `etude record`, found through PYTHONPATH by every Python process that the program starts.
 
-Runs the sitecustomize module that it hides, if there is one, and waits for the program to import
-torch. Does nothing else, writes no output, and imports nothing but parts of importlib.
-Inactive unless ETUDE_RECORD_DIR or ETUDE_RECORD is set. In a Python that has Etude's wheel,
-etude_record.pth calls `start` for ETUDE_RECORD, without PYTHONPATH.
+Runs the sitecustomize module that it shadows, if there is one, and waits for the program to import torch. Writes no
+output, and imports only parts of importlib. Inactive unless ETUDE_RECORD_DIR or ETUDE_RECORD is set. In a Python with
+Etude's wheel, etude_record.pth calls `start` for ETUDE_RECORD, without PYTHONPATH.
 """
 
 import os
@@ -15,7 +14,7 @@ def _hook_directory():
 
 
 def _run_hidden():
-    """Runs the sitecustomize further along the path, under its own name."""
+    """Runs the next sitecustomize on the path, under its own name."""
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
 
@@ -35,7 +34,7 @@ def _run_hidden():
 
 
 class _TorchFinder:
-    """Finds torch as Python would, and has the recording installed after it is loaded."""
+    """Finds torch like Python, and installs the recording after torch is loaded."""
 
     def find_spec(self, name, path=None, target=None):
         if name != "torch":
@@ -62,7 +61,7 @@ class _TorchFinder:
 
 
 def _session():
-    """The recording package, under a private name; None when it cannot be loaded."""
+    """Returns the recording package, under a private name; None if it cannot be loaded."""
     from importlib import import_module, util
 
     name = "_etude_recording"
@@ -93,7 +92,7 @@ def _leave_message(error):
 
 
 def _leave_trace():
-    """Tells `etude record` that a Python has started with the hook."""
+    """Leaves a mark for `etude record` that a Python process has started with the hook."""
     try:
         path = os.path.join(os.environ["ETUDE_RECORD_DIR"], ".etude-hook")
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o644))
@@ -102,7 +101,7 @@ def _leave_trace():
 
 
 def start():
-    """Has the program recorded as soon as it imports torch."""
+    """Records the program as soon as it imports torch."""
     if any(type(finder).__name__ == "_TorchFinder" for finder in sys.meta_path):
         return
     if "torch" in sys.modules:

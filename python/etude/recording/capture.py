@@ -1,4 +1,4 @@
-"""Turns a recorded step into the files of the capture folder."""
+"""Writes a recorded step as files of the capture folder."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .timing import PlainSteps, TimedBlock
 
 @dataclass
 class RecordedStep:
-    """A recorded step whose files still have temporary names; `facts` goes into job.json.
+    """A recorded step with temporary file names; `facts` is written to job.json.
 
-    `files` are their final names, once they have them.
+    `files` are the final names, once assigned.
     """
 
     recording: Union[StepRecording, NativeRecording]
@@ -32,9 +32,9 @@ class RecordedStep:
 
 
 class Capture:
-    """What this process has put into the capture folder. Raises job.RankTaken and OSError.
+    """This process's part of the capture folder. Raises job.RankTaken and OSError.
 
-    `memory`: what steps add to the memory in use, where that is watched.
+    `memory`: memory added by steps, if observed.
     """
 
     def __init__(self, torch: Any, settings: Settings) -> None:
@@ -48,7 +48,7 @@ class Capture:
         return self._settings.directory
 
     def put_files(self, step: RecordedStep) -> List[str]:
-        """Gives the trace files of a recorded step their final names; returns notes."""
+        """Renames the trace files of a recorded step to their final names; returns notes."""
         directory = self._settings.directory
         rank, world = job.rank_and_world(self._torch)
         job.check_free(self._settings, rank, world)
@@ -111,14 +111,14 @@ class Capture:
         job.publish(self._settings, self._torch, rank, world, self.entry)
 
     def add_note(self, note: str) -> None:
-        """Adds a note to the entry that is already written."""
+        """Adds a note to the existing entry."""
         rank, world = job.rank_and_world(self._torch)
         self.entry["notes"] = self.entry["notes"] + [note]
         job.publish(self._settings, self._torch, rank, world, self.entry)
 
 
 def _share_notes(step: RecordedStep, table: SignatureTable, timed_steps: List[dict]) -> List[str]:
-    """What the recorded kinds of steps stand for, where the program has others."""
+    """Returns notes on the share of the recorded kinds of steps, if the program has others."""
     kinds = table.all()
     recorded = set(step.facts["signatures"])
     if len(recorded) == len(kinds):

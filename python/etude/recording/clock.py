@@ -1,4 +1,4 @@
-"""What is read where a step begins and where it ends."""
+"""Clock readings at the begin and the end of a step."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Dict, NamedTuple
 
 
 class Reading(NamedTuple):
-    """Elapsed time, CPU time of all threads of the process, the pages that it was given without
-    reading a disk, how often a thread of it waited, and for how long this thread could have run
-    while other work had its processor (0 where the system does not say); or how much of them has
-    passed."""
+    """Elapsed time, CPU time of all threads of the process, minor page faults, number of waits of its threads, and time
+    for which this thread was ready while other work used its processor (0 if unknown); or differences of these.
+    """
 
     wall_ns: int
     cpu_ns: int
@@ -31,22 +30,23 @@ class Reading(NamedTuple):
 
 
 def begin() -> Reading:
-    """The clocks are read last: what it takes to read belongs to no step."""
+    """Reads the clocks last, so that the cost of reading belongs to no step."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     stolen = _stolen_ns()
     return Reading(perf_counter_ns(), process_time_ns(), usage.ru_minflt, usage.ru_nvcsw, stolen)
 
 
 def end() -> Reading:
-    """The clocks are read first."""
+    """Reads the clocks first."""
     wall, cpu = perf_counter_ns(), process_time_ns()
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return Reading(wall, cpu, usage.ru_minflt, usage.ru_nvcsw, _stolen_ns())
 
 
 def _stolen_ns() -> int:
-    """How long this thread has waited in the queue of a processor (Documentation/scheduler/sched-stats.rst of
-    Linux, the second field)."""
+    """Returns the time that this thread has waited in a processor's run queue (second field in Linux's
+    Documentation/scheduler/sched-stats.rst).
+    """
     try:
         file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,7 +1,7 @@
 """Keeps torch.compile from compiling the recording itself.
 
-Where a compiled function calls into eager code, as at an optimizer step, the compiler looks at
-every frame that runs there. Ours are excluded, by marking their code; nothing is imported for it.
+If a compiled function calls eager code, as in an optimizer step, the compiler inspects every frame that runs there.
+Frames of this package are excluded by marking their code; nothing is imported for this.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import sys
 import types
 from typing import Any, Iterator
 
-# Modules whose functions call on into the program: what they call is compiled as ever.
+# Modules whose functions call the program, which must still be compiled.
 _PASSING = ("optimizer_marks", "module_marks", "module_labels", "profiler_marks", "wait_labels")
 
 
 def exclude(torch: Any) -> None:
-    """Excludes the functions of this package and, but for _PASSING, all that they call."""
+    """Excludes the functions of this package and, except for _PASSING, their callees."""
     native = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
     package = __name__.rpartition(".")[0]
     for name, module in list(sys.modules.items()):
@@ -36,7 +36,7 @@ def _exclude_code(native: Any, code: types.CodeType, passing: bool) -> None:
 
 
 def _codes_of(module: types.ModuleType) -> Iterator[types.CodeType]:
-    """The code written in the module, nothing that decorators have put around it."""
+    """Yields the code defined in the module, without decorators' wrappers."""
     for value in vars(module).values():
         members = vars(value).values() if isinstance(value, type) else (value,)
         for member in members:

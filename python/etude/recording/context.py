@@ -15,37 +15,35 @@ from .settings import Settings, job_name
 
 
 class RecordingError(RuntimeError):
-    """A recording that cannot start, or that gave no capture although `strict` was asked for."""
+    """A recording that cannot start, or with `strict` a missing capture."""
 
 
 class RecordingWarning(UserWarning):
-    """A recording that gave no capture; the text says why and what to change."""
+    """A missing capture; the text contains the reason and the remedy."""
 
 
 class record:
     """Records the steps that run in the block into a capture folder.
 
-    Steps are found as `etude record` finds them: optimizer steps, calls of the outermost module,
-    or `profiler.step()`; call `step()` at the end of each step to say it yourself. `warmup` steps
-    pass, `steps` are timed without instrumentation, `record_steps` are recorded, or with `kinds` (a number, or "auto")
-    as many as hold the kinds of steps that take the most time; `done` is True
-    when the capture is complete, so that a loop can stop. The block may run on: there is no cost
-    after that.
+    Steps are found as in `etude record`: optimizer steps, calls of the outermost module, or `profiler.step()`; call
+    `step()` at the end of each step to mark it explicitly. First `warmup` steps pass, then `steps` are timed without
+    instrumentation, then `record_steps` are recorded; or with `kinds` (a number, or "auto") as many as contain the
+    kinds of steps that take the most time. `done` is True when the capture is complete, so that a loop can stop.
+    Afterwards the block may continue at no cost.
 
-    `recorder` is "auto", Etude's own where it was built for this torch and PyTorch's observers elsewhere, or
-    "observers"; `modules` has the native recorder label the calls of modules.
+    `recorder` is "auto" (Etude's own recorder if it was built for this torch, otherwise PyTorch's observers) or
+    "observers". `modules` makes the native recorder label the calls of modules.
 
-    `overwrite` allows an earlier capture to be replaced, once the new one is whole: where the block
-    raises before that, or a rank does not end, the earlier one stays. A block that ends too early leaves a
-    capture of its third step and a RecordingWarning. If there is none, with less than three steps, that is a
-    RecordingWarning, or with `strict` a RecordingError; `status` holds the facts. What is
-    to be known of a capture (its notes in job.json) are RecordingWarnings, too.
-    An exception of the block passes through. In a job of several ranks each rank enters a block
-    with the same folder. Under `etude record` the block does nothing: the program is recorded;
-    under `etude compare --run` it only marks steps.
+    `overwrite` allows replacing an earlier capture once the new one is complete. If the block raises before, or a rank
+    does not finish, the earlier one is kept. A block that ends too early leaves a capture of its third step and issues
+    a RecordingWarning. Without a capture, after less than three steps, a RecordingWarning is issued, or with `strict` a
+    RecordingError raised; `status` contains the facts. Notes on a capture (in job.json) are RecordingWarnings, too.
+    Exceptions of the block pass through. In a job of several ranks each rank enters a block with the same folder. Under
+    `etude record` the block has no effect, because the program is already recorded; under `etude compare --run` it only
+    marks steps.
 
-    Raises RecordingError on entry when a recording is active already, or when the folder holds a
-    capture of this rank, and ValueError for arguments out of range.
+    Raises RecordingError on entry if a recording is active, or the folder contains a capture of this rank, and
+    ValueError for arguments out of range.
     """
 
     def __init__(
@@ -92,11 +90,11 @@ class record:
 
     @property
     def status(self) -> dict:
-        """What the recording has seen and done so far, as in the status file."""
+        """Progress and state of the recording, as in the status file."""
         return self._recorder.status.to_json() if self._recorder is not None else {}
 
     def step(self) -> None:
-        """Marks the end of a step; from the first call on only these marks count."""
+        """Marks the end of a step; after the first call only these marks count."""
         marked = self._pacer or self._recorder
         if marked is not None:
             marked.mark()

@@ -1,4 +1,4 @@
-"""Profiles what devices do while the native recorder records the host."""
+"""Profiles devices while the native recorder records the host."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from .step_recording import Busy, make_profile, synchronize
 
 
 class DeviceProfile:
-    """PyTorch's profiler for CUDA alone, into a plain JSON file: kernels, copies and the runtime's calls.
+    """PyTorch's profiler for CUDA only, writing a plain JSON file: kernels, copies and runtime calls.
 
-    Without the activity CPU it registers no callbacks on operators: those are the native recorder's.
-    The devices are synchronised before the start and by `finish_work`, so that the profile holds the
-    work of its steps and no other. Used by one recording.
+    Without the activity CPU it registers no operator callbacks; these belong to the native recorder. Devices are
+    synchronised before the start and by `finish_work`, so that the profile contains exactly the work of its steps. Used
+    by one recording.
     """
 
     def __init__(self, torch: Any, path: str) -> None:
@@ -24,7 +24,7 @@ class DeviceProfile:
         self._profile: Optional[Any] = None
 
     def start(self) -> None:
-        """Raises Busy when the profiler cannot run."""
+        """Starts the profiler. Raises Busy if it cannot run."""
         synchronize(self._torch)
         try:
             self._profile = make_profile(
@@ -35,11 +35,11 @@ class DeviceProfile:
             raise Busy(f"the profiler of the devices did not start: {error}") from error
 
     def finish_work(self) -> None:
-        """Waits for all that was launched."""
+        """Waits for all launched work."""
         synchronize(self._torch)
 
     def stop(self) -> None:
-        """Ends the profile; its file is complete afterwards."""
+        """Ends the profile and completes its file."""
         profile, self._profile = self._profile, None
         profile.stop()
         profile.export_chrome_trace(self._path)
@@ -54,7 +54,7 @@ class DeviceProfile:
             os.remove(self._path)
 
     def publish(self, directory: str, rank: int) -> str:
-        """Finishes the file, and gives it its final name, which it returns."""
+        """Completes the file, renames it to its final name, and returns the name."""
         name = job.device_name(rank)
         target = files.temporary(directory, "device.json.gz")
         device_trace.finish(self._path, target, name)

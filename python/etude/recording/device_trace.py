@@ -1,4 +1,4 @@
-"""Finishes the profiler's file: names that are valid JSON, and no temporary path in it."""
+"""Completes the profiler's file: makes names valid JSON, and removes temporary paths."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _COMPRESSION = 6
 def finish(source: str, target: str, name: str) -> None:
     """Writes the profiler's JSON file `source` to `target`, compressed.
 
-    The profiler does not escape quotation marks in the names of ranges. `name` is the final name
-    of the file, which the file itself repeats; the clock's name goes beside it.
+    The profiler does not escape quotation marks in the names of ranges. `name` is the final file name, which the file
+    itself repeats; the clock's name is added.
     """
     title = b'"traceName": ' + json.dumps(name).encode()
     title += b', "etude_clock": ' + json.dumps(facts.clock()).encode()

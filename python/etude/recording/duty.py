@@ -1,4 +1,4 @@
-"""Records a running program again and again: every so many steps, and when a signal asks for it."""
+"""Records a running program repeatedly: at step intervals, and on a signal."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .step_recording import Busy, RangesFailed
 from .timing import PlainSteps
 from .watcher import LEARNING_STEPS, RecordingWatcher
 
-# In a job of several ranks a signal is answered at a step whose number is a multiple of this, two
-# such steps later at most: by then each rank has read of it, unless it is as many steps ahead.
+# In a job of several ranks a signal is answered at a step whose number is a multiple of this, at most two such steps
+# later. By then each rank has read the request, unless it is that many steps ahead.
 _REQUEST_STRIDE = 8
 
 
 class Duty(RecordingWatcher):
-    """Watches one process as long as it runs, and makes recordings of it.
+    """Observes one process during its lifetime, and makes recordings of it.
 
-    Between recordings it only counts steps and keeps the times of the last ones. Whatever goes wrong
-    ends the recordings, is said once on stderr, and leaves the program alone. Which steps are
-    recorded depends on their numbers only, so that all ranks of a job record the same ones.
+    Between recordings it only counts steps and keeps the times of the last ones. An error ends the recordings, is
+    reported once on stderr, and does not affect the program. The recorded steps depend on step numbers only, so that
+    all ranks of a job record the same ones.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class Duty(RecordingWatcher):
         self._signal = SignalFlag(duty.signal)
         self._table = SignatureTable()
         self._recent = PlainSteps(settings.steps)
-        self._began: Optional[float] = None  # of the first step mark
+        self._began: Optional[float] = None  # time of the first step mark
         self._written = 0
-        self._step = 0  # that runs or begins
+        self._step = 0  # current or next step
         self._settle_at = LEARNING_STEPS
         self._start: Optional[Reading] = None
-        self._first: Optional[int] = None  # step of the recording that is made
+        self._first: Optional[int] = None  # first step of the current recording
         self._capture: Optional[Capture] = None
         self._notes: List[str] = []
         self._clean = True
@@ -60,7 +60,7 @@ class Duty(RecordingWatcher):
     # -- Life ------------------------------------------------------------------------------------
 
     def close(self, ended_by: Optional[str] = None) -> None:
-        """The program ends."""
+        """Called at the program's end."""
         if not self._closed and os.getpid() == self._pid:
             self._end()
 
@@ -73,7 +73,7 @@ class Duty(RecordingWatcher):
         self._stop(text)
 
     def _stop(self, why: str) -> None:
-        """No more recordings in this run, in no rank."""
+        """Ends recordings of this run on all ranks."""
         if self._closed:
             return
         say(f"no more recordings: {why}")
@@ -124,7 +124,7 @@ class Duty(RecordingWatcher):
             self._recent.add(index, signature, passed)
 
     def step_begins(self) -> None:
-        """What takes long happens here, between the clock of one step and that of the next."""
+        """Does slow work between the clock readings of two steps."""
         if self._closed:
             return
         if self._began is None:
@@ -148,7 +148,7 @@ class Duty(RecordingWatcher):
         return self._is_requested() or due
 
     def _is_requested(self) -> bool:
-        """Whether any rank has got the signal, and passes on that this one has."""
+        """Returns whether any rank got the signal, and publishes this rank's."""
         if self._signal.take():
             self._open_folder().request((self._step // _REQUEST_STRIDE + 2) * _REQUEST_STRIDE)
         at_stride = self._step % _REQUEST_STRIDE == 0
@@ -172,7 +172,7 @@ class Duty(RecordingWatcher):
         return self._folder
 
     def _begin(self) -> None:
-        """Starts a recording with the step that begins now, unless somebody else records."""
+        """Starts a recording with the next step, unless another recording is active."""
         if self._finder.profilers.busy():
             return
         folder = self._open_folder()
@@ -202,7 +202,7 @@ class Duty(RecordingWatcher):
                 self._discard()
                 return
         if job.rank_and_world(self._torch)[1] == 1:
-            self._signal.take()  # answered; several ranks answer later
+            self._signal.take()  # answered; with several ranks the answer comes later
 
     def _bytes_left(self) -> Optional[int]:
         if self._duty.max_bytes is None:
@@ -246,7 +246,7 @@ class Duty(RecordingWatcher):
         self._first = None
 
     def _discard(self) -> None:
-        """Ends the recording that is made, if there is one, and removes what was begun of it."""
+        """Ends the current recording, if there is one, and removes its files."""
         if self._first is None:
             return
         recording, self._recording = self._recording, None
@@ -258,7 +258,7 @@ class Duty(RecordingWatcher):
 
 
 class SignalFlag:
-    """Is set by a signal, from the first `install` on; the program's own handler runs as well."""
+    """A flag that a signal sets after the first `install`; the program's own handler runs as well."""
 
     def __init__(self, number: Optional[int]) -> None:
         self.is_set = False
@@ -267,7 +267,7 @@ class SignalFlag:
         self._before: Any = None
 
     def install(self) -> None:
-        """Puts a handler before the one of the program that is there. Only the main thread can."""
+        """Installs a handler that chains to the program's. Main thread only."""
         if self._number is None or self._handler is not None:
             return
         if threading.current_thread() is not threading.main_thread():
@@ -286,19 +286,19 @@ class SignalFlag:
         signal.signal(self._number, handler)
 
     def remove(self) -> None:
-        """Puts the program's handler back, if ours is still there."""
+        """Restores the program's handler, if ours is still installed."""
         if self._handler is None or signal.getsignal(self._number) is not self._handler:
             return
         with contextlib.suppress(ValueError):  # not the main thread
             signal.signal(self._number, self._before if self._before is not None else signal.SIG_DFL)
 
     def take(self) -> bool:
-        """Whether it is set, and no longer."""
+        """Returns whether the flag is set, and clears it."""
         was, self.is_set = self.is_set, False
         return was
 
 
 def say(text: str) -> None:
-    """One line for people; a program without stderr goes without."""
+    """Prints one line to stderr, if the program has one."""
     with contextlib.suppress(Exception):
         print(f"etude: ETUDE_RECORD: {text}", file=sys.stderr, flush=True)

@@ -1,8 +1,8 @@
-"""The folder of a program on duty: a capture folder per recording, which the ranks of a job share.
+"""Folder of a program on duty: a capture folder per recording, shared by the ranks of a job.
 
-A recording is made in a hidden folder. The rank that completes it, the last one to enter itself,
-gives it its name: what has a name is whole. What an earlier run has left counts as not there; it is
-told by its age, which is why the folder's clock and that of the ranks should agree to the second.
+A recording is made in a hidden folder. The last rank to complete it renames the folder, so named recordings are
+complete. Remains of an earlier run are ignored; they are recognised by their age, so the clocks of the folder's host
+and of the ranks should agree to the second.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REQUEST = ".request-{:09d}"
 
 
 class DutyFolder:
-    """Used by one process of the job. Methods raise OSError where nothing can be written."""
+    """Used by one process of the job. Methods raise OSError if writing fails."""
 
     def __init__(self, path: str, keep: Optional[int]) -> None:
         self.path = path
@@ -31,10 +31,10 @@ class DutyFolder:
         files.check_writable(path)
 
     def open(self, step: int) -> Tuple[str, List[int]]:
-        """The hidden folder of the recording that begins with `step`; the first rank makes it.
+        """Returns the hidden folder of the recording that begins with `step`; the first rank creates it.
 
-        Also the steps of recordings that ranks are missing from and that were removed for that: all
-        before it but the last one, which others may still be at.
+        Also returns the steps of incomplete recordings that were removed: all earlier ones except the last, which other
+        ranks may still write.
         """
         hidden = self._hidden(step)
         with files.locked(self.path):
@@ -50,9 +50,9 @@ class DutyFolder:
         return hidden, lost
 
     def publish(self, step: int) -> bool:
-        """Gives the recording its name if no rank is missing; says whether it did.
+        """Renames the recording if no rank is missing; returns whether it did.
 
-        Raises job.RankTaken when another program of now has put a recording in its place.
+        Raises job.RankTaken if another current program has put a recording in its place.
         """
         hidden = self._hidden(step)
         name = os.path.join(self.path, _NAME.format(step))
@@ -70,21 +70,21 @@ class DutyFolder:
         return True
 
     def discard(self, step: int) -> None:
-        """Removes what this rank has begun; of the others', what they have entered stays hidden."""
+        """Removes this rank's part of a recording; parts of other ranks stay hidden."""
         hidden = self._hidden(step)
         files.remove_temporaries(hidden)
         with contextlib.suppress(OSError):
             os.rmdir(hidden)
 
     def request(self, step: int) -> None:
-        """Asks all ranks for a recording that begins with `step`."""
+        """Requests a recording from `step` on from all ranks."""
         self._touch(_REQUEST.format(step))
 
     def is_requested(self, step: int) -> bool:
         return self._is_ours(os.path.join(self.path, _REQUEST.format(step)))
 
     def stop(self) -> None:
-        """Asks all ranks to make no more recordings."""
+        """Asks all ranks to stop recording."""
         self._touch(_STOPPED)
 
     def is_stopped(self) -> bool:
@@ -100,15 +100,16 @@ class DutyFolder:
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
 
     def _is_ours(self, path: str) -> bool:
-        """Whether it is there and of this run."""
+        """Returns whether the path exists and belongs to this run."""
         try:
             return os.stat(path).st_mtime >= self._began - 1
         except FileNotFoundError:
             return False
 
     def _tidy(self, step: int) -> None:
-        """Removes what lies before the recording just made: requests, what never became whole, and
-        recordings beyond those that are kept."""
+        """Removes everything before the latest recording: requests, incomplete recordings, and recordings beyond those
+        to keep.
+        """
         for number in self._numbers(_REQUEST):
             if number <= step:
                 os.remove(os.path.join(self.path, _REQUEST.format(number)))
@@ -122,7 +123,7 @@ class DutyFolder:
             shutil.rmtree(path, ignore_errors=True)
 
     def _numbers(self, form: str) -> List[int]:
-        """The numbers in the names of this form that are there."""
+        """Returns the numbers in existing names of this form."""
         found = []
         for name in os.listdir(self.path):
             number = name.rpartition("-")[2]

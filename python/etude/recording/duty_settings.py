@@ -1,4 +1,4 @@
-"""What a program with ETUDE_RECORD in its environment is to record, and when."""
+"""Settings of a program with ETUDE_RECORD in its environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Callable, Dict, Optional
 
 from .settings import KINDS, RANGES, RECORDERS, Settings, job_name
 
-# Those of the program's options (src/base/text/quantity.cc), and the same without their B.
+# Units of the program's options (src/base/text/quantity.cc), also without B.
 _UNITS = {"": 1, "B": 1, "kB": 1000}
 for _power, _letter in enumerate("KMGT", start=1):
     _UNITS.update(dict.fromkeys((_letter, _letter + "B"), 1000**_power))
@@ -22,12 +22,12 @@ _MOST_BYTES = 2**63 - 1
 
 @dataclass(frozen=True)
 class DutySettings:
-    """Recordings of a program that simply runs.
+    """Settings of repeated recordings.
 
-    directory: where they go, a folder each. every: every so many steps one is made; 0: none. signal:
-    one is made after this signal; None: none. steps: steps of a recording. keep: so many of the newest
-    recordings stay; None: all. max_bytes: what this process may write in all. max_seconds: how
-    long it records; None: no limit. The rest is as in Settings.
+    directory: parent of the recordings' folders. every: interval in steps; 0: none. signal: signal that triggers a
+    recording; None: none. steps: steps per recording. keep: number of newest recordings to keep; None: all. max_bytes:
+    total bytes that this process may write. max_seconds: total recording time; None: no limit. Other members are as in
+    Settings.
     """
 
     directory: str
@@ -53,7 +53,7 @@ class DutySettings:
 
 
 def parse(text: str) -> DutySettings:
-    """Reads `name=value,name=value`; ValueError says what was found and expected."""
+    """Parses `name=value,name=value`; ValueError contains what was found and expected."""
     values: Dict[str, object] = {}
     for part in text.split(","):
         name, equals, value = part.strip().partition("=")
@@ -74,7 +74,7 @@ def parse(text: str) -> DutySettings:
 
 
 def settings_of(duty: DutySettings) -> Settings:
-    """Of one of its recordings, whose folder is set when it is made."""
+    """Returns the settings of one recording, whose folder is set later."""
     return Settings(
         directory=duty.directory,
         record_steps=duty.steps,
@@ -154,7 +154,7 @@ _READERS: Dict[str, Callable[[str], object]] = {
 
 
 def main() -> int:
-    """Checks the settings that are the only argument."""
+    """Checks the settings given as the only argument."""
     try:
         parse(sys.argv[1])
     except ValueError as error:

@@ -12,19 +12,19 @@ from .signature import Signature, SignatureTable
 from .steps import StepFinder
 from .timing import TimedBlock
 
-# An update of job.json is repeated after that many times what it took, and not before a second has passed.
+# The interval between updates of job.json is this multiple of an update's duration, but at least a second.
 _UPDATE_FACTOR = 200
 _UPDATE_LEAST_NS = 1_000_000_000
-# Timed steps from behind the warm-up that are enough to leave out those of the warm-up.
+# Number of timed steps after the warm-up that makes those of the warm-up unnecessary.
 _WARM_ENOUGH = 3
 
 
 class EarlyCapture:
-    """The step that was recorded early, and the times of steps that are known so far.
+    """The step that was recorded early, and the step times known so far.
 
-    What the native recorder has recorded is put into the folder at once, and job.json is updated from
-    time to time, so that it is there even if the program is killed. The files of PyTorch's observers
-    take long to finish: that is left to the end of the program.
+    A native recording is written to the folder immediately, and job.json is updated from time to time, so that the
+    capture survives a kill. The files of PyTorch's observers are slow to complete, so this happens at the program's
+    end.
     """
 
     def __init__(self, capture: Capture) -> None:
@@ -32,14 +32,14 @@ class EarlyCapture:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets all; what is in the folder stays until something takes its place."""
+        """Resets the state; files in the folder stay until they are replaced."""
         self.drop()
         self.tried = False
         self._cold: List[tuple] = []
         self._update_at = 0
 
     def add(self, index: int, signature: Signature, passed: Any) -> None:
-        """Adds a step of the warm-up that ended just now."""
+        """Adds a step of the warm-up that has just ended."""
         self._cold.append((index, signature, passed))
 
     def take(self, step: RecordedStep) -> None:
@@ -47,14 +47,14 @@ class EarlyCapture:
         self.recorded = step
 
     def drop(self) -> None:
-        """The step is not needed any more."""
+        """Drops the step, which is no longer needed."""
         step = getattr(self, "recorded", None)
         if step is not None and not step.files:
             step.recording.discard()
         self.recorded: Optional[RecordedStep] = None
 
     def wants_update(self) -> bool:
-        """Whether job.json is to be written now, between two steps."""
+        """Returns whether to update job.json now, between two steps."""
         return (
             self.recorded is not None
             and isinstance(self.recorded.recording, NativeRecording)
@@ -70,7 +70,7 @@ class EarlyCapture:
         steps_seen: int,
         notes: List[str],
     ) -> None:
-        """Writes what is known into the folder; `when` says at which point of the program, a clause."""
+        """Writes the known facts to the folder; `when` is a clause with the point in the program."""
         began = perf_counter_ns()
         step = self.recorded
         if not step.files:
@@ -90,7 +90,7 @@ class EarlyCapture:
 
 
 class _Times:
-    """Times of steps as Capture.put_entry takes them: those of the warm-up, too, while others are few."""
+    """Step times for Capture.put_entry: those of the warm-up are included while there are few others."""
 
     def __init__(
         self, signature: Signature, cold: List[tuple], timed: Optional[TimedBlock]

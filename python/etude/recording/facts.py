@@ -1,4 +1,4 @@
-"""Facts about the machine, the versions and the state of torch. What is unknown is left out."""
+"""Facts about the machine, the versions and the state of torch. Unknown facts are omitted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import platform
 from typing import Any, Callable, Dict, Optional
 
-# Variables that change how fast torch runs. Others may hold secrets and are never recorded.
+# Variables that affect the speed of torch. Others may contain secrets and are never recorded.
 _VARIABLES = (
     "CUBLAS_WORKSPACE_CONFIG",
     "CUDA_LAUNCH_BLOCKING",
@@ -40,7 +40,7 @@ _KERNEL_PROFILE = "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE"
 
 
 def versions(torch: Any, etude_version: Optional[str]) -> dict:
-    """Of etude, Python, torch and, where there is one, CUDA, cuDNN and NCCL."""
+    """Returns the versions of etude, Python, torch and, if available, CUDA, cuDNN and NCCL."""
     found = {
         "etude": etude_version,
         "python": platform.python_version(),
@@ -55,8 +55,9 @@ def versions(torch: Any, etude_version: Optional[str]) -> dict:
 
 
 def machine(torch: Any) -> dict:
-    """CPU model, cores (of the machine and usable by the process), memory in bytes, the kernel and
-    what it sets clock rates by, GPUs."""
+    """Returns CPU model, cores (of the machine, and usable by the process), memory in bytes, kernel, CPU frequency
+    governor, and GPUs.
+    """
     found: Dict[str, Any] = {
         "cpu": _cpu_model(),
         "architecture": platform.machine() or None,
@@ -71,7 +72,9 @@ def machine(torch: Any) -> dict:
 
 
 def clock() -> Optional[str]:
-    """A name of the clock that this process reads: the same for all on a running machine, and on no other."""
+    """Returns an identifier of this process's clock: equal for all processes of a running machine, and unique among
+    machines.
+    """
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             boot = file.read().strip()
@@ -81,12 +84,12 @@ def clock() -> Optional[str]:
 
 
 def threads(torch: Any) -> dict:
-    """Sizes of the two thread pools of torch."""
+    """Returns the sizes of torch's two thread pools."""
     return {"intra_op": torch.get_num_threads(), "inter_op": torch.get_num_interop_threads()}
 
 
 def state(torch: Any) -> dict:
-    """Switches of torch that change which kernels run or how fast."""
+    """Returns settings of torch that affect the choice or the speed of kernels."""
     backends = torch.backends
     found = {
         "default_dtype": str(torch.get_default_dtype()).replace("torch.", ""),
@@ -108,12 +111,12 @@ def state(torch: Any) -> dict:
 
 
 def environment() -> dict:
-    """Variables that change how fast torch runs."""
+    """Returns the variables that affect the speed of torch."""
     return {name: os.environ[name] for name in _VARIABLES if name in os.environ}
 
 
 def modes(torch: Any) -> dict:
-    """What holds where an outermost module is called: gradients, inference, autocast."""
+    """Returns the modes at a call of an outermost module: gradients, inference, autocast."""
     found: Dict[str, Any] = {
         "grad": torch.is_grad_enabled(),
         "inference": _ask(torch.is_inference_mode_enabled),
@@ -127,22 +130,23 @@ def modes(torch: Any) -> dict:
 
 
 def compiled_frames() -> int:
-    """How many frames torch.compile has compiled so far; does not load the compiler."""
+    """Returns the number of frames compiled by torch.compile so far, without loading the compiler."""
     import sys
 
     utils = sys.modules.get("torch._dynamo.utils")
     counters = getattr(utils, "counters", None)
     if counters is None:
         return 0
-    # PyTorch 2.13 counts frames only in part.
+    # PyTorch 2.13 counts only a part of the frames.
     known = [(group, name) for group, name in (("frames", "ok"), ("stats", "unique_graphs")) if group in counters]
     return max((int(counters[group].get(name, 0)) for group, name in known), default=0)
 
 
 def has_compiled_kernels() -> bool:
-    """Whether torch.compile has made kernels of which PyTorch tells nothing: those for the CPU. Triton's are in traces.
+    """Returns whether torch.compile has made kernels that PyTorch does not report: those for the CPU. Triton kernels
+    are in traces.
 
-    Does not load the compiler. Where its cache of such kernels is not found, whatever is compiled may have some.
+    Does not load the compiler. If the cache of such kernels is not found, compiled code is assumed to have some.
     """
     import sys
 
@@ -157,7 +161,7 @@ def has_compiled_kernels() -> bool:
 
 
 def compiler_notes() -> list:
-    """What one should know of torch.compile in this process, in words."""
+    """Returns notes on torch.compile in this process."""
     if os.environ.get("TORCH_COMPILE_DISABLE") == "1":
         return ["torch.compile was switched off: the steps are those of the program without it"]
     if has_compiled_kernels() and os.environ.get(_KERNEL_PROFILE) != "1":
@@ -201,7 +205,7 @@ def _cpu_model() -> Optional[str]:
 
 
 def _governors() -> Optional[str]:
-    """How the kernel sets the clock rates of the usable cores: "performance"; "a/b" if they differ."""
+    """Returns the frequency governor of the usable cores: "performance"; "a/b" if they differ."""
     found = set()
     for core in os.sched_getaffinity(0):
         with open(f"/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_governor", encoding="ascii") as file:
@@ -210,7 +214,7 @@ def _governors() -> Optional[str]:
 
 
 def _ask(question: Callable[[], Any]) -> Any:
-    """The answer, None when this torch cannot tell."""
+    """Returns the answer; None if this torch does not support the question."""
     try:
         return question()
     except Exception:

@@ -1,4 +1,4 @@
-"""Writes into a capture folder: whole files under their final names or nothing at all."""
+"""Writes files of a capture folder atomically under their final names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator, Optional
 
 _LOCK = ".lock"
 JOB = "job.json"
-# Bytes: who has less left has a full disk.
+# A disk with fewer free bytes is considered full.
 _LITTLE = 1 << 20
 _token = os.urandom(8).hex()
 
@@ -27,24 +27,24 @@ os.register_at_fork(after_in_child=_draw_token)
 
 
 def process() -> str:
-    """Names this process, also among those of other machines and containers, which may have the same number."""
+    """Returns an identifier of this process that is unique across machines and containers, which may reuse process ids."""
     return f"{os.getpid()}-{_token}"
 
 
 def temporary(directory: str, name: str) -> str:
-    """A hidden name next to the final one, different in each process."""
+    """Returns a hidden name next to the final one, unique to the process."""
     return os.path.join(directory, f".tmp-{process()}-{name}")
 
 
 def check_writable(directory: str) -> None:
-    """Raises OSError when nothing can be written there."""
+    """Raises OSError if the folder is not writable."""
     path = temporary(directory, "check")
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     os.remove(path)
 
 
 def write_json(directory: str, name: str, value: Any) -> None:
-    """Writes a small document under its final name in one move."""
+    """Writes a small document atomically under its final name."""
     path = temporary(directory, name)
     try:
         with open(path, "w", encoding="utf-8") as out:
@@ -58,7 +58,7 @@ def write_json(directory: str, name: str, value: Any) -> None:
 
 
 def overwrite_json(directory: str, name: str, value: Any) -> None:
-    """Writes over a document that is there, without a new file."""
+    """Overwrites an existing document without a new file."""
     with open(os.path.join(directory, name), "r+", encoding="utf-8", opener=_open_unlinked) as out:
         before = os.fstat(out.fileno()).st_size
         text = json.dumps(value, ensure_ascii=False)
@@ -66,15 +66,15 @@ def overwrite_json(directory: str, name: str, value: Any) -> None:
 
 
 def _open_unlinked(path: str, flags: int) -> int:
-    """Opens a file of a folder, but no link there, which may lead to any file."""
+    """Opens a file of a folder, but not a link, which may lead anywhere."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
 def is_full(directory: str, error: BaseException) -> bool:
-    """Whether `error` came because nothing more could be written there."""
+    """Returns whether `error` was caused by a full disk."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
-    # The observer and the profiler say nothing of a write that failed: their files are cut.
+    # The observer and the profiler do not report failed writes: their files are truncated.
     with contextlib.suppress(OSError):
         space = os.statvfs(directory)
         return space.f_bavail * space.f_frsize < _LITTLE
@@ -82,7 +82,7 @@ def is_full(directory: str, error: BaseException) -> bool:
 
 
 def read_json(directory: str, name: str) -> Optional[dict]:
-    """The document, None when there is none. ValueError when it is no JSON object."""
+    """Reads a document; None if it is missing. ValueError if it is not a JSON object."""
     try:
         with open(os.path.join(directory, name), encoding="utf-8", opener=_open_regular) as file:
             document = json.load(file)
@@ -96,7 +96,7 @@ def read_json(directory: str, name: str) -> Optional[dict]:
 
 
 def _open_regular(path: str, flags: int) -> int:
-    """Opens a file that a folder has. ValueError for a pipe or a device, which might never end."""
+    """Opens an existing file. ValueError for a pipe or a device, which may never end."""
     handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
@@ -105,13 +105,13 @@ def _open_regular(path: str, flags: int) -> int:
 
 
 def update_job(directory: str, change: Callable[[Optional[Any]], Any]) -> None:
-    """Replaces job.json by what `change` makes of it; one process of the job at a time."""
+    """Replaces job.json by the result of `change`; one process of the job at a time."""
     with locked(directory):
         write_json(directory, JOB, change(read_json(directory, JOB)))
 
 
 def remove_temporaries(directory: str) -> None:
-    """Removes what this process has left under temporary names."""
+    """Removes temporary files of this process."""
     prefix = os.path.basename(temporary(directory, ""))
     with contextlib.suppress(OSError):
         for name in os.listdir(directory):
@@ -121,14 +121,14 @@ def remove_temporaries(directory: str) -> None:
 
 
 def remove_lock(directory: str) -> None:
-    """Removes what `locked` has left in a folder that nobody writes into any more."""
+    """Removes the lock file of `locked` from a folder that is no longer written."""
     with contextlib.suppress(FileNotFoundError):
         os.remove(os.path.join(directory, _LOCK))
 
 
 @contextlib.contextmanager
 def locked(directory: str) -> Iterator[None]:
-    """Within it no other process of the job is in such a block with this folder."""
+    """Excludes other processes of the job from such a block with this folder."""
     flags = os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     handle = os.open(os.path.join(directory, _LOCK), flags, 0o644)
     try:

@@ -1,4 +1,4 @@
-"""How the C library's heap has adapted to the program."""
+"""Adaptation of the C library's heap to the program."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ import threading
 from typing import Any, Dict, List
 
 _LEAST = 64 << 10
-_MOST = 64 << 20  # glibc's threshold ends at half of that
-_STEP = 4096  # of the answer
-_IS_MAPPED = 2  # a flag in the word before a block
+_MOST = 64 << 20  # glibc's maximum threshold is half of this
+_STEP = 4096  # resolution of the result
+_IS_MAPPED = 2  # flag in the word before a block
 
 
 @functools.lru_cache(maxsize=1)
 def facts() -> Dict[str, int]:
-    """`mmap_threshold`: from how many bytes on a block is not taken from the heap but mapped.
+    """Returns `mmap_threshold`: the size from which blocks are mapped instead of taken from the heap.
 
-    glibc raises it to the largest mapped block that was freed (mallopt(3), M_MMAP_THRESHOLD), and
-    gives free memory back beyond twice as much: it decides how many page faults a step costs. There
-    is no call that tells it: blocks are asked for. Empty with another allocator, and where no thread can be
-    started, as in exit handlers of Python 3.12.
+    glibc raises it to the largest mapped block that was freed (mallopt(3), M_MMAP_THRESHOLD), and returns free memory
+    beyond twice this size, which determines the page faults of a step. No call returns it, so it is found by trial
+    allocations. Empty with another allocator, and if no thread can be started, as in exit handlers of Python 3.12.
     """
     try:
         libc = ctypes.CDLL("libc.so.6")
@@ -34,8 +33,8 @@ def facts() -> Dict[str, int]:
     libc.malloc.restype = ctypes.c_void_p
     libc.malloc.argtypes = libc.free.argtypes = [ctypes.c_size_t]
     found: List[int] = []
-    # A thread of its own has a heap of its own. In the program's, a block that fits into what is
-    # free there is never mapped, however large.
+    # A new thread has a separate heap. In the program's heap, a block that fits into free memory is never mapped,
+    # however large.
     thread = threading.Thread(target=_search, args=(libc, found))
     try:
         thread.start()
@@ -46,8 +45,9 @@ def facts() -> Dict[str, int]:
 
 
 def _search(libc: Any, found: List[int]) -> None:
-    """Nothing is given back before the end: that would make room. Nothing is touched, so that no
-    memory is used; mapped blocks are never freed, which would raise the threshold."""
+    """Frees blocks only at the end, because that would make room. Touches no memory, so that none is used. Never frees
+    mapped blocks, which would raise the threshold.
+    """
     taken: List[int] = []
     low, high = _LEAST, _MOST
     while high - low > _STEP:

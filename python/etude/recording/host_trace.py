@@ -1,4 +1,4 @@
-"""Finishes the observer's file: no dangling parents, no ranges read from unwritten memory."""
+"""Completes the observer's file: removes dangling parents, and ranges read from unwritten memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set
 
 _HEAD_START = re.compile(r'^\s*"id": \d+, "name": "')
 _HEAD = re.compile(r'^\s*"id": (\d+), "name": "(.*)", "ctrl_deps": (\d+),\s*$', re.DOTALL)
-# Lines that the name of a range may have.
+# Maximum of lines in a range's name.
 _NAME_LINES_MAX = 1000
 _TID = re.compile(r'\{"name": "tid", "type": "uint64", "value": (\d+)\}')
 _SCHEMA = re.compile(r'\{"name": "op_schema", "type": "string", "value": "([^"]*)"\}')
@@ -21,7 +21,7 @@ _COMPRESSION = 6
 
 @dataclass
 class Finished:
-    """What `finish` found. Counts are nodes."""
+    """Result of `finish`. Counts are nodes."""
 
     nodes: int
     reattached: int
@@ -30,10 +30,9 @@ class Finished:
 def finish(source: str, target: str, parse_schema: Callable[[str], Any]) -> Finished:
     """Writes the observer's JSON file `source` to `target`, compressed.
 
-    A range that was open when the recording began or ended is not in the file; its children are
-    attached to the step they ran in, or else to their thread. A recorded integer range of an
-    argument that the operator only writes says nothing and is removed; `parse_schema` is
-    torch._C.parse_schema. ValueError when the file is not laid out as expected.
+    A range that was open when the recording began or ended is missing from the file; its children are attached to the
+    step in which they ran, or to their thread. A recorded integer range of an argument that the operator only writes is
+    meaningless and removed; `parse_schema` is torch._C.parse_schema. ValueError if the file has an unexpected layout.
     """
     nodes = _read_heads(source)
     parents = _new_parents(nodes)
@@ -44,7 +43,7 @@ def finish(source: str, target: str, parse_schema: Callable[[str], Any]) -> Fini
 
 
 def _lines(source: str) -> Iterator[str]:
-    """The lines of the file; the head of a node comes whole though its name has line breaks."""
+    """Yields the lines of the file; the head of a node is one item even if its name has line breaks."""
     with open(source, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
         for line in file:
             if _HEAD_START.match(line):
@@ -56,7 +55,7 @@ def _lines(source: str) -> Iterator[str]:
 
 
 class _Heads:
-    """Of each node: parent and thread; the nodes that are steps and threads."""
+    """Parent and thread of each node, and the nodes that are steps or threads."""
 
     def __init__(self) -> None:
         self.parent: Dict[int, int] = {}
@@ -92,7 +91,7 @@ def _read_heads(source: str) -> _Heads:
 
 
 def _new_parents(heads: _Heads) -> Dict[int, int]:
-    """Nodes whose parent is not in the file, with the parent they get."""
+    """Returns the nodes whose parent is missing from the file, with their new parent."""
     lost = {node for node, parent in heads.parent.items() if parent not in heads.parent}
     new: Dict[int, int] = {}
     for node in lost:
@@ -125,7 +124,7 @@ def _rewritten(
 
 
 def _new_head(line: str, head: "re.Match[str]", parent: Optional[int]) -> str:
-    """The head with its new parent, and with its name as valid JSON: the observer escapes none."""
+    """Returns the head with its new parent, and with its name as valid JSON; the observer does not escape names."""
     name = head[2]
     try:
         json.loads(f'"{name}"')
@@ -152,7 +151,7 @@ def _checked_ranges(line: str, inputs: str, parse_schema: Callable[[str], Any]) 
 
 
 def _written_tensors(inputs: str, schema: str, parse_schema: Callable[[str], Any]) -> Set[int]:
-    """Flat numbers of the tensors of arguments that the schema marks as written."""
+    """Returns the flat numbers of tensors in arguments that the schema marks as written."""
     match = _INPUTS.match(inputs)
     types = json.loads(match[1])["types"] if match else []
     written: Set[int] = set()

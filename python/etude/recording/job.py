@@ -1,4 +1,4 @@
-"""The job's description in the capture folder: one entry for each rank that has finished."""
+"""The job's description in the capture folder, with one entry per finished rank."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Tuple
 from . import facts, files, marks
 from .settings import Settings
 
-# Launchers name the rank of a process in the environment: (rank, world size); src/cli/app/launcher.cc knows more of each.
+# Environment variables of launchers: (rank, world size). src/cli/app/launcher.cc supports more of each.
 _RANK_VARIABLES = (
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
@@ -22,7 +22,7 @@ class RankTaken(Exception):
 
 
 def rank_and_world(torch: Any) -> Tuple[int, int]:
-    """Of this process: from torch.distributed, else from the launcher's variables, else 0 of 1."""
+    """Returns rank and world size: from torch.distributed, otherwise from the launcher's variables, otherwise (0, 1)."""
     distributed = torch.distributed
     if distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()
@@ -47,7 +47,7 @@ def native_name(rank: int) -> str:
 
 
 def check_free(settings: Settings, rank: int, world: int) -> None:
-    """Raises RankTaken when this process may not write the rank."""
+    """Raises RankTaken if this process may not write the rank."""
     _check(files.read_json(settings.directory, files.JOB), settings, rank, world)
 
 
@@ -66,7 +66,7 @@ def publish(settings: Settings, torch: Any, rank: int, world: int, entry: dict) 
 
 
 def remove_rank(directory: str, rank: int) -> None:
-    """Forgets an earlier recording of a rank; with the last one goes the job."""
+    """Removes an earlier recording of a rank; with the last one the job is removed."""
 
     def change(job: Optional[dict]) -> dict:
         job = job or {"ranks": {}}
@@ -99,13 +99,13 @@ def _check(job: Optional[dict], settings: Settings, rank: int, world: int) -> No
 
 
 def mark_notes(settings: Settings) -> List[str]:
-    """What to say where the capture cannot have its user's mark."""
+    """Returns notes for a capture that cannot have its user's mark."""
     why = _mark(settings)[1]
     return [f"the capture has no mark of its user, so that `etude compare --run` needs --trust: {why}"] if why else []
 
 
 def _mark(settings: Settings) -> Tuple[Optional[str], str]:
-    """The mark of the capture, None without one, and why there is none; a capture without a command needs none."""
+    """Returns the capture's mark (or None), and the reason for a missing mark; "" if the capture has no command."""
     if not settings.command:
         return None, ""
     try:

@@ -1,8 +1,9 @@
-"""The mark of a capture whose command this user ran on this machine: `etude compare --run` runs no other unasked.
+"""Mark of a capture whose command was run by this user on this machine. `etude compare --run` runs other commands only
+on request.
 
-It is an HMAC-SHA-256 of the job, its command and, where the command depends on it, the working folder. The key is a file
-that only the user can read, $XDG_STATE_HOME/etude/mark.key, else ~/.local/state/etude/mark.key; the first recording makes
-it. src/cli/record/own_mark.cc checks marks.
+It is an HMAC-SHA-256 of the job, its command and, if the command depends on it, the working folder. The key is a file
+that only the user can read, $XDG_STATE_HOME/etude/mark.key or ~/.local/state/etude/mark.key; the first recording
+creates it. src/cli/record/own_mark.cc checks marks.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ _FORMAT = b"etude-mark 1\n"
 
 
 class NoKey(Exception):
-    """There is no key that only this user has; the text says why."""
+    """There is no private key; the text contains the reason."""
 
 
 def mark(job: Optional[str], command: Sequence[str], folder: Optional[str]) -> str:
-    """The mark of a job whose command ran in `folder` (None: unknown). Raises NoKey."""
+    """Returns the mark of a job whose command ran in `folder` (None: unknown). Raises NoKey."""
     return hmac.new(_key(), _text(job, command, folder), hashlib.sha256).hexdigest()
 
 
 def working_folder() -> Optional[str]:
-    """The folder that the process is in; None where that is gone."""
+    """Returns the working folder of the process; None if it was deleted."""
     try:
         return os.getcwd()
     except OSError:
@@ -44,13 +45,15 @@ def _text(job: Optional[str], command: Sequence[str], folder: Optional[str]) -> 
 
 
 def _depends_on_folder(command: Sequence[str]) -> bool:
-    """Whether the command may run another program in another folder: all but `python /path/to/train.py` and the like."""
+    """Returns whether the command may run another program in another folder: all commands except `python
+    /path/to/train.py` and similar ones.
+    """
     program = next((i for i, word in enumerate(command) if word.endswith(".py")), None)
     if program is None or not command[program].startswith("/"):
         return True
     if "/" in command[0] and not command[0].startswith("/"):
         return True
-    # Modules (-m) and code (-c) are looked for, or look for others, in the working folder.
+    # Modules (-m) and code (-c) are searched, or import others, in the working folder.
     return any(
         word.startswith("-") and not word.startswith("--") and ("m" in word or "c" in word)
         for word in command[1:program]
@@ -79,7 +82,7 @@ def _key() -> bytes:
 
 
 def _make_key(folder: str, path: str) -> None:
-    """Several processes may do so at once: the first one's key stays."""
+    """Creates a key. If several processes do so, the first one's key is kept."""
     part = f"{path}.{os.getpid()}-{os.urandom(4).hex()}"
     handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     try:

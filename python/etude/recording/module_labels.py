@@ -1,4 +1,4 @@
-"""Labels the calls of modules while the native recorder records."""
+"""Labels the calls of modules during a native recording."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .module_marks import inside, unwrapped
 from .optimizer_marks import compiling_test
 
 
-# Names that wrappers of torch give to what they wrap: no parts of a path.
+# Names that torch's wrappers give to the wrapped module; not part of a path.
 _WRAPPED = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 
 
@@ -26,20 +26,20 @@ class _Label(NamedTuple):
 class ModuleLabels:
     """Puts a label `nn.Module: PATH (CLASS)` around each call of a module, from start to stop.
 
-    PATH begins with the class of the outermost module, inside DistributedDataParallel and the like:
-    `Net`, `Net.encoder.layers.0`; of two outermost ones of a class the second one is `Net#2`. A module
-    with several paths has the first one. CLASS is left out where the path is the class. Graphs that a
-    compiler made have no label: they are inside of the module that was compiled.
+    PATH begins with the class of the outermost module, inside DistributedDataParallel and the like: `Net`,
+    `Net.encoder.layers.0`; the second outermost module of a class is `Net#2`. A module with several paths has the first
+    one. CLASS is omitted if it equals the path. Compiled graphs have no label, because they are inside the compiled
+    module.
 
-    `torch.nn.Module.__call__` is replaced meanwhile, and nothing else: hooks would be seen by the
-    compiler (see module_marks). Calls on all threads are labelled.
+    Only `torch.nn.Module.__call__` is replaced meanwhile: hooks would be visible to the compiler (see module_marks).
+    Calls on all threads are labelled.
     """
 
     def __init__(self, torch: Any, library: ctypes.CDLL) -> None:
         self._base = torch.nn.Module
         self._graph = torch.fx.GraphModule
         self._is_compiling = compiling_test(torch)
-        # These keep Python's lock: letting it go could have another thread of the program go on.
+        # Keeps Python's lock: releasing it could switch to another thread of the program.
         calls = ctypes.PyDLL(library._name, handle=library._handle)
         self._enter = calls.etude_recorder_enter_label
         self._enter.restype = ctypes.c_void_p
@@ -56,7 +56,7 @@ class ModuleLabels:
         self._ours: Optional[Callable] = None
 
     def start(self, outermost: Iterable[Any]) -> None:
-        """Begins; `outermost` are modules that are known to be called from outside of modules."""
+        """Begins labelling; `outermost` are modules known to be called from outside of modules."""
         for module in outermost:
             self._learn(module)
         self._original = self._base.__call__
@@ -64,7 +64,7 @@ class ModuleLabels:
         self._base.__call__ = self._ours
 
     def stop(self) -> None:
-        """Puts everything back."""
+        """Restores the original methods."""
         if self._ours is not None and self._base.__call__ is self._ours:
             self._base.__call__ = self._original
         self._ours = None
@@ -92,18 +92,18 @@ class ModuleLabels:
         return __call__
 
     def _find(self, module: Any) -> bytes:
-        """The label of a module that is called for the first time."""
-        begin = time.perf_counter_ns()  # the recorder's clock
+        """Returns the label of a module at its first call."""
+        begin = time.perf_counter_ns()  # clock of the recorder
         if isinstance(module, self._graph):
             self._labels[id(module)] = _Label(weakref.ref(module), b"", "")
         else:
             self._learn(module)
-        label = self._labels.get(id(module))  # none where the recording has ended on another thread
+        label = self._labels.get(id(module))  # missing if the recording has ended on another thread
         self._spent(begin)
         return label.text if label is not None else b""
 
     def _learn(self, module: Any) -> None:
-        """Names a module and all its parts that have no name yet."""
+        """Names a module and all of its unnamed parts."""
         root = unwrapped(module)
         known = self._labels.get(id(root))
         if known is not None and known.ref() is root:
@@ -111,7 +111,7 @@ class ModuleLabels:
         else:
             path = self._root_path(root)
             self._add(root, path)
-            # A module may list its parts in a way of its own.
+            # A module may list its parts in a custom way.
             with contextlib.suppress(Exception):
                 for name, part in root.named_modules():
                     self._add(part, ".".join([path, *_words(name)]))
@@ -121,7 +121,7 @@ class ModuleLabels:
 
     def _root_path(self, root: Any) -> str:
         name = type(root).__name__
-        if not _has_parts(root):  # losses and activations: programs make them anew again and again
+        if not _has_parts(root):  # losses and activations: programs often make new ones
             return name
         count = next(self._roots.setdefault(name, itertools.count(1)))
         return name if count == 1 else f"{name}#{count}"
@@ -140,7 +140,7 @@ class ModuleLabels:
 def _has_parts(module: Any) -> bool:
     try:
         return any(True for _ in module.children())
-    except Exception:  # listed in a way of its own
+    except Exception:  # custom listing
         return False
 
 

@@ -1,11 +1,10 @@
-"""Tells when an outermost module was called, without hooks on modules.
+"""Reports calls of outermost modules, without hooks on modules.
 
-Hooks are avoided on purpose: a hook on an instance is pickled and copied with the model and makes
-`Module.compile` compile once more; a global hook is seen by the compiler in every frame.
-Instead `torch.nn.Module.__call__` is replaced while the outermost modules are being learnt, but put
-back for the duration of each outermost call: what runs inside, compiled or not, sees the original.
-After that only the classes of the outermost modules have a `__call__` of ours, which stays there and does nothing where code
-was compiled meanwhile.
+Hooks are avoided: a hook on an instance is pickled and copied with the model and makes `Module.compile` compile once
+more; a global hook is visible to the compiler in every frame. Instead, `torch.nn.Module.__call__` is replaced while the
+outermost modules are being learnt, but restored during each outermost call: code that runs inside, compiled or not,
+uses the original. After that, only the classes of the outermost modules have a replaced `__call__`, which stays there
+and has no effect if code was compiled meanwhile.
 """
 
 from __future__ import annotations
@@ -17,37 +16,36 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 from .facts import compiled_frames
 from .optimizer_marks import compiling_test
 
-# Outermost modules beyond this many are not followed.
+# Maximum of observed outermost modules.
 _MODULES_MAX = 32
 
 
 class ModuleMarks:
     """Calls `on_call(unit, module, args, kwargs)` after an outermost module call has returned.
 
-    `unit` numbers the modules in the order of their first call, `labels[unit]` names them. Modules
-    without parameters (losses, activations) give no mark, nor do calls that are being compiled.
-    `on_enter(module)` is called before such a call when it is not None, of the thread `thread`, or
-    of any while that is None. Of several threads that call at once some may be missed until all
-    modules are known.
+    `unit` numbers the modules in the order of their first call, `labels[unit]` names them. Modules without parameters
+    (losses, activations) give no mark, nor do calls that are being compiled. `on_enter(module)`, if not None, is called
+    before such a call of the thread `thread`, or of any thread while that is None. If several threads call at once,
+    some calls may be missed until all modules are known.
     """
 
     def __init__(self, torch: Any, on_call: Callable[[int, Any, tuple, dict], None]) -> None:
         self.labels: List[str] = []
         self.on_enter: Optional[Callable[[Any], None]] = None
-        self.thread: Optional[int] = None  # the one whose marks count, once it is known
+        self.thread: Optional[int] = None  # thread whose marks count, once known
         self.learning = False
         self._base = torch.nn.Module
         self._on_call = on_call
         self._is_compiling = compiling_test(torch)
         self._entries: Dict[int, Tuple[weakref.ref, Optional[int]]] = {}
         self._classes: List[Tuple[type, Callable, Optional[Callable]]] = []
-        self._compiled = 0  # frames, when the first of these was taken
+        self._compiled = 0  # number of compiled frames when the first class was replaced
         self._original: Optional[Callable] = None
         self._learner: Optional[Callable] = None
-        self._inside: Set[int] = set()  # the threads in an outermost module
+        self._inside: Set[int] = set()  # threads inside an outermost module
 
     def learn(self) -> None:
-        """Starts learning which modules are outermost; marks them from their first call on."""
+        """Starts learning the outermost modules; marks them from their first call on."""
         if self.learning:
             return
         self._release_classes()
@@ -66,20 +64,20 @@ class ModuleMarks:
                 self._take_class(cls)
 
     def outermost(self) -> List[Any]:
-        """The modules learnt so far that are still there, in the order of their first call."""
+        """Returns the modules learnt so far that still exist, in the order of their first call."""
         units = sorted((unit, ref()) for ref, unit in self._entries.values() if unit is not None)
         return [module for _, module in units if module is not None]
 
     def without_parameters(self) -> bool:
-        """Whether outermost modules were called, but none that gives marks."""
+        """Returns whether outermost modules were called, but none that gives marks."""
         return bool(self._entries) and not self.labels
 
     def detach(self) -> None:
-        """Puts everything back."""
+        """Restores the original methods."""
         self._stop_learning()
         self._release_classes()
         self.on_enter = None
-        self._entries.clear()  # what stays in classes does nothing from now on
+        self._entries.clear()  # methods that stay in classes have no effect from now on
 
     def _stop_learning(self) -> None:
         if not self.learning:
@@ -132,7 +130,7 @@ class ModuleMarks:
         return unit
 
     def _forget(self, _: weakref.ref) -> None:
-        """Learns anew when the program has dropped every outermost module it had."""
+        """Starts learning again when the program has dropped all of its outermost modules."""
         alive = any(ref() is not None for ref, unit in self._entries.values() if unit is not None)
         if self._classes and not alive and not self._inside:
             self.learn()
@@ -151,7 +149,7 @@ class ModuleMarks:
         self._classes.append((cls, ours, own))
 
     def _release_classes(self) -> None:
-        # Code that was compiled meanwhile has found our calls in the classes: without them it would be compiled anew.
+        # Code compiled meanwhile depends on the replaced methods in the classes; removing them would recompile it.
         keep = bool(self._classes) and compiled_frames() > self._compiled
         for cls, ours, own in self._classes if not keep else ():
             if cls.__dict__.get("__call__") is not ours:
@@ -173,7 +171,7 @@ class ModuleMarks:
             return super(cls, module).__call__(*args, **kwargs)
 
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            # First: a compiler that traces this call stops there.
+            # First, because a compiler that traces this call stops here.
             if is_compiling():
                 return call_original(module, *args, **kwargs)
             thread = get_ident()
@@ -197,12 +195,12 @@ class ModuleMarks:
 def _has_parameters(module: Any) -> bool:
     try:
         return next(iter(module.parameters()), None) is not None
-    except Exception:  # listed in a way of the program's own
+    except Exception:  # custom listing
         return False
 
 
 def inside(module: Any) -> Optional[Any]:
-    """What a wrapper of torch wraps; None if it is none."""
+    """Returns the module inside a wrapper of torch; None if it is not a wrapper."""
     name = type(module).__name__
     if name == "OptimizedModule":
         return module._orig_mod
@@ -212,7 +210,7 @@ def inside(module: Any) -> Optional[Any]:
 
 
 def unwrapped(module: Any) -> Any:
-    """The user's model, also inside the wrappers of torch."""
+    """Returns the user's model, also from inside torch's wrappers."""
     for _ in range(4):
         inner = inside(module)
         if inner is None:

@@ -1,4 +1,4 @@
-"""Records steps with Etude's own recorder, a library that is loaded beside torch."""
+"""Records steps with Etude's own recorder, a library loaded beside torch."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ from .settings import Settings
 from .step_recording import Published, StepMark, check_profiler_free
 
 
-# Of Settings.ranges, the library's word for it.
+# Values of Settings.ranges, as the library's numbers.
 _INTEGERS = {"off": 0, "auto": 2, "on": 3}
 
 
 class NoRecorder(Exception):
-    """The native recorder cannot be used; the text says why."""
+    """The native recorder cannot be used; the text contains the reason."""
 
 
 class NativeRecording:
     """One recording of consecutive steps into a native capture; used like StepRecording.
 
-    Structure, arguments and times come from one pass, so there is one file. `ranges` of the settings
-    is "off"; "auto": minima and maxima of integer arguments, and statistics of those that are indices;
-    "on": statistics of all. What goes beyond `most_bytes` of the file is left out, which the file says.
-    `outermost`: the outermost modules, where calls of modules are to be labelled. `devices` profiles the
-    devices meanwhile, into a second file.
+    Structure, arguments and times come from one pass, so there is one file. `ranges` of the settings is "off"; "auto":
+    minima and maxima of integer arguments, and statistics of indices; "on": statistics of all. Events beyond
+    `most_bytes` of the file are dropped and counted in it. `outermost`: the outermost modules, if calls of modules are
+    to be labelled. `devices` profiles the devices meanwhile, into a second file.
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class NativeRecording:
         self._labels = ModuleLabels(torch, library) if outermost is not None else None
 
     def start(self, index: int) -> None:
-        """Starts recording with the step `index`. Raises Busy when somebody else records."""
+        """Starts recording with the step `index`. Raises Busy if another recording is active."""
         check_profiler_free(self._torch)
         if self._devices is not None:
             self._devices.start()
@@ -79,7 +78,7 @@ class NativeRecording:
         self._mark.begin(index)
 
     def stop(self) -> None:
-        """Ends the recording; its file is complete afterwards."""
+        """Ends the recording and completes its file."""
         self._mark.end()
         self._stop_labels()
         if self._devices is not None:
@@ -106,7 +105,7 @@ class NativeRecording:
             self._devices.discard()
 
     def cut_off_child(self) -> None:
-        """In a forked child: keeps it from writing into the parent's capture."""
+        """In a forked child: prevents writes to the parent's capture."""
         self._library.etude_recorder_cut_off_child()
         self.active = False
         self._stop_labels()
@@ -117,7 +116,7 @@ class NativeRecording:
             self._outermost = None
 
     def publish(self, directory: str, rank: int) -> Published:
-        """Gives the file its final name."""
+        """Renames the file to its final name."""
         name = job.native_name(rank)
         names = {"native": name}
         if self._devices is not None:
@@ -127,9 +126,9 @@ class NativeRecording:
 
 
 def load(torch: Any, path: Optional[str]) -> ctypes.CDLL:
-    """The recorder's library: at `path`, or the one that was built for this torch.
+    """Loads the recorder's library: from `path`, or the one built for this torch.
 
-    Raises NoRecorder when there is none that fits this program.
+    Raises NoRecorder if none fits this program.
     """
     why = "the native recorder was not built"
     if path:
@@ -171,7 +170,7 @@ def _check(problem: Optional[bytes]) -> None:
 
 
 def _header(torch: Any) -> bytes:
-    """Facts of the process, as members of a JSON object."""
+    """Returns facts of the process, as members of a JSON object."""
     rank, world = job.rank_and_world(torch)
     members = {
         "pid": os.getpid(),

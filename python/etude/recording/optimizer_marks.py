@@ -1,4 +1,4 @@
-"""Tells when an optimizer has stepped, without touching the optimizers themselves."""
+"""Reports optimizer steps, without changing the optimizers themselves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Callable, List, Optional, Set
 
 
 class _Slot:
-    """One optimizer of the program, or its successor when the program makes it anew."""
+    """One optimizer of the program, or its successor if the program makes it again."""
 
     def __init__(self, label: str, key: tuple, optimizer: Any) -> None:
         self.label = label
@@ -21,11 +21,10 @@ class _Slot:
 class OptimizerMarks:
     """Calls `on_step(unit)` after each outermost optimizer step has returned.
 
-    `unit` numbers the optimizers in the order of their first step; `labels[unit]` names them. The
-    mark lies outside the profiler's range `Optimizer.step#...`: a trace that starts or stops there
-    has no half-open range. `exact` is False when this torch offers no such place and the mark lies
-    inside the range. Optimizers that step inside others, and steps that are being compiled, give
-    no mark. Attached once, detached once.
+    `unit` numbers the optimizers in the order of their first step; `labels[unit]` names them. The mark lies outside the
+    profiler's range `Optimizer.step#...`, so that a trace that starts or stops there has no half-open range. `exact` is
+    False if this torch has no such place and the mark lies inside the range. Optimizers that step inside others, and
+    steps that are being compiled, give no mark. Attached once, detached once.
     """
 
     def __init__(self, torch: Any, on_step: Callable[[int], None]) -> None:
@@ -36,12 +35,12 @@ class OptimizerMarks:
         self._is_compiling = compiling_test(torch)
         self._slots: List[_Slot] = []
         self._created: weakref.WeakSet = weakref.WeakSet()
-        self._inside: Set[int] = set()  # the threads in an outermost step
+        self._inside: Set[int] = set()  # threads inside an outermost step
         self._active = False
         self._undo: List[Callable[[], None]] = []
 
     def attach(self) -> None:
-        """Starts marking; optimizers that exist already are found and marked as well."""
+        """Starts marking, including optimizers that already exist."""
         base = self._torch.optim.Optimizer
         self._active = True
         original = base.__dict__.get("profile_hook_step")
@@ -61,16 +60,16 @@ class OptimizerMarks:
         self._undo = []
 
     def known(self) -> int:
-        """How many optimizers exist or have stepped."""
+        """Returns the number of optimizers that exist or have stepped."""
         stepped = sum(1 for slot in self._slots if slot.ref() in self._created)
         return len(self._slots) + len(self._created) - stepped
 
     def waiting(self) -> bool:
-        """Whether an optimizer exists that has never stepped."""
+        """Returns whether an optimizer exists that has never stepped."""
         return self.known() > len(self._slots)
 
     def have_tensor_subclasses(self) -> bool:
-        """Whether a parameter is of a class that handles operators itself (DTensor and others)."""
+        """Returns whether a parameter's class handles operators itself (DTensor and others)."""
         for optimizer in list(self._created) + [slot.ref() for slot in self._slots]:
             for group in getattr(optimizer, "param_groups", []):
                 if any(_handles_operators(parameter) for parameter in group["params"]):
@@ -151,7 +150,7 @@ class OptimizerMarks:
         )
 
     def _wrap_existing(self, base: type) -> None:
-        """Wraps the steps of classes and instances that were made before `attach`."""
+        """Wraps the steps of classes and instances made before `attach`."""
         for cls in _subclasses(base):
             step = cls.__dict__.get("step")
             if getattr(step, "hooked", False):
@@ -166,7 +165,7 @@ class OptimizerMarks:
                 self._wrap_instance(optimizer)
 
     def _wrap_instance(self, optimizer: Any) -> None:
-        """A learning-rate scheduler gives an optimizer a `step` of its own."""
+        """Wraps the `step` that a learning-rate scheduler sets on an optimizer instance."""
         step = vars(optimizer).get("step")
         if step is None or not callable(step):
             return
@@ -182,7 +181,7 @@ class OptimizerMarks:
 
 
 def compiling_test(torch: Any) -> Callable[[], bool]:
-    """The function that tells whether the caller is being compiled."""
+    """Returns the function that tests whether the caller is being compiled."""
     test = getattr(getattr(torch, "compiler", None), "is_compiling", None)
     return test if test is not None else (lambda: False)
 
@@ -209,7 +208,7 @@ def _subclasses(base: type) -> List[type]:
 
 
 def _restore(owner: Any, name: str, ours: Any, original: Any) -> None:
-    """Puts `original` back unless somebody else has replaced ours meanwhile."""
+    """Restores `original` unless other code has replaced ours meanwhile."""
     current: Optional[Any] = owner.__dict__.get(name)
     if getattr(current, "__func__", current) is ours:
         setattr(owner, name, original)

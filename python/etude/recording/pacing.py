@@ -1,4 +1,4 @@
-"""Runs the steps of a program one at a time, whenever `etude compare --run` asks for one."""
+"""Runs the steps of a program one at a time, on request of `etude compare --run`."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from .status import Status
 from .step_recording import uses_cuda
 from .watcher import LEARNING_STEPS, Watcher
 
-# The environment: the capture that holds the recorded step, and steps before the first paced one.
+# Environment variables: the capture that contains the recorded step, and the number of steps before the first paced
+# one.
 CAPTURE = "ETUDE_PACE_CAPTURE"
 _WARMUP = "ETUDE_PACE_WARMUP"
 # In the folder of ETUDE_RECORD_DIR; `etude compare` listens there.
 _SOCKET = "pace"
-# The exit code of a program whose `etude compare` has gone without a word.
+# Exit code if `etude compare` has disappeared.
 _ABANDONED = 1
-# That of a program that Ctrl-C ended while it waited for its turn.
+# Exit code after Ctrl-C while waiting for a request.
 _INTERRUPTED = 130
 
 
 class Pacer(Watcher):
-    """Stops the program at the end of each step until it is told to run the next one, and times it.
+    """Stops the program at the end of each step until the next one is requested, and times it.
 
-    Steps are found as in a recording. From the first one on it talks with `etude compare` in lines
-    of JSON: it says "hello", after the warm-up "ready", and "step" with what a step took; it is
-    told "step", "finish" (the program runs on, unwatched) or "end" (the program is left by
-    SystemExit). If nobody is there any more the process ends at once. A forked child does nothing.
+    Steps are found as in a recording. From the first one on it exchanges lines of JSON with `etude compare`: it sends
+    "hello", after the warm-up "ready", and "step" with the figures of a step; it receives "step", "finish" (the program
+    continues unobserved) or "end" (the program is left by SystemExit). If the other end has gone, the process ends at
+    once. A forked child does nothing.
     """
 
     def __init__(self, torch: Any, environ: Mapping[str, str]) -> None:
@@ -58,12 +59,12 @@ class Pacer(Watcher):
     # -- Life ------------------------------------------------------------------------------------
 
     def attach(self) -> None:
-        """Starts watching."""
+        """Starts observing."""
         super().attach()
         self._finder.modules.on_enter = self._take_level
 
     def close(self, ended_by: Optional[str] = None) -> None:
-        """The program ends."""
+        """Called at the program's end."""
         if self._channel is not None and not self._closed:
             with contextlib.suppress(OSError):
                 self._channel.send({"event": "end", "steps_seen": self._steps_seen})
@@ -169,14 +170,14 @@ class Pacer(Watcher):
         try:
             word = self._channel.read()
         except KeyboardInterrupt:
-            # The program did nothing that a traceback could tell of.
+            # A traceback would not help, because the program did nothing wrong.
             self._detach()
             raise SystemExit(_INTERRUPTED) from None
         if word == "step":
             self._asked = True
             return
         if word not in ("finish", "end"):
-            # Whoever started the program was killed.
+            # The process that started the program was killed.
             os._exit(_ABANDONED)
         self._detach()
         if word == "end":
@@ -191,12 +192,12 @@ class Pacer(Watcher):
     # -- What was recorded -----------------------------------------------------------------------
 
     def _step_kind(self) -> str:
-        """What ended a step of the recording: the only kind of marks that counts."""
+        """Returns the kind of mark that ended steps in the recording; no other kind counts."""
         kinds = {entry.get("step_kind") for entry in self._ranks.values()}
         return kinds.pop() if len(kinds) == 1 and kinds <= set(KINDS) else "auto"
 
     def _match(self, signature: Signature) -> bool:
-        """Whether the step is of the kind that was recorded."""
+        """Returns whether the step is of the recorded kind."""
         if signature.id not in self._matches:
             entry = signature.to_json()
             same = self._recorded is not None and all(
@@ -219,9 +220,9 @@ class Pacer(Watcher):
         )
 
     def _take_level(self, module: Any) -> None:
-        """The first call of an outermost module: the memory in use before the first step.
+        """At the first call of an outermost module, stores the memory in use before the first step.
 
-        Where optimizers end steps, those before there is one are of making the model.
+        If optimizers end steps, calls before the first optimizer exists belong to the construction of the model.
         """
         if self.is_idle():
             self._level = process_memory.resident_bytes()
@@ -238,12 +239,12 @@ class _Channel:
         self._received = b""
 
     def send(self, message: Dict[str, Any]) -> None:
-        """Sends what is known of the message."""
+        """Sends a message without its unknown members."""
         known = {name: value for name, value in message.items() if value is not None}
         self._socket.sendall(json.dumps(known).encode() + b"\n")
 
     def read(self) -> str:
-        """The next line; "" if the other end has gone."""
+        """Returns the next line; "" if the other end has gone."""
         while b"\n" not in self._received:
             try:
                 part = self._socket.recv(4096)
@@ -260,8 +261,8 @@ class _Channel:
 
 
 def _recorded_signature(entry: dict) -> Optional[dict]:
-    """The signature of the recorded step in a rank's entry of job.json."""
+    """Returns the signature of the recorded step in a rank's entry of job.json."""
     signatures: List[dict] = [one for one in entry.get("signatures", []) if one.get("recorded")]
-    # Of several the one that the replay runs, too.
+    # With several signatures, the one that the replay also runs.
     main = entry.get("recorded_step", {}).get("signature")
     return next((one for one in signatures if one.get("id") == main), signatures[0] if signatures else None)

@@ -1,9 +1,8 @@
-"""Finds the period of a sequence of events, which is what a step is.
+"""Finds the period of a sequence of events, which defines a step.
 
-A program calls one optimizer (A A A ...), two in turn (D G D G ...), a critic five times for each
-generator call (C C C C C G ...), or one optimizer for each parameter. One step is one period.
-Events are small integers in the order of their first appearance. The class knows nothing of time
-and of torch.
+A program calls one optimizer (A A A ...), two in turn (D G D G ...), a critic five times for each generator call (C C C
+C C G ...), or one optimizer for each parameter. One step is one period. Events are small integers in the order of their
+first appearance. The class is independent of time and of torch.
 """
 
 from __future__ import annotations
@@ -11,18 +10,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
-# Events that are kept while no period is known. Two periods must fit.
+# Events kept while no period is known. Two periods must fit.
 _HISTORY_MAX = 16384
-# No period within this many events (and four times the longest gap between equal events):
-# there is none, the most frequent event alone ends a step.
+# Events (and four times the longest gap between equal events) after which no period is assumed to exist; the most
+# frequent event alone then ends a step.
 _PATIENCE = 64
-# A unit that occurred before but not for this many events (and twice its longest gap) is gone.
+# A unit that has not occurred for this many events (and twice its longest gap) is gone.
 _GONE = 16
-# Events kept while a pattern holds: the start of the next search, should it stop to hold.
+# Events kept while a pattern holds: the start of the next search, if it no longer holds.
 _KEPT = 64
-# A pattern that had to be given up this often is not a pattern.
+# A pattern that was given up this often is rejected.
 _RESTARTS_MAX = 3
-# Of the last _WINDOW steps, this many irregular ones mean that the pattern is no longer true.
+# This many irregular steps among the last _WINDOW mean that the pattern no longer holds.
 _WINDOW = 8
 _IRREGULAR_MAX = 4
 
@@ -30,10 +29,9 @@ _IRREGULAR_MAX = 4
 class PeriodFinder:
     """Cuts a stream of events into periods.
 
-    `pattern` is the sequence of one period, None while it is not known. `fixed` is False when no
-    period exists and the most frequent event ends a step. `periods` counts the whole periods that
-    had passed when the pattern was found, `position` the events of the current one. Not
-    thread-safe.
+    `pattern` is the sequence of one period, None while it is unknown. `fixed` is False if no period exists and the most
+    frequent event ends a step. `periods` counts the complete periods before the pattern was found, `position` the
+    events of the current one. Not thread-safe.
     """
 
     def __init__(self) -> None:
@@ -51,10 +49,10 @@ class PeriodFinder:
         self._gaps: Dict[int, int] = {}
 
     def push(self, unit: int, known: int = 0) -> bool:
-        """Takes the next event; True when it ends a period.
+        """Adds the next event; returns True if it ends a period.
 
-        `known` is how many different units exist, also those that have not occurred yet: a
-        sequence that lacks some of them has to repeat longer before it is believed.
+        `known` is the number of different units, including those that have not occurred yet: a sequence that lacks some
+        of them has to repeat longer before it is accepted.
         """
         self._gaps[unit] = max(self._gaps.get(unit, 0), self._count - self._last.get(unit, -1))
         self._last[unit] = self._count
@@ -88,7 +86,7 @@ class PeriodFinder:
             del self._history[:-limit]
 
     def _longest_prefix(self) -> int:
-        """Length of the longest start of the pattern that the latest events spell."""
+        """Returns the length of the longest prefix of the pattern that the latest events match."""
         for size in range(len(self.pattern), 0, -1):
             if tuple(self._history[-size:]) == self.pattern[:size]:
                 return size
@@ -137,7 +135,7 @@ class PeriodFinder:
         return self.position == 0
 
     def _find(self, known: int) -> Optional[int]:
-        """The smallest period of the latest events that holds every unit still in use."""
+        """Returns the smallest period of the latest events that contains every unit still in use."""
         history = self._history
         count = len(history)
         units = self._in_use()
@@ -146,7 +144,7 @@ class PeriodFinder:
         if count == 1 and not waiting and len(units) == 1:
             return 1
         for length in range(len(units), count // repeats + 1):
-            # The last two periods are compared first: nearly all candidates end here.
+            # The last two periods are compared first, which rejects nearly all candidates.
             if history[-length:] != history[-2 * length : -length]:
                 continue
             if waiting and not _repeats(history, length, repeats):
@@ -156,7 +154,7 @@ class PeriodFinder:
         return None
 
     def _in_use(self) -> Set[int]:
-        """The units seen so far without those that stopped occurring."""
+        """Returns the units seen so far, except those that stopped occurring."""
         used = set()
         for unit, last in self._last.items():
             if self._since(last) <= max(_GONE, 2 * self._gaps[unit]):
@@ -167,7 +165,7 @@ class PeriodFinder:
         return self._count - 1 - last
 
     def _give_up(self) -> bool:
-        """Takes the most frequent event for the end of a step when there is no period."""
+        """Uses the most frequent event as the end of a step if there is no period."""
         history = self._history
         count = len(history)
         longest = max(max(self._gaps[u], self._since(self._last[u])) for u in self._in_use())
@@ -186,7 +184,7 @@ def _repeats(history: Sequence[int], length: int, times: int) -> bool:
 
 
 def _smallest_rotation(sequence: Tuple[int, ...]) -> int:
-    """Where the lexicographically smallest rotation starts (Booth's algorithm would be linear)."""
+    """Returns the start of the lexicographically smallest rotation (Booth's algorithm would be linear)."""
     length = len(sequence)
     best = 0
     for start in range(1, length):

@@ -1,4 +1,4 @@
-"""Memory that this process has in use (its resident set)."""
+"""Resident memory of this process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional
 
 
 def resident_bytes() -> Optional[int]:
-    """Memory in use now; None if the system does not say."""
+    """Returns the memory in use; None if it is unknown."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * resource.getpagesize()
@@ -16,7 +16,7 @@ def resident_bytes() -> Optional[int]:
 
 
 def peak_resident_bytes() -> Optional[int]:
-    """The most that was in use since the process or the last peak began; None if the system does not say."""
+    """Returns the peak since the process, or the current peak interval, began; None if it is unknown."""
     try:
         with open("/proc/self/status", "rb") as file:
             for line in file:
@@ -28,7 +28,7 @@ def peak_resident_bytes() -> Optional[int]:
 
 
 def begin_peak() -> bool:
-    """Begins a new peak. False if the kernel keeps that of the whole life."""
+    """Begins a new peak interval. Returns False if the kernel supports only the peak of the whole lifetime."""
     try:
         with open("/proc/self/clear_refs", "wb", buffering=0) as file:
             file.write(b"5")
@@ -38,10 +38,10 @@ def begin_peak() -> bool:
 
 
 class StepMemory:
-    """How much memory steps add to what was in use before the first one.
+    """Memory that steps add to the memory in use before the first one.
 
-    The peak is that of the process's life: a new one is not begun, since the program may read it itself
-    (`ru_maxrss`). So it includes the buffers of a step that was recorded before.
+    Uses the peak of the process's lifetime without resetting it, because the program may read it itself (`ru_maxrss`).
+    It therefore includes the buffers of a step that was recorded before.
     """
 
     def __init__(self, finder: Any) -> None:
@@ -52,27 +52,27 @@ class StepMemory:
         self._peak: Optional[int] = None
 
     def watch(self) -> None:
-        """Takes what is in use at the first calls of outermost modules, until `stop`."""
+        """Reads the memory in use at the first calls of outermost modules, until `stop`."""
         self._finder.modules.on_enter = self._enter
 
     def stop(self) -> None:
-        """The first step is over."""
+        """Called when the first step is over."""
         if self._finder.modules.on_enter == self._enter:
             self._finder.modules.on_enter = None
 
     def step_ended(self) -> None:
-        """A step that is timed, and not recorded, has ended."""
+        """Called when a timed, unrecorded step has ended."""
         self._peak = peak_resident_bytes()
 
     def to_json(self) -> Optional[Dict[str, int]]:
-        """For job.json; None where no step added to the most that was in use before the first one."""
+        """Returns the entry of job.json; None if no step exceeded the peak before the first one."""
         before = self._trained if self._finder.kind == "optimizer" else self._first_call
         if before is None or self._peak is None or self._peak_before is None or self._peak <= self._peak_before:
             return None
         return {"before_steps_bytes": before, "peak_bytes": self._peak}
 
     def _enter(self, module: Any) -> None:
-        # Calls before there is an optimizer are of making the model.
+        # Calls before the first optimizer exists belong to the construction of the model.
         if self._first_call is None:
             self._first_call = resident_bytes()
             self._peak_before = peak_resident_bytes()

@@ -1,4 +1,4 @@
-"""Sees what the program itself does with profilers, so that a recording never gets in its way."""
+"""Observes the program's own use of profilers, so that a recording never interferes with it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Callable, Iterator, List, Tuple
 
 
 class ProfilerMarks:
-    """The program's `profiler.step()` calls, and whether a profiler of its own is in use.
+    """The program's `profiler.step()` calls, and whether it uses a profiler.
 
-    `before_step` and `after_step` are called around each `torch.profiler.profile.step`;
-    `on_start` is called before a profiler or an execution trace observer of the program starts.
+    `before_step` and `after_step` are called around each `torch.profiler.profile.step`; `on_start` is called before a
+    profiler or an execution trace observer of the program starts.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class ProfilerMarks:
         self._undo: List[Tuple[Any, str, Callable, Callable]] = []
 
     def attach(self) -> None:
-        """Starts watching. A program that never profiles pays nothing."""
+        """Starts observing. Free of cost for a program that never profiles."""
         profiler = self._torch.profiler
         legacy = self._torch.autograd.profiler
         self._replace(profiler.profile, "step", self._step)
@@ -44,19 +44,19 @@ class ProfilerMarks:
                 self._replace(getattr(legacy, name), "__enter__", self._register)
 
     def detach(self) -> None:
-        """Puts the methods back."""
+        """Restores the methods."""
         for owner, name, ours, original in reversed(self._undo):
             if owner.__dict__.get(name) is ours:
                 setattr(owner, name, original)
         self._undo = []
 
     def busy(self) -> bool:
-        """Whether a profiler runs, or is between its preparation and its end (its warm-up)."""
+        """Returns whether a profiler runs, or is between its preparation and its end (its warm-up)."""
         return self._enabled() or len(self._prepared) > 0
 
     @contextlib.contextmanager
     def own(self) -> Iterator[None]:
-        """Within it, calls of profilers are those of the recording and not of the program."""
+        """Marks calls of profilers inside the block as the recording's, not the program's."""
         self._own = True
         try:
             yield

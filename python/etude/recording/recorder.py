@@ -1,4 +1,4 @@
-"""Decides what each step of a program is for: warm-up, timing, recording, nothing more."""
+"""Decides the use of each step of a program: warm-up, timing, recording, or none."""
 
 from __future__ import annotations
 
@@ -22,41 +22,39 @@ from .step_recording import Busy, RangesFailed
 from .timing import TimedBlock
 from .watcher import LEARNING_STEPS, RecordingWatcher
 
-# Steps of other signatures that are recorded and dropped before any is taken.
+# Steps of other signatures that are recorded and dropped before any is accepted.
 _ATTEMPTS_MAX = 8
-# When signatures vary, timing goes on after the recording until the recorded one has as many steps
-# as asked for, but for at most this many times the steps asked for.
+# If signatures vary, timing continues after the recording until the recorded one has the requested number of steps, but
+# for at most this multiple of the requested steps.
 _TIMED_FACTOR = 4
-# Recorded kinds cover so much of the time with `kinds="auto"`, and the steps between them are no more
-# than this.
+# Share of the time that recorded kinds cover with `kinds="auto"`, and maximum of steps between them.
 _COVERED = 0.9
 _RECORDED_MAX = 64
-# Of fewer timed steps, where more were asked for, a note says that they are few.
+# Minimum of timed steps; if more were requested, fewer result in a note.
 _TIMED_LEAST = 3
-# The step that is recorded early, and from what --warmup on: the last steps of the warm-up pass
-# between it and the first timed one.
+# The step that is recorded early, and the minimum of --warmup for it: the last steps of the warm-up pass between it and
+# the first timed one.
 _EARLY_STEP = 2
 _EARLY_WARMUP = 4
-# Warm-up and timing need no more than three steps each once they have taken so long.
+# After this time warm-up and timing need only three steps each.
 _LONG_NS = 60_000_000_000
 _LONG_LEAST = 3
-# Steps after the capture is complete in which a step may still turn out to be a larger one.
+# Steps after the complete capture in which a step may still turn out to be larger.
 _WATCH_MAX = 5000
 
 
 class Recorder(RecordingWatcher):
-    """Watches one process, times its steps and records one of them (or a few in a row).
+    """Observes one process, times its steps and records one of them (or a few in a row).
 
-    Phases: "warmup" until enough steps have passed and it is known what a step is, in which the third
-    step is recorded early, for programs that end soon (`early_capture`); "timing" without observer
-    and profiler; "recording" until a step of the most frequent signature is
-    recorded; "timing-more" when the recorded signature has fewer timed steps than asked for;
+    Phases: "warmup" until enough steps have passed and steps can be identified; its third step is recorded early, for
+    programs that end soon (`early_capture`); "timing" without observer and profiler; "recording" until a step of the
+    most frequent signature is recorded; "timing-more" if the recorded signature has fewer timed steps than requested;
     "done". The capture is complete from the end of the recording on.
 
-    Nothing raises into the program: an internal error ends the recording and is left in the
-    status file. A forked child does nothing. Nothing is written to the folder before the first
-    step mark, and nothing under a final name before it is complete. In a job of several ranks the
-    step to record depends on the number of steps only, so that all ranks record the same one.
+    Never raises into the program: an internal error ends the recording and is written to the status file. A forked
+    child does nothing. Nothing is written to the folder before the first step mark, and nothing under a final name
+    before it is complete. In a job of several ranks the step to record depends on the number of steps only, so that all
+    ranks record the same one.
     """
 
     def __init__(
@@ -78,7 +76,7 @@ class Recorder(RecordingWatcher):
 
     @property
     def notes(self) -> List[str]:
-        """What is to be known of the capture, once it is complete."""
+        """Notes on the capture, once it is complete."""
         return list(self._capture.entry["notes"]) if self._capture.entry is not None else []
 
     @property
@@ -87,7 +85,7 @@ class Recorder(RecordingWatcher):
         return not self.complete and self._capture.entry is not None
 
     def _reset(self, passed: int) -> None:
-        """The beginning of a warm-up after `passed` steps."""
+        """Begins a warm-up after `passed` steps."""
         self._drop_attempt()
         self._phase = "warmup"
         self._phase_step = passed
@@ -108,9 +106,9 @@ class Recorder(RecordingWatcher):
     # -- Life ------------------------------------------------------------------------------------
 
     def close(self, ended_by: Optional[str] = None) -> None:
-        """The program, or the block that is recorded, ends; the recorder is inert afterwards.
+        """Called when the program, or the recorded block, ends; the recorder is inert afterwards.
 
-        `ended_by` is what ended it when that was not its regular end.
+        `ended_by` describes an irregular end.
         """
         if self._closed or os.getpid() != self._pid:
             return
@@ -146,7 +144,7 @@ class Recorder(RecordingWatcher):
             self._on_done()
 
     def _end_early(self, ended_by: Optional[str]) -> None:
-        """Publishes what is recorded already, drops the rest."""
+        """Publishes the existing recording and drops the rest."""
         self._drop_recording()
         if self._phase == "timing-more":
             self._put_entry()
@@ -187,7 +185,7 @@ class Recorder(RecordingWatcher):
     def step_ended(self, units: Tuple[str, ...], calls: tuple, reading: Reading) -> None:
         index = self._steps_seen
         self._steps_seen += 1
-        # The first step has no known beginning.
+        # The begin of the first step is unknown.
         if self._start is None or self._phase == "done":
             return
         signature = self._table.see(units, calls)
@@ -202,7 +200,7 @@ class Recorder(RecordingWatcher):
             self._end_timed(index, signature, passed)
 
     def step_begins(self) -> None:
-        """What takes long happens here, between the clock of one step and that of the next."""
+        """Does slow work between the clock readings of two steps."""
         if self._phase == "warmup":
             self._warm_up()
         if self._phase in ("warmup", "timing") and self._early.wants_update():
@@ -251,7 +249,7 @@ class Recorder(RecordingWatcher):
         )
 
     def _is_long(self) -> bool:
-        """Whether the phase has taken long enough. Never of several ranks: each has its own clock."""
+        """Returns whether the phase has taken long enough. Always False with several ranks, whose clocks differ."""
         if job.rank_and_world(self._torch)[1] > 1:
             return False
         return perf_counter_ns() - self._phase_began >= _LONG_NS
@@ -287,12 +285,12 @@ class Recorder(RecordingWatcher):
         return self._timed_enough() or (passed >= _LONG_LEAST and self._is_long())
 
     def _timed_enough(self) -> bool:
-        """Whether the recorded signature has as many timed steps as the timing was to have."""
+        """Returns whether the recorded signature has enough timed steps."""
         wanted = min(self.settings.steps, max(len(self._timed), _LONG_LEAST))
         return self._published.signature.timed >= wanted
 
     def _wanted_kinds(self) -> List[Signature]:
-        """The signatures that are to be recorded, the most time first."""
+        """Returns the signatures to record, by time, descending."""
         wanted = self._table.by_time()
         if self.settings.kinds != "auto":
             return wanted[: self.settings.kinds]
@@ -303,7 +301,9 @@ class Recorder(RecordingWatcher):
         return wanted
 
     def _recorded_enough(self, steps: int) -> bool:
-        """Whether the recording, of so many steps, may end. In a job of several ranks by their number only."""
+        """Returns whether the recording may end after `steps` steps. With several ranks this depends on the number
+        only.
+        """
         if steps < self.settings.record_steps:
             return False
         if self.settings.kinds == 1 or steps >= _RECORDED_MAX:
@@ -315,7 +315,7 @@ class Recorder(RecordingWatcher):
     # -- Recording -------------------------------------------------------------------------------
 
     def _try_recording(self) -> None:
-        """Starts a recording with the step that begins now, if nobody else records."""
+        """Starts a recording with the next step, if no other recording is active."""
         if self._finder.profilers.busy():
             self._busy_reason = "a profiler of the program was running"
             return
@@ -328,7 +328,7 @@ class Recorder(RecordingWatcher):
             self.settings,
             files.temporary(self.settings.directory, "early" if early else str(self._attempts)),
             finder=self._finder,
-            # What profiles devices may cost the program something ever after: not before it is timed.
+            # Profiling devices may slow down the program from then on, so it comes after the timing.
             devices=not early,
         )
         for note in made.notes:
@@ -392,7 +392,7 @@ class Recorder(RecordingWatcher):
             self._take(step)
 
     def _take(self, new: RecordedStep) -> None:
-        """Keeps the better of two recorded steps; publishes when waiting will not help."""
+        """Keeps the better of two recorded steps; publishes if waiting will not help."""
         self._attempts += 1
         old = self._candidate
         if old is not None and new.signature.typical_ns <= old.signature.typical_ns:
@@ -408,7 +408,7 @@ class Recorder(RecordingWatcher):
             self._publish()
 
     def _most_time(self, ids: List[str]) -> Signature:
-        """Of the signatures of recorded steps the one with the most time, of equal ones the first."""
+        """Returns the recorded signature with the most time; the first one of equal ones."""
         recorded = [one for one in self._table.all() if one.id in ids]
         return max(recorded, key=lambda one: one.typical_ns)
 
@@ -459,7 +459,7 @@ class Recorder(RecordingWatcher):
         )
 
     def _finish(self) -> None:
-        """The capture is complete. Stays only when a step may still turn out to be a larger one."""
+        """Completes the capture. Continues to observe only if a step may still turn out to be larger."""
         self._set_phase("done")
         if self._finder.may_grow():
             self._finder.modules.detach()
@@ -467,7 +467,7 @@ class Recorder(RecordingWatcher):
             self._detach()
 
     def _watch(self) -> None:
-        """A mark after the capture is complete; see `_finish`."""
+        """Handles a mark after the capture is complete; see `_finish`."""
         self._watched += 1
         if self._watched > _WATCH_MAX or not self._finder.may_grow():
             self._detach()
@@ -495,7 +495,7 @@ class Recorder(RecordingWatcher):
         self.status.write()
 
     def _explain(self, ended_by: Optional[str]) -> None:
-        """Says why there is no capture, in a code for programs and in words for people."""
+        """Sets the reason for a missing capture, as a code and as text."""
         if self.status.get("code"):
             return
         settings = self.settings

@@ -1,4 +1,4 @@
-"""Chooses what records a step: the native recorder where it fits the program, else PyTorch's."""
+"""Selects the recorder of a step: the native recorder if it fits the program, otherwise PyTorch's observers."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def make(
     most_bytes: Optional[int] = None,
     devices: bool = True,
 ) -> Made:
-    """A recording into temporary files that begin with `prefix`; `finder` knows the program.
+    """Makes a recording into temporary files that begin with `prefix`; `finder` contains facts of the program.
 
-    `devices`: whether devices are profiled, where the program uses some.
+    `devices`: whether devices are profiled, if the program uses some.
     """
-    heap.facts()  # kept: what is recorded may be published when the program ends, where no thread starts
+    heap.facts()  # cached, because the recording may be published at the program's end, where no thread can start
     notes = []
     if settings.recorder != "observers":
         try:
             library = native_recording.load(torch, settings.library)
             path = f"{prefix}.capture"
             outermost = None
-            # A call of a module that is replaced may have compiled code compiled anew.
+            # Replacing the calls of modules may cause compiled code to be compiled again.
             keeps_code = settings.recorder == "native" or not facts.compiled_frames()
             if settings.modules and not finder.modules.learning and keeps_code:
                 outermost = finder.modules.outermost()
@@ -60,10 +60,10 @@ def make(
 
 
 def _want_ranges(torch: Any, settings: Settings, subclasses: bool) -> bool:
-    """Minima and maxima of integer inputs are read by the observer, with kernels of torch.
+    """Returns whether to record minima and maxima of integer inputs, which the observer reads with torch's kernels.
 
-    On a GPU these kernels would be in the trace; under torch.compile and with tensor
-    subclasses the reading can fail inside the program. There they are left out.
+    On a GPU these kernels would be in the trace; under torch.compile and with tensor subclasses reading can fail inside
+    the program. Ranges are omitted in these cases.
     """
     if settings.ranges != "auto":
         return settings.ranges == "on"

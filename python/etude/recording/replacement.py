@@ -1,4 +1,4 @@
-"""A capture that takes the place of an earlier one when all its ranks have ended, and not before."""
+"""A capture that replaces an earlier one after all of its ranks have ended."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import shutil
 
 from . import files, job
 
-# src/cli/record/recording_folder.cc uses the same folder, and takes the same names for a capture's.
+# src/cli/record/recording_folder.cc uses the same folder, and the same file names of captures.
 _STAGING = ".etude-recording"
 _OF_CAPTURE = re.compile(r".*\.et|job\.json|(host|device|linked|capture|replay|compare)\.(\d.*|json)")
 _DONE = ".done."
 
 
 class Replacement:
-    """A hidden folder in that of a capture, which ranks record into.
+    """A hidden folder inside a capture's folder, which ranks record into.
 
-    The last rank that ends well puts what is in it in the place of the earlier capture. Where ranks
-    fail the earlier one stays as it was. Raises OSError, and ValueError where job.json is none.
+    The last rank that succeeds replaces the earlier capture by its content. If ranks fail, the earlier one is kept.
+    Raises OSError, and ValueError for an invalid job.json.
     """
 
     def __init__(self, directory: str, rank: int, world: int) -> None:
@@ -30,11 +30,11 @@ class Replacement:
         if os.path.islink(self.folder):
             os.remove(self.folder)
         os.makedirs(self.folder, exist_ok=True)
-        # What a run has left that did not end.
+        # Removes remains of an unfinished run.
         self._forget_rank()
 
     def ended(self, well: bool) -> bool:
-        """This rank has ended; returns whether its capture is not lost."""
+        """Called when this rank has ended; returns whether its capture is kept."""
         if not well:
             self._forget_rank()
             if self._world == 1:
@@ -59,7 +59,7 @@ class Replacement:
         for name in os.listdir(self._directory):
             if _OF_CAPTURE.fullmatch(name):
                 os.remove(os.path.join(self._directory, name))
-        # The job names the other files: it comes last.
+        # The job refers to the other files, so it comes last.
         names = [name for name in os.listdir(self.folder) if not name.startswith(".")]
         for name in sorted(names, key=lambda name: name == files.JOB):
             os.replace(os.path.join(self.folder, name), os.path.join(self._directory, name))
@@ -67,6 +67,6 @@ class Replacement:
 
 
 def holds_capture(directory: str) -> bool:
-    """Whether there is a capture that one may replace. ValueError where job.json is none."""
+    """Returns whether the folder contains a replaceable capture. ValueError for an invalid job.json."""
     found = files.read_json(directory, files.JOB)
     return found is not None and found.get("format") == "etude-job"

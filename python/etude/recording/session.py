@@ -1,7 +1,7 @@
-"""Starts the recording or the pacing of a program that does not know of it; the hook calls it.
+"""Starts the recording or the pacing of an unmodified program; called by the hook.
 
-ETUDE_RECORD_DIR is set by `etude record`, which waits for one capture, and by `etude compare`; ETUDE_RECORD by who wants a
-program to be recorded again and again as it runs.
+ETUDE_RECORD_DIR is set by `etude record`, which waits for one capture, and by `etude compare`. ETUDE_RECORD is set by
+users who want a program to be recorded repeatedly.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .status import Status
 
 _RECORDER_MARK = "etude_recorder"
 _COMPLAINED = "ETUDE_RECORD_COMPLAINED"
-# Lines that torch and Kineto write when the observer and the profiler start and stop.
+# Silences lines that torch and Kineto write when the observer and the profiler start and stop.
 QUIET_LEVELS = {"TORCH_CPP_LOG_LEVEL": "ERROR", "KINETO_LOG_LEVEL": "99"}
 
 
 def quiet_logs() -> None:
-    """Asks torch's native libraries not to report what a recording does; before their import.
+    """Asks torch's native libraries not to report a recording's actions. Call before their import.
 
-    Levels that are set already stay. Other warnings of these libraries are silenced as well.
+    Existing levels are kept. Other warnings of these libraries are silenced as well.
     """
     for name, level in QUIET_LEVELS.items():
         os.environ.setdefault(name, level)
@@ -74,19 +74,19 @@ def _install_duty(torch: Any) -> None:
         set_active(torch, recorder)
         atexit.register(_at_exit, recorder)
     except Exception as error:
-        # Once for this process and those that it starts.
+        # Once for this process and its children.
         os.environ[_COMPLAINED] = "1"
         text = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         print(f"etude: ETUDE_RECORD: {text}; nothing is recorded", file=sys.stderr)
 
 
 def active(torch: Any) -> Optional[Any]:
-    """The recorder at work in this process, whoever started it; None when there is none."""
+    """Returns the active recorder of this process, whoever started it; None if there is none."""
     return torch.optim.__dict__.get(_RECORDER_MARK)
 
 
 def set_active(torch: Any, recorder: Optional[Any]) -> None:
-    """Remembers the recorder where a second copy of this package finds it too."""
+    """Stores the recorder where a second copy of this package finds it, too."""
     if recorder is None:
         torch.optim.__dict__.pop(_RECORDER_MARK, None)
     else:
@@ -101,6 +101,6 @@ def _at_exit(recorder: Any) -> None:
 
 
 def _is_worker() -> bool:
-    """Whether this is a child of multiprocessing, a data loader's worker for example."""
+    """Returns whether this is a child of multiprocessing, such as a data loader's worker."""
     multiprocessing = sys.modules.get("multiprocessing")
     return multiprocessing is not None and multiprocessing.parent_process() is not None

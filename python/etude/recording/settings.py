@@ -1,4 +1,4 @@
-"""What a recording is asked to do, from keyword arguments or from the environment."""
+"""Settings of a recording, from keyword arguments or from the environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import marks
 KINDS = ("auto", "optimizer", "module", "profiler", "explicit")
 RANGES = ("auto", "on", "off")
 RECORDERS = ("auto", "observers", "native")
-# src/cli/record/recording_folder.cc writes it.
+# Written by src/cli/record/recording_folder.cc.
 _COMMAND_FILE = ".etude-command"
 
 
@@ -20,17 +20,15 @@ _COMMAND_FILE = ".etude-command"
 class Settings:
     """One recording. Counts are steps.
 
-    directory: the capture folder. warmup: steps before the first timed one. steps: timed steps of
-    the signature that is recorded. record_steps: steps in the trace files, at least. kinds: how many of the
-    signatures with the most time they are to hold, or "auto": those with 90 % of the time. kind: which marks end a
-    step. ranges: whether minima and maxima of integer inputs are recorded ("auto": on the CPU).
-    recorder: "observers", PyTorch's, or the native recorder in `library` where it fits the program's torch
-    ("auto", and "native", for which `etude record` builds one). memory: whether what the
-    allocators give out and take back is recorded. callback_cost: whether the native recorder measures
-    what calling it costs, for readers to take out of the times. index_values: bytes of index tensors
-    that the native recorder may keep whole. modules: whether it labels the calls of modules.
-    command: the program's command line. folder: the working folder in which it ran. job: a text that is the same in all
-    processes of one run.
+    directory: the capture folder. warmup: steps before the first timed one. steps: timed steps of the recorded
+    signature. record_steps: minimum of steps in the trace files. kinds: number of signatures with the most time that
+    they contain, or "auto": those with 90 % of the time. kind: marks that end a step. ranges: whether minima and maxima
+    of integer inputs are recorded ("auto": on the CPU). recorder: "observers" (PyTorch's), or the native recorder in
+    `library` if it fits the program's torch ("auto", and "native", for which `etude record` builds one). memory:
+    whether allocator events are recorded. callback_cost: whether the native recorder measures its cost per call, which
+    readers subtract from times. index_values: bytes of index tensors that the native recorder may keep completely.
+    modules: whether it labels the calls of modules. command: the program's command line. folder: its working folder.
+    job: a text that is equal in all processes of one run.
     """
 
     directory: str
@@ -65,7 +63,7 @@ class Settings:
 
 
 def from_environment(environ: Mapping[str, str]) -> Settings:
-    """Reads ETUDE_RECORD_*, and the command in the folder; ValueError names what cannot be read."""
+    """Reads ETUDE_RECORD_*, and the command in the folder; ValueError names the invalid setting."""
     values: Dict[str, object] = {"directory": ""}
     for name, (member, read) in _VARIABLES.items():
         if name not in environ:
@@ -79,7 +77,7 @@ def from_environment(environ: Mapping[str, str]) -> Settings:
 
 
 def job_name() -> Optional[str]:
-    """The same text in all ranks that a launcher started together; None without a launcher."""
+    """Returns an equal text in all ranks that a launcher started together; None without a launcher."""
     if "WORLD_SIZE" not in os.environ:
         return None
     names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")
@@ -102,7 +100,9 @@ def _switch(text: str) -> bool:
 
 
 def _command(path: str) -> List[str]:
-    """What `etude record` has left of the program's command line: it may be longer than a variable."""
+    """Reads the program's command line, stored by `etude record` in a file because it may exceed the size of a
+    variable.
+    """
     try:
         with open(path, encoding="utf-8") as file:
             value = json.load(file)
@@ -115,7 +115,7 @@ def _command(path: str) -> List[str]:
     return value
 
 
-# What `etude record` sets, the setting that it gives, and what reads its text.
+# Variables set by `etude record`: the setting and its parser.
 _VARIABLES: Dict[str, Tuple[str, Callable[[str], object]]] = {
     "ETUDE_RECORD_DIR": ("directory", str),
     "ETUDE_RECORD_WARMUP": ("warmup", _count),

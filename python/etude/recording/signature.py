@@ -1,4 +1,4 @@
-"""Tells steps apart: which optimizers stepped, and on what inputs the outermost modules ran."""
+"""Distinguishes steps by the optimizers that stepped, and by the inputs of the outermost modules."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, Dict, List, Tuple
 
-# What is looked at of the arguments of one call. Beyond it, inputs count as equal.
+# Limits on the inspected arguments of one call. Beyond them, inputs count as equal.
 _DEPTH_MAX = 3
 _LEAVES_MAX = 32
-# Different calls that are kept of one step, and different steps of one recording.
+# Maximum of different calls per step, and of different steps per recording.
 _CALLS_MAX = 64
 _SIGNATURES_MAX = 1000
 
@@ -31,7 +31,7 @@ _DTYPES = {
 
 
 class CallCollector:
-    """The calls of outermost modules since the last step ended; cheap to add to."""
+    """Calls of outermost modules since the end of the last step; cheap to add to."""
 
     def __init__(self, tensor_type: type) -> None:
         self._tensor_type = tensor_type
@@ -39,7 +39,7 @@ class CallCollector:
         self._more = 0
 
     def add(self, label: str, training: bool, grad: bool, args: tuple, kwargs: dict) -> None:
-        """Adds one call. Takes shapes and dtypes only; holds no tensor."""
+        """Adds one call. Keeps shapes and dtypes only; holds no tensor."""
         leaves: List[tuple] = []
         for value in args:
             if isinstance(value, self._tensor_type):
@@ -57,7 +57,7 @@ class CallCollector:
             self._more += 1
 
     def take(self) -> tuple:
-        """The calls in order of first appearance with their counts; starts anew."""
+        """Returns the calls in order of first appearance with their counts, and clears them."""
         if not self._calls:
             return ()
         calls = tuple(self._calls.items())
@@ -90,7 +90,7 @@ def _leaf(tensor: Any) -> tuple:
 
 
 def _jagged_shape(tensor: Any) -> tuple:
-    """Lengths that differ as "j" and their sum; the size itself is a symbol, another one in each tensor."""
+    """Replaces ragged lengths by "j" and their sum; the size itself is a symbol that differs in each tensor."""
     fixed = [size for size in tensor.shape if type(size) is int]
     total = tensor.values().numel() // max(1, math.prod(fixed[1:]))
     return tuple(size if type(size) is int else f"j{total}" for size in tensor.shape)
@@ -110,11 +110,11 @@ class Signature:
 
     @property
     def typical_ns(self) -> float:
-        """Time of the timed steps, without what single ones took longer by chance."""
+        """Returns the time of the timed steps without outliers."""
         return len(self.times) * median(self.times) if self.times else 0.0
 
     def to_json(self) -> dict:
-        """The entry of job.json."""
+        """Returns the entry of job.json."""
         return {
             "id": self.id,
             "description": self.describe(),
@@ -126,14 +126,14 @@ class Signature:
         }
 
     def describe(self) -> str:
-        """One line for people: `SGD; ResNet f32[8,3,32,32]`."""
+        """Returns one readable line: `SGD; ResNet f32[8,3,32,32]`."""
         parts = [" ".join(_run_lengths(self.units))] if self.units else []
         for key, count in self.calls:
             parts.append(_describe_call(key) + (f" x{count}" if count > 1 else ""))
         return "; ".join(parts)
 
 
-# All steps beyond _SIGNATURES_MAX different ones share this signature.
+# Shared signature of all steps beyond _SIGNATURES_MAX different ones.
 _OTHER_STEPS = (("other steps",), ())
 
 
@@ -144,7 +144,7 @@ class SignatureTable:
         self._by_key: Dict[tuple, Signature] = {}
 
     def see(self, units: Tuple[str, ...], calls: tuple) -> Signature:
-        """The signature of a step, counted as seen."""
+        """Returns the signature of a step and counts it as seen."""
         key = (units, calls)
         found = self._by_key.get(key)
         if found is None and len(self._by_key) >= _SIGNATURES_MAX:
@@ -158,7 +158,7 @@ class SignatureTable:
         return found
 
     def by_time(self) -> List[Signature]:
-        """Those that were timed, the most time first."""
+        """Returns the timed signatures by time, descending."""
         timed = [signature for signature in self._by_key.values() if signature.times]
         return sorted(timed, key=lambda signature: -signature.typical_ns)
 

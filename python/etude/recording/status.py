@@ -1,7 +1,7 @@
-"""Says in one small file per process what has become of a recording.
+"""Writes the state of a recording to one small file per process.
 
-`etude record` reads it when there is no capture. It is written at the turns of a recording, not
-only at the end, so that it is there after `os._exit` and after a kill.
+`etude record` reads it if there is no capture. It is written at each phase of a recording, not only at the end, so that
+it survives `os._exit` and a kill.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Status:
         try:
             files.write_json(self._directory, self._name, self.to_json())
         except OSError:
-            # On a full disk there may still be room in the file that was written before.
+            # On a full disk the existing file may still have room.
             with contextlib.suppress(OSError):
                 files.overwrite_json(self._directory, self._name, self.to_json())
 
@@ -60,9 +60,9 @@ class Status:
 
 
 def suggest(seen: int, learnt: int, warmup: int, steps: int, record: int) -> Optional[dict]:
-    """The largest --warmup and --steps that fit in `seen` steps; None when nothing fits.
+    """Returns the largest --warmup and --steps that fit in `seen` steps; None if nothing fits.
 
-    `learnt` is how many steps passed before it was clear what a step is.
+    `learnt`: number of steps before steps could be identified.
     """
     room = seen - record
     least = max(1, learnt)

@@ -12,24 +12,24 @@ from . import device_trace, files, host_trace, job
 from .counted import counted
 from .wait_labels import WaitLabels, communicates_on_host
 
-# Several time slices of the scheduler, where ranks share cores.
+# Several time slices of the scheduler, for ranks that share cores.
 _FOR_GLOO_S = 0.02
 _RANGES_VARIABLE = "ENABLE_PYTORCH_EXECUTION_TRACE_SAVE_INTEGRAL_TENSOR_RANGE"
 
 
 class Busy(Exception):
-    """The observer or the profiler is in use; the text says which."""
+    """The observer or the profiler is in use; the text names it."""
 
 
 class RangesFailed(Exception):
-    """The observer stopped in the middle because it could not read an integer input."""
+    """The observer stopped during the recording because it could not read an integer input."""
 
 
 @dataclass
 class Published:
-    """What a recording has put into the capture folder.
+    """Files and facts of a recording in the capture folder.
 
-    `files` goes into the rank's entry of job.json, `facts` into what it says of the recorded step.
+    `files` belongs to the rank's entry of job.json, `facts` to the entry of the recorded step.
     """
 
     files: Dict[str, str]
@@ -38,7 +38,7 @@ class Published:
 
 
 class StepMark:
-    """The range `ProfilerStep#<index>` around the step that is recorded, and labels of waits in it."""
+    """The range `ProfilerStep#<index>` around the recorded step, and labels of waits inside it."""
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
@@ -46,7 +46,7 @@ class StepMark:
         self._waits = WaitLabels(torch)
 
     def begin(self, index: int) -> None:
-        """Ends the range of the step before, if there is one, and begins that of step `index`."""
+        """Ends the range of the previous step, if there is one, and begins that of step `index`."""
         self.end()
         begun = self._torch.autograd.profiler.record_function(f"ProfilerStep#{index}")
         begun.__enter__()
@@ -61,7 +61,7 @@ class StepMark:
 
 
 def check_profiler_free(torch: Any) -> None:
-    """Raises Busy when a profiler of the program runs."""
+    """Raises Busy if a profiler of the program runs."""
     if torch.autograd._profiler_enabled():
         raise Busy("a profiler of the program is running")
 
@@ -69,13 +69,12 @@ def check_profiler_free(torch: Any) -> None:
 class StepRecording:
     """One recording of consecutive steps into two plain JSON files.
 
-    `start` begins it together with the first step, `next_step` marks the boundary to a further
-    one, `stop` ends it and leaves the files complete, `discard` ends it and removes them: it is to
-    be called also where `start` or `stop` raised. Each step is covered by a range
-    `ProfilerStep#<index>`. All calls come from the thread of the program that runs the steps. On
-    CUDA the devices are synchronised before the start and before the end, so that the trace holds
-    the kernels of its steps and no others. `ranges` asks for the minima and maxima of integer
-    inputs, `memory` for events of the allocators, `devices` for what CUDA devices do.
+    `start` begins it together with the first step, `next_step` marks the boundary to a further one, `stop` ends it and
+    completes the files, `discard` ends it and removes them; call `discard` also if `start` or `stop` raised. Each step
+    is covered by a range `ProfilerStep#<index>`. All calls must come from the thread that runs the steps. On CUDA the
+    devices are synchronised before the start and before the end, so that the trace contains exactly the kernels of its
+    steps. `ranges` requests the minima and maxima of integer inputs, `memory` allocator events, `devices` the work of
+    CUDA devices.
     """
 
     def __init__(
@@ -94,14 +93,14 @@ class StepRecording:
         self._mark = StepMark(torch)
 
     def start(self, index: int) -> None:
-        """Starts recording with the step `index`. Raises Busy when somebody else records."""
+        """Starts recording with the step `index`. Raises Busy if another recording is active."""
         torch = self._torch
         check_profiler_free(torch)
         synchronize(torch)
         try:
             self._observer = self._start_observer()
             self._profile = self._make_profile(self._observer)
-            self.active = True  # first: a start that fails half-way is to be ended, too
+            self.active = True  # first, because a failed start must be ended, too
             self._profile.start()
         except RuntimeError as error:
             raise Busy(f"the profiler did not start: {error}") from error
@@ -114,14 +113,14 @@ class StepRecording:
     def stop(self) -> None:
         """Ends the recording; both files are complete afterwards.
 
-        Raises RangesFailed when reading integer inputs broke it.
+        Raises RangesFailed if reading integer inputs broke it.
         """
         self._mark.end()
         synchronize(self._torch)
         let_gloo_end_labels(self._torch)
         self._profile.stop()
         self.active = False
-        # Only this ends the observer's JSON.
+        # Completes the observer's JSON.
         self._observer.unregister_callback()
         self._profile.export_chrome_trace(self.device_path)
         self._observer = None
@@ -148,7 +147,7 @@ class StepRecording:
                 os.remove(path)
 
     def publish(self, directory: str, rank: int) -> Published:
-        """Finishes the files and gives them their final names."""
+        """Completes the files and renames them to their final names."""
         host = files.temporary(directory, "host.json.gz")
         device = files.temporary(directory, "device.json.gz")
         finished = host_trace.finish(self.host_path, host, self._torch._C.parse_schema)
@@ -171,14 +170,14 @@ class StepRecording:
         return published
 
     def cut_off_child(self) -> None:
-        """In a forked child: keeps it from writing into the parent's trace."""
+        """In a forked child: prevents writes to the parent's trace."""
         if self._observer is None:
             return
         with contextlib.suppress(Exception):
             self._torch._C._profiler._disable_execution_trace_observer()
-        # What the child has buffered must not reach the file either.
+        # The child's buffered output must not reach the file, either.
         _redirect_to_null(self.host_path)
-        # The observer's destructor would finish the parent's file.
+        # The observer's destructor would complete the parent's file.
         self._observer._registered = False
         self.active = False
 
@@ -207,15 +206,15 @@ class StepRecording:
 
 
 def uses_cuda(torch: Any) -> bool:
-    """Whether the program has used a CUDA device; asking does not initialise one."""
+    """Returns whether the program has used a CUDA device, without initialising one."""
     return bool(torch.cuda.is_available() and torch.cuda.is_initialized())
 
 
 def _ranges_were_safe(torch: Any) -> bool:
-    """Whether ranges are still recorded after a recording that read integer inputs.
+    """Returns whether ranges are still recorded after a recording that read integer inputs.
 
-    Reading an input that has no data (a meta tensor) makes the observer throw, and torch then
-    leaves all recording switched off in this thread. That is repaired here.
+    Reading an input without data (a meta tensor) makes the observer throw, and torch then leaves all recording disabled
+    in this thread. This is repaired here.
     """
     name = "etude probe"
     with torch.autograd.profiler.profile(use_kineto=True) as probe:
@@ -228,9 +227,9 @@ def _ranges_were_safe(torch: Any) -> bool:
 
 
 def let_gloo_end_labels(torch: Any) -> None:
-    """Gives Gloo's threads time to end the labels of collectives that are over.
+    """Gives Gloo's threads time to end the labels of finished collectives.
 
-    They wake who waits for a collective first; a label that ends behind the recording is lost.
+    They wake the waiting thread first; a label that ends after the recording is lost.
     """
     if communicates_on_host(torch):
         time.sleep(_FOR_GLOO_S)
@@ -242,14 +241,14 @@ def synchronize(torch: Any) -> None:
 
 
 def make_profile(torch: Any, **options: Any) -> Any:
-    """PyTorch's profiler for one recording, with CUDA synchronisation events where it has them.
+    """Makes PyTorch's profiler for one recording, with CUDA synchronisation events if supported.
 
-    Of the plain base class: it keeps no step count that the program's profilers share.
+    Uses the plain base class, which has no step count shared with the program's profilers.
     """
     kind = getattr(torch.profiler, "_KinetoProfile", torch.profiler.profile)
     more = _experimental_config(torch)
     return kind(
-        # Else PyTorch 2.11 warns the program of what does not concern it.
+        # Prevents an irrelevant warning of PyTorch 2.11 in the program.
         acc_events=True,
         **({} if more is None else {"experimental_config": more}),
         **options,
@@ -257,7 +256,7 @@ def make_profile(torch: Any, **options: Any) -> Any:
 
 
 def _experimental_config(torch: Any) -> Optional[Any]:
-    """Options that not every version has: CUDA synchronisation events, no event tables."""
+    """Returns options that not every version has: CUDA synchronisation events, no event tables."""
     try:
         make = torch._C._profiler._ExperimentalConfig
     except AttributeError:
@@ -275,7 +274,7 @@ def _experimental_config(torch: Any) -> Optional[Any]:
 
 @contextlib.contextmanager
 def _environment(name: str, value: Optional[str]) -> Iterator[None]:
-    """Sets an environment variable for a moment; None leaves it as it is."""
+    """Sets an environment variable temporarily; None leaves it unchanged."""
     if value is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Finds the steps of a running program from the marks it leaves, whatever their kind."""
+"""Finds the steps of a running program from marks of any kind."""
 
 from __future__ import annotations
 
@@ -13,48 +13,47 @@ from .periods import PeriodFinder
 from .profiler_marks import ProfilerMarks
 from .signature import CallCollector
 
-# Marks of a kind replace those of the kinds before it.
+# Marks of a kind replace those of earlier kinds.
 _ORDER = {"": 0, "module": 1, "profiler": 2, "optimizer": 3, "explicit": 4}
-# Module calls without an optimizer step, when there is an optimizer, before it counts as unused;
-# and module calls without a profiler step before the profiler counts as gone.
+# Module calls without an optimizer step after which an existing optimizer counts as unused, and module calls without a
+# profiler step after which the profiler counts as gone.
 _CALLS_WITHOUT_MARK = 200
 _NOTES_MAX = 50
 
 
 class StepListener:
-    """What a StepFinder reports to. An exception in a method ends up in `failed`."""
+    """Receiver of a StepFinder's reports. An exception in a method is passed to `failed`."""
 
     def step_ended(self, units: Tuple[str, ...], calls: tuple, reading: Reading) -> None:
-        """A step ended: the marks in it and the calls of outermost modules with their inputs.
+        """Reports the end of a step: its marks, and the calls of outermost modules with their inputs.
 
         `reading` was taken at its mark.
         """
 
     def step_begins(self) -> None:
-        """The next step begins when this returns."""
+        """Reports that the next step begins on return."""
 
     def steps_learnt(self, passed: int) -> None:
-        """It is known what a step is; so many had passed before the one that ends or runs now."""
+        """Reports that steps are identified; `passed` steps came before the current or ending one."""
 
     def steps_changed(self, why: str) -> None:
-        """What was reported so far were no steps; `steps_learnt` follows when it is known again."""
+        """Reports that earlier steps were wrong; `steps_learnt` follows when steps are identified again."""
 
     def profiler_starts(self) -> None:
-        """The program is about to start a profiler or an observer of its own."""
+        """Reports that the program is about to start a profiler or an observer."""
 
     def failed(self, error: Exception) -> None:
-        """An internal error: no more steps will be reported."""
+        """Reports an internal error; no more steps follow."""
 
 
 class StepFinder:
-    """Watches the marks of one process and reports the steps between them to a listener.
+    """Observes the marks of one process and reports the steps between them to a listener.
 
-    A step ends with one period of the sequence of optimizers; without optimizers with a
-    `profiler.step()` of the program; without that with one period of the sequence of outermost
-    module calls. `mark` is an explicit end and takes the place of all. `allowed` is "auto" or the
-    only kind (besides explicit) that counts. Marks and module calls of other threads than the first
-    one are ignored and counted in `foreign_marks` and `foreign_calls`. `notes` says in words what
-    was unusual.
+    A step ends with one period of the sequence of optimizers; without optimizers with a `profiler.step()` of the
+    program; without that with one period of the sequence of outermost module calls. `mark` is an explicit end and
+    replaces all others. `allowed` is "auto" or the only kind (besides explicit) that counts. Marks and module calls of
+    threads other than the first one are ignored and counted in `foreign_marks` and `foreign_calls`. `notes` describes
+    anomalies.
     """
 
     def __init__(self, torch: Any, allowed: str, listener: StepListener) -> None:
@@ -81,7 +80,7 @@ class StepFinder:
         self._calls_since_mark = 0
 
     def attach(self) -> None:
-        """Starts watching."""
+        """Starts observing."""
         self.optimizers.attach()
         self.profilers.attach()
         self.modules.learn()
@@ -89,14 +88,14 @@ class StepFinder:
             self.note("step marks lie inside the optimizer's range: this torch has no other place")
 
     def detach(self) -> None:
-        """Stops watching and puts everything back."""
+        """Stops observing and restores the original methods."""
         self._closed = True
         self.modules.detach()
         self.optimizers.detach()
         self.profilers.detach()
 
     def mark(self) -> None:
-        """An explicit end of a step."""
+        """Marks an explicit end of a step."""
         self._mark("explicit", 0)
 
     def note(self, text: str) -> None:
@@ -104,7 +103,7 @@ class StepFinder:
             self.notes.append(text)
 
     def pattern(self) -> Optional[List[str]]:
-        """The marks of one step in order, None while they are not known."""
+        """Returns the marks of one step in order; None while they are unknown."""
         if self.kind in ("explicit", "profiler"):
             return [self._label(self.kind, 0)]
         if self._finder.pattern is None:
@@ -112,7 +111,7 @@ class StepFinder:
         return [self._label(self.kind, unit) for unit in self._finder.pattern]
 
     def why_no_mark(self) -> str:
-        """What is known of why there was no mark, to be put behind a sentence; may be empty."""
+        """Returns known reasons for missing marks, as the end of a sentence; may be empty."""
         unused = self.optimizers.known() > 0 and not self.optimizers.labels
         no_module = ": no module was called"
         if self.modules.without_parameters():
@@ -130,7 +129,7 @@ class StepFinder:
         return text
 
     def may_grow(self) -> bool:
-        """Whether marks may still come that make a step another or a larger one."""
+        """Returns whether later marks may change or extend steps."""
         if self.kind == "explicit" or self._allowed == "module":
             return False
         return self.kind == "module" or self.optimizers.waiting()
@@ -155,7 +154,7 @@ class StepFinder:
             self._fail(error)
 
     def _modules_may_mark(self) -> bool:
-        """Whether module calls end steps although marks of a better kind are possible."""
+        """Returns whether module calls end steps although marks of a better kind are possible."""
         self._calls_since_mark += 1
         waited = self._calls_since_mark > _CALLS_WITHOUT_MARK
         if self.kind == "profiler" and waited:
@@ -166,7 +165,7 @@ class StepFinder:
         return waited or self._allowed == "module" or not self.optimizers.known()
 
     def _before_profiler_step(self) -> None:
-        """Ends a step before the program's profiler changes its state; it begins after that."""
+        """Ends a step before the program's profiler changes its state; the next step begins after that."""
         reading = clock.end()
         if self.kind == "profiler" and self._accepts("profiler"):
             try:
@@ -198,7 +197,7 @@ class StepFinder:
         return kind == "explicit" or self._allowed in ("auto", kind)
 
     def _accepts(self, kind: str) -> bool:
-        """Whether a mark of this kind, in this thread, counts."""
+        """Returns whether a mark of this kind counts in this thread."""
         if self._closed or _ORDER[kind] < _ORDER[self.kind] or not self._allows(kind):
             return False
         thread = get_ident()
@@ -210,7 +209,7 @@ class StepFinder:
         return True
 
     def _mark(self, kind: str, unit: int) -> None:
-        # Read first: what follows belongs to no step.
+        # Read first, because the following work belongs to no step.
         reading = clock.end()
         if not self._accepts(kind):
             return
@@ -263,7 +262,7 @@ class StepFinder:
             self._listener.steps_learnt(0)
 
     def _end(self, label: str, reading: Reading) -> None:
-        # The calls of outermost modules tell module steps apart, their marks would say it twice.
+        # Module steps are distinguished by the calls of outermost modules; their marks would be redundant.
         units = () if self.kind == "module" else tuple(self._units) + (label,)
         self._units = []
         self._listener.step_ended(units, self._collector.take(), reading)

@@ -14,10 +14,9 @@ from .step_recording import uses_cuda
 class TimedBlock:
     """Consecutive steps and their times.
 
-    All that is read (`clock`) is between step marks on the host. On CUDA the devices are
-    synchronised where the block starts and ends, not within it: the host runs ahead as it does
-    without a recording, and an event at each mark gives the time between marks on the device.
-    `first` is the index of the first step.
+    All readings (`clock`) are between step marks on the host. On CUDA the devices are synchronised at the begin and the
+    end of the block only: the host runs ahead as without a recording, and an event at each mark measures the time
+    between marks on the device. `first` is the index of the first step.
     """
 
     def __init__(self, torch: Any, first: int) -> None:
@@ -35,23 +34,23 @@ class TimedBlock:
         return len(self._steps)
 
     def add(self, index: int, signature: Signature, passed: Reading) -> None:
-        """Adds a step that ended just now; `passed` is what it took."""
+        """Adds a step that has just ended; `passed` is its reading."""
         event = self._event() if self._events else None
         signature.timed += 1
         self._steps.append((index, signature, passed, event))
 
     def end(self, steps: int) -> None:
-        """Ends the block, in which `steps` steps ran (also such as were not added)."""
+        """Ends the block, in which `steps` steps ran (including steps that were not added)."""
         if self._events:
             self._torch.cuda.synchronize()
         self._block = {"steps": steps, **clock.end().since(self._started).to_json()}
 
     def block_json(self) -> dict:
-        """Steps, wall and CPU nanoseconds of the whole block."""
+        """Returns steps, wall and CPU nanoseconds of the whole block."""
         return dict(self._block)
 
     def steps_json(self) -> List[dict]:
-        """One entry per step; `device_ns` where it is known."""
+        """Returns one entry per step; `device_ns` if known."""
         found = []
         before, last = self._first_event, self._first - 1
         for index, signature, passed, event in self._steps:
@@ -69,24 +68,23 @@ class TimedBlock:
 
 
 class PlainSteps:
-    """The last `most` steps that were not recorded, and their times between step marks on the host.
+    """The last `most` unrecorded steps, and their times between step marks on the host.
 
-    Used like TimedBlock where steps are timed all the time: nothing is synchronised for it, and the
-    block is the sum of its steps.
+    Used like TimedBlock for continuous timing: nothing is synchronised, and the block is the sum of its steps.
     """
 
     def __init__(self, most: int) -> None:
         self._steps: Deque[tuple] = deque(maxlen=most)
 
     def add(self, index: int, signature: Signature, passed: Reading) -> None:
-        """Adds a step that ended just now; `passed` is what it took."""
+        """Adds a step that has just ended; `passed` is its reading."""
         self._steps.append((index, signature, passed))
 
     def clear(self) -> None:
         self._steps.clear()
 
     def count(self, table: SignatureTable) -> None:
-        """Sets how many timed steps the signatures have."""
+        """Sets the number of timed steps of each signature."""
         for signature in table.all():
             signature.timed = 0
         for _, signature, _ in self._steps:

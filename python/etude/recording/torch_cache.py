@@ -1,8 +1,8 @@
-"""Where what is built for one torch lies in the user's cache, and what it is built from.
+"""Location in the user's cache of builds for one torch, and their sources.
 
     ETUDE_CACHE_DIR      the cache (default: $XDG_CACHE_HOME/etude, else ~/.cache/etude)
 
-Imports nothing of Etude: recorded programs look here for the recorder.
+Imports nothing of Etude, because recorded programs use it to find the recorder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Product:
-    """What is built. `target` and `path`: in CMake and in the build folder; `sources`: patterns."""
+    """A build product. `target` and `path`: in CMake and in the build folder; `sources`: patterns."""
 
     name: str
     target: str
@@ -50,7 +50,7 @@ RECORDER = Product(
 
 
 def source() -> pathlib.Path:
-    """The sources: those in the wheel, or the tree that this package is part of."""
+    """Returns the sources: in the wheel, or the tree that contains this package."""
     tree = _PACKAGE.parent.parent
     inside = _PACKAGE / "torch_source"
     if not inside.is_dir() and (tree / "src/torch").is_dir() and (tree / "CMakeLists.txt").exists():
@@ -67,10 +67,9 @@ def cache() -> pathlib.Path:
 
 
 def folder(product: Product, root: str, version: str) -> pathlib.Path:
-    """Where the product for the torch `version` in the folder `root` is, once it is built.
+    """Returns the folder of the product for the torch `version` in the folder `root`.
 
-    Its name says the versions, and by a checksum where torch is and what is compiled, which both
-    count.
+    Its name contains the versions and a checksum of torch's location and the compiled sources.
     """
     facts = hashlib.sha256(os.fsencode(os.path.realpath(root)))
     tree = source()
@@ -82,11 +81,11 @@ def folder(product: Product, root: str, version: str) -> pathlib.Path:
 
 
 class Unsafe(OSError):
-    """What is in the cache may have been put there by somebody else; the text says why."""
+    """Another user may have written to the cache; the text contains the reason."""
 
 
 def built(product: Product, root: str, version: str) -> Optional[pathlib.Path]:
-    """The product if it is in the cache. Raises Unsafe where somebody else may have put it there."""
+    """Returns the product if it is in the cache. Raises Unsafe if another user may have put it there."""
     path = folder(product, root, version) / pathlib.PurePath(product.path).name
     if not path.exists():
         return None
@@ -97,7 +96,7 @@ def built(product: Product, root: str, version: str) -> Optional[pathlib.Path]:
 
 
 def close_to_others(path: pathlib.Path) -> None:
-    """Takes the right to write into a folder from all others, where it is this user's."""
+    """Removes write permissions of other users from a folder that this user owns."""
     with contextlib.suppress(OSError):
         about = os.stat(path)
         if about.st_uid == os.geteuid() and about.st_mode & 0o022 and not about.st_mode & stat.S_ISVTX:
@@ -109,7 +108,7 @@ def _check_own(path: pathlib.Path) -> None:
     about = os.stat(path)
     if about.st_uid not in (os.geteuid(), 0):
         raise Unsafe(f"{path}: belongs to another user, expected this one")
-    # In a folder such as /tmp nobody can replace what others have.
+    # In a sticky folder such as /tmp nobody can replace the files of others.
     if about.st_mode & 0o022 and not about.st_mode & stat.S_ISVTX:
         raise Unsafe(f"{path}: others can write there (chmod go-w)")
 

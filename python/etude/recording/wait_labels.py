@@ -1,4 +1,4 @@
-"""Labels where the program waits for collectives while a step is recorded."""
+"""Labels the program's waits for collectives while a step is recorded."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import Any, Callable, Optional
 
 from .optimizer_marks import compiling_test
 
-# A trace tells by it when a program began to wait: src/trace/words/operator_name.h has the same.
+# Label from which traces determine the begin of a wait; also in src/trace/words/operator_name.h.
 WAIT_LABEL = "torch.distributed.Work.wait"
 
 
 def communicates_on_host(torch: Any) -> bool:
-    """Whether threads of the host do what the program communicates, as Gloo's."""
+    """Returns whether host threads perform the program's communication, as with Gloo."""
     distributed = torch.distributed
     return distributed.is_available() and distributed.is_initialized() and distributed.get_backend() != "nccl"
 
 
 class WaitLabels:
-    """Puts a label around each `Work.wait` of Gloo's, from start to stop.
+    """Puts a label around each `Work.wait` of Gloo, from start to stop.
 
-    `torch.distributed` calls it for synchronous collectives, too. What waits in C++, as
-    DistributedDataParallel does, has no label. Over NCCL `wait` does not wait: there are none.
+    `torch.distributed` calls it for synchronous collectives, too. Waits in C++, as in DistributedDataParallel, have no
+    label. With NCCL `wait` does not block, so there are none.
     """
 
     def __init__(self, torch: Any) -> None:
@@ -30,7 +30,7 @@ class WaitLabels:
         self._ours: Optional[Callable] = None
 
     def start(self) -> None:
-        """Begins, where the program communicates over Gloo. Does nothing if it has begun."""
+        """Starts labelling if the program communicates over Gloo. No effect if already started."""
         if self._ours is not None or not communicates_on_host(self._torch):
             return
         work = self._torch.distributed.Work
@@ -38,7 +38,7 @@ class WaitLabels:
         self._ours = work.wait = self._make_wait(self._original)
 
     def stop(self) -> None:
-        """Puts everything back."""
+        """Restores the original methods."""
         if self._ours is None:
             return
         work = self._torch.distributed.Work

@@ -1,4 +1,4 @@
-"""What watches a program from its start, or that of a block, to its end."""
+"""Observers of a program, or of a block, from start to end."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ LEARNING_STEPS = 3
 
 
 class Watcher(StepListener):
-    """A listener with the finder that reports to it. In a forked child it is cut off."""
+    """A listener and its finder. Disabled in a forked child."""
 
     def __init__(self, torch: Any, kind: str) -> None:
         self._torch = torch
         self._finder = StepFinder(torch, kind, self)
 
     def attach(self) -> None:
-        """Starts watching."""
+        """Starts observing."""
         compiler.exclude(self._torch)
         self._finder.attach()
         os.register_at_fork(after_in_child=self._cut_off_child)
 
     def is_idle(self) -> bool:
-        """Whether no step mark was seen."""
+        """Returns whether no step mark was seen."""
         return not self._finder.kind
 
     def mark(self) -> None:
-        """An explicit step mark: takes the place of all other kinds from now on."""
+        """Marks a step explicitly; replaces all other kinds of marks from now on."""
         self._finder.mark()
 
     def _cut_off_child(self) -> None:

@@ -26,7 +26,7 @@ void Write(std::FILE* stream, std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stream);
 }
 
-// What the words of a command line give that holds ends of lines, the longest first.
+// Returns the arguments that contain line breaks, longest first.
 std::vector<std::string> NamesOfLines(const std::vector<std::string>& args) {
   std::vector<std::string> names;
   for (const std::string& arg : args) {
@@ -81,7 +81,7 @@ Status SetLimit(std::string_view text, Limits& limits) {
   return {};
 }
 
-// One line that is overwritten while work goes on; silent unless stderr is a terminal.
+// Shows progress on one line that is overwritten; silent unless stderr is a terminal.
 void ShowProgress(std::string_view what, uint64_t done, uint64_t total) {
   std::string line = fmt::format("{}: {}", Printable(what), done);
   if (total != 0) line += fmt::format(" of {}", total);
@@ -116,9 +116,9 @@ int Fail(const Console& console, ExitCode code, std::string_view message) {
   return static_cast<int>(code);
 }
 
-// The exit code of a command that has printed all it had to.
+// Returns the exit code of a command after its output.
 int Finish(const Console& console, ExitCode code) {
-  // Flushing alone says nothing of what was refused before.
+  // Flushing does not report earlier failed writes.
   const bool flushed = std::fflush(stdout) == 0;
   if (!flushed || std::ferror(stdout) != 0) {
     return Fail(console, ExitCode::kIo, "stdout: could not be written");
@@ -126,16 +126,16 @@ int Finish(const Console& console, ExitCode code) {
   return static_cast<int>(code);
 }
 
-// Takes the places of standard streams that are closed, so that no file that is opened later gets
-// one and what is printed with it. To write there, or to read, still fails.
+// Opens closed standard streams, so that no file opened later receives their output. Reading and
+// writing there still fails.
 void HoldStandardStreams() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
 
-// Has a file that grows beyond what is allowed (`ulimit -f`) refused to whoever writes it, instead
-// of ending the process. A handler, unlike SIG_IGN, is not passed on to programs that are started.
+// Makes writes beyond the file size limit (`ulimit -f`) fail instead of ending the process. Unlike
+// SIG_IGN, a handler is not inherited by started programs.
 void OutliveFileSizeLimit() {
   struct sigaction now {};
   if (sigaction(SIGXFSZ, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return;
@@ -158,7 +158,7 @@ std::string Console::Shown(std::string_view text) const {
 }
 
 void Console::WriteLine(std::string_view line) const {
-  constexpr size_t kMostBytes = 4000;  // of what may quote names of any length
+  constexpr size_t kMostBytes = 4000;  // maximum, because names of any length may be quoted
   Write(stderr, WithoutLongLines(Shown(line), kMostBytes) + "\n");
 }
 
@@ -176,7 +176,7 @@ void Console::Say(std::string_view line) const {
 }
 
 void Console::Complain(std::string_view line) const {
-  std::fflush(stdout);  // what was said before comes first
+  std::fflush(stdout);  // earlier output comes first
   WriteLine("etude: " + std::string(line));
 }
 

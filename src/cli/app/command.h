@@ -14,61 +14,61 @@
 
 namespace etude {
 
-// Titles of groups of commands in the overview, by the first command of each.
+// Headings of command groups in the overview, by the first command of each group.
 using CommandGroups = std::map<std::string_view, std::string_view>;
 
-// Where a command may speak: stdout is the answer, stderr is the talk.
+// Output of a command: the answer on stdout, messages on stderr.
 class Console {
  public:
-  // Writes `text`, for people or JSON, to stdout; what would steer a terminal is spelled out.
+  // Writes `text` (readable or JSON) to stdout, with terminal control characters escaped.
   void Print(std::string_view text) const;
-  // Writes what only programs read (CSV) to stdout as it is.
+  // Writes machine-readable data (CSV) to stdout unchanged.
   void PrintData(std::string_view data) const;
   // Writes one line to stderr, unless --quiet.
   void Say(std::string_view line) const;
-  // Writes one line to stderr in any case: why the answer is no.
+  // Writes one line to stderr, even with --quiet: the reason for a negative answer.
   void Complain(std::string_view line) const;
 
-  // Context for library calls: warnings and progress go to stderr.
+  // Returns the context for library calls. Warnings and progress go to stderr.
   const RunContext& context() const { return context_; }
-  // Whether damaged files are refused instead of read as far as they go (--strict).
+  // Returns whether damaged files are refused instead of read partially (--strict).
   bool strict() const { return strict_; }
 
  private:
   friend int RunCommandLine(std::string_view program,
                             std::vector<std::unique_ptr<class Command>> commands,
                             const std::vector<std::string>& args, const CommandGroups& groups);
-  // `text` as a terminal may have it; names that the command line gave stay on one line.
+  // Returns `text` escaped for a terminal; names from the command line stay on one line.
   std::string Shown(std::string_view text) const;
   // Writes `line` to stderr.
   void WriteLine(std::string_view line) const;
 
   RunContext context_;
   RunCache cache_;                  // of context_
-  std::vector<std::string> names_;  // arguments that hold ends of lines, the longest first
+  std::vector<std::string> names_;  // arguments with line breaks, longest first
   bool strict_ = false;
   bool quiet_ = false;
 };
 
-// A subcommand: one file, src/cli/<group>/<name>.cc, declared in commands.h and listed in
+// A subcommand, in the file src/cli/<group>/<name>.cc, declared in commands.h and listed in
 // src/cli/main.cc (or torch_main.cc).
 class Command {
  public:
   virtual ~Command() = default;
   virtual std::string_view name() const = 0;
   virtual std::string_view summary() const = 0;
-  // Declares the options and positionals; --strict, --quiet, --limit and --help exist already.
+  // Declares options and positionals. --strict, --quiet, --limit and --help are predefined.
   virtual void Declare(Options& options) = 0;
-  // Does the work. The exit code is the answer; an error is printed and mapped to its exit code.
+  // Runs the command and returns its exit code. An error is printed and mapped to its exit code.
   virtual Result<ExitCode> Run(const Console& console) = 0;
 
  protected:
-  // kUsage if the file named `output` is standard output and JSON goes there as well.
+  // Returns kUsage if `output` and JSON would both be written to standard output.
   Status CheckStandardOutput(const std::string& output, bool json) const;
 };
 
-// Parses `args` (without the program's name), runs the command they name and returns the process's
-// exit code. Prints the overview for no arguments and for --help, the version for --version.
+// Parses `args` (without the program name), runs the named command and returns the exit code.
+// Prints the overview without arguments or for --help, and the version for --version.
 int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command>> commands,
                    const std::vector<std::string>& args, const CommandGroups& groups = {});
 

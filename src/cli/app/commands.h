@@ -7,7 +7,7 @@
 
 namespace etude {
 
-// One function per command, each in the file of its name.
+// One factory per command, implemented in the file of its name.
 std::unique_ptr<Command> MakeRecordCommand();
 std::unique_ptr<Command> MakeLinkCommand();
 std::unique_ptr<Command> MakeConvertCommand();
@@ -35,7 +35,7 @@ std::unique_ptr<Command> MakeSuiteCompareCommand();
 std::unique_ptr<Command> MakeSuiteRunCommand();
 std::unique_ptr<Command> MakeSuiteCalibrateCommand();
 
-// Summaries of commands that `etude-torch` has, for `etude` too, which shows them.
+// Summaries of `etude-torch` commands, shared with the overview of `etude`.
 inline constexpr std::string_view kReplaySummary =
     "run a recorded step's operators again and compare the time";
 inline constexpr std::string_view kBenchmarkSummary =

@@ -9,8 +9,8 @@
 
 #include <vector>
 
-// Where the package is: paths from the program's folder, or whole ones, with ':' between. The build
-// says it (CMakeLists.txt); for a wheel also the name of its Python.
+// Location of the package: paths relative to the program's folder, or absolute, separated by ':'.
+// Set by the build (CMakeLists.txt); for a wheel also the name of its Python.
 #ifndef ETUDE_WHEEL_PYTHON
 #define ETUDE_WHEEL_PYTHON ""
 #endif

@@ -9,33 +9,34 @@
 
 namespace etude {
 
-// This program, and its folder; "" if the system does not say.
+// Return the path and folder of this program; "" if unknown.
 std::string ProgramPath();
 std::string ProgramFolder();
 
-// The folder that holds the Python package `etude`: of `cmake --install`, of the wheel, or the
-// source tree's. kUnavailable if it is in none of these places.
+// Returns the folder with the Python package `etude`: of `cmake --install`, of the wheel, or of the
+// source tree. kUnavailable if it is in none of them.
 Result<std::string> PythonFolder();
 
-// A command that imports `module` of the package `etude` in `python_folder` and runs `call`, which
-// finds `words` in sys.argv[1:]. Whatever else is imported is the interpreter's
-// own: nothing is looked for in the current folder, as `python -c` and `-m` do.
+// Returns a command that imports `module` of the package `etude` in `python_folder` and runs
+// `call`, with `words` in sys.argv[1:]. All other imports use the interpreter's own path without
+// the current folder, unlike `python -c` and `-m`.
 std::vector<std::string> PythonCall(const std::string& python, const std::string& python_folder,
                                     std::string_view module, std::string_view call,
                                     const std::vector<std::string>& words);
 
-// The folder of the start-up hook in PythonFolder; and the PYTHONPATH of a program in which the
-// hook is to run: that folder, then what we have.
+// Return the folder of the start-up hook in PythonFolder, and a PYTHONPATH that enables the hook:
+// its folder, followed by the current value.
 std::string HookFolder(const std::string& python_folder);
 std::string HookPath(const std::string& python_folder);
 
-// The version of torch that RecorderLibrary was built for; "" if none was.
+// Version of torch that RecorderLibrary was built for; "" if none was built.
 extern const std::string_view kRecorderTorch;
 
-// The native recorder's library, which is built and installed beside the program; "" if it is not.
+// Returns the path of the native recorder's library, installed beside the program; "" if it is
+// missing.
 std::string RecorderLibrary();
 
-// The Python that the wheel was installed into; nullopt if this program is of no wheel.
+// Returns the Python that the wheel was installed into; nullopt if the program is not from a wheel.
 std::optional<std::string> WheelPython();
 
 }  // namespace etude

@@ -7,16 +7,16 @@
 
 namespace etude {
 
-// A job that is being made: a folder that does not exist yet, and beside it an empty file, which is
-// locked as long as this object or the process that makes the job lives. Both files are gone with
-// the object, but for a folder that was renamed. Where the file system locks nothing, what was left
-// of killed processes stays.
+// A job under construction: the name of a new folder, and an empty lock file beside it, which is
+// locked as long as this object or the process making the job lives. Both are removed with the
+// object, unless the folder was renamed. On file systems without locks, remains of killed processes
+// are kept.
 class JobInMaking {
  public:
-  // In the folder `jobs`, under names that begin with `name` and that nobody else has. kIo.
+  // Begins a job in the folder `jobs`, under a unique name that begins with `name`. kIo on failure.
   static Result<JobInMaking> Begin(const std::string& jobs, const std::string& name);
-  // Removes what processes that were killed have left in `jobs`. Others, and other threads, may
-  // begin theirs meanwhile.
+  // Removes remains of killed processes in `jobs`. Safe while other processes and threads begin
+  // jobs.
   static void RemoveAbandoned(const std::string& jobs);
 
   JobInMaking(JobInMaking&& other) noexcept
@@ -25,8 +25,8 @@ class JobInMaking {
   ~JobInMaking();
 
   std::string folder() const;
-  const std::string& path() const { return path_; }  // of the empty file
-  int lock() const { return file_; }                 // that file, open
+  const std::string& path() const { return path_; }  // of the lock file
+  int lock() const { return file_; }                 // open descriptor of the lock file
 
  private:
   JobInMaking(std::string path, int file) : path_(std::move(path)), file_(file) {}

@@ -10,16 +10,16 @@
 namespace etude {
 namespace {
 
-// The variables of a launcher; null: it has none.
+// Variables of a launcher; null: not available.
 struct LauncherInfo {
   const char* name;
   const char* rank;
   const char* size;
-  const char* local_rank;  // of the processes on this machine
-  const char* local_size;  // how many these are
-  const char* machines;    // how many machines
-  const char* hosts;       // their names, in the order of ranks
-  const char* job;         // differs from job to job and is the same for all its processes
+  const char* local_rank;  // rank on this machine
+  const char* local_size;  // number of ranks on this machine
+  const char* machines;    // number of machines
+  const char* hosts;       // host names, in the order of ranks
+  const char* job;         // identifies a job, equal for all of its processes
 };
 
 constexpr std::array kLaunchers = {
@@ -34,7 +34,7 @@ constexpr std::array kLaunchers = {
                  "SLURM_STEP_NUM_NODES", "SLURM_STEP_NODELIST", "SLURM_JOB_ID"},
 };
 
-constexpr uint16_t kTorchPort = 29500;  // PyTorch's own default
+constexpr uint16_t kTorchPort = 29500;  // same as PyTorch's default
 
 std::optional<std::string> Look(const Environment& get, const char* name) {
   return name == nullptr ? std::nullopt : get(name);
@@ -56,7 +56,7 @@ Result<uint16_t> FindPort(const LauncherInfo& info, const Environment& get) {
   }
   const auto job = Look(get, info.job);
   if (!job) return kTorchPort;
-  // Jobs that share a machine take different ports, out of reach of those that systems hand out.
+  // Jobs that share a machine use different ports, outside of the ephemeral range.
   uint32_t hash = 0;
   for (const char c : *job + "/" + get("SLURM_STEP_ID").value_or("")) {
     hash = hash * 31 + static_cast<unsigned char>(c);

@@ -12,7 +12,7 @@ namespace etude {
 namespace {
 
 constexpr Nanos kAll{1'000'000'000};
-constexpr Nanos kOne{5'000'000};  // about what a repetition takes
+constexpr Nanos kOne{5'000'000};  // approximate time of a repetition
 
 Nanos ReadClock(clockid_t id) {
   timespec now{};
@@ -20,7 +20,7 @@ Nanos ReadClock(clockid_t id) {
   return Nanos{now.tv_sec * 1'000'000'000 + now.tv_nsec};
 }
 
-// A chain of dependent steps that no compiler shortens.
+// Runs a chain of dependent steps that compilers cannot shorten.
 uint64_t Work(uint64_t steps, uint64_t value) {
   for (uint64_t i = 0; i < steps; ++i) {
     value ^= value << 13;
@@ -30,7 +30,7 @@ uint64_t Work(uint64_t steps, uint64_t value) {
   return value;
 }
 
-// How many steps of work take about kOne.
+// Returns the number of steps that take about kOne.
 uint64_t Calibrate(uint64_t& value) {
   for (uint64_t steps = 1 << 16;; steps *= 2) {
     const Nanos begin = ReadClock(CLOCK_THREAD_CPUTIME_ID);
@@ -63,7 +63,7 @@ MachineNoise MeasureNoise() {
     wall.push_back(end - now);
     now = end;
   }
-  // What was computed has a use, so that it is computed.
+  // Uses the result, so that the computation is not removed.
   [[maybe_unused]] volatile uint64_t result = value;
   noise.repeats = wall.size();
   noise.wall = SpreadOf(std::move(wall));

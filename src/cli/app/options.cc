@@ -51,7 +51,7 @@ int64_t ParseNumber(std::string_view option, const std::string& text, Bounds bou
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
   if (!whole || value < bounds.least || value > bounds.most) {
-    // Only a number that is too large needs to know how large one may be.
+    // Only for numbers that are too large the error states the maximum.
     const bool large = error == std::errc::result_out_of_range && !text.starts_with('-');
     const std::string expected = large ? fmt::format("{} at most", bounds.most) : Text(bounds);
     throw CLI::ValidationError(std::string(option),
@@ -68,7 +68,7 @@ double ParseReal(std::string_view option, const std::string& text, double above)
                   std::isfinite(above) ? fmt::format(" above {}", above) : ""));
 }
 
-// "--rank" of "-r,--rank".
+// Returns "--rank" for "-r,--rank".
 std::string_view LongName(std::string_view names) { return names.substr(names.rfind(',') + 1); }
 
 CLI::Option* AddNumber(CLI::App& app, std::string_view names, std::string_view help, Bounds bounds,
@@ -92,7 +92,7 @@ void Options::Flag(std::string_view names, bool* target, std::string_view help) 
 
 namespace {
 
-// Where nobody looks whether an option was given, nothing means that it was not.
+// For targets without a default, an empty text means that the option was not given.
 auto IsText(std::string_view what) {
   return [what = std::string(what)](const std::string& text) {
     return text.empty() ? fmt::format("found '', expected {}", what) : "";
@@ -247,7 +247,7 @@ void Options::Footer(std::string_view text) {
 
 namespace {
 
-// The first word that nothing was declared for, with the option that is nearest to it; "" for none.
+// Returns the first undeclared word, with the nearest option; "" if there is none.
 std::string FirstExtra(const CLI::App& app) {
   const std::vector<std::string> extras = app.remaining();
   if (extras.empty()) return {};
@@ -260,14 +260,14 @@ std::string FirstExtra(const CLI::App& app) {
   return "unknown option '" + extra + "'" + DidYouMean(extra, known);
 }
 
-// CLI11 leaves two blank lines between groups.
+// CLI11 prints two blank lines between groups.
 std::string WithoutDoubleGaps(std::string help) {
   constexpr std::string_view kGap = "\n\n\n";
   for (size_t at = 0; (at = help.find(kGap, at)) != std::string::npos;) help.erase(at, 1);
   return help;
 }
 
-// The first argument or option that must be given and is not, and what it is.
+// Describes the first missing required argument or option.
 std::string FirstMissing(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_required() || option->count() != 0) continue;
@@ -283,7 +283,7 @@ Options::Parsed Options::Parse(const std::vector<std::string>& args) {
   std::vector<std::string> own = args;
   std::vector<std::string> rest;
   if (impl_->rest_target != nullptr) {
-    // What follows the first word that is neither an option nor an option's value is the rest.
+    // The rest begins at the first word that is neither an option nor its value.
     size_t i = 0;
     while (i < own.size() && own[i].starts_with("-") && own[i] != "--") {
       const bool has_value = own[i].find('=') != std::string::npos;
@@ -303,24 +303,24 @@ Options::Parsed Options::Parse(const std::vector<std::string>& args) {
     own.erase(dashes, own.end());
   }
   try {
-    std::ranges::reverse(own);  // CLI11 takes a stack
+    std::ranges::reverse(own);  // CLI11 expects a stack
     impl_->app.parse(own);
   } catch (const CLI::CallForHelp&) {
     return {Outcome::kHelp, WithoutDoubleGaps(impl_->app.help())};
   } catch (const CLI::ExtrasError&) {
     return {Outcome::kError, FirstExtra(impl_->app)};
   } catch (const CLI::RequiredError&) {
-    // A mistyped option tells more than what is missing because of it.
+    // A mistyped option is more informative than the missing one that it causes.
     const std::string extra = FirstExtra(impl_->app);
     return {Outcome::kError, extra.empty() ? FirstMissing(impl_->app) : extra};
   } catch (const CLI::ArgumentMismatch& error) {
-    // Its message begins with the option's name.
+    // The message begins with the option's name.
     const std::string text = error.what();
     return {Outcome::kError, text.substr(0, text.find(':')) + ": found nothing, expected a value"};
   } catch (const CLI::ParseError& error) {
     return {Outcome::kError, error.what()};
   }
-  // Standard input is there to be read once: two readers would share it out among them.
+  // Standard input can be read only once.
   ptrdiff_t dashes = 0;
   for (const CLI::Option* option : impl_->app.get_options()) {
     if (option->get_positional()) dashes += std::ranges::count(option->results(), "-");

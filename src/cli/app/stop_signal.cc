@@ -7,8 +7,8 @@
 namespace etude {
 namespace {
 
-// In memory that forked processes share, as a signal may go to one process only. Signal handlers
-// reach nothing else.
+// In memory shared with forked processes, because a signal may go to one process only. Global,
+// because signal handlers cannot access anything else.
 std::atomic<bool>* stop_signal_came = nullptr;
 static_assert(std::atomic<bool>::is_always_lock_free);
 

@@ -9,19 +9,19 @@
 
 namespace etude {
 
-// While one lives, a first SIGINT (Ctrl-C) or SIGTERM asks to stop instead of ending the process.
-// One at a time. Processes that are forked meanwhile share the flag.
+// During its lifetime, a first SIGINT (Ctrl-C) or SIGTERM sets a flag instead of ending the
+// process. One instance at a time. Forked processes share the flag.
 class StopSignal {
  public:
-  // kUnavailable without memory to share.
+  // Makes an instance. kUnavailable if shared memory cannot be allocated.
   static Result<std::unique_ptr<StopSignal>> Make();
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  // Set once a signal has come: for RunContext::stop.
+  // Returns the flag, which is set after a signal; for RunContext::stop.
   const std::atomic<bool>* flag() const;
-  // What a forked process, which has lost the handlers, may set as one.
+  // Signal handler for forked processes, which have lost the handlers.
   static void Note(int signal);
 
  private:

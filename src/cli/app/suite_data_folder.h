@@ -4,7 +4,7 @@
 
 namespace etude {
 
-// Where data sets are unless somebody says: $ETUDE_SUITE_DATA, else in the user's cache.
+// Returns the default folder of data sets: $ETUDE_SUITE_DATA, or a folder in the user's cache.
 std::string DefaultSuiteData();
 
 }  // namespace etude

@@ -19,7 +19,7 @@ namespace etude {
 namespace {
 
 Status RunConverter(std::vector<std::string> args, const Console& console) {
-  std::string log;  // its log is not imitated
+  std::string log;  // its log is not reproduced
   ToolArguments global("chakra_converter");
   global.Text("--log-filename", &log, false);
   ETUDE_RETURN_IF_ERROR(global.Parse(args, /*stop_at_word=*/true));
@@ -50,8 +50,8 @@ Status RunConverter(std::vector<std::string> args, const Console& console) {
 }
 
 Status RunTraceLink(std::vector<std::string> args, const Console& console) {
-  int64_t rank = 0;       // Chakra only labels its analysis with it
-  std::string log_level;  // what it logs is not imitated
+  int64_t rank = 0;       // only a label in Chakra's analysis
+  std::string log_level;  // its log is not reproduced
   compat::LinkRequest request;
   ToolArguments parser("chakra_trace_link");
   parser.Whole("--rank", &rank, true);
@@ -59,7 +59,7 @@ Status RunTraceLink(std::vector<std::string> args, const Console& console) {
   parser.Text("--chakra-device-trace", &request.device, true);
   parser.Text("--output-file", &request.linked, true);
   parser.Text("--log-level", &log_level, false);
-  parser.Text("--et", &request.et, false);  // ours: what the converter would make of it, too
+  parser.Text("--et", &request.et, false);  // additional option: output of the converter
   ETUDE_RETURN_IF_ERROR(parser.Parse(args));
   return compat::TraceLink(request, console.context());
 }
@@ -85,7 +85,7 @@ Status RunGenerator(std::vector<std::string> args, const Console&) {
   return compat::Generate(request);
 }
 
-// Of tools whose answer is what they write.
+// For tools whose only result is their output file.
 template <Status (*run)(std::vector<std::string>, const Console&)>
 Result<ExitCode> Done(std::vector<std::string> args, const Console& console) {
   ETUDE_RETURN_IF_ERROR(run(std::move(args), console));
@@ -139,7 +139,7 @@ class CompatCommand : public Command {
         args_, [](const std::string& arg) { return arg == "-h" || arg == "--help"; });
   }
 
-  // What the tool says where nothing but help is asked for, behind the words that it begins with.
+  // Prints the tool's help.
   Result<ExitCode> PrintHelp(const Tool& tool, const Console& console) const {
     const auto begin = args_.begin() + 1;
     std::vector<std::string> words(

@@ -2,7 +2,7 @@
 
 namespace etude {
 
-// The one choice of `--compat` of other commands.
+// The only value of `--compat` in other commands.
 inline constexpr const char* kCompatChakra = "chakra-1.0.0";
 
 }  // namespace etude

@@ -41,7 +41,7 @@ struct AstraArguments {
   std::string rendezvous = "false";
 };
 
-// As ASTRA-sim's parser reads it; nullopt: it stops there.
+// Parses a bool like ASTRA-sim; nullopt where it stops.
 std::optional<bool> TruthOf(std::string_view text) {
   for (const std::string_view word : {"true", "True", "t", "T", "1"}) {
     if (text == word) return true;
@@ -52,7 +52,7 @@ std::optional<bool> TruthOf(std::string_view text) {
   return std::nullopt;
 }
 
-// In percent, but for the last.
+// Values in percent, except the last.
 void PrintRoofline(const Console& console, int64_t rank, const RooflineUse& use) {
   const std::pair<const char*, double> statistics[] = {
       {"Compute bound percentage", 100 * use.compute_bound},
@@ -68,7 +68,7 @@ void PrintRank(const Console& console, int64_t rank, const SimRankResult& result
   const auto statistic = [&](const char* name, int64_t value) {
     console.PrintData(fmt::format("[statistics] [info] sys[{}], {}: {}\n", rank, name, value));
   };
-  // ASTRA-sim's difference has no sign.
+  // ASTRA-sim uses an unsigned difference.
   const auto exposed = static_cast<uint64_t>(result.end - result.computed);
   console.PrintData(fmt::format(
       "[workload] [info] sys[{}] finished, {} cycles, exposed communication {} cycles.\n", rank,
@@ -143,7 +143,7 @@ Result<ExitCode> RunAstraSim(std::vector<std::string> args, const Console& conso
                          Simulate(machine, workload, {.name = NamesOfRanks(options.workload)}));
   WarnOfSilences(machine, {.system = options.system, .memory = options.memory}, workload, result,
                  context);
-  // By the time of their end, as ASTRA-sim prints them.
+  // By end time, in ASTRA-sim's order of output.
   std::vector<int64_t> order;
   for (int64_t rank = 0; rank < ranks; ++rank) {
     if (result.OfRank(rank).finished) order.push_back(rank);

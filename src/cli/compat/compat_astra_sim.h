@@ -8,8 +8,8 @@
 
 namespace etude {
 
-// Stands in for ASTRA-sim's analytical programs with these arguments; --congestion=aware is that of
-// congested networks. kNo: some ranks wait for ever, which is said.
+// Runs as a replacement for ASTRA-sim's analytical programs with these arguments;
+// --congestion=aware selects the congestion-aware one. kNo, with a message, for a deadlock.
 Result<ExitCode> RunAstraSim(std::vector<std::string> args, const Console& console);
 
 }  // namespace etude

@@ -19,7 +19,7 @@
 namespace etude {
 namespace {
 
-// STAGE draws its first tag at random; this is the one it draws after random.seed(0).
+// STAGE draws its first tag at random; this is its value after random.seed(0).
 constexpr int64_t kFirstTag = 885440;
 constexpr int64_t kMostTag = 1 << 30;
 constexpr std::string_view kRankPlace = "%d";
@@ -55,7 +55,7 @@ std::string WithoutAll(std::string text, std::string_view part, std::string_view
   return text;
 }
 
-// The names of a job's files.
+// File names of a job.
 struct OutputNames {
   std::string before;  // the rank's number
   std::string after;
@@ -63,7 +63,7 @@ struct OutputNames {
 
   static Result<OutputNames> Make(const std::string& folder, std::string name) {
     if (name.find(kRankPlace) == std::string::npos) name += ".%d.et";
-    // STAGE would write a rank's file over the groups', or stop at another '%'.
+    // STAGE would overwrite the groups by a rank's file, or stop at another '%'.
     const size_t at = name.find(".%d");
     if (at == std::string::npos || name.find('%', at + 2) != std::string::npos ||
         name.find('%') != at + 1 || name.find(".et") == std::string::npos) {
@@ -93,7 +93,7 @@ Status RunStage(std::vector<std::string> args, const Console& console) {
   std::string folder;
   std::string name;
   std::string model = "dense";
-  std::string version;  // STAGE reads neither this nor the next
+  std::string version;  // STAGE ignores this and the next
   bool recompute = false;
   bool print_memory = false;
   int64_t micro_batch = -1;
@@ -126,8 +126,8 @@ Status RunStage(std::vector<std::string> args, const Console& console) {
   parser.Text("--chakra_schema_version", &version, false);
   parser.Text("--model_type", &model, false);
   parser.Truth("--mixed_precision", &options.mixed_precision);
-  parser.Truth("--print_gpu_vram", &print_memory);  // what it prints is not imitated
-  parser.Whole("--first_tag", &first_tag, false);   // ours, and so is what follows
+  parser.Truth("--print_gpu_vram", &print_memory);  // its output is not reproduced
+  parser.Whole("--first_tag", &first_tag, false);   // additional options, from here on
   parser.Flag(kDifferences, &differences);
   parser.Flag("--json", &json);
   ETUDE_RETURN_IF_ERROR(parser.Parse(args));

@@ -8,7 +8,7 @@
 
 namespace etude {
 
-// Stands in for STAGE's main.py with these arguments.
+// Runs as a replacement for STAGE's main.py with these arguments.
 Status RunStage(std::vector<std::string> args, const Console& console);
 
 }  // namespace etude

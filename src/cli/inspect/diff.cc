@@ -15,7 +15,7 @@
 namespace etude {
 namespace {
 
-// The inputs of one rank on both sides.
+// Inputs of one rank on both sides.
 struct RankPair {
   RankInput a;
   RankInput b;
@@ -57,7 +57,7 @@ class DiffCommand : public Command {
       different += one.same ? 0 : 1;
     }
     same = same && different == 0;
-    // Of several tables as one the first one's title is shown.
+    // A joined table shows the first one's title.
     if (compared.size() > 1 && different != 0) {
       found.front().tables.front().title =
           fmt::format("different operators on {} of {} ranks", FormatCount(different),
@@ -68,7 +68,7 @@ class DiffCommand : public Command {
   }
 
  private:
-  // Pairs the ranks, and says which have none: `same` becomes false.
+  // Pairs the ranks and reports unpaired ones, which set `same` to false.
   std::vector<RankPair> Pair(const std::vector<RankInput>& a, const std::vector<RankInput>& b,
                              const Console& console, bool& same) const {
     const RankPairs found = PairRanks(Ranks(a), Ranks(b));

@@ -31,7 +31,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What was done to make the graph small, for people.
+// Describes how the graph was reduced.
 std::string CollapseText(const GraphView& view) {
   switch (view.collapse) {
     case Collapse::kNone: return "";
@@ -47,7 +47,7 @@ std::string CollapseText(const GraphView& view) {
   return "";
 }
 
-// A file in memory, which a process that is started finds under the same path.
+// A memory file that a child process can open by the same path.
 class SharedFile {
  public:
   explicit SharedFile(const char* name) : fd_(memfd_create(name, 0)) {}
@@ -58,7 +58,7 @@ class SharedFile {
   SharedFile& operator=(const SharedFile&) = delete;
 
   std::string path() const { return PathOfOpen(fd_); }
-  // False, with errno set, if the system refuses.
+  // Returns false, with errno set, on failure.
   bool Write(std::string_view bytes) const { return WriteAll(fd_, bytes); }
 
  private:
@@ -126,7 +126,7 @@ class GraphCommand : public Command {
     return file.Commit();
   }
 
-  // Graphviz reads and writes files in memory: nothing is left of it, however it ends.
+  // Graphviz reads and writes memory files, so nothing remains in any case.
   Status WriteSvg(const DrawnGraph& graph, const RunContext& context) const {
     if (output_ == "-") {
       return MakeError(ErrorCode::kUsage, "graph: SVG needs a file; -o - writes DOT");

@@ -39,7 +39,7 @@ Json OpsJson(const std::vector<Summary::Op>& ops) {
   return rows;
 }
 
-// `rank` is what the folder says; a trace that names its own rank knows better.
+// `rank`: from the folder; a rank in the trace takes precedence.
 Json TraceJson(const std::string& path, std::optional<int64_t> rank, const Trace& trace,
                const Summary& summary, const Health& health) {
   Json json;
@@ -159,8 +159,7 @@ TextTable CollectivesTable(const Summary& summary) {
   return collectives;
 }
 
-// How long a rank of a folder took, by that of its traces which has times: both files as a pair, if
-// they are one.
+// Time of a folder's rank, from its trace with times; from both files if they are a pair.
 struct RankTimes {
   std::string rank;
   std::optional<int64_t> number;
@@ -192,7 +191,7 @@ Json TimesJson(const std::vector<RankTimes>& ranks) {
   return rows;
 }
 
-// ", 12 layers of up to 3".
+// Returns ", 12 layers of up to 3".
 std::string ShapeText(const std::optional<LayerShape>& shape) {
   if (!shape) return ", no layers: a cycle";
   return fmt::format(", {} of up to {}", FormatCount(shape->layers, "layer"),
@@ -203,7 +202,8 @@ std::optional<LayerShape> ShapeOf(const MotifRow& row) {
   return row.layered ? std::optional(row.layered->form.shape()) : std::nullopt;
 }
 
-// "  8 × 172 nodes, 12 layers of up to 3: layer 0 norm … layer 0 add", deeper rows further in.
+// Returns "  8 × 172 nodes, 12 layers of up to 3: layer 0 norm … layer 0 add", with nested rows
+// indented.
 std::string MotifText(const Trace& trace, const MotifTree& tree) {
   std::string text = fmt::format(
       "structure: {}, {}, {}{}\n", FormatCount(tree.node_kinds, "kind of nodes", "kinds of nodes"),
@@ -226,7 +226,7 @@ Json ShapeJson(const std::optional<LayerShape>& shape) {
   return {{"count", shape->layers}, {"width", shape->width}};
 }
 
-// Ids of nodes, layer by layer.
+// Returns node ids by layer.
 Json LayersJson(const Trace& trace, const MotifRow& row) {
   Json json = ShapeJson(ShapeOf(row));
   if (!row.layered) return json;
@@ -262,7 +262,7 @@ Json MotifJson(const Trace& trace, const MotifTree& tree) {
   return json;
 }
 
-// "  forward   4 × 26 to 28 nodes"; of phases by labels "  forward   104 nodes".
+// Returns "  forward   4 × 26 to 28 nodes"; for phases by labels "  forward   104 nodes".
 std::string PhasesText(const ProgramPhases& phases) {
   if (phases.rows.empty()) return "";
   std::string text = fmt::format("phases{}: {}", phases.stated ? "" : " by labels",
@@ -379,7 +379,7 @@ class InfoCommand : public Command {
   int64_t top_ = 8;
 };
 
-// A native capture and the profile of its devices, as what they say together.
+// Describes a native capture together with its device profile.
 std::string PairText(const RankInput& pair, const Health& health) {
   std::string text = fmt::format("\n{} + {}\n", pair.path, pair.device);
   if (const auto& time = health.graph_time) {
@@ -409,7 +409,7 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
                      .number = folder.known_rank(rank),
                      .span = {},
                      .device_busy = {}});
-    Health pair;  // of a native capture with the profile of its devices
+    Health pair;  // of a native capture with its device profile
     const auto take = [&](const RankInput& input, const Result<Trace>& trace) -> Status {
       if (!trace) return tl::unexpected<Error>(trace.error());
       const RecordedRun recorded(*trace);
@@ -428,7 +428,7 @@ Result<ExitCode> InfoCommand::RunFolder(const Console& console, const ReadOption
       } else if (!input.device.empty()) {
         pair = std::move(health);
       }
-      if (!input.device.empty()) return {};  // the files of the pair are shown
+      if (!input.device.empty()) return {};  // the files of the pair are already shown
       if (json_) {
         traces.push_back(TraceJson(input.path, folder.known_rank(rank), *trace, summary, health));
       } else {

@@ -24,7 +24,7 @@ class InspectionCommand : public Command {
     options.Jobs(&jobs_, "traces");
     output_.Declare(options, inspection_.tables);
   }
-  // Reads the traces of all ranks, several at once, and prints what the inspection finds in them.
+  // Reads the traces of all ranks concurrently and prints the result of the inspection.
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_RETURN_IF_ERROR(output_.Check());
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,

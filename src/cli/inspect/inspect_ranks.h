@@ -8,8 +8,8 @@
 
 namespace etude {
 
-// The commands `stats`, `breakdown`, `critical-path` and `memory`, which differ in what they look
-// for only.
+// Makes one of the commands `stats`, `breakdown`, `critical-path` and `memory`, which differ only
+// in their inspection.
 std::unique_ptr<Command> MakeInspectionCommand(const Inspection& inspection, std::string_view name,
                                                std::string_view summary);
 

@@ -13,7 +13,7 @@
 
 namespace etude {
 
-// What a command did with one rank: for a program, for a reader, and for the verdict on the job.
+// A command's result for one rank: as JSON, as text, and for the verdict on the job.
 struct RankResult {
   int64_t rank = 0;
   nlohmann::ordered_json json;
@@ -22,8 +22,8 @@ struct RankResult {
   RankRun run;
 };
 
-// Prints the ranks and, where they are a job, how they fit together: as text, or as one document of
-// `format` that lists them under `key`.
+// Prints the results and, for ranks of one job, how they fit together: as text, or as one document
+// of `format` with the results under `key`.
 void PrintRankResults(std::vector<RankResult> results, bool as_json, std::string_view format,
                       std::string_view key, const Console& console);
 

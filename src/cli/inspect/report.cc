@@ -25,11 +25,11 @@
 namespace etude {
 namespace {
 
-// One rank as it is read: its richest trace, and the one that tells most of times.
+// Inputs of one rank: its most complete trace, and the one with the best times.
 struct Input {
   size_t job = 0;
   RankInput trace;
-  std::optional<RankInput> timed;  // nullopt: it is the same
+  std::optional<RankInput> timed;  // nullopt: the same trace
 };
 
 Result<RankFigures> ReadFigures(const Input& input, const ReadOptions& options, size_t most_events,
@@ -95,7 +95,7 @@ class ReportCommand : public Command {
   }
 
  private:
-  // A folder is a job; so are the files that are given, if their ranks are known and differ.
+  // A folder is a job; so are the given files, if their ranks are known and differ.
   Status FindInputs(const RunContext& context, std::vector<JobFigures>& jobs,
                     std::vector<Input>& inputs) {
     std::vector<std::string> files;
@@ -132,11 +132,11 @@ class ReportCommand : public Command {
     return {};
   }
 
-  // What earlier commands left about the rank's replay.
+  // Adds the results of earlier commands on the rank's replay.
   static void AddReplay(const CaptureFolder& folder, const CaptureRank& rank,
                         const RunContext& context, JobFigures& job) {
     const auto add = [&](const std::string& path, auto& list, auto read) {
-      // Why one cannot be told to be there, reading it says.
+      // Errors of this check are reported by reading.
       std::error_code error;
       if (!std::filesystem::exists(path, error) && !error) return;
       if (auto found = read()) {

@@ -147,8 +147,8 @@ class TimelineCommand : public Command {
     return parts;
   }
 
-  // Parts of which one begins when another is over are shown far apart by clocks that did not begin
-  // together.
+  // Warns if a part begins after another has ended: clocks with different origins show them far
+  // apart.
   static void WarnIfApart(const std::vector<TimelinePart>& parts, const RunContext& context) {
     std::optional<std::pair<Nanos, const TimelinePart*>> last_begin;
     std::optional<std::pair<Nanos, const TimelinePart*>> first_end;

@@ -39,7 +39,7 @@ struct Validated {
   uint64_t nodes = 0;
   std::vector<Finding> findings;
   Health health;
-  bool says_health = true;  // else a job's verdict does
+  bool says_health = true;  // false: the job's verdict covers it
 
   bool valid() const { return IsValid(findings); }
 };
@@ -80,13 +80,13 @@ std::string VerdictText(const Validated& verdict) {
   return text;
 }
 
-// Validates the files of traces and jobs, and whether host and device traces are of one run, and
-// says what is found, at once or as JSON.
+// Validates the files of traces and jobs, and whether host and device traces belong to one run.
+// Prints the result immediately, or as JSON.
 class Validation {
  public:
   Validation(const Console& console, bool as_json) : console_(console), as_json_(as_json) {}
 
-  // A trace, or the folder of a job.
+  // Adds a trace, or the folder of a job.
   void Add(const std::string& path) {
     if (path == "-" || !IsFolder(path)) {
       return inputs_.push_back({.path = path});
@@ -94,11 +94,11 @@ class Validation {
     const Result<CaptureFolder> folder = ListCaptureFolder(path, console_.context());
     if (!folder) return PassOver(path, folder.error());
     if (IsJobFolder(path)) {
-      // Its ranks cannot tell how their communications fit together.
+      // Its ranks do not show whether their communications match.
       const Result<Job> job = ReadJobFolder(path, console_.context());
       if (!job) return PassOver(path, job.error());
     }
-    for (const DamagedFile& file : folder->damaged) {  // which was warned of
+    for (const DamagedFile& file : folder->damaged) {  // already warned of
       verdicts_.push_back({{"path", file.path}, {"valid", false}, {"error", file.message}});
       unread_code_ = ExitCode::kBadInput;
     }
@@ -136,15 +136,15 @@ class Validation {
   }
 
  private:
-  // A trace, or the traces of a rank of a folder.
+  // A trace, or the traces of a rank in a folder.
   struct Input {
     std::string path;  // of the trace
     std::optional<CaptureRank> rank;
     size_t job = 0;                  // of the folder
-    bool is_one_of_several = false;  // ranks, of which a verdict follows
+    bool is_one_of_several = false;  // one of several ranks, followed by a joint verdict
   };
 
-  // What cannot be read does not keep the rest from being validated.
+  // Reports an unreadable input and continues.
   void PassOver(const std::string& path, const Error& error) {
     console_.Complain(error.message);
     verdicts_.push_back({{"path", path}, {"valid", false}, {"error", error.message}});
@@ -171,8 +171,8 @@ class Validation {
     if (input.rank) {
       jobs_[input.job].second.Add(verdict.health, std::move(run), UseOf(traces, *input.rank));
     }
-    // Of a pair only what the traces do not show one by one; of several ranks the job's verdict has
-    // it.
+    // For a pair, only problems that its single traces do not show; for several ranks, the job's
+    // verdict covers it.
     const Verdict shown = traces.as_profile ? Verdict::kUsable : Verdict::kDontTrust;
     const bool is_worse = verdict.says_health && verdict.health.verdict() >= shown;
     if (is_pair && verdict.valid() && !is_worse) return;
@@ -206,7 +206,7 @@ class Validation {
   Json verdicts_ = Json::array();
   std::vector<std::pair<std::string, JobHealth>> jobs_;  // by folder
   bool valid_ = true;
-  std::optional<ExitCode> unread_code_;  // of what could not be read first
+  std::optional<ExitCode> unread_code_;  // of the first unreadable input
 };
 
 class ValidateCommand : public Command {

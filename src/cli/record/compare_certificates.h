@@ -10,15 +10,15 @@ namespace etude {
 
 struct CompareCertificatesOptions {
   std::vector<std::string> paths;    // one or two certificates
-  std::vector<std::string> outputs;  // as WriteCertificate takes them
+  std::vector<std::string> outputs;  // passed to WriteCertificate
   bool json = false;
 };
 
-// Prints a certificate, or how two of them compare. kNo if a bar is not met.
+// Prints a certificate, or a comparison of two. kNo if a bar is not met.
 Result<ExitCode> CompareCertificates(const CompareCertificatesOptions& options,
                                      const Console& console);
 
-// A page if `path` ends in .html, else JSON.
+// Writes a page if `path` ends in .html, otherwise JSON.
 Status WriteCertificate(const Certificate& certificate, const std::string& path);
 
 }  // namespace etude

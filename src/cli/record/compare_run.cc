@@ -32,28 +32,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Pairs that run before the first one that counts: while one side was set up the other stood still.
+// Unmeasured pairs at the start: while one side was set up, the other was idle.
 constexpr int64_t kWarmPairs = 1;
-// Of a turn before the step that is measured, unless it is said.
+// Default time of a turn before the measured step.
 constexpr double kLeadNs = 50e6;
 constexpr int64_t kLeadMost = 4;  // steps
-// Steps of other signatures in a row after which no other one is awaited.
+// Maximum of consecutive steps of other signatures.
 constexpr int64_t kOthersMost = 10'000;
 
-// Whether a GPU worked in the steps that were timed.
+// Returns whether a GPU was active in the timed steps.
 bool UsesGpu(const JobRank& job) {
   return std::ranges::any_of(job.timed_steps,
                              [](const StepTime& step) { return step.host.has_value(); });
 }
 
-// What the host has in use tells little of a step whose tensors are on a GPU.
+// Host memory is not informative for a step with tensors on a GPU.
 StepBars UsualBars(const JobRank& job) {
   StepBars bars = DefaultBars();
   if (UsesGpu(job)) bars[static_cast<size_t>(StepMetric::kPeakMemory)].reset();
   return bars;
 }
 
-// The bars with those of `texts` in place of what they name.
+// Returns the bars, with those named in `texts` replaced.
 Result<StepBars> ParseBars(StepBars bars, const std::vector<std::string>& texts) {
   std::vector<std::string> names;
   for (const StepMetricInfo& info : StepMetrics()) names.emplace_back(info.name);
@@ -84,7 +84,7 @@ Result<const CaptureRank*> FirstOrNamed(const CaptureFolder& folder,
   return MakeError(ErrorCode::kUsage, fmt::format("{}: no rank {}", folder.path, *wanted));
 }
 
-// The capture and what is run of it.
+// A capture and the command to run.
 struct Subject {
   CaptureFolder folder;
   const CaptureRank* rank = nullptr;
@@ -93,7 +93,7 @@ struct Subject {
   const JobRank* job = nullptr;
 };
 
-// A command that a folder brings along runs where its user ran it before, or is asked to.
+// Checks that a folder's command was run here by its user before, or is explicitly allowed.
 Status CheckOwn(const CompareRunOptions& options, const JobFile& job) {
   if (!options.command.empty() || options.trust) return {};
   const std::string reason = WhyNotOwn(job);
@@ -105,7 +105,7 @@ Status CheckOwn(const CompareRunOptions& options, const JobFile& job) {
       options.path, reason, Printable(ShellLine(job.command))));
 }
 
-// Whether the program that job.json names is where its relative path says, as far as a path shows.
+// Checks that the program in job.json exists at its relative path, as far as a path shows.
 Status CheckProgram(const std::string& capture, const std::vector<std::string>& command) {
   const auto program =
       std::ranges::find_if(command, [](std::string_view word) { return word.ends_with(".py"); });
@@ -143,7 +143,7 @@ Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& 
   return subject;
 }
 
-// The signature of the recorded step, in words.
+// Describes the signature of the recorded step.
 std::string RecordedSignature(const Subject& subject) {
   std::string description;
   for (const StepSignature& signature : subject.job->signatures) {
@@ -152,7 +152,7 @@ std::string RecordedSignature(const Subject& subject) {
   return description;
 }
 
-// Both sides, once they are set up.
+// Both sides, after set-up.
 struct Sides {
   PacedProgram& original;
   PacedReplay& replay;
@@ -160,7 +160,7 @@ struct Sides {
 
 class PairRun {
  public:
-  // `expected`: the recorded signature, in words.
+  // `expected`: description of the recorded signature.
   PairRun(Sides sides, size_t start, std::string expected, const CompareRunOptions& options,
           RunComparison& run)
       : sides_(sides),
@@ -169,8 +169,8 @@ class PairRun {
         options_(options),
         run_(run) {}
 
-  // Runs pairs until there are as many as this start is due or the program has ended. kBadInput if
-  // it showed no step of the recorded signature: it is another program.
+  // Runs this start's pairs, or fewer if the program ends. kBadInput if it had no step of the
+  // recorded signature, so that it is another program.
   Status Run(const RunContext& context) {
     ETUDE_RETURN_IF_ERROR(RunPairs(context));
     if (counted_ || !run_.pairs.empty() || other_.empty()) return {};
@@ -194,7 +194,7 @@ class PairRun {
     return {};
   }
 
-  // The pairs of this start: an equal share of those that earlier starts have left.
+  // Returns the number of pairs of this start: an equal share of the remaining ones.
   int64_t Due() {
     if (!due_) {
       const int64_t left = options_.pairs - static_cast<int64_t>(run_.pairs.size());
@@ -204,7 +204,7 @@ class PairRun {
     return *due_;
   }
 
-  // False: the program has ended, or has no steps of the recorded signature.
+  // Returns false if the program has ended, or has no steps of the recorded signature.
   Result<bool> RunPair(StepPair& pair) {
     for (const bool original : {pair.original_first, !pair.original_first}) {
       ETUDE_ASSIGN_OR_RETURN(const auto step, RunTurn(original));
@@ -217,9 +217,9 @@ class PairRun {
     return true;
   }
 
-  // The step of a side that is measured: the first one of the recorded signature after those that
-  // lead. What the other side leaves in the processor's caches would weigh in a short step, and no
-  // step of a running program meets it. nullopt as for RunPair.
+  // Returns the measured step of a side's turn: the first one of the recorded signature after the
+  // lead steps. These remove the effect of the other side's data in the processor's caches, which
+  // no running program has. nullopt as for RunPair.
   Result<std::optional<PacedStep>> RunTurn(bool original) {
     ETUDE_ASSIGN_OR_RETURN(auto step, RunStep(original));
     for (int64_t i = step ? Lead(*step) : 0; step && (i > 0 || !step->counts); --i) {
@@ -228,14 +228,14 @@ class PairRun {
     return step;
   }
 
-  // Steps of a turn before the one that is measured.
+  // Returns the number of steps of a turn before the measured one.
   int64_t Lead(const PacedStep& first) const {
     if (options_.lead) return *options_.lead;
     const double step_ns = std::max(*first.figures[StepMetric::kWallTime], 1.0);
     return std::min(static_cast<int64_t>(kLeadNs / step_ns), kLeadMost);
   }
 
-  // nullopt as for RunPair.
+  // Returns nullopt as for RunPair.
   Result<std::optional<PacedStep>> RunStep(bool original) {
     if (!original) return sides_.replay.Step();
     ETUDE_ASSIGN_OR_RETURN(const auto step, sides_.original.Step());
@@ -255,7 +255,7 @@ class PairRun {
     return step;
   }
 
-  // What the step achieved: the same work on both sides.
+  // Adds rates of the step; the work is the same on both sides.
   void AddRates(StepFigures& figures) const {
     const auto per_ns = [&](const std::optional<double>& work) -> std::optional<double> {
       const auto& wall = figures[StepMetric::kWallTime];
@@ -279,14 +279,14 @@ class PairRun {
   size_t start_;
   std::string expected_;
   std::optional<int64_t> due_;
-  int64_t others_ = 0;    // steps of other signatures in a row
-  std::string other_;     // the last of these
-  bool counted_ = false;  // whether there was a step of the recorded signature
+  int64_t others_ = 0;    // consecutive steps of other signatures
+  std::string other_;     // the last of them
+  bool counted_ = false;  // there was a step of the recorded signature
   const CompareRunOptions& options_;
   RunComparison& run_;
 };
 
-// Why a metric is absent, where it is.
+// Returns the reasons for missing metrics.
 std::array<std::string, kStepMetricCount> Reasons(const StepWatch& original,
                                                   const StepWatch& replay, const GpuSensors& gpus) {
   using enum StepMetric;
@@ -355,7 +355,7 @@ void NoteThreads(const Subject& subject, RunComparison& run) {
       *run.threads, *recorded));
 }
 
-// What is known once all pairs are there.
+// Adds facts that are known after all pairs.
 Status FindKernels(PacedReplay& replay, RunComparison& run) {
   const Status found = replay.FindKernels();
   if (!found && found.error().code != ErrorCode::kUnavailable) return found;
@@ -364,7 +364,7 @@ Status FindKernels(PacedReplay& replay, RunComparison& run) {
   return {};
 }
 
-// "2026-11-22T12:00:00Z".
+// Returns "2026-11-22T12:00:00Z".
 std::string Now() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
@@ -373,7 +373,7 @@ std::string Now() {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
-// The command that makes the certificate again: what was given, but for what is the default anyway.
+// Returns the command that repeats the certificate: the given options, except defaults.
 std::string AgainLine(const std::string& folder, const CompareRunOptions& options) {
   const CompareRunOptions usual;
   std::vector<std::string> words = {"etude", "compare", folder, "--run"};
@@ -408,7 +408,7 @@ std::string AgainLine(const std::string& folder, const CompareRunOptions& option
   return ShellLine(words);
 }
 
-// Whether the benchmark can be started. Its ranks other than the first cannot be timed.
+// Checks that the benchmark can be started. Only its first rank can be timed.
 Status CheckBenchmark(const Subject& subject, const CompareRunOptions& options) {
   if (options.benchmark.empty()) return {};
   std::error_code error;
@@ -428,8 +428,8 @@ Status CheckBenchmark(const Subject& subject, const CompareRunOptions& options) 
   return {};
 }
 
-// "bench/benchmark.py", "bench/build/benchmark" as words of a folder that may go elsewhere: what is
-// above the benchmark's folder is left out.
+// Returns "bench/benchmark.py" or "bench/build/benchmark" for a portable folder: parents of the
+// benchmark's folder are removed.
 std::string NameOfBenchmark(const std::string& path) {
   if (path.empty()) return "";
   std::error_code error;
@@ -443,7 +443,7 @@ std::string NameOfBenchmark(const std::string& path) {
   return (above.filename() / name).string();
 }
 
-// Before anything is measured: whether files can be written where certificates are asked for.
+// Checks before any measurement that the certificates can be written.
 Status TryCertificates(const std::vector<std::string>& paths, const CaptureFolder& folder) {
   for (const std::string& path : paths) {
     for (const CaptureRank& rank : folder.ranks) {
@@ -480,13 +480,13 @@ Result<Certificate> CertificateOf(const Subject& subject, const CompareRunOption
   return options.keep_paths ? certificate : WithoutFolders(std::move(certificate));
 }
 
-// The Python of the program, which has a torch.
+// Returns the program's Python, which has torch.
 std::string PythonFor(const std::vector<std::string>& command) {
   return PythonOf(command.front()).value_or("python3");
 }
 
-// Starts both sides and runs the pairs that this start is due; whatever happens, nothing of them is
-// left. Returns why metrics are absent.
+// Starts both sides and runs this start's pairs. Ends all processes in any case. Returns the
+// reasons for missing metrics.
 Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& subject, size_t start,
                                                                const CompareRunOptions& options,
                                                                const GpuSensors& gpus,
@@ -593,7 +593,7 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
   const bool with_gpus = options.experimental || UsesGpu(*subject.job);
   const GpuSensors gpus = with_gpus ? GpuSensors::Open() : GpuSensors();
   std::array<std::string, kStepMetricCount> reasons;
-  CompareRunOptions extended = options;  // by what it takes to decide
+  CompareRunOptions extended = options;  // with the options for deciding
   const auto begin = std::chrono::steady_clock::now();
   for (int64_t start = 0; start < extended.starts; ++start) {
     ETUDE_ASSIGN_OR_RETURN(

@@ -27,13 +27,14 @@ namespace {
 constexpr std::string_view kFormat = "etude-mark 1\n";
 constexpr size_t kKeyBytes = 32;
 
-// An absolute path in a variable of the environment, else "".
+// Returns an absolute path in an environment variable, otherwise "".
 std::string PathIn(const char* variable) {
   const char* value = std::getenv(variable);
   return value == nullptr || *value != '/' ? "" : value;
 }
 
-// Where this user's state is: $XDG_STATE_HOME/etude, else ~/.local/state/etude; "" without a home.
+// Returns the user's state folder: $XDG_STATE_HOME/etude or ~/.local/state/etude; "" without a
+// home.
 std::string StateFolder() {
   if (const std::string state = PathIn("XDG_STATE_HOME"); !state.empty()) return state + "/etude";
   std::string home = PathIn("HOME");
@@ -44,7 +45,7 @@ std::string StateFolder() {
   return home.starts_with('/') ? home + "/.local/state/etude" : "";
 }
 
-// The key, if nobody but this user can read or replace it.
+// Reads the key, if only this user can read or replace it.
 Result<std::string> ReadKey() {
   const std::string folder = StateFolder();
   if (folder.empty()) return BadInput("this user has no home folder");
@@ -75,8 +76,8 @@ Result<std::string> ReadKey() {
   return std::string(bytes.data(), kKeyBytes);
 }
 
-// Whether the command may run another program in another folder: all but
-// `python /path/to/train.py` and the like.
+// Returns whether the command may run another program in another folder: all commands except
+// `python /path/to/train.py` and similar ones.
 bool DependsOnFolder(std::span<const std::string> command) {
   const auto program =
       std::ranges::find_if(command, [](std::string_view word) { return word.ends_with(".py"); });
@@ -84,7 +85,7 @@ bool DependsOnFolder(std::span<const std::string> command) {
   if (command.front().find('/') != std::string::npos && !command.front().starts_with('/')) {
     return true;
   }
-  // Modules (-m) and code (-c) are looked for, or look for others, in the working folder.
+  // Modules (-m) and code (-c) are searched, or import others, in the working folder.
   return std::any_of(command.begin() + (program == command.begin() ? 0 : 1), program,
                      [](std::string_view word) {
                        return word.starts_with('-') && !word.starts_with("--") &&

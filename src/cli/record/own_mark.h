@@ -6,9 +6,9 @@
 
 namespace etude {
 
-// Why the job's command does not count as one that this user ran on this machine; "" if it does.
-// A recording leaves a mark in job.json that needs a key which only its user can read
-// (python/etude/recording/marks.py makes both): a folder from elsewhere has none that fits.
+// Returns why the job's command is not accepted as run by this user on this machine; "" if it is. A
+// recording writes a mark into job.json, made with a key that only its user can read
+// (python/etude/recording/marks.py makes both). Folders from elsewhere have no valid mark.
 std::string WhyNotOwn(const JobFile& job);
 
 }  // namespace etude

@@ -32,7 +32,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kProgramGrace{10'000};
 constexpr milliseconds kStatusLook{200};
 
-// The process at the other end of a socket; 0 if the system does not say.
+// Returns the process at the other end of a socket; 0 if unknown.
 pid_t PeerOf(int socket) {
   ucred who{};
   socklen_t size = sizeof who;
@@ -51,14 +51,14 @@ Result<std::unique_ptr<PacedProgram>> PacedProgram::Start(ProcessTree& tree,
   ETUDE_RETURN_IF_ERROR(program->Listen());
   ETUDE_RETURN_IF_ERROR(program->Launch());
   ETUDE_RETURN_IF_ERROR(program->AwaitReady());
-  // Processes that show their first step from now on are none of the ranks, and run on unwatched.
+  // Processes that show their first step later are not ranks, and run unobserved.
   program->StopListening();
   program->watch_.emplace(std::move(program->counters_), options.gpus, program->level_);
   return program;
 }
 
 PacedProgram::~PacedProgram() {
-  // Whoever still waits for a word learns that there is none to come, and ends.
+  // Peers that still wait see the closed connection and end.
   peers_.clear();
   StopListening();
 }
@@ -125,9 +125,9 @@ bool PacedProgram::has_ended() const {
   return tree_.ended(process_) && !talks;
 }
 
-// Waits a little for new processes of the program and for what they say.
+// Waits briefly for new processes of the program and their messages.
 Status PacedProgram::Poll() {
-  // A descriptor below 0 is passed over.
+  // Negative descriptors are ignored.
   std::vector<pollfd> descriptors = {{.fd = listener_, .events = POLLIN, .revents = 0}};
   std::vector<Peer*> asked;
   for (const auto& peer : peers_) {
@@ -150,7 +150,7 @@ void PacedProgram::Accept() {
   if (socket >= 0) peers_.push_back(std::make_unique<Peer>(socket, PeerOf(socket)));
 }
 
-// Takes what `peer` says outside of steps.
+// Handles messages of `peer` outside of steps.
 Status PacedProgram::Hear(Peer& peer) {
   while (const auto line = peer.channel.NextLine()) ETUDE_RETURN_IF_ERROR(Greet(peer, *line));
   return {};
@@ -159,7 +159,7 @@ Status PacedProgram::Hear(Peer& peer) {
 Status PacedProgram::Greet(Peer& peer, const std::string& line) {
   const ParsedJson json = ParsedJson::parse(line, nullptr, /*allow_exceptions=*/false);
   const std::string event = json.is_object() ? TextIn(json, "event") : "";
-  if (event == "step") return {};  // of a rank that ran on when the measured one had ended
+  if (event == "step") return {};  // from a rank that continued after the measured one had ended
   if (event == "hello") {
     const int64_t rank = CountIn(json, "rank").value_or(0);
     const int64_t world = CountIn(json, "world_size").value_or(1);
@@ -169,7 +169,7 @@ Status PacedProgram::Greet(Peer& peer, const std::string& line) {
                                   options_.world_size));
     }
     if (ranks_.contains(rank)) {
-      // Of two processes with the same rank the first one counts, as in a recording.
+      // The first of two processes with the same rank counts, as in a recording.
       peer.channel.Send("finish");
       return {};
     }
@@ -190,7 +190,7 @@ Status PacedProgram::Greet(Peer& peer, const std::string& line) {
       warmup_steps_ = peer.steps_seen;
       threads_ = CountIn(json, "threads");
       level_ = CountIn(json, "resident_before_steps_bytes");
-      Status odd;  // what is no fact is unknown
+      Status odd;  // ignored: invalid facts are unknown
       const JsonMembers said("the program", json, odd);
       machine_ = ParseMachineFacts(said.Object("machine"));
       versions_ = ParseNamedTexts(said.Object("versions"));
@@ -235,7 +235,7 @@ Result<std::optional<PacedStep>> PacedProgram::Step() {
   }
   ETUDE_ASSIGN_OR_RETURN(const auto answer, AnswerOf(options_.rank));
   if (!answer) return std::nullopt;
-  // The others have done their part of the step, too, before anything else runs.
+  // Waits for the other ranks' part of the step.
   for (const auto& [rank, peer] : ranks_) {
     if (rank == options_.rank) continue;
     ETUDE_ASSIGN_OR_RETURN(const auto other, AnswerOf(rank));
@@ -245,7 +245,7 @@ Result<std::optional<PacedStep>> PacedProgram::Step() {
   return step;
 }
 
-// The line with which `rank` says that it has run a step; nullopt: it has ended.
+// Returns the line with which `rank` reports a step; nullopt: it has ended.
 Result<std::optional<std::string>> PacedProgram::AnswerOf(int64_t rank) {
   Peer& peer = *ranks_.at(rank);
   std::string late =

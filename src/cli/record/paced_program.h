@@ -14,23 +14,23 @@
 
 namespace etude {
 
-// The original program under the hook in its paced mode (python/etude/recording/pacing.py): all its
-// ranks stop at the end of each step until they are told to run the next one, together. Its
-// standard output goes to our standard error; the other streams are ours.
+// The original program under the hook in paced mode (python/etude/recording/pacing.py): all ranks
+// stop at the end of each step and run the next one together on request. Its standard output goes
+// to this process's standard error; other streams are inherited.
 class PacedProgram {
  public:
   struct Options {
     std::vector<std::string> command;
-    std::string capture;  // folder
-    int64_t rank = 0;     // whose steps are timed
+    std::string capture;  // capture folder
+    int64_t rank = 0;     // timed rank
     int64_t world_size = 1;
     int64_t warmup = 5;
-    std::chrono::milliseconds timeout{};  // of a step
-    const GpuSensors& gpus;               // outlive it
+    std::chrono::milliseconds timeout{};  // per step
+    const GpuSensors& gpus;               // must outlive the program
   };
 
-  // Starts it and waits until all its ranks have warmed up. kUnavailable if the command is not
-  // there; kBadInput if the program shows no steps, or not those of the capture.
+  // Starts the program and waits until all ranks have warmed up. kUnavailable for a missing
+  // command; kBadInput if the program has no steps, or others than the capture's.
   static Result<std::unique_ptr<PacedProgram>> Start(ProcessTree& tree, const Options& options);
   ~PacedProgram();
   PacedProgram(const PacedProgram&) = delete;
@@ -38,18 +38,18 @@ class PacedProgram {
 
   // Runs one step on every rank; nullopt: the program has ended.
   Result<std::optional<PacedStep>> Step();
-  // Ends it at the step where it stands or, with `finish`, lets it run on unwatched to its end.
-  // What is left of it `tree` ends.
+  // Ends the program at the current step or, with `finish`, lets it run to its end unobserved.
+  // Remaining processes are ended by `tree`.
   Status End(bool finish);
 
-  // Of the rank that is timed.
+  // Facts of the timed rank.
   std::optional<int64_t> threads() const { return threads_; }
   const MachineFacts& machine() const { return machine_; }
   const NamedTexts& versions() const { return versions_; }
   const std::optional<NamedTexts>& environment() const { return environment_; }
   int64_t warmup_steps() const { return warmup_steps_; }
   const StepWatch& watch() const { return *watch_; }
-  // How it failed, once it has ended: ProcessTree::HowItFailed.
+  // Returns how the program failed, after its end: ProcessTree::HowItFailed.
   Result<std::string> HowItFailed() { return tree_.HowItFailed(process_); }
 
  private:
@@ -57,7 +57,7 @@ class PacedProgram {
     explicit Peer(int socket, pid_t who) : channel(socket), process(who) {}
     LineChannel channel;
     pid_t process;
-    std::optional<int64_t> rank;  // once it has said so
+    std::optional<int64_t> rank;  // set after the peer's greeting
     bool ready = false;
     int64_t steps_seen = 0;
   };
@@ -78,7 +78,7 @@ class PacedProgram {
 
   ProcessTree& tree_;
   Options options_;
-  std::string folder_;  // of the socket, ours alone; "" once all ranks are there
+  std::string folder_;  // private folder of the socket; "" after all ranks are connected
   int listener_ = -1;
   pid_t process_ = 0;
   CounterSet counters_;

@@ -20,10 +20,10 @@ namespace {
 using ParsedJson = nlohmann::json;
 
 constexpr std::chrono::milliseconds kReplayGrace{10'000};
-// Setting up and the first use of the wheel, which builds, take as long as they take.
+// Set-up, and a first use of the wheel, which builds, have no practical limit.
 constexpr std::chrono::hours kSetUp{24};
 
-// `etude replay` as far as a benchmark has no such options.
+// Options of `etude replay` that a benchmark lacks.
 std::vector<std::string> ReplayWords(const PacedReplay::Options& options) {
   std::vector<std::string> words = {ProgramPath(), "replay", options.capture, "--rank",
                                     std::to_string(options.rank)};
@@ -34,7 +34,8 @@ std::vector<std::string> ReplayWords(const PacedReplay::Options& options) {
   return words;
 }
 
-// What starts the benchmark: Python for its Python program, torchrun for several ranks.
+// Returns the command that starts the benchmark: Python for its Python program, torchrun for
+// several ranks.
 std::vector<std::string> BenchmarkWords(const PacedReplay::Options& options) {
   const bool is_python = options.benchmark.ends_with(".py");
   std::vector<std::string> words;
@@ -59,7 +60,7 @@ std::vector<std::string> CommandOf(const PacedReplay::Options& options) {
   return words;
 }
 
-// Of its exit code, as far as it is one of ours.
+// Returns the error code for its exit code, if it is one of Etude's.
 ErrorCode CodeOf(const std::optional<ChildEnd>& end) {
   if (!end || end->killed) return ErrorCode::kInternal;
   for (const ErrorCode code : {ErrorCode::kUsage, ErrorCode::kBadInput, ErrorCode::kUnavailable,
@@ -86,7 +87,7 @@ ParsedJson MemberOf(const ParsedJson& json, const char* pointer) {
   return json.contains(path) ? json.at(path) : ParsedJson();
 }
 
-// From the report that the replay begins with.
+// Reads facts from the replay's initial report.
 ReplayFacts FactsIn(const ParsedJson& report) {
   const ParsedJson facts = {{"torch", MemberOf(report, "/torch")},
                             {"device", MemberOf(report, "/device")},
@@ -96,12 +97,12 @@ ReplayFacts FactsIn(const ParsedJson& report) {
                             {"time_coverage", MemberOf(report, "/coverage/time")},
                             {"skipped", MemberOf(report, "/skipped")},
                             {"step_kinds", MemberOf(report, "/step_kinds")}};
-  Status odd;  // what is no fact is unknown
+  Status odd;  // ignored: invalid facts are unknown
   return ParseReplayFacts(JsonMembers("the replay", facts, odd));
 }
 
-// What the process had in use before its first step, and the copies that it made since, which are
-// none of the step's memory.
+// Returns the memory in use before the first step, plus later copies, which are not part of a
+// step's memory.
 std::optional<int64_t> LevelOf(const ParsedJson& json) {
   const ParsedJson memory = json.value("memory", ParsedJson());
   if (!memory.is_object()) return std::nullopt;
@@ -159,7 +160,7 @@ Result<PacedStep> PacedReplay::Step() {
 }
 
 Status PacedReplay::FindKernels() {
-  constexpr int kSteps = 5;  // as many as it records, and what comparing them takes
+  constexpr int kSteps = 5;  // as many as it records, plus the time to compare them
   if (!channel_.Send("kernels")) return HasEnded();
   ETUDE_ASSIGN_OR_RETURN(
       const auto line, AwaitLine(tree_, channel_, kSteps * timeout_,

@@ -12,40 +12,40 @@
 
 namespace etude {
 
-// `etude replay --paced` of a capture, or a program that `etude benchmark` wrote, in the same mode:
-// runs a step whenever it is asked to.
+// `etude replay --paced` of a capture, or a program written by `etude benchmark`, in the same mode:
+// runs a step on request.
 class PacedReplay {
  public:
   struct Options {
     std::string capture;
-    std::string benchmark;  // the program that runs in place of a replay; "" for a replay
-    std::string python;     // that runs the benchmark, or starts its ranks
+    std::string benchmark;  // program that runs instead of a replay; "" for a replay
+    std::string python;     // runs the benchmark, or starts its ranks
     int64_t rank = 0;
-    int64_t world_size = 1;  // more than one: as many processes, of which `rank` is timed
+    int64_t world_size = 1;  // above 1: as many processes, of which `rank` is timed
     std::optional<int64_t> threads;
-    bool pin = false;           // each rank to its own processors
-    bool experimental = false;  // also on a GPU
+    bool pin = false;           // pins each rank to separate processors
+    bool experimental = false;  // allows GPUs
     std::vector<std::string> libraries;
-    bool gaps = false;  // whether those of the program pass
+    bool gaps = false;  // gaps of the program pass
     bool quiet = false;
-    std::chrono::milliseconds timeout{};  // of a step
-    const GpuSensors& gpus;               // outlive it
+    std::chrono::milliseconds timeout{};  // per step
+    const GpuSensors& gpus;               // must outlive the replay
   };
 
-  // Starts it and waits until it is set up. Says on standard error what it finds wrong; the error
-  // has its exit code.
+  // Starts the replay and waits until it is set up. It reports errors on standard error; the
+  // returned error has its exit code.
   static Result<PacedReplay> Start(ProcessTree& tree, const Options& options);
 
-  // kInternal if it has ended, which it does not do by itself.
+  // Runs a step. kInternal if the replay has ended, which it does not do by itself.
   Result<PacedStep> Step();
-  // Learns which of the recorded kernels run, for facts(), of a replay. kUnavailable if it does not
+  // Determines which recorded kernels a replay runs, for facts(). kUnavailable if there is no
   // answer in time.
   Status FindKernels();
-  // Lets it end. What is left of it `tree` ends.
+  // Ends the replay. Remaining processes are ended by `tree`.
   Status End();
 
   const ReplayFacts& facts() const { return facts_; }
-  // Of a step, by shapes; nullopt if the replay does not say.
+  // Return the work of a step, by shapes; nullopt if the replay does not report it.
   std::optional<double> flop() const { return flop_; }
   std::optional<double> bytes() const { return bytes_; }
   const StepWatch& watch() const { return watch_; }
@@ -62,7 +62,7 @@ class PacedReplay {
   StepWatch watch_;
   std::string name_;  // "replay" or "benchmark"
   std::chrono::milliseconds timeout_{};
-  pid_t stepping_ = 0;  // the process that runs steps, once it has said who it is
+  pid_t stepping_ = 0;  // the process that runs steps, once known
   ReplayFacts facts_;
   std::optional<double> flop_;
   std::optional<double> bytes_;

@@ -53,7 +53,7 @@ Result<PacedStep> StepWatch::End(const std::string& answer) {
   StepFigures& figures = step.figures;
   figures[kWallTime] = wall;
   figures[kCpuTime] = cpu;
-  // A program does not say what of its time its gaps are.
+  // Programs do not report the CPU time of gaps separately.
   const double busy = NumberIn(json, "busy_gaps_ns").value_or(0);
   figures[kWallTimeWithoutGaps] = *wall - busy - NumberIn(json, "idle_gaps_ns").value_or(0);
   figures[kCpuTimeWithoutGaps] = *cpu - busy;
@@ -73,7 +73,7 @@ Result<PacedStep> StepWatch::End(const std::string& answer) {
   figures[kCycles] = counts[1];
   figures[kCacheMisses] = counts[2];
   figures[kBranchMisses] = counts[3];
-  // NVML's counter moves ten to twenty times a second.
+  // NVML's counter is updated ten to twenty times per second.
   constexpr double kShortest = 0.5e9;
   if (gpus.energy_j && gpus_before_.energy_j && figures[kWallTime].value_or(0) >= kShortest) {
     figures[kGpuEnergy] = *gpus.energy_j - *gpus_before_.energy_j;

@@ -16,36 +16,36 @@
 
 namespace etude {
 
-// What a side of a comparison answers when it has run one step.
+// Answer of a side of a comparison after one step.
 struct PacedStep {
-  bool counts = true;  // false: a step of another signature, or one that a profiler watched
-  std::string other_signature;  // what that is, in words; "" if it is the recorded one
+  bool counts = true;           // false: a step of another signature, or one under a profiler
+  std::string other_signature;  // description of that signature; "" for the recorded one
   StepFigures figures;
 };
 
-// Runs one step of a side of a comparison and watches it from outside: hardware counters, the
-// memory that its process has in use while it runs, and the GPUs of the machine.
+// Observes steps of one side of a comparison from outside: hardware counters, resident memory of
+// its process, and the GPUs of the machine.
 class StepWatch {
  public:
-  // `counters` of the side's processes; `level`: bytes in use before the side's first step. The
-  // sensors outlive it.
+  // `counters`: of the side's processes. `level`: bytes in use before the side's first step. The
+  // sensors must outlive the object.
   StepWatch(CounterSet counters, const GpuSensors& gpus, std::optional<int64_t> level)
       : counters_(std::move(counters)), gpus_(&gpus), level_(level) {}
 
   const CounterSet& counters() const { return counters_; }
   bool has_level() const { return level_.has_value(); }
 
-  // Before the step is asked for; `process` runs it, 0 if that is not known.
+  // Call before requesting a step. `process` runs it; 0 if unknown.
   void Begin(pid_t process);
-  // Again and again while it runs. What the GPUs tell at that time.
+  // Call repeatedly during the step. Returns the current readings of the GPUs.
   GpuSensors::Reading Look();
-  // With the line that the side has answered. kInternal if that is no such line.
+  // Call with the side's answer. kInternal for an invalid line.
   Result<PacedStep> End(const std::string& answer);
 
   static constexpr std::chrono::milliseconds kBetweenLooks{10};
 
  private:
-  // The mean of what is read again and again.
+  // Mean of repeated readings.
   struct Mean {
     double sum = 0;
     int64_t count = 0;
@@ -63,11 +63,11 @@ class StepWatch {
   Mean power_;
   Mean utilisation_;
   Mean memory_utilisation_;
-  std::optional<double> gpu_memory_;  // the most
+  std::optional<double> gpu_memory_;  // maximum
 };
 
 // Waits for the next line of `channel` and calls `look` about every StepWatch::kBetweenLooks.
-// nullopt: the other end has gone. kUnavailable with `late` if there is none in `time`.
+// nullopt: the other end has gone. kUnavailable with `late` after `time`.
 Result<std::optional<std::string>> AwaitLine(ProcessTree& tree, LineChannel& channel,
                                              std::chrono::milliseconds time,
                                              const std::string& late,

@@ -25,14 +25,15 @@ using Clock = std::chrono::steady_clock;
 constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr milliseconds kTerminationGrace{5000};
 constexpr milliseconds kTreeLook{20};
-constexpr milliseconds kLastWords{3000};  // from a process's last word to its end
+constexpr milliseconds kLastWords{
+    3000};  // maximum time between the last message and the end of a process
 
 milliseconds Until(Clock::time_point when) {
   return std::max(milliseconds(0),
                   std::chrono::duration_cast<milliseconds>(when - Clock::now()) + milliseconds(1));
 }
 
-// The parent of a process, nullopt if it has gone or is a zombie.
+// Returns the parent of a process; nullopt if it has gone or is a zombie.
 std::optional<pid_t> ParentOf(pid_t process) {
   char text[1024];
   std::FILE* file = std::fopen(("/proc/" + std::to_string(process) + "/stat").c_str(), "r");
@@ -40,7 +41,7 @@ std::optional<pid_t> ParentOf(pid_t process) {
   const size_t size = std::fread(text, 1, sizeof text - 1, file);
   std::fclose(file);
   text[size] = '\0';
-  // "4711 (name) S 4710 …", where the name may hold anything.
+  // "4711 (name) S 4710 …", where the name may contain anything.
   const char* name_end = std::strrchr(text, ')');
   char state = 0;
   int parent = 0;
@@ -51,7 +52,7 @@ std::optional<pid_t> ParentOf(pid_t process) {
   return parent;
 }
 
-// All living processes that descend from this one, by number.
+// Returns all living descendants of this process, by number.
 std::vector<pid_t> Descendants() {
   std::unordered_map<pid_t, pid_t> parents;
   DIR* folder = opendir("/proc");
@@ -68,7 +69,7 @@ std::vector<pid_t> Descendants() {
   std::vector<pid_t> found;
   for (const auto& [process, parent] : parents) {
     pid_t above = parent;
-    // Numbers may be given anew while the folder is read: a bound instead of trust.
+    // Numbers may be reused while the folder is read, so the depth is bounded.
     for (size_t depth = 0; depth < parents.size() && above != self; ++depth) {
       const auto next = parents.find(above);
       if (next == parents.end()) break;
@@ -92,7 +93,7 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::Open() {
   sigemptyset(&signals);
   for (const int signal : kEnding) {
     struct sigaction now {};
-    // What whoever started us has us ignore (nohup) stays ignored.
+    // Signals that the parent ignores (nohup) stay ignored.
     if (sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) continue;
     sigaddset(&signals, signal);
   }
@@ -118,7 +119,7 @@ ProcessTree::~ProcessTree() {
 
 Result<pid_t> ProcessTree::Start(const Program& program, const std::function<void(pid_t)>& attach) {
   const ProgramImage image(program.command, program.variables);
-  // Through one pipe the child is told to go on; through the other it says why it could not.
+  // One pipe tells the child to continue; the other reports its failure.
   std::array<int, 2> go{}, failure{};
   const auto pipe_error = [] {
     return MakeError(ErrorCode::kIo, std::string("pipe: ") + std::strerror(errno));
@@ -207,7 +208,7 @@ void ProcessTree::EndAll() {
   Reap();
 }
 
-// Whether all have gone before the grace is over.
+// Returns whether all descendants ended within the grace time.
 bool ProcessTree::EndAllBy(int signal) {
   const auto deadline = Clock::now() + kTerminationGrace;
   std::vector<pid_t> told;
@@ -239,7 +240,7 @@ void ProcessTree::Reap() {
   int status = 0;
   for (pid_t process = 0; (process = waitpid(-1, &status, WNOHANG)) > 0;) {
     const auto found = started_.find(process);
-    if (found == started_.end()) continue;  // one that was left behind
+    if (found == started_.end()) continue;  // an orphaned descendant
     if (WIFEXITED(status)) found->second = ChildEnd{.killed = false, .value = WEXITSTATUS(status)};
     if (WIFSIGNALED(status)) found->second = ChildEnd{.killed = true, .value = WTERMSIG(status)};
   }

@@ -18,41 +18,41 @@
 
 namespace etude {
 
-// Programs that run beside this one, with all that they start. While it lives, what their processes
-// leave behind becomes our child, and signals that ask this process to end (and SIGCHLD) are taken
-// here; when it goes, so does every process that descends from this one. One at a time; not
-// thread-safe.
+// Programs started by this process, with all of their descendants. During its lifetime, orphaned
+// descendants become children of this process, and signals that ask it to end (and SIGCHLD) are
+// handled here. Its destructor ends all descendants. One instance at a time; not thread-safe.
 class ProcessTree {
  public:
-  // kUnavailable if the system lacks what this needs.
+  // Makes an instance. kUnavailable if the system lacks the required features.
   static Result<std::unique_ptr<ProcessTree>> Open();
   ~ProcessTree();
   ProcessTree(const ProcessTree&) = delete;
   ProcessTree& operator=(const ProcessTree&) = delete;
 
   struct Program {
-    std::vector<std::string> command;  // found on the path
-    Variables variables;               // set in its environment
-    int input = -1;                    // takes the place of our standard input; -1: it has ours
-    int output = -1;                   // likewise
+    std::vector<std::string> command;  // searched on the path
+    Variables variables;               // added to its environment
+    int input = -1;                    // replaces standard input; -1: inherited
+    int output = -1;                   // replaces standard output; -1: inherited
   };
-  // `attach` is called with the new process before it becomes the program. If this process is
-  // killed the new one gets SIGTERM. kUnavailable if the command is not found or not executable.
+  // Starts a program. `attach` is called with the new process before it becomes the program. If
+  // this process is killed, the new one gets SIGTERM. kUnavailable for a missing or non-executable
+  // command.
   Result<pid_t> Start(const Program& program, const std::function<void(pid_t)>& attach);
 
-  // How a started process ended; nullopt while it runs.
+  // Returns how a started process ended; nullopt while it runs.
   std::optional<ChildEnd> ended(pid_t process) const;
 
-  // Waits until one of `descriptors` is ready (`revents` says which), a process ended, or the time
-  // is over. kInterrupted once a signal asked this process to end.
+  // Waits until one of `descriptors` is ready (see `revents`), a process ended, or the time is
+  // over. kInterrupted after a signal that asks this process to end.
   Status Await(std::span<pollfd> descriptors, std::chrono::milliseconds time);
-  // Waits for the end of `process`; false if the time is over before.
+  // Waits for the end of `process`; returns false on timeout.
   Result<bool> AwaitEnd(pid_t process, std::chrono::milliseconds time);
-  // How a process that has said its last word failed: "exit code 1". "" if it did not, or if it
-  // does not end soon.
+  // Returns how a process that is about to end failed: "exit code 1". "" if it succeeded or does
+  // not end soon.
   Result<std::string> HowItFailed(pid_t process);
 
-  // Ends all descendants: first kindly, then not. Those that need long to end get some seconds.
+  // Ends all descendants, with SIGTERM first and SIGKILL after some seconds.
   void EndAll();
 
  private:

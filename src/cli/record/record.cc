@@ -39,7 +39,7 @@ struct Medians {
   std::optional<Nanos> cpu;
 };
 
-// Of the timed steps of one signature.
+// Returns the medians of the timed steps of one signature.
 Medians MediansOf(const JobRank& rank, const std::string& signature) {
   std::vector<Nanos> wall;
   std::vector<Nanos> cpu;
@@ -101,7 +101,7 @@ std::string RankText(int64_t number, const JobRank& rank) {
   return text;
 }
 
-// The ranks of the world that the job lacks.
+// Returns the ranks of the world that the job lacks.
 std::vector<int64_t> MissingRanks(const JobFile& job) {
   std::vector<int64_t> missing;
   for (int64_t rank = 0; rank < job.world_size.value_or(0); ++rank) {
@@ -165,7 +165,7 @@ class RecordCommand : public Command {
     if (recorder_ == "native") PrepareRecorder(console, python);
     ETUDE_ASSIGN_OR_RETURN(const Variables variables, Environment(python, folder.staging()));
     ETUDE_ASSIGN_OR_RETURN(const ChildEnd end, RunChild(command_, variables));
-    // Nobody may read on what is said from here, and the capture is put in place all the same.
+    // The reader of the output may have gone; the capture is published in any case.
     std::signal(SIGPIPE, SIG_IGN);
     return Finish(console, end, folder);
   }
@@ -235,8 +235,8 @@ Result<ExitCode> RecordCommand::BuildRecorder(const std::string& python) const {
   return static_cast<ExitCode>(end.exit_code());
 }
 
-// Has the native recorder built if that which is here does not fit the program's torch. Where that
-// cannot be told or done, the program finds out and is recorded by the observers.
+// Builds the native recorder if the installed one does not fit the program's torch. If this fails,
+// the program is recorded by the observers.
 void RecordCommand::PrepareRecorder(const Console& console, const std::string& python) const {
   const std::string fits = RecorderLibrary().empty() ? "" : std::string(kRecorderTorch);
   const std::optional<std::string> interpreter = PythonOf(command_.front());
@@ -249,7 +249,7 @@ void RecordCommand::PrepareRecorder(const Console& console, const std::string& p
   }
 }
 
-// Lines for a shell: the settings and the start-up hook that reads them.
+// Prints lines for a shell: the settings, and the start-up hook that reads them.
 Result<ExitCode> RecordCommand::PrintEnvironment(const Console& console,
                                                  const std::string& python) const {
   if (!command_.empty() || !output_.empty()) {
@@ -258,7 +258,7 @@ Result<ExitCode> RecordCommand::PrintEnvironment(const Console& console,
         "record: --print-environment: expected neither --output nor a program, found " +
             (output_.empty() ? command_.front() : "--output"));
   }
-  // Where no Python is found, the program's own checks them.
+  // If no Python is found, the program's own checks the settings.
   const auto check =
       RunChild(PythonCall(WheelPython().value_or("python3"), python, "recording.duty_settings",
                           "sys.exit(etude.recording.duty_settings.main())", {duty_}),
@@ -332,8 +332,8 @@ Result<ExitCode> RecordCommand::Finish(const Console& console, const ChildEnd& e
   return recorded ? ExitCode::kOk : ExitCode::kNo;
 }
 
-// Says what was recorded and puts it into place; false if ranks are missing, with which it does not
-// replace an earlier capture.
+// Prints a summary and publishes the recording. Returns false if ranks are missing; it then does
+// not replace an earlier capture.
 Result<bool> RecordCommand::Report(const Console& console, const ChildEnd& end,
                                    RecordingFolder& folder, Json& summary) const {
   ETUDE_ASSIGN_OR_RETURN(const JobFile job,

@@ -33,7 +33,7 @@ using ParsedJson = nlohmann::json;
 
 constexpr std::string_view kHookFile = ".etude-hook";
 constexpr std::string_view kStatusPrefix = ".etude-status.";
-// python/etude/recording/settings.py reads it.
+// Read by python/etude/recording/settings.py.
 constexpr std::string_view kCommandFile = ".etude-command";
 constexpr std::string_view kStaging = ".etude-recording";
 constexpr size_t kSmallFileMax = size_t{1} << 20;
@@ -43,7 +43,7 @@ bool IsTemporary(std::string_view name) {
          name.starts_with(kStatusPrefix) || name.starts_with(".tmp-");
 }
 
-// Whether hardly anything more can be written into the folder.
+// Returns whether the disk is nearly full.
 bool DiskIsFull(const std::string& path) {
   constexpr uintmax_t kLittle = uintmax_t{1} << 20;
   std::error_code error;
@@ -51,7 +51,7 @@ bool DiskIsFull(const std::string& path) {
   return !error && space.available < kLittle;
 }
 
-// Whether `name` is one of a capture's: host.0.json.gz, linked.3.json, job.1.et, ...
+// Returns whether `name` is a file of a capture: host.0.json.gz, linked.3.json, job.1.et, ...
 bool IsOfCapture(std::string_view name) {
   if (name == kJobFile || IsTemporary(name)) return true;
   if (name.ends_with(".et")) return true;
@@ -64,7 +64,7 @@ bool IsOfCapture(std::string_view name) {
   });
 }
 
-// A small file whole; "" if it cannot be read.
+// Reads a small file; "" on failure.
 std::string ReadSmall(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kSmallFileMax, '\0');
@@ -137,7 +137,7 @@ Result<RecordingFolder> RecordingFolder::Open(const std::string& path, bool forc
   ETUDE_RETURN_IF_ERROR(MakeFolder(path));
   RecordingFolder folder(path, ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), false,
                          is_ours);
-  folder.keep_staging_ = true;  // until there is one of its own
+  folder.keep_staging_ = true;  // until the object has its own
   if (folder.lock_ >= 0 && !TryLock(folder.lock_)) {
     return BadInput(path + ": another `etude record` records into this folder now; choose another");
   }
@@ -173,7 +173,7 @@ RecordingFolder::~RecordingFolder() {
   if (!path_.empty() && !keep_staging_) {
     std::error_code error;
     fs::remove_all(staging(), error);
-    // Fails, as it should, unless the folder is empty.
+    // Fails as intended unless the folder is empty.
     if (is_ours_) fs::remove(path_, error);
   }
   if (lock_ >= 0) ::close(lock_);
@@ -210,7 +210,7 @@ Status RecordingFolder::Publish() {
     fs::remove(path_ + "/" + name, error);
     if (error) return failure(name);
   }
-  // The job names the other files: it comes last.
+  // The job refers to the other files, so it comes last.
   std::ranges::stable_partition(*names, [](const auto& name) { return name != kJobFile; });
   for (const std::string& name : *names) {
     if (IsTemporary(name)) continue;
@@ -237,7 +237,7 @@ NoCapture ExplainNoCapture(const std::string& path, const std::vector<RecordingS
     const RecordingStatus& status = statuses.front();
     if (!status.code.empty()) return {status.code, status.reason, RemedyFor(status)};
     if (DiskIsFull(path)) return DiskFull();
-    // Without a word: the status is written at each turn, but not by who is killed.
+    // No status: it is written at each phase, except by a killed process.
     return {
         "killed",
         fmt::format("the program {}; at least {} seen (phase: {})",

@@ -9,14 +9,14 @@
 
 namespace etude {
 
-// In the overview.
+// Summary in the overview.
 inline constexpr std::string_view kSuiteSummary =
     "AIBench's training tasks: list, run to a target quality, report, compare";
 
-// The commands of `etude suite`. Those that train are of `etude-torch`: here they stand in the
-// overview, and say that it is missing.
+// Returns the commands of `etude suite`. Training commands belong to `etude-torch`; here they are
+// listed in the overview and report that it is missing.
 std::vector<std::unique_ptr<Command>> SuiteCommands();
-// Whether `etude-torch` has the command: "run", "calibrate".
+// Returns whether `etude-torch` has the command: "run", "calibrate".
 bool IsTrainingCommand(std::string_view name);
 
 }  // namespace etude

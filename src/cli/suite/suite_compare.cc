@@ -20,7 +20,7 @@ ordered_json ToJson(const std::optional<Estimate>& estimate) {
   return {{"value", estimate->value}, {"low", estimate->low}, {"high", estimate->high}};
 }
 
-// A row for each task of each system.
+// Returns a row per task and system.
 Table SystemsConvergence(const std::vector<suite::RankedSystem>& systems) {
   Table all = suite::ConvergenceTable({});
   all.columns.insert(all.columns.begin(), {"system", "system"});

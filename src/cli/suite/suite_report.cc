@@ -56,7 +56,7 @@ class SuiteReportCommand : public Command {
   }
 
  private:
-  // kUsage if the page would replace a run of the folder.
+  // Returns kUsage if the page would overwrite a run of the folder.
   Status CheckPage(const std::string& folder) const {
     if (output_.empty()) return {};
     ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));

@@ -30,7 +30,7 @@ class SuiteSetupCommand : public Command {
         "it runs. What this machine lacks is listed first, with the command that gets it.");
   }
 
-  // Becomes the Python module that does it.
+  // Replaces this process by the Python module.
   Result<ExitCode> Run(const Console&) override {
     ETUDE_ASSIGN_OR_RETURN(const std::string package, PythonFolder());
     const std::string python = !python_.empty() ? python_ : WheelPython().value_or("python3");

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-// Blocks the forwarded signals and SIGCHLD, and sees to it that ended children can be waited for.
+// Blocks the forwarded signals and SIGCHLD, and ensures that ended children can be waited for.
 class SignalGuard {
  public:
   SignalGuard() {
@@ -32,7 +32,7 @@ class SignalGuard {
   SignalGuard& operator=(const SignalGuard&) = delete;
 
   const sigset_t& signals() const { return signals_; }
-  // In the child, before it becomes another program.
+  // Restores signals in the child, before it execs.
   void Undo() const {
     sigaction(SIGCHLD, &child_before_, nullptr);
     sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
@@ -64,13 +64,13 @@ std::vector<std::string> Environment(const Variables& variables) {
   return entries;
 }
 
-// Waits for the end of `child`, passing signals on meanwhile.
+// Waits for the end of `child` and forwards signals meanwhile.
 ChildEnd Wait(pid_t child, const sigset_t& signals) {
   while (true) {
     siginfo_t info{};
     if (sigwaitinfo(&signals, &info) < 0) continue;
     if (info.si_signo != SIGCHLD) {
-      // The terminal has sent its signals to the whole foreground group, the child included.
+      // Signals from the terminal go to the whole foreground group, including the child.
       if (info.si_code != SI_KERNEL) kill(child, info.si_signo);
       continue;
     }
@@ -102,7 +102,7 @@ std::string ChildEnd::failure() const {
 Result<ChildEnd> RunChild(const std::vector<std::string>& command, const Variables& variables) {
   const ProgramImage program(command, variables);
 
-  // The child sends the reason through the pipe if it cannot become the command.
+  // The child reports a failed exec through the pipe.
   std::array<int, 2> pipe_ends{};
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) {
     return MakeError(ErrorCode::kIo, std::string("pipe: ") + std::strerror(errno));

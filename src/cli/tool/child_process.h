@@ -8,18 +8,18 @@
 
 namespace etude {
 
-// Names and values of the environment.
+// Names and values of environment variables.
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-// A command (found on the path) with our environment in which `variables` are set, made before a
-// fork so that the child needs no memory to become it.
+// A command (searched on the path) with the current environment and `variables`, prepared before a
+// fork so that the child needs no memory allocation to exec it.
 class ProgramImage {
  public:
   ProgramImage(const std::vector<std::string>& command, const Variables& variables);
   ProgramImage(const ProgramImage&) = delete;
   ProgramImage& operator=(const ProgramImage&) = delete;
 
-  // Returns only if it cannot be done: errno.
+  // Executes the program; returns errno only on failure.
   int Become() const;
 
  private:
@@ -29,22 +29,22 @@ class ProgramImage {
   std::vector<char*> envp_;
 };
 
-// How a child process ended.
+// End of a child process.
 struct ChildEnd {
   bool killed = false;
-  int value = 0;  // exit code, or the signal that killed it
+  int value = 0;  // exit code or signal
 
-  // The exit code that a shell would report.
+  // Returns the exit code that a shell would report.
   int exit_code() const { return killed ? 128 + value : value; }
-  // "exit code 1", "signal 9"; "" for a success.
+  // Returns "exit code 1" or "signal 9"; "" for success.
   std::string failure() const;
 };
 
-// Runs `command` (found on the path) as a child in the foreground and waits for its end. It has our
-// streams and our environment with `variables` set. Signals that ask a process to end or to reload,
-// sent to us, are passed on; those of the terminal reach the child by themselves. kUnavailable if
-// the command is not found or not executable, kIo if no process can be made. Not thread-safe: for
-// the duration the signals are blocked in the calling thread.
+// Runs `command` (searched on the path) as a foreground child and waits for its end. It inherits
+// streams and environment, with `variables` added. Signals to this process that ask it to end or
+// reload are passed on; those from the terminal reach the child directly. kUnavailable for a
+// missing or non-executable command, kIo if no process can be created. Not thread-safe: the signals
+// are blocked in the calling thread meanwhile.
 Result<ChildEnd> RunChild(const std::vector<std::string>& command, const Variables& variables);
 
 }  // namespace etude

@@ -2,9 +2,9 @@
 
 namespace etude {
 
-// Lets the C library keep what is freed and asks the kernel for large pages, where both know how
-// and a program needs more than a few MB: a tenth less CPU time on a trace of 30 MB, of which the
-// rest of the program knows nothing. Call it before there is a second thread.
+// Makes the C library keep freed memory and requests large pages from the kernel, where supported
+// and once a program uses more than a few MB. Saves a tenth of the CPU time for a trace of 30 MB.
+// Call it before starting a second thread.
 void PrepareHeap();
 
 }  // namespace etude

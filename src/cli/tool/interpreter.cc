@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file that a shell would run; "" if there is none.
+// Returns the file that a shell would run; "" if there is none.
 std::string OnPath(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
   const char* const path = std::getenv("PATH");
@@ -29,14 +29,15 @@ std::string OnPath(const std::string& program) {
   return {};
 }
 
-// "python", "python3", "python3.11", "pypy" is none: it has no torch.
+// Accepts "python", "python3", "python3.11", but not "pypy", which has no torch.
 bool IsPython(std::string_view name) {
   constexpr std::string_view kWord = "python";
   if (!name.starts_with(kWord)) return false;
   return name.find_first_not_of("0123456789.", kWord.size()) == std::string_view::npos;
 }
 
-// What the first line of a script names, "#!/usr/bin/env python3" as well; "" for other files.
+// Returns the interpreter in a script's first line, also of "#!/usr/bin/env python3"; "" for other
+// files.
 std::string NamedInterpreter(const std::string& file) {
   std::array<char, 512> beginning{};
   std::ifstream in(file, std::ios::binary);
@@ -50,7 +51,7 @@ std::string NamedInterpreter(const std::string& file) {
     const size_t end = std::min(line.find_first_of(" \t", begin), line.size());
     const std::string_view word = line.substr(begin, end - begin);
     line.remove_prefix(end);
-    // Options of env and of Python are not what runs.
+    // Skips options of env and of Python.
     if (!word.empty() && (last.empty() || fs::path(last).filename() == "env") && word[0] != '-') {
       last = word;
     }

@@ -5,9 +5,9 @@
 
 namespace etude {
 
-// The Python that runs `program` (a name on the path or a file): itself, or the one that the first
-// line of a script names, as that of torchrun. nullopt if it is something else, a shell script for
-// example, or is not there.
+// Returns the Python that runs `program` (a name on the path or a file): the program itself, or the
+// interpreter in a script's first line, as for torchrun. nullopt for a missing program or another
+// kind, such as a shell script.
 std::optional<std::string> PythonOf(const std::string& program);
 
 }  // namespace etude

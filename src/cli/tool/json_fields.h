@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-// Members of what another process has said; nullopt or "" if they are not there or something else.
+// Return members of another process's message; nullopt or "" for a missing member or another type.
 namespace etude {
 
 inline std::optional<int64_t> CountIn(const nlohmann::json& json, const char* key) {

@@ -6,7 +6,8 @@
 
 namespace etude {
 
-// Lines to and from another process over a stream socket, which it owns. Moves, does not copy.
+// Lines to and from another process over a stream socket, which the object owns. Movable, not
+// copyable.
 class LineChannel {
  public:
   explicit LineChannel(int socket) : socket_(socket) {}
@@ -15,17 +16,17 @@ class LineChannel {
   ~LineChannel();
 
   int descriptor() const { return socket_; }
-  // Whether the other end can still say something.
+  // Returns whether the other end can still send.
   bool open() const { return open_; }
-  // False if the other end has gone.
+  // Sends a line. Returns false if the other end has gone.
   bool Send(std::string_view line);
-  // Says that nothing more will be sent.
+  // Closes the sending direction.
   void EndSending();
 
-  // Takes what the other end has sent; waits for something if there is nothing. A line of more than
-  // kLongest bytes closes the channel.
+  // Receives available data, blocking if there are none. A line of more than kLongest bytes closes
+  // the channel.
   void Receive();
-  // The next whole line that was received, without its end.
+  // Returns the next complete line, without its line end.
   std::optional<std::string> NextLine();
 
   static constexpr size_t kLongest = size_t{16} << 20;

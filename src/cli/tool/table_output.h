@@ -11,21 +11,21 @@
 
 namespace etude {
 
-// How the inspection commands print tables: as text, --json or --csv.
+// Table output of the inspection commands: as text, --json or --csv.
 class TableOutput {
  public:
-  // `tables`: keys of all tables that the command makes, of which --csv prints the first unless
-  // --table names another.
+  // Declares the options. `tables`: keys of all tables of the command. --csv prints the first one
+  // unless --table names another.
   void Declare(Options& options, std::vector<std::string> tables);
-  // kUsage if the options contradict each other.
+  // Returns kUsage for contradictory options.
   Status Check() const;
 
-  // Tables of one key become one, with a column that says of which rank a row is: its number, or
-  // the trace's path if it has none or shares it with another. `format`: "etude-stats".
+  // Prints the tables. Tables of several ranks are joined with a column for the rank, or the
+  // trace's path if the rank is missing or not unique. `format`: "etude-stats".
   void Print(std::string_view format, const std::vector<Inspected>& found,
              const Console& console) const;
 
-  // What is asked for, where a command prints other documents.
+  // Return the options, for commands that print other documents.
   bool json() const { return json_; }
   bool csv() const { return csv_; }
   const std::string& table() const { return table_; }  // "": all

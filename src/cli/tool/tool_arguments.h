@@ -17,8 +17,8 @@
 
 namespace etude {
 
-// The command line of one tool as Python's argparse reads it: `--name value`, `--name=value`, and
-// any beginning of a name that fits only one. Targets must outlive Parse and hold their defaults.
+// Command line of a tool by the rules of Python's argparse: `--name value`, `--name=value`, and
+// unique prefixes of names. Targets must outlive Parse and contain the defaults.
 class ToolArguments {
  public:
   explicit ToolArguments(std::string tool) : tool_(std::move(tool)) {}
@@ -32,12 +32,13 @@ class ToolArguments {
   void Flag(std::string_view name, bool* target) {
     options_.push_back({.name = name, .flag = target});
   }
-  // With a value: true, t, 1, yes or y; anything else is false.
+  // Declares a value that is true for true, t, 1, yes or y, otherwise false.
   void Truth(std::string_view name, bool* target) {
     options_.push_back({.name = name, .truth = target});
   }
 
-  // Takes the options at the beginning of `args` off them, all of them unless `stop_at_word`.
+  // Removes the options at the beginning of `args`; all of `args` must be options unless
+  // `stop_at_word`.
   Status Parse(std::vector<std::string>& args, bool stop_at_word = false) {
     size_t at = 0;
     for (; at < args.size(); ++at) {

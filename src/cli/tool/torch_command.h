@@ -7,14 +7,14 @@
 
 namespace etude {
 
-// A command that `etude-torch` has.
+// A command of `etude-torch`.
 struct TorchCommand {
   std::string_view name;
   std::string_view summary;
-  std::string_view words;  // what to type after "etude"
+  std::string_view words;  // words to type after "etude"
 };
 
-// Stands for the command in the overview and among the suggestions; to run it is kUnavailable.
+// Makes a stub for the overview and for suggestions; running it returns kUnavailable.
 std::unique_ptr<Command> MakeTorchCommandStub(const TorchCommand& command);
 
 }  // namespace etude

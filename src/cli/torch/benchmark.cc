@@ -22,7 +22,7 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kMostSteps = 1'000'000;  // of steps
+constexpr int64_t kMostSteps = 1'000'000;  // maximum of steps
 
 class BenchmarkCommand : public Command {
  public:
@@ -85,7 +85,8 @@ class BenchmarkCommand : public Command {
   }
 
  private:
-  // One rank: the only one, or this process's of the `group`, of which the first writes.
+  // Runs one rank: the only one, or this process's of the `group`, whose first rank writes the
+  // files.
   Result<ExitCode> RunRank(RankGroup* group, const Console& console, const RunContext& context) {
     for (const std::string& library : libraries_) {
       ETUDE_RETURN_IF_ERROR(LoadOperatorLibrary(library));
@@ -102,7 +103,7 @@ class BenchmarkCommand : public Command {
     own.left_out = report.operators - report.operators_replayed;
     own.complete = IsComplete(report.skipped);
     ETUDE_ASSIGN_OR_RETURN(const auto steps, ShareSteps(group, std::move(own)));
-    // The first rank's answer is that of all.
+    // The first rank's answer is the job's.
     if (steps.empty()) return ExitCode::kOk;
     ETUDE_RETURN_IF_ERROR(MakeFolder(output_));
     ETUDE_RETURN_IF_ERROR(WriteBenchmark(steps, FactsOf(source, report), output_));
@@ -116,7 +117,8 @@ class BenchmarkCommand : public Command {
     return std::ranges::all_of(steps, &StepSource::complete) ? ExitCode::kOk : ExitCode::kNo;
   }
 
-  // The steps of all ranks, on the first, and none on others; the one that there is.
+  // Returns the steps of all ranks on the first one, nothing on others; without a group, the own
+  // step.
   static Result<std::vector<StepSource>> ShareSteps(RankGroup* group, StepSource own) {
     std::vector<StepSource> steps;
     if (group == nullptr) {
@@ -134,10 +136,10 @@ class BenchmarkCommand : public Command {
   void SetOptions(const ReplaySource& source) {
     if (replay_.device.empty() && replay_.group != nullptr) replay_.device = "cpu";
     FollowProgram(source, threads_, replay_);
-    replay_.gradients = false;  // the program that is written has no autograd either
+    replay_.gradients = false;  // the written program has no autograd, either
     const std::vector<StepKind> kinds = source.Kinds();
     const StepKind& kind = source.MainKind(kinds);
-    // Ranks choose by themselves: the first of a kind is the same step on all.
+    // Ranks choose separately: the first step of a kind is the same on all.
     replay_.step = replay_.group == nullptr ? kind.typical : kinds.front().steps.front();
     replay_.alike = replay_.group == nullptr ? kind.steps : kinds.front().steps;
   }

@@ -25,7 +25,7 @@
 namespace etude {
 namespace {
 
-// What became of a rank's work, in memory shared with the process that started it.
+// Outcome of a rank's work, in memory shared with the parent process.
 struct Outcome {
   enum class Kind : uint8_t { kNone, kAnswer, kError };
   Kind kind = Kind::kNone;  // written last
@@ -67,8 +67,8 @@ void Note(const Result<ExitCode>& result, Outcome& outcome) {
   outcome.kind = Outcome::Kind::kError;
 }
 
-// What a rank's process does; it never returns from here. A rank whose work is done or has failed
-// stops and is ended by its parent, so that the others do not run into closed connections.
+// Runs a rank's process; never returns. A rank that is done or has failed stops and is ended by its
+// parent, so that the others do not see closed connections.
 [[noreturn]] void BeRank(bool lead, const std::function<Result<ExitCode>()>& work,
                          Outcome& outcome) {
   signal(SIGTERM, SIG_DFL);
@@ -76,17 +76,17 @@ void Note(const Result<ExitCode>& result, Outcome& outcome) {
     const int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   }
-  // What would leave this function would run the parent's code a second time.
+  // An escaping exception would run the parent's code again.
   Note(Guarded(work), outcome);
   std::fflush(nullptr);
   while (true) raise(SIGSTOP);
 }
 
-// The children of a run, by rank.
+// Children of a run, by rank.
 class Children {
   struct Child {
     pid_t pid;
-    std::optional<int> status;  // once it has ended
+    std::optional<int> status;  // set after its end
   };
 
  public:
@@ -95,7 +95,7 @@ class Children {
 
   void Add(pid_t child) { children_.push_back({child, std::nullopt}); }
 
-  // Waits until one has died or failed, or the lead is done.
+  // Waits until a child has died or failed, or the lead is done.
   void Await(size_t lead) {
     while (true) {
       int status = 0;
@@ -103,7 +103,7 @@ class Children {
       if (pid < 0 && errno == EINTR) continue;
       if (pid < 0) return;
       const auto child = std::ranges::find(children_, pid, &Child::pid);
-      if (child == children_.end()) continue;  // of the program that became this one
+      if (child == children_.end()) continue;  // started by the program that became this one
       if (!WIFSTOPPED(status)) {
         child->status = status;
         return;
@@ -114,8 +114,8 @@ class Children {
     }
   }
 
-  // The lead keeps the store through which the ranks meet: it goes last, so that none of the others
-  // has time to complain that it has gone.
+  // Ends the lead last, because it hosts the ranks' store: the others have no time to report its
+  // loss.
   void EndAll(size_t lead) {
     for (size_t rank = 0; rank < children_.size(); ++rank) {
       if (rank != lead) Signal(children_[rank]);
@@ -140,7 +140,7 @@ class Children {
     if (!child.status) child.status = status;
   }
 
-  // Why the ranks were ended. That a process died comes first: it makes the others fail.
+  // Returns why the ranks were ended. A died process comes first, because it makes the others fail.
   Error Cause() const {
     for (size_t rank = 0; rank < children_.size(); ++rank) {
       const int status = children_[rank].status.value_or(0);

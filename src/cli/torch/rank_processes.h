@@ -10,21 +10,20 @@
 
 namespace etude {
 
-// Runs `work(rank)` for each of `ranks`, each in a process forked from this one, which must
-// have one thread only. Standard input is that of the rank `lead`; the others have none. When the
-// lead's work is done, its answer is the result, and the others, which stay there until then, are
-// ended. When a process fails or dies before that, all are ended and the result is the error of the
-// one that failed first, with its rank. They do not outlive this process.
-// kUnavailable if the system gives no processes.
+// Runs `work(rank)` for each of `ranks` in a process forked from this one, which must be
+// single-threaded. The rank `lead` inherits standard input; the others have none. When the lead is
+// done, its answer is the result and the others, which wait until then, are ended. If a process
+// fails or dies before, all are ended and the result is the first error, with its rank. The
+// processes do not outlive this one. kUnavailable if the system cannot create processes.
 Result<ExitCode> RunRanks(const std::vector<int64_t>& ranks, int64_t lead,
                           const std::function<Result<ExitCode>(int64_t rank)>& work);
 
-// Makes this process a session of its own, as torchrun does its ranks: on a busy machine the system
-// shares its processors out among sessions. What the terminal sends goes to the session left.
+// Makes this process the leader of a new session, as torchrun does for its ranks: a busy system
+// divides processors among sessions. Terminal signals go to the old session.
 void BeginSession();
 
-// Keeps this process, with the threads that it starts from now on, to the share number `place` of
-// `count` equal ones of the processors that it may use. kUnavailable if these are fewer.
+// Pins this process and the threads that it starts later to share `place` of `count` equal shares
+// of its processors. kUnavailable if there are fewer processors than shares.
 Status PinToShare(size_t place, size_t count);
 
 }  // namespace etude

@@ -32,7 +32,7 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kMostStepsOrSeconds = 1'000'000;  // of steps, and of seconds
+constexpr int64_t kMostStepsOrSeconds = 1'000'000;  // maximum of steps, and of seconds
 
 class ReplayCommand : public Command {
  public:
@@ -124,7 +124,7 @@ class ReplayCommand : public Command {
   }
 
  private:
-  // Replays the rank that a launcher started this process as.
+  // Replays the rank for which a launcher started this process.
   Result<ExitCode> RunLaunched(const Launch& launch, const Console& console) {
     if (paced_ || pin_) {
       return MakeError(ErrorCode::kUsage, fmt::format("{}: not for ranks that a launcher started",
@@ -163,7 +163,7 @@ class ReplayCommand : public Command {
     return {};
   }
 
-  // Whether each straggler is among the ranks that are replayed.
+  // Checks that each straggler is among the replayed ranks.
   Status CheckStragglers(const RanksOfJob& ranks) const {
     if (!replay_.scale) return {};
     for (const int64_t rank : replay_.scale->stragglers()) {
@@ -216,7 +216,7 @@ class ReplayCommand : public Command {
     FollowProgram(source, threads_, replay_);
     const std::vector<StepKind> kinds = source.Kinds();
     if (all_steps_ != "first") TakeStep(paced_ ? source.MainKind(kinds) : kinds.front(), replay_);
-    // A trace that lacks something is replayed in full all the same: kernels of a compiler.
+    // Compiled kernels that the trace lacks do not make the replay partial.
     if (is_lead()) {
       for (const std::string& note : source.notes) context.Warn("as recorded: " + note);
     }
@@ -231,7 +231,7 @@ class ReplayCommand : public Command {
     if (!source.result_path.empty() && report.part.is_whole() && !peers && !replay_.scale) {
       KeepResult(source.result_path, json, context);
     }
-    // The lead's end is that of all: not before they have written theirs.
+    // The lead ends last, after the others have written their reports.
     if (replay_.group != nullptr) ETUDE_RETURN_IF_ERROR(replay_.group->Meet());
     if (!is_lead()) return Answer(report);
     if (!json_ && !threads_ && !source.threads) {
@@ -243,7 +243,7 @@ class ReplayCommand : public Command {
     return Answer(report);
   }
 
-  // A rank without others: of a job, where something stands for these.
+  // Sets up emulation of other ranks, if requested.
   Status StandAlone(const ReplaySource& source, std::optional<RankGroup>& alone) {
     ETUDE_ASSIGN_OR_RETURN(const RanksOfJob job, AloneIn(source));
     ETUDE_RETURN_IF_ERROR(CheckStragglers(job));
@@ -256,7 +256,7 @@ class ReplayCommand : public Command {
     return {};
   }
 
-  // Adds to the report of the replay what is known of the program and of other ranks.
+  // Adds facts of the program and of other ranks to the replay's report.
   Status Complete(const ReplaySource& source, const std::vector<StepKind>& kinds,
                   const std::optional<EmulatedPeers>& peers, ReplayReport& report) const {
     report.source = path_;
@@ -274,7 +274,7 @@ class ReplayCommand : public Command {
     return replay_.group == nullptr ? Status() : ShareSummaries(*replay_.group, report);
   }
 
-  // Of several ranks, which have to stay together, and of parts of a step, the first step only.
+  // Several ranks, which have to stay together, and parts of steps replay the first step only.
   bool replays_each(const std::vector<StepKind>& kinds) const {
     return kinds.size() > 1 && all_steps_ != "first" && replay_.group == nullptr &&
            replay_.label.empty() && replay_.only.empty() && replay_.skip.empty();
@@ -287,7 +287,7 @@ class ReplayCommand : public Command {
     return complete || allow_skips_ ? ExitCode::kOk : ExitCode::kNo;
   }
 
-  // Of several ranks the lead is asked for steps; the others run one whenever the lead does.
+  // With several ranks, the lead receives the requests; the others run a step whenever it does.
   Result<ExitCode> RunPaced(const ReplaySource& source, const std::vector<StepKind>& kinds,
                             const std::optional<EmulatedPeers>& peers, const Console& console,
                             const RunContext& context) {

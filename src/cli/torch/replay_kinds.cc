@@ -15,8 +15,7 @@
 namespace etude {
 namespace {
 
-// What a step of this kind takes of a program whose steps take `mean` on average; nullopt if
-// unknown.
+// Returns a kind's step time, for a program whose steps take `mean` on average; nullopt if unknown.
 std::optional<Nanos> ShareOf(const StepTimes& mean, const std::vector<StepKind>& kinds,
                              const StepKind& kind) {
   double steps = 0;
@@ -40,13 +39,13 @@ void TakeStep(const StepKind& kind, ReplayOptions& options) {
 
 Result<ReplayReport> ReplayEachKind(const ReplaySource& source, const std::vector<StepKind>& kinds,
                                     ReplayOptions options, const RunContext& context) {
-  // All before the first one runs: after that there are threads, which a child has not.
+  // All trials come first: after a run there are threads, which a child lacks.
   std::vector<std::optional<Calibration>> found;
   for (const StepKind& kind : kinds) {
     TakeStep(kind, options);
     ETUDE_ASSIGN_OR_RETURN(found.emplace_back(), Replayer::TryOut(source.trace, options, context));
   }
-  // Of the program's steps only the mean is known for all kinds.
+  // For the program's steps only the mean over kinds is known.
   options.minor_faults = std::nullopt;
   options.original_waiting = {};
   std::vector<ReplayedKind> replayed;

@@ -13,18 +13,18 @@
 
 namespace etude {
 
-// Lets `options` replay the step that stands for a kind; with other ranks, whose steps are chosen
-// by themselves, its first.
+// Selects the representative step of a kind in `options`; with other ranks the kind's first step,
+// because ranks choose separately.
 void TakeStep(const StepKind& kind, ReplayOptions& options);
 
-// Each kind of recorded steps, one after the other, as one report.
+// Replays each kind of recorded steps and returns a combined report.
 Result<ReplayReport> ReplayEachKind(const ReplaySource& source, const std::vector<StepKind>& kinds,
                                     ReplayOptions options, const RunContext& context);
 
-// Of each kind of recorded steps for how many it stands; that of `step` is replayed.
+// Returns the weights of the kinds; the kind of `step` is the replayed one.
 std::vector<KindSummary> WeightsOf(const std::vector<StepKind>& kinds, size_t step);
 
-// Of a recorded step, the mean of all kinds'.
+// Returns the mean work of a recorded step over all kinds.
 Work WorkOfStep(const Trace& trace, const std::vector<StepKind>& kinds);
 
 }  // namespace etude

@@ -24,8 +24,9 @@ bool IsPartOf(std::string_view word, std::string_view text) {
   return !word.empty() && text.find(word) != std::string_view::npos;
 }
 
-// Of `names`, how often each occurs, those that hold `word`, else the one that is spelt most like
-// it, with or without its overload, else the most frequent ones: for people who mistyped.
+// Returns suggestions for a mistyped `word` among `names` with their counts: those that contain it,
+// otherwise the one with the nearest spelling (with or without overload), otherwise the most
+// frequent ones.
 std::string NamesLike(const std::string& word, const std::map<std::string, int64_t>& names) {
   constexpr size_t kNamed = 5;
   std::vector<std::string> all;
@@ -52,7 +53,7 @@ std::string NamesLike(const std::string& word, const std::map<std::string, int64
                      like.size() > shown ? ", …" : "");
 }
 
-// The class of operators that `word` may mean.
+// Returns the class of operators that `word` may mean.
 std::string ClassLike(const std::string& word) {
   const std::string near = Nearest(word, {kOperatorClasses.begin(), kOperatorClasses.end()});
   return near.empty() ? "" : fmt::format(", and the class {}", near);

@@ -6,8 +6,8 @@
 
 namespace etude {
 
-// kUsage if --label, --only, --skip, --stand-in or --scale name what the step does not have:
-// mistakes, for which there are suggestions. What --scale names may be on another rank of several.
+// Returns kUsage with suggestions if --label, --only, --skip, --stand-in or --scale name something
+// that the step lacks. Names of --scale may occur on another rank.
 Status CheckNames(const Trace& trace, const ReplayOptions& options);
 
 }  // namespace etude

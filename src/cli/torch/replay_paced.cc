@@ -14,7 +14,7 @@
 namespace etude {
 namespace {
 
-// What --paced prints of a step: a line of JSON without what is unknown.
+// Returns the line for a step: JSON without unknown figures.
 std::string StepLine(const StepSample& sample) {
   std::string line = fmt::format(
       "{{\"pid\":{},\"wall_ns\":{},\"cpu_ns\":{},\"busy_gaps_ns\":{},\"idle_gaps_ns\":{},"
@@ -29,7 +29,7 @@ std::string StepLine(const StepSample& sample) {
   return line + "}\n";
 }
 
-// What --paced prints for the line "kernels".
+// Returns the line for the request "kernels".
 std::string KernelsLine(const std::optional<KernelMatch>& kernels) {
   const auto share = [](const std::optional<double>& part) {
     return part ? fmt::format("{}", *part) : "null";

@@ -7,9 +7,9 @@
 
 namespace etude {
 
-// What --paced does once `report`, all that is known before, is printed as a line of JSON: a step,
-// and a line on it, for each line of standard input, or for the line "kernels" one that says which
-// of them run. kInternal and the like as the replayer says.
+// Serves --paced: prints `report`, with all facts known in advance, as a line of JSON. Then, for
+// each line of standard input, runs a step and prints a line about it; for the line "kernels" it
+// prints which kernels run. Returns the replayer's errors.
 Status ServePacedSteps(Replayer& replayer, GapMode gaps, const ReplayReport& report,
                        const Console& console);
 

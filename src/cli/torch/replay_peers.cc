@@ -12,7 +12,7 @@
 namespace etude {
 namespace {
 
-// "20us,10GB/s": the latency, and the bytes that pass in a second.
+// Parses "20us,10GB/s": latency, and bytes per second.
 Result<CommModel> ParsePeers(std::string_view text) {
   const size_t comma = text.find(',');
   const std::string_view bandwidth =

@@ -12,25 +12,25 @@
 
 namespace etude {
 
-// What --peers says stands for ranks that are not replayed.
+// Option --peers: model of ranks that are not replayed.
 class PeersOption {
  public:
-  // "fake", "trace" or "20us,10GB/s"; "" if it is not given. kUsage for another text.
+  // Parses "fake", "trace" or "20us,10GB/s"; "" if the option is not given. kUsage for other texts.
   static Result<PeersOption> Parse(std::string_view text);
 
   bool is_given() const { return !text_.empty(); }
-  // Communications take as long as those of the trace did.
+  // Returns whether communications take as long as in the trace.
   bool follows_trace() const { return text_ == "trace"; }
 
-  // Lets them stand for the ranks of `group` that are not there. `fit`: what the trace at `path`
-  // says of communications. kBadInput if it would have to say something.
+  // Emulates the missing ranks of `group`. `fit`: communication times in the trace at `path`.
+  // kBadInput if they are needed and missing.
   Result<EmulatedPeers> StandIn(RankGroup& group, const std::optional<CommFit>& fit,
                                 const std::optional<TimeScale>& scale,
                                 const std::string& path) const;
 
  private:
   std::string text_;
-  CommModel model_;  // that it says; no time for all but LATENCY,BANDWIDTH
+  CommModel model_;  // no time except for LATENCY,BANDWIDTH
 };
 
 }  // namespace etude

@@ -13,23 +13,23 @@
 
 namespace etude {
 
-// Default time without progress before a collective counts as hung.
+// Default time without progress after which a collective counts as hung.
 inline constexpr std::chrono::seconds kUsualTimeout{60};
 
-// The work of a rank, in the process that is that rank.
+// Work of a rank, in its own process.
 using WorkOfRank = std::function<Result<ExitCode>(RankGroup& group)>;
 
-// Runs the ranks of a job, one process each, which this one forks; the answer is the lead's.
+// Runs the ranks of a job in forked processes, one each; returns the lead's answer.
 Result<ExitCode> RunLocalRanks(const RanksOfJob& ranks, int64_t lead, std::chrono::seconds timeout,
                                const WorkOfRank& work);
 
-// Runs the rank that a launcher started this process as; the first leads. kUsage if it started
-// another number of processes than `ranks` are, which are those of `path`.
+// Runs the rank for which a launcher started this process; the first rank leads. kUsage if the
+// number of processes differs from `ranks`, the ranks of `path`.
 Result<ExitCode> RunLaunchedRank(const Launch& launch, const RanksOfJob& ranks,
                                  const std::string& path, std::chrono::seconds timeout,
                                  const WorkOfRank& work);
 
-// Tells the others how this rank fared, and puts into `report` how all did.
+// Exchanges this rank's summary with the others, and adds all summaries to `report`.
 Status ShareSummaries(RankGroup& group, ReplayReport& report);
 
 }  // namespace etude

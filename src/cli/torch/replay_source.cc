@@ -35,7 +35,7 @@ Result<const CaptureRank*> ChooseRank(const CaptureFolder& folder, std::optional
                                         folder.path, known));
 }
 
-// Of what `get` says of the steps; nullopt where it says nothing.
+// Returns the median of `get` over the steps; nullopt without values.
 template <typename Get>
 std::optional<int64_t> MedianOf(const std::vector<StepTime>& steps, Get get) {
   std::vector<int64_t> values;
@@ -45,16 +45,16 @@ std::optional<int64_t> MedianOf(const std::vector<StepTime>& steps, Get get) {
   return Median(std::move(values));
 }
 
-// What of a step other work took from the program: as it was measured; of older captures, if the
-// program waited for nothing, what no thread of it ran.
+// Returns the time of a step taken by other work: as measured, or for older captures, if the
+// program never waited, the time in which none of its threads ran.
 Nanos StolenOf(const StepTime& step) {
   const Nanos idle = std::max(Nanos{}, step.host.value_or(step.wall) - step.cpu);
   if (step.stolen) return std::min(*step.stolen, step.host.value_or(step.wall));
   return step.voluntary_switches.value_or(0) > 0 ? Nanos{} : idle;
 }
 
-// What of a step no thread of the program ran by its own will. Only of a program that waits: one
-// that never did was kept from running by others.
+// Returns the time of a step in which the program waited voluntarily. Only for programs that wait;
+// idle time of others is due to other work.
 Waiting WaitingOf(const std::vector<StepTime>& steps) {
   const auto times = MedianOf(steps, [](const StepTime& step) { return step.voluntary_switches; });
   const auto idle = MedianOf(steps, [](const StepTime& step) {
@@ -64,7 +64,7 @@ Waiting WaitingOf(const std::vector<StepTime>& steps) {
   return {.time = Nanos{*idle}, .times = *times};
 }
 
-// What to say of steps that other work slowed down when they were timed; "" of others.
+// Returns a note on steps that other work slowed down; "" if there are none.
 std::string BusyNote(const std::vector<StepTime>& steps) {
   constexpr double kWorthSaying = 0.05;
   Nanos stolen;
@@ -82,10 +82,9 @@ std::string BusyNote(const std::vector<StepTime>& steps) {
       100 * share);
 }
 
-// How long the host takes for a step that waits for nothing and shares its processor with nobody:
-// what the gaps of the recorded step, which recording has stretched, are measured by. Where it runs
-// ahead of a device, it waits in most steps until there is room for more work; the shortest did
-// not.
+// Returns the host's time for a step without waits and interruptions, the reference for the gaps of
+// the recorded step, which recording has stretched. A host that runs ahead of a device waits in
+// most steps for room in the queue, but not in the shortest one.
 std::optional<Nanos> HostTimeOf(const std::vector<StepTime>& steps, const StepTimes& summary) {
   std::optional<Nanos> shortest;
   for (const StepTime& step : steps) {
@@ -98,7 +97,7 @@ std::optional<Nanos> HostTimeOf(const std::vector<StepTime>& steps, const StepTi
   return own ? Nanos{*own} : summary.wall->median;
 }
 
-// The trace of a rank, with the operators' recorded times where they can be had.
+// Reads the trace of a rank, with the operators' recorded times if available.
 Result<Trace> ReadFromFolder(const CaptureFolder& folder, const CaptureRank& rank,
                              const ReadOptions& options, const RunContext& context) {
   if (!rank.native.empty()) return ReadTrace(rank.native, options, context);
@@ -125,9 +124,9 @@ Result<Trace> ReadFromFolder(const CaptureFolder& folder, const CaptureRank& ran
   return std::move(linked->trace);
 }
 
-// What devices did for the host nodes of the rank's trace. Beside a native capture there is a file
-// of its own that tells it: joined with that, the recorder's time stays in the host's times, which
-// are better without. What is wrong with the file is said by those who read it.
+// Returns device work by host node of the rank's trace. A native capture has a separate device
+// profile; it is read separately, because joining would keep the recorder's time in host times.
+// Errors in the file are reported by its other readers.
 std::vector<LaunchedWork> LaunchedOf(const Trace& trace, const CaptureRank& rank,
                                      const ReadOptions& options, const RunContext& context) {
   if (rank.native.empty() || rank.device.empty()) return FindLaunchedWork(trace);
@@ -137,8 +136,8 @@ std::vector<LaunchedWork> LaunchedOf(const Trace& trace, const CaptureRank& rank
   return both ? FindLaunchedWork(*both) : std::vector<LaunchedWork>();
 }
 
-// kBadInput if operators of several processes are in the trace, as `merge` makes it: a replay is
-// one process, and the steps of which of them is meant is not known.
+// Returns kBadInput for a merged trace with operators of several processes: a replay is one
+// process, and it is unknown which one is meant.
 Status CheckOneProcess(const Trace& trace, const std::string& path) {
   std::set<std::string_view> processes;
   ForEachNode(trace, [&](NodeId node) {
@@ -206,7 +205,7 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
                       .result_path = {}};
   source.launched = LaunchedOf(source.trace, *rank, options, context);
   if (const JobRank* job = folder.job_rank(*rank); job != nullptr) {
-    // Folders that `etude record` did not make are left as they are.
+    // Folders not made by `etude record` are not changed.
     source.result_path = ReplayFile(folder, *rank);
     source.job = folder.job->id;
     const std::vector<StepTime> steps = job->ComparableSteps();
@@ -244,10 +243,10 @@ void FollowProgram(const ReplaySource& source, std::optional<int64_t> threads,
 
 namespace {
 
-// Of a job that has this rank.
+// Returns the minimum size of a job with this rank.
 int64_t SizeWith(int64_t rank) { return rank < kMostListedRanks ? rank + 1 : rank; }
 
-// The ranks of the job of which this is one, as far as its trace says.
+// Returns the size of the rank's job, as far as its trace records it.
 int64_t JobSize(const Trace& trace, int64_t rank) {
   int64_t size = std::max(trace.info().world_size.value_or(1), SizeWith(rank));
   for (const ProcessGroup& group : trace.process_groups()) {
@@ -257,7 +256,7 @@ int64_t JobSize(const Trace& trace, int64_t rank) {
   return size;
 }
 
-// The ranks of the folder's job: as it says itself, else as the trace of one of them does.
+// Returns the size of the folder's job: from job.json, otherwise from the trace of one rank.
 Result<int64_t> JobSize(const CaptureFolder& folder, const RunContext& context) {
   int64_t size = 0;
   for (const CaptureRank& rank : folder.ranks) size = std::max(size, SizeWith(rank.number()));

@@ -24,20 +24,20 @@ using suite::RunOptions;
 using suite::RunRecord;
 using suite::TaskFacts;
 
-// How a task's target was found and what it was tried with.
+// Calibration of a task's target: the runs that determined and checked it.
 struct Calibration {
   const TaskFacts* task = nullptr;
-  double target = 0;               // the task's
-  std::vector<RunRecord> fitted;   // to the end, whatever the target
+  double target = 0;               // the task's target
+  std::vector<RunRecord> fitted;   // run to the end, regardless of the target
   std::vector<RunRecord> checked;  // with other seeds, to the target
-  RunRecord shuffled;              // nothing to be learned
-  RunRecord frozen;                // nothing learns
+  RunRecord shuffled;              // with nothing to learn
+  RunRecord frozen;                // with fixed weights
 
   bool all_reached() const { return std::ranges::all_of(checked, &RunRecord::reached); }
   bool holds() const { return all_reached() && !shuffled.reached && !frozen.reached; }
 };
 
-// The best of a run's evaluations; not a number if none of them is.
+// Returns the best of a run's evaluations; NaN if there is none.
 double BestOf(const RunRecord& run) {
   double best = run.curve.empty() ? 0 : run.curve.front().quality;
   for (const suite::QualityPoint& point : run.curve) {
@@ -46,8 +46,8 @@ double BestOf(const RunRecord& run) {
   return best;
 }
 
-// The worst of the runs' best qualities, and as much worse again as they differ: what other seeds
-// should reach, too.
+// Returns a target that other seeds should reach, too: the worst of the runs' best qualities, minus
+// their spread.
 double ProposalOf(const std::vector<RunRecord>& fitted) {
   double low = BestOf(fitted.front());
   double high = low;
@@ -59,7 +59,7 @@ double ProposalOf(const std::vector<RunRecord>& fitted) {
 }
 
 ordered_json ToJson(const Calibration& calibration) {
-  // Runs go on after the target, too: the first evaluation that reached it counts.
+  // Runs continue after the target, so the first evaluation that reached it counts.
   const auto to_target = [&](const RunRecord& run) -> ordered_json {
     const suite::QualityPoint* point = suite::FirstReaching(run, calibration.target);
     return {{"steps_to_target", point == nullptr ? ordered_json() : ordered_json(point->step)},

@@ -93,7 +93,7 @@ class SuiteRunCommand : public Command {
         runs.push_back(*std::move(ran));
         if (!json_) console.Print(suite::ToText(runs.back()) + "\n");
       }
-      // What has been found stays, whatever becomes of the rest.
+      // Completed results are kept if later runs fail.
       if (!runs.empty()) {
         scores.push_back(suite::ScoreOf(std::move(runs), references));
         if (!json_ && scores.back().convergence) {
@@ -109,7 +109,7 @@ class SuiteRunCommand : public Command {
   }
 
  private:
-  // Each seed of each task, tasks one after the other.
+  // Returns a job per seed and task, ordered by task.
   std::vector<SuiteRunner::Job> Jobs(const std::vector<const TaskFacts*>& tasks,
                                      SuiteRunner::Mode mode) const {
     std::vector<SuiteRunner::Job> jobs;
@@ -141,7 +141,7 @@ class SuiteRunCommand : public Command {
     return !failed.empty() && failed.back().error.code == ErrorCode::kInterrupted;
   }
 
-  // What the command ends with. Errors of several tasks have been printed.
+  // Returns the command's error. Errors of several tasks have been printed.
   static tl::unexpected<Error> Failure(const std::vector<FailedRun>& failed, size_t tasks) {
     if (tasks == 1 || WasInterrupted(failed)) return tl::unexpected<Error>(failed.back().error);
     std::vector<std::string_view> names;

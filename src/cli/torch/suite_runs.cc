@@ -36,7 +36,7 @@ using suite::RunRecord;
 using suite::TaskFacts;
 
 constexpr int64_t kMostProcesses = 1024;
-// Below it, what others use of the cores does not matter.
+// Number of cores in use by others that is tolerated.
 constexpr double kBusyCores = 0.3;
 
 std::string_view Name(SuiteRunner::Mode mode) {
@@ -156,7 +156,7 @@ Result<std::optional<RunRecord>> SuiteRunner::Kept(const TaskFacts& task, Mode m
                                           .mode = Name(mode),
                                           .ranks = settings_.ranks,
                                           .data_set = data_set}));
-  // Data that are not there any more are none that differ.
+  // Missing data do not count as different.
   const suite::TaskMaker* maker = suite::FindMaker(task.id);
   const std::string here = maker == nullptr || maker->find_data_set == nullptr
                                ? std::string()
@@ -172,7 +172,7 @@ Result<std::optional<RunRecord>> SuiteRunner::Kept(const TaskFacts& task, Mode m
 Status SuiteRunner::CheckAll(const std::vector<Job>& jobs, Mode mode, const RunContext& context) {
   std::vector<Error> errors;
   const auto note = [&](const Error& error) {
-    // Seeds of one task lack the same.
+    // Seeds of one task have the same problems.
     if (std::ranges::find(errors, error.message, &Error::message) == errors.end()) {
       errors.push_back(error);
     }
@@ -185,7 +185,7 @@ Status SuiteRunner::CheckAll(const std::vector<Job>& jobs, Mode mode, const RunC
     if (!kept) note(kept.error());
     if (!kept || *kept) continue;
     std::error_code error;
-    // The first run of a task that is left, and those that were begun.
+    // The first remaining run of a task, and those that were begun.
     const std::string checkpoint = folder_ + "/" + job.name + ".safetensors";
     const bool begun = !temporary_ && std::filesystem::exists(checkpoint, error);
     if (!tasks.insert(job.task->id).second && !begun) continue;
@@ -256,7 +256,7 @@ Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOp
   own.tell_threads = !std::exchange(has_begun_, true);
   if (!temporary_) {
     own.checkpoint = checkpoint;
-    if (!noise_) noise_ = MeasureNoise().wall.share();  // what is kept may be compared
+    if (!noise_) noise_ = MeasureNoise().wall.share();  // the record may be compared
   }
   const auto cores_before = CoreUse::Now();
   const auto work = [&](int64_t rank, suite::DataParallel* ranks,
@@ -273,7 +273,7 @@ Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOp
   ETUDE_ASSIGN_OR_RETURN(RunRecord record, suite::ReadRunRecord(path, context));
   if (cores_before) {
     TellBusyCores(*cores_before, record, context);
-    // It is kept already, without that.
+    // The record is already stored, without this figure.
     const Status kept_again = WriteFile(path, JsonText(suite::ToJson(record), 1));
     if (!kept_again) context.Warn(kept_again.error().message);
   }
@@ -305,8 +305,8 @@ Status SuiteRunner::RunRanksWith(
     }
     if (rank != 0) context.progress = nullptr;
     if (settings_.ranks == 1) {
-      // A scheduler may tell all processes to end. Several ranks may wait for each other: there the
-      // first process alone stops them.
+      // A scheduler may signal all processes. Several ranks wait for each other, so only the first
+      // process stops them.
       signal(SIGTERM, StopSignal::Note);
       const Status done = work(rank, nullptr, context);
       signal(SIGTERM, SIG_DFL);

@@ -20,15 +20,15 @@
 
 namespace etude {
 
-// The most that options may ask for.
+// Maxima of options.
 inline constexpr int64_t kMostTrainingSteps = 1'000'000'000;
 inline constexpr int64_t kMostSeeds = 1000;
 
-// Which tasks a command of the suite is about: names, or all.
+// Task selection of a suite command: names, or all.
 class TaskChoice {
  public:
   void Declare(Options& options);
-  // kUsage with the nearest spelling for a name that is none.
+  // Returns the tasks. kUsage with the nearest name for an unknown one.
   Result<std::vector<const suite::TaskFacts*>> Choose() const;
 
  private:
@@ -36,11 +36,11 @@ class TaskChoice {
   bool all_ = false;
 };
 
-// How runs are made, as options of a command.
+// Options for runs.
 class RunSettings {
  public:
   void Declare(Options& options);
-  // After parsing.
+  // Call after parsing.
   void Read();
 
   suite::RunOptions run{.device = "cpu"};
@@ -53,36 +53,36 @@ class RunSettings {
   std::string optimizer_;  // "": the task's
 };
 
-// Makes runs, each in processes of its own, and keeps their records in a folder. While it lives,
-// SIGINT (Ctrl-C) and SIGTERM let the run that is at work keep what it has, and are kInterrupted; a
+// Makes runs in separate processes and stores their records in a folder. During its lifetime a
+// first SIGINT (Ctrl-C) or SIGTERM lets the current run save its state and returns kInterrupted; a
 // second one ends the program.
 class SuiteRunner {
  public:
   enum class Mode : uint8_t { kQuality, kSteps };
 
-  // `folder` "": the records are kept nowhere. Else the machine's noise is measured before the
-  // first run, which takes a second.
+  // Makes a runner. With `folder` "" no records are stored. Otherwise the machine's noise is
+  // measured before the first run, which takes a second.
   static Result<std::unique_ptr<SuiteRunner>> Make(const RunSettings& settings,
                                                    const std::string& folder);
   ~SuiteRunner();
   SuiteRunner(const SuiteRunner&) = delete;
   SuiteRunner& operator=(const SuiteRunner&) = delete;
 
-  // One run of a task, and the name that it is kept under.
+  // One run of a task, and its name.
   struct Job {
     const suite::TaskFacts* task = nullptr;
     suite::RunOptions options;
     std::string name;
   };
 
-  // Looks at what all of them need before the first one begins: what is kept of them, and for each
-  // task the device, its data and its settings. Of one task alone its first run finds out. The
-  // error has all that is wrong, a line each.
+  // Checks the prerequisites of all jobs before the first one begins: existing records, and for
+  // each task the device, data and settings. A single task is checked by its first run instead. The
+  // error lists all problems, one per line.
   Status CheckAll(const std::vector<Job>& jobs, Mode mode, const RunContext& context);
 
-  // Trains once with the seed of `options`, or takes the record that is kept already under this
-  // name; an unfinished run goes on. kUsage if what is kept is of other settings, or if the task
-  // had another data set in another run.
+  // Trains once with the seed of `options`, or returns the existing record of this name; an
+  // unfinished run is resumed. kUsage if the record has other settings, or another run of the task
+  // used another data set.
   Result<suite::RunRecord> Run(const suite::TaskFacts& task, Mode mode,
                                const suite::RunOptions& options, const std::string& name,
                                const RunContext& context);
@@ -93,16 +93,16 @@ class SuiteRunner {
  private:
   SuiteRunner(const RunSettings& settings, std::string folder, bool temporary,
               std::unique_ptr<StopSignal> stop);
-  // The record that is kept under this name; nullopt if there is none. Errors as those of Run.
+  // Returns the existing record of this name; nullopt if there is none. Errors as in Run.
   Result<std::optional<suite::RunRecord>> Kept(const suite::TaskFacts& task, Mode mode,
                                                const suite::RunOptions& options,
                                                const std::string& name, const RunContext& context);
-  // Says which of the machine's cores other programs use, before the first run, and of `record`
-  // what they used while it ran, if the two together want more than there are.
+  // Warn of cores used by other programs before the first run, and during the run of `record`, if
+  // together they need more cores than the machine has.
   void TellBusyCores(const RunContext& context);
   void TellBusyCores(const CoreUse& before, suite::RunRecord& record,
                      const RunContext& context) const;
-  // In a process of each rank.
+  // Runs `work` in one process per rank.
   Status RunRanksWith(const std::function<Status(int64_t rank, suite::DataParallel* ranks,
                                                  const RunContext& context)>& work,
                       RunContext context) const;
@@ -111,12 +111,12 @@ class SuiteRunner {
   std::string folder_;
   bool temporary_;
   std::optional<double> noise_;
-  bool has_begun_ = false;                        // a run has
-  std::map<std::string, std::string> data_sets_;  // by task, of its runs so far; "": not known
+  bool has_begun_ = false;                        // a run has begun
+  std::map<std::string, std::string> data_sets_;  // by task, used by its runs so far; "": unknown
   std::unique_ptr<StopSignal> stop_;
 };
 
-// "image-classification.smoke.quality.1": what a run is kept as.
+// Returns the name of a run: "image-classification.smoke.quality.1".
 std::string RunName(const suite::TaskFacts& task, suite::Scale scale, SuiteRunner::Mode mode,
                     uint64_t seed);
 

@@ -1,4 +1,5 @@
-// The program `etude-torch`: the commands that need libtorch. Users call `etude`, which runs it.
+// The program `etude-torch`, with the commands that need libtorch. Users call `etude`, which runs
+// it.
 
 #include <memory>
 #include <string>
@@ -18,7 +19,7 @@ int main(int argc, char** argv) {
     commands.push_back(etude::MakeSuiteCalibrateCommand());
     return etude::RunCommandLine("etude suite", std::move(commands), args);
   }
-  etude::FixHeap();  // only for replays: the suite's heap is set by suite/run.cc
+  etude::FixHeap();  // for replays only: suite/run.cc sets up the heap of the suite
   std::vector<std::unique_ptr<etude::Command>> commands;
   commands.push_back(etude::MakeReplayCommand());
   commands.push_back(etude::MakeBenchmarkCommand());

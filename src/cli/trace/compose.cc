@@ -108,7 +108,7 @@ class ComposeCommand : public Command {
   }
 
  private:
-  // Paths count from the recipe's folder.
+  // Paths are relative to the recipe's folder.
   Result<RankInput> FindInput(const RecipeTrace& trace, const Console& console) const {
     const std::filesystem::path folder = std::filesystem::path(recipe_).parent_path();
     const std::string path = (folder / trace.path).string();
@@ -133,7 +133,7 @@ class ComposeCommand : public Command {
     return std::move(found.front());
   }
 
-  // As the job.json beside the trace says.
+  // Reads the number from the job.json beside the trace.
   static Result<std::optional<int64_t>> ThreadsOf(const RankInput& input,
                                                   const RunContext& context) {
     if (!input.files) return std::nullopt;

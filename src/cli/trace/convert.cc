@@ -33,7 +33,7 @@ namespace {
 // A trace to convert; `device` is the Kineto trace to link it with first, or "".
 struct ConvertJob {
   int64_t rank = 0;
-  bool rank_stated = false;  // else 0 stands for a single trace's
+  bool rank_stated = false;  // false: 0 is assumed for a single trace
   std::string input;
   std::string device;
   std::string output;
@@ -112,7 +112,7 @@ class ConvertCommand : public Command {
         });
     if (!done) {
       std::error_code ignored;
-      if (made_folder_) std::filesystem::remove(output_, ignored);  // unless something is in it
+      if (made_folder_) std::filesystem::remove(output_, ignored);  // unless it is not empty
       return tl::unexpected<Error>(std::move(done).error());
     }
     if (jobs.front().output == "-") return ExitCode::kOk;
@@ -121,7 +121,7 @@ class ConvertCommand : public Command {
   }
 
  private:
-  // Options that what is asked for has no use for.
+  // Rejects options that the requested output does not use.
   Status CheckSelected(bool expands) const {
     const bool simulates = !for_.empty();
     const bool to_classes = to_ == "classes" || to_ == "packed";
@@ -212,7 +212,7 @@ class ConvertCommand : public Command {
     return std::vector<ConvertJob>{{.input = input_, .device = device_, .output = output_}};
   }
 
-  // Of each rank the linked trace; without one, host and device trace are linked on the way.
+  // Returns the linked trace of each rank; without one, host and device trace are linked first.
   Result<std::vector<ConvertJob>> FindJobsOfFolder(const Console& console) {
     ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder,
                            ListCaptureFolder(input_, console.context()));
@@ -279,7 +279,7 @@ class ConvertCommand : public Command {
     return converted;
   }
 
-  // The user names the output of a trace, not those of a folder's ranks.
+  // Users name the output of a single trace, but not those of a folder's ranks.
   Existing ExistingAt(const ConvertJob& job) const {
     return job.output == output_ ? Existing::kFollow : Existing::kReplace;
   }
@@ -312,10 +312,10 @@ class ConvertCommand : public Command {
   bool fill_ranks_ = false;
   std::string comm_groups_;
   std::optional<std::string> ranks_;
-  int64_t rank_count_ = 0;             // of --for
-  std::optional<int64_t> world_size_;  // as the folder knows it
+  int64_t rank_count_ = 0;             // for --for
+  std::optional<int64_t> world_size_;  // from the folder
   bool json_ = false;
-  bool made_folder_ = false;  // the output's
+  bool made_folder_ = false;  // the output folder is new
 };
 
 }  // namespace

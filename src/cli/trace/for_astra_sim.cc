@@ -33,14 +33,14 @@ constexpr std::string_view kTraceEnding = ".et";
 
 struct AstraTarget {
   std::string folder;
-  std::string prefix;  // of the traces, folder included
+  std::string prefix;  // of the traces, including the folder
 };
 
 std::optional<int64_t> RankOfName(const std::string& path) {
   return RankFromName(std::filesystem::path(path).filename().string());
 }
 
-// -o is a folder, or for one trace the file that it becomes.
+// Interprets -o: a folder, or for one trace its output file.
 Result<AstraTarget> FindTarget(const AstraSimRequest& request) {
   if (request.output.empty() || request.output == "-") {
     return MakeError(ErrorCode::kUsage,
@@ -60,7 +60,7 @@ Result<AstraTarget> FindTarget(const AstraSimRequest& request) {
                      .prefix = (folder / stem.stem()).string()};
 }
 
-// A rank, and how far its trace can be trusted.
+// A rank, and the reliability of its trace.
 struct RankRead {
   AstraRank rank;
   Health health;
@@ -91,7 +91,7 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
   return read;
 }
 
-// Where the trace does not say it.
+// Adds ranks of groups that the trace lacks.
 void TakeGroupRanks(const GroupRanks& known, AstraRank& rank) {
   for (AstraGroup& group : rank.groups) {
     const auto found = known.find(group.name);
@@ -99,7 +99,7 @@ void TakeGroupRanks(const GroupRanks& known, AstraRank& rank) {
   }
 }
 
-// The same of a job that is kept as classes, which knows all groups.
+// Adds ranks of groups from a job of rank classes, which has all groups.
 void TakeGroupRanks(const Job& job, AstraRank& rank) {
   if (!rank.rank) return;
   for (const GroupKind& kind : job.group_kinds) {

@@ -11,7 +11,7 @@ Result<std::vector<Nanos>> ClockOffsets(const std::vector<CommLog>& logs,
   std::vector<Nanos> offsets(logs.size());
   if (logs.size() < 2) return offsets;
   if (clocks == "keep") {
-    // As they are: what they count from is no matter of the clock.
+    // Unaligned: the origin of times is independent of the clock.
     const std::vector<Nanos> origins = OriginsOf(logs);
     for (size_t i = 0; i < logs.size(); ++i) offsets[i] = Nanos{} - origins[i];
     return offsets;
@@ -19,7 +19,7 @@ Result<std::vector<Nanos>> ClockOffsets(const std::vector<CommLog>& logs,
   const CommMatch match = MatchComms(logs);
   for (size_t i = 0; i < logs.size(); ++i) {
     const ClockOffset& clock = match.clocks[i];
-    if (clock.is_none) continue;  // there is nothing to be moved
+    if (clock.is_none) continue;  // nothing to shift
     if (!clock.offset) {
       return BadInput(
           fmt::format("rank {}: how its clock differs from that of rank {} cannot be told: {}; "

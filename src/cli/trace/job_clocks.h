@@ -9,13 +9,13 @@
 
 namespace etude {
 
-// What --clocks says of the clocks of several ranks.
+// Help of --clocks.
 inline constexpr const char* kClocksHelp =
     "clocks of ranks: align them by their collectives, or keep them";
 
-// For each log what is to be subtracted from the times of its rank so that all have the clock of
-// the first: nothing if `clocks` is "keep" or there is one. kBadInput, with the reason, if an
-// offset cannot be told.
+// Returns, for each log, the offset to subtract from its rank's times to align them with the first
+// one's: 0 if `clocks` is "keep" or there is one log. kBadInput with the reason if an offset cannot
+// be determined.
 Result<std::vector<Nanos>> ClockOffsets(const std::vector<CommLog>& logs,
                                         const std::string& clocks);
 

@@ -28,7 +28,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The traces of one process, and where the linked one goes.
+// Traces of one process, and the output path.
 struct LinkJob {
   int64_t rank = 0;
   std::string host;
@@ -131,7 +131,7 @@ class LinkCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    // None where the times are in the traces already.
+    // Empty if the traces already contain times.
     ETUDE_ASSIGN_OR_RETURN(const std::vector<LinkJob> jobs, FindJobs(console));
     for (const LinkJob& job : jobs) {
       ETUDE_RETURN_IF_ERROR(CheckOutput(job.output, {job.host, job.device}));
@@ -177,7 +177,7 @@ class LinkCommand : public Command {
     const std::string target = output_.empty() ? folder.path : output_;
     const OutputFormat format = to_ == "et" ? OutputFormat::kChakra : OutputFormat::kLinked;
     std::vector<LinkJob> jobs;
-    std::string timed;  // a native capture without a profile of devices
+    std::string timed;  // a native capture without a device profile
     for (const CaptureRank& rank : folder.ranks) {
       const std::string& host = rank.host.empty() ? rank.native : rank.host;
       if (rank.host.empty() && rank.device.empty() && !rank.native.empty()) {

@@ -18,7 +18,7 @@
 namespace etude {
 namespace {
 
-// A trace, and what its profile is made of.
+// A trace, and the source of its profile.
 struct Source {
   Trace trace;
   std::optional<Trace> profile;  // nullopt: the trace itself
@@ -33,8 +33,8 @@ struct Pair {
 };
 
 Result<Source> ReadSource(const RankInput& input, bool is_only_one, const Console& console) {
-  // A native capture and the profile of its devices make one profile, with the runtime's calls,
-  // which are not in the linked trace.
+  // A native capture and its device profile give one profile, including runtime calls, which linked
+  // traces lack.
   const ReadOptions options{.strict = console.strict()};
   RankInput host = input;
   std::optional<Trace> profile;

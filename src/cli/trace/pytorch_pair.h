@@ -11,12 +11,12 @@ namespace etude {
 
 struct PyTorchPairRequest {
   std::vector<RankInput> inputs;
-  std::string output;  // a folder, made if need be
+  std::string output;  // a folder, created if missing
   bool json = false;
 };
 
-// Writes each trace as the pair of files that PyTorch's observer and profiler would have left:
-// host.N.json and device.N.json. A trace without a rank is 0 if it is the only one.
+// Writes each trace as the two files that PyTorch's observer and profiler would have written:
+// host.N.json and device.N.json. A single trace without a rank is rank 0.
 Result<ExitCode> WritePyTorchPairs(const PyTorchPairRequest& request, const Console& console);
 
 }  // namespace etude

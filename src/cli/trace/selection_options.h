@@ -13,17 +13,16 @@
 namespace etude {
 
 // The options --label, --step, --thread, --stream, --module, --time, --op, --phase, --comm and
-// --rank: which part of which traces a command means. Must outlive parsing.
+// --rank, which select parts of traces. Must outlive parsing.
 struct SelectionOptions {
   Selection selection;
   std::vector<std::string> ranks;
 
   void Declare(Options& options);
-  // The traces behind `paths` that --rank means; all without it. kUsage for ranks that are not
-  // there.
+  // Returns the traces in `paths` selected by --rank; all without it. kUsage for missing ranks.
   Result<std::vector<RankInput>> FindInputs(const std::vector<std::string>& paths,
                                             const RunContext& context) const;
-  // What is selected of the trace of `path`; all of it without a selection.
+  // Returns the selected part of a trace; all of it without a selection.
   Result<Trace> Select(Trace trace, const std::string& path, const Limits& limits) const;
 };
 

@@ -34,7 +34,7 @@ struct SliceJob {
 struct SliceDone {
   Json json;
   std::string text;
-  std::optional<Error> empty;  // the rank has nothing of what is selected
+  std::optional<Error> empty;  // the rank contains nothing of the selection
 };
 
 std::string ToText(const SliceJob& job, const SliceResult& slice, uint64_t nodes) {
@@ -128,7 +128,7 @@ class SliceCommand : public Command {
           ErrorCode::kUsage,
           fmt::format("slice: -o {}: expected a folder, for the ranks of {}", output_, input_));
     }
-    // What is cut out would pass for the job's own linked traces.
+    // Slices in this folder would be taken for the job's linked traces.
     return CheckOtherFolder(name(), input_, output_);
   }
 
@@ -138,7 +138,7 @@ class SliceCommand : public Command {
     if (!slice) {
       const std::string message = job.input.path + ": " + slice.error().message;
       if (slice.error().code != ErrorCode::kUsage) return MakeError(slice.error().code, message);
-      // What one rank lacks another may have.
+      // Other ranks may contain the selection.
       return SliceDone{.json = {{"input", job.input.path}, {"nothing_selected", message}},
                        .text = message + "\n  nothing written\n",
                        .empty = Error{ErrorCode::kUsage, message}};

@@ -80,7 +80,7 @@ Result<ExitCode> WriteJobRanks(const JobRanksRequest& request, bool json_output,
     return MakeError(ErrorCode::kUsage,
                      "convert: a folder of classes needs -o FOLDER, another one, for its ranks");
   }
-  // The whole job must fit together, not only what a rank sees of it.
+  // The whole job must be consistent, not only the part that a rank sees.
   ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(request.folder, context));
   ETUDE_ASSIGN_OR_RETURN(std::vector<int64_t> ranks, RanksOfJobFolder(request.folder, context));
   ETUDE_ASSIGN_OR_RETURN(ranks, ChooseFromRanks(request.ranks, ranks, request.folder));

@@ -15,9 +15,9 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, bool json_out
 
 struct JobRanksRequest {
   std::string folder;         // of the job
-  std::string output;         // a folder, made if need be
-  std::string ranks = "all";  // as ChooseFromRanks takes them
-  int64_t jobs = 0;           // ranks written at a time
+  std::string output;         // a folder, created if missing
+  std::string ranks = "all";  // as in ChooseFromRanks
+  int64_t jobs = 0;           // ranks written concurrently
 };
 
 // Writes a job of rank classes as a Chakra trace of each rank, and the ranks of groups where these

@@ -7,16 +7,16 @@
 
 namespace etude::compat {
 
-// Bytes being written: grows by doubling, never shrinks, is not zeroed. Room is asked for before a
-// batch of Put calls, which check nothing. Not thread-safe.
+// A growing byte buffer. Doubles its capacity, never shrinks, and does not zero memory. Ensure
+// reserves room for a batch of unchecked Put calls. Not thread-safe.
 class ByteBuffer {
  public:
-  // Makes room for `count` more bytes.
+  // Reserves room for `count` more bytes.
   void Ensure(size_t count) {
     if (capacity_ - size_ < count) Grow(count);
   }
 
-  // Need room that Ensure has made.
+  // Require room reserved by Ensure.
   void Put(char c) { data_[size_++] = c; }
   void Put(std::string_view bytes) {
     std::memcpy(data_.get() + size_, bytes.data(), bytes.size());
@@ -41,14 +41,14 @@ class ByteBuffer {
     Ensure(count);
     PutSpaces(count);
   }
-  // Appends bytes of this buffer itself.
+  // Appends a copy of own bytes.
   void AppendCopy(size_t begin, size_t count) {
     Ensure(count);
     std::memcpy(data_.get() + size_, data_.get() + begin, count);
     size_ += count;
   }
 
-  // For writers that fill the room themselves: where they begin, and how far they came.
+  // For direct writes into reserved room: current end, and new end afterwards.
   char* end() { return data_.get() + size_; }
   void set_end(const char* end) { size_ = static_cast<size_t>(end - data_.get()); }
 

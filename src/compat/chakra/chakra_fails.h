@@ -8,7 +8,8 @@
 
 namespace etude::compat {
 
-// An error of a file on which Chakra's tool stops too, with the Python exception it stops with.
+// Returns an error in a file that also stops Chakra's tool, with the Python exception that the tool
+// raises.
 inline tl::unexpected<Error> ChakraFails(std::string_view where, std::string_view what,
                                          std::string_view exception) {
   return BadInput(

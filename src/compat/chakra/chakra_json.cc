@@ -15,7 +15,7 @@ constexpr size_t kFlushBytes = size_t{1} << 20;
 constexpr size_t kNodeLevel = 2;
 constexpr size_t kMetadataLevel = 1;
 
-// Fields of `message` beyond the last one that Chakra has.
+// Returns the number of fields of `message` beyond Chakra's last one.
 uint64_t CountUnknown(std::string_view message, uint32_t last_field) {
   uint64_t count = 0;
   protozero::pbf_reader reader(message.data(), message.size());

@@ -16,20 +16,19 @@ namespace etude {
 struct ChakraJsonReport {
   uint64_t nodes = 0;
   uint64_t bytes = 0;
-  uint64_t malformed = 0;       // messages that are no nodes: left out
-  uint64_t unknown_fields = 0;  // of nodes and metadata, that Chakra 1.0.0 does not have: left out
+  uint64_t malformed = 0;       // messages that are not nodes: skipped
+  uint64_t unknown_fields = 0;  // fields of nodes and metadata that Chakra 1.0.0 lacks: skipped
   bool no_metadata = false;     // the file begins with a node; "metadata" is empty
-  uint64_t misplaced = 0;       // metadata that is not the first message: left out
-  bool cut = false;             // the file ends within a message
+  uint64_t misplaced = 0;       // metadata after the first message: skipped
+  bool cut = false;             // the file ends inside a message
 };
 
-// Makes one JSON document of a Chakra trace that comes in chunks of any size:
-// {"metadata": …, "nodes": […]}, each message as protobuf's JSON mapping has it. Memory grows with
-// the largest message only. Push, then Finish once; after an error nothing but destruction is
-// allowed. Not thread-safe.
+// Converts a Chakra trace, received in chunks of any size, to one JSON document: {"metadata": …,
+// "nodes": […]}, with each message in protobuf's JSON mapping. Memory is bounded by the largest
+// message. Call Push repeatedly, then Finish once; destroy it after an error. Not thread-safe.
 class ChakraJson {
  public:
-  // `strict`: what is cut or malformed is an error instead of counted.
+  // `strict`: truncated or malformed data are errors instead of counted.
   ChakraJson(std::string name, bool strict, const Limits& limits, const ByteSink& sink)
       : name_(std::move(name)), strict_(strict), frames_(name_, limits), sink_(sink) {}
 

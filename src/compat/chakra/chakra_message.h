@@ -11,7 +11,7 @@
 
 namespace etude::compat {
 
-// The numbers of Chakra's NodeType.
+// Values of Chakra's NodeType.
 enum class ChakraType : uint8_t {
   kMetadata = 1,
   kMemLoad = 2,
@@ -22,7 +22,7 @@ enum class ChakraType : uint8_t {
   kColl = 7,
 };
 
-// Those of its CollectiveCommType that Chakra's tools write.
+// Values of Chakra's CollectiveCommType that Chakra's tools write.
 enum class ChakraComm : uint8_t {
   kAllReduce = 0,
   kAllGather = 2,
@@ -32,8 +32,8 @@ enum class ChakraComm : uint8_t {
   kBarrier = 9,
 };
 
-// An attribute of a Chakra message, being made: a name, then at most one value. `field` is the
-// value's number in AttributeProto.
+// Builder of a Chakra attribute: a name, then at most one value. `field`: the value's field number
+// in AttributeProto.
 class ChakraAttr {
  public:
   explicit ChakraAttr(std::string_view name, std::string_view doc = "") {
@@ -49,7 +49,7 @@ class ChakraAttr {
     AppendBytesField(field, value, bytes_);
     return *this;
   }
-  // A number of four or eight bytes.
+  // Adds a number of four or eight bytes.
   template <typename T>
   ChakraAttr& Fixed(uint32_t field, T value) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8);
@@ -58,7 +58,7 @@ class ChakraAttr {
     bytes_.Append({reinterpret_cast<const char*>(&value), sizeof(T)});
     return *this;
   }
-  // A list message, whose values are in its packed field 1.
+  // Adds a list message, with the values in its packed field 1.
   ChakraAttr& VarintList(uint32_t field, std::initializer_list<uint64_t> values) {
     ByteBuffer packed;
     for (const uint64_t value : values) {
@@ -73,7 +73,7 @@ class ChakraAttr {
     for (const T value : values) packed.Append({reinterpret_cast<const char*>(&value), sizeof(T)});
     return Packed(field, packed);
   }
-  // A list message of texts.
+  // Adds a list message of texts.
   ChakraAttr& BytesList(uint32_t field, std::span<const std::string> values) {
     ByteBuffer list;
     for (const std::string& value : values) AppendBytesField(1, value, list);
@@ -92,10 +92,10 @@ class ChakraAttr {
   ByteBuffer bytes_;
 };
 
-// A node being made: what is before its attributes, then Attr once for each of them.
+// Builder of a node: everything before its attributes, then one Attr call per attribute.
 class ChakraNode {
  public:
-  // `data_deps` are ids.
+  // `data_deps`: ids.
   ChakraNode(uint64_t id, std::string_view name, ChakraType type,
              std::span<const uint64_t> data_deps = {}, uint64_t duration_micros = 0) {
     if (id != 0) AppendVarintField(1, id, bytes_);

@@ -18,11 +18,11 @@
 namespace etude::compat {
 namespace {
 
-// Writes to a file while the nodes are gone through in the order of the traces' texts, whose pages
-// it gives back now and then.
+// Writes to a file while nodes are processed in the order of the traces' texts, whose pages it
+// releases from time to time.
 class NodeListWriter {
  public:
-  // Both must outlive the writer; `text` is the one that is mostly read.
+  // Both must outlive the writer; `text` is the main input.
   NodeListWriter(AtomicFile& file, const FileText& text) : file_(file), text_(text) {}
 
   Status Write(std::string_view bytes) {
@@ -40,10 +40,10 @@ class NodeListWriter {
   uint64_t written_ = 0;
 };
 
-// `text`: where the nodes of the trace are from.
+// `text`: source of the trace's nodes.
 Status WriteEt(EtTrace& trace, const FileText& text, const std::string& name,
                const std::string& output, Existing existing) {
-  // Made only when there is something to write: a trace that is refused leaves no file behind.
+  // Created on first write, so that a refused trace leaves no file behind.
   std::optional<AtomicFile> file;
   std::optional<NodeListWriter> writer;
   ETUDE_RETURN_IF_ERROR(WriteChakraEt(trace, name, [&](std::string_view bytes) -> Status {
@@ -87,7 +87,7 @@ Status TraceLink(const LinkRequest& request, const RunContext& context) {
   if (!request.et.empty()) {
     host_text.Release();
     EtTrace trace = MakeLinkedEt(host, device, linked, reader);
-    // The trace has all it needs of these, but the texts and what the reader decoded.
+    // The trace needs only the texts and the reader's decoded strings.
     device.events = {};
     linked = {};
     host_text.Release();

@@ -8,32 +8,32 @@
 #include "src/compat/chakra/text_converter.h"
 #include "src/formats/io/atomic_file.h"
 
-// The tools of MLCommons Chakra 1.0.0 from file to file: the same bytes out of the same input.
-// kBadInput where the tool would stop with an exception, and then no file is written.
+// The tools of MLCommons Chakra 1.0.0, from file to file, with byte-identical output. kBadInput
+// where the tool would raise an exception; no file is written then.
 namespace etude::compat {
 
-// chakra_trace_link: host trace and device trace to a linked trace. With `et`, what the converter
-// makes of that too, without going through its text.
+// chakra_trace_link: links a host trace and a device trace. With `et`, also converts the result,
+// without an intermediate text.
 struct LinkRequest {
   std::string host;
   std::string device;
-  std::string linked;                     // file to write; "": none
-  std::string et;                         // likewise
-  Existing existing = Existing::kFollow;  // of `et`
+  std::string linked;                     // output file; "": none
+  std::string et;                         // output file; "": none
+  Existing existing = Existing::kFollow;  // for `et`
 };
 Status TraceLink(const LinkRequest& request, const RunContext& context);
 
-// chakra_converter PyTorch: a linked or host trace to a Chakra trace.
+// chakra_converter PyTorch: converts a linked or host trace to a Chakra trace.
 Status ConvertPyTorch(const std::string& input, const std::string& output,
                       const RunContext& context, Existing existing = Existing::kFollow);
 
-// chakra_converter Text: a model in ASTRA-sim's first format to OUTPUT.NPU.et.
+// chakra_converter Text: converts a model in ASTRA-sim 1's format to OUTPUT.NPU.et.
 Status ConvertTextFile(const TextRequest& request, const RunContext& context);
 
-// chakra_jsonizer: a Chakra trace to its JSON documents.
+// chakra_jsonizer: converts a Chakra trace to JSON documents.
 Status Jsonize(const std::string& input, const std::string& output, const RunContext& context);
 
-// chakra_generator: its files, in the current folder.
+// chakra_generator: writes its files to the current folder.
 Status Generate(const GeneratorRequest& request);
 
 }  // namespace etude::compat

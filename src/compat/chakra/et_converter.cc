@@ -20,15 +20,15 @@
 namespace etude::compat {
 namespace {
 
-// Python stops a chain of dependencies of more nodes (its limit of 1000 frames, less those that
-// are open when the search for cycles begins).
+// Longest dependency chain before Python stops: its limit of 1000 frames, less those already in use
+// when the search for cycles begins.
 constexpr size_t kMaxChain = 994;
 
 constexpr auto kConvertedSchemas = std::to_array<std::string_view>(
     {"1.0.2-chakra.0.0.4", "1.0.3-chakra.0.0.4", "1.1.0-chakra.0.0.4", "1.1.1-chakra.0.0.4"});
 constexpr std::string_view kSchemaWithoutParser = "1.1.1-chakra.1.0.0";
 
-// What a collective's kernel is called, in the order of the search, without '_' and '-'.
+// Names of collectives in kernel names, in search order, without '_' and '-'.
 struct CollectiveName {
   std::string_view part;
   ChakraComm type;
@@ -59,7 +59,7 @@ std::optional<ChakraComm> CollectiveOf(std::string_view name) {
   return std::nullopt;
 }
 
-// A communication's attributes.
+// Attributes of a communication.
 struct Comm {
   std::optional<ChakraComm> comm_type;  // of collectives
   int64_t comm_size = 0;
@@ -117,9 +117,9 @@ class EtConverter {
   ByteBuffer metadata_bytes_;
 
   FlatMap row_of_id_;
-  std::vector<uint32_t> order_;        // rows as Python's dict has them: the file's, each id once
-  std::vector<uint32_t> parent_;       // by row; kNoRow: no such node
-  std::vector<uint32_t> converted_;    // rows in the order in which they were converted first
+  std::vector<uint32_t> order_;      // rows in the order of Python's dict: file order, each id once
+  std::vector<uint32_t> parent_;     // by row; kNoRow: missing node
+  std::vector<uint32_t> converted_;  // rows in the order of their first conversion
   std::vector<uint8_t> is_converted_;  // by row
   std::vector<uint8_t> has_ctrl_;      // by row: ctrl_deps is the parent
   std::vector<ChakraType> types_;      // by row
@@ -130,7 +130,7 @@ class EtConverter {
   std::vector<uint32_t> last_dep_;
   ByteBuffer scratch_;
   ByteBuffer io_bytes_;      // both IOInfo fields of the node written last
-  uint32_t io_of_ = kNoRow;  // which EtArgs they are of
+  uint32_t io_of_ = kNoRow;  // their EtArgs
 };
 
 Status EtConverter::TextField(std::string_view key, std::string_view json) {
@@ -195,7 +195,7 @@ Status EtConverter::MapNodes() {
       place[row] = static_cast<uint32_t>(order_.size());
       order_.push_back(row);
     } else {
-      // A repeated id: the last node counts, where the first one stood.
+      // For a repeated id the last node counts, at the position of the first.
       place[row] = place[known];
       order_[place[row]] = row;
       known = row;
@@ -233,7 +233,7 @@ Result<ChakraType> EtConverter::TypeOf(uint32_t row) {
   return ChakraType::kComp;
 }
 
-// Bytes of one tensor, [tensor, storage, offset, elements, bytes of one, device].
+// Returns the bytes of one tensor: [tensor, storage, offset, elements, bytes of one, device].
 std::optional<int64_t> TensorBytes(std::string_view json) {
   JsonScanner scanner(json, "", json.size());
   if (!scanner.EnterArray()) return std::nullopt;
@@ -330,7 +330,7 @@ Status EtConverter::ConvertNodes() {
   types_.assign(count, ChakraType::kComp);
   comm_of_.assign(count, kNoRow);
   converted_.reserve(count);
-  // The rows of a group must come in the order of the dict, which repeated ids may change.
+  // Rows of a group must be in dict order, which repeated ids may change.
   std::vector<uint32_t> gpu_parent(order_.size(), kNoRow);
   for (uint32_t i = 0; i < order_.size(); ++i) {
     if (nodes_[order_[i]].is_gpu) gpu_parent[i] = parent_[order_[i]];
@@ -459,7 +459,7 @@ Status EtConverter::CheckCycles() {
   return {};
 }
 
-// The beginning of an attribute whose value takes `value_size` bytes, and room for these.
+// Begins an attribute whose value takes `value_size` bytes, and reserves room for it.
 void BeginAttr(std::string_view name, size_t value_size, ByteBuffer& out) {
   const size_t size = 2 + name.size() + value_size;
   out.Ensure(size + 32);
@@ -490,7 +490,7 @@ void AppendAttr(std::string_view name, const EtText& value, ByteBuffer& out) {
 void EtConverter::WriteIo(uint32_t field, const std::string_view (&io)[3], ByteBuffer& body) {
   scratch_.Clear();
   for (uint32_t i = 0; i < 3; ++i) {
-    // The length is known afterwards: room for it is left before, and closed up if it is shorter.
+    // The length is known afterwards: room is reserved, and closed up if the length is shorter.
     const size_t begin = scratch_.size();
     scratch_.Ensure(16);
     scratch_.set_end(scratch_.end() + 11);
@@ -555,7 +555,7 @@ void EtConverter::WriteNode(uint32_t row, ByteBuffer& body) {
   if (node.duration_micros != 0 && !Contains(node.name, "Optimizer.step")) {
     AppendVarintField(7, node.duration_micros, body);
   }
-  // A device node has the very arguments of its operator, which stands before it.
+  // A device node has the same arguments as its operator, which precedes it.
   if (io_of_ != node.args) {
     io_of_ = node.args;
     io_bytes_.Clear();

@@ -12,13 +12,13 @@ namespace etude::compat {
 
 // Receives the bytes of a file in order.
 using Sink = std::function<Status(std::string_view)>;
-// How much of a file is made before a sink gets it.
+// Bytes buffered before a sink is called.
 inline constexpr size_t kFlushBytes = size_t{192} << 10;
 
-// Writes what chakra_converter of Chakra 1.0.0 writes for `trace`, byte for byte: its data
-// dependencies, its dangling references, its lost synchronisation. kBadInput, before anything is
-// written, where it raises an exception; `name` appears in messages. The order of nodes in `trace`
-// is that of the file.
+// Writes the output of chakra_converter of Chakra 1.0.0 for `trace`, byte for byte, including its
+// defects: data dependencies, dangling references and lost synchronisations. Nodes are written in
+// the order of `trace`. kBadInput, before anything is written, where Chakra raises an exception;
+// `name` appears in messages.
 Status WriteChakraEt(EtTrace& trace, const std::string& name, const Sink& sink);
 
 }  // namespace etude::compat

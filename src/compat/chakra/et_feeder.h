@@ -19,7 +19,7 @@
 #include "et_def.pb.h"
 #define ETUDE_HAS_CHAKRA_PROTO 1
 #else
-// Chakra's numbers, for programs that are built without its generated code.
+// Chakra's enum values, for programs built without its generated code.
 namespace ChakraProtoMsg {
 enum NodeType : int {
   INVALID_NODE = 0,
@@ -46,12 +46,12 @@ enum CollectiveCommType : int {
 }  // namespace ChakraProtoMsg
 #endif
 
-// The names by which simulators call Chakra's feeders, both that of mlcommons/chakra and "v3" of
-// ASTRA-sim's fork, on top of etude::chakra::Feeder: docs/feeder.md says where they differ. A
-// simulator includes this header in place of theirs and links etude::etude.
+// Names that simulators use for Chakra's feeders, both that of mlcommons/chakra and "v3" of
+// ASTRA-sim's fork, implemented with etude::chakra::Feeder. docs/feeder.md lists the differences. A
+// simulator includes this header instead of theirs and links etude::etude.
 //
-// These interfaces have no place for an error, so that, other than Etude itself, they throw
-// std::runtime_error with the feeder's message. Not thread-safe.
+// These interfaces cannot return errors, so they throw std::runtime_error with the feeder's
+// message, unlike the rest of Etude. Not thread-safe.
 namespace Chakra::FeederV3 {
 
 using NodeId = uint64_t;
@@ -63,7 +63,7 @@ using ChakraAttr = ChakraProtoMsg::AttributeProto;
 
 class ETFeeder;
 
-// A copy of a node; the feeder must outlive it.
+// A copy of a node. The feeder must outlive it.
 class ETFeederNode {
  public:
   ETFeederNode(ETFeeder& feeder, const etude::chakra::NodeView& view)
@@ -74,14 +74,14 @@ class ETFeederNode {
   ChakraProtoMsg::NodeType type() const {
     return static_cast<ChakraProtoMsg::NodeType>(View().type());
   }
-  // Microseconds; 0 where the file has no duration.
+  // Returns the duration in microseconds; 0 if the file has none.
   uint64_t runtime() const { return View().duration_micros().value_or(0); }
-  // The nodes read so far that wait for this one, in the order of the file.
+  // Returns the nodes read so far that depend on this one, in file order.
   std::vector<std::shared_ptr<ETFeederNode>> getChildren() const;
 
   bool has_attr(const std::string& name) const { return View().FindAttr(name).has_value(); }
   bool has_other_attr(const std::string& name) const { return has_attr(name); }
-  // The value of an attribute as a T: a number, which must fit, or a std::string.
+  // Returns the value of an attribute as a T: a number, which must fit, or a std::string.
   template <typename T>
   T get_attr(const std::string& name) const;
   template <typename T>
@@ -89,8 +89,8 @@ class ETFeederNode {
     return has_attr(name) ? get_attr<T>(name) : otherwise;
   }
 
-// An attribute's own accessors. Without a T, and without a value to take instead: of the type that
-// mlcommons/chakra gives it. An absent one is `...` if that is given, else an error.
+// Defines the accessors of an attribute. Without T and a default value, the type is that of
+// mlcommons/chakra. A missing attribute yields `...` if given, otherwise an error.
 #define ETUDE_FEEDER_ATTRIBUTE(attribute, type, ...)            \
   template <typename T>                                         \
   T attribute() const {                                         \
@@ -162,8 +162,8 @@ class ETFeederNode {
   std::string message_;
 };
 
-// The ids of nodes by what may be done with them. `free` ones have no open dependencies, `ongoing`
-// ones were taken and have not finished.
+// Ids of nodes by state: `free` nodes have no open dependencies, `ongoing` ones were taken and have
+// not finished.
 class DependancyResolver {
  public:
   DependancyResolver(const std::string& file_name, const etude::chakra::FeederOptions& options,
@@ -176,7 +176,7 @@ class DependancyResolver {
   const std::set<NodeId>& get_dependancy_free_nodes() const { return free_; }
   const std::set<NodeId>& get_ongoing_nodes() const { return ongoing_; }
 
-  // free → ongoing → finished; push_back_node goes one step back.
+  // Moves free → ongoing → finished; push_back_node moves back to free.
   void take_node(NodeId id) {
     Move(id, free_, ongoing_, "free");
     Refill();
@@ -208,7 +208,7 @@ class DependancyResolver {
     if (from.erase(id) == 0) throw NotIn(id, state);
     to.insert(id);
   }
-  // Takes what is free out of the feeder, as many nodes as a window has.
+  // Takes free nodes out of the feeder, up to the size of the window.
   void Refill() {
     while (free_.size() < window_ || free_.empty()) {
       const auto node = Take(feeder_.Next());
@@ -235,9 +235,9 @@ class ETFeeder {
   ETFeeder(const ETFeeder&) = delete;
   ETFeeder& operator=(const ETFeeder&) = delete;
 
-  // Whether a node is left that has not finished; it need not be free yet.
+  // Returns whether an unfinished node is left, free or not.
   bool hasNodesToIssue() { return !resolver_.feeder().done(); }
-  // Takes the free node of the smallest id; nullptr if none is free.
+  // Takes the free node with the smallest id; nullptr if none is free.
   std::shared_ptr<ETFeederNode> getNextIssuableNode() {
     if (resolver_.get_dependancy_free_nodes().empty()) return nullptr;
     const NodeId id = *resolver_.get_dependancy_free_nodes().begin();
@@ -246,14 +246,14 @@ class ETFeeder {
     return node;
   }
   void pushBackIssuableNode(NodeId id) { resolver_.push_back_node(id); }
-  // A node that was read and has not finished.
+  // Returns a node that was read and has not finished.
   std::shared_ptr<ETFeederNode> lookupNode(NodeId id) {
     const auto view = DependancyResolver::Take(resolver_.feeder().Lookup(id));
     return std::make_shared<ETFeederNode>(*this, view);
   }
-  // The node, which must have been taken, has finished.
+  // Marks a taken node as finished.
   void freeChildrenNodes(NodeId id) { resolver_.finish_node(id); }
-  // No effect: a finished node is gone already.
+  // No effect: finished nodes are already removed.
   void removeNode(NodeId) {}
 
   DependancyResolver& getDependancyResolver() { return resolver_; }

@@ -1,4 +1,4 @@
-// Drives the adapter as simulators drive Chakra's feeders.
+// Uses the adapter as simulators use Chakra's feeders.
 #include "src/compat/chakra/et_feeder.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ class EtFeeder : public testing::Test {
           .string();
 };
 
-// One host and one device, each busy with one node at a time: when each node ends.
+// One host and one device that run one node at a time: end times of nodes.
 class Machine {
  public:
   bool IsAvailable(const ETFeederNode& node) const { return !busy_[node.is_cpu_op()]; }
@@ -69,7 +69,7 @@ class Machine {
     events_.push({now_ + node.runtime(), node.id()});
   }
   bool idle() const { return events_.empty(); }
-  // Goes to the next end of a node and returns its id.
+  // Advances to the next end of a node and returns its id.
   uint64_t Step(ETFeeder& feeder) {
     const auto [time, id] = events_.top();
     events_.pop();
@@ -88,7 +88,7 @@ class Machine {
   std::map<uint64_t, uint64_t> ends_;
 };
 
-// As with the feeder of mlcommons/chakra: nodes are taken, and put back if there is no room.
+// Like users of mlcommons/chakra's feeder: takes nodes, and puts them back if there is no room.
 std::map<uint64_t, uint64_t> SimulateByTaking(ETFeeder& feeder) {
   Machine machine;
   const auto issue = [&] {
@@ -113,7 +113,7 @@ std::map<uint64_t, uint64_t> SimulateByTaking(ETFeeder& feeder) {
   return machine.ends();
 }
 
-// As with the one of ASTRA-sim: all free nodes are looked at.
+// Like users of ASTRA-sim's feeder: inspects all free nodes.
 std::map<uint64_t, uint64_t> SimulateByLooking(ETFeeder& feeder) {
   Machine machine;
   auto& resolver = feeder.getDependancyResolver();
@@ -227,7 +227,7 @@ TEST(EtFeederNumbers, AreThoseOfTheSchema) {
   }
 }
 
-// The sample of mlcommons/chakra's own tests of its feeder, and what those expect.
+// The sample and expectations of mlcommons/chakra's feeder tests.
 TEST(EtFeederSample, GivesTheNodesThatChakrasTestsExpect) {
   ETUDE_NEED_SHARED_DATA();
   chakra::FeederOptions options;
@@ -251,8 +251,8 @@ TEST(EtFeederSample, GivesTheNodesThatChakrasTestsExpect) {
   EXPECT_EQ(feeder.getNextIssuableNode()->id(), 217u);
 }
 
-// Real traces from start to end. Those of Chakra's converter have control dependencies on nodes
-// that it left out; those of the sample and its data dependencies make cycles.
+// Complete real traces. Chakra's converter leaves control dependencies on nodes that it omitted;
+// those of the sample and its data dependencies make cycles.
 TEST(EtFeederSample, RunsRealTraces) {
   ETUDE_NEED_SHARED_DATA();
   const std::string folder = ETUDE_SHARED_DATA "/chakra/";

@@ -8,11 +8,11 @@
 
 namespace etude::compat {
 
-// No key and no row has this number.
+// Invalid row number.
 constexpr uint32_t kNoRow = ~uint32_t{0};
 
-// A hash map from 64-bit keys to 32-bit values with open addressing; keys are never taken out.
-// Not thread-safe.
+// A hash map from 64-bit keys to 32-bit values with open addressing. Keys cannot be removed. Not
+// thread-safe.
 class FlatMap {
  public:
   explicit FlatMap(size_t expected = 0) {
@@ -21,7 +21,7 @@ class FlatMap {
     cells_.resize(size);
   }
 
-  // The value of `key`, or kNoRow.
+  // Returns the value of `key`, or kNoRow.
   uint32_t Find(uint64_t key) const {
     for (size_t i = Place(key);; i = (i + 1) & (cells_.size() - 1)) {
       if (cells_[i].value == kNoRow) return kNoRow;
@@ -29,8 +29,8 @@ class FlatMap {
     }
   }
 
-  // The place of `key`'s value; `fresh` is its value if the key is new. Valid until the next
-  // Insert.
+  // Returns the value of `key`, which is set to `fresh` if the key is new. The reference is valid
+  // until the next Insert.
   uint32_t& Insert(uint64_t key, uint32_t fresh) {
     if ((count_ + 1) * 4 > cells_.size() * 3) Grow();
     size_t i = Place(key);

@@ -96,7 +96,7 @@ class Generator {
     return {};
   }
 
-  // One attribute of each type that there is.
+  // Makes one attribute of each type.
   void AllTypes() {
     ChakraNode node(next_id_++, "METADATA_NODE", ChakraType::kMetadata);
     constexpr int64_t kLarge = 9876543210;
@@ -142,7 +142,7 @@ class Generator {
 
   const GeneratorRequest& request_;
   const FileSink& sink_;
-  uint64_t next_id_ = 0;  // goes on over all files
+  uint64_t next_id_ = 0;  // continues across files
   ByteBuffer file_;
 };
 

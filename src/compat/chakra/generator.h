@@ -9,7 +9,7 @@
 
 namespace etude::compat {
 
-// The flags of chakra_generator.
+// Flags of chakra_generator.
 struct GeneratorRequest {
   int64_t num_npus = 64;
   int64_t default_runtime = 5;  // microseconds
@@ -17,11 +17,11 @@ struct GeneratorRequest {
   int64_t default_comm_size = 65536;
 };
 
-// Receives a whole file.
+// Receives a complete file.
 using FileSink = std::function<Status(const std::string& name, std::string_view bytes)>;
 
 // Makes the files of chakra_generator: traces of one or two nodes, each kind for each NPU.
-// kBadInput for sizes that no field can have.
+// kBadInput for sizes that do not fit into their field.
 Status GenerateChakra(const GeneratorRequest& request, const FileSink& sink);
 
 }  // namespace etude::compat

@@ -8,7 +8,7 @@
 #include <emmintrin.h>
 #endif
 
-// What the bytes of a JSON text are.
+// Classification of bytes in JSON texts.
 namespace etude::compat {
 
 inline bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -33,7 +33,7 @@ inline const char* SkipManyBlanks(const char* at, const char* end) {
   return at;
 }
 
-// Most often there is no blank, or one.
+// Fast path for at most one blank, the usual case.
 inline const char* SkipBlanksFrom(const char* at, const char* end) {
   if (at == end || !IsBlank(*at)) return at;
   ++at;
@@ -41,7 +41,7 @@ inline const char* SkipBlanksFrom(const char* at, const char* end) {
   return SkipManyBlanks(at, end);
 }
 
-// The first quote, backslash or control byte from `at` on, or `end`.
+// Returns the first quote, backslash or control byte at or after `at`, or `end`.
 inline const char* FindStringStop(const char* at, const char* end) {
 #if defined(__SSE2__)
   while (end - at >= 16) {
@@ -59,7 +59,7 @@ inline const char* FindStringStop(const char* at, const char* end) {
   return at;
 }
 
-// -1 of what is no hexadecimal digit.
+// Returns the digit's value, or -1 if it is not hexadecimal.
 inline int HexValue(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

@@ -10,7 +10,7 @@
 namespace etude::compat {
 namespace {
 
-// Python refuses to read longer ones (sys.int_info.default_max_str_digits).
+// Python's limit on the digits of an int (sys.int_info.default_max_str_digits).
 constexpr size_t kMaxIntDigits = 4300;
 
 }  // namespace

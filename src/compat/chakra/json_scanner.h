@@ -7,17 +7,18 @@
 
 #include "src/base/result.h"
 
-// JSON as Python's json module has it: numbers of any length, NaN and Infinity, lone surrogates and
-// repeated keys are all legal there, and the text of a number matters; simdjson has none of that.
+// JSON as accepted by Python's json module: numbers of any length, NaN and Infinity, lone
+// surrogates and repeated keys are legal, and number texts are kept. simdjson supports none of
+// this.
 namespace etude::compat {
 
-// The keys of one object, to see whether they need a second look.
+// Keys of one object, to detect irregular ones.
 class KeySet {
  public:
-  KeySet() {}  // leaves room uninitialised: there is one of these for each object
+  KeySet() {}  // uninitialised for speed: one instance per object
 
-  // False if `key` was there before, has escapes (is not plain), or is one of so many that they
-  // were not all compared.
+  // Adds a key. Returns false if it is a duplicate, is not plain (has escapes), or exceeds the
+  // number of keys that are compared.
   bool Add(std::string_view key, bool is_plain) {
     if (count_ == kRoom || !is_plain) return false;
     for (size_t i = 0; i < count_; ++i) {
@@ -35,32 +36,34 @@ class KeySet {
   size_t count_ = 0;
 };
 
-// Walks over a JSON text once. Values come out as the pieces of text that they are, checked. After
-// the first fault every call does nothing and says "no more"; status() says what it was. Views
-// point into the text. Not thread-safe.
+// Scans a JSON text once. Values are returned as validated pieces of text. After the first error
+// all calls do nothing and return false; status() returns the error. Views point into the text. Not
+// thread-safe.
 class JsonScanner {
  public:
-  // `name` is the file's, for messages. Nesting beyond `max_depth` is a fault.
+  // `name`: of the file, for messages. Nesting beyond `max_depth` is an error.
   JsonScanner(std::string_view text, std::string_view name, size_t max_depth);
 
-  // Enters the array or object that comes next; false, without a fault, if it is anything else.
+  // Enter the next array or object. Return false, without an error, if the next value is of another
+  // type.
   bool EnterObject() { return Enter('{'); }
   bool EnterArray() { return Enter('['); }
-  // Goes to the next member of the entered object, `key` with its quotes, or the next element of
-  // the entered array; false behind the last one, which leaves it. `first` starts as true.
+  // Advances to the next member of the current object (`key` includes its quotes), or to the next
+  // element of the current array. Returns false after the last one, and leaves the container.
+  // `first` must start as true.
   bool NextMember(bool& first, std::string_view& key);
   bool NextElement(bool& first);
-  // The value that comes next.
+  // Returns the next value.
   std::string_view Value();
-  // Behind the document's value there may only be blanks.
+  // Reports an error unless only blanks follow the document's value.
   void ExpectEnd();
 
-  // The place of what comes next, and where what came last ended.
+  // Return the position of the next value, and the end of the previous one.
   const char* Position();
   const char* Last() const { return at_; }
-  // Whether the string that came last, as key or value, has no escapes.
+  // Returns whether the previous string, key or value, has no escapes.
   bool last_is_plain() const { return last_is_plain_; }
-  // Whether any object scanned by Value since the last call had keys that KeySet refused.
+  // Returns whether an object scanned by Value since the last call had keys refused by KeySet.
   bool TakeIrregular() { return std::exchange(irregular_, false); }
 
   void Fail(std::string_view problem);
@@ -73,7 +76,7 @@ class JsonScanner {
   bool ScanValue(size_t depth);
   bool ScanObject(size_t depth);
   bool ScanArray(size_t depth);
-  // The key that comes next and the ':' behind it.
+  // Scans the next key and its ':'.
   bool ScanKey(std::string_view& key);
   bool ScanString();
   bool ScanNumber();

@@ -41,7 +41,7 @@ enum class Kind : uint8_t {
   kMessage,
 };
 
-// How a field may occur: without presence a value of zero is not there.
+// Presence of a field: kPlain fields are omitted if zero.
 enum class Label : uint8_t { kPlain, kRepeated, kOneOf };
 
 struct Field {
@@ -52,7 +52,7 @@ struct Field {
   std::span<const Field> message = {};  // fields of kMessage
 };
 
-// The list of each kind of number or text; AttributeProto has a message type for each.
+// Fields of the list of each kind; AttributeProto has a message type for each.
 template <Kind kind>
 constexpr auto kListOf = std::to_array<Field>({{1, "values", kind, Label::kRepeated}});
 
@@ -115,8 +115,8 @@ constexpr auto kNodeTypes = std::to_array<std::string_view>(
     {"INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE",
      "COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE"});
 
-// A field's value: a number's bits, or the bytes of a text or message. A message that came in
-// several pieces, which are one, has them in a row.
+// A field's value: a number's bits, or the bytes of a text or message. The pieces of a split
+// message, which are merged, are consecutive.
 struct Value {
   const Field* field = nullptr;
   uint64_t bits = 0;
@@ -160,7 +160,7 @@ class JsonWriter {
  public:
   explicit JsonWriter(ByteBuffer& out) : out_(out) {}
 
-  // Throws what protozero throws. False if a text is not UTF-8.
+  // Returns false if a text is not UTF-8. Throws protozero's exceptions.
   bool Message(std::string_view bytes, std::span<const Field> fields, size_t level) {
     std::vector<Value> values;
     Read(bytes, fields, values);
@@ -227,7 +227,7 @@ class JsonWriter {
     }
   }
 
-  // Packed numbers look like a message without tags: each gets one.
+  // Converts packed numbers to single ones with a tag each.
   static void ReadPacked(std::string_view bytes, const Field& field, std::vector<Value>& values) {
     const char* at = bytes.data();
     const char* end = at + bytes.size();
@@ -343,7 +343,7 @@ class JsonWriter {
   }
 
   void Real(double value) {
-    // Those that JSON cannot have are strings here.
+    // Values that JSON does not support are strings.
     const bool is_special = value != value || value - value != 0;
     if (is_special) out_.Append('"');
     AppendPyFloat(value, /*json=*/true, out_);
@@ -365,12 +365,12 @@ class JsonWriter {
   ByteBuffer& out_;
 };
 
-// Takes messages off a file of Chakra as its Python library does.
+// Reads messages from a Chakra file like its Python library.
 class MessageReader {
  public:
   explicit MessageReader(std::string_view bytes) : rest_(bytes) {}
 
-  // The next message; nullopt at the end, and where the length is zero or no number.
+  // Returns the next message; nullopt at the end, and for a zero or invalid length.
   std::optional<std::string_view> Next() {
     uint64_t size = 0;
     for (uint32_t shift = 0;; shift += 7) {
@@ -424,7 +424,7 @@ Status WriteChakraJson(std::string_view et, const std::string& name, const Sink&
     out.Clear();
     return status;
   };
-  // Metadata that is not there is empty.
+  // Missing metadata are empty.
   ETUDE_RETURN_IF_ERROR(write(reader.Next().value_or(std::string_view()), kMetadataFields));
   while (const auto message = reader.Next()) ETUDE_RETURN_IF_ERROR(write(*message, kNodeFields));
   return sink(out.view());

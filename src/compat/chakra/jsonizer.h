@@ -10,13 +10,13 @@
 
 namespace etude::compat {
 
-// Writes what chakra_jsonizer writes for a Chakra trace: one JSON document for the metadata and one
-// for each node, with nothing between them. kBadInput where it cannot decode a message.
+// Writes the output of chakra_jsonizer for a Chakra trace: one JSON document for the metadata and
+// one per node, without separators. kBadInput where it cannot decode a message.
 Status WriteChakraJson(std::string_view et, const std::string& name, const Sink& sink);
 
-// Appends the JSON of one message as protobuf's own printer has it, two blanks an indent of `level`
-// to begin with, without a blank in front. False, and any beginning of it in `out`, if the bytes
-// are no such message.
+// Append the JSON of one message as printed by protobuf, with an initial indentation of two blanks
+// per `level`, except on the first line. Return false, with partial output in `out`, if the bytes
+// are not such a message.
 bool AppendMetadataJson(std::string_view message, size_t level, ByteBuffer& out);
 bool AppendNodeJson(std::string_view message, size_t level, ByteBuffer& out);
 

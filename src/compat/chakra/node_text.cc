@@ -32,7 +32,7 @@ constexpr std::array<std::string_view, kNodeKeyCount> kKeyTexts = {
 constexpr auto kAttrNames = std::to_array<std::string_view>(
     {"rf_id", "fw_parent", "seq_id", "scope", "tid", "fw_tid", "op_schema"});
 
-// Of a key with its quotes.
+// Returns the kind of a key with its quotes.
 NodeKey KindOf(std::string_view key) {
   size_t kind = 0;
   while (!kKeyTexts[kind].empty() &&

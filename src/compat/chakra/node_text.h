@@ -11,11 +11,11 @@
 
 #include "src/compat/chakra/json_scanner.h"
 
-// A node of a host or linked trace as the pieces of JSON text that it is. A piece that is not there
-// is an empty view; no JSON value is empty.
+// A node of a host or linked trace as pieces of JSON text. Missing pieces are empty views; JSON
+// values are never empty.
 namespace etude::compat {
 
-// The keys of a node that mean something to Chakra's tools.
+// Keys of a node that Chakra's tools use.
 enum class NodeKey : uint8_t {
   kId,
   kName,
@@ -32,16 +32,16 @@ enum class NodeKey : uint8_t {
   kPh,
   kStream,
   kPgName,
-  // Of schema 1.0.1, whose nodes are flat.
+  // Schema 1.0.1 only, whose nodes are flat.
   kParent,
   kRfId,
   kOther,
 };
 inline constexpr size_t kNodeKeyCount = static_cast<size_t>(NodeKey::kOther) + 1;
-// The beginning of such a member as json.dump writes it, "\"id\": "; "" for kOther.
+// Returns the beginning of such a member as written by json.dump, "\"id\": "; "" for kOther.
 std::string_view TextOf(NodeKey key);
 
-// The attributes that become attributes of a Chakra node, in its order.
+// Attributes that become attributes of a Chakra node, in its order.
 enum class NodeAttr : uint8_t { kRfId, kFwParent, kSeqId, kScope, kTid, kFwTid, kOpSchema };
 inline constexpr size_t kNodeAttrCount = static_cast<size_t>(NodeAttr::kOpSchema) + 1;
 std::string_view Name(NodeAttr attr);
@@ -65,32 +65,33 @@ struct NodeAttrMember {
 };
 
 struct NodeText {
-  std::array<std::string_view, kNodeKeyCount> keys;  // by NodeKey; kOther stays empty
+  std::array<std::string_view, kNodeKeyCount> keys;  // by NodeKey; kOther is empty
   IoText inputs;
   IoText outputs;
   std::array<std::string_view, kNodeAttrCount> attrs;  // by NodeAttr
-  std::vector<NodeAttrMember> other_attrs;             // in the order of the file
-  std::vector<NodeMember> members;                     // in the order of the file
-  bool broken_attrs = false;                           // one of them lacks its name or value
+  std::vector<NodeAttrMember> other_attrs;             // in file order
+  std::vector<NodeMember> members;                     // in file order
+  bool broken_attrs = false;                           // an attribute lacks its name or value
 
   std::string_view key(NodeKey which) const { return keys[static_cast<size_t>(which)]; }
   std::string_view attr(NodeAttr which) const { return attrs[static_cast<size_t>(which)]; }
 };
 
-// Reads nodes off a scanner. Owns texts that had to be rewritten because a key stood twice in them:
-// views into these end with it. Not thread-safe.
+// Reads nodes from a scanner. Owns texts that were rewritten due to repeated keys: views into these
+// are valid as long as the reader. Not thread-safe.
 class NodeTextReader {
  public:
   explicit NodeTextReader(size_t max_depth) : max_depth_(max_depth) {}
 
-  // Reads the object that comes next into `node`; false, without a fault, if it is none.
+  // Reads the next object into `node`. Returns false, without an error, if the next value is not an
+  // object.
   bool Read(JsonScanner& scanner, NodeText& node);
 
-  // A text that lives as long as the reader.
+  // Returns a view of the text, which lives as long as the reader.
   std::string_view Keep(std::string text) { return kept_.emplace_back(std::move(text)); }
 
  private:
-  // Reads the value of a member, of which the node wants to know the inside.
+  // Reads the value of a member, and its contents if the node needs them.
   std::string_view ReadMember(JsonScanner& scanner, NodeKey kind, NodeText& node);
   void ReadInside(JsonScanner& scanner, NodeKey kind, NodeText& node);
   void ReadIo(JsonScanner& scanner, IoText& io);
@@ -101,12 +102,12 @@ class NodeTextReader {
   std::deque<std::string> kept_;
 };
 
-// A whole number of JSON text; nullopt if it is anything else or does not fit.
+// Parse an integer in JSON text; nullopt for anything else or on overflow.
 std::optional<int64_t> TextInt(std::string_view json);
 std::optional<uint64_t> TextUint(std::string_view json);
 inline bool IsNull(std::string_view json) { return json == "null"; }
 inline bool IsString(std::string_view json) { return !json.empty() && json[0] == '"'; }
-// What is between the quotes of a string, for comparing: escapes stay as they are.
+// Returns the text between the quotes of a string, with escapes, for comparisons.
 inline std::string_view Inside(std::string_view json) {
   return json.size() < 2 ? std::string_view() : json.substr(1, json.size() - 2);
 }

@@ -6,7 +6,7 @@
 
 #include "src/compat/chakra/byte_buffer.h"
 
-// The bytes of protobuf messages of which nearly everything is known beforehand.
+// Encoding of protobuf messages with a mostly constant layout.
 namespace etude::compat {
 
 inline size_t VarintSize(uint64_t value) {
@@ -15,7 +15,7 @@ inline size_t VarintSize(uint64_t value) {
   return size;
 }
 
-// At most ten bytes, for which there is room.
+// Writes at most ten bytes; requires reserved room.
 inline void PutVarint(uint64_t value, ByteBuffer& out) {
   for (; value >= 0x80; value >>= 7) out.Put(static_cast<char>(value | 0x80));
   out.Put(static_cast<char>(value));
@@ -40,7 +40,7 @@ inline void AppendBytesField(uint32_t field, std::string_view bytes, ByteBuffer&
   if (!bytes.empty()) out.Put(bytes);
 }
 
-// A message as files have it: with its length before it.
+// Appends a message with its length prefix, as in files.
 inline void AppendMessage(std::string_view message, ByteBuffer& out) {
   out.Ensure(10 + message.size());
   PutVarint(message.size(), out);

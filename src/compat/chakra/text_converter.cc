@@ -17,8 +17,7 @@ constexpr std::string_view kSchema = "1.0.2-chakra.1.0.0";
 
 using Id = std::optional<uint64_t>;
 
-// A phase of a layer, and the nodes made for it last; Chakra forgets only some of them between
-// traces.
+// A phase of a layer, and its most recent nodes. Chakra resets only some of them between traces.
 struct Phase {
   TextPhase text;
   Id comp = {};
@@ -32,7 +31,7 @@ struct Layer {
   Phase weight_grad;
 };
 
-// Any other name, NONE among them, is the first one.
+// Any other name, including NONE, is the first collective.
 ChakraComm CommOf(std::string_view name) {
   if (name == "ALLTOALL") return ChakraComm::kAllToAll;
   if (name == "ALLGATHER") return ChakraComm::kAllGather;
@@ -107,7 +106,7 @@ class TextConverter {
     }
   }
 
-  // A node that has to be there; it is not where Chakra would stop.
+  // Returns a required node; fails where Chakra would stop.
   uint64_t Need(const Id& id) {
     if (!id) failure_ = "a layer that depends on one without the node for it";
     return id.value_or(0);
@@ -156,7 +155,7 @@ class TextConverter {
     }
   }
 
-  // The gradients of a layer's inputs, from those of the layer behind it.
+  // Adds the input gradients of a layer, from those of the following layer.
   Id AddInputGrad(size_t i, const Id& last_comm) {
     std::vector<uint64_t> deps;
     if (i + 1 == layers_.size()) {
@@ -167,7 +166,7 @@ class TextConverter {
     return Comp(layers_[i], "BWD_IG", layers_[i].input_grad, deps);
   }
 
-  // Whether a layer, counted from the last, is not the last one announced.
+  // Returns whether a layer, counted from the last, is not the last announced one.
   bool IsNotFirst(size_t i) const {
     return static_cast<int64_t>(layers_.size() - 1 - i) != model_.layer_count - 1;
   }
@@ -260,7 +259,7 @@ class TextConverter {
   const FileSink& sink_;
   TextModel model_;
   std::vector<Layer> layers_;
-  uint64_t next_id_ = 0;  // goes on over all files
+  uint64_t next_id_ = 0;  // continues across files
   std::string failure_;
   ByteBuffer file_;
 };

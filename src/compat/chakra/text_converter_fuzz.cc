@@ -4,7 +4,7 @@
 
 #include "src/formats/fuzz_support.h"
 
-// Models as ASTRA-sim 1 describes them.
+// Fuzzes models in ASTRA-sim 1's format.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto discard = [](const std::string&, std::string_view) { return etude::Status(); };
   (void)etude::compat::ConvertText(

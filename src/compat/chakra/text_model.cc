@@ -53,7 +53,7 @@ bool ReadLayer(std::string_view line, TextModel& model) {
   if (words.size() < kColumns) return false;
   TextLayer& layer = model.layers.emplace_back();
   layer.name = words[0];
-  size_t at = 2;  // words[1] is a dependency that Chakra does not read
+  size_t at = 2;  // words[1] is a dependency that Chakra ignores
   for (TextPhase* phase : {&layer.forward, &layer.input_grad, &layer.weight_grad}) {
     const auto time = Whole(words[at]);
     const auto size = Whole(words[at + 2]);
@@ -101,7 +101,7 @@ Result<TextModel> ParseTextModel(std::string_view text) {
   return model;
 }
 
-// Line ends as Python's text files have them.
+// Converts line ends like Python's text files.
 std::string WithPlainLines(std::string_view text) {
   std::string plain;
   plain.reserve(text.size());

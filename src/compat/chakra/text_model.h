@@ -7,13 +7,13 @@
 
 #include "src/base/result.h"
 
-// The models that ASTRA-sim 1 describes as text: the parallelism, the number of layers, then a
-// layer on a line.
+// Models in ASTRA-sim 1's text format: the parallelism, the number of layers, then one layer per
+// line.
 namespace etude::compat {
 
 enum class TextParallelism : uint8_t { kMicro, kData, kModel, kDataModel, kModelData, kDlrm };
 
-// What is done with a layer in one of the three phases.
+// Computation and communication of a layer in one of the three phases.
 struct TextPhase {
   int64_t time = 0;
   std::string_view comm;  // "ALLREDUCE", "NONE", … as written
@@ -29,15 +29,16 @@ struct TextLayer {
 
 struct TextModel {
   TextParallelism parallelism = TextParallelism::kMicro;
-  int64_t layer_count = 0;  // as announced
-  int64_t last_bottom = 0;  // of kDlrm: the last layer of the bottom
+  int64_t layer_count = 0;  // as stated in the text
+  int64_t last_bottom = 0;  // kDlrm: last layer of the bottom
   std::vector<TextLayer> layers;
 };
 
-// Views point into `text`, whose lines end with \n (WithPlainLines). kBadInput with what was found.
+// Parses a model. Views point into `text`, whose lines must end with
+//  (WithPlainLines). kBadInput with the text found.
 Result<TextModel> ParseTextModel(std::string_view text);
 
-// `text` with line ends as Python's text files have them.
+// Returns `text` with line ends converted as by Python's text files.
 std::string WithPlainLines(std::string_view text);
 
 }  // namespace etude::compat

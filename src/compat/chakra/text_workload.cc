@@ -31,7 +31,7 @@ constexpr CommWord kCommWords[] = {
 };
 constexpr std::string_view kNoComm = "NONE";
 
-// Which phases of a layer communicate.
+// Phases of a layer that communicate.
 struct CommPhases {
   bool forward = false;
   bool input_grad = false;
@@ -107,7 +107,7 @@ class WorkloadMaker {
     return std::nullopt;
   }
 
-  // Of two sets of nodes that something waits for all, each once.
+  // Returns the union of two sets of nodes.
   static Ids Both(Ids a, const Ids& b) {
     for (const NodeId node : b) {
       if (std::ranges::find(a, node) == a.end()) a.push_back(node);
@@ -115,7 +115,8 @@ class WorkloadMaker {
     return a;
   }
 
-  // What waits for a phase waits for what these return; without a node of its own, for `deps`.
+  // Returns the nodes on which dependents of the phase depend: its own node, or `deps` if it has
+  // none.
   Ids Compute(const TextLayer& layer, std::string_view phase, const TextPhase& of, Ids deps) {
     if (of.time == 0) return deps;
     return {work_.Add(NodeKind::kCompute, fmt::format("{} {}", layer.name, phase), deps,
@@ -146,13 +147,13 @@ class WorkloadMaker {
     for (size_t i = 0; i < model_.layers.size(); ++i) {
       const TextLayer& layer = model_.layers[i];
       Ids deps = Both(output, updated_[i]);
-      // The top needs the embeddings that the first layer exchanges meanwhile.
+      // The top needs the embeddings, which the first layer exchanges meanwhile.
       if (is_dlrm && i == last_bottom + 1) deps = Both(deps, embeddings);
       const Ids computed = Compute(layer, "forward", layer.forward, deps);
       const Ids sent = Communicate(layer, "forward", layer.forward, phases_.forward, computed);
       output = is_dlrm ? computed : sent;
       if (is_dlrm && i == 0) embeddings = sent;
-      // An exchange that no layer waits for still belongs to the pass.
+      // An exchange without dependents still belongs to the pass.
       if (is_dlrm && i != 0 && sent != computed) output = sent;
     }
     if (is_dlrm && last_bottom + 1 == model_.layers.size()) output = Both(output, embeddings);
@@ -171,13 +172,13 @@ class WorkloadMaker {
     const bool is_dlrm = model_.parallelism == TextParallelism::kDlrm;
     const bool is_data = model_.parallelism == TextParallelism::kData || is_dlrm;
     const auto last_bottom = static_cast<size_t>(model_.last_bottom);
-    Ids embeddings;  // their gradients, exchanged
+    Ids embeddings;  // exchanged gradients of the embeddings
     bool exchanged = false;
     for (size_t i = model_.layers.size(); i-- > 0;) {
       const TextLayer& layer = model_.layers[i];
       if (is_dlrm && i == 0 && exchanged) gradient = Both(gradient, embeddings);
       Ids weights;
-      // Weights first where nothing waits for the inputs' gradients to be sent, else inputs first.
+      // Weights come first if nothing waits for the input gradients to be sent, otherwise inputs.
       if (is_data) {
         weights = Compute(layer, "weight gradient", layer.weight_grad, gradient);
         if (i != 0) gradient = Compute(layer, "input gradient", layer.input_grad, weights);
@@ -209,7 +210,7 @@ class WorkloadMaker {
   const CommPhases phases_;
   WorkBuilder work_;
   int64_t pass_ = 0;
-  std::vector<Ids> updated_;  // by layer: its weights of the last pass
+  std::vector<Ids> updated_;  // by layer: weights of the last pass
   Ids last_;                  // of kMicro
   uint64_t ignored_ = 0;
 };

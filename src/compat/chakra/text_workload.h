@@ -15,14 +15,13 @@ struct TextWorkloadOptions {
 };
 
 struct TextWorkload {
-  Trace trace;           // the same for all ranks but for info().rank, which it does not have
-  uint64_t ignored = 0;  // communications that the parallelism has no place for
+  Trace trace;           // equal for all ranks except info().rank, which is unset
+  uint64_t ignored = 0;  // communications that the parallelism does not use
 };
 
-// Makes the trace of a model (docs/commands/generate.md): a node for each computation that takes
-// time and each communication that moves something, with the dependencies that its parallelism
-// needs. kBadInput for a number of layers other than announced, negative figures, and unknown
-// collectives.
+// Makes the trace of a model (docs/commands/generate.md): a node per computation with a non-zero
+// time and per communication with a non-zero size, with the dependencies of its parallelism.
+// kBadInput for a wrong number of layers, negative figures, and unknown collectives.
 Result<TextWorkload> MakeTextWorkload(const compat::TextModel& model,
                                       const TextWorkloadOptions& options);
 

@@ -18,7 +18,7 @@
 namespace etude::compat {
 namespace {
 
-// Names that the analysis looks for.
+// Names that the analysis uses.
 enum class Call : uint8_t {
   kOther,
   kLaunch,          // launches a kernel or a copy
@@ -26,7 +26,7 @@ enum class Call : uint8_t {
   kBlocking,
   kEventRecord,
   kStreamWaitEvent,
-  kSyncStreamWait,  // the device's side of the calls
+  kSyncStreamWait,  // the device side of the calls
   kSyncEvent,
   kSyncStream,
   kSyncContext,
@@ -75,22 +75,23 @@ Call CallOf(std::string_view name) {
 bool IsLaunch(Call call) { return call == Call::kLaunch || call == Call::kBlockingLaunch; }
 bool IsBlocking(Call call) { return call == Call::kBlocking || call == Call::kBlockingLaunch; }
 
-// An event with a duration. Times are whole microseconds from the earliest event on, unless the
-// trace has only whole start times: then durations are as they are.
+// An event with a duration. Times are whole microseconds from the earliest event; if the trace has
+// only integral start times, durations are unchanged.
 struct Row {
   double ts = 0;
   double dur = 0;
   int64_t stream = -1;
   int64_t correlation = -1;
   uint32_t event = 0;
-  uint32_t partner = kNoRow;  // row at the other end of its correlation, but for event 0
-  uint32_t matches = 0;       // of a device row: calls that bring it into the window
+  uint32_t partner = kNoRow;  // row at the other end of its correlation, except for event 0
+  uint32_t matches = 0;       // device rows: number of calls that bring it into the window
   Call call = Call::kOther;
   EventCat category = EventCat::kOther;
   bool is_step = false;
-  bool at_zero = false;  // its correlation leads to event 0, or to none: the same to the analysis
-  bool on_gpu = false;   // runs on a device, or is its side of a synchronisation
-  bool is_kept = true;   // not of the last of several profiler steps
+  bool at_zero = false;  // its correlation leads to event 0 or to none, which the analysis does not
+                         // distinguish
+  bool on_gpu = false;   // runs on a device, or is the device side of a synchronisation
+  bool is_kept = true;   // not in the last of several profiler steps
   bool in_window = false;
 
   double end() const { return ts + dur; }
@@ -114,17 +115,17 @@ class Analysis {
   }
 
  private:
-  // A launch, by the kernel that it launched.
+  // A launch, for its kernel.
   struct Launch {
     uint32_t row = 0;
     double ts = 0;
   };
-  // Where a row starts or ends.
+  // Start or end of a row.
   struct Mark {
     uint32_t row = 0;
     bool is_start = false;
   };
-  // Which queue a launch goes to and comes from: device and stream, or process, thread and stream.
+  // Queue of a launch: device and stream, or process, thread and stream.
   using QueueKey = std::tuple<std::string_view, uint32_t, int64_t>;
 
   tl::unexpected<Error> Fails(std::string_view what, std::string_view exception) const {
@@ -137,7 +138,7 @@ class Analysis {
     const Row& row = rows_[point / 2];
     return point % 2 == 0 ? row.ts : row.end();
   }
-  // Whether a row has points in the graph.
+  // Returns whether a row has points in the graph.
   bool HasPoints(uint32_t row) const {
     if (row == kNoRow || !rows_[row].in_window) return false;
     const EventCat category = rows_[row].category;
@@ -147,11 +148,11 @@ class Analysis {
   bool IsLinkedGpu(uint32_t row) const {
     return rows_[row].stream != -1 && (rows_[row].partner != kNoRow || rows_[row].at_zero);
   }
-  // The row that the analysis finds under its partner's number.
+  // Returns the row that the analysis finds under its partner's number.
   uint32_t PartnerOrZero(uint32_t row) const {
     return rows_[row].at_zero ? zero_row_ : rows_[row].partner;
   }
-  // By start, in the order of the file where equal.
+  // Returns rows by start, stable.
   std::vector<uint32_t> ByStart(const std::vector<uint32_t>& rows) const;
 
   void MakeRows();
@@ -174,18 +175,18 @@ class Analysis {
   const DeviceTrace& trace_;
   const std::string& name_;
   std::vector<Row> rows_;
-  uint32_t zero_row_ = kNoRow;               // the row of event 0
-  std::array<bool, kCallCount> saw_call_{};  // among all rows
-  bool gives_up_ = false;                    // the analysis finds the trace impossible
+  uint32_t zero_row_ = kNoRow;               // row of event 0
+  std::array<bool, kCallCount> saw_call_{};  // in any row
+  bool gives_up_ = false;                    // the analysis rejects the trace
   std::optional<PathGraph> graph_;
 
   std::vector<uint32_t> launches_;                // kept launches of kept kernels, by start
-  std::vector<int64_t> queue_length_;             // by row; kNoLength where it is not known
-  std::map<int64_t, uint32_t> launch_of_record_;  // by correlation of a cudaEventRecord: a row
+  std::vector<int64_t> queue_length_;             // by row; kNoLength: unknown
+  std::map<int64_t, uint32_t> launch_of_record_;  // row by correlation of a cudaEventRecord
   std::vector<uint32_t> next_launch_;             // by row of a cudaStreamWaitEvent; kNoRow: none
-  std::vector<uint8_t> is_wait_;                  // by row: whether next_launch_ says anything
-  FlatMap kernel_sync_;                // by row of a kernel: the kernel that it waits for
-  std::vector<int64_t> stream_order_;  // streams in the order of their first kernel
+  std::vector<uint8_t> is_wait_;                  // by row: next_launch_ is valid
+  FlatMap kernel_sync_;                           // by row of a kernel: the awaited kernel
+  std::vector<int64_t> stream_order_;             // in the order of their first kernel
 
   static constexpr int64_t kNoLength = std::numeric_limits<int64_t>::min();
 };
@@ -217,7 +218,7 @@ void Analysis::MakeRows() {
     if (!event.stream.empty()) {
       const std::string_view text = IsString(event.stream) ? Inside(event.stream) : event.stream;
       if (const auto number = ParsePyNumber(text)) {
-        row.stream = WholeOf(*number).value_or(INT64_MIN);  // as NumPy has it
+        row.stream = WholeOf(*number).value_or(INT64_MIN);  // same as NumPy
       }
     }
     row.on_gpu = (row.stream >= 0 && event.correlation >= 0) || row.call == Call::kSyncEvent ||
@@ -244,7 +245,7 @@ void Analysis::JoinCorrelations() {
       rows_[i].at_zero = true;
     }
   }
-  // The analysis keeps partners as numbers of events, and an event without partner has number 0.
+  // The analysis stores partners as event numbers, with 0 for no partner.
   if (rows_[0].event == 0) zero_row_ = 0;
   for (Row& row : rows_) row.at_zero |= row.partner == kNoRow && row.correlation >= 0;
 }
@@ -275,7 +276,7 @@ void Analysis::DropLastStep() {
   }
 }
 
-// Whether a name begins like a profiler step's but is not followed by '#' and a number.
+// Returns whether a name starts like a profiler step's but lacks '#' and a number.
 bool HasNoStepNumber(std::string_view name) {
   constexpr std::string_view kStep = "ProfilerStep";
   constexpr std::string_view kBlanks = " \t\n\r\v\f";
@@ -302,7 +303,7 @@ Status Analysis::ChooseWindow() {
   }
   if (!any_step) return Fails("no ProfilerStep", "TypeError");
   DropLastStep();
-  // Device rows come first where a step was dropped; a step among them is a rarity.
+  // If a step was dropped, device rows come first; a step among them is rare.
   uint32_t step = kNoRow;
   for (uint32_t i = 0; i < rows_.size() && step == kNoRow; ++i) {
     if (is_step(i) && rows_[i].is_kept) step = i;
@@ -316,7 +317,7 @@ Status Analysis::ChooseWindow() {
   for (Row& row : rows_) {
     if (row.is_kept && row.stream == -1) row.in_window = is_inside(row);
   }
-  // A device row is inside if a call that it is the partner of is.
+  // A device row is inside if a partner call is.
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
     const uint32_t partner = PartnerOrZero(i);
@@ -327,7 +328,7 @@ Status Analysis::ChooseWindow() {
   for (Row& row : rows_) {
     if (!row.is_kept || row.stream == -1) continue;
     row.in_window = row.matches != 0 || row.call == Call::kSyncStreamWait;
-    // With two of them it is there twice, which the analysis does not survive.
+    // With two of them it is contained twice, which makes the analysis fail.
     gives_up_ |= row.matches > 1;
   }
   return {};
@@ -343,7 +344,7 @@ std::vector<uint32_t> Analysis::ByStart(const std::vector<uint32_t>& rows) const
   return sorted;
 }
 
-// Numbers come before texts, as pandas sorts what is mixed.
+// Numbers come before texts, like mixed values in pandas.
 struct GroupKey {
   bool is_text = false;
   double number = 0;
@@ -376,7 +377,7 @@ void Analysis::AddCallStacks() {
   using Thread = std::tuple<GroupKey, GroupKey, const std::vector<uint32_t>*>;
   std::vector<Thread> sorted;
   for (const auto& [key, rows] : threads) {
-    // Threads of the host have no row with a stream; those of a device need no call stack.
+    // Host threads have no row with a stream; device threads need no call stack.
     const bool is_host =
         std::ranges::all_of(rows, [&](uint32_t row) { return rows_[row].stream < 0; });
     if (!is_host || key.first.empty()) continue;
@@ -388,8 +389,7 @@ void Analysis::AddCallStacks() {
   for (const Thread& thread : sorted) AddCallStack(*std::get<2>(thread));
 }
 
-// In the order of time: what ends before what starts, the longer first to start, the shorter first
-// to end.
+// Orders marks by time: ends before starts, longer rows start first, shorter rows end first.
 std::vector<Analysis::Mark> Analysis::MarksInTime(const std::vector<uint32_t>& rows) const {
   std::vector<Mark> marks;
   marks.reserve(2 * rows.size());
@@ -429,7 +429,7 @@ std::vector<Analysis::Mark> Analysis::MarksInTime(const std::vector<uint32_t>& r
 }
 
 void Analysis::AddCallStack(const std::vector<uint32_t>& rows) {
-  // The tree of calls: an end closes whatever began last. It is then walked in preorder.
+  // The call tree, walked in preorder: an end closes the most recent begin.
   std::vector<uint32_t> parent_of(rows.size(), kNoRow);  // by place in `begun`
   std::vector<uint32_t> begun;                           // rows in the order of their starts
   std::vector<uint32_t> stack;                           // places in `begun`
@@ -465,7 +465,7 @@ void Analysis::AddCallStack(const std::vector<uint32_t>& rows) {
     last = depth == 0 ? kNoRow : End(row);
     if (depth == 0) last_top = End(row);
   };
-  // Starts come in preorder: before one is entered, all are left that it is not under.
+  // Starts come in preorder: rows that do not contain the next one are closed first.
   std::vector<uint32_t> open;
   for (uint32_t place = 0; place < begun.size(); ++place) {
     while (!open.empty() && open.back() != parent_of[place]) {
@@ -496,7 +496,7 @@ Status Analysis::FindQueueLengths() {
   queue_length_.assign(rows_.size(), kNoLength);
   FlatMap launch_count;
   FlatMap kernel_count;
-  std::vector<uint32_t> in_queue;  // launches, then what they launched
+  std::vector<uint32_t> in_queue;  // launches, then their kernels
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
     if (!row.is_kept || !IsLaunch(row.call) || row.partner == kNoRow) continue;
@@ -533,7 +533,7 @@ Status Analysis::FindQueueLengths() {
 
 void Analysis::FindRecordedLaunches() {
   if (!saw_call_[static_cast<size_t>(Call::kEventRecord)]) return;
-  // Which queue each event was recorded on, as those say who waited for it.
+  // Queue on which each event was recorded.
   std::map<int64_t, QueueKey> queue_of_record;
   for (uint32_t i = 0; i < rows_.size(); ++i) {
     const DeviceEvent& event = Event(i);
@@ -586,7 +586,7 @@ void Analysis::FindNextLaunches() {
     const auto next = std::ranges::upper_bound(after, row.ts, {}, &Launch::ts);
     if (next != after.end()) next_launch_[i] = next->row;
   }
-  // pandas refuses to put nothing together.
+  // pandas fails to concatenate nothing.
   if (!any) gives_up_ = true;
 }
 
@@ -633,7 +633,7 @@ Status Analysis::AddSync(uint32_t row, std::map<int64_t, uint32_t>& last) {
 Status Analysis::AddKernel(uint32_t row, std::map<int64_t, uint32_t>& last) {
   const Row& kernel = rows_[row];
   graph_->Add(Start(row), End(row), kernel.dur, PathEdgeType::kSpan);
-  // The kernel that it waits for, unless that one is outside of the window.
+  // The awaited kernel, unless it is outside of the window.
   uint32_t source = kernel_sync_.Find(row);
   if (source != kNoRow && !HasPoints(source)) source = kNoRow;
   if (source != kNoRow) graph_->Add(End(source), Start(row), 0, PathEdgeType::kSync);
@@ -670,7 +670,7 @@ Status Analysis::AddKernels() {
     if (!row.in_window || (row.stream == -1 && !is_host_sync)) continue;
     if (row.partner == kNoRow && !row.at_zero) continue;
     rows.push_back(i);
-    // What waits counts from when it is done.
+    // Waits count from their end.
     keys.push_back(OrderKey(rows_[i].category == EventCat::kSync ? row.end() : row.ts));
   }
   std::map<int64_t, uint32_t> last;  // by stream: the end of its last kernel

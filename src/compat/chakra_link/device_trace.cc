@@ -45,10 +45,10 @@ class DeviceReader {
       : scanner_(text, name, limits.depth), text_size_(text.size()), name_(name), limits_(limits) {}
 
   Result<DeviceTrace> Run() {
-    // Address space costs nothing until it is used; events are rarely shorter than this.
+    // Unused address space is free; events are rarely shorter than this.
     constexpr size_t kShortEvent = 96;
     trace_.events.reserve(text_size_ / kShortEvent);
-    ExternalNumber(-1);  // the one of events without
+    ExternalNumber(-1);  // id of events without one
     bool found = false;
     bool first = true;
     std::string_view key;
@@ -162,7 +162,7 @@ class DeviceReader {
     return number.value_or(PyNumber());
   }
 
-  // The whole number that an id is; floats and digits in strings are taken as int() does.
+  // Returns an id as an integer; floats and digits in strings are converted like int().
   int64_t Whole(std::string_view value) {
     if (const auto whole = TextInt(value)) return *whole;
     if (IsString(value)) {

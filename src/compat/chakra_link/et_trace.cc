@@ -11,7 +11,7 @@
 namespace etude::compat {
 namespace {
 
-// Attributes that become fields of the converter's node object and overwrite what it works with.
+// Attributes that become fields of the converter's node object and overwrite its own.
 constexpr auto kClobbering = std::to_array<std::string_view>({
     "id",
     "parent",
@@ -53,7 +53,7 @@ constexpr auto kProblems = std::to_array<EtProblem>({
     {"an inter_thread_dep that is no id", "TypeError or ValueError"},
 });
 
-// The characters of a JSON string; a problem if they cannot be written as UTF-8.
+// Returns the characters of a JSON string; a fault if they cannot be encoded as UTF-8.
 std::string_view TextOf(std::string_view json, NodeTextReader& reader, EtNode& node) {
   if (IsPlain(json)) return Inside(json);
   std::string decoded = DecodeString(json);
@@ -97,7 +97,7 @@ void SetIo(std::string_view whole, const IoText& io, std::string_view (&to)[3], 
   }
 }
 
-// The attributes that stand for keys of the node: the last one of each name.
+// Attributes that override keys of the node: the last one of each name.
 struct Keys {
   std::string_view name;
   std::string_view exclusive_dur;
@@ -167,7 +167,7 @@ void SetEtText(std::string_view json, NodeTextReader& reader, std::string_view& 
 }
 
 void SetEtPgName(std::string_view json, NodeTextReader& reader, EtNode& node) {
-  // It is looked at only where a device operation communicates.
+  // Used only if a device operation communicates.
   if (IsString(json) || IsNull(json)) {
     node.pg_name = TextAttr(json, reader, node);
   } else {

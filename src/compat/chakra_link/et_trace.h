@@ -14,22 +14,22 @@
 
 namespace etude::compat {
 
-// A whole number as an attribute of a Chakra node: None is an attribute without a value.
+// An integer attribute of a Chakra node. None is an attribute without a value.
 struct EtInt {
   int64_t value = 0;
   bool is_none = false;
 };
 
-// A text as an attribute, likewise; an absent pg_name is an empty text.
+// A text attribute of a Chakra node. A missing pg_name is an empty text.
 struct EtText {
   std::string_view text;
   bool is_none = false;
-  bool is_wrong = false;  // it is something that cannot be an attribute's text
+  bool is_wrong = false;  // the value cannot be a text attribute
 
   bool is_empty() const { return text.empty() && !is_none && !is_wrong; }
 };
 
-// Why the converter would fail on a node.
+// Reason for which the converter would fail on a node.
 enum class EtFault : uint8_t {
   kNone,
   kSurrogate,
@@ -51,11 +51,11 @@ enum class EtFault : uint8_t {
 };
 struct EtProblem {
   std::string_view what;
-  std::string_view exception;  // the Python exception
+  std::string_view exception;  // Python exception
 };
 const EtProblem& ProblemOf(EtFault fault);
 
-// Which keys of a node an attribute of the same name stands for, whatever the key says.
+// Keys of a node that an attribute of the same name overrides.
 struct EtOverrides {
   bool name : 1 = false;
   bool duration : 1 = false;
@@ -65,16 +65,16 @@ struct EtOverrides {
   bool dep : 1 = false;
 };
 
-// What a device operation has in common with the host node that it was made from. Arguments are
-// pieces of JSON text; views end with the reader that made the node.
+// Data that a device operation shares with the host node it was made from. Arguments are pieces of
+// JSON text; views are valid as long as the reader of the node.
 struct EtArgs {
   std::string_view inputs[3];                  // values, shapes, types
-  std::string_view outputs[3];                 // likewise
+  std::string_view outputs[3];                 // values, shapes, types
   std::array<EtInt, kNodeAttrCount - 1> ints;  // by NodeAttr
   EtText op_schema;
 };
 
-// What chakra_converter takes from one node beyond that.
+// Other data of a node that chakra_converter uses.
 struct EtNode {
   uint64_t id = 0;
   uint64_t parent = 0;
@@ -83,14 +83,14 @@ struct EtNode {
   std::string_view name;
   EtText pg_name;
   EtInt stream;
-  uint32_t args = 0;        // number of its EtArgs
-  bool has_parent = false;  // false: none that a node could have
+  uint32_t args = 0;        // index of its EtArgs
+  bool has_parent = false;  // false: no valid parent
   bool is_gpu = false;      // its `cat` is not null
   EtOverrides overrides;
   EtFault fault = EtFault::kNone;
 };
 
-// What it takes from the whole trace: the texts of the JSON values.
+// Data of the whole trace that chakra_converter uses: texts of JSON values.
 struct EtMetadata {
   std::string_view schema;
   std::string_view pid;
@@ -99,25 +99,25 @@ struct EtMetadata {
   std::string_view finish_ts;
 };
 
-// Sets the members of `metadata` whose key is `key`, with its quotes.
+// Sets the member of `metadata` for `key`, which includes its quotes.
 void SetMetadata(std::string_view key, std::string_view value, EtMetadata& metadata);
 
-// Nodes and what they share.
+// Nodes and their shared arguments.
 struct EtNodes {
   std::vector<EtNode> nodes;
   std::vector<EtArgs> args;
 };
 
-// Adds what `from` says; texts that had to be decoded are kept by `reader`.
+// Adds a node. Decoded texts are owned by `reader`.
 void AddEtNode(const NodeText& from, NodeTextReader& reader, EtNodes& to);
 
-// Single parts of that, from JSON texts: what they cannot be becomes the node's fault.
+// Set single members from JSON texts. Invalid values become the node's fault.
 void SetEtText(std::string_view json, NodeTextReader& reader, std::string_view& to, EtNode& node);
 void SetEtPgName(std::string_view json, NodeTextReader& reader, EtNode& node);
 void SetEtDuration(const PyNumber& duration, EtNode& node);
 EtInt EtIntOf(std::string_view json, EtNode& node);
 
-// The linked trace in `text`, or the host trace. Views point into `text` and into `reader`.
+// A linked or host trace. Views point into `text` and into `reader`.
 struct EtTrace : EtNodes {
   EtMetadata metadata;
 };

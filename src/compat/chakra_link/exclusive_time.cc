@@ -9,7 +9,7 @@
 namespace etude::compat {
 namespace {
 
-// The operations of one thread by (start, duration).
+// Operations of one thread by (start, duration).
 template <typename T>
 struct Lane {
   std::vector<uint32_t> places;
@@ -18,7 +18,7 @@ struct Lane {
   std::vector<T> durations;
 };
 
-// Finds the next operation that ends early enough, in logarithmic time.
+// Finds the next operation with an early end, in logarithmic time.
 template <typename T>
 class EarlyEnds {
  public:
@@ -31,12 +31,12 @@ class EarlyEnds {
     }
   }
 
-  // The first place from `from` on whose end is not behind `limit`, or the number of places.
+  // Returns the first index from `from` on with an end not after `limit`, or the size.
   size_t Find(size_t from, const T& limit) const {
     if (from >= size_) return size_;
     size_t node = leaves_ + from;
     while (earliest_[node] > limit) {
-      while (node % 2 == 1) node /= 2;  // all of what a right half belongs to was seen
+      while (node % 2 == 1) node /= 2;  // right halves were already searched
       if (node == 0) return size_;
       ++node;
     }
@@ -53,7 +53,7 @@ class EarlyEnds {
   std::vector<T> earliest_;
 };
 
-// For each place the first one behind it that ends later: those between lie within it.
+// Returns, for each index, the next one with a later end: those between are nested.
 template <typename T>
 std::vector<uint32_t> FirstBeyond(const std::vector<T>& ends) {
   std::vector<uint32_t> beyond(ends.size());
@@ -65,7 +65,7 @@ std::vector<uint32_t> FirstBeyond(const std::vector<T>& ends) {
   return beyond;
 }
 
-// Subtracts the union of intervals, which come by start, from a duration, one at a time.
+// Subtracts a union of intervals, added by start, from a duration.
 template <typename T>
 class Remainder {
  public:
@@ -98,7 +98,7 @@ class Remainder {
   bool open_ = false;
 };
 
-// As the definition has it: needed where durations are negative.
+// Literal definition, needed for negative durations.
 template <typename T>
 T ExclusiveByDefinition(const Lane<T>& lane, size_t i) {
   Remainder<T> remainder(lane.durations[i]);
@@ -115,7 +115,7 @@ class LaneTimes {
   explicit LaneTimes(const Lane<T>& lane) : lane_(lane), beyond_(FirstBeyond(lane.ends)) {}
 
   T Exclusive(size_t i) {
-    // What lies within a callee adds nothing to the union: only the outermost callees are visited.
+    // Operations nested in a callee do not extend the union, so only outermost callees are visited.
     constexpr int kPatience = 16;
     Remainder<T> remainder(lane_.durations[i]);
     const T& end = lane_.ends[i];
@@ -139,7 +139,7 @@ class LaneTimes {
  private:
   const Lane<T>& lane_;
   std::vector<uint32_t> beyond_;
-  std::unique_ptr<EarlyEnds<T>> early_ends_;  // made when it is needed
+  std::unique_ptr<EarlyEnds<T>> early_ends_;  // made on demand
 };
 
 PyNumber ToPy(double value) { return PyNumber::Float(value); }
@@ -172,7 +172,7 @@ ExclusiveTimes FindExclusiveTimes(const DeviceTrace& trace, const std::vector<ui
     const bool all_float = std::ranges::all_of(places, [&](uint32_t place) {
       return event(place).ts.is_float && event(place).dur.is_float;
     });
-    // They come by start; only equal starts need an order.
+    // Already ordered by start; only equal starts need sorting.
     for (size_t i = 0; i < places.size();) {
       size_t end = i + 1;
       while (end < places.size() && event(places[end]).ts == event(places[i]).ts) ++end;

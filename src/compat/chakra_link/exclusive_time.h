@@ -10,13 +10,13 @@
 
 namespace etude::compat {
 
-// For each of `cpu_ops`, which are events in order of time, its duration less what lies within it
-// in its thread, with the rounding and the quirks of chakra_trace_link: an operation that begins
-// with its caller and is shorter counts as coming before it. `by_thread` groups places in
-// `cpu_ops`.
+// Computes the exclusive duration of each of `cpu_ops` (events in order of time): its duration
+// without nested operations of its thread, with the rounding and the defects of chakra_trace_link.
+// An operation that begins together with its caller and is shorter counts as preceding it.
+// `by_thread` groups indices in `cpu_ops`.
 struct ExclusiveTimes {
-  std::vector<PyNumber> values;         // by place in cpu_ops
-  std::optional<uint32_t> negative_at;  // a place where the result is below zero: Chakra stops
+  std::vector<PyNumber> values;         // by index in cpu_ops
+  std::optional<uint32_t> negative_at;  // index of a negative result, where Chakra stops
 };
 ExclusiveTimes FindExclusiveTimes(const DeviceTrace& trace, const std::vector<uint32_t>& cpu_ops,
                                   const Groups& by_thread);

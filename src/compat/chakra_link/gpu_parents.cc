@@ -12,7 +12,7 @@
 namespace etude::compat {
 namespace {
 
-// An operation that may have launched something.
+// An operation that may have launched another.
 struct Candidate {
   PyNumber ts;
   uint32_t tid = 0;
@@ -20,7 +20,7 @@ struct Candidate {
   bool is_coalesced = false;
 };
 
-// What began last, among what was added: with this thread and external id, or with this thread.
+// The most recent operations, by thread and external id, and by thread.
 class LatestOps {
  public:
   explicit LatestOps(size_t threads) : by_thread_(threads, kNoRow) {}
@@ -41,8 +41,8 @@ class LatestOps {
   std::vector<uint32_t> by_thread_;
 };
 
-// The operations with those that Chakra adds: one for the process and one for each thread, all with
-// tid 0 and without external id.
+// Adds Chakra's operations: one for the process and one per thread, all with tid 0 and without
+// external id.
 std::vector<Candidate> WithAnnotations(const DeviceTrace& trace, std::vector<Candidate> ops) {
   struct Bounds {
     PyNumber start;
@@ -62,7 +62,7 @@ std::vector<Candidate> WithAnnotations(const DeviceTrace& trace, std::vector<Can
     return Candidate{.ts = ts, .tid = trace.tid_zero, .external = 0};
   };
   list.push_front(annotation(bounds[threads[0]].start));
-  // Where a thread's first operation stands; only thread 0 may have one that was added.
+  // First operation of each thread; only thread 0 may have an added one.
   std::vector<std::list<Candidate>::iterator> first(trace.tids.size(), list.end());
   for (auto at = list.begin(); at != list.end(); ++at) {
     if (first[at->tid] == list.end()) first[at->tid] = at;
@@ -109,8 +109,8 @@ Result<std::vector<uint32_t>> FindGpuParents(const DeviceTrace& trace,
   }
   if (uses_thread_zero) candidates = WithAnnotations(trace, std::move(candidates));
 
-  // Device operations in the order of their launches, so that one pass over the candidates does.
-  std::vector<uint32_t> launched;  // places in gpu_ops
+  // Device operations by launch, so that one pass over the candidates is enough.
+  std::vector<uint32_t> launched;  // indices in gpu_ops
   std::vector<uint32_t> launches;  // their launches
   for (uint32_t place = 0; place < gpu_ops.size(); ++place) {
     const int64_t correlation = trace.events[gpu_ops[place]].correlation;

@@ -8,9 +8,9 @@
 
 namespace etude::compat {
 
-// For each of `gpu_ops`, which are events in order of time, the number of the external id of the
-// operation that chakra_trace_link takes for its launcher; kNoRow: none, it is left out.
-// `cpu_ops` are events in order of time. kBadInput if a correlation id launches twice.
+// Returns, for each of `gpu_ops`, the index of the external id of the operation that
+// chakra_trace_link considers its launcher; kNoRow: none, the operation is skipped. `gpu_ops` and
+// `cpu_ops` are events in order of time. kBadInput if a correlation id has two launches.
 Result<std::vector<uint32_t>> FindGpuParents(const DeviceTrace& trace,
                                              const std::vector<uint32_t>& cpu_ops,
                                              const std::vector<uint32_t>& gpu_ops,

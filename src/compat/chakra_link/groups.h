@@ -9,11 +9,11 @@
 
 namespace etude::compat {
 
-// Rows by group, in the order of their numbers. Not thread-safe.
+// Rows by group, in ascending order. Not thread-safe.
 class Groups {
  public:
   Groups() : begin_(1) {}
-  // `group_of[row]` is below `groups`, or kNoRow for none.
+  // `group_of[row]` must be below `groups`, or kNoRow for no group.
   Groups(const std::vector<uint32_t>& group_of, size_t groups) : begin_(groups + 1) {
     for (const uint32_t group : group_of) {
       if (group != kNoRow) ++begin_[group + 1];

@@ -25,7 +25,7 @@ constexpr auto kHostSchemas = std::to_array<std::string_view>({
     kStrideSchema,
 });
 
-// The node with which the loader begins.
+// The node from which the loader starts.
 constexpr uint64_t kRootId = 1;
 
 class HostReader {
@@ -78,7 +78,7 @@ class HostReader {
     trace_.members.clear();
     trace_.et = {};
     lacks_ = {};
-    // Address space costs nothing until it is used; nodes are rarely shorter than this.
+    // Unused address space is free; nodes are rarely shorter than this.
     constexpr size_t kShortNode = 512;
     const size_t expected = text_size_ / kShortNode;
     trace_.nodes.reserve(expected);
@@ -108,7 +108,7 @@ class HostReader {
       return;
     }
     node.id = *id;
-    // Which of the two forms it should have is known when the schema is.
+    // The required form depends on the schema, which is known later.
     lacks_.nested |= LacksNested(text);
     lacks_.strides |= text.inputs.strides.empty() || text.outputs.strides.empty();
     const bool is_flat = text.key(NodeKey::kCtrlDeps).empty();
@@ -161,7 +161,7 @@ class HostReader {
     return {};
   }
 
-  // A node is linked if its way up ends at node 1; of nodes with one id only the last one counts.
+  // Marks nodes whose ancestors lead to node 1; for duplicate ids only the last node counts.
   void MarkLinked() {
     std::vector<HostNode>& nodes = trace_.nodes;
     FlatMap row_of_id(nodes.size());

@@ -20,7 +20,7 @@ struct HostNode {
   int64_t rf_id = 0;
   bool has_parent = false;
   bool has_rf_id = false;
-  bool is_linked = false;  // reachable from node 1: Chakra sees no other
+  bool is_linked = false;  // reachable from node 1; Chakra ignores other nodes
   uint32_t first_member = 0;
   uint32_t member_count = 0;
 };
@@ -30,14 +30,14 @@ struct TopMember {
   std::string_view value;  // empty for the nodes
 };
 
-// A PyTorch execution trace. Views point into the text it was read from and into the reader.
+// A PyTorch execution trace. Views point into its text and into the reader.
 struct HostTrace {
   std::vector<TopMember> top;
   EtMetadata metadata;
-  std::vector<HostNode> nodes;      // in the order of the file
+  std::vector<HostNode> nodes;      // in file order
   std::vector<NodeMember> members;  // of all nodes
-  EtNodes et;                       // by node; empty unless asked for
-  bool is_flat = false;             // schema 1.0.1: the caller is `parent`, which linking leaves
+  EtNodes et;                       // by node; empty unless requested
+  bool is_flat = false;  // schema 1.0.1: the caller is `parent`, which linking does not change
 
   std::span<const NodeMember> members_of(const HostNode& node) const {
     return std::span(members).subspan(node.first_member, node.member_count);
@@ -49,7 +49,7 @@ struct HostTraceOptions {
   bool want_et_nodes = false;
 };
 
-// Reads and checks it as far as chakra_trace_link and the loader it uses do.
+// Reads the trace, with the checks of chakra_trace_link and its loader.
 Result<HostTrace> ReadHostTrace(std::string_view text, const std::string& name,
                                 const HostTraceOptions& options, const Limits& limits,
                                 NodeTextReader& reader);

@@ -6,8 +6,7 @@
 namespace etude::compat {
 namespace {
 
-// An operation begins a group if it starts more than this after the end of the operation that
-// started before it.
+// An operation begins a group if it starts more than this after the previous operation's end.
 constexpr int64_t kGapMicros = 1000;
 
 }  // namespace
@@ -20,7 +19,8 @@ std::vector<int64_t> FindInterThreadDeps(const DeviceTrace& trace,
     return trace.events[cpu_ops[place]];
   };
   const auto start = [&](uint32_t place) -> const PyNumber& { return event(place).ts; };
-  // The rf id of the latest operation of other threads before `time`; of several, the first.
+  // Returns the rf id of the latest operation of other threads before `time`; the first one of
+  // several.
   const auto latest_before = [&](uint32_t own_thread, const PyNumber& time) -> int64_t {
     PyNumber latest;
     int64_t rf_id = 0;

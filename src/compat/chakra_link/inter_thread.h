@@ -8,9 +8,9 @@
 
 namespace etude::compat {
 
-// For each of `cpu_ops`, which are events in order of time, the rf id of the operation of another
-// thread that its group waits for, as chakra_trace_link sees it; 0: none. `threads` are the numbers
-// of the threads in the order in which they appear.
+// Returns, for each of `cpu_ops` (events in order of time), the rf id of the operation of another
+// thread that its group waits for, as determined by chakra_trace_link; 0: none. `threads`: thread
+// numbers in order of first occurrence.
 std::vector<int64_t> FindInterThreadDeps(const DeviceTrace& trace,
                                          const std::vector<uint32_t>& cpu_ops,
                                          const Groups& by_thread,

@@ -8,9 +8,9 @@
 
 namespace etude::compat {
 
-// What ReadEtTrace would read in the text of a linked trace, without that text. `host` must have
-// its EtNodes, and gives them away. Views point where those of `host` and `device` do, and into
-// `reader`.
+// Returns the result of ReadEtTrace for the linked trace, without making its text. `host` must
+// contain EtNodes, which are moved out. Views point to the same texts as those of `host` and
+// `device`, and into `reader`.
 EtTrace MakeLinkedEt(HostTrace& host, const DeviceTrace& device, const LinkedTrace& linked,
                      NodeTextReader& reader);
 

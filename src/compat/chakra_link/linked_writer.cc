@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kNodeLevel = 2;  // containers around a node: the document and the list
 
-// The keys that linking sets, in the order in which new ones are appended.
+// Keys set by linking, in the order in which new ones are appended.
 constexpr auto kHostKeys = std::to_array<NodeKey>(
     {NodeKey::kInclusiveDur, NodeKey::kExclusiveDur, NodeKey::kTs, NodeKey::kInterThreadDep});
 constexpr auto kGpuKeys = std::to_array<NodeKey>({
@@ -73,7 +73,7 @@ class NodeWriter {
   }
 
  private:
-  // A member as it stands in out_, key and value.
+  // A member in out_, key and value.
   struct Piece {
     NodeKey kind = NodeKey::kOther;
     size_t begin = 0;
@@ -88,7 +88,7 @@ class NodeWriter {
     out_.Append('[');
     for (size_t i = 0; i < linked_.nodes.size(); ++i) {
       const LinkedNode& node = linked_.nodes[i];
-      // Device operations copy from the host node before them, so that both stay in out_.
+      // Device operations copy from the preceding host node, so both stay in out_.
       if (node.gpu_op == LinkedNode::kNoGpuOp && out_.size() >= kFlushBytes) {
         ETUDE_RETURN_IF_ERROR(sink_(out_.view()));
         out_.Clear();
@@ -130,7 +130,8 @@ class NodeWriter {
     return true;
   }
 
-  // Writes what linking sets for this key of a host node; false if it leaves the key alone.
+  // Writes the value that linking sets for this key of a host node; returns false if it keeps the
+  // key.
   bool HostValue(const LinkedNode& node, NodeKey key) {
     const bool timed = node.times != LinkedNode::kNoTimes;
     switch (key) {
@@ -191,7 +192,7 @@ class NodeWriter {
     if (node.sync_dep == LinkedNode::kNoSync) return;
     const bool is_new = (seen >> static_cast<uint32_t>(NodeKey::kSyncDep) & 1U) == 0;
     append(NodeKey::kSyncDep);
-    // Linking notes it after the device operations were copied.
+    // Linking adds it after the device operations were copied.
     if (is_new) pieces_.pop_back();
   }
 
@@ -203,7 +204,7 @@ class NodeWriter {
     }
   }
 
-  // The same for a device operation.
+  // Same for a device operation.
   bool GpuValue(const LinkedNode& node, NodeKey key) {
     const DeviceEvent& op = device_.events[node.gpu_op];
     switch (key) {

@@ -8,8 +8,8 @@
 
 namespace etude::compat {
 
-// Writes the linked trace as chakra_trace_link does: the host trace as Python's json.dump(indent=4)
-// writes it, with what linking adds. `host` must have its members.
+// Writes the linked trace like chakra_trace_link: the host trace as printed by Python's
+// json.dump(indent=4), with the additions of linking. `host` must contain its members.
 Status WriteLinkedJson(const HostTrace& host, const DeviceTrace& device, const LinkedTrace& linked,
                        const Sink& sink);
 

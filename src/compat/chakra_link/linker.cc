@@ -17,7 +17,7 @@
 namespace etude::compat {
 namespace {
 
-// Gives new ids from 0 on, each old one once.
+// Assigns new ids from 0, each old one once.
 class NewIds {
  public:
   explicit NewIds(size_t expected) : index_(expected) {}
@@ -29,7 +29,7 @@ class NewIds {
     return given_[found];
   }
   uint64_t Fresh() { return next_++; }
-  // The new id, or the old one if there is none yet.
+  // Returns the new id, or the old one if there is none yet.
   uint64_t Lookup(uint64_t old_id) const {
     const uint32_t found = index_.Find(old_id);
     return found == kNoRow ? old_id : given_[found];
@@ -76,22 +76,22 @@ class Linker {
   const LinkNames& names_;
 
   std::vector<uint32_t> cpu_ops_;      // events in order of time
-  std::vector<uint32_t> gpu_ops_;      // likewise
-  std::vector<uint32_t> threads_;      // those with operations, in the order of their first one
-  Groups by_thread_;                   // places in cpu_ops_, by thread
-  std::vector<PyNumber> exclusive_;    // by place in cpu_ops_
-  std::vector<int64_t> inter_thread_;  // likewise: an rf id, 0: none
-  FlatMap place_of_rf_;                // rf id to place in cpu_ops_, the last one
-  Groups gpu_ops_of_;                  // places in gpu_ops_, by number of external id
-  std::vector<std::vector<uint32_t>> sync_places_;  // by event, if any: places in cpu_ops_
+  std::vector<uint32_t> gpu_ops_;      // events in order of time
+  std::vector<uint32_t> threads_;      // threads with operations, in order of first occurrence
+  Groups by_thread_;                   // indices in cpu_ops_, by thread
+  std::vector<PyNumber> exclusive_;    // by index in cpu_ops_
+  std::vector<int64_t> inter_thread_;  // by index in cpu_ops_: an rf id, 0: none
+  FlatMap place_of_rf_;                // rf id to last index in cpu_ops_
+  Groups gpu_ops_of_;                  // indices in gpu_ops_, by external id
+  std::vector<std::vector<uint32_t>> sync_places_;  // indices in cpu_ops_, by event
 
   std::vector<uint32_t> host_order_;   // rows of all host nodes by id
-  std::vector<uint32_t> host_of_op_;   // by place in cpu_ops_: row of the host node, or kNoRow
-  std::vector<uint32_t> op_of_host_;   // by row of host node: place in cpu_ops_, or kNoRow
-  std::vector<uint64_t> dep_of_host_;  // by row: old id of the host node it waits for
-  std::vector<uint8_t> has_dep_;       // by row: whether dep_of_host_ says anything
+  std::vector<uint32_t> host_of_op_;   // by index in cpu_ops_: row of the host node, or kNoRow
+  std::vector<uint32_t> op_of_host_;   // by row of host node: index in cpu_ops_, or kNoRow
+  std::vector<uint64_t> dep_of_host_;  // by row: old id of the host node that it depends on
+  std::vector<uint8_t> has_dep_;       // by row: dep_of_host_ is valid
   NewIds ids_;
-  std::vector<std::vector<uint64_t>> sync_targets_;  // by linked node, if any
+  std::vector<std::vector<uint64_t>> sync_targets_;  // by linked node
   LinkedTrace linked_;
 };
 
@@ -138,7 +138,7 @@ void Linker::ApplySyncDeps(const std::vector<SyncDep>& sync_deps) {
   const Groups deps_by_end(end_of, externals);
   for (const uint32_t row : device_.order) last_event[Event(row).external] = row;
   sync_places_.resize(device_.events.size());
-  // Python takes thread by thread; here it only matters in what order one event gets its entries.
+  // Python processes thread by thread; this only determines the order of an event's entries.
   std::vector<uint32_t> thread_order;
   std::vector<uint32_t> thread_of(device_.order.size());
   std::vector<uint8_t> seen(device_.tids.size(), 0);
@@ -159,8 +159,8 @@ void Linker::ApplySyncDeps(const std::vector<SyncDep>& sync_deps) {
       const auto next_place = static_cast<uint32_t>(next - cpu_ops_.begin());
       for (const uint32_t dep : deps) {
         const uint32_t target = last_event[sync_deps[dep].start];
-        // Chakra looks for the entry in the list of the wrong operation: only that one being the
-        // operation itself would be found.
+        // Chakra searches the entry in the list of the wrong operation: it finds only the operation
+        // itself.
         const std::vector<uint32_t>& wrong = sync_places_[*next];
         const bool known =
             std::ranges::any_of(wrong, [&](uint32_t other) { return cpu_ops_[other] == target; });
@@ -208,7 +208,7 @@ void Linker::MakeNodes() {
   linked_.nodes.reserve(host_.nodes.size() + gpu_ops_.size());
   linked_.times.reserve(host_.nodes.size());
   uint64_t last_id = 0;
-  uint32_t matched = kNoRow;  // of the nodes with this id, the one that was linked
+  uint32_t matched = kNoRow;  // the linked one of the nodes with this id
   for (size_t i = 0; i < host_order_.size(); ++i) {
     const uint32_t row = host_order_[i];
     const HostNode& node = host_.nodes[row];
@@ -261,7 +261,7 @@ void Linker::MakeGpuNodes(uint32_t host_row, uint32_t op_place, uint32_t times) 
 }
 
 void Linker::AddSyncDeps() {
-  // Who waits, by the id that Chakra noted, which may be an old one or a new one.
+  // Waiting nodes by the id noted by Chakra, old or new.
   FlatMap list_of_target;
   std::vector<uint64_t> targets;
   for (uint32_t row = 0; row < sync_targets_.size(); ++row) {
@@ -275,7 +275,7 @@ void Linker::AddSyncDeps() {
       linked_.sync_deps[list].push_back(linked_.nodes[row].id);
     }
   }
-  // Noted ids are looked up once more: most of them are old ones.
+  // Noted ids are looked up again: most are old ones.
   FlatMap lists_of_id;
   std::vector<std::vector<uint32_t>> lists;
   for (uint32_t list = 0; list < targets.size(); ++list) {
@@ -284,7 +284,7 @@ void Linker::AddSyncDeps() {
     if (found == fresh) lists.emplace_back();
     lists[found].push_back(list);
   }
-  // The nodes of repeated ids stand together, as a sort by id leaves them.
+  // Nodes with equal ids are adjacent, as after a sort by id.
   if (!std::ranges::is_sorted(linked_.nodes, {}, &LinkedNode::id)) {
     std::ranges::stable_sort(linked_.nodes, {}, &LinkedNode::id);
   }
@@ -300,7 +300,7 @@ void Linker::AddSyncDeps() {
       node.has_parent = true;
       node.parent = ids_.Assign(host.id);
     } else if (host.has_parent && !host_.is_flat) {
-      // A caller that is not there gets a new id all the same.
+      // A missing caller gets a new id, too.
       node.has_parent = true;
       node.parent = ids_.Assign(host.parent);
     }

@@ -44,7 +44,7 @@ Status Link(std::string_view host_text, std::string_view device_text, const etud
 
 }  // namespace
 
-// Chakra's linker and converter: a host trace, and behind a line of "===" a device trace.
+// Fuzzes Chakra's linker and converter: a host trace, and after a line "===" a device trace.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto [host, device] = etude::fuzz::TwoFiles(etude::fuzz::Bytes(data, size));
   const etude::Limits limits = etude::fuzz::SmallLimits().limits;

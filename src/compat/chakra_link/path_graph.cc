@@ -31,7 +31,7 @@ std::optional<std::vector<uint32_t>> PathGraph::LongestPath() const {
 
   std::vector<double> length(known_.size(), 0);
   std::vector<uint32_t> best(known_.size(),
-                             kNoRow);  // the edge that a longest path comes by
+                             kNoRow);  // last edge of a longest path
   uint32_t last = order[0];
   for (const uint32_t point : order) {
     for (const uint32_t edge : in[point]) {

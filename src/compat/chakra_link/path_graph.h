@@ -17,10 +17,10 @@ struct PathEdge {
   PathEdgeType type = PathEdgeType::kSpan;
 };
 
-// What the critical path analysis looks for a path in.
+// Graph of the critical path analysis.
 //
-// Points in time: 2 * row is a row's start, 2 * row + 1 its end. Points and edges keep the order in
-// which they were added; an edge added again replaces the first one's contents.
+// Points are times: 2 * row is a row's start, 2 * row + 1 its end. Points and edges keep the order
+// of insertion; adding an edge again replaces its contents.
 class PathGraph {
  public:
   explicit PathGraph(size_t rows) : known_(2 * rows, 0) {
@@ -28,7 +28,7 @@ class PathGraph {
     edges_.reserve(3 * rows);
   }
 
-  // Adds an edge that no other call adds.
+  // Adds an edge. Each edge may be added only once.
   void AddNew(uint32_t from, uint32_t to, double weight) {
     AddPoints(from, to);
     edges_.push_back({from, to, weight, PathEdgeType::kSpan});
@@ -48,8 +48,8 @@ class PathGraph {
   std::vector<PathEdge>& edges() { return edges_; }
   bool empty() const { return edges_.empty(); }
 
-  // The edges of a longest path, or nullopt if there is a cycle. Of equal ones, what comes first in
-  // the order of a breadth-first topological sort.
+  // Returns the edges of a longest path; nullopt for a cyclic graph. Ties are resolved by the order
+  // of a breadth-first topological sort.
   std::optional<std::vector<uint32_t>> LongestPath() const;
 
  private:
@@ -61,7 +61,7 @@ class PathGraph {
   }
 
   std::vector<uint8_t> known_;
-  FlatMap index_;  // of edges that Add added
+  FlatMap index_;  // edges added by Add
   std::vector<uint32_t> points_;
   std::vector<PathEdge> edges_;
 };

@@ -21,14 +21,14 @@
 namespace etude::compat {
 namespace {
 
-// Whether all of `text` is from ' ' to '~' and is none of the two bytes.
+// Returns whether all of `text` is from ' ' to '~', without the two given bytes.
 bool IsAsciiWithout(std::string_view text, char a, char b) {
   const char* at = text.data();
   const char* end = at + text.size();
 #if defined(__SSE2__)
   while (end - at >= 16) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    // As signed bytes, those of more than seven bits are below ' ' too.
+    // As signed bytes, non-ASCII ones are below ' ', too.
     const __m128i bad = _mm_or_si128(_mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(' ')),
                                                   _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7F))),
                                      _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(a)),
@@ -53,7 +53,7 @@ uint32_t Hex4(const char* at) {
 bool IsHighSurrogate(uint32_t code) { return code >= 0xD800 && code < 0xDC00; }
 bool IsLowSurrogate(uint32_t code) { return code >= 0xDC00 && code < 0xE000; }
 
-// Takes one character, or one escape, off a string's inside; `at` is not at its end.
+// Decodes one character or escape of a string's inside; `at` must not be at its end.
 uint32_t TakeCode(const char*& at, const char* end) {
   const auto byte = [&](ptrdiff_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(at[i])); };
   const uint32_t first = byte(0);
@@ -101,7 +101,7 @@ uint32_t TakeCode(const char*& at, const char* end) {
   return code;
 }
 
-// At most four bytes, for which there is room.
+// Writes at most four bytes; requires reserved room.
 void PutUtf8(uint32_t code, ByteBuffer& out) {
   char bytes[4];
   out.Put(std::string_view(bytes, utf8::Encode(code, bytes)));
@@ -112,7 +112,7 @@ void PutHex(uint32_t code, int digits, ByteBuffer& out) {
   for (int i = digits - 1; i >= 0; --i) out.Put(kHex[(code >> (4 * i)) & 0xF]);
 }
 
-// The end of the string with quotes that begins at `at`.
+// Returns the end of the string with quotes at `at`.
 const char* StringEnd(const char* at, const char* end) {
   ++at;
   while (true) {
@@ -122,7 +122,7 @@ const char* StringEnd(const char* at, const char* end) {
   }
 }
 
-// The end of a number or word that begins at `at`.
+// Returns the end of the number or word at `at`.
 const char* ScalarEnd(const char* at, const char* end) {
   while (at != end && *at != ',' && *at != ']' && *at != '}' && *at != ':' && !IsBlank(*at)) ++at;
   return at;
@@ -136,7 +136,7 @@ double ToDouble(std::string_view number) {
   double value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   if (error != std::errc::result_out_of_range) return value;
-  // Too small or too large: the sign of the exponent tells which.
+  // Underflow or overflow, depending on the sign of the exponent.
   const size_t e = number.find_first_of("eE");
   const bool small = e != std::string_view::npos
                          ? number[e + 1] == '-'
@@ -145,8 +145,8 @@ double ToDouble(std::string_view number) {
   return number[0] == '-' ? -limit : limit;
 }
 
-// Appends the repr of a float without computing if its text shows it: at most fifteen digits, and
-// no exponent, stand for themselves.
+// Appends the repr of a float without conversion, if possible: at most fifteen digits without
+// exponent are their own repr.
 bool AppendShortFloat(std::string_view text, ByteBuffer& out) {
   if (text.size() > 16) return false;
   const size_t sign = text[0] == '-' ? 1 : 0;
@@ -157,7 +157,7 @@ bool AppendShortFloat(std::string_view text, ByteBuffer& out) {
   }
   if (text.size() - sign - 1 > 15) return false;
   if (text[sign] == '0' && text.size() - point > 2) {
-    // Below 0.0001 an exponent is due, unless it is zero.
+    // Non-zero numbers below 0.0001 need an exponent.
     const size_t first = text.find_first_of("123456789");
     if (first != std::string_view::npos && first - point > 4) return false;
   }
@@ -178,7 +178,7 @@ void AppendLiteral(std::string_view text, bool json, ByteBuffer& out) {
   }
 }
 
-// What json.dump writes for one character; at most twelve bytes, for which there is room.
+// Writes json.dump's output for one character: at most twelve bytes; requires reserved room.
 void PutDumpCode(uint32_t code, ByteBuffer& out) {
   switch (code) {
     case '"': out.Put("\\\""); return;
@@ -203,7 +203,7 @@ void PutDumpCode(uint32_t code, ByteBuffer& out) {
   }
 }
 
-// What json.dump writes for the inside of a string.
+// Appends json.dump's output for the inside of a string.
 void AppendDumpInside(const char* at, const char* end, ByteBuffer& out) {
   const std::string_view inside(at, static_cast<size_t>(end - at));
   if (IsAsciiWithout(inside, '\\', '"')) {
@@ -219,7 +219,7 @@ void AppendDecoded(const char* at, const char* end, ByteBuffer& out) {
   while (at != end) PutUtf8(TakeCode(at, end), out);
 }
 
-// repr() of the string whose inside is given.
+// Appends repr() of the string with the given inside.
 void AppendReprInside(const char* at, const char* end, ByteBuffer& out) {
   const std::string_view inside(at, static_cast<size_t>(end - at));
   if (IsAsciiWithout(inside, '\\', '\'')) {
@@ -266,7 +266,7 @@ void AppendReprInside(const char* at, const char* end, ByteBuffer& out) {
   out.Put(quote);
 }
 
-// Walks over checked text and writes it as Python does: as json.dump(indent=4), or as repr().
+// Prints checked text like Python: as json.dump(indent=4), or as repr().
 template <bool kDump>
 class Dumper {
  public:
@@ -319,7 +319,7 @@ class Dumper {
     }
   }
 
-  // `before` and then, where each value has its line, the line's beginning.
+  // Appends `before` and, if each value has its own line, a line break.
   void Break(std::string_view before, size_t level) {
     const size_t blanks = kDump ? 4 * level : 0;
     out_.Ensure(before.size() + blanks + 1);
@@ -477,7 +477,7 @@ void AppendPyFloat(double value, bool json, ByteBuffer& out) {
   out.Ensure(40);
   const double size = std::fabs(value);
   if (size >= 1e-4 && size < 1e16) {
-    // Fixed notation of the shortest digits; whole numbers get the fraction that Python shows.
+    // Fixed notation with the shortest digits; integers get Python's ".0".
     char* begin = out.end();
     const auto [end, error] = std::to_chars(begin, begin + 40, value, std::chars_format::fixed);
     const bool whole = std::find(begin, end, '.') == end;

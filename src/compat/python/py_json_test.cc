@@ -16,7 +16,7 @@ struct Row {
   std::string_view dump;  // json.dumps(json.loads(text), indent=4)
 };
 
-// What Python 3.11 makes of them.
+// Results of Python 3.11.
 constexpr Row kRows[] = {
     {"null", "None", "null"},
     {"true", "True", "true"},

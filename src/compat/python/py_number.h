@@ -6,11 +6,11 @@
 
 namespace etude::compat {
 
-// A Python int or float: whole numbers stay whole, and one float makes the result a float. Only
-// ints of 64 bits; arithmetic beyond that sets `overflow`.
+// A Python int or float. Integer arithmetic stays integral; a float operand makes the result a
+// float. Ints have 64 bits; larger results set `overflow`.
 struct PyNumber {
-  int64_t whole = 0;  // meaningful if !is_float
-  double real = 0;    // meaningful if is_float
+  int64_t whole = 0;  // valid if !is_float
+  double real = 0;    // valid if is_float
   bool is_float = false;
   bool overflow = false;
 
@@ -43,7 +43,7 @@ inline PyNumber operator-(const PyNumber& a, const PyNumber& b) {
   return difference;
 }
 
-// Python compares an int with a float exactly; the extended type holds both without loss.
+// Python compares ints and floats exactly; long double holds both without loss.
 inline bool operator<(const PyNumber& a, const PyNumber& b) {
   if (a.is_float && b.is_float) return a.real < b.real;
   if (!a.is_float && !b.is_float) return a.whole < b.whole;
@@ -55,11 +55,11 @@ inline bool operator<(const PyNumber& a, const PyNumber& b) {
 }
 inline bool operator>(const PyNumber& a, const PyNumber& b) { return b < a; }
 inline bool operator==(const PyNumber& a, const PyNumber& b) { return !(a < b) && !(b < a); }
-// NaN never reaches these: readers refuse it where times are expected.
+// NaN does not occur: readers refuse it where times are expected.
 inline bool operator<=(const PyNumber& a, const PyNumber& b) { return !(b < a); }
 inline bool operator>=(const PyNumber& a, const PyNumber& b) { return !(a < b); }
 
-// int() of it; nullopt beyond 64 bits.
+// Returns int(number); nullopt beyond 64 bits.
 inline std::optional<int64_t> WholeOf(const PyNumber& number) {
   constexpr double kTooMuch = 9223372036854775808.0;
   if (!number.is_float) return number.whole;
@@ -67,8 +67,7 @@ inline std::optional<int64_t> WholeOf(const PyNumber& number) {
   return static_cast<int64_t>(number.real);
 }
 
-// The number that the JSON text of a number stands for; nullopt for NaN, infinities, ints beyond
-// 64 bits and what is no number.
+// Parses a JSON number; nullopt for NaN, infinities, ints beyond 64 bits and other values.
 std::optional<PyNumber> ParsePyNumber(std::string_view json);
 
 }  // namespace etude::compat

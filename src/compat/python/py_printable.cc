@@ -11,7 +11,7 @@ struct CodeRange {
   uint32_t last;
 };
 
-// What str.isprintable() of Python 3.11 (Unicode 14) denies, with:
+// Characters for which str.isprintable() of Python 3.11 (Unicode 14) is false, made by:
 //   [c for c in range(0x110000) if not chr(c).isprintable()]
 constexpr auto kUnprintable = std::to_array<CodeRange>({
     {0x0, 0x1F},         {0x7F, 0xA0},       {0xAD, 0xAD},       {0x378, 0x379},

@@ -4,7 +4,7 @@
 
 namespace etude::compat {
 
-// Whether Python's repr() of a string shows `code` as it is.
+// Returns whether Python's repr() of a string prints `code` unchanged.
 bool IsPyPrintable(uint32_t code);
 
 }  // namespace etude::compat

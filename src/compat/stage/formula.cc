@@ -28,7 +28,7 @@ WideWhole CommonDivisor(WideWhole a, WideWhole b) {
 
 bool IsNameCharacter(char c) { return IsLetter(c) || IsDigit(c); }
 
-// Descends through the text. The first fault ends it: values from there on are not used.
+// Recursive descent parser. After the first error, values are unused.
 class FormulaReader {
  public:
   FormulaReader(std::string_view text, const FormulaNames& names) : text_(text), names_(names) {}
@@ -91,7 +91,7 @@ class FormulaReader {
   static Fraction Minus(const Fraction& a) { return {-a.over, a.under}; }
 
   Fraction Sum() {
-    // Deeper than any formula, and no deeper than the stack.
+    // Deeper than any formula, but safe for the stack.
     constexpr int kMostDepth = 100;
     if (++depth_ > kMostDepth) Fail("too deep");
     Fraction sum = Take('-') ? Minus(Product()) : Product();

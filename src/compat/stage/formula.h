@@ -9,7 +9,7 @@
 
 namespace etude {
 
-// A fraction in lowest terms; `under` is above 0.
+// A fraction in lowest terms with a positive denominator.
 struct Fraction {
   __extension__ using Whole = __int128;
 
@@ -19,18 +19,18 @@ struct Fraction {
   friend bool operator==(const Fraction&, const Fraction&) = default;
 };
 
-// What names in formulas stand for.
+// Values of names in formulas.
 using FormulaNames = std::map<std::string, Fraction, std::less<>>;
 
-// The exact value of "2*L*(W - W/d)": numbers, names, + - * / and parentheses, `up(x)`, the next
-// whole number, and `[x>y]`, 1 if it is so and else 0. kBadInput for what is no formula, for
-// unknown names, divisions by 0, and numbers of more than 127 bits.
+// Evaluates a formula such as "2*L*(W - W/d)" exactly: numbers, names, + - * / and parentheses,
+// `up(x)` for the ceiling, and `[x>y]`, 1 if true and 0 otherwise. kBadInput for syntax errors,
+// unknown names, divisions by 0, and numbers beyond 127 bits.
 Result<Fraction> EvaluateFormula(std::string_view text, const FormulaNames& names);
 
-// "12", "-7/2".
+// Returns "12", "-7/2".
 std::string Text(const Fraction& fraction);
 
-// kBadInput unless it is whole and fits.
+// Converts to an integer. kBadInput if it is not integral or does not fit.
 Result<int64_t> WholeNumber(const Fraction& fraction);
 
 }  // namespace etude

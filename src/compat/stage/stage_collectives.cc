@@ -9,14 +9,14 @@ namespace {
 
 constexpr Symbol kParallelSymbols[] = {Symbol::kDp, Symbol::kTp, Symbol::kCp, Symbol::kEp};
 
-// What the ranks of one dimension have of a tensor.
+// Data of a tensor on the ranks of one dimension.
 struct Holding {
   enum class Kind { kWhole, kPart, kPartialSum };
   Kind kind = Kind::kWhole;
-  Size part;  // kPart: the dimension that is shared out, as if nothing else were
+  Size part;  // kPart: the divided dimension, ignoring other kinds of parallelism
 };
 
-// `size` as if only `symbol` shared it out.
+// Returns `size` as if only `symbol` divided it.
 Size Along(Size size, Symbol symbol) {
   for (const Symbol other : kParallelSymbols) {
     if (other == symbol) continue;
@@ -48,7 +48,7 @@ Result<std::optional<CollectiveType>> MatchHoldings(const Holding& from, const H
       break;
     case kPart:
       switch (from.kind) {
-        case kWhole: return std::nullopt;  // each rank cuts its part out
+        case kWhole: return std::nullopt;  // each rank slices its part
         case kPart:
           if (from.part == to.part) return std::nullopt;
           return CollectiveType::kAllToAll;

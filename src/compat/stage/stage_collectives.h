@@ -11,8 +11,8 @@ namespace etude::stage {
 
 using Shape = std::vector<Size>;
 
-// How a tensor lies on one rank: its dimensions there, and those it has been summed over on this
-// rank only.
+// Layout of a tensor on one rank: its local dimensions, and the dimensions over which its sums are
+// partial.
 struct Layout {
   Shape shape;
   Shape partial;
@@ -20,7 +20,7 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
-// How many elements a rank has of it.
+// Returns the number of elements on a rank.
 Size Elements(const Shape& shape);
 
 // A collective between the ranks that differ in one kind of parallelism: kDp, kTp, kCp or kEp.
@@ -31,9 +31,9 @@ struct Collective {
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
-// What brings a tensor from one layout to the other, one collective for each of `dimensions` in
-// their order where one is needed. What each rank can cut out of what it has needs none. kInternal
-// if sums are to become partial again, which no model asks for.
+// Returns the collectives that convert a tensor from one layout to another, in the order of
+// `dimensions`; at most one per dimension. Slicing local data needs no collective. kInternal if
+// complete sums would become partial, which no model does.
 Result<std::vector<Collective>> MatchCollectives(const Layout& from, const Layout& to,
                                                  std::span<const Symbol> dimensions);
 

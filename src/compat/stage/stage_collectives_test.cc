@@ -41,7 +41,7 @@ TEST(StageSize, PrintsAsProductsInTheOrderOfNames) {
   EXPECT_EQ(Text(Over({kQkvHead}, {kTp})), "(Head + 2*KVHead)/tp");
 }
 
-// Weights of a gated layer: added in the order of a model, printed in the order of powers.
+// Weights of a gated layer: added in the model's order, printed in the order of powers.
 TEST(StageSize, SumsPutLikeTermsTogether) {
   Size sum;
   sum.Add(Over({kDmodel, kDmodel, kQkvHead}, {kHead, kTp}));
@@ -77,7 +77,7 @@ TEST(StageSize, RefusesWhatDoesNotFit) {
   EXPECT_EQ(Evaluate(Over({kDmodel, kDff, kSeq}, {kTp}), values).value(), 1e10);
 }
 
-// A sequence that all ranks have, that tp shares out, or that is summed over each rank's part.
+// A sequence that is whole on all ranks, divided over tp, or summed over each rank's part.
 Layout Whole() { return {.shape = {Over({kSeq})}}; }
 Layout Shared() { return {.shape = {Over({kSeq}, {kTp})}}; }
 Layout Partial() { return {.shape = {Over({kSeq})}, .partial = {Over({kDff}, {kTp})}}; }
@@ -106,7 +106,7 @@ TEST(StageCollectives, OneForEachPairOfHoldings) {
   EXPECT_EQ(MatchText(Partial(), Partial()), "");
 }
 
-// Of a dimension that two kinds of parallelism share out, each sees its own part only.
+// If two kinds of parallelism divide a dimension, each sees only its own part.
 TEST(StageCollectives, DimensionsAreLookedAtOneByOne) {
   const Layout both{.shape = {Over({kSeq}, {kCp, kTp})}};
   const Layout context{.shape = {Over({kSeq}, {kCp})}};
@@ -117,7 +117,7 @@ TEST(StageCollectives, DimensionsAreLookedAtOneByOne) {
   EXPECT_EQ(MatchText(both, other), "all_to_all tp");
 }
 
-// Gradients of sharded weights: scattered over dp, then reduced over cp.
+// Gradients of sharded weights: reduce-scatter over dp, then all-reduce over cp.
 TEST(StageCollectives, ShardedSumsAreScattered) {
   Size weights = Over({kDmodel, kDmodel}, {kTp});
   const Layout gradient{.shape = {weights},

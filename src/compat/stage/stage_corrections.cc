@@ -66,7 +66,7 @@ constexpr auto kCauses = std::to_array<Cause>({
     {"m", "a share of the vocabulary is whole rows"},
 });
 
-// Which jobs a correction holds for: of each line at least one, or none for all.
+// Jobs to which a correction applies: at least one flag of each line, or no flag of a line for all.
 enum : uint16_t {
   kGptJob = 1,
   kLlamaJob = 2,
@@ -249,7 +249,7 @@ bool SharesAnyTokens(const StageOptions& options) {
   return options.model != Model::kGpt || options.tpsp;
 }
 
-// Flags of the lines of which `jobs` has none are not looked at.
+// Lines without a flag in `jobs` are ignored.
 bool HoldsFor(const StageOptions& options, uint16_t jobs) {
   const auto fits = [&](uint16_t line, uint16_t flag) {
     return (jobs & line) == 0 || (jobs & flag) != 0;

@@ -28,7 +28,7 @@ class Amounts {
     int64_t& sum = sums_[static_cast<size_t>(quantity)];
     if (__builtin_add_overflow(sum, amount, &sum)) fits_ = false;
   }
-  // STAGE's numbers are whole only where the degrees divide the dimensions.
+  // STAGE's numbers are integral only if the degrees divide the dimensions.
   void Add(Quantity quantity, double amount) {
     constexpr double kMostExact = 9007199254740992;  // 2^53
     if (amount != std::trunc(amount)) is_whole_ = false;
@@ -55,7 +55,7 @@ class Amounts {
 
 // ---- STAGE's job
 
-// The part of a name that says what the tensor is: "mb0.transformer.1.mha.qkv@0" -> "mha.qkv".
+// Returns the role of a tensor from its name: "mb0.transformer.1.mha.qkv@0" -> "mha.qkv".
 std::string_view RoleOf(std::string_view id) {
   std::string_view role = id.substr(0, id.find('@'));
   const auto drop = [&](std::string_view prefix) {
@@ -71,7 +71,7 @@ std::string_view RoleOf(std::string_view id) {
 }
 
 Quantity QuantityOf(const Tensor& tensor, const Pattern& pattern) {
-  // Merged gradients and updated weights are of no micro-batch.
+  // Merged gradients and updated weights belong to no micro-batch.
   if (!tensor.id.starts_with("mb")) return kOptimizer;
   const std::string_view role = RoleOf(tensor.id);
   if (role.starts_with("in_emb.")) return kEmbedding;
@@ -81,7 +81,7 @@ Quantity QuantityOf(const Tensor& tensor, const Pattern& pattern) {
     return kNorms;
   }
   if (pattern.op == Op::kCustom) return kAttention;
-  // Products that sum over nothing are element by element.
+  // Products without summation are elementwise.
   if (pattern.op == Op::kEinsum && !pattern.y.partial.empty()) return kMatrices;
   return kElementwise;
 }
@@ -143,7 +143,7 @@ Result<Amounts> AmountsOfStage(const StageOptions& options) {
 
 // ---- our job
 
-// Names of computations of a layer, without what is common to a product's passes.
+// Names of a layer's computations, without the suffixes of a product's passes.
 constexpr std::string_view kPassEndings[] = {" input gradient", " weight gradient", " backward"};
 struct WorkRow {
   std::string_view name;
@@ -174,7 +174,7 @@ constexpr WorkRow kHeadWorks[] = {
     {"loss maximum", kLoss}, {"loss softmax", kLoss},
 };
 
-// "layer 3 qkv input gradient #0": the quantity of which it is.
+// Returns the quantity of a computation such as "layer 3 qkv input gradient #0".
 Result<Quantity> QuantityOfWork(std::string_view name) {
   const auto look = [&](std::string_view work, std::span<const WorkRow> rows) -> Result<Quantity> {
     work = work.substr(0, work.rfind(" #"));
@@ -237,9 +237,9 @@ Result<Amounts> AmountsOfOurs(const Counterpart& ours) {
   return amounts;
 }
 
-// ---- between them
+// ---- comparison
 
-// The job's parameters, then the definitions made of them; `values` gets them as well.
+// Returns the job's parameters and the definitions derived from them; adds them to `values`.
 Result<std::vector<NamedValue>> NamesOf(const StageOptions& options, const Counterpart& ours,
                                         FormulaNames& values) {
   struct Parameter {

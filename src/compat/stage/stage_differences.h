@@ -12,12 +12,12 @@
 
 namespace etude::stage {
 
-// The same model, spread in the same way, as a job of ours.
+// Etude's job for the same model with the same parallelism.
 struct Counterpart {
   TransformerModel model;
   TransformerPlan plan;
 };
-// kBadInput for the model 'debug', and for sizes that cannot be split so.
+// Makes the counterpart. kBadInput for the model 'debug', and for sizes that cannot be divided.
 Result<Counterpart> CounterpartOf(const StageOptions& options);
 
 struct EvaluatedCorrection {
@@ -25,18 +25,18 @@ struct EvaluatedCorrection {
   int64_t amount = 0;
 };
 
-// One quantity in both jobs, and the corrections that are not 0 between them.
+// One quantity in both jobs, and the non-zero corrections between them.
 struct Difference {
   Quantity quantity = Quantity::kMatrices;
   int64_t stage = 0;
   std::vector<EvaluatedCorrection> corrections;
   int64_t ours = 0;
 
-  // What no correction explains.
+  // Returns the unexplained difference.
   int64_t rest() const;
 };
 
-// A parameter, which has no formula, or a definition, and what it is in a job: "12" or "7/2".
+// A parameter (without formula) or a definition, and its value in a job: "12" or "7/2".
 struct NamedValue {
   Definition definition;
   std::string value;
@@ -45,11 +45,11 @@ struct NamedValue {
 struct StageDifferences {
   Counterpart counterpart;
   std::vector<NamedValue> names;
-  std::vector<Difference> quantities;  // those of which either job has any
+  std::vector<Difference> quantities;  // quantities that occur in either job
 };
 
-// `options` need not have been checked. kBadInput as CheckStageOptions, MakeTensorModel and
-// CounterpartOf, and for sizes of STAGE's that are no whole numbers.
+// Compares the jobs. `options` need not be checked. kBadInput as for CheckStageOptions,
+// MakeTensorModel and CounterpartOf, and for STAGE sizes that are not integers.
 Result<StageDifferences> FindStageDifferences(const StageOptions& options);
 
 }  // namespace etude::stage

@@ -53,7 +53,7 @@ StageOptions RandomJob(std::mt19937& random) {
   return options;
 }
 
-// Four tokens for eight experts, each of which has room for one.
+// Four tokens for eight experts with room for one each.
 StageOptions SparseJob() {
   return {.model = Model::kMoe,
           .layers = 1,
@@ -87,7 +87,7 @@ TEST(StageDifferences, CorrectionsExplainEverything) {
   for (const Cause& cause : Causes()) EXPECT_TRUE(used.contains(cause.id)) << cause.id;
 }
 
-// "1: 2088" for each correction of the quantity.
+// Returns "1: 2088" for each correction of the quantity.
 std::vector<std::string> CorrectionsTo(const Difference& difference) {
   std::vector<std::string> texts;
   for (const auto& one : difference.corrections) {
@@ -138,7 +138,7 @@ TEST(StageDifferences, OfASmallJob) {
   expect(kReplicaAllReduce, 2 * 512 + 160, {"7: -512", "17: 24", "1: 2088"}, 4 * 696);
 }
 
-// Three passes of three 16 × 16 matrices for the four rows that nobody asked for.
+// Three passes of three 16 × 16 matrices for the four unused rows.
 TEST(StageDifferences, ExpertsHaveRoomForWholeRows) {
   const auto found = FindStageDifferences(SparseJob());
   ASSERT_TRUE(found) << found.error().message;
@@ -147,7 +147,7 @@ TEST(StageDifferences, ExpertsHaveRoomForWholeRows) {
   EXPECT_EQ(CorrectionsTo(matrices).back(), fmt::format("l: {}", 2 * 3 * 3 * 16 * 16 * 4));
 }
 
-// What is computed is what docs/models/stage.md says.
+// The implementation matches docs/models/stage.md.
 TEST(StageDifferences, FormulasAreDocumented) {
   std::ifstream file(ETUDE_TEST_DATA "/../../docs/models/stage.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -190,7 +190,7 @@ TEST(StageDifferences, OurJobIsTheSameOne) {
   EXPECT_EQ(ours->plan.pipeline.micro_batches, 4);
   EXPECT_EQ(ours->plan.zero_stage, 3);
   EXPECT_EQ(ours->model.weights, DType::kBFloat16);
-  // Without experts, --ep is more tensor parallelism.
+  // Without experts, --ep adds to tensor parallelism.
   const auto dense = CounterpartOf({.ep = 2, .batch = 64, .micro_batch = 16});
   ASSERT_TRUE(dense) << dense.error().message;
   EXPECT_EQ(dense->plan.layer.tensor, 2);

@@ -8,10 +8,10 @@
 
 namespace etude {
 
-// STAGE's amount of each quantity, what is added to it and why, and ours; then what the names in
-// the formulas are in this job.
+// Returns STAGE's amount of each quantity, the corrections with their causes, and Etude's amount;
+// then the values of the names in the formulas.
 std::string ToText(const stage::StageDifferences& differences);
-// The same as a document of the format "etude-stage-differences".
+// Returns a document of the format "etude-stage-differences".
 nlohmann::ordered_json ToJson(const stage::StageDifferences& differences);
 
 }  // namespace etude

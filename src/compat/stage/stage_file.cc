@@ -38,17 +38,17 @@ ChakraAttr TextAttr(std::string_view name, std::string_view value) {
   return attr;
 }
 
-// Whole elements, as STAGE cuts them.
+// Truncates like STAGE.
 int64_t Cut(double elements) { return static_cast<int64_t>(elements); }
 
-// What surrounds the nodes of one stage with the text of their inputs and outputs.
+// Makes nodes of one stage with the texts of their inputs and outputs.
 class NodeWriter {
  public:
   NodeWriter(const TensorModel& model, const StageOptions& options, const StageGraph& graph,
              int64_t first_tag)
       : model_(model), options_(options), graph_(graph), first_tag_(first_tag) {}
 
-  // All of `node` but the attribute that says its group or peer and the last one.
+  // Returns `node` without the attribute of its group or peer, and without the last one.
   ChakraNode Message(const GraphNode& node) const {
     deps_.clear();
     for (const uint32_t dep : node.deps) deps_.push_back(graph_.nodes[dep].id);
@@ -116,7 +116,7 @@ class NodeWriter {
     }
   }
 
-  // Name with shape, and size; of what is only passed on, those of what it was.
+  // Appends name with shape, and size; for passed-on tensors those of the original.
   void AppendIo(uint32_t index, std::vector<std::string>& io) const {
     const StageTensor* tensor = &graph_.tensors[index];
     if (!tensor->shadow && PatternOf(*tensor).op == Op::kIdentical) {
@@ -134,7 +134,8 @@ class NodeWriter {
     return PatternOf(tensor).op == Op::kWeight || id.ends_with("@1");
   }
 
-  // What STAGE counts as no memory where weights are sharded: whole weights, and gradients.
+  // Returns whether STAGE does not count the tensor as memory if weights are sharded: whole
+  // weights, and gradients.
   bool IsTransient(std::string_view id) const {
     if (!options_.weight_sharded || options_.dp == 1) return false;
     return id.find("_assembled_weight") != std::string_view::npos ||
@@ -143,10 +144,10 @@ class NodeWriter {
            id.substr(id.rfind('.') + 1).starts_with('d');
   }
 
-  // Elements, four more for each that is trained; under mixed precision bytes instead of elements.
+  // Returns elements, with four more for each trained one; with mixed precision bytes instead.
   std::string SizeText(double elements, bool trained) const {
     const double optimizer = trained ? elements * 4 : 0;
-    // The debug model's files are always made without.
+    // Files of the debug model never use mixed precision.
     if (options_.mixed_precision && options_.model != Model::kDebug) {
       const int64_t bytes = Cut(elements * (trained ? 1.5 : 0.5)) * 4;
       if (!trained) return std::to_string(bytes);

@@ -11,23 +11,22 @@
 
 namespace etude::stage {
 
-// The file that all ranks of a pipeline stage have, but for groups and peers: these are put in for
-// each rank, and the rest is made once.
+// The file of a pipeline stage's ranks. Groups and peers are inserted for each rank; the rest is
+// made once.
 class StageFile {
  public:
-  // Messages get the tags `first_tag`, `first_tag` + 1 …; STAGE begins at a random one.
+  // Messages get consecutive tags from `first_tag`; STAGE starts at a random one.
   StageFile(const TensorModel& model, const StageOptions& options, const StageGraph& graph,
             int64_t first_tag);
 
   uint64_t nodes() const { return nodes_; }
-  // Appends the bytes of `rank`'s file, which is of this stage.
+  // Appends the bytes of `rank`'s file; the rank must belong to this stage.
   void AppendRank(const RankGrid& grid, int64_t rank, std::string& out) const;
 
  private:
-  // A message of which an attribute is missing: `name` with the number of a group as text, or of a
-  // rank.
+  // A message that lacks an attribute: `before` and a group number as text, or a rank.
   struct Hole {
-    size_t at = 0;  // in fixed_
+    size_t at = 0;  // position in fixed_
     std::string before;
     GraphNode::Kind kind = GraphNode::Kind::kCompute;
     Symbol group = Symbol::kDp;
@@ -42,16 +41,16 @@ class StageFile {
 // A job in the bytes of STAGE's files.
 class StageJob {
  public:
-  // kBadInput as CheckStageOptions and MakeTensorModel.
+  // Makes a job. kBadInput as for CheckStageOptions and MakeTensorModel.
   static Result<StageJob> Make(const StageOptions& options, int64_t first_tag);
 
   int64_t ranks() const { return grid_.ranks(); }
-  uint64_t nodes() const;  // of all ranks
-  // Replaces `out`.
+  uint64_t nodes() const;  // total over all ranks
+  // Replaces `out` by the rank's file.
   void RankBytes(int64_t rank, std::string& out) const;
-  // What of the job is as STAGE has it but hardly as meant.
+  // Returns remarks on parts of the job that follow STAGE but are probably unintended.
   const std::vector<std::string>& remarks() const { return remarks_; }
-  // Communicator groups by number.
+  // Returns the communicator groups by number.
   std::string GroupsJson() const;
 
  private:

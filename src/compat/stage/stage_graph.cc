@@ -6,7 +6,7 @@
 namespace etude::stage {
 namespace {
 
-// Builds the graphs of all stages: ids are counted through them.
+// Builds the graphs of all stages; ids are consecutive across stages.
 class GraphMaker {
  public:
   explicit GraphMaker(const TensorModel& model)
@@ -30,7 +30,7 @@ class GraphMaker {
   }
 
  private:
-  // The nodes of a tensor. Collectives stand behind the computation, those of x1 first.
+  // Nodes of a tensor. Collectives follow the computation, those of x1 first.
   struct NodesOfTensor {
     uint32_t compute = 0;
     uint32_t x1_count = 0;
@@ -95,7 +95,7 @@ class GraphMaker {
     return static_cast<uint32_t>(stage.graph.nodes.size() - 1);
   }
 
-  // The collectives that bring the input `x` into the layout `expected`, each behind the other.
+  // Adds the collectives that convert input `x` to the layout `expected`, in sequence.
   Result<uint32_t> AddCollectives(Stage& stage, uint32_t tensor, GraphNode::Kind kind, uint32_t x,
                                   const Layout& expected) {
     if (x == kNoTensor) return 0;
@@ -174,9 +174,8 @@ class GraphMaker {
     }
   }
 
-  // Takes computations out that do nothing; what waits for one then waits for what that waited for.
-  // In rounds, each of which leaves those that wait for another: so the order of dependencies is
-  // STAGE's.
+  // Removes computations without work; their dependents inherit their dependencies. Works in rounds
+  // that skip nodes depending on other idle ones, which gives STAGE's order of dependencies.
   Status CutIdle(Stage& stage) {
     auto& nodes = stage.graph.nodes;
     stage.cut.resize(nodes.size());
@@ -249,8 +248,8 @@ class GraphMaker {
 
   const TensorModel& model_;
   std::vector<Stage> stages_;
-  std::vector<uint32_t> place_;     // of each tensor of the model in its stage
-  std::vector<Symbol> dimensions_;  // of more than one rank
+  std::vector<uint32_t> place_;     // position of each tensor of the model in its stage
+  std::vector<Symbol> dimensions_;  // with more than one rank
   std::vector<Link> links_;
   uint64_t last_id_ = 0;
 };
@@ -274,7 +273,8 @@ RankGrid::RankGrid(const TensorModel& model) : stages_(model.stages) {
   }
 }
 
-// Groups are counted by the other coordinates: the stage slowest, the last dimension fastest.
+// Groups are numbered by the other coordinates: the stage varies slowest, the last dimension
+// fastest.
 int64_t RankGrid::GroupOn(int64_t rank, const Axis& axis) const {
   int64_t number = stage(rank);
   for (const Axis& other : axes_) {

@@ -33,7 +33,7 @@ StageCase MakeCase(const StageOptions& options) {
   return {*std::move(model), *std::move(graphs)};
 }
 
-// A small layer: everything is a whole number for degrees of 1, 2 and 4.
+// A small layer whose sizes are divisible by degrees of 1, 2 and 4.
 StageOptions SmallOptions() {
   return {.layers = 1,
           .batch = 16,
@@ -84,7 +84,7 @@ Totals TotalsOf(const StageCase& made) {
   return totals;
 }
 
-// What docs/models/stage.md says of the totals of a step.
+// Returns the totals of a step by docs/models/stage.md.
 Totals ClosedForms(const StageOptions& o) {
   const bool moe = o.model == Model::kMoe;
   const bool llama = o.model == Model::kLlama;
@@ -150,7 +150,8 @@ Totals ClosedForms(const StageOptions& o) {
     add(e, "all_gather ep", 2 * layers, U / (t * e));
     add(e, "all_gather ep", layers, D * k / e);
   }
-  // Two each way at every boundary; a head that is not on the last stage adds one there and back.
+  // Two each way at every boundary; a head that is not on the last stage adds one in each
+  // direction.
   totals.sends = static_cast<int64_t>(M) * 2 * (o.pp - 1 + (StageOfHead(o) != o.pp - 1 ? 1 : 0));
   totals.recvs = totals.sends;
   return totals;
@@ -197,7 +198,7 @@ TEST(StageGraph, TotalsAreThoseOfTheClosedForms) {
   }
 }
 
-// No computation without work, nothing that waits for itself, and every stage as one graph.
+// No computation without work, no cycles, and every stage connected.
 TEST(StageGraph, HasWorkInEveryComputationAndNoCycle) {
   std::mt19937 random(2);
   for (int i = 0; i < 10; ++i) {
@@ -227,7 +228,7 @@ TEST(StageGraph, HasWorkInEveryComputationAndNoCycle) {
   }
 }
 
-// dp 2, tp 2, cp 1 as STAGE numbers them.
+// dp 2, tp 2, cp 1 in STAGE's numbering.
 TEST(StageGraph, GroupsAreNumberedDimensionByDimension) {
   StageOptions options = SmallOptions();
   options.dp = options.tp = 2;
@@ -243,7 +244,7 @@ TEST(StageGraph, GroupsAreNumberedDimensionByDimension) {
   EXPECT_EQ(grid.Group(3, kCp), 8);
 }
 
-// Coordinates dp 1, tp 1, cp 0, ep 1 of stage 1, where all degrees are 2.
+// Coordinates dp 1, tp 1, cp 0, ep 1 of stage 1; all degrees are 2.
 TEST(StageGraph, RanksCountDpFirstAndStagesLast) {
   StageOptions options = SmallOptions();
   options.model = Model::kMoe;
@@ -262,7 +263,7 @@ TEST(StageGraph, RanksCountDpFirstAndStagesLast) {
   EXPECT_EQ(groups.at(grid.Group(rank, kEp)), (std::vector<int64_t>{19, 27}));
 }
 
-// Three layers on two stages: STAGE puts the head on stage 0, and the last layer sends there.
+// Three layers on two stages: STAGE puts the head on stage 0, so the last layer sends there.
 TEST(StageGraph, TheHeadMayBeOnAnEarlierStage) {
   StageOptions options = SmallOptions();
   options.pp = 2;

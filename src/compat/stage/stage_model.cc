@@ -24,7 +24,7 @@ Product Of(Symbol symbol) {
   return product;
 }
 
-// What the letters of a table stand for.
+// Values of the letters in a table.
 class Letters {
  public:
   Letters() {
@@ -40,7 +40,7 @@ class Letters {
 
   void Set(char letter, std::string_view product) { products_[letter] = Parse(product); }
 
-  // "3H/t": a number, then letters; each '/' divides by the letter behind it.
+  // Parses "3H/t": a number, then letters; each '/' divides by the following letter.
   Product Parse(std::string_view text) const {
     Product product;
     const auto [rest, error] =
@@ -66,12 +66,12 @@ class Letters {
   std::map<char, Product> products_;
 };
 
-// "3:H/t": a dimension and a product.
+// Parses "3:H/t": a dimension and a product.
 std::pair<size_t, Product> ParseChange(std::string_view attr, const Letters& letters) {
   return {static_cast<size_t>(attr[0] - '0'), letters.Parse(attr.substr(2))};
 }
 
-// The result of an einsum whose operands have these shapes.
+// Returns the layout of an einsum's result for operands of these shapes.
 Layout EinsumLayout(std::string_view einsum, const Shape& x1, const Shape& x2) {
   const size_t comma = einsum.find(',');
   const size_t arrow = einsum.find("->");
@@ -96,32 +96,32 @@ Size Times(Size size, int64_t factor) {
 
 std::string_view LastPart(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-// STAGE tells gradients by this, and they read weights that are gathered once more.
+// STAGE recognises gradients by this name; they read weights that are gathered again.
 bool IsBackward(std::string_view name) { return LastPart(name).starts_with('d'); }
 
-// "mha.wo" -> "mha.dwo".
+// Returns "mha.dwo" for "mha.wo".
 std::string GradientOf(std::string_view weight) {
   const std::string_view last = LastPart(weight);
   return fmt::format("{}d{}", weight.substr(0, weight.size() - last.size()), last);
 }
 
-// A tensor of one layer, before it gets its micro-batch and its place.
+// A tensor of one layer, before its micro-batch and position are set.
 struct PlannedTensor {
   std::string name;
   uint32_t pattern = 0;
-  std::string x1;  // name in the layer; '~' before one of all micro-batches; "@below", "@above"
+  std::string x1;  // name in the layer; with a '~' prefix: of all micro-batches; "@below", "@above"
   std::string x2;
   std::vector<std::string> after;
 };
 
 using Links = std::map<std::string_view, std::string>;
 
-// Where the tensors of a plan go.
+// Location of a plan's tensors.
 struct Site {
   std::string micro;  // "mb0."
   std::string name;   // "transformer.3."
   int64_t stage = 0;
-  std::string below;  // what gives the layer its input, and its output's gradient
+  std::string below;  // source of the layer's input, and of its output's gradient
   std::string above;
 };
 
@@ -196,7 +196,7 @@ class ModelMaker {
     return static_cast<uint32_t>(model_.patterns.size() - 1);
   }
 
-  // The pattern of a tensor whose result follows from its row.
+  // Adds the pattern of a tensor whose result follows from its row.
   uint32_t AddPattern(const TensorRow& row, const Letters& letters) {
     Layout x1{.shape = letters.ParseShape(row.shape1)};
     Layout x2{.shape = letters.ParseShape(row.shape2)};
@@ -237,7 +237,7 @@ class ModelMaker {
   }
 
   // Appends the tensors of `rows`. Names get `prefix`; '@' names are looked up in `links`, where ""
-  // makes a placeholder of a tensor. Weights are taken out, but for the debug model's.
+  // makes a tensor a placeholder. Weights are moved out, except those of the debug model.
   void AddRows(std::span<const TensorRow> rows, const std::string& prefix, const Links& links,
                const Letters& letters, Plan& plan) {
     const auto name_of = [&](std::string_view name) -> std::string {
@@ -294,7 +294,7 @@ class ModelMaker {
     Letters letters = letters_;
     letters.Set('p', "kS/c/t");
     letters.Set('r', "kS/c/t/e");
-    // What all experts of the rank gave together.
+    // Sum over all experts of the rank.
     const auto sum_of = [&](std::string_view what, std::string_view sum) {
       return experts == 1 ? fmt::format("moe.0.ldis.{}", what)
                           : fmt::format("moe.{}_r{}", sum, experts - 1);
@@ -323,7 +323,7 @@ class ModelMaker {
         layer_.push_back(std::move(tensor));
       }
     }
-    // One sum at a time, of which only the last counts as work.
+    // One sum at a time; only the last one counts as work.
     for (const auto& [what, sum] : {std::pair("dx", "dxrouted"), std::pair("y", "yrouted")}) {
       std::string last = fmt::format("moe.0.ldis.{}", what);
       for (int64_t i = 1; i < experts; ++i) {
@@ -342,8 +342,8 @@ class ModelMaker {
     }
   }
 
-  // Weights of a layer are one tensor that ranks share out if weight_sharded, gathered for the
-  // forward and again for the backward pass; so are its gradients.
+  // With weight_sharded, weights of a layer are one tensor divided among ranks, which is gathered
+  // for the forward and again for the backward pass; likewise its gradients.
   void ShardWeights() {
     Size all;
     std::vector<std::string> weights;
@@ -392,7 +392,7 @@ class ModelMaker {
         {.name = "_assembled_weight_backward", .pattern = gather, .x1 = "~_sharded_weight"});
   }
 
-  // Embeddings and loss. Their weights are not sharded and belong to all micro-batches.
+  // Adds embeddings and loss. Their weights are not sharded and belong to all micro-batches.
   void PlanEnds() {
     const bool whole = options_.model != Model::kGpt || options_.tpsp;
     Letters letters = letters_;
@@ -421,7 +421,7 @@ class ModelMaker {
 
   std::string LayerName(int64_t layer) const { return fmt::format("transformer.{}.", layer); }
 
-  // Layers in equal runs, the first of which have one more.
+  // Returns the stage of a layer: equal runs of layers, with one more in the first ones.
   int64_t StageOfLayer(int64_t layer) const {
     const int64_t least = options_.layers / options_.pp;
     const int64_t longer = options_.layers % options_.pp;
@@ -429,7 +429,7 @@ class ModelMaker {
     return layer < in_longer ? layer / (least + 1) : longer + (layer - in_longer) / least;
   }
 
-  // References are names until all tensors are there.
+  // References are names until all tensors exist.
   void Add(std::string id, uint32_t pattern, int64_t stage, std::string x1, std::string x2,
            std::vector<std::string> after = {}) {
     model_.tensors.push_back({.id = std::move(id), .pattern = pattern, .stage = stage});
@@ -490,7 +490,7 @@ class ModelMaker {
     uint32_t after = 0;
   };
 
-  // Copies: the layouts are often those of patterns, which move when there are more.
+  // By value, because the layouts are often those of patterns, which move when patterns are added.
   Trained Train(Layout weight, Layout gradient) {
     return {.sum = AddPattern(Op::kCustom, gradient, {}, gradient, Elements(gradient.shape)),
             .before = AddPattern(Op::kWeight, weight, {}, weight, {}),
@@ -565,7 +565,7 @@ class ModelMaker {
   Plan embedding_in_;
   Plan embedding_out_;
   Plan loss_;
-  Layout sharded_;  // weights of a layer on one rank
+  Layout sharded_;  // a layer's weights on one rank
   uint32_t debug_update_ = 0;
 };
 

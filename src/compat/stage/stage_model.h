@@ -16,19 +16,19 @@ enum class Model : uint8_t {
   kGpt,
   kLlama,  // grouped key and value heads, gated feed-forward
   kMoe,    // grouped key and value heads, experts
-  kDebug,  // an embedding and nothing else
+  kDebug,  // an embedding only
 };
 
-// A training job as STAGE's flags describe it. All numbers are 1 or more.
+// A training job as described by STAGE's flags. All numbers are positive.
 struct StageOptions {
   Model model = Model::kGpt;
   int64_t dp = 1;
   int64_t tp = 1;
   int64_t cp = 1;  // --sp
-  int64_t ep = 1;  // multiplies tp where there are no experts
+  int64_t ep = 1;  // multiplies tp in models without experts
   int64_t pp = 1;
   int64_t layers = 80;
-  int64_t batch = 64;  // of all ranks
+  int64_t batch = 64;  // over all ranks
   int64_t micro_batch = 64;
   int64_t sequence = 1024;
   int64_t dmodel = 8192;
@@ -38,20 +38,21 @@ struct StageOptions {
   int64_t vocabulary = 32000;
   int64_t experts = 8;
   int64_t top_experts = 2;
-  bool tpsp = true;  // between its matrix products, tensor parallelism shares out the sequence
-  bool weight_sharded = false;   // weights, gradients of layers over dp
-  bool mixed_precision = false;  // sizes of inputs and outputs, place of the last layers
+  bool tpsp = true;  // tensor parallelism splits the sequence between its matrix products
+  bool weight_sharded = false;  // splits weights and gradients of layers over dp
+  bool mixed_precision =
+      false;  // affects sizes of inputs and outputs, and the stage of the last layers
 };
 
-// Tensors that are alike in all but name and place.
+// Properties shared by tensors that differ only in name and position.
 struct Pattern {
   Op op = Op::kPlaceholder;
-  Layout x1;  // as the operator expects its inputs
+  Layout x1;  // layout that the operator expects
   Layout x2;
   Layout y;
   double operations = 0;
   double elements = 0;     // of y
-  std::string shape_text;  // y's
+  std::string shape_text;  // of y
 };
 
 inline constexpr uint32_t kNoTensor = std::numeric_limits<uint32_t>::max();
@@ -59,30 +60,30 @@ inline constexpr uint32_t kNoTensor = std::numeric_limits<uint32_t>::max();
 struct Tensor {
   std::string id;  // name@revision
   uint32_t pattern = 0;
-  uint32_t x1 = kNoTensor;  // index of the tensor that is the first input
+  uint32_t x1 = kNoTensor;  // index of the first input
   uint32_t x2 = kNoTensor;
-  int64_t stage = 0;            // of the pipeline
-  std::vector<uint32_t> after;  // tensors that it waits for besides
+  int64_t stage = 0;            // pipeline stage
+  std::vector<uint32_t> after;  // other tensors that it depends on
 };
 
-// A training step as tensors, each made by one operator, in STAGE's order. Ranks of one pipeline
-// stage do the same.
+// A training step as tensors, each the result of one operator, in STAGE's order. Ranks of one
+// pipeline stage do the same.
 struct TensorModel {
   std::vector<Pattern> patterns;
   std::vector<Tensor> tensors;
-  std::vector<Symbol> dimensions;  // kinds of parallelism besides the pipeline's
+  std::vector<Symbol> dimensions;  // kinds of parallelism other than pipelines
   SymbolValues values;
   int64_t stages = 1;
 };
 
-// kBadInput where STAGE stops or makes what it does not say.
+// Checks options. kBadInput where STAGE stops or contradicts its flags.
 Status CheckStageOptions(const StageOptions& options);
 
-// The pipeline stage of output embedding and loss, as STAGE has it: not the last one where, without
-// mixed precision, `pp` does not divide `layers`.
+// Returns STAGE's pipeline stage of output embedding and loss: not the last one if `pp` does not
+// divide `layers` and mixed precision is off.
 int64_t StageOfHead(const StageOptions& options);
 
-// `options` have passed CheckStageOptions. kBadInput for numbers that no trace can hold.
+// Makes the model of checked options. kBadInput for numbers beyond a trace's range.
 Result<TensorModel> MakeTensorModel(const StageOptions& options);
 
 }  // namespace etude::stage

@@ -24,7 +24,7 @@ bool Multiply(int64_t& product, int64_t factor) {
   return !__builtin_mul_overflow(product, factor, &product) && product <= kMostRatio;
 }
 
-// a · factor, reduced first, so that only what the result needs can overflow.
+// Multiplies a by factor after reduction, so that only the result can overflow.
 bool Scale(Ratio& ratio, int64_t factor) {
   const int64_t common = std::gcd(ratio.under, factor);
   ratio.under /= common;
@@ -51,7 +51,7 @@ bool Add(Ratio& sum, const Ratio& other) {
   return true;
 }
 
-// Denominators first: they reduce the numerators, which are larger.
+// Denominators first: they reduce the larger numerators.
 bool RatioOf(const Product& product, const SymbolValues& values, Ratio& ratio) {
   bool fits = true;
   for (size_t i = 0; i < kSymbolCount; ++i) {
@@ -111,7 +111,7 @@ Product operator/(const Product& a, const Product& b) {
   return quotient;
 }
 
-// Larger powers of earlier symbols first, which is how STAGE's sums read.
+// Larger powers of earlier symbols first, like STAGE's sums.
 void Size::Add(const Product& product) {
   const auto at = std::ranges::lower_bound(terms, product.powers, std::greater(), &Product::powers);
   if (at != terms.end() && at->powers == product.powers) {

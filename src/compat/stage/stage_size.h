@@ -9,11 +9,11 @@
 
 #include "src/base/result.h"
 
-// The sizes of which STAGE's tensors are made: numbers of elements as functions of a model's and a
-// job's parameters (docs/models/stage.md).
+// Sizes of STAGE's tensors: numbers of elements as functions of the parameters of model and job
+// (docs/models/stage.md).
 namespace etude::stage {
 
-// In the order in which products name them.
+// In the order in which products list them.
 enum class Symbol : uint8_t {
   kDff,
   kDmodel,
@@ -32,7 +32,7 @@ enum class Symbol : uint8_t {
 };
 inline constexpr size_t kSymbolCount = static_cast<size_t>(Symbol::kQkvHead) + 1;
 
-// What each symbol stands for, all of them 1 or more.
+// Values of symbols; all are positive.
 class SymbolValues {
  public:
   int64_t& operator[](Symbol symbol) { return values_[static_cast<size_t>(symbol)]; }
@@ -42,7 +42,7 @@ class SymbolValues {
   std::array<int64_t, kSymbolCount> values_{};
 };
 
-// A whole factor and whole powers of symbols.
+// An integer factor times integer powers of symbols.
 struct Product {
   int64_t factor = 1;
   std::array<int8_t, kSymbolCount> powers{};
@@ -52,13 +52,13 @@ struct Product {
   friend bool operator==(const Product&, const Product&) = default;
 };
 Product operator*(const Product& a, const Product& b);
-// `a` / `b`, whose factor is 1.
+// Returns `a` / `b`; `b` must have factor 1.
 Product operator/(const Product& a, const Product& b);
 
-// A sum of products, of which none differ in their factors only.
+// A sum of products; no two terms have equal powers.
 struct Size {
   std::vector<Product> terms;
-  bool per_dp = false;  // the sum is shared out over the data-parallel ranks
+  bool per_dp = false;  // the sum is divided among the data-parallel ranks
 
   Size() = default;
   Size(const Product& product) : terms{product} {}  // NOLINT: a product is a sum
@@ -68,10 +68,10 @@ struct Size {
   friend bool operator==(const Size&, const Size&) = default;
 };
 
-// As STAGE writes it: "KExperts*Seq/(cp*tp)".
+// Returns STAGE's notation: "KExperts*Seq/(cp*tp)".
 std::string Text(const Size& size);
 
-// The nearest double. kBadInput where a part of it is more than 62 bits.
+// Returns the nearest double. kBadInput if a part exceeds 62 bits.
 Result<double> Evaluate(const Size& size, const SymbolValues& values);
 
 }  // namespace etude::stage

@@ -7,8 +7,8 @@
 namespace etude {
 namespace {
 
-// The deviation of random weights that keeps sums over rows near one, both ways (Glorot & Bengio,
-// 2010).
+// Returns the standard deviation of random weights that keeps sums over rows near one, in both
+// directions (Glorot & Bengio, 2010).
 float WeightDeviation(std::span<const int64_t> sizes) {
   if (sizes.size() < 2) return 0.02F;
   double field = 1;

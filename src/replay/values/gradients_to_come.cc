@@ -75,8 +75,8 @@ class GradientPlanner {
            (slot.source == SlotSource::kOutside && is_parameter_[slot.version.index()]);
   }
 
-  // Whether argument `i` had one. What stands for a parameter may be another tensor of its form: a
-  // view that the step made of it, where the parameter itself was not seen before.
+  // Returns whether argument `i` had a gradient to come. A parameter's slot may be a view of the
+  // same form that the step made, if the parameter itself was not seen before.
   bool HasGradient(const PlannedOp& op, size_t i) const {
     const Slot& slot = plan_.slots[op.inputs[i].index()];
     const TensorId recorded = flow_.inputs(op.node)[i].tensor;
@@ -97,8 +97,8 @@ class GradientPlanner {
       }
     };
     add([&](size_t i) { return HasGradient(op, i); });
-    // One of them had: what a function of Python's returned, for example, whose operators make
-    // none.
+    // At least one must have had one, for example the result of a Python function whose operators
+    // make no nodes.
     if (op.differentiated.empty()) add([](size_t) { return true; });
     const std::vector<bool> updated = updated_.Of(op.node);
     for (size_t i = 0; i < op.inputs.size() && i < updated.size(); ++i) {
@@ -116,12 +116,12 @@ class GradientPlanner {
   const std::vector<bool>& made_nodes_;
   ReplayPlan& plan_;
   UpdatedTensors updated_;
-  uint32_t now_ = 0;                // operators so far, the one that is planned included
+  uint32_t now_ = 0;                // operators so far, including the current one
   std::vector<bool> is_parameter_;  // by version
-  // By version: when a gradient was given to its memory, through whichever view. 0: never.
+  // By version: when its memory got a gradient, through any view. 0: never.
   std::vector<uint32_t> given_at_;
   std::vector<bool> has_gradient_;   // by slot
-  std::vector<uint32_t> filled_at_;  // by slot; 0: outside, or not yet
+  std::vector<uint32_t> filled_at_;  // by slot; 0: outside, or not filled yet
 };
 
 }  // namespace

@@ -8,11 +8,12 @@
 
 namespace etude {
 
-// Plans which arguments had a gradient to come when operators were recorded: fills
-// PlannedOp::differentiated for the operators of which `made_nodes`, by position in the step,
-// holds. They are what such operators returned and wrote to before, through whichever view, and the
-// parameters: of the memory from outside what others change, as an optimizer does, or, where none
-// do, all of it. Of an operator that none of these reaches all arguments had one.
+// Plans which arguments had a gradient to come when operators were recorded. Fills
+// PlannedOp::differentiated for operators with `made_nodes` (by position in the step). Such
+// arguments are results and written arguments of earlier operators with `made_nodes`, through any
+// view, and parameters: outside memory that other operators change, as an optimizer does; all
+// outside memory if no operator does. If none of these reaches an operator, all of its arguments
+// count.
 void PlanGradients(const RecordedStep& step, const DataFlow& flow,
                    const std::vector<bool>& made_nodes, ReplayPlan& plan);
 

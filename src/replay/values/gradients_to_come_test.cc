@@ -21,7 +21,7 @@ ReplayPlan PlanOf(const Flow& flow) {
   return plan;
 }
 
-// Data 10, a parameter 11, a mask 30 that is made on the way.
+// Data 10, a parameter 11, a mask 30 made on the way.
 void AddForward(MadeUpStep& made) {
   made.SetSequence(1);
   made.Add(10, 11, 20);
@@ -78,7 +78,7 @@ TEST(GradientsToCome, WhereNoArgumentIsKnownToHaveOneAllHave) {
   made.SetSequence(2);
   made.Add(20, 12, 21);
   made.SetSequence(3);
-  made.Add(21, 12, 22);  // makes none
+  made.Add(21, 12, 22);  // makes no nodes
   made.Add(10, 11, 23);  // node 3
   made.Label("AddBackward0", {}, made.Label("autograd::engine::evaluate_function: AddBackward0"));
   made.SetSequence(-1);

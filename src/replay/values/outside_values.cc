@@ -20,9 +20,8 @@ namespace {
 
 using Kind = FillRule::Kind;
 
-// Operators whose first result holds values of their arguments and no others; a demand on it is one
-// on all arguments of the same type. Further results (the order that sort found) are no such
-// values.
+// Operators whose first result contains values of their arguments only. A demand on it applies to
+// all arguments of the same type. Further results, such as sort's order, contain other values.
 constexpr auto kMovers = std::to_array<std::string_view>({
     "aten::_reshape_copy",
     "aten::_to_copy",
@@ -81,8 +80,8 @@ constexpr auto kSums =
 
 bool IsSum(std::string_view op) { return std::ranges::find(kSums, op) != kSums.end(); }
 
-// Operators whose result is positive if these arguments are: all of the same type, or the first, to
-// which others are added.
+// Operators with a positive result if certain arguments are positive: all of the same type, or the
+// first one, to which others are added.
 struct SignKeeper {
   std::string_view op;
   bool by_first = false;
@@ -115,7 +114,7 @@ constexpr auto kSignKeepers = std::to_array<SignKeeper>({
     {"aten::mm"},
     {"aten::mul"},
     {"aten::mul_"},
-    {"aten::rsub", true},  // of 1, mostly, than which they are less
+    {"aten::rsub", true},  // subtracts from 1, mostly, which is greater
     {"aten::sub", true},
     {"aten::sub_", true},
     {"aten::sum"},
@@ -123,8 +122,8 @@ constexpr auto kSignKeepers = std::to_array<SignKeeper>({
 
 bool IsMover(std::string_view op) { return std::ranges::find(kMovers, op) != kMovers.end(); }
 
-// Which of two rules for one memory holds: the narrower index range, and integers' demands before
-// floats' preferences.
+// Merges two rules for one memory: the narrower index range wins, and demands on integers take
+// precedence over preferences for floats.
 FillRule Merge(const FillRule& a, const FillRule& b) {
   const auto strength = [](Kind kind) {
     switch (kind) {
@@ -166,8 +165,8 @@ class Inference {
     for (const NodeId node : step_.nodes()) {
       if (step_.is_operator(step_.position(node))) Collect(node);
     }
-    // Values move forward, so one walk backward carries demands to their sources; memory that is
-    // written in place and read again may need another.
+    // Values move forward, so one backward pass carries demands to their sources. Memory that is
+    // written in place and read again may need another pass.
     for (int round = 0; round < 4; ++round) {
       bool changed = false;
       for (size_t i = step_.nodes().size(); i-- > 0;) changed |= CarryBack(step_.nodes()[i]);
@@ -191,7 +190,8 @@ class Inference {
     ReadValues(node);
   }
 
-  // What a step updates is a parameter or a state: it starts as small as parameters are.
+  // Memory that a step updates is a parameter or a state: its initial values are small, like a
+  // parameter's.
   void CollectUpdated(NodeId node) {
     const auto uses = flow_.inputs(node);
     const std::vector<bool> updated = updated_.Of(node);
@@ -206,7 +206,7 @@ class Inference {
     const auto inputs = trace_.inputs(node);
     const auto argument = static_cast<size_t>(demand.argument);
     if (argument >= inputs.size()) return;
-    size_t flat = 0;  // tensors before the argument
+    size_t flat = 0;  // index of the argument's first tensor
     auto count = [&](TensorId) { ++flat; };
     ForEachTensor(trace_, inputs.first(argument), count);
     const Value& value = inputs[argument];
@@ -236,7 +236,7 @@ class Inference {
                          .decides_size = DecidesSize(demand.bound) || rule->kind == Kind::kMask});
   }
 
-  // The observer's tensor_range: {"flat tensor index":[min,max],…}.
+  // Reads the observer's tensor_range: {"flat tensor index":[min,max],…}.
   void ReadRange(NodeId node) {
     std::string_view text = trace_.text(trace_.tensor_range(node));
     const auto uses = flow_.inputs(node);
@@ -261,7 +261,7 @@ class Inference {
         continue;
       }
       FillRule& rule = rules_[uses[flat].version.index()];
-      // Only ever narrows what the operators demand: recorded ranges can be garbage.
+      // Recorded ranges can be garbage, so they only narrow the operators' demands.
       if (rule.kind == Kind::kIndex && low >= rule.low && high < rule.high) {
         rule.low = low;
         rule.high = high + 1;
@@ -272,7 +272,7 @@ class Inference {
     }
   }
 
-  // The memory of tensor number `flat` of a node, or kNone.
+  // Returns the memory of tensor `flat` of a node, or kNone.
   StorageVersion VersionOf(NodeId node, uint64_t flat) const {
     const auto uses = flow_.inputs(node);
     return flat < uses.size() ? uses[flat].version : StorageVersion::None();
@@ -289,7 +289,7 @@ class Inference {
     }
   }
 
-  // Recorded elements, if the operators that read them can.
+  // Uses recorded elements if they satisfy the operators that read them.
   void ReadValues(NodeId node) {
     auto recorded = ParseIndexValues(trace_.text(trace_.index_values(node)));
     if (!recorded) return;
@@ -328,8 +328,8 @@ class Inference {
     for (const DataFlow::Use& result : MovedValues(node)) {
       if (!result.version) continue;
       FillRule rule = rules_[result.version.index()];
-      // Ranges and how frequent values are survive a move. Order does where all are moved, and
-      // ascending parts are the best guess where some are; sums do not.
+      // Moves keep ranges and frequencies. They keep the order if all elements are moved, and
+      // ascending parts are the best guess if some are. They do not keep sums.
       if (rule.kind != Kind::kIndex && rule.kind != Kind::kOffsets) continue;
       if (rule.kind == Kind::kIndex) rule.recorded = nullptr;
       for (const DataFlow::Use& source : flow_.inputs(node)) {
@@ -343,8 +343,8 @@ class Inference {
     return changed;
   }
 
-  // What has to be positive is made of what is: an optimizer's second moments, which it divides by
-  // their bias before it takes the root.
+  // Positive results need positive inputs: an optimizer divides its second moments by their bias
+  // before it takes the root.
   bool CarrySign(NodeId node, bool by_first) {
     const auto results = MovedValues(node);
     const auto has_root = [&](const DataFlow::Use& result) {
@@ -352,9 +352,9 @@ class Inference {
     };
     if (!std::ranges::any_of(results, has_root)) return false;
     const auto sources = flow_.inputs(node);
-    // A list's elements are added to, one of the others each.
+    // Each element of a list is added to one of the others.
     const size_t count = by_first ? std::min(sources.size(), results.size()) : sources.size();
-    // A square is positive whatever it is of.
+    // A square is always positive.
     if (count == 2 && !by_first && sources[0].version == sources[1].version) return false;
     bool changed = false;
     for (const DataFlow::Use& source : sources.first(count)) {
@@ -367,7 +367,7 @@ class Inference {
     return changed;
   }
 
-  // What offsets are the running sum of.
+  // Carries demands for offsets to the steps that they are the running sum of.
   bool CarryToSteps(NodeId node) {
     const auto sums = flow_.outputs(node);
     const auto terms = flow_.inputs(node);
@@ -379,8 +379,8 @@ class Inference {
     return Add(terms[0].version, rule);
   }
 
-  // A sum of integers is in range where the larger term is and the other is nothing: positions of
-  // words and where they begin, for example.
+  // Integers of a sum are in range if the larger term is and the other is 0, for example positions
+  // of words and their begins.
   bool CarryToTerms(NodeId node) {
     const auto sums = flow_.outputs(node);
     const auto terms = flow_.inputs(node);
@@ -400,7 +400,7 @@ class Inference {
     return changed;
   }
 
-  // The first result; it may be a list (chunk).
+  // Returns the first result; it may be a list (chunk).
   std::span<const DataFlow::Use> MovedValues(NodeId node) const {
     const auto results = flow_.outputs(node);
     const auto values = trace_.outputs(node);
@@ -418,7 +418,7 @@ class Inference {
   const DataFlow& flow_;
   std::vector<FillRule> rules_;
   std::vector<DemandedValues> demanded_;
-  std::vector<bool> is_root_;  // by version: of what a root is taken, or of what that is made
+  std::vector<bool> is_root_;  // by version: argument of a root, or its source
   std::vector<std::pair<StorageVersion, FillRule>> ranges_;
   std::unordered_map<std::string_view, std::vector<const ValueDemand*>> demands_;
   UpdatedTensors updated_;

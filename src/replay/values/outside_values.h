@@ -8,24 +8,24 @@
 
 namespace etude {
 
-// An argument of an operator that restricts its values. Where they are computed in the step, random
-// ones in other places would make others than recorded.
+// An operator argument with restricted values that is computed in the step. With random inputs the
+// computed values would differ from the recorded ones.
 struct DemandedValues {
   NodeId node;
   StorageVersion version;
   TensorId tensor;
-  bool decides_size = false;  // the operator's result has another size with other values
+  bool decides_size = false;  // the size of the operator's result depends on the values
 };
 
 struct ValueRules {
   std::vector<FillRule> of_versions;     // by storage version
-  std::vector<DemandedValues> demanded;  // whole numbers and truth values, in order of entry
+  std::vector<DemandedValues> demanded;  // integers and bools, in order of entry
 };
 
-// For each storage version of the step how to fill it, should it have to be made. A demand on an
-// argument goes back from where it is read over views and over operators that only move values
-// (copies, cat, gather …) to the memory the values come from; a demand for offsets also over sums
-// of lengths, one for what a root can be taken of also over arithmetic that keeps the sign.
+// Infers for each storage version of the step how to fill it, if it has to be made. Demands on an
+// argument are traced back through views and operators that only move values (copies, cat, gather,
+// …) to the origin of the values. Demands for offsets also pass through running sums of lengths,
+// and those for roots through arithmetic that keeps the sign.
 ValueRules InferFillRules(const RecordedStep& step, const DataFlow& flow);
 
 }  // namespace etude

@@ -9,7 +9,7 @@
 namespace etude {
 namespace {
 
-// Operators that copy, and which of their tensors they copy.
+// A copying operator, and which of its tensors it copies.
 struct Copier {
   std::string_view op;
   size_t source = 0;

@@ -7,9 +7,8 @@
 
 namespace etude {
 
-// The host's memory out of which the step copies to a device without waiting for the copy. A
-// program asks for that where the memory is pinned, which no trace tells: else the copy is waited
-// for anyhow.
+// Returns host memory that the step copies to a device with non_blocking set. Programs use this
+// with pinned memory, which traces do not record; for other memory the copy blocks anyway.
 std::unordered_set<StorageVersion> FindPinned(const RecordedStep& step, const DataFlow& flow);
 
 }  // namespace etude

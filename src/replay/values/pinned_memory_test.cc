@@ -12,7 +12,7 @@ namespace {
 
 using testing_support::ReadWith;
 
-// `aten::to` of memory 7 on `from`, a tensor on `to`.
+// Makes a trace of `aten::to` of memory 7 on `from`, to a tensor on `to`.
 Trace CopyOf(const std::string& from, const std::string& to, const std::string& non_blocking) {
   const auto tensor = [](int id, int storage, const std::string& device) {
     return "[" + std::to_string(id) + "," + std::to_string(storage) + ",0,4,4,\"" + device + "\"]";

@@ -14,7 +14,7 @@
 namespace etude {
 namespace {
 
-// Fills `out` with `make()` and, past a block, with copies of the first block.
+// Fills `out` with results of `make`, and beyond one block with copies of the first block.
 template <typename Make>
 void FillRepeating(std::span<float> out, Make make) {
   const size_t first = std::min(out.size(), kRepeatedFloats);
@@ -48,7 +48,7 @@ void FillUniform(std::span<float> out, float low, float high, uint64_t seed) {
   FillRepeating(out, [&] { return low + (high - low) * random.Uniform(); });
 }
 
-// Which value has which rank is not recorded: ranks are spread over the range.
+// The mapping of values to frequency ranks is not recorded; ranks are spread over the range.
 void FillIndices(std::span<int64_t> out, const MemoryFill& fill, RandomStream& random) {
   const auto width = static_cast<uint64_t>(std::max<int64_t>(fill.high - fill.low, 1));
   if (fill.real <= 0 || width == 1) {
@@ -65,7 +65,7 @@ void FillIndices(std::span<int64_t> out, const MemoryFill& fill, RandomStream& r
   }
 }
 
-// With `low` 1 the last offset is the end itself.
+// With `low` 1 the last offset is the end.
 void FillOffsets(std::span<int64_t> out, const MemoryFill& fill) {
   const auto count = static_cast<int64_t>(out.size());
   const int64_t parts = std::max<int64_t>(count - fill.low, 1);
@@ -75,7 +75,7 @@ void FillOffsets(std::span<int64_t> out, const MemoryFill& fill) {
   }
 }
 
-// The first is the longest, the others share what is left, in descending order.
+// The first one is the longest; the others share the rest in descending order.
 void FillLengths(std::span<int64_t> out, const MemoryFill& fill) {
   if (out.empty()) return;
   out[0] = std::min(fill.low, fill.high);
@@ -87,8 +87,8 @@ void FillLengths(std::span<int64_t> out, const MemoryFill& fill) {
   }
 }
 
-// Exactly `wanted` of the elements become 1, spread by chance: each place is taken with the chance
-// left; the others become 0.
+// Sets exactly `wanted` random elements to 1: each one with the remaining probability. The others
+// become 0.
 template <typename T>
 void FillMask(std::span<T> out, int64_t wanted, uint64_t seed) {
   RandomStream random(seed);

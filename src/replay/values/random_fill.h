@@ -9,17 +9,17 @@
 
 namespace etude {
 
-// After so many, floats are filled with the same again: as good for timing and as quick as a copy.
-// Prime, so that rows of usual lengths differ.
+// After this many floats the values repeat, which is as good for timing and as fast as a copy. A
+// prime, so that rows of usual lengths differ.
 inline constexpr size_t kRepeatedFloats = 65521;
 
-// Floats: normal, uniform, or a single 1.
+// Fills floats: normal, uniform, or a single 1.
 void FillFloats(std::span<float> out, const MemoryFill& fill, uint64_t seed);
-// `recorded`: the elements that the program had there, of kSteps their sums, which are taken as
-// they are. Null, or of another length: ignored.
+// Fills integers. `recorded`: the program's elements, which are used unchanged (for kSteps: the
+// running sums). Null, or of another length: ignored.
 void FillIntegers(std::span<int64_t> out, const MemoryFill& fill,
                   const std::vector<int64_t>* recorded, uint64_t seed);
-// In [0, 128), as kBytes says.
+// Fills bytes in [0, 128), see kBytes.
 void FillBytes(std::span<uint8_t> out, uint64_t seed);
 void FillBools(std::span<uint8_t> out, const MemoryFill& fill, uint64_t seed);
 

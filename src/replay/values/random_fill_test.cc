@@ -15,7 +15,7 @@
 namespace etude {
 namespace {
 
-// Times of replays are compared over releases: their memory stays the same.
+// Replay times are compared across releases, so their memory must stay the same.
 TEST(RandomFill, TheSameSeedGivesTheSameNumbers) {
   std::vector<float> floats(3);
   const auto expect_near = [&](const std::vector<float>& expected) {
@@ -125,7 +125,7 @@ TEST(FillBy, TheElementDecidesWhatARuleMeans) {
   EXPECT_EQ(index.kind, Fill::kIndex);
   EXPECT_EQ(index.real, 1.5);
   EXPECT_EQ(index.high, 9);
-  // Xavier's: 2 / (fan in + fan out).
+  // Glorot: 2 / (fan in + fan out).
   const int64_t sizes[] = {30, 20};
   EXPECT_NEAR(FillBy({.kind = Rule::kWeight}, FilledElement::kFloat, 600, sizes).real, 0.2, 1e-6);
 }

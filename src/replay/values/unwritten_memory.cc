@@ -12,7 +12,7 @@
 namespace etude {
 namespace {
 
-// Operators whose result holds whatever the memory held before.
+// Operators whose result has undefined content.
 constexpr auto kAllocators = std::to_array<std::string_view>({
     "aten::empty",
     "aten::empty_like",
@@ -22,7 +22,7 @@ constexpr auto kAllocators = std::to_array<std::string_view>({
     "aten::new_empty_strided",
 });
 
-// Operators that take an argument for its form only, besides the allocators.
+// Operators that read only the form of an argument, besides the allocators.
 constexpr auto kFormReaders = std::to_array<std::string_view>({
     "aten::full_like",
     "aten::new_full",
@@ -35,7 +35,8 @@ constexpr auto kFormReaders = std::to_array<std::string_view>({
     "aten::zeros_like",
 });
 
-// Operators that change the form of an argument, which their schemas call a write, but no content.
+// Operators that change the form of an argument, but not its content. Their schemas declare a
+// write.
 constexpr auto kFormWriters = std::to_array<std::string_view>({
     "aten::as_strided_",
     "aten::detach_",
@@ -73,11 +74,11 @@ class Search {
  private:
   void VisitArguments(NodeId node, std::string_view name) {
     const auto uses = flow_.inputs(node);
-    // What a collective writes its old schemas do not say.
+    // Old schemas of collectives do not declare what they write.
     const bool writes_all = IsC10dOperator(name);
     const bool writes_form = WritesForm(name);
     const std::vector<bool> updated = updated_.Of(node);
-    // Writes first: `out` comes behind the arguments that are read.
+    // Writes first, because `out` follows the arguments that are read.
     for (size_t i = 0; i < updated.size() && i < uses.size(); ++i) {
       if (writes_all || (!writes_form && updated[i])) empty_.erase(uses[i].version);
     }
@@ -89,7 +90,7 @@ class Search {
     }
   }
 
-  // Whether a result is a view of the memory, so that its content has not been needed yet.
+  // Returns whether a result is a view of the memory, whose content is then not needed yet.
   bool IsPassedOn(NodeId node, StorageVersion version) const {
     return std::ranges::any_of(flow_.outputs(node), [&](const DataFlow::Use& result) {
       return result.version == version;

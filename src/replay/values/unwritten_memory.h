@@ -11,21 +11,21 @@
 
 namespace etude {
 
-// Whether an operator of this name ("aten::t_") changes the form of its first argument in place,
-// and not its content.
+// Returns whether an operator of this name ("aten::t_") changes only the form of its first
+// argument, not its content.
 bool WritesForm(std::string_view name);
 
-// Memory that an operator made without content (`empty`) and that is read before any operator wrote
-// to it: code outside of the dispatcher did, as `torch.tensor(list)` does. In truth its values come
-// from outside of the step.
+// Memory that an operator allocated without content (`empty`) and that is read before an operator
+// writes to it. Code outside of the dispatcher wrote it, as in `torch.tensor(list)`, so its values
+// come from outside of the step.
 struct UnwrittenMemory {
-  uint32_t op = 0;    // index in the selection: who made it
-  size_t result = 0;  // position among that operator's results
+  uint32_t op = 0;    // index of the allocating operator in the selection
+  size_t result = 0;  // index among its results
   StorageVersion version;
 };
 
-// The unwritten memory of `selection`, operators in order of entry of which none contains another;
-// in the order in which it is first read.
+// Returns the unwritten memory of `selection` (operators in order of entry, not nested), in the
+// order of first reads.
 std::vector<UnwrittenMemory> FindUnwrittenMemory(const Trace& trace, const DataFlow& flow,
                                                  std::span<const NodeId> selection);
 

@@ -198,7 +198,7 @@ constexpr auto kDemands = std::to_array<ValueDemand>({
     {"aten::gru", 3, Bound::kWeight, 0, 0},
 });
 
-// The demands of one call, read off its recorded arguments.
+// Demands of one call, derived from its recorded arguments.
 class CallDemands {
  public:
   CallDemands(const Trace& trace, NodeId node)
@@ -246,7 +246,7 @@ class CallDemands {
         const auto own = trace_.tensor(tensor).numel;
         const auto rows = OutputSize(0);
         if (!rows || own <= 0 || !IsInteger(dtype)) return std::nullopt;
-        // Of two tensors the second holds the repeats, and the first what is repeated.
+        // With two tensors, the second contains the repeats, the first the repeated values.
         if (demand.argument == 0 && Tensor(1)) return std::nullopt;
         return FillRule{Kind::kLengths, CeilDiv(*rows, own), *rows};
       }
@@ -357,7 +357,8 @@ class CallDemands {
     return product;
   }
 
-  // So many true of the tensor; of its memory fewer, where it repeats that (`expand`).
+  // Returns a mask with `count` true elements in the tensor; its memory has fewer if the tensor
+  // repeats it (`expand`).
   std::optional<FillRule> Mask(TensorId tensor, std::optional<int64_t> count) const {
     const TensorUse& use = trace_.tensor(tensor);
     const auto shape = ShapeOf(trace_, use);
@@ -368,7 +369,7 @@ class CallDemands {
     return FillRule{Kind::kMask, 0, CeilDiv(*count, repeats)};
   }
 
-  // Whether a power of a negative number may be none.
+  // Returns whether a power of a negative number may be NaN.
   bool HasFractionalExponent(int argument) const {
     if (argument < 0 || static_cast<size_t>(argument) >= inputs_.size()) return false;
     const auto is_fraction = [](const Value& value) {
@@ -381,8 +382,8 @@ class CallDemands {
     return std::ranges::any_of(trace_.values(exponent.as_list()), is_fraction);
   }
 
-  // Element k of `indices` in self[indices]: which dimension it stands for depends on the elements
-  // before it, as a mask takes as many dimensions as it has.
+  // Element k of `indices` in self[indices]. Its dimension depends on the earlier elements, because
+  // a mask covers as many dimensions as it has.
   std::optional<FillRule> IndexListRule(const ValueDemand& demand, size_t element,
                                         TensorId tensor) const {
     const DType dtype = DTypeOf(trace_, trace_.tensor(tensor));
@@ -402,10 +403,10 @@ class CallDemands {
       dim += taken;
     }
     if (dtype == DType::kBool) {
-      // A put names the values by its third argument, a get by its result.
+      // A put has its values as third argument, a get as its result.
       const auto values = Tensor(2);
       if (!values) return Mask(tensor, OutputSize(0));
-      // Of one value for all places it is not known how many these are.
+      // If a single value is put everywhere, the number of places is unknown.
       const auto sizes = trace_.ints(values->shape);
       const auto masked = static_cast<size_t>(std::max<int64_t>(
           1, static_cast<int64_t>(trace_.ints(self->shape).size()) -

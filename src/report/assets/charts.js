@@ -3,7 +3,7 @@
 const kBarHeight = 22;  // pixels
 const kLineHeight = 14;
 
-// What means the same has the same color in all charts; the rest takes the colors in turn.
+// Colors by meaning, the same in all charts. Other names get the remaining colors in turn.
 const kMeanings = {
   "compute": 1, "communication": 2, "exposed comm": 2, "copy": 7, "exposed copies": 7, "idle": 4,
   "host": 5, "host wait": 8, "kernel wait": 3, "other wait": 6, "launch delay": 3, "queue wait": 6,
@@ -19,7 +19,7 @@ function chartText() {
   return { color: cssColor("--text"), fontFamily: "system-ui, sans-serif", fontSize: 12 };
 }
 
-// `most`: the largest value; `room`: pixels. Bytes are marked at powers of two.
+// `most`: maximum value; `room`: pixels. Bytes have ticks at powers of two.
 function valueAxis(unit, most, room = 400) {
   const splits = Math.max(1, Math.min(4, Math.floor(room / 80)));
   const interval = unit === "bytes" && most > 0
@@ -37,12 +37,12 @@ function valueAxis(unit, most, room = 400) {
   };
 }
 
-// In text drawn on the canvas: what ECharts would take for marks of its rich text is broken up.
+// Replaces characters that ECharts would parse as rich text.
 const plain = (text) => text.replace(/[{}|]/g, (mark) => mark === "{" ? "(" : mark === "}" ? ")" : "¦");
 
-const kCharWidth = 6.7;  // pixels, of the text above on average
+const kCharWidth = 6.7;  // average, in pixels
 
-// As BareFunctionName in src/base/text/function_name.h.
+// Same as BareFunctionName in src/base/text/function_name.h.
 function bareFunctionName(name) {
   let end = name.length;
   for (let i = name.length - 1, depth = 0; name.endsWith(")") && i > 0; --i) {
@@ -56,8 +56,8 @@ function bareFunctionName(name) {
     .replace(/\b[A-Za-z_]\w*::(?=\w)/g, "");
 }
 
-// Of a long name of a function what is its own, from the beginning; of other names the beginning
-// and the end, which tells paths apart.
+// Shortens a name: functions keep the beginning of their own name, others keep beginning and end,
+// which distinguishes paths.
 function shorten(name, most) {
   const points = Array.from(name);
   if (points.length <= most) return plain(points.join(""));
@@ -70,7 +70,7 @@ function shorten(name, most) {
   return plain(points.slice(0, most - 1 - tail).join("") + "…" + points.slice(points.length - tail).join(""));
 }
 
-// The whole name, in lines.
+// Breaks the whole name into lines.
 function wrap(name, length) {
   const points = Array.from(name);
   const lines = [];
@@ -78,7 +78,7 @@ function wrap(name, length) {
   return plain(lines.join("\n"));
 }
 
-// Pixels that a legend of these names takes above a chart of this width.
+// Returns the height in pixels of a legend with these names above a chart of this width.
 function legendHeight(names, width) {
   let lines = 1;
   let used = 0;
@@ -115,10 +115,10 @@ function commonOptions(chart, width) {
   };
 }
 
-const kMostLabel = 42;  // characters of a line beside a bar
+const kMostLabel = 42;  // characters per line beside a bar
 
-// Room for the names beside the bars: pixels, and characters of a line. Where one line is too short
-// all bars have room for two.
+// Returns the space for names beside the bars: pixels, and characters per line. If one line is too
+// short, all bars get two.
 function labelRoom(chart, width) {
   const longest = Math.max(...chart.categories.map((name) => name.length));
   const left = Math.min(14 + kCharWidth * Math.min(longest, kMostLabel), width * 0.45);
@@ -126,9 +126,9 @@ function labelRoom(chart, width) {
   return { left, most, lines: longest > most ? 2 : 1 };
 }
 
-// A name in at most two lines, broken where a word of it ends if there is such a place.
+// Returns a name in at most two lines, broken at a word end if possible.
 function labelText(name, most) {
-  const text = shorten(name, Math.floor(1.8 * most));  // less than fits, so that words need not be broken
+  const text = shorten(name, Math.floor(1.8 * most));  // less than fits, to avoid breaking words
   if (text.length <= most) return text;
   let at = most;
   while (at > most / 2 && !/[\s:_,<.(/·…]/.test(text[at - 1])) --at;
@@ -136,7 +136,7 @@ function labelText(name, most) {
   return text.slice(0, at) + "\n" + text.slice(at);
 }
 
-// Named rows, one below the other, over an axis of values; without what is drawn in them.
+// Returns the options of named rows over a value axis, without series.
 function rowOptions(chart, width) {
   const options = commonOptions(chart, width);
   const { left, most } = labelRoom(chart, width);
@@ -187,8 +187,8 @@ function stepOptions(chart, width) {
   return options;
 }
 
-// How far to either side intervals are drawn: so far that bars are seen beside intervals that are much
-// wider, which go on beyond the edge.
+// Returns the range of drawn intervals. Much wider intervals are cut at the edge, so that bars
+// remain visible.
 function intervalReach(series) {
   const size = (value) => Math.abs(value || 0);
   const bar = Math.max(0, ...series.bars.map(size));
@@ -224,7 +224,7 @@ function intervalOptions(chart, width) {
       : low >= -bar && high <= bar ? "--good" : "--usable");
     const children = bar === null ? [] : [box(x(-bar), x(bar), 8, cssColor("--good"), 0.25)];
     children.push(box(from, to, 1.5, color, 1));
-    if (from === to && Math.abs(series.values[i]) > reach) {  // all of it is beyond the edge
+    if (from === to && Math.abs(series.values[i]) > reach) {  // entirely beyond the edge
       const tip = Math.sign(series.values[i]) * 9;
       children.push({ type: "polygon", style: { fill: color },
         shape: { points: [[from, y], [from - tip, y - 5], [from - tip, y + 5]] } });
@@ -307,7 +307,7 @@ class ChartView {
     this.draw();
   }
 
-  // A name beside the bars says as much as its bar.
+  // Shows the same tooltip for a name as for its bar.
   showTip(at) {
     if (at.componentType !== "yAxis" || at.targetType !== "axisLabel") return;
     this.view.dispatchAction({ type: "showTip", x: this.left + 1, y: at.event.offsetY });
@@ -332,7 +332,7 @@ class ChartView {
   }
 }
 
-// Draws all charts; the function it returns draws them again in the colors that are now valid.
+// Draws all charts. Returns a function that redraws them with the current colors.
 function showCharts(charts) {
   if (typeof echarts === "undefined" || !charts) return () => {};
   const views = Array.from(document.querySelectorAll("[data-chart]"), (place) =>

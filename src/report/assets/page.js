@@ -42,7 +42,7 @@ function startPage() {
   preparePrint(redraw, timelines);
 }
 
-// On paper: light, everything unfolded but the licences, timelines as high as a page.
+// Print layout: light colors, everything unfolded except licences, timelines of page height.
 function preparePrint(redraw, timelines) {
   let before = null;
   let opened = [];

@@ -1,5 +1,5 @@
-// Tables: sorted by the buttons in their heads, searched, shown in full. The rows are those of the
-// page's data; unknown figures stay last.
+// Tables that can be sorted by their headings, searched and shown in full. Rows come from the
+// page's data; unknown figures are sorted last.
 
 const kRowsAtFirst = 12;
 const kRowsMore = 200;
@@ -12,7 +12,7 @@ function compareCells(a, b) {
   return String(a) < String(b) ? -1 : 1;
 }
 
-// Figures stand on the right; only long texts are broken between lines (also in page.cc).
+// Figures are right-aligned. Only long texts are wrapped (also in page.cc).
 function cellClass(unit, text) {
   if (unit !== "text") return "n";
   return text.length > 40 ? "long" : "";
@@ -25,7 +25,7 @@ class TableView {
     this.heads = Array.from(details.querySelectorAll("th"));
     this.more = details.querySelector(".more");
     this.shown = kRowsAtFirst;
-    this.column = -1;  // as given
+    this.column = -1;  // original order
     this.descending = false;
     this.wanted = "";
     this.heads.forEach((head, column) => this.makeHead(head, column));
@@ -51,7 +51,7 @@ class TableView {
     details.querySelector("summary").after(search);
   }
 
-  // Figures begin with the largest, texts with the first; again turns it round.
+  // Figures start with the maximum, texts with the first. A second click reverses the order.
   sortBy(column) {
     if (this.column === column) {
       this.descending = !this.descending;

@@ -1,9 +1,9 @@
-// Figures and names as people read them, like src/report/text/format.cc and page_text.cc write them.
+// Readable figures and names, in the format of src/report/text/format.cc and page_text.cc.
 
 const kHidden =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/gu;
 
-// Controls and marks that cannot be seen stand as "\u{202e}"; long texts end in "…".
+// Control and invisible characters become "\u{202e}"; long texts end in "…".
 function visibleText(text, most = 200) {
   const points = Array.from(text.slice(0, 2 * most + 2));
   const cut = points.length > most ? points.slice(0, most).join("") + "…" : text;
@@ -18,7 +18,7 @@ function formatTime(ns) {
   return (ns / 1e9).toFixed(3) + " s";
 }
 
-// Without digits that say nothing: for axes.
+// Omits insignificant digits, for axes.
 function formatTick(ns) {
   const [scale, unit] = Math.abs(ns) < 1e3 ? [1, "ns"] : Math.abs(ns) < 1e6 ? [1e3, "µs"]
     : Math.abs(ns) < 1e9 ? [1e6, "ms"] : [1e9, "s"];
@@ -29,7 +29,7 @@ function formatBytes(bytes) {
   return formatScaled(bytes, 1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]);
 }
 
-// Bytes a second.
+// Bytes per second.
 function formatRate(rate) {
   return formatScaled(Math.round(rate), 1000, ["B/s", "KB/s", "MB/s", "GB/s", "TB/s", "PB/s"]);
 }
@@ -61,7 +61,7 @@ function formatFigure(value, unit) {
   }
 }
 
-// A new element with a class and a text, which is never taken for HTML.
+// Makes an element with a class and a text, which is never parsed as HTML.
 function element(tag, className = "", text = "") {
   const made = document.createElement(tag);
   if (className) made.className = className;

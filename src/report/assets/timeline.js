@@ -1,17 +1,17 @@
-// The timeline: what ran when, on a canvas. The events of a row (src/analysis/view/timeline.h) do not
-// overlap and are in order, so that a frame costs by the pixels it has and not by the events: where
-// several events share a pixel it is found by bisection which ones, and how much of it they fill.
+// The timeline on a canvas. Events of a row (src/analysis/view/timeline.h) are ordered and do not
+// overlap, so a frame's cost depends on its pixels, not on the number of events: events that share
+// a pixel, and how much of it they fill, are found by bisection.
 
 const kRowHeight = 15;
 const kLaneGap = 5;
 const kTrackHeight = 20;
 const kRuler = 22;
-const kGutter = 170;  // pixels for names of lanes
+const kGutter = 170;  // width of the lane names, in pixels
 const kMostHeight = 560;
 const kPaperHeight = 1000;
-const kNarrow = 1.5;  // pixels: narrower events share theirs
+const kNarrow = 1.5;  // in pixels; narrower events share a pixel
 
-// Kinds of nodes, in the groups that have a color.
+// Kinds of nodes, grouped by color.
 const kKindGroups = [
   { name: "operators", color: "--series-1", kinds: ["operator", "compute"] },
   { name: "labels", color: "--series-4", kinds: ["label", "process", "thread"], ink: "--text" },
@@ -29,13 +29,13 @@ function groupOfKind(kind) {
   return found < 0 ? kOtherGroup : found;
 }
 
-// Columns of a row's events from base64 of LEB128 numbers (src/report/page/timeline_data.h).
+// Decodes a row's events from base64 LEB128 numbers (src/report/page/timeline_data.h) into columns.
 function decodeRow(row) {
   const bytes = atob(row.events);
   const count = row.count;
   const begins = new Float64Array(count);
   const ends = new Float64Array(count);
-  const busy = new Float64Array(count + 1);  // time of the events before
+  const busy = new Float64Array(count + 1);  // total time of the earlier events
   const names = new Uint32Array(count);
   const nodes = new Float64Array(count);
   let at = 0;
@@ -65,7 +65,7 @@ function decodeRow(row) {
   return { begins, ends, busy, names, nodes, count, matches: null };
 }
 
-// The first index from `from` on whose value is at least `value`; `values` ascend.
+// Returns the first index from `from` on with a value of at least `value`; `values` ascend.
 function lowerBound(values, value, from, to) {
   let step = 1;
   while (from < to && values[Math.min(from + step, to) - 1] < value) {
@@ -88,11 +88,11 @@ class Timeline {
     this.span = Math.max(data.span_ns, 1);
     this.groups = data.names.map(([, kind]) => groupOfKind(kind));
     this.lower = data.names.map(([text]) => text.toLowerCase());
-    this.begin = 0;  // of what is shown, nanoseconds
+    this.begin = 0;  // visible range, ns
     this.end = this.span;
     this.scroll = 0;
     this.picked = null;  // {lane, row, index}
-    this.wanted = null;  // by name: whether it is searched for
+    this.wanted = null;  // by name: whether it matches the search
     this.decode();
     this.makeElements(place);
     this.listen();
@@ -116,7 +116,7 @@ class Timeline {
     this.layOut();
   }
 
-  // Where lanes and rows are, from the top of the first.
+  // Positions lanes and rows, from the top of the first.
   layOut() {
     let y = 0;
     for (const lane of this.lanes) {
@@ -213,7 +213,7 @@ class Timeline {
     this.draw();
   }
 
-  // On paper nothing can be scrolled.
+  // On paper nothing scrolls.
   setPaper(paper) {
     this.paper = paper;
     this.resize();
@@ -222,7 +222,7 @@ class Timeline {
   get scale() { return Math.max(1, this.width - kGutter) / (this.end - this.begin); }
   timeAt(x) { return this.begin + (x - kGutter) / this.scale; }
 
-  // Frames are drawn when the browser wants one, at most one for any number of changes.
+  // Schedules a frame; at most one for any number of changes.
   redraw() {
     if (this.waiting) return;
     this.waiting = true;
@@ -239,7 +239,7 @@ class Timeline {
     this.redraw();
   }
 
-  // `factor` below 1 zooms in; the time at `x` stays where it is.
+  // `factor` below 1 zooms in; the time at `x` stays in place.
   zoom(factor, x = kGutter + (this.width - kGutter) / 2) {
     const still = this.timeAt(Math.max(x, kGutter));
     this.show(still - (still - this.begin) * factor, still + (this.end - still) * factor);
@@ -326,7 +326,7 @@ class Timeline {
     const scale = this.scale;
     const begin = this.begin;
     const width = this.width;
-    let runX = 0;  // pixels of one look, painted at once
+    let runX = 0;  // adjacent pixels of equal style, painted at once
     let runEnd = 0;
     let runColor = -1;
     let runAlpha = 0;
@@ -396,7 +396,7 @@ class Timeline {
       if (x > this.width) break;
       if (Math.floor(x) !== painted) this.drawEvent(g, row, matches[i], x, y, 1);
       painted = Math.floor(x);
-      // The next match that does not begin in this pixel.
+      // The next match that begins outside of this pixel.
       const pixelEnd = this.begin + (painted + 1 - kGutter) / this.scale;
       let step = 1;
       let low = i + 1;
@@ -416,7 +416,7 @@ class Timeline {
     g.globalAlpha = 1;
   }
 
-  // What is picked, and the stretch that is being chosen.
+  // Draws the selected event and the range being chosen.
   drawMarks(g) {
     if (this.picked) {
       const { lane, row, index } = this.picked;
@@ -443,7 +443,7 @@ class Timeline {
     }
   }
 
-  // Which part of the lanes is shown, at the right edge.
+  // Draws the visible part of the lanes at the right edge.
   drawScroll(g) {
     const room = this.height - kRuler;
     if (this.contentHeight <= room) return;
@@ -459,7 +459,7 @@ class Timeline {
       inside >= lane.y && inside < lane.y + Math.max(1, lane.shown) * kRowHeight) || null;
   }
 
-  // The event at a pixel, or the one that is next to it within two pixels.
+  // Returns the event at a pixel, or the nearest one within two pixels.
   eventAt(x, y) {
     const lane = this.laneAt(y);
     if (!lane || x < kGutter) return null;
@@ -484,7 +484,7 @@ class Timeline {
     this.redraw();
   }
 
-  // Brings an event into view.
+  // Scrolls an event into view.
   reveal({ lane, row, index }) {
     if (lane.folded) {
       lane.folded = false;
@@ -522,7 +522,7 @@ class Timeline {
     this.redraw();
   }
 
-  // To the match after (1) or before (-1) what is picked, row by row.
+  // Moves to the next (1) or previous (-1) match, row by row.
   step(direction) {
     if (!this.wanted || !this.matchCount) return;
     const rows = [];
@@ -543,7 +543,7 @@ class Timeline {
     }
   }
 
-  // To the event after or before in its row; to the first one that is shown if none is picked.
+  // Moves to the next or previous event in the row; to the first visible one if none is selected.
   stepInRow(direction) {
     if (this.picked) {
       const { lane, row, index } = this.picked;

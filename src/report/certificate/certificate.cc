@@ -40,13 +40,13 @@ Certificate FromJson(const std::string& path, const nlohmann::json& json, Status
           .run = ParseRunComparison(members.Object("comparison"))};
 }
 
-// What a path in a text begins behind, and what ends it.
+// Returns whether a character starts or ends a path in a text.
 bool BoundsPath(char c) {
   constexpr std::string_view kBounds = " \t\n=,:;@'\"()[]{}<>|&";
   return kBounds.find(c) != std::string_view::npos;
 }
 
-// Whether a path from a root begins at `i`: behind a bound, or an option such as -I.
+// Returns whether an absolute path begins at `i`: after a boundary, or an option such as -I.
 bool BeginsPath(std::string_view text, size_t i) {
   if (text[i] != '/' && text[i] != '~') return false;
   if (i == 0 || BoundsPath(text[i - 1])) return true;
@@ -59,7 +59,7 @@ std::string VersionsText(const RunComparison& run) {
   for (const auto& [name, version] : run.versions) {
     if (name != "etude") parts.push_back(name + " " + version);
   }
-  // libtorch does not say which build of a version it is: "2.9" of "2.9+cpu".
+  // libtorch omits the build of its version: "2.9" for "2.9+cpu".
   const auto torch = run.versions.find("torch");
   const bool same =
       torch != run.versions.end() && torch->second.substr(0, torch->second.find('+')) ==
@@ -76,7 +76,7 @@ std::string CountedShare(uint64_t part, uint64_t whole) {
                      FormatShare(static_cast<double>(part) / static_cast<double>(whole)));
 }
 
-// For which steps of the program the compared one stands.
+// Describes the program's steps that the compared step represents.
 std::string StandsForText(const Certificate& certificate) {
   std::string text = certificate.steps_seen == 0
                          ? "steps of the program: unknown"

@@ -14,40 +14,41 @@
 
 namespace etude {
 
-// How close a benchmark came to its original: a comparison, what it was of, and how to make it
-// again. docs/formats/certificate.md describes the file.
+// Accuracy of a benchmark: a comparison with its original, its subject, and how to repeat it. File
+// format: docs/formats/certificate.md.
 struct Certificate {
-  std::string benchmark;     // the name of the capture's folder
-  std::string recording;     // which recording it is; "" if unknown
-  std::string step;          // what the recorded step does, as `etude record` describes it
-  uint64_t steps_seen = 0;   // of the program, when it was recorded
-  uint64_t steps_alike = 0;  // of these, with the signature of the recorded one
-  std::string again;         // the command that makes it again
+  std::string benchmark;     // name of the capture folder
+  std::string recording;     // identifier of the recording; "" if unknown
+  std::string step;          // description of the recorded step, as in `etude record`
+  uint64_t steps_seen = 0;   // steps of the program during recording
+  uint64_t steps_alike = 0;  // steps with the signature of the recorded one
+  std::string again;         // command that repeats it
   RunComparison run;
 };
 
-// The certificate without the folders of paths in its texts.
+// Returns the certificate with folders removed from paths in its texts.
 Certificate WithoutFolders(Certificate certificate);
-// "--data=/home/me/set.bin" as "--data=…/set.bin"; paths that do not begin at a root stay.
+// Replaces folders in a text: "--data=/home/me/set.bin" becomes "--data=…/set.bin". Relative paths
+// are kept.
 std::string WithoutFolders(std::string_view text);
 
-// "NAME=value NAME=value", "none"; "" if unknown.
+// Returns "NAME=value NAME=value" or "none"; "" if unknown.
 std::string VariablesText(const std::optional<NamedTexts>& variables);
 
-// As one line for a shell.
+// Returns the words as one shell line.
 std::string ShellLine(const std::vector<std::string>& words);
 
 nlohmann::ordered_json ToJson(const Certificate& certificate);
-// Reads one and checks that its figures are those of its pairs. kBadInput if not.
+// Reads a certificate and checks that its figures match its pairs. kBadInput if they do not.
 Result<Certificate> ReadCertificate(const std::string& path, const RunContext& context);
-// Takes it from its text, without that check; `path` appears in messages.
+// Parses a certificate without that check; `path` appears in messages.
 Result<Certificate> ParseCertificate(const std::string& path, std::string_view text,
                                      const RunContext& context);
 
-// For people.
+// Returns a readable summary.
 std::string ToText(const Certificate& certificate);
 
-// What was compared and on what, a name and a text each.
+// Returns the subject and environment of the comparison, as name and text.
 std::vector<std::pair<std::string, std::string>> FactsOf(const Certificate& certificate);
 
 }  // namespace etude

@@ -25,8 +25,8 @@ std::string VersionOf(const Certificate& certificate, const std::string& name) {
   return found == certificate.run.versions.end() ? "" : found->second;
 }
 
-// What tells machines apart, "" where it is unknown. Memory does not: a kernel may keep more of it
-// than another one.
+// Returns the facts that distinguish machines; "" if unknown. Memory is excluded, because kernels
+// reserve different amounts.
 std::vector<std::pair<std::string, std::string>> MachineRows(const MachineFacts& machine) {
   return {{"processor", machine.cpu},
           {"architecture", machine.architecture},
@@ -109,7 +109,7 @@ class Comparer {
     }
   }
 
-  // A difference of the machines of which both sides are known.
+  // Returns a difference between the machines for which both sides are known.
   const CertificateComparison::Difference* OtherMachine(size_t from) const {
     for (size_t i = from; i < comparison_.differences.size(); ++i) {
       const auto& row = comparison_.differences[i];
@@ -144,7 +144,7 @@ class Comparer {
     return ratio;
   }
 
-  // The narrower one.
+  // Returns the narrower bar.
   std::optional<double> BarOf(const MetricComparison& first, const MetricComparison& second) {
     if (first.bar == second.bar) return first.bar;
     const double bar = std::min(first.bar.value_or(INFINITY), second.bar.value_or(INFINITY));

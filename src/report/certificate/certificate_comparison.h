@@ -10,10 +10,10 @@
 
 namespace etude {
 
-// Two certificates, put side by side: of one benchmark measured twice, on two machines for example,
-// or of two benchmarks on one machine.
+// Two certificates side by side: of one benchmark measured twice, for example on two machines, or
+// of two benchmarks on one machine.
 struct CertificateComparison {
-  // A fact in which they differ.
+  // A fact that differs.
   struct Difference {
     std::string what;
     std::string first;
@@ -24,26 +24,27 @@ struct CertificateComparison {
   std::string second_path;
   Certificate first;
   Certificate second;
-  // Whether both are of one benchmark. Then `ratios` says by each metric how many times the first's
-  // median the second's is, of the original and of the replay, and whether the replay's ratio is
-  // the original's; else it is empty.
+  // Whether both are of one benchmark. If so, `ratios` contains for each metric the second median
+  // divided by the first, of original and replay, and whether the ratios agree. Otherwise `ratios`
+  // is empty.
   bool one_benchmark = false;
   std::vector<MetricComparison> ratios;
   std::vector<Difference> differences;
   std::vector<std::string> notes;
 };
 
-// kBadInput if both are the same certificate, or of different benchmarks on different machines.
+// Compares two certificates. kBadInput if both are the same, or of different benchmarks on
+// different machines.
 Result<CertificateComparison> CompareCertificates(const std::string& first_path, Certificate first,
                                                   const std::string& second_path,
                                                   Certificate second);
 
 // docs/formats/certificate.md.
 nlohmann::ordered_json ToJson(const CertificateComparison& comparison);
-// For people.
+// Returns a readable comparison.
 std::string ToText(const CertificateComparison& comparison);
 
-// "×1.25" or "∞".
+// Returns "×1.25" or "∞".
 std::string RatioText(double ratio);
 
 }  // namespace etude

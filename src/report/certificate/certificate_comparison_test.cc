@@ -12,7 +12,7 @@
 namespace etude {
 namespace {
 
-// A machine with another processor.
+// Makes a certificate of a machine with another processor.
 Certificate OnOtherMachine(double original, double replay) {
   Certificate certificate = PlantedCertificate(original, replay);
   certificate.run.machine.cpu = "faster processor";
@@ -46,7 +46,7 @@ TEST(CertificateComparison, RatioOfTwoMachinesThatTheReplayTells) {
   EXPECT_DOUBLE_EQ(cpu.figures->replay->value, 51.0 / 103);
   EXPECT_NEAR(cpu.figures->error->value, 51.0 / 103 / 0.5 - 1, 1e-12);
   EXPECT_EQ(cpu.verdict, BarVerdict::kMet);
-  // Nothing on either side, on either machine.
+  // Zero on both sides, on both machines.
   EXPECT_EQ(RatioOf(*found, StepMetric::kPageFaults).verdict, BarVerdict::kMet);
   EXPECT_EQ(RatioOf(*found, StepMetric::kWallTime).reason, "nobody told");
   EXPECT_TRUE(AllMet(found->ratios));

@@ -21,7 +21,7 @@ Cell FigureCell(const std::optional<double>& value) {
   return static_cast<int64_t>(std::llround(*value));
 }
 
-// Two columns, a row for each fact.
+// Returns a two-column table with a row per fact.
 Table FactTable(const Certificate& certificate) {
   Table table{.key = "subject",
               .title = "benchmark, machine and software",
@@ -54,7 +54,7 @@ Table PairTable(const RunComparison& run) {
   return table;
 }
 
-// Names of series say what side they are of: they have its color on every page.
+// Series are named after their side, which has the same color on every page.
 Chart PairChart(const Table& pairs, const std::string& clock, const std::string& title) {
   Chart chart = Points(
       pairs, {.title = title, .over = "pair", .values = {"original_" + clock, "replay_" + clock}});
@@ -72,7 +72,7 @@ Chart ErrorChart(const Table& table, const std::string& title) {
                            .bar = "bar"});
 }
 
-// How many bars are met, "3 of 4".
+// Returns the number of met bars: "3 of 4".
 Page::Fact BarFact(const std::string& name, std::span<const MetricComparison> metrics) {
   int64_t bars = 0, met = 0;
   for (const MetricComparison& metric : metrics) {
@@ -118,7 +118,7 @@ void AddNotes(const RunComparison& run, Page::Section& section) {
   }
 }
 
-// Sections of one certificate; keys and titles of the second of two have something in front.
+// Adds the sections of one certificate. Keys and titles of a second certificate have a prefix.
 void AddSections(const Certificate& certificate, const std::string& key, const std::string& title,
                  Page& page) {
   const RunComparison& run = certificate.run;

@@ -6,7 +6,7 @@
 
 namespace etude {
 
-// A certificate, and two of them side by side, as pages.
+// Make the page of a certificate, or of two side by side.
 Page MakeCertificatePage(const Certificate& certificate);
 Page MakeCertificatePage(const CertificateComparison& comparison);
 

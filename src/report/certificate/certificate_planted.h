@@ -7,8 +7,8 @@
 // For tests only.
 namespace etude {
 
-// A certificate of `pairs` pairs with the same CPU time on each side, nanoseconds, and page faults
-// on one of them.
+// Makes a certificate of `pairs` pairs with constant CPU time on each side, in ns, and page faults
+// on one side.
 inline Certificate PlantedCertificate(double original, double replay, int pairs = 12) {
   using enum StepMetric;
   RunComparison run{.command = {"python", "train.py"}, .threads = 2, .pairs_wanted = pairs};

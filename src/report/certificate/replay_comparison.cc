@@ -25,11 +25,11 @@ std::optional<double> Number(const Json& json, const char* pointer) {
   return json.at(path).get<double>();
 }
 
-// A summary in milliseconds, as `etude replay --json` writes it.
+// Reads a summary in milliseconds, as written by `etude replay --json`.
 std::optional<TimeSummary> SummaryOf(const Json& json, const std::string& pointer) {
   const auto time = [&](const char* name) -> std::optional<Nanos> {
     const auto ms = Number(json, (pointer + "/" + name).c_str());
-    constexpr double kMostMs = 9e12;  // what fits, in whole nanoseconds
+    constexpr double kMostMs = 9e12;  // maximum for whole nanoseconds
     if (!ms || !(*ms >= 0) || *ms > kMostMs) return std::nullopt;
     return Nanos{std::llround(*ms * 1e6)};
   };
@@ -62,7 +62,7 @@ Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const Capt
                     "which the original's time is no measure for",
                     path));
   }
-  // Replays by earlier versions do not say it.
+  // Replays by earlier versions lack the id.
   if (const Json id = json.value("job", Json());
       id.is_string() && folder.job && id != folder.job->id) {
     return BadInput(
@@ -91,7 +91,7 @@ Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const Capt
       }
     }
   }
-  // What was replayed of several kinds of steps is a mean over them.
+  // A replay of several kinds of steps has means over them.
   const auto kinds = json.find("step_kinds");
   const bool is_mix = kinds != json.end() && kinds->is_array() && kinds->size() > 1;
   comparison.original =

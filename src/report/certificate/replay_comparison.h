@@ -13,7 +13,7 @@
 
 namespace etude {
 
-// A rank of a capture beside its replay.
+// A rank of a capture and its replay.
 struct RankComparison {
   int64_t rank = 0;
   StepTimes original;
@@ -21,24 +21,25 @@ struct RankComparison {
   std::optional<double> coverage_ops;
   std::optional<double> coverage_time;
   std::optional<double> same_kernels;
-  std::optional<double> operator_time_difference;  // Σ|Δ time| / Σ recorded time, of operators
+  std::optional<double> operator_time_difference;  // Σ|Δ time| / Σ recorded time, over operators
   std::optional<double> operator_share;
-  int64_t skipped = 0;             // kinds of operators
-  std::vector<std::string> notes;  // of the recording
-  std::vector<int64_t> together;   // the ranks that were replayed with it; none: it was alone
+  int64_t skipped = 0;             // number of operator kinds
+  std::vector<std::string> notes;  // about the recording
+  std::vector<int64_t> together;   // ranks that were replayed together; empty: a single rank
 };
 
-// The file that `etude replay` leaves for `rank`: replay.N.json.
+// Returns the file name of the rank's `etude replay` result: replay.N.json.
 std::string ReplayFile(const CaptureFolder& folder, const CaptureRank& rank);
 
-// Reads that file and job.json's step times. kBadInput if there is no such file, if it is none or
-// of a part of the step, or if job.json has no facts of the rank.
+// Reads that file and the step times of job.json. kBadInput if the file is missing, invalid, or of
+// a part of the step, or if job.json has no entry for the rank.
 Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const CaptureRank& rank);
 
-// kBadInput if some were replayed together and others not: their times are not those of one job.
+// Checks that all ranks were replayed together, or all alone. Otherwise kBadInput: their times are
+// not comparable.
 Status CheckReplayedTogether(const CaptureFolder& folder, std::span<const RankComparison> ranks);
 
-// Times of steps, original and replay, and how much was replayed; of several ranks.
+// Returns tables of step times of original and replay, and of coverage.
 std::vector<Table> ReplayTables(const std::vector<RankComparison>& ranks);
 
 }  // namespace etude

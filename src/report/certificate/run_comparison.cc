@@ -45,7 +45,7 @@ constexpr std::array<StepMetricInfo, kStepMetricCount> kMetrics = {{
     {kGpuMemory, "gpu_memory", "GPU memory in use, both sides", Unit::kBytes, std::nullopt},
 }};
 
-// A figure on the scale that its unit has on a page: milliseconds, MiB, plain counts.
+// Returns the scale of a unit on pages: milliseconds, MiB, plain counts.
 std::pair<std::string, double> Scale(Unit unit) {
   if (unit == Unit::kTime) return {"ms", 1e-6};
   if (unit == Unit::kBytes) return {"MiB", 1.0 / (1 << 20)};
@@ -80,14 +80,14 @@ std::vector<std::vector<FigurePair>> PairsByStart(const RunComparison& run, Step
 
 namespace {
 
-// How many pairs would tell on which side of the bar the error lies, if it is what it is now and
-// its interval narrows with the square root of their number.
+// Estimates the number of pairs that decides on which side of the bar the error lies, assuming the
+// current error and an interval that shrinks with the square root of the number.
 std::optional<int64_t> PairsToDecide(const PairedComparison& figures, double bar) {
   if (figures.pairs < kLeastPairs) return static_cast<int64_t>(kLeastPairs);
   if (!figures.error || !std::isfinite(figures.error->high)) return std::nullopt;
   const double value = figures.error->value;
   const double edge = value < 0 ? -bar : bar;
-  // The half of the interval that reaches over the edge.
+  // Half of the interval across the edge.
   const double reach = edge > value ? figures.error->high - value : value - figures.error->low;
   const double half = std::max(reach, (figures.error->high - figures.error->low) / 2);
   const double distance = std::abs(edge - value);
@@ -102,7 +102,7 @@ std::string DurationText(double seconds) {
   return seconds < 90 ? fmt::format("{:.0f} s", seconds) : fmt::format("{:.0f} min", seconds / 60);
 }
 
-// What it would take to decide what is undetermined.
+// Describes how to decide undetermined verdicts.
 std::string UndecidedText(const RunComparison& run) {
   std::vector<std::string> parts;
   std::vector<std::string_view> hopeless;
@@ -138,7 +138,7 @@ MetricComparison JudgeMetric(const RunComparison& run, StepMetric metric,
   MetricComparison row{.metric = metric, .bar = bar};
   const auto starts = PairsByStart(run, metric);
   const bool any = std::ranges::any_of(starts, [](const auto& start) { return !start.empty(); });
-  // A figure that some pairs lack is judged by the others.
+  // Pairs without the figure are ignored.
   if (!any && !run.pairs.empty()) return row;
   row.figures = ComparePairs(starts, run.seed);
   if (bar) row.verdict = Judge(*row.figures, *bar);

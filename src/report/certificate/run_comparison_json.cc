@@ -65,7 +65,7 @@ const StepMetricInfo* MetricNamed(std::string_view name) {
   return found == metrics.end() ? nullptr : &*found;
 }
 
-// What is written as null was infinite.
+// Infinite values were written as null.
 std::optional<Estimate> ParseEstimate(const JsonMembers& estimate, const char* value_name) {
   if (estimate.empty()) return std::nullopt;
   const auto number = [&](const char* name) { return estimate.Number(name).value_or(INFINITY); };
@@ -86,7 +86,7 @@ std::optional<double> ParseBar(const JsonMembers& row) {
   return bar;
 }
 
-// Metrics of a later version are left out.
+// Skips metrics of later versions.
 std::vector<MetricComparison> ParseMetrics(const JsonMembers& run) {
   std::vector<MetricComparison> metrics;
   for (const JsonMembers& row : run.Objects("metrics")) {
@@ -169,7 +169,7 @@ MachineNoise ParseNoise(const JsonMembers& noise) {
 
 // -- Checking ------------------------------------------------------------------------------------
 
-// Up to the last digits, which a compiler decides.
+// Compares up to the last digits, which depend on the compiler.
 bool Agree(double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b)) return std::isfinite(a) == std::isfinite(b);
   return std::abs(a - b) <= 1e-9 * std::max({std::abs(a), std::abs(b), 1.0});

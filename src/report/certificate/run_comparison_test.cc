@@ -15,7 +15,7 @@ using enum StepMetric;
 
 constexpr std::array<std::string, kStepMetricCount> NoReasons() { return {}; }
 
-// `count` pairs with the same figures on each side.
+// Makes `count` pairs with the same figures on each side.
 RunComparison RunOf(int count, double original_cpu, double replay_cpu) {
   RunComparison run{.rank = 3, .pairs_wanted = 30};
   for (int i = 0; i < count; ++i) {
@@ -45,7 +45,7 @@ TEST(RunComparison, MetricsHaveNamesOfTheirOwnInTheirOrder) {
 }
 
 TEST(RunComparison, HowManyPairsWouldDecide) {
-  // Errors of 0 and 8 % in turn: the median is between, its interval reaches over the bar of 5 %.
+  // Errors alternate between 0 and 8 %: the median is between, its interval crosses the bar of 5 %.
   RunComparison run;
   for (int i = 0; i < 20; ++i) {
     StepPair pair;
@@ -61,7 +61,7 @@ TEST(RunComparison, HowManyPairsWouldDecide) {
   const std::string text = RunComparisonText(run);
   EXPECT_NE(text.find("to decide: CPU time about "), std::string::npos) << text;
   EXPECT_NE(text.find("--until decided"), std::string::npos);
-  // What is decided needs no more; of few pairs the least number that decides is said.
+  // A decided verdict needs no more pairs. For few pairs the minimum that decides is reported.
   RunComparison met = RunOf(20, 100e6, 101e6);
   JudgeRun(met, DefaultBars(), NoReasons());
   EXPECT_FALSE(Of(met, kCpuTime).pairs_to_decide.has_value());
@@ -77,7 +77,7 @@ TEST(RunComparison, JudgesWhatBothSidesHave) {
   JudgeRun(run, DefaultBars(), reasons);
   EXPECT_EQ(Of(run, kCpuTime).verdict, BarVerdict::kMet);
   EXPECT_EQ(Of(run, kPageFaults).verdict, BarVerdict::kMissed);
-  // Only the original has it.
+  // Available for the original only.
   EXPECT_FALSE(Of(run, kPeakMemory).figures);
   EXPECT_FALSE(Of(run, kPeakMemory).verdict);
   EXPECT_EQ(Of(run, kPeakMemory).reason, "not told");
@@ -141,7 +141,7 @@ TEST(RunComparison, IsReadBackAsItWasWritten) {
   EXPECT_EQ(cpu.verdict, BarVerdict::kMet);
   EXPECT_TRUE(std::isinf(Of(*read, kPageFaults).figures->error->value));
   EXPECT_FALSE(Of(*read, kPeakMemory).figures);
-  // Nothing is lost, and what was measured says what was judged.
+  // Nothing is lost, and the judged figures match the measured ones.
   EXPECT_EQ(ToJson(*read), ToJson(run));
   EXPECT_TRUE(CheckFigures("run", *read));
   std::filesystem::remove(path);
@@ -173,7 +173,7 @@ TEST(RunComparison, TableHasTheUnitsOfAPage) {
   EXPECT_EQ(std::get<std::string>(table.rows[0][2]), "ms");
   EXPECT_DOUBLE_EQ(std::get<double>(table.rows[0][3]), 100);
   EXPECT_EQ(std::get<std::string>(table.rows[0][13]), "met");
-  // The original has no page faults, so there is no error to tell.
+  // The original has no page faults, so no error is defined.
   EXPECT_TRUE(std::holds_alternative<std::monostate>(table.rows[1][9]));
 }
 

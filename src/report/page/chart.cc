@@ -19,7 +19,7 @@ size_t ColumnOf(const Table& table, std::string_view key) {
   return static_cast<size_t>(found - table.columns.begin());
 }
 
-// The cell of a column that need not exist.
+// Returns the cell of an optional column.
 const Cell& At(const Table& table, const std::vector<Cell>& row, std::string_view key) {
   static const Cell unknown;
   const size_t column = ColumnOf(table, key);
@@ -63,7 +63,7 @@ bool Matches(const Table& table, const std::vector<Cell>& row, const BarChoice& 
   });
 }
 
-// Sums of a table's rows by category and series, in the order of their first row.
+// Sums of a table's rows by category and series, in the order of first occurrence.
 class Grid {
  public:
   void Add(const std::string& category, const std::string& series, const Cell& value) {
@@ -130,7 +130,7 @@ nlohmann::ordered_json CellsJson(const std::vector<Cell>& cells) {
   return json;
 }
 
-// Keeps the highest point of each of `most` stretches of time; `series` is by time.
+// Keeps the maximum in each of `most` time intervals. `series` must be ordered by time.
 void Thin(Chart::Series& series, size_t most) {
   if (series.times.size() <= most || most == 0) return;
   const int64_t begin = series.times.front();
@@ -185,7 +185,7 @@ Chart Steps(const Table& table, const StepChoice& choice) {
     const auto [at, added] = index.emplace(name, chart.series.size());
     if (added) chart.series.emplace_back().name = name;
     Chart::Series& series = chart.series[at->second];
-    // A clock that goes back has no place in a picture over time.
+    // Clocks that go backwards are clamped.
     series.times.push_back(series.times.empty() ? *time : std::max(*time, series.times.back()));
     series.values.push_back(row[value]);
   }
@@ -258,7 +258,7 @@ Chart Scatter(const Table& table, const ScatterChoice& choice) {
 }
 
 nlohmann::ordered_json ToJson(const Chart& chart) {
-  constexpr size_t kName = 1000;  // code points, for what is shown on hover
+  constexpr size_t kName = 1000;  // code points, for tooltips
   nlohmann::ordered_json json = {{"title", chart.title},
                                  {"kind", Name(chart.kind)},
                                  {"unit", Name(chart.unit)},

@@ -11,25 +11,25 @@
 
 namespace etude {
 
-// A picture of figures, as data.
+// Data of a chart.
 struct Chart {
   enum class Kind : uint8_t {
-    kBars,       // horizontal, those of one category beside each other
-    kStacked,    // horizontal, those of one category in a row
-    kSteps,      // lines over time that change at once
-    kPoints,     // single points over a count
-    kIntervals,  // of each category a value, its interval and, around 0, how large it may be
-    kScatter,    // points of two figures each
+    kBars,       // horizontal, with the bars of a category side by side
+    kStacked,    // horizontal, with the bars of a category stacked
+    kSteps,      // step lines over time
+    kPoints,     // points over a count
+    kIntervals,  // per category a value, its interval and the allowed range around 0
+    kScatter,    // points with two figures each
   };
   struct Series {
     std::string name;
     std::vector<Cell> values;    // by category, or parallel to `times`
-    std::vector<int64_t> times;  // kSteps: nanoseconds; kPoints: what they stand over
-    std::vector<Cell> lows;      // kIntervals: ends, unknown where infinite
+    std::vector<int64_t> times;  // kSteps: ns; kPoints: positions
+    std::vector<Cell> lows;      // kIntervals: ends; unknown if infinite
     std::vector<Cell> highs;
-    std::vector<Cell> bars;   // kIntervals: the largest value to either side, if there is one
-    std::vector<Cell> overs;  // kScatter: the other figure,
-    std::vector<std::string> names;  // and what the point is called
+    std::vector<Cell> bars;          // kIntervals: maximum deviation to either side, if any
+    std::vector<Cell> overs;         // kScatter: horizontal figure
+    std::vector<std::string> names;  // kScatter: name of each point
   };
 
   std::string title;
@@ -37,38 +37,40 @@ struct Chart {
   Unit unit = Unit::kCount;             // of the values
   std::vector<std::string> categories;  // of bars, from top to bottom
   std::vector<Series> series;
-  std::string note;               // what it leaves out; "" if nothing
-  Unit over_unit = Unit::kCount;  // kScatter: of the other figures,
-  std::string over_title;         // and what they are
+  std::string note;               // limitations; "" if none
+  Unit over_unit = Unit::kCount;  // kScatter: unit of the horizontal figure
+  std::string over_title;         // kScatter: its title
 };
 
-// Which rows and columns of a table make a bar chart; columns by key.
+// Rows and columns of a table for a bar chart; columns by key.
 struct BarChoice {
   std::string title;
   Chart::Kind kind = Chart::Kind::kBars;
-  std::vector<std::string> categories;  // columns whose texts together name a bar
-  std::vector<std::string> values;      // a series each, or with `series` the only one
-  std::string series;                   // column whose texts name the series; "": none
-  std::vector<std::pair<std::string, std::string>> where;  // column, text that it must have
-  bool largest_first = false;                              // else as in the table
+  std::vector<std::string> categories;  // columns whose texts form the name of a bar
+  std::vector<std::string> values;      // a series each; with `series` exactly one
+  std::string series;                   // column with the series name; "": none
+  std::vector<std::pair<std::string, std::string>> where;  // column, required text
+  bool largest_first = false;                              // otherwise in the table's order
   size_t most = 24;                                        // bars
 };
 
-// Values of rows with one name are summed. Without a known value: a chart without series.
+// Makes a bar chart; values of equally named rows are summed. Without a known value, the chart has
+// no series.
 Chart Bars(const Table& table, const BarChoice& choice);
 
-// Lines over time: one per text of `series`; of more than `most` points of a line the highest of
-// each stretch of time stays, so that peaks do. Rows without a time count for nothing.
+// Columns for lines over time, one line per text of `series`. If a line has more than `most`
+// points, the maximum of each time interval is kept, so that peaks remain visible. Rows without a
+// time are ignored.
 struct StepChoice {
   std::string title;
-  std::vector<std::string> series;  // columns whose texts together name a line
+  std::vector<std::string> series;  // columns whose texts form the name of a line
   std::string time;
   std::string value;
   size_t most = 2000;
 };
 Chart Steps(const Table& table, const StepChoice& choice);
 
-// Points over a column of counts: a series for each column of `values`.
+// Columns for points over a count: one series per column of `values`.
 struct PointChoice {
   std::string title;
   std::string over;
@@ -76,7 +78,8 @@ struct PointChoice {
 };
 Chart Points(const Table& table, const PointChoice& choice);
 
-// Rows with a known value, by name. Without any: a chart without series.
+// Columns for intervals by category, of rows with a known value. Without any, the chart has no
+// series.
 struct IntervalChoice {
   std::string title;
   std::string category;
@@ -87,14 +90,15 @@ struct IntervalChoice {
 };
 Chart Intervals(const Table& table, const IntervalChoice& choice);
 
-// Points of two columns: one for each row with both figures, in a series for each text of `series`.
+// Columns for a scatter chart: a point per row that has both figures, a series per text of
+// `series`.
 struct ScatterChoice {
   std::string title;
-  std::vector<std::string> names;  // columns whose texts together name a point
+  std::vector<std::string> names;  // columns whose texts form the name of a point
   std::string over;
   std::string value;
   std::string series;
-  size_t most = 5000;  // points
+  size_t most = 5000;  // maximum of points
 };
 Chart Scatter(const Table& table, const ScatterChoice& choice);
 

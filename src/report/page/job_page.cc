@@ -15,7 +15,7 @@
 namespace etude {
 namespace {
 
-// Makes one page of jobs.
+// Builds one page of jobs.
 class PageMaker {
  public:
   PageMaker(std::string title, std::vector<JobFigures> jobs) : jobs_(std::move(jobs)) {
@@ -49,11 +49,11 @@ class PageMaker {
     std::vector<CommLog> logs;
     CommMatch match;
     CommSkew skew;
-    bool is_job = false;  // several ranks, or one of several
+    bool is_job = false;  // several ranks, or one rank of several
   };
 
-  // A rank by its number, by its path where that is not known or not its own, behind its job's name
-  // where there are several.
+  // Returns the name of a rank: its number, or its path if the number is unknown or not unique;
+  // prefixed with the job's name if there are several jobs.
   Cell NameOf(const JobFigures& job, const RankFigures& rank) const {
     const bool unique =
         rank.rank && std::ranges::count(job.ranks, rank.rank, &RankFigures::rank) == 1;
@@ -84,7 +84,7 @@ class PageMaker {
                      (matched.logs.size() == 1 && matched.logs.front().world_size.value_or(1) > 1);
   }
 
-  // By the graphs of all ranks.
+  // Returns the time by the graphs of all ranks.
   static std::optional<GraphTime> TimeOf(JobFigures& job) {
     std::vector<RankRun> runs;
     for (RankFigures& rank : job.ranks) {
@@ -107,25 +107,24 @@ class PageMaker {
     page_.health = std::move(health);
   }
 
-  // The title of a picture of figures of all ranks.
+  // Returns a chart title for figures of all ranks.
   std::string OfAll(std::string title) const {
     return ranks_.size() == 1 ? title : title + ", all ranks";
   }
 
-  // Tables number `index` of a part of all ranks as one, with a column for the rank if there are
-  // several.
+  // Joins the tables with number `index` of a part, with a rank column if there are several ranks.
   Table Join(const RankFigures::Part RankFigures::*part, size_t index, size_t most_rows) const {
     if (ranks_.size() == 1) return (ranks_.front()->*part).tables[index];
     std::vector<const Table*> tables;
     for (const RankFigures* rank : ranks_) tables.push_back(&(rank->*part).tables[index]);
     return JoinTables(names_, tables, most_rows);
   }
-  // With all rows, for charts.
+  // Joins all rows, for charts.
   Table JoinAll(const RankFigures::Part RankFigures::*part, size_t index) const {
     return Join(part, index, 0);
   }
 
-  // All tables of a part by key, and its notes.
+  // Returns a section with all tables of a part by key, and its notes.
   Page::Section SectionOf(std::string key, std::string title, std::string about,
                           const RankFigures::Part RankFigures::*part) const {
     Page::Section section{
@@ -138,7 +137,7 @@ class PageMaker {
     return section;
   }
 
-  // Each once, in the name of those that say it where not all do.
+  // Returns the notes without duplicates, prefixed with their ranks unless they apply to all.
   std::vector<std::string> NotesOf(const RankFigures::Part RankFigures::*part) const {
     std::vector<std::pair<std::string_view, std::vector<size_t>>> said;
     for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -295,7 +294,7 @@ class PageMaker {
     page_.sections.push_back(std::move(section));
   }
 
-  // Tables of several jobs as one, with the job's name in front.
+  // Adds a table of one of several jobs, with the job's name as prefix.
   void AddOfJob(Page::Section& section, size_t job, Table table) const {
     if (jobs_.size() > 1) {
       table.columns.insert(table.columns.begin(), {"job", "job", Unit::kText});
@@ -399,14 +398,15 @@ class PageMaker {
     page_.sections.push_back(std::move(section));
   }
 
-  // How far the clock of a rank is ahead; nullopt if it cannot be told.
+  // Returns how far the clock of a rank is ahead; nullopt if it is unknown.
   static std::optional<Nanos> OffsetOf(const Matched& matched, const RankFigures& rank) {
     if (!rank.rank || matched.logs.size() < 2) return std::nullopt;
     const auto clock = std::ranges::find(matched.match.clocks, *rank.rank, &ClockOffset::rank);
     return clock == matched.match.clocks.end() ? std::nullopt : clock->offset;
   }
 
-  // When the first event is of the ranks whose clocks can be compared, by the first one's clock.
+  // Returns the begin of the first event, by the first rank's clock, among ranks with comparable
+  // clocks.
   static std::optional<Nanos> FirstBegin(const Matched& matched, const JobFigures& job) {
     std::optional<Nanos> first;
     for (const RankFigures& rank : job.ranks) {
@@ -495,7 +495,7 @@ class PageMaker {
 
   std::vector<JobFigures> jobs_;
   std::vector<RankFigures*> ranks_;  // of all jobs
-  std::vector<Cell> names_;          // theirs
+  std::vector<Cell> names_;          // names of the ranks
   std::vector<Matched> matched_;     // by job
   Page page_;
 };

@@ -10,16 +10,16 @@
 
 namespace etude {
 
-// The ranks of one job, with their replays as far as there are any.
+// Ranks of one job, with their replays if there are any.
 struct JobFigures {
   std::string name;
   std::vector<RankFigures> ranks;
   std::vector<RankComparison> replays;
-  std::vector<RunComparison> runs;  // of the original in turn with its replay
+  std::vector<RunComparison> runs;  // comparisons of the original with its replay
   std::vector<std::string> replay_notes;
 };
 
-// One page of all jobs, which need not have anything in common.
+// Makes one page of several, possibly unrelated jobs.
 Page MakeJobPage(std::string title, std::vector<JobFigures> jobs);
 
 }  // namespace etude

@@ -14,8 +14,8 @@ namespace {
 
 using testing_support::PlantedTrace;
 
-// A rank whose clock is `ahead` µs ahead: three all-reduces that end together, the last begun
-// `late`.
+// Makes a rank whose clock is `ahead` µs ahead: three all-reduces that end together; the last
+// begins `late`.
 RankFigures Rank(int64_t rank, int64_t ahead, int64_t late) {
   const std::string args =
       R"("Collective name":"allreduce","Process Group Name":"0","In msg nelems":8,"dtype":"Float")";

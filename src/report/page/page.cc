@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using page_assets::Asset;
 
-constexpr size_t kShownRows = 12;  // of a table, until more are asked for
+constexpr size_t kShownRows = 12;  // rows of a table shown at first
 
 Json TableJson(const Table& table) {
   Json columns = Json::array();
@@ -54,7 +54,7 @@ Json SectionJson(const Page::Section& section) {
           {"tables", std::move(tables)}};
 }
 
-// Writes the parts of a page one after the other.
+// Writes the parts of a page in order.
 class HtmlWriter {
  public:
   explicit HtmlWriter(const Page& page) : page_(page) {}
@@ -235,7 +235,7 @@ class HtmlWriter {
     html_ += "<section id=\"remarks\">\n<h2>Method</h2>\n";
     const auto remark = [&](std::string_view title, std::string_view text, std::string_view kind) {
       Put("<details class=\"{}\"><summary>{}</summary><pre class=\"remark\">", kind, Text(title));
-      // Line by line: the writer of text shows line ends as marks.
+      // Line by line: HtmlText would escape line ends.
       while (!text.empty()) {
         const size_t end = text.find('\n');
         Put("{}\n", Text(text.substr(0, end), 2000));

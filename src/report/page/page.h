@@ -16,56 +16,56 @@
 
 namespace etude {
 
-// Results on one page: what `etude report` writes, and what other commands write that show theirs.
-// Any text in it may be hostile.
+// Results on one HTML page, as written by `etude report` and other commands. Texts may be hostile.
 struct Page {
-  // One figure, shown large.
+  // A figure that is shown large.
   struct Fact {
     std::string name;
     Cell value;
     Unit unit = Unit::kText;
   };
-  // Lanes of one rank for the timeline.
+  // Timeline lanes of one rank.
   struct Track {
     std::string title;
     Timeline timeline;
-    Nanos clock_offset;  // subtracted from its times; 0 if clocks are not compared
+    Nanos clock_offset;  // subtracted from its times; 0 if clocks are not aligned
   };
   struct Section {
-    std::string key;  // stable: in the data, and the section's anchor
+    std::string key;  // stable: key in the data, and anchor
     std::string title;
-    std::string about;               // what it shows, in a sentence or two
-    std::vector<std::string> notes;  // what the figures leave out, a line each
+    std::string about;               // description, one or two sentences
+    std::vector<std::string> notes;  // limitations of the figures, one line each
     std::vector<Fact> facts;
     std::vector<Chart> charts;
     std::vector<Table> tables;
-    std::vector<Track> tracks;  // the timeline, if there are any
+    std::vector<Track> tracks;  // timeline, if not empty
   };
-  // Text to read on demand: the method, a licence.
+  // Additional text, collapsed by default: the method, a licence.
   struct Remark {
     std::string title;
     std::string text;
   };
 
   std::string title;
-  std::vector<std::string> inputs;  // paths that were read
+  std::vector<std::string> inputs;  // paths of the input files
   std::optional<Health> health;     // shown first
   std::vector<Section> sections;
   std::vector<Remark> remarks;  // at the end
 };
 
-// Rows of a table that the page holds; what is left out is counted.
+// Maximum of table rows on a page; further rows are counted.
 inline constexpr size_t kMostPageRows = 5000;
 
-// The data that the page offers as download ({"format": "etude-report", "version": 1, …},
-// docs/formats/report.md): all figures and texts, without charts and timeline, which show the same.
+// Returns the page's downloadable data ({"format": "etude-report", "version": 1, …},
+// docs/formats/report.md): all figures and texts. Charts and timeline are omitted, because they
+// show the same figures.
 nlohmann::ordered_json ToJson(const Page& page);
 
-// The whole page: one file that needs no other and asks for none. Without JavaScript it shows the
-// verdict and the first rows of the tables.
+// Returns a self-contained HTML file that makes no requests. Without JavaScript it shows the
+// verdict and the first rows of each table.
 std::string ToHtml(const Page& page);
 
-// Whether this build has the library that draws charts; without it the page has tables only.
+// Returns whether this build includes the chart library. Without it pages contain tables only.
 bool HasCharts();
 
 }  // namespace etude

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-// Files of src/report/assets, and the charts' library, as the build embeds them
+// Files of src/report/assets and the chart library, embedded by the build
 // (cmake/EtudePageAssets.cmake).
 namespace etude::page_assets {
 
@@ -13,8 +13,8 @@ struct Asset {
 
 extern const Asset kStyle;
 extern const Asset kScript;
-extern const Asset kChartLibrary;             // empty: built without
+extern const Asset kChartLibrary;             // empty if built without
 extern const std::string_view kChartName;     // "Apache ECharts 6.0.0"
-extern const std::string_view kChartLicence;  // the text that goes with it
+extern const std::string_view kChartLicence;  // licence text of the chart library
 
 }  // namespace etude::page_assets

@@ -77,7 +77,8 @@ TEST(TimelineData, WritesEventsAsDifferences) {
   EXPECT_EQ(json["names"].dump(), R"([["a","operator"],["b","kernel"]])");
   const auto& row = json["tracks"][0]["lanes"][0]["rows"][0];
   EXPECT_EQ(row["count"], 2);
-  // a: 0 since the begin, 10, name 0, +5 as 10; b: 10 since a's end, 300 = AC 02, name 1, -2 as 3.
+  // a: 0 after the begin, length 10, name 0, +5 as 10; b: 10 after a's end, 300 = AC 02, name 1, -2
+  // as 3.
   // 00 0A 00 0A  0A AC 02 01 03
   EXPECT_EQ(row["events"], "AAoACgqsAgED");
 }

@@ -16,7 +16,7 @@
 
 namespace etude {
 
-// What a page says of one rank. Needs the traces no more.
+// Figures of one rank for a page. Independent of the traces.
 struct RankFigures {
   struct Part {
     std::vector<Table> tables;  // the same keys and columns for every rank
@@ -28,8 +28,8 @@ struct RankFigures {
   std::string kind;  // of the trace
   uint64_t nodes = 0;
   Health health;
-  bool on_device = false;           // what the breakdown is of
-  std::optional<TimeShares> times;  // of all its work
+  bool on_device = false;           // the breakdown is of devices
+  std::optional<TimeShares> times;  // of all work of the rank
   Part operators;
   Part steps;
   Part critical_path;
@@ -38,14 +38,14 @@ struct RankFigures {
   std::optional<Bytes> peak;
   Timeline timeline;
   CommLog comms;
-  std::optional<RankRun> run;  // nullopt: the time by its graph is unknown
+  std::optional<RankRun> run;  // nullopt: the graph time is unknown
 };
 
-// `trace` is the richest trace of the rank; `timed` the one that tells most of times, if that is
-// another one. `most_events`: of its timeline.
+// Computes the figures. `trace`: the rank's most complete trace. `timed`: the trace with the best
+// times, if it is another one; may be null. `most_events`: maximum for the timeline.
 RankFigures FiguresOf(const Trace& trace, const Trace* timed, size_t most_events);
 
-// Cuts what no page shows, before the tables of all ranks are held at once.
+// Removes rows that no page shows, to save memory before all ranks are joined.
 std::vector<Table> CutForPage(std::vector<Table> tables);
 
 }  // namespace etude

@@ -55,7 +55,7 @@ class Writer {
 
  private:
   Json TrackJson(const Page::Track& track) {
-    std::vector<uint32_t> names;  // of the page, by those of the track
+    std::vector<uint32_t> names;  // page names by track name
     for (const Timeline::Name& name : track.timeline.names) {
       const auto [at, added] =
           name_index_.try_emplace({name.text, name.kind}, static_cast<uint32_t>(names_.size()));

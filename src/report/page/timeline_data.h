@@ -8,10 +8,10 @@
 
 namespace etude {
 
-// The tracks as assets/timeline.js reads them: names once for all, lanes by track, and of each row
-// its events in base64. An event is four LEB128 numbers: nanoseconds since the end of the event
-// before (the first: since the begin of all tracks), length, name, and the node's id minus that of
-// the event before (zigzag). docs/formats/report.md.
+// Returns the tracks in the format of assets/timeline.js: shared names, lanes by track, and the
+// events of each row in base64. An event is four LEB128 numbers: ns since the end of the previous
+// event (for the first: since the begin of all tracks), length, name, and the difference of the
+// node id to the previous event's (zigzag). See docs/formats/report.md.
 nlohmann::ordered_json TimelineJson(const std::vector<Page::Track>& tracks);
 
 }  // namespace etude

@@ -12,21 +12,20 @@
 
 namespace etude {
 
-// 1 where there is nothing to link.
+// Returns part / whole; 1 if there is nothing to link.
 double LinkedShare(uint64_t part, uint64_t whole);
 
-// What linking did with every node of both traces: `host_nodes` and `events` by outcome,
-// `coverage`, and what came of it.
+// Returns the outcome of linking: `host_nodes` and `events` by outcome, `coverage`, and the result.
 nlohmann::ordered_json LinkAccount(const LinkResult& result);
-// How many nodes and references a slice kept and cut.
+// Returns the numbers of nodes and references that a slice kept and cut.
 nlohmann::ordered_json SliceAccount(const SliceResult& slice);
 
-// The size of what was written to `path`: "3.20 MiB", with "before compression" behind it if its
-// name has it compressed.
+// Returns the size of the file written to `path`: "3.20 MiB", with "before compression" appended
+// for names of compressed files.
 std::string WrittenSize(std::string_view path, uint64_t bytes);
 
 nlohmann::ordered_json ToJson(const WrittenTrace& written);
-// Lines that say it to people.
+// Returns a readable summary.
 std::string ToText(const WrittenTrace& written);
 
 }  // namespace etude

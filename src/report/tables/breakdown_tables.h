@@ -8,11 +8,11 @@
 
 namespace etude {
 
-// Keys of the tables, in their order.
+// Keys of the tables, in order.
 inline const std::vector<std::string> kBreakdownTables = {"steps", "streams"};
 
 std::vector<Table> BreakdownTables(const Breakdown& breakdown);
-// What the figures leave out, a line each.
+// Returns limitations of the figures, one line each.
 std::vector<std::string> BreakdownNotes(const Breakdown& breakdown);
 
 }  // namespace etude

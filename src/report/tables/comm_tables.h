@@ -9,9 +9,10 @@
 
 namespace etude {
 
-// The collectives of a job: "skew" (by rank, type and group), "slowest" (single ones), "clocks".
+// Returns tables of a job's collectives: "skew" (by rank, type and group), "slowest" (single ones),
+// "clocks".
 std::vector<Table> CommTables(const CommSkew& skew, const CommMatch& match);
-// What the figures leave out, a line each.
+// Returns limitations of the figures, one line each.
 std::vector<std::string> CommNotes(const CommSkew& skew, const CommMatch& match);
 
 }  // namespace etude

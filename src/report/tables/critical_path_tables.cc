@@ -18,7 +18,7 @@ namespace {
 
 using Stretch = CriticalPath::Stretch;
 
-// The time of a stretch, on the path or beside it.
+// Returns the time of a stretch, on the path or beside it.
 Nanos TimeOfStretch(const Stretch& stretch) {
   return IsOnPath(stretch.part) || !stretch.time ? stretch.length : stretch.time->length();
 }
@@ -37,7 +37,7 @@ std::string LaneText(const Trace& trace, NodeId node) {
   return ThreadText(trace, lane, "(unknown thread)");
 }
 
-// Time on the path by some key, the most first.
+// Time on the path by a key, sorted in descending order.
 template <typename Key>
 class PathSums {
  public:
@@ -142,7 +142,7 @@ class Tables {
     return table;
   }
 
-  // The time on the path of what `key` gives for its nodes.
+  // Returns the time on the path by the text that `key` returns for a node.
   template <typename KeyOf>
   Table ByText(std::string table_key, std::string title, std::string column, KeyOf key) const {
     Table table{.key = std::move(table_key),

@@ -9,12 +9,12 @@
 
 namespace etude {
 
-// Keys of the tables, in their order.
+// Keys of the tables, in order.
 inline const std::vector<std::string> kCriticalPathTables = {"summary", "parts",   "ops",
                                                              "lanes",   "modules", "path"};
 
 std::vector<Table> CriticalPathTables(const Trace& trace, const CriticalPath& path);
-// What the figures leave out, a line each.
+// Returns limitations of the figures, one line each.
 std::vector<std::string> CriticalPathNotes(const CriticalPath& path);
 
 }  // namespace etude

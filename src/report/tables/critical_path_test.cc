@@ -1,5 +1,5 @@
-// The critical path of planted runs, from the trace to its parts: analysis/critical_path with what
-// transform/recorded_waits finds.
+// Critical paths of synthetic runs, from the trace to its parts: analysis/critical_path with the
+// waits found by transform/recorded_waits.
 #include "src/analysis/time/critical_path.h"
 
 #include <gtest/gtest.h>
@@ -135,7 +135,7 @@ TEST(CriticalPath, WorkThatEndsAfterTheCallThatWaitedForIt) {
 }
 
 TEST(CriticalPath, StreamsThatWaitForEachOther) {
-  // The copy on stream 30 waits for gemm by an event: the record says so.
+  // The copy on stream 30 waits for gemm by a recorded event.
   const Trace trace = PlantedTrace()
                           .Launch(1, 0, 5, 1)
                           .Kernel("gemm", 20, 10, 100, 1)
@@ -156,7 +156,8 @@ TEST(CriticalPath, StreamsThatWaitForEachOther) {
 }
 
 TEST(CriticalPath, WaitsThatAreNotRecordedAreGuessedFromWhatEnded) {
-  // Without the profiler's records of synchronisation; two streams, so that names do not say which.
+  // Without the profiler's synchronization records; with two streams, names do not determine the
+  // stream.
   const Trace trace = PlantedTrace()
                           .Launch(1, 0, 5, 1)
                           .Kernel("gemm", 20, 10, 100, 1)
@@ -179,7 +180,7 @@ TEST(CriticalPath, WaitsThatAreNotRecordedAreGuessedFromWhatEnded) {
 }
 
 TEST(CriticalPath, WorkThatBeginsBeforeTheOneBeforeItEnded) {
-  // By a programmatic dependent launch; it was launched long before it could run.
+  // Programmatic dependent launch, long before the kernel could run.
   const Trace trace = PlantedTrace()
                           .Launch(1, 0, 5, 1)
                           .Launch(1, 6, 8, 2)
@@ -194,7 +195,7 @@ TEST(CriticalPath, WorkThatBeginsBeforeTheOneBeforeItEnded) {
 }
 
 TEST(CriticalPath, ACallThatWaitsForWorkBesideThePath) {
-  // The kernel is short; what the thread waits for is not on the path, which is idle meanwhile.
+  // The kernel is short. The thread's other work is not on the path, which is idle meanwhile.
   const Trace trace = PlantedTrace()
                           .Operator("aten::big", 1, 0, 500)
                           .Launch(1, 480, 490, 1)
@@ -202,7 +203,7 @@ TEST(CriticalPath, ACallThatWaitsForWorkBesideThePath) {
                           .Call("cudaDeviceSynchronize", 1, 505, 540, 2)
                           .Read();
   const CriticalPath path = PathOf(trace);
-  // By the kernel: 480 + 40 launch + 10 + 10 return; by the thread: 500 + 10.
+  // Through the kernel: 480 + 40 launch + 10 + 10 return; on the thread: 500 + 10.
   EXPECT_EQ(path.length, Us(540));
   ExpectBounds(path);
 }
@@ -217,8 +218,8 @@ TEST(CriticalPath, AThreadThatStartsAfterAnotherOne) {
   ExpectBounds(path);
 }
 
-// As autograd's engine in a native capture: its thread works while the program's waits, and what it
-// calls that has no schema is work, other than what a program names.
+// Like autograd's engine in a native capture: its thread works while the program's waits. Functions
+// without a schema count as work; labels of the program do not.
 TEST(CriticalPath, ThreadsOfANativeCapture) {
   TraceBuilder builder;
   builder.info().SetFormat(TraceFormat::kNative);
@@ -252,7 +253,7 @@ TEST(CriticalPath, ThreadsOfANativeCapture) {
   ExpectBounds(path);
 }
 
-// One for each request: each is looked up once, not on every other thread.
+// Each request is looked up once, not on every other thread.
 TEST(CriticalPath, ManyThreads) {
   constexpr int kThreads = 100'000;
   PlantedTrace planted;

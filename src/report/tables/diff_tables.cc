@@ -7,7 +7,7 @@
 namespace etude {
 namespace {
 
-// b over a, minus 1.
+// Returns b / a - 1.
 Cell Growth(std::optional<Nanos> a, std::optional<Nanos> b) {
   if (!a || !b || a->count <= 0) return {};
   return static_cast<double>(b->count) / static_cast<double>(a->count) - 1;
@@ -37,7 +37,7 @@ Table Sums(std::string key, std::string title, std::string column,
   return table;
 }
 
-// "[8,16] [16]": the shapes of the tensors that a node takes.
+// Returns the shapes of a node's input tensors: "[8,16] [16]".
 std::string ShapesText(const Trace& trace, NodeId node) {
   std::string text;
   const auto add = [&](TensorId id) {

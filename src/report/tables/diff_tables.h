@@ -8,7 +8,7 @@
 
 namespace etude {
 
-// Keys of the tables, in their order.
+// Keys of the tables, in order.
 inline const std::vector<std::string> kDiffTables = {"summary", "ops", "modules", "nodes"};
 
 std::vector<Table> DiffTables(const Trace& a, const Trace& b, const TraceDiff& diff);

@@ -9,14 +9,15 @@
 
 namespace etude {
 
-// Keys of the tables, in their order.
+// Keys of the tables, in order.
 inline const std::vector<std::string> kGraphTimeTables = {"recorded", "gaps"};
 
-// A recorded job by its graph alone beside what was recorded, and where the difference arises.
+// Returns tables that compare a job's time by its graph with the recorded time, and locate the
+// difference.
 std::vector<Table> GraphTimeTables(const GraphTime& time, size_t ranks);
-// "206.053 ms of 208.252 ms (-1.1 %)".
+// Returns "206.053 ms of 208.252 ms (-1.1 %)".
 std::string GraphTimeText(const GraphTime& time);
-// What the figures leave out, a line each.
+// Returns limitations of the figures, one line each.
 std::vector<std::string> GraphTimeNotes(const GraphTime& time);
 
 }  // namespace etude

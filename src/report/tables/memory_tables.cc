@@ -11,7 +11,7 @@
 namespace etude {
 namespace {
 
-// When something was, since the trace began.
+// Returns a time relative to the begin of the trace.
 Cell Since(const std::optional<Interval>& span, const std::optional<Nanos>& time) {
   std::optional<Nanos> since;
   if (time && span) since = *time - span->begin;
@@ -32,7 +32,7 @@ std::vector<Table::Column> WithSource(std::vector<Table::Column> more) {
   return columns;
 }
 
-// A node as what ran: an allocator's event is told by the operator around it.
+// Returns the operator around an allocator event; other nodes unchanged.
 NodeId Shown(const Trace& trace, NodeId node) {
   const NodeId parent = trace.parent(node);
   return trace.kind(node) == NodeKind::kMetadata && parent ? parent : node;
@@ -52,7 +52,7 @@ MemoryFigures FindMemory(const Trace& trace, const Trace* device) {
   if (auto devices = StatedMemory(trace); !devices.empty()) {
     found.sources.push_back({"formula", &trace, std::move(devices)});
   }
-  // A profile of devices alone has no events: those of the host are in the capture beside it.
+  // A device profile may lack events of the host; the accompanying capture contains them.
   for (const Trace* with_events : {device, &trace}) {
     if (with_events == nullptr) continue;
     std::vector<DeviceMemory> devices = AllocatorMemory(*with_events);
@@ -70,7 +70,7 @@ MemoryFigures FindMemory(const Trace& trace, const Trace* device) {
     found.sources.push_back({"allocator", with_events, std::move(devices)});
     break;
   }
-  // The device whose memory runs out is the one to read of first.
+  // The device with the highest peak comes first.
   for (MemorySource& source : found.sources) {
     std::ranges::stable_sort(source.devices, std::ranges::greater{}, &DeviceMemory::peak);
   }

@@ -8,23 +8,23 @@
 
 namespace etude {
 
-// Keys of the tables, in their order.
+// Keys of the tables, in order.
 inline const std::vector<std::string> kMemoryTables = {"summary", "peak", "timeline"};
 
-// Memory of devices as one source knows it.
+// Memory of devices from one source.
 struct MemorySource {
   std::string name;    // "tensors", "formula", "allocator"
-  const Trace* trace;  // that the figures are of
+  const Trace* trace;  // the trace of the figures; not owned
   std::vector<DeviceMemory> devices;
 };
 
-// What is known of memory, and what the figures leave out, a line each.
+// Memory figures from all sources, and their limitations, one line each.
 struct MemoryFigures {
   std::vector<MemorySource> sources;
   std::vector<std::string> notes;
 };
-// By the tensors of `trace`, and by its allocators' events or those of `device`, another trace of
-// the run, if it is not null: both must outlive the figures.
+// Computes memory use from the tensors of `trace`, and from the allocator events of `trace` or of
+// `device`, another trace of the run (may be null). Both must outlive the result.
 MemoryFigures FindMemory(const Trace& trace, const Trace* device);
 
 std::vector<Table> MemoryTables(const std::vector<MemorySource>& sources);

@@ -7,7 +7,7 @@
 namespace etude {
 
 std::string OperatorShareText(double share) {
-  // Below this the error of a replay is mostly that of what it lacks.
+  // Below this share a replay's error is mostly due to what it omits.
   constexpr double kMostly = 0.75;
   return fmt::format(
       "operators cover {} of the recorded step; a replay lacks the rest (Python, autograd's "

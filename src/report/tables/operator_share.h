@@ -4,8 +4,8 @@
 
 namespace etude {
 
-// How much of a recorded step's time its operators took, `share` in 0..1, and what that means for a
-// replay, which runs nothing else: one line.
+// Returns a line on the share (0..1) of a recorded step's time that operators took, and its
+// consequence for a replay, which runs only operators.
 std::string OperatorShareText(double share);
 
 }  // namespace etude

@@ -11,18 +11,19 @@
 
 namespace etude {
 
-// The memory of ranks that did the same.
+// Memory of equal ranks.
 struct SimMemoryRow {
-  int64_t rank = 0;  // the first of them
+  int64_t rank = 0;  // first of the ranks
   int64_t ranks = 1;
   SimMemory memory;
-  std::string name;              // of the node at the peak
+  std::string name;              // node at the peak
   std::optional<uint64_t> node;  // its id in the file
 };
 
 inline constexpr std::string_view kSimMemoryTable = "memory";  // key
 
-// The most memory first: in bytes, or, if of some the unit is not known, in plain sizes.
+// Returns the rows by memory, descending: in bytes, or in plain numbers if the unit of some sizes
+// is unknown.
 Table SimMemoryTable(std::vector<SimMemoryRow> rows);
 
 }  // namespace etude

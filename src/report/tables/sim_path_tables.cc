@@ -24,7 +24,7 @@ struct Sum {
   }
 };
 
-// By time, the most first.
+// Returns the sums by time, descending.
 template <typename Key>
 std::vector<std::pair<Key, Sum>> Sorted(const std::map<Key, Sum>& sums) {
   std::vector<std::pair<Key, Sum>> rows(sums.begin(), sums.end());

@@ -11,15 +11,15 @@
 
 namespace etude {
 
-// Keys of the tables, in their order.
+// Keys of the tables, in order.
 inline const std::vector<std::string> kSimPathTables = {"path_parts", "path_ranks", "path_names",
                                                         "path"};
 
-// The name of a node of a rank's program; "" if it is not known.
+// Returns the name of a node of a rank's program; "" if it is unknown.
 using SimNodeNames = std::function<std::string(int64_t rank, uint32_t node)>;
 
-// The critical path of a simulated job: its time by part, by rank and by name, and its stretches.
-// Times of each of the first three add up to the length of the path.
+// Returns tables of a simulated job's critical path: time by part, by rank and by name, and the
+// stretches. Times of each of the first three tables add up to the length of the path.
 std::vector<Table> SimPathTables(const SimPath& path, const SimWorkload& workload,
                                  const SimNodeNames& names);
 

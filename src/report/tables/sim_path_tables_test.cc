@@ -67,7 +67,7 @@ TEST(SimPathTables, LayersOfOneNameAreOneRow) {
   EXPECT_EQ(by_name.rows[1][0], Cell("layer *"));
 }
 
-// What the breakdown of a simulated trace says is what the simulation did.
+// The breakdown of a simulated trace matches the simulation.
 TEST(SimPathTables, TracesSayWhatTheSimulationDid) {
   const SimulatedStages stages;
   const Job made = SimulatedJob(stages.job, stages.workload, stages.result).value();

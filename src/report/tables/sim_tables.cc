@@ -49,7 +49,7 @@ std::string_view Name(RemoteMemoryKind kind) {
   }
   return "";
 }
-// By dimension.
+// Returns the names of the algorithms by dimension.
 std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType type) {
   if (system.programs.contains(type)) return {"custom"};
   if (const auto own = OwnAlgorithm(type)) return {AlgorithmName({.algorithm = *own})};
@@ -60,7 +60,7 @@ std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType 
   return names;
 }
 
-// What a collective was done by: of a group one algorithm, else one for each dimension.
+// Returns the algorithms of a collective: a single one for a group, otherwise one per dimension.
 std::string AlgorithmOf(const SimMachine& machine, const SimCollectiveAccount& collective) {
   const std::vector<std::string> names = AlgorithmsOf(machine.system, collective.type);
   if (collective.in_group) return names.size() == 1 ? names.front() : "ring";
@@ -106,12 +106,12 @@ Table TimesTable(const SimAccount& account) {
     table.rows.push_back(std::move(row));
   };
   add("mean", std::nullopt, MeanOf(account));
-  // Of those that end at one time the one with most to do, and with least.
+  // Among classes that end at the same time: the one with most and with least work.
   const auto key = [&](const SimClassAccount& one) {
     return std::tuple(one.end.value_or(account.step), -one.times.idle(), -one.first);
   };
   const auto [first, last] = std::ranges::minmax_element(account.classes, {}, key);
-  // Where a rank does not end, who is the last is not known.
+  // If a rank does not end, the last one is unknown.
   if (!std::ranges::all_of(account.classes, &SimClassAccount::finished)) return table;
   add("last to end", last->first, *last);
   const bool differ = first->end != last->end || first->times.idle() != last->times.idle();
@@ -119,7 +119,7 @@ Table TimesTable(const SimAccount& account) {
   return table;
 }
 
-// The ranks of each class as text.
+// Returns the ranks of each class as text.
 std::vector<std::string> RankTexts(const SimResult& result) {
   std::vector<std::vector<int64_t>> ranks(result.ranks.size());
   for (size_t rank = 0; rank < result.class_of.size(); ++rank) {
@@ -214,7 +214,7 @@ Table LinksTable(const SimMachine& machine, const SimResult& result, const SimAc
     return number == machine.npus() ? LinkFaults::kSwitch : number;
   };
   for (const SimLinkUse* link : links) {
-    // Of all links along a dimension the whole bandwidth, whether one of them is slow or not.
+    // For all links along a dimension, the full bandwidth is used, even if a link is slow.
     const double share = link->to ? faults.Of(link->dim, end(link->from), end(*link->to)).share : 1;
     const double most = share * machine.dims[link->dim].bandwidth * kGibPerSecond *
                         (static_cast<double>(account.step) / 1e9);
@@ -231,7 +231,7 @@ Table LinksTable(const SimMachine& machine, const SimResult& result, const SimAc
   return table;
 }
 
-// Without rows where computations take their recorded time.
+// Returns a table without rows if computations take their recorded duration.
 Table RooflineTable(const SimMachine& machine, const SimWorkload& workload, const SimResult& result,
                     const SimAccount& account, const std::vector<std::string>& names) {
   Table table{.key = "roofline",
@@ -245,7 +245,7 @@ Table RooflineTable(const SimMachine& machine, const SimWorkload& workload, cons
   if (!machine.system.roofline) return table;
   for (size_t i = 0; i < account.classes.size(); ++i) {
     const RooflineUse use = RooflineUseOf(machine, workload, result, account.classes[i].first);
-    if (use.intensity == 0 && use.memory == 0) continue;  // it computes nothing
+    if (use.intensity == 0 && use.memory == 0) continue;  // no computation
     table.rows.push_back({names[i], use.compute_bound, use.compute, use.memory, use.intensity});
   }
   return table;

@@ -11,15 +11,15 @@
 #include "src/sim/result/account.h"
 #include "src/sim/result/diagnosis.h"
 
-// A simulated step for people and programs.
+// Tables, text and JSON of a simulated step.
 namespace etude {
 
-// "times", "ranks", "collectives", "links", "roofline": keys of the tables.
+// Keys of the tables: "times", "ranks", "collectives", "links", "roofline".
 const std::vector<std::string>& SimTableNames();
 std::vector<Table> SimTables(const SimMachine& machine, const SimWorkload& workload,
                              const SimResult& result, const SimAccount& account);
 
-// What is understood of the machine's files, with units.
+// Describes the machine as understood, with units.
 std::string ToText(const SimMachine& machine);
 nlohmann::ordered_json ToJson(const SimMachine& machine);
 

@@ -88,7 +88,7 @@ Table Lanes(const TraceStats& stats) {
   return table;
 }
 
-// `columns` and those of what was sent or copied.
+// Returns `columns` followed by columns for sent or copied data.
 std::vector<Table::Column> WithTransfers(std::vector<Table::Column> columns) {
   columns.insert(columns.end(), {{"count", "count", Unit::kCount},
                                  {"sized", "sized", Unit::kCount},

@@ -8,7 +8,7 @@
 
 namespace etude {
 
-// Keys of the tables, in their order.
+// Keys of the tables, in order.
 inline const std::vector<std::string> kStatsTables = {"ops",   "kinds",         "modules",
                                                       "lanes", "communication", "copies"};
 

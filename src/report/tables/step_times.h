@@ -13,15 +13,15 @@
 
 namespace etude {
 
-// Times of steps of one side, the original or its replay.
+// Step times of one side, original or replay.
 struct StepTimes {
   std::optional<TimeSummary> wall;
   std::optional<TimeSummary> cpu;
-  // `median` is the mean of steps of several kinds, which may lie outside of the quartiles.
+  // `median` contains the mean over steps of several kinds, which may lie outside of the quartiles.
   bool is_mean = false;
 };
 
-// Of steps that have both times.
+// Summarises steps that have both times.
 template <typename Step>
 StepTimes SummariseSteps(const std::vector<Step>& steps) {
   if (steps.empty()) return {};
@@ -34,7 +34,8 @@ StepTimes SummariseSteps(const std::vector<Step>& steps) {
   return {.wall = Summarise(std::move(wall)), .cpu = Summarise(std::move(cpu))};
 }
 
-// The same of steps of several kinds: the mean takes the place of the median, which is of one kind.
+// Summarises steps of several kinds, with the mean instead of the median, which would be of one
+// kind.
 template <typename Step>
 StepTimes MeanOfSteps(const std::vector<Step>& steps) {
   StepTimes times = SummariseSteps(steps);
@@ -52,15 +53,15 @@ StepTimes MeanOfSteps(const std::vector<Step>& steps) {
   return times;
 }
 
-// "1.234 ms [1.200 ms, 1.300 ms]": median and quartiles; "unknown" if there are none.
+// Returns median and quartiles: "1.234 ms [1.200 ms, 1.300 ms]"; "unknown" if there are none.
 std::string FormatTimes(const std::optional<TimeSummary>& times);
 
-// A table of original and replay with their errors, below its titles; and rows for it.
+// Makes a table of original, replay and errors, with headings. AddStepRows adds rows to it.
 TextTable StepTable(std::string title);
 void AddStepRows(std::string_view what, const StepTimes& original, const StepTimes& replay,
                  TextTable& table);
 
-// The replay's errors by clock, null where they are unknown.
+// Returns the replay's errors by clock; null if unknown.
 nlohmann::ordered_json ErrorJson(const StepTimes& original, const StepTimes& replay);
 
 }  // namespace etude

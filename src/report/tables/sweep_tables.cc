@@ -32,7 +32,7 @@ const PlanFacts* PlanOf(const SweepRow& row) {
   return row.outcome && row.outcome->plan ? &*row.outcome->plan : nullptr;
 }
 
-// "tokens"; "items" where they differ.
+// Returns the unit of work, "tokens"; "items" if rows differ.
 std::string ItemsOf(const std::vector<const SweepRow*>& rows) {
   std::string item;
   for (const SweepRow* row : rows) {
@@ -44,11 +44,11 @@ std::string ItemsOf(const std::vector<const SweepRow*>& rows) {
   return item + "s";
 }
 
-// A figure of a row's plan: a column of tables.
+// A table column with a figure of a row's plan.
 struct PlanColumn {
   Table::Column column;
   Cell (*cell)(const SweepRow& row);
-  bool is_short = true;  // in texts, too
+  bool is_short = true;  // also in texts
 };
 
 template <Bytes PlanMemory::*Part>
@@ -56,7 +56,7 @@ Cell MemoryCell(const SweepRow& row) {
   return (PlanOf(row)->memory.*Part).count;
 }
 
-// Of rows with a plan.
+// Returns the columns of rows with a plan.
 std::vector<PlanColumn> PlanColumns(const std::string& items) {
   return {
       {{"item", "item", Unit::kText},
@@ -102,7 +102,7 @@ std::vector<PlanColumn> PlanColumns(const std::string& items) {
   };
 }
 
-// `whole`: with where their time goes, and whether points are done and of the front.
+// `whole`: includes time breakdown, state and membership in the front.
 Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>& rows, bool whole) {
   Table table{.key = "points", .title = "Points", .columns = {}, .rows = {}};
   table.columns.push_back({"point", "point", Unit::kCount});
@@ -164,8 +164,8 @@ Table RankedTable(const SweepResults& results) {
   return table;
 }
 
-// Without what says nothing in a text: states where all points are done, times that are 0 in all of
-// them, parts of memory, and figures of plans that are unknown or the same for all.
+// Removes columns that are not informative in a text: states if all points are done, times that are
+// always 0, parts of memory, and figures of plans that are unknown or equal for all.
 Table ShortTable(Table table) {
   std::vector<std::string> details;
   std::vector<std::string> of_plans;
@@ -203,7 +203,7 @@ Table ShortTable(Table table) {
   return table;
 }
 
-// Of each value of each axis the best point.
+// Returns the best point for each value of each axis.
 Table BestTable(const SweepResults& results) {
   const std::vector<const SweepRow*> ranking = Ranking(results.rows, OrderOf(results));
   Table table{.key = "best_of",
@@ -248,7 +248,7 @@ Page::Section AxisSection(const SweepResults& results) {
   return section;
 }
 
-// Step time against each other measure of the front.
+// Adds charts of step time against each other measure of the front.
 void AddFrontCharts(const SweepResults& results, const Table& points, Page::Section& section) {
   for (const SweepMeasure measure : results.measures) {
     std::string over;
@@ -285,7 +285,7 @@ Json PlansJson(const SweepPlans& plans) {
           {"left_out", std::move(refusals)}};
 }
 
-// "": without [[plans]].
+// Returns "" without [[plans]].
 std::string PlansText(const SweepResults& results) {
   if (!results.plans) return "";
   const SweepPlans& plans = *results.plans;

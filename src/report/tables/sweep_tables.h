@@ -15,34 +15,34 @@
 
 namespace etude {
 
-// Combinations of [[plans]], and those that are no plan.
+// Combinations of [[plans]], with the rejected ones.
 struct SweepPlans {
   uint64_t combinations = 0;
   uint64_t kept = 0;
   std::vector<PlanRefusals> refusals;
 };
 
-// What a sweep found.
+// Results of a sweep.
 struct SweepResults {
   std::string path;                    // of the spec
-  std::vector<std::string> axes;       // their names
+  std::vector<std::string> axes;       // names
   std::vector<SweepRow> rows;          // by point
-  std::vector<SweepMeasure> measures;  // of the front; may be empty
-  size_t points = 0;                   // of the sweep: more than rows where it is a part
+  std::vector<SweepMeasure> measures;  // of the Pareto front; may be empty
+  size_t points = 0;                   // in the sweep; may exceed the number of rows
   std::optional<SweepPlans> plans;
-  std::optional<SweepOrder> order;  // what points are ranked by; nullopt: DefaultOrder
+  std::optional<SweepOrder> order;  // ranking; nullopt: DefaultOrder
 };
 
-// A row for each point, in their order.
+// Returns a row per point, in order.
 Table SweepPointTable(const SweepResults& results);
-// Those of the Pareto front, the best first.
+// Returns the rows of the Pareto front, best first.
 Table SweepFrontTable(const SweepResults& results);
-// What simulations leave out, and of how many points.
+// Returns limitations of the simulations, with the number of points.
 Table SweepNoteTable(const SweepResults& results);
-// Why points are not done.
+// Returns the reasons for points that are not done.
 Table SweepFailureTable(const SweepResults& results);
 
-// The `top` best points (0: all), the front, notes, and what is not done.
+// Returns the `top` best points (0: all), the front, notes, and failures.
 std::string SweepText(const SweepResults& results, size_t top);
 // {"format": "etude-sweep", …}: docs/formats/sweep.md.
 nlohmann::ordered_json SweepJson(const SweepResults& results);

@@ -13,13 +13,14 @@
 namespace etude {
 namespace {
 
-// Code points of UTF-8 text; our tables hold no wide or combining characters of their own.
+// Returns the number of code points of UTF-8 text. Etude's tables contain no wide or combining
+// characters.
 size_t Width(std::string_view text) {
   return static_cast<size_t>(
       std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// Where code point `index` begins; the text's end if it has fewer.
+// Returns the begin of code point `index`, or the end of the text.
 size_t PointAt(std::string_view text, size_t index) {
   size_t points = 0;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -28,7 +29,7 @@ size_t PointAt(std::string_view text, size_t index) {
   return text.size();
 }
 
-// Whether a name consists of parts, as those of modules and scopes do, and not of a kernel's
+// Returns whether a name is a path, as of modules and scopes, rather than a kernel with template
 // parameters.
 bool IsPath(std::string_view name) {
   return name.find('<') == std::string_view::npos &&
@@ -36,7 +37,8 @@ bool IsPath(std::string_view name) {
           name.find("::") != std::string_view::npos);
 }
 
-// `value` in the largest of `units` of which it is one at least; each is `step` of the one before.
+// Returns `value` in the largest of `units` in which it is at least 1; each unit is `step` times
+// the previous one.
 std::string Scaled(double value, double step, std::span<const std::string_view> units) {
   size_t unit = 0;
   while (std::abs(value) >= step && unit + 1 < units.size()) {

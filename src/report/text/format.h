@@ -10,30 +10,32 @@
 #include "src/base/text/format_count.h"
 #include "src/base/units.h"
 
-// Numbers and tables as people read them.
+// Formatting of numbers and tables for readers.
 namespace etude {
 
-// "512 B", "1.50 KiB", "3.20 GiB".
+// Returns "512 B", "1.50 KiB", "3.20 GiB".
 std::string FormatBytes(Bytes bytes);
-// "850 B/s", "12.34 GB/s".
+// Returns "850 B/s", "12.34 GB/s".
 std::string FormatRate(double bytes_per_second);
-// "0.1235", "12.35", "1,234,568": four digits, and all of those before the point up to 10^15.
+// Returns four significant digits, or all digits before the point up to 10^15: "0.1235", "12.35",
+// "1,234,568".
 std::string FormatNumber(double number);
-// The whole number that `number` is but for what computing with doubles leaves behind, else
-// `number`: 20480000 of 20479999.999999996.
+// Removes floating-point noise from integers: 20479999.999999996 becomes 20480000. Other numbers
+// are returned unchanged.
 double WithoutNoise(double number);
-// "+1.2 %"; `error` as a share.
+// Formats an error given as a share: "+1.2 %".
 std::string FormatError(double error);
 
-// The first `most` code points, with "…" behind them if there are more.
+// Returns the first `most` code points, followed by "…" if there are more.
 std::string ShortText(std::string_view text, size_t most);
-// A name of at most `most` code points and a "…": in the middle of a path such as "model.layers.0",
-// because long paths differ at their ends, and at the end of others. Mangled names
+// Shortens a name to `most` code points and a "…": in the middle for paths such as
+// "model.layers.0", which differ at their ends, otherwise at the end. Mangled names are decoded,
+// and C++ functions lose their result, arguments and namespaces first.
 // are decoded, and C++ functions first lose their result, arguments and namespaces.
 std::string ShortName(std::string_view name, size_t most);
 
-// A table in plain text: columns are padded to their widest cell, two blanks apart. Cells may hold
-// anything; what is not printable is spelled out.
+// A table in plain text. Columns are padded to their widest cell, two blanks apart. Unprintable
+// characters in cells are escaped.
 class TextTable {
  public:
   enum class Align { kLeft, kRight };

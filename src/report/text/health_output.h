@@ -9,18 +9,18 @@
 
 namespace etude {
 
-// What was counted while reading, by name; what did not happen is left out.
+// Returns the statistics of reading by name, without zeros.
 nlohmann::ordered_json ToJson(const Stats& stats);
 
-// {"verdict": "usable", "reasons": [{"verdict", "name", "text"}], "graph_time": {"recorded_ns",
-// "simulated_ns", "error"}, "waits": {"count", "guessed"}}, of which the last two are null where
-// they are unknown.
+// Returns {"verdict": "usable", "reasons": [{"verdict", "name", "text"}], "graph_time":
+// {"recorded_ns", "simulated_ns", "error"}, "waits": {"count", "guessed"}}. The last two are null
+// if unknown.
 nlohmann::ordered_json ToJson(const Health& health);
-// "12 found, 3 (25.0 %) guessed from times".
+// Returns "12 found, 3 (25.0 %) guessed from times".
 std::string WaitsText(const WaitCounts& waits);
-// "usable" and a line per reason, indented; one line "good" if there are none.
+// Returns "usable" and an indented line per reason; "good" if there are none.
 std::string ToText(const Health& health);
-// The same for commands that do something else: one line with the worst reason, "" of what is good.
+// Returns one line with the worst reason, for other commands; "" if the health is good.
 std::string ShortText(const Health& health);
 
 }  // namespace etude

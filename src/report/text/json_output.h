@@ -12,7 +12,7 @@ nlohmann::ordered_json OrNull(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-// A document as commands print and write it; what is no UTF-8 becomes U+FFFD.
+// Serializes a document. Invalid UTF-8 becomes U+FFFD.
 inline std::string JsonText(const nlohmann::ordered_json& json, int indent = 2) {
   return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

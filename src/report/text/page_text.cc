@@ -10,7 +10,7 @@
 namespace etude {
 namespace {
 
-// The same marks as `kHidden` of assets/text.js.
+// Must match `kHidden` of assets/text.js.
 bool IsHidden(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code <= 0x9F) || code == 0xAD || code == 0x61C ||
          (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
@@ -18,7 +18,7 @@ bool IsHidden(uint32_t code) {
          (code >= 0xE0000 && code <= 0xE0FFF);
 }
 
-// Bytes of the code point that begins with `first`, of valid UTF-8.
+// Returns the bytes of the code point that starts with `first`, in valid UTF-8.
 size_t LengthOf(unsigned char first) {
   return first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
 }
@@ -36,7 +36,7 @@ uint32_t CodeOf(std::string_view bytes) {
 }  // namespace
 
 std::string VisibleText(std::string_view text, size_t most) {
-  // A code point has at most four bytes: nothing behind these is looked at.
+  // A code point has at most four bytes, so later bytes are irrelevant.
   const std::string valid =
       utf8::Repair(text.substr(0, most < text.size() / 4 ? 4 * most + 4 : text.size()));
   std::string visible;

@@ -7,7 +7,7 @@
 
 namespace etude {
 
-// Throughput and memory of a simulated step of a plan, a line each.
+// Returns throughput and memory of a plan's simulated step, one line each.
 std::string PlanText(const PlanFacts& plan, const std::optional<PlanRates>& rates);
 
 }  // namespace etude

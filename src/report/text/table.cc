@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kUnknown = "–";
 
-// Names of kernels run to hundreds of characters.
+// Names of kernels can have hundreds of characters.
 constexpr size_t kMostPoints = 60;
 
 std::string ShortCell(const Cell& cell, Unit unit) {
@@ -21,15 +21,15 @@ std::string ShortCell(const Cell& cell, Unit unit) {
   return text != nullptr ? ShortName(*text, kMostPoints) : ToText(cell, unit);
 }
 
-// Whether spreadsheets take the text for a formula, which may call programs: it begins as one does
-// and is no number.
+// Returns whether spreadsheets treat the text as a formula, which may run programs: it starts like
+// one and is not a number.
 bool IsFormula(std::string_view text) {
   constexpr std::string_view kBegin = "=+-@\t\r";
   if (text.empty() || kBegin.find(text.front()) == std::string_view::npos) return false;
   return !ParseDecimal(text.substr(text.front() == '+' ? 1 : 0));
 }
 
-// An apostrophe keeps what may be a formula a text.
+// Prefixes a possible formula with an apostrophe, so that it stays a text.
 std::string CsvText(std::string text) {
   if (IsFormula(text)) text.insert(text.begin(), '\'');
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;

@@ -46,7 +46,7 @@ TEST(Table, CsvQuotesAndLeavesUnknownEmpty) {
   EXPECT_EQ(ToCsv(Example()), "name,total_ns,share\r\n\"a,\"\"b\"\"\",1500,0.25\r\nmm,,\r\n");
 }
 
-// Spreadsheets would run it.
+// Spreadsheets would run them.
 TEST(Table, CsvHasNoFormulas) {
   Table table = Example();
   const char* texts[] = {

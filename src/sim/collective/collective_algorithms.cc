@@ -44,13 +44,13 @@ constexpr bool IsComplete() {
 }
 static_assert(IsComplete(), "a row for each algorithm, in their order");
 
-// Whether `word` is `name`, whose first letter may be a capital.
+// Returns whether `word` is `name`, whose first letter may be a capital.
 bool IsNamed(std::string_view word, std::string_view name) {
   return word.size() == name.size() && !word.empty() && (word[0] | 0x20) == name[0] &&
          word.substr(1) == name.substr(1);
 }
 
-// The number that `text` is; 0 if it is none above 0.
+// Returns the positive number in `text`; 0 if it is not one.
 int64_t WindowIn(std::string_view text) {
   int64_t window = 0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), window);
@@ -58,7 +58,7 @@ int64_t WindowIn(std::string_view text) {
   return is_number && window > 0 ? window : 0;
 }
 
-// "ring, direct, direct4 (with a window), …"
+// Returns "ring, direct, direct4 (with a window), …".
 std::string NamesInFiles() {
   std::vector<std::string> names;
   for (const AlgorithmInfo& info : kAlgorithms) {

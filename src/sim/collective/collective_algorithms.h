@@ -12,28 +12,29 @@
 
 namespace etude {
 
-// Which other members of a group a member has messages from or to.
+// Members of a group that a member exchanges messages with.
 enum class AlgorithmReach : uint8_t {
-  kNeighbours,   // the next and the last one
-  kPowersOfTwo,  // those 1, 2, 4 … away
-  kAll,          // all
-  kByRoot,       // as the place beside the root says
+  kNeighbours,   // the next and the previous member
+  kPowersOfTwo,  // those at distance 1, 2, 4, …
+  kAll,          // all others
+  kByRoot,       // depends on the member's position relative to the root
 };
 
-// All that is to be known of a collective algorithm besides what its messages are
-// (StreamAlgorithm), which AlgorithmOf in collective_stream.cc gives.
+// Properties of a collective algorithm. Its messages are defined by the StreamAlgorithm that
+// AlgorithmOf (collective_stream.cc) returns.
 struct AlgorithmInfo {
   CollectiveAlgorithm algorithm;
   std::string_view name;  // in ASTRA-sim's system files, and in tables
-  bool in_files = false;  // a system file may choose it; else it is the only one of its collectives
+  bool in_files =
+      false;  // selectable in a system file; otherwise its collectives have no other algorithm
   AlgorithmReach reach = AlgorithmReach::kNeighbours;
-  bool needs_power_of_two = false;  // of members
-  bool has_window = false;          // a number behind the name: messages on their way at a time
-  // Chunks take turns between two of it, and each part of an all-reduce keeps the size of the
-  // whole: ranks of a class do not do the same, so each rank is simulated by itself.
+  bool needs_power_of_two = false;  // number of members must be a power of two
+  bool has_window = false;  // the name may end in a number: the maximum of messages in flight
+  // Chunks alternate between two trees, and each part of an all-reduce keeps the size of the whole.
+  // Ranks of one class then act differently, so each rank is simulated individually.
   bool alternates = false;
 
-  // Whether ranks that do the same and have partners alike can be simulated as one.
+  // Returns whether ranks with the same program and equivalent partners can be simulated as one.
   constexpr bool class_safe() const { return !alternates; }
   bool Fits(int64_t members) const;
 };
@@ -46,9 +47,9 @@ inline const AlgorithmInfo& Info(CollectiveAlgorithm algorithm) {
   return AlgorithmTable()[static_cast<size_t>(algorithm)];
 }
 
-// "ring", "direct4", "oneRing": as a system file names it.
+// Returns the name as written in system files: "ring", "direct4", "oneRing".
 std::string AlgorithmName(const AlgorithmChoice& choice);
-// kBadInput, which begins with `where`, for a name that no system file may have.
+// Parses an algorithm name from a system file. kBadInput, prefixed with `where`, for unknown names.
 Result<AlgorithmChoice> AlgorithmNamed(std::string_view name, std::string_view where);
 
 }  // namespace etude

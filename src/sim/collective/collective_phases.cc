@@ -41,14 +41,14 @@ class AstraPhases final : public SimCollectiveModel {
     if (call.type == CollectiveType::kBarrier) return {.bytes = 0, .count = 1};
     int64_t size = call.bytes;
     int64_t chunk = size / system_.splits;
-    // In ASTRA-sim a part for each rank of the job, also in groups.
+    // ASTRA-sim makes a part for each rank of the job, also in groups.
     const bool own = OwnAlgorithm(call.type).has_value();
     const int64_t least = own ? call.members : input_.total;
     if (IsShared(call.type) && chunk < least) {
       chunk = least;
       size = system_.splits * chunk;
     }
-    if (chunk < 1) chunk = 1;  // where ASTRA-sim does not end
+    if (chunk < 1) chunk = 1;  // ASTRA-sim does not terminate here
     return {.bytes = chunk, .count = std::max<int64_t>(1, CeilDiv(size, chunk))};
   }
 
@@ -67,7 +67,7 @@ class AstraPhases final : public SimCollectiveModel {
   }
 
  private:
-  // Each rank has a part of a chunk.
+  // Returns whether a chunk is divided among the ranks.
   static bool IsShared(CollectiveType type) {
     return type == CollectiveType::kAllReduce || type == CollectiveType::kAllToAll ||
            type == CollectiveType::kReduceScatter || type == CollectiveType::kScatter;
@@ -87,7 +87,7 @@ class AstraPhases final : public SimCollectiveModel {
 
   void Enqueue(CollectivePhase& phase, bool aware, QueueTurns& turns) const {
     const auto queues = static_cast<SimIndex>(system_.queues);
-    // A turn goes around `count` queues, the first of which is `begin`.
+    // Takes turns around `count` queues, starting at `begin`.
     const auto take = [&](std::vector<SimIndex>& turn, SimIndex begin, SimIndex count) {
       SimIndex& next = turn[phase.dim];
       const SimIndex queue = begin + next;
@@ -106,7 +106,7 @@ class AstraPhases final : public SimCollectiveModel {
     }
   }
 
-  // Trees take turns in the order in which chunks are made, which is the same in all ranks.
+  // Trees alternate in the order in which chunks are made, which is the same on all ranks.
   static bool TakeTree(CollectiveType type, const CollectivePhase& phase, QueueTurns& turns) {
     if (!Info(phase.choice.algorithm).alternates) return false;
     bool& next = turns.second_tree[{type, phase.dim}];
@@ -143,7 +143,7 @@ class AstraPhases final : public SimCollectiveModel {
                        .me = me};
       Enqueue(phase, aware, turns);
       phase.mirrored = TakeTree(type, phase, turns);
-      // A tree does what it does in an all-reduce.
+      // A tree does the same as in an all-reduce.
       if (!Info(phase.choice.algorithm).alternates) {
         bytes = DataAfter(part, bytes, phase.members.count);
       }
@@ -159,8 +159,8 @@ class AstraPhases final : public SimCollectiveModel {
     for (const size_t dim : dims) add(type, dim);
   }
 
-  // What goes out from the root goes along the highest dimension first, what comes to it along the
-  // lowest: in each the ranks that have something, or still have something, take part.
+  // From the root along the highest dimension first, or to the root along the lowest first. In each
+  // dimension the ranks that have data, or still need them, take part.
   void MakeTrees(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
                  std::vector<CollectivePhase>& phases) const {
     const Travel& travel = input_.travel;
@@ -185,7 +185,7 @@ class AstraPhases final : public SimCollectiveModel {
                                         .me = me},
                             .root = travel.Coordinate(call.root, dim)};
       bytes = DataAfter(call.type, bytes, phase.members.count);
-      // The dimensions below have had their turn, or are still to have it.
+      // The lower dimensions are already done, or still to come.
       const bool takes_part =
           call.type == CollectiveType::kBarrier ||
           std::ranges::all_of(dims, [&](size_t one) { return one >= dim || is_at_root(one); });

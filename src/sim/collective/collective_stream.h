@@ -11,7 +11,7 @@
 
 namespace etude {
 
-// What the ring, the direct exchange, and halving and doubling keep of a phase.
+// State of a phase for the ring, direct exchange, and halving and doubling.
 struct ExchangeState {
   struct Packet {
     int64_t target = 0;
@@ -20,17 +20,17 @@ struct ExchangeState {
   };
   std::vector<Packet> packets;
   size_t first_packet = 0;
-  int64_t bytes = 0;  // of the next message
-  int64_t left = 0;   // messages to send
-  int64_t free = 0;   // packets that can be sent
+  int64_t bytes = 0;  // per message, for the next one
+  int64_t left = 0;   // messages left to send
+  int64_t free = 0;   // packets that can be sent now
   int64_t received = 0;
   int64_t parallel = 1;  // packets at the start
-  // After `parallel` packets that carry no sum come `reductions` that do, in turn.
+  // `parallel` packets without reduction alternate with `reductions` packets with it.
   int64_t reductions = 0;
   int64_t plain_left = 0;
   int64_t reductions_left = 0;
   bool reducing = false;  // first half of an all-reduce
-  int64_t target = 0;     // indices of members
+  int64_t target = 0;     // index among the members
   int64_t source = 0;
   double offset = 1;  // halving and doubling
   double multiplier = 2;
@@ -45,49 +45,51 @@ struct TreeState {
   int64_t child[2] = {-1, -1};
 };
 
-// A collective that is a program.
+// State of a collective that is defined by a program.
 struct ProgramState {
   const SimRank* rank = nullptr;
   static constexpr uint32_t kDone = UINT32_MAX;
-  std::vector<uint32_t> waits;  // for so many others; kDone: is done
-  size_t left = 0;              // nodes; 0 before it begins
+  std::vector<uint32_t>
+      waits;        // number of unfinished dependencies, by node; kDone: the node is done
+  size_t left = 0;  // unfinished nodes; 0 before the program begins
 };
 
-// A chunk of a collective on a rank.
+// A chunk of a collective on one rank.
 struct CollectiveStream {
   SimIndex id = 0;
   RankClassId rank_class;
-  SimIndex node = 0;  // of the class's program
+  SimIndex node = 0;  // index in the class's program
   SimIndex data_set = 0;
   int64_t tag = 0;
   int64_t priority = 0;
-  SimChain chain;         // up to when it came to its queue
-  CollectivePhase phase;  // where it is
+  SimChain chain;         // up to its arrival in the queue
+  CollectivePhase phase;  // current phase
   const class StreamAlgorithm* algorithm = nullptr;
-  std::vector<CollectivePhase> phases;  // all
-  SimIndex begun = 0;                   // of them
+  std::vector<CollectivePhase> phases;  // all phases
+  SimIndex begun = 0;                   // number of phases begun
   int64_t exchanges = 0;
   ExchangeState exchange;
   TreeState tree;
   ProgramState custom;
 };
 
-// What an algorithm can do.
+// Actions available to a StreamAlgorithm.
 class StreamActions {
  public:
   virtual ~StreamActions() = default;
-  // To and from ranks. What has an ordinal matches by it where ranks are classes.
+  // Sends to or receives from a rank. With rank classes, messages that have an ordinal are matched
+  // by it.
   virtual void Send(const CollectiveStream& stream, int64_t target, int64_t bytes,
                     int64_t ordinal) = 0;
   virtual void Receive(const CollectiveStream& stream, int64_t source, int64_t bytes,
                        int64_t ordinal) = 0;
-  // The rank handles what it has, or a message; then Handled.
+  // Starts the handling of the rank's own data or of a message; StreamAlgorithm::Handled follows.
   virtual void Handle(const CollectiveStream& stream, const Handling& handling) = 0;
-  // The last of a phase: the stream may have gone.
+  // Ends the phase. Must be the algorithm's last action: the stream may be gone afterwards.
   virtual void EndPhase(CollectiveStream& stream) = 0;
 };
 
-// How the ranks of a phase exchange messages: what one rank does.
+// Message exchange of a phase, from the view of one rank.
 class StreamAlgorithm {
  public:
   virtual ~StreamAlgorithm() = default;

@@ -25,7 +25,7 @@ void ExchangeAlgorithm::Start(CollectiveStream& stream, StreamActions& actions) 
   for (int64_t i = 0; i < parallel; ++i) Insert(stream, actions);
 }
 
-// A message that can be sent once what it carries is handled.
+// Adds a message that can be sent once its data are handled.
 void ExchangeAlgorithm::Insert(CollectiveStream& stream, StreamActions& actions) const {
   const CollectivePhase& phase = stream.phase;
   ExchangeState& state = stream.exchange;

@@ -4,8 +4,8 @@
 
 namespace etude {
 
-// Ranks that send to others in turn, and carry on what comes: the ring, direct exchanges, and
-// halving and doubling.
+// Base of algorithms in which ranks send to others in turn and forward what they receive: ring,
+// direct exchange, and halving and doubling.
 class ExchangeAlgorithm : public StreamAlgorithm {
  public:
   void Start(CollectiveStream& stream, StreamActions& actions) const final;
@@ -19,11 +19,12 @@ class ExchangeAlgorithm : public StreamAlgorithm {
   static int64_t WayOf(const CollectivePhase& phase) { return phase.backward ? -1 : 1; }
 
  private:
-  // The state is that of a ring.
+  // Initializes the state, which on entry is set up for a ring.
   virtual void Prepare(const CollectivePhase& phase, ExchangeState& state) const = 0;
-  // To the next packet's partners.
+  // Moves on to the partners of the next packet.
   virtual void Advance(const CollectivePhase& phase, ExchangeState& state) const = 0;
-  // In the second half of an all-reduce all sums must be there before the first is sent.
+  // Returns whether, in the second half of an all-reduce, all sums must be complete before the
+  // first is sent.
   virtual bool SendsSumsTogether() const { return false; }
 
   void Insert(CollectiveStream& stream, StreamActions& actions) const;

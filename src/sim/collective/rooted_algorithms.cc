@@ -6,8 +6,8 @@
 namespace etude {
 namespace {
 
-// By its number, which counts members from the root on: a rank has the numbers up to its lowest bit
-// below it, the root all.
+// Place of a rank by its number, counted from the root. A rank's subtree has the numbers up to the
+// rank's lowest set bit; the root's subtree has all.
 class BinomialPlace {
  public:
   explicit BinomialPlace(const CollectivePhase& phase)
@@ -20,7 +20,7 @@ class BinomialPlace {
   bool is_root() const { return number_ == 0; }
   int64_t Parent() const { return RankOf(number_ - span_); }
   int64_t Bytes() const { return BytesOf(number_, span_); }
-  // The largest first.
+  // Visits the children, largest subtree first.
   template <typename Visit>
   void ForEachChild(Visit visit) const {
     for (int64_t step = span_ / 2; step > 0; step /= 2) {
@@ -38,7 +38,7 @@ class BinomialPlace {
   int64_t RankOf(int64_t number) const {
     return phase_.members.RankAt((number + phase_.root) % count_);
   }
-  // Of the message between a rank and its parent.
+  // Returns the size of the message between a rank and its parent.
   int64_t BytesOf(int64_t number, int64_t span) const {
     const int64_t below = std::min(span, count_ - number);
     if (phase_.type == CollectiveType::kGather) return below * phase_.bytes;
@@ -49,7 +49,7 @@ class BinomialPlace {
   const CollectivePhase& phase_;
   const int64_t count_;
   const int64_t number_;
-  const int64_t span_;  // of the numbers below it, and itself
+  const int64_t span_;  // count of numbers in its subtree, including itself
 };
 
 }  // namespace
@@ -92,7 +92,7 @@ void BinomialTreeAlgorithm::Handled(CollectiveStream& stream, StreamActions& act
 }
 
 void DisseminationAlgorithm::Start(CollectiveStream& stream, StreamActions& actions) const {
-  stream.exchange.left = 1;  // how far away
+  stream.exchange.left = 1;  // distance
   actions.Handle(stream, {});
 }
 

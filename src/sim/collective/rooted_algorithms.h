@@ -4,7 +4,8 @@
 
 namespace etude {
 
-// Binomial tree below the phase's root: broadcasts and scatters go down, reduces and gathers up.
+// Binomial tree rooted at the phase's root. Broadcasts and scatters go down, reduces and gathers go
+// up.
 class BinomialTreeAlgorithm final : public StreamAlgorithm {
  public:
   void Start(CollectiveStream& stream, StreamActions& actions) const override;
@@ -12,7 +13,7 @@ class BinomialTreeAlgorithm final : public StreamAlgorithm {
   void MessageCame(CollectiveStream& stream, StreamActions& actions) const override;
 };
 
-// Barrier: each rank tells the one 1, 2, 4 … further that it is there, round by round.
+// Dissemination barrier: in round i each rank notifies the rank 2^i further.
 class DisseminationAlgorithm final : public StreamAlgorithm {
  public:
   void Start(CollectiveStream& stream, StreamActions& actions) const override;

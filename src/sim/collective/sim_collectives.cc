@@ -38,7 +38,7 @@ SimCollectives::SimCollectives(const SimInput& input, const SimCollectiveModel& 
   }
 }
 
-// ---- from nodes to streams
+// ---- nodes to streams
 
 std::optional<CollectiveCall> SimCollectives::CallOf(RankClassId rank_class, SimIndex index,
                                                      const SimNode& node) {
@@ -237,7 +237,7 @@ std::vector<std::vector<SimProgramWait>> SimCollectives::ProgramWaits() const {
   return all;
 }
 
-// The stream goes from its queue, if it is in one, to the next.
+// Moves the stream from its queue, if it is in one, to the next.
 void SimCollectives::NextPhase(CollectiveStream& stream) {
   const RankClassId rank_class = stream.rank_class;
   // Another collective may begin where this one ends.
@@ -281,7 +281,8 @@ void SimCollectives::StartStreams(RankClassId rank_class, SimIndex number, const
   }
 }
 
-// A stream that has waited goes on from what it has waited for, where that is of its collective.
+// A stream that waited continues the chain of the stream it waited for, if both belong to one
+// collective.
 SimChain SimCollectives::ChainOfStart(const CollectiveStream& stream,
                                       const Leaving* leaving) const {
   SimChain chain = stream.chain;
@@ -291,7 +292,7 @@ SimChain SimCollectives::ChainOfStart(const CollectiveStream& stream,
   return chain;
 }
 
-// ---- what streams do
+// ---- stream actions
 
 void SimCollectives::Start(CollectiveStream& stream) {
   if (stream.custom.rank != nullptr) return StartProgram(stream);
@@ -299,7 +300,7 @@ void SimCollectives::Start(CollectiveStream& stream) {
   stream.algorithm->Start(stream, *this);
 }
 
-// Where no collective has sent what came, its time is for waiting.
+// If no collective sent the message, its time counts as waiting.
 SimChain SimCollectives::ChainOf(const CollectiveStream& stream, const SimChain* told) const {
   if (told != nullptr) return *told;
   SimChain chain{.rank_class = stream.rank_class,
@@ -366,7 +367,7 @@ void SimCollectives::Handle(const CollectiveStream& stream, const Handling& hand
                     .bytes = handling.bytes});
 }
 
-// ---- collectives that are programs: whatever can begin does
+// ---- collectives defined by programs: every ready node begins
 
 void SimCollectives::StartProgram(CollectiveStream& stream) {
   const SimProgram& program = *stream.custom.rank->program;

@@ -23,17 +23,18 @@ class NodeListener {
   virtual void Fail(RankClassId rank_class, SimIndex node, std::string_view what) = 0;
 };
 
-// Collectives of all ranks: chunks go as streams through the queues of their phases.
+// Simulates collectives of all ranks: chunks are streams that pass through the queues of their
+// phases.
 class SimCollectives final : private StreamActions {
  public:
   SimCollectives(const SimInput& input, const SimCollectiveModel& model, SimEndpointModel& endpoint,
                  SimTimeline& timeline, SimMessages& messages, TieWatch& ties,
                  NodeListener& listener);
 
-  // A node's collective begins; the listener is told when it is complete.
+  // Begins the collective of a node. The listener is notified of its completion.
   void Begin(RankClassId rank_class, SimIndex index, const SimNode& node);
 
-  // Events.
+  // Event handlers.
   void MessageCame(SimIndex stream, const SimChain* chain);
   void Handled(const LocalEvent& event);
   void Reduced(const LocalEvent& event);
@@ -41,16 +42,16 @@ class SimCollectives final : private StreamActions {
   void ProgramNodeDone(const LocalEvent& event);
   void ProgramMessageDone(SimIndex stream, SimIndex node, const SimChain* chain);
 
-  // By class. Once only.
+  // Returns the collective ends by class. Call once only.
   std::vector<std::vector<SimCollectiveEnd>> TakeEnds();
-  // What programs of collectives stand at, by class.
+  // Returns the current nodes of collective programs, by class.
   std::vector<std::vector<SimProgramWait>> ProgramWaits() const;
 
  private:
   struct DataSet {
     RankClassId rank_class;
     SimIndex node = 0;
-    int64_t left = 0;   // streams
+    int64_t left = 0;   // unfinished streams
     int64_t begin = 0;  // ns
   };
   struct Waiting {
@@ -71,14 +72,14 @@ class SimCollectives final : private StreamActions {
         : next_of_group(groups), turns(dims), queues(queue_count) {}
 
     int64_t next_stream = 0;
-    std::vector<int64_t> next_of_group;  // by number of its groups
+    std::vector<int64_t> next_of_group;  // by group number of the rank
     int64_t next_priority = 0;
     uint64_t next_order = 0;
     QueueTurns turns;
     std::vector<Queue> queues;
     std::vector<SimCollectiveEnd> ends;
   };
-  // A stream has left a queue, which another one may have waited for.
+  // A stream that left a queue; another stream may have waited for its place.
   struct Leaving {
     SimIndex data_set = 0;
     SimChain chain;
@@ -97,14 +98,14 @@ class SimCollectives final : private StreamActions {
   int64_t NextStream(RankClassId rank_class, const SimNode& node, bool of_all);
   CollectiveStream& NewStream();
   void NextPhase(CollectiveStream& stream);
-  // `leaving`: nullptr: none.
+  // `leaving`: stream that made room; nullptr: none.
   void StartStreams(RankClassId rank_class, SimIndex queue, const Leaving* leaving);
   SimChain ChainOfStart(const CollectiveStream& stream, const Leaving* leaving) const;
   void Start(CollectiveStream& stream);
   void Finish(SimIndex stream);
   void StartProgram(CollectiveStream& stream);
   void CompleteProgramNode(SimIndex stream, SimIndex node);
-  // Of what the stream is told.
+  // Returns the chain to continue for an event that notified the stream.
   SimChain ChainOf(const CollectiveStream& stream, const SimChain* told) const;
   void IssueProgramNode(CollectiveStream& stream, SimIndex index);
 
@@ -116,13 +117,13 @@ class SimCollectives final : private StreamActions {
   SimMessages& messages_;
   TieWatch& ties_;
   NodeListener& listener_;
-  const int64_t most_running_;  // streams of a queue
+  const int64_t most_running_;  // maximum of running streams per queue
   std::vector<State> states_;   // by class
   SimPool<DataSet> data_sets_;
   std::deque<CollectiveStream> streams_;
   std::vector<SimIndex> free_streams_;
-  SimChains chains_;  // of local events
-  SimChain now_;      // of what is done
+  SimChains chains_;  // for local events
+  SimChain now_;      // of the event being handled
 };
 
 }  // namespace etude

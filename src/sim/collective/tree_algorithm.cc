@@ -5,7 +5,7 @@ namespace {
 
 void PlaceInTree(const PhaseMembers& members, bool second, TreeState& state) {
   const int64_t root = second ? 0 : members.count - 1;
-  const int64_t first = second ? 1 : 0;  // of the perfect tree below the root
+  const int64_t first = second ? 1 : 0;  // first number of the perfect tree below the root
   const int64_t top = first + members.count / 2 - 1;
   state.parent = state.child[0] = state.child[1] = -1;
   if (members.me == root) {
@@ -13,7 +13,7 @@ void PlaceInTree(const PhaseMembers& members, bool second, TreeState& state) {
     state.child[0] = top;
     return;
   }
-  // In-order numbers: with one added, the lowest bit that is set tells the height.
+  // In-order numbering: the lowest set bit of number + 1 determines the height.
   const int64_t number = members.me - first + 1;
   const int64_t low = number & -number;
   state.role = low == 1 ? TreeState::Role::kLeaf : TreeState::Role::kInner;
@@ -68,7 +68,7 @@ void TreeAlgorithm::Handled(CollectiveStream& stream, StreamActions& actions) co
       ReceiveFromMember(stream, state.parent, actions);
       break;
     case TreeState::Role::kInner:
-      if (step == 1) {  // both children's are added
+      if (step == 1) {  // both children's messages are added
         SendToMember(stream, state.parent, actions);
         ReceiveFromMember(stream, state.parent, actions);
       } else if (step == 2) {

@@ -4,8 +4,8 @@
 
 namespace etude {
 
-// Double binary tree: the second tree is the first one with its root at the other end. All-reduces
-// go to the root of one of them and back.
+// Double binary tree. The second tree mirrors the first, with its root at the other end. An
+// all-reduce goes up to the root of one of them and back down.
 class TreeAlgorithm final : public StreamAlgorithm {
  public:
   void Start(CollectiveStream& stream, StreamActions& actions) const override;

@@ -9,10 +9,10 @@
 
 namespace etude {
 
-// What happens next: by time, and at one time in the order in which it was planned. A radix heap
-// (Ahuja et al. 1990): since nothing is planned for the past, what is to come is kept by the
-// highest bit in which its time differs from now, and is sorted no further before that bit's turn.
-// Events keep their order on their way down, so those of one time stay in the order of planning.
+// Queue of events by time, first planned first for equal times. A radix heap (Ahuja et al. 1990):
+// since no event is planned for the past, events are bucketed by the highest bit in which their
+// time differs from now, and sorted further only when that bit's turn comes. Buckets are
+// redistributed in order, so events of one time keep the order of planning.
 template <typename Event>
 class EventQueue {
  public:
@@ -20,7 +20,7 @@ class EventQueue {
   bool empty() const { return left_ == 0; }
   uint64_t count() const { return planned_; }
 
-  // `time` is not before now.
+  // Adds an event. Requires `time` >= now().
   void Plan(int64_t time, const Event& event) {
     const auto at = static_cast<uint64_t>(time);
     const auto bucket = static_cast<size_t>(std::bit_width(at ^ now_));
@@ -29,7 +29,7 @@ class EventQueue {
     ++planned_;
     ++left_;
   }
-  // Goes to the time of the next event. There is one.
+  // Advances to the next event and returns it. Requires !empty().
   Event Take() {
     std::vector<Planned>& current = buckets_[0];
     if (taken_ == current.size()) {
@@ -46,7 +46,7 @@ class EventQueue {
     uint64_t time = 0;
     Event event;
   };
-  // What is kept once it has been used, so that a few large buckets do not stay for ever.
+  // Capacity that a bucket keeps after use, so that a few large buckets do not hold memory forever.
   static constexpr size_t kKept = 4096;
 
   void Refill() {
@@ -70,9 +70,10 @@ class EventQueue {
     if (bucket.capacity() > kKept) bucket.shrink_to_fit();
   }
 
-  std::array<std::vector<Planned>, 64> buckets_;  // by the number of bits up to that; 0: now
-  uint64_t filled_ = 0;                           // buckets, a bit each; that of now may be used up
-  size_t taken_ = 0;                              // of those now
+  std::array<std::vector<Planned>, 64>
+      buckets_;          // by index of the highest bit that differs from now; 0: now
+  uint64_t filled_ = 0;  // non-empty buckets, one bit each; bucket 0 may be used up
+  size_t taken_ = 0;     // events taken from bucket 0
   uint64_t now_ = 0;
   uint64_t planned_ = 0;
   uint64_t left_ = 0;

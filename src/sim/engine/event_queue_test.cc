@@ -25,7 +25,7 @@ TEST(EventQueue, AtOneTimeInTheOrderOfPlanning) {
   EXPECT_EQ(events.count(), 5u);
 }
 
-// Beside all that is planned, sorted by time.
+// Compares with all planned events sorted by time.
 TEST(EventQueue, RandomTimes) {
   std::mt19937 random(1);
   EventQueue<size_t> events;

@@ -13,8 +13,8 @@ namespace {
 using testing_sim::ProgramOf;
 using testing_sim::RankOf;
 
-// Links of 1 byte/ns and 100 ns. Rank 0 sends 3,000 bytes to rank 1, rank 3 1,000 bytes through 0
-// to 1.
+// Links of 1 byte/ns and 100 ns. Rank 0 sends 3,000 bytes to rank 1; rank 3 sends 1,000 bytes
+// through 0 to 1.
 SimResult ThroughOneLink(bool congestion) {
   SimMachine machine{.dims = {{.npus = 4, .bandwidth = 1e9 / 1073741824.0, .latency = 100}},
                      .congestion = congestion};
@@ -30,7 +30,7 @@ SimResult ThroughOneLink(bool congestion) {
   return Simulate(machine, workload, {.by_class = false}).value();
 }
 
-// The second message is at device 0 at 1,100 ns and waits there until 3,000 ns.
+// The second message reaches device 0 at 1,100 ns and waits there until 3,000 ns.
 TEST(LinkUse, OfLinksWithQueues) {
   const SimResult result = ThroughOneLink(true);
   EXPECT_EQ(result.OfRank(1).end, 3000 + 1100);
@@ -49,7 +49,7 @@ TEST(LinkUse, OfLinksWithQueues) {
   EXPECT_EQ(other.waited, 0);
 }
 
-// Without queues a message counts where it is sent.
+// Without queues, a message counts where it is sent.
 TEST(LinkUse, OfRanksAlongADimension) {
   const SimResult result = ThroughOneLink(false);
   EXPECT_EQ(result.OfRank(1).end, 3100);

@@ -10,13 +10,13 @@
 
 namespace etude {
 
-// Messages that nobody has asked for, and who waits for others, by key, first come first served. A
-// hash table with linear probing: keys stay in it, as most come again, until there is no room.
+// Unexpected messages and waiting receivers, matched by key in FIFO order. A hash table with linear
+// probing. Keys remain until the table is full, because most of them come again.
 class Mailbox {
  public:
   Mailbox() : slots_(16) {}
 
-  // True: a message with the key was there; else the receiver waits.
+  // Returns true if a message with this key had arrived; otherwise the receiver waits.
   bool Post(const MatchKey& key, const MessageReceiver& receiver) {
     Slot& slot = Find(key);
     if (slot.arrived > 0) {
@@ -26,7 +26,7 @@ class Mailbox {
     waiting_.Push(slot.waiting, receiver);
     return false;
   }
-  // Who waits for a message with the key; nullopt: nobody yet.
+  // Returns the receiver that waits for this key; nullopt if there is none yet.
   std::optional<MessageReceiver> Deliver(const MatchKey& key) {
     Slot& slot = Find(key);
     if (slot.waiting.empty()) {
@@ -42,7 +42,7 @@ class Mailbox {
   }
 
  private:
-  // Of one key: messages have come, or somebody waits, or neither. A cache line.
+  // State of one key: arrived messages, waiting receivers, or neither. One cache line.
   struct alignas(64) Slot {
     MatchKey key;
     ShortQueues<MessageReceiver>::Queue waiting;
@@ -66,9 +66,9 @@ class Mailbox {
     slots_[index].used = true;
     return slots_[index];
   }
-  // Idle keys go.
+  // Removes idle keys, or grows the table.
   void MakeRoom() {
-    const auto idle = std::ranges::count_if(slots_, &Slot::is_idle);  // or not used
+    const auto idle = std::ranges::count_if(slots_, &Slot::is_idle);  // includes unused slots
     const bool is_full = static_cast<size_t>(idle) * 8 < slots_.size() * 5;
     std::vector<Slot> old(is_full ? slots_.size() * 2 : slots_.size());
     old.swap(slots_);
@@ -82,7 +82,7 @@ class Mailbox {
     }
   }
 
-  std::vector<Slot> slots_;  // a power of two
+  std::vector<Slot> slots_;  // size is a power of two
   size_t used_ = 0;
   ShortQueues<MessageReceiver> waiting_;
 };

@@ -29,7 +29,7 @@ TEST(Mailbox, FirstComeFirstServed) {
   EXPECT_FALSE(mailbox.Post(key, ReceiverOf(13)));
 }
 
-// Beside a map, with keys that come once and keys that come again, so that idle ones go.
+// Compares with a map, using both unique and repeated keys, so that idle keys are removed.
 TEST(Mailbox, RandomMessages) {
   std::mt19937 random(1);
   Mailbox mailbox;

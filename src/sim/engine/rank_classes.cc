@@ -15,7 +15,7 @@
 namespace etude {
 namespace {
 
-// 128-bit hash of a sequence of numbers: two differ except by chance, once in 2^128.
+// 128-bit hash of a sequence of numbers; different sequences collide with a probability of 2^-128.
 class Signature {
  public:
   void Add(uint64_t value) {
@@ -55,7 +55,7 @@ struct SignatureHash {
   size_t operator()(const Signature& signature) const { return signature.hash(); }
 };
 
-// What a rank does, but for who the others are.
+// Returns the signature of a program, ignoring who its partners are.
 Signature SignatureOf(const SimProgram& program) {
   Signature all;
   for (size_t i = 0; i < program.nodes.size(); ++i) {
@@ -77,9 +77,9 @@ Signature SignatureOf(const SimProgram& program) {
   return all;
 }
 
-// Which others of a ring, tree or exchange a rank has messages from or to, besides its neighbours.
+// Members of a ring, tree or exchange that a rank exchanges messages with, besides its neighbours.
 struct Reach {
-  bool doubling = false;  // those 1, 2, 4 … away
+  bool doubling = false;  // distances 1, 2, 4, …
   bool all = false;
 
   void Add(const AlgorithmChoice& choice) {
@@ -92,9 +92,9 @@ struct Reach {
   }
 };
 
-// Makes classes finer until all ranks of one have partners of the same classes, as far away, in all
-// that they do together. A round looks at each member of each group once, or at each pair in small
-// groups of which all have messages for all.
+// Refines classes until the partners of all ranks of a class belong to the same classes at the same
+// distances, in all joint operations. A round looks at each member of each group once, or at each
+// pair in small groups in which all exchange messages.
 class Refiner {
  public:
   Refiner(const SimMachine& machine, const SimWorkload& workload)
@@ -105,7 +105,7 @@ class Refiner {
         reach_of_dim_[i].Add(choices[i]);
         whole_ = whole_ || choices[i].whole;
       }
-      // Groups use rings, unless there is one algorithm only.
+      // Groups use rings, unless there is only one algorithm.
       if (choices.size() == 1) reach_of_groups_.Add(choices[0]);
     }
   }
@@ -149,14 +149,14 @@ class Refiner {
   }
 
  private:
-  // The members of a group, or of a line of the network.
+  // Members of a group, or of a line of the network.
   struct Ring {
-    int64_t group = 0;            // 0: a line, of which all distances are those of every other rank
+    int64_t group = 0;            // 0: a line; equal distances for every member
     std::vector<int64_t> listed;  // empty: base, base + stride …
     int64_t base = 0;
     int64_t stride = 1;
     int64_t count = 0;
-    std::vector<uint32_t> numbers;  // of the group for its members
+    std::vector<uint32_t> numbers;  // number of the group within each member
 
     int64_t RankAt(int64_t index) const {
       return listed.empty() ? base + index * stride : listed[static_cast<size_t>(index)];
@@ -176,7 +176,8 @@ class Refiner {
     return numbers.size();
   }
 
-  // Slow ranks, and where slow links are from here: so the distance to another rank tells the way.
+  // Adds slow ranks, and the positions of slow links relative to each rank, so that the distance to
+  // another rank determines the route.
   void AddFaults(std::vector<Signature>& signatures) const {
     for (const auto& [rank, factor] : machine_.stragglers) {
       signatures[static_cast<size_t>(rank)].Add(factor);
@@ -193,7 +194,7 @@ class Refiner {
     }
   }
 
-  // Groups of which a program has trees with a root, and whether any has a barrier.
+  // Finds groups in which a program uses rooted trees, and whether any has a barrier.
   void FindTrees() {
     bool far = false;
     for (size_t i = 0; i < ranks_; ++i) {
@@ -209,7 +210,7 @@ class Refiner {
     reach_of_groups_.all = true;
     for (Reach& reach : reach_of_dim_) reach.all = true;
   }
-  // In a tree the place of a rank counts.
+  // Adds positions in rooted trees.
   void AddPlaces(std::vector<Signature>& signatures) const {
     for (size_t i = 0; i < ranks_; ++i) {
       const std::set<uint32_t>& trees = trees_.at(Of(i).program.get());
@@ -225,7 +226,8 @@ class Refiner {
     }
   }
 
-  // False: a rank has a group that is not there or that it is not in, which the simulation finds.
+  // Returns false if a rank uses an unknown group or one that it does not belong to; the simulation
+  // reports this.
   bool FindGroups() {
     std::unordered_map<int64_t, size_t> used;
     for (size_t i = 0; i < ranks_; ++i) {
@@ -266,7 +268,7 @@ class Refiner {
     return true;
   }
 
-  // False: a partner is not there.
+  // Returns false if a partner does not exist.
   bool FindPeers() {
     partners_.resize(ranks_);
     const auto number_of = [&](int64_t of, int64_t rank) {
@@ -284,7 +286,7 @@ class Refiner {
     return true;
   }
 
-  // Signatures of what is around each rank.
+  // Adds the signatures of each rank's surroundings.
   void LookAround(std::vector<Signature>& signatures) const {
     std::vector<Signature> groups;  // of each rank, in the order of its groups
     std::vector<size_t> first(ranks_ + 1);
@@ -331,7 +333,7 @@ class Refiner {
     all.Add(travel_.WayOf(partner, me));
   }
 
-  // Adds to each member, where `signature_of` has one for it, what the others are for it.
+  // Adds, for each member that `signature_of` covers, the signatures of the others relative to it.
   template <typename SignatureOfMember>
   void AddMembers(const Ring& ring, Reach reach, SignatureOfMember signature_of) const {
     const bool turns = reach.all && (ring.group == 0 || ring.count > kMostPairs);
@@ -359,15 +361,15 @@ class Refiner {
     if (turns) AddTurns(ring, signature_of);
   }
 
-  // All others in turn, from each member on: polynomials over the numbers below a prime, of which
-  // the next is made of the one before. Of groups the distances from one to the next in each
-  // dimension count, which tell more than the ways do.
+  // Adds all other members in turn, starting at each member: polynomials modulo a prime, each
+  // derived from the previous one. For groups, the distances between consecutive members in each
+  // dimension are used, which are more specific than routes.
   template <typename SignatureOfMember>
   void AddTurns(const Ring& ring, SignatureOfMember signature_of) const {
     for (const uint64_t base : {0x1E3779B97F4A7C15ull, 0x02B2AE3D27D4EB4Full}) {
       std::vector<uint64_t> values;
       uint64_t turn = 0;
-      uint64_t power = 1;  // after the loop: of the number of members
+      uint64_t power = 1;  // after the loop: for the number of members
       for (int64_t i = 0; i < ring.count; ++i) {
         values.push_back(ValueOf(ring, i, base));
         turn = (Times(turn, base) + values.back()) % kPrime;
@@ -398,10 +400,10 @@ class Refiner {
     return static_cast<uint64_t>(Wide{a} * b % kPrime);
   }
 
-  // Groups that members of a class have under the same number are of one kind. False: a rank is in
-  // two groups of a kind.
+  // Numbers the kinds of groups: groups that members of a class have under the same number are of
+  // one kind. Returns false if a rank is in two groups of a kind.
   bool NumberGroups(RankClasses& classes) const {
-    std::vector<size_t> first{0};  // place of a class in `kinds`
+    std::vector<size_t> first{0};  // position of a class in `kinds`
     for (const int64_t rank : classes.first) {
       first.push_back(first.back() + Of(static_cast<size_t>(rank)).groups.size());
     }
@@ -438,7 +440,7 @@ class Refiner {
   }
 
   static constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
-  static constexpr int64_t kMostPairs = 2048;  // members of a group of which pairs are looked at
+  static constexpr int64_t kMostPairs = 2048;  // maximum group size for which pairs are examined
   static constexpr uint32_t kNoNumber = UINT32_MAX;
 
   const Travel travel_;
@@ -448,9 +450,9 @@ class Refiner {
   std::vector<Reach> reach_of_dim_;
   Reach reach_of_groups_;
   std::unordered_map<const SimProgram*, std::set<uint32_t>> trees_;
-  bool whole_ = false;         // some algorithm goes around all dimensions at once
-  bool all_together_ = false;  // some collective is one of all ranks
-  std::vector<Ring> groups_;   // that ranks use
+  bool whole_ = false;         // an algorithm spans all dimensions
+  bool all_together_ = false;  // a collective includes all ranks
+  std::vector<Ring> groups_;   // groups in use
   std::vector<std::vector<RankClasses::Acquaintance>> partners_;  // by rank
   std::vector<uint32_t> colors_;                                  // by rank
 };

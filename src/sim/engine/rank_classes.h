@@ -9,20 +9,20 @@
 
 namespace etude {
 
-// Number of a class of ranks.
+// Number of a rank class.
 struct RankClassTag;
 using RankClassId = Id<RankClassTag>;
 
-// Ranks that do the same at the same times, whatever the sizes: they have one program, and each
-// of their partners is a partner of the others' in the same class and as far away.
+// Classes of ranks that do the same at the same times, regardless of sizes. The ranks of a class
+// share one program, and corresponding partners belong to the same class at the same distance.
 struct RankClasses {
   std::vector<uint32_t> class_of;  // by rank
-  std::vector<int64_t> first;      // rank, by class
-  // By group: groups that ranks of a class have under the same numbers have one number.
+  std::vector<int64_t> first;      // first rank, by class
+  // Kind by group. Groups that ranks of a class have under the same numbers are of one kind.
   std::map<int64_t, int64_t> kind_of_group;
-  // By class and number of a partner: the first of the rank's numbers for it, and the partner's
-  // first number for the rank; kNobody if it has none. Messages of several partners of a class are
-  // told apart by these.
+  // By class and partner number: the rank's first number for the partner, and the partner's first
+  // number for the rank (kNobody if it has none). They distinguish messages from several partners
+  // of one class.
   struct Acquaintance {
     uint32_t here = SimNode::kNobody;
     uint32_t there = SimNode::kNobody;
@@ -32,9 +32,10 @@ struct RankClasses {
   bool is_trivial() const { return first.size() == class_of.size(); }
 };
 
+// Returns classes of one rank each.
 RankClasses EachRank(const SimWorkload& workload);
-// The coarsest classes; each rank is its own where ranks share what classes do not tell: links with
-// queues, memory.
+// Returns the coarsest classes. Each rank is its own class if ranks share state that classes cannot
+// represent: links with queues, or memory.
 RankClasses FindRankClasses(const SimMachine& machine, const SimWorkload& workload);
 
 }  // namespace etude

@@ -4,8 +4,8 @@
 
 namespace etude {
 
-// Queues of values, of which most hold one or none: the first lies in the queue itself, those
-// behind it in a pool that all queues have in common.
+// FIFO queues that mostly hold zero or one value. The first value is stored in the queue itself,
+// further ones in a pool shared by all queues.
 template <typename T>
 class ShortQueues {
  public:
@@ -16,7 +16,7 @@ class ShortQueues {
    private:
     friend class ShortQueues;
     T first_{};
-    SimIndex last_ = kNoIndex;  // of those behind; kNoIndex: there are none
+    SimIndex last_ = kNoIndex;  // last of the further values; kNoIndex: none
     bool empty_ = true;
   };
 
@@ -35,7 +35,7 @@ class ShortQueues {
     }
     queue.last_ = link;
   }
-  // There is one.
+  // Removes and returns the first value. Requires a non-empty queue.
   T Pop(Queue& queue) {
     const T value = queue.first_;
     if (queue.last_ == kNoIndex) {
@@ -56,7 +56,7 @@ class ShortQueues {
  private:
   struct Link {
     T value;
-    SimIndex next = kNoIndex;  // after the last: the first of those behind
+    SimIndex next = kNoIndex;  // next value; for the last one: the first of the further values
   };
 
   SimPool<Link> behind_;

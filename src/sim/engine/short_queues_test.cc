@@ -9,7 +9,7 @@
 namespace etude {
 namespace {
 
-// Beside deques: queues with none, one and several values, which share a pool.
+// Compares with deques: empty, single-value and longer queues share a pool.
 TEST(ShortQueues, FirstComeFirstServed) {
   std::mt19937 random(1);
   ShortQueues<int> queues;

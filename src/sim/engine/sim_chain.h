@@ -7,12 +7,13 @@
 
 namespace etude {
 
-// Events of one collective that caused one another, on one rank or several, and what the time
-// between them was spent with, in ns. It begins where `node` of `rank_class` does.
+// Causal chain of events of one collective, across ranks, with the time between them by component,
+// in ns. It starts when `node` of `rank_class` begins.
 struct SimChain {
   RankClassId rank_class;
-  SimIndex node = 0;  // of the class's program
-  // How far it is accounted; of a message on its way: when it arrives if it waits for nothing.
+  SimIndex node = 0;  // index in the class's program
+  // Time up to which the chain is accounted. For a message in flight: its arrival time if it waits
+  // for nothing.
   int64_t until = 0;
   int64_t latency = 0;
   int64_t transfer = 0;
@@ -29,7 +30,7 @@ struct SimChain {
   }
 };
 
-// Those of what is planned, by number; kNoIndex: of no collective.
+// Chains of planned events, by number; kNoIndex: not part of a collective.
 using SimChains = SimPool<SimChain>;
 
 }  // namespace etude

@@ -54,7 +54,7 @@ void SimExecution::Begin() {
   }
 }
 
-// Those that are ready now, by number, as far as there is room for them.
+// Issues the ready nodes in order of their numbers, as far as slots are free.
 void SimExecution::IssueReady(RankClassId rank_class) {
   State& state = states_[rank_class.index()];
   if (state.issuing) return;
@@ -72,7 +72,7 @@ void SimExecution::IssueReady(RankClassId rank_class) {
   if (state.freed.empty()) return;
   for (const SimIndex node : state.freed) MakeReady(state, node);
   state.freed.clear();
-  // Where nothing else is to come, ASTRA-sim ends here.
+  // ASTRA-sim ends here if nothing else is pending.
   if (state.in_flight == 0) timeline_.PlanLocal(rank_class, 0, {.kind = LocalKind::kWake});
 }
 
@@ -160,8 +160,7 @@ void SimExecution::Wait(RankClassId rank_class, SimIndex index, int64_t time) {
   timeline_.PlanLocal(rank_class, time, {.kind = LocalKind::kNodeDone, .subject = index});
 }
 
-// A node without work frees those that wait for it, which are not issued before the rank's next
-// completion.
+// Skips a node without work. Its dependents are issued at the rank's next completion.
 void SimExecution::Skip(RankClassId rank_class, SimIndex index) {
   State& state = states_[rank_class.index()];
   ties_.Skip();

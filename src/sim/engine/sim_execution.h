@@ -16,25 +16,25 @@
 
 namespace etude {
 
-// The programs of all ranks: which nodes begin when, and what they become.
+// Executes the programs of all ranks: issues nodes as they become ready.
 class SimExecution {
  public:
   SimExecution(const SimInput& input, const SimComputeModel& compute, SimMemoryModel& memory,
                SimTimeline& timeline, SimMessages& messages, SimCollectives& collectives,
                TieWatch& ties, NodeListener& listener);
 
-  // What waits for nothing begins.
+  // Begins all nodes without dependencies.
   void Begin();
 
-  // Events.
+  // Event handlers.
   void Complete(RankClassId rank_class, SimIndex index);
   void Wake(RankClassId rank_class) { IssueReady(rank_class); }
 
-  // Of all ranks.
+  // Totals over all ranks.
   uint64_t nodes() const { return nodes_; }
   uint64_t nodes_done() const { return nodes_done_; }
 
-  // By class. Once only.
+  // Returns the results by class. Call once only.
   std::vector<SimRankResult> TakeResults();
 
  private:
@@ -47,10 +47,11 @@ class SimExecution {
     std::vector<uint32_t> waits;
     std::array<std::priority_queue<SimIndex, std::vector<SimIndex>, std::greater<>>, kSlots> ready;
     std::array<bool, kSlots> taken{};
-    size_t left = 0;       // nodes
-    size_t in_flight = 0;  // of them
+    size_t left = 0;       // unfinished nodes
+    size_t in_flight = 0;  // of the unfinished nodes
     bool issuing = false;
-    std::vector<SimIndex> freed;  // by nodes without work: for the next time that nodes are issued
+    std::vector<SimIndex>
+        freed;  // by nodes without work; issued the next time that nodes are issued
     SimRankResult result;
     std::array<BusyTime, kKinds> busy;
   };

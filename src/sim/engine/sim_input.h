@@ -13,7 +13,7 @@ namespace etude {
 using SimIndex = uint32_t;
 inline constexpr SimIndex kNoIndex = UINT32_MAX;
 
-// What is simulated: classes of ranks, each of which its first rank stands for.
+// Input of a simulation, by classes of ranks; the first rank of a class represents it.
 struct SimInput {
   SimInput(const SimMachine& machine_in, const SimWorkload& workload_in,
            const RankClasses& classes_in)
@@ -26,7 +26,7 @@ struct SimInput {
         total(travel.total()) {}
 
   size_t class_count() const { return classes.first.size(); }
-  // The first of the class.
+  // Returns the first rank of the class.
   int64_t RankOf(RankClassId rank_class) const { return classes.first[rank_class.index()]; }
   RankClassId ClassOf(int64_t rank) const {
     return RankClassId(classes.class_of[static_cast<size_t>(rank)]);

@@ -6,7 +6,7 @@
 
 namespace etude {
 
-// Who is told that a message is there.
+// Receiver of an arrival notification.
 struct MessageReceiver {
   enum class Kind : uint8_t {
     kNobody,
@@ -17,11 +17,11 @@ struct MessageReceiver {
     kSend
   } kind = Kind::kNobody;
   RankClassId rank_class;
-  SimIndex subject = 0;  // node or stream; what is held back for kPostReceive and kSend
-  SimIndex node = 0;     // of a stream's program
+  SimIndex subject = 0;  // node, stream, or index in SimMessages::posted_ or held_
+  SimIndex node = 0;     // in the stream's program
 };
 
-// Between the first rank of `source` and a rank of `target`.
+// A message from the first rank of `source` to a rank of `target`.
 struct SimMessage {
   int64_t bytes = 0;
   int64_t tag = 0;
@@ -30,15 +30,15 @@ struct SimMessage {
   RankClassId target;
   int64_t from = 0;
   int64_t to = 0;
-  MessageReceiver sender;  // told at the arrival, too
+  MessageReceiver sender;  // also notified at arrival
   SimIndex chain = kNoIndex;
 };
 
-// A message is for whom expects one with the same key.
+// Key by which a message is matched with a receive.
 struct MatchKey {
   int64_t tag = 0;
   int64_t bytes = 0;
-  int64_t ordinal = 0;  // of classes, whose members are not told apart by source and target
+  int64_t ordinal = 0;  // with classes, distinguishes members that have equal source and target
   RankClassId source;
   RankClassId target;
 
@@ -63,8 +63,8 @@ inline MatchKey KeyOf(const SimMessage& message) {
           .target = message.target};
 }
 
-// Added to a message's tag: of what a rendezvous says of it. Tags of collectives begin at
-// kTagSpace.
+// Offset that is added to the tag for a message's rendezvous control message. Tags of collectives
+// begin at kTagSpace.
 inline constexpr int64_t kRendezvousTag = 1'000'000'000;
 
 }  // namespace etude

@@ -27,7 +27,7 @@ void SimMessages::SendNow(SimMessage message, const SimChain* chain) {
   message.chain = chain == nullptr ? kNoIndex : chains_.Add(*chain);
   const Travel::Parts parts =
       network_.Send(messages_.Add(message), message.from, message.to, message.bytes);
-  // Control messages are there for a rendezvous only.
+  // Control messages serve the rendezvous only.
   if (chain == nullptr || message.sender.kind == MessageReceiver::Kind::kPostReceive) return;
   SimChain& on_way = chains_[message.chain];
   on_way.latency += parts.latency;
@@ -38,7 +38,7 @@ void SimMessages::SendNow(SimMessage message, const SimChain* chain) {
 void SimMessages::Receive(const MessageReceiver& receiver, const MatchKey& key, int64_t from,
                           const SimChain* chain) {
   if (!input_.system.rendezvous) return Post(receiver, key, chain);
-  // At the arrival of what tells the sender the receive is posted.
+  // Sends the control message that tells the sender that the receive is posted.
   SendNow({.bytes = kRendezvousBytes,
            .tag = key.tag + kRendezvousTag,
            .ordinal = key.ordinal,

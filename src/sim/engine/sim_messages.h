@@ -16,37 +16,36 @@ namespace etude {
 class MessageListener {
  public:
   virtual ~MessageListener() = default;
-  // `chain`: up to now; nullptr: of no collective.
+  // Notifies a receiver. `chain`: up to now; nullptr: not part of a collective.
   virtual void Tell(const MessageReceiver& receiver, const SimChain* chain) = 0;
 };
 
-// Messages from their sending to who is told that they have come. With rendezvous a message starts
-// when its receiver has said that it waits, by a message of 8,192 bytes. A message goes on with the
-// chain of what sends it, who receives it with that of what came last: the message, or the
-// receiver.
+// Transports messages from send to notification. With rendezvous, a message starts after its
+// receiver has posted the receive, by a control message of 8,192 bytes. A message continues the
+// sender's chain; its receiver continues the chain of whichever came last, message or receive.
 class SimMessages {
  public:
   SimMessages(const SimInput& input, SimTimeline& timeline, SimNetworkModel& network,
               TieWatch& ties, MessageListener& listener)
       : input_(input), timeline_(timeline), network_(network), ties_(ties), listener_(listener) {}
 
-  // `chain`: up to now; nullptr: of no collective.
+  // Sends a message. `chain`: up to now; nullptr: not part of a collective.
   void Send(const SimMessage& message, const SimChain* chain);
-  // `from`: the rank itself.
+  // Posts a receive. `from`: the sending rank itself.
   void Receive(const MessageReceiver& receiver, const MatchKey& key, int64_t from,
                const SimChain* chain);
 
-  // Events.
+  // Event handlers.
   void Arrive(const SimEvent& event);
   void Received(const SimEvent& event);
-  // Of a message that is to arrive.
+  // Returns the source of the message of an arrival event.
   RankClassId SourceOf(const SimEvent& arrival) const { return messages_[arrival.subject].source; }
 
   uint64_t sent() const { return sent_; }
   uint64_t unreceived() const { return mailbox_.unreceived(); }
 
  private:
-  // What is there before it was asked for.
+  // A receiver whose message arrived before the receive was posted.
   struct Receipt {
     MessageReceiver receiver;
     SimIndex chain = kNoIndex;
@@ -62,10 +61,10 @@ class SimMessages {
   TieWatch& ties_;
   MessageListener& listener_;
   Mailbox mailbox_;
-  SimPool<SimMessage> messages_;  // on their way
+  SimPool<SimMessage> messages_;  // in flight
   SimPool<Receipt> receipts_;
-  SimChains chains_;  // of both
-  // Of rendezvous.
+  SimChains chains_;  // of messages and receipts
+  // For rendezvous.
   SimPool<SimMessage> held_;
   SimPool<std::pair<MessageReceiver, MatchKey>> posted_;
   uint64_t sent_ = 0;

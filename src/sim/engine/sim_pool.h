@@ -6,7 +6,7 @@
 
 namespace etude {
 
-// Values by number; numbers that are given back are given out again.
+// Values by number. Released numbers are reused.
 template <typename T>
 class SimPool {
  public:
@@ -24,13 +24,13 @@ class SimPool {
     unused_.push_back(index);
     return values_[index];
   }
-  // Until one is added.
+  // The reference is valid until the next Add.
   T& operator[](SimIndex index) { return values_[index]; }
   const T& operator[](SimIndex index) const { return values_[index]; }
 
  private:
   std::vector<T> values_;
-  std::vector<SimIndex> unused_;  // the last given back is the first to be given out
+  std::vector<SimIndex> unused_;  // stack of released numbers
 };
 
 }  // namespace etude

@@ -14,12 +14,12 @@ namespace etude {
 enum class SimEventKind : uint8_t { kLocal, kArrival, kLinkFree, kReceived };
 struct SimEvent {
   SimEventKind kind = SimEventKind::kLocal;
-  SimIndex subject = 0;  // tick, message, link, receiver
-  int64_t planned = 0;   // when
+  SimIndex subject = 0;  // index of the tick, message, link or receipt
+  int64_t planned = 0;   // time of planning
   EventCause cause;
 };
 
-// What a rank does at a tick, after what it has planned for it before.
+// Kind of an event that a rank plans for itself.
 enum class LocalKind : uint8_t {
   kNodeDone,
   kHandled,
@@ -34,14 +34,14 @@ enum class LocalKind : uint8_t {
 struct LocalEvent {
   LocalKind kind = LocalKind::kNodeDone;
   bool reduces = false;
-  SimIndex subject = 0;       // node, stream, or end of a bus
-  SimIndex node = 0;          // of a stream's program
-  SimIndex chain = kNoIndex;  // of a stream
+  SimIndex subject = 0;       // node, stream, or bus end
+  SimIndex node = 0;          // in the stream's program
+  SimIndex chain = kNoIndex;  // of the stream
   int64_t bytes = 0;
 };
 
-// What happens when. All that a rank plans for itself at one time runs together, where the first of
-// it was planned.
+// Timeline of all events. Events that a rank plans for itself at one time form a tick, and run
+// together at the place of the first of them.
 class SimTimeline {
  public:
   SimTimeline(size_t classes, TieWatch& ties) : ties_(ties), first_tick_(classes, kNoIndex) {}
@@ -49,7 +49,7 @@ class SimTimeline {
   int64_t now() const { return events_.now(); }
   bool empty() const { return events_.empty(); }
   uint64_t count() const { return events_.count(); }
-  // Goes to the next event. There is one.
+  // Advances to the next event. Requires !empty().
   SimEvent Take() { return events_.Take(); }
   void Plan(int64_t time, SimEventKind kind, SimIndex subject) {
     events_.Plan(time,
@@ -58,8 +58,8 @@ class SimTimeline {
 
   void PlanLocal(RankClassId rank_class, int64_t delay, const LocalEvent& event);
   RankClassId ClassOf(SimIndex tick) { return ticks_[tick].rank_class; }
-  // Of a tick that is now: `act` does one thing after the other, and may add to this tick, and make
-  // others.
+  // Runs the events of the current tick in order. `act` may add events to this tick and make new
+  // ticks.
   template <typename Act>
   void Run(SimIndex tick, Act act) {
     while (!ticks_[tick].queue.empty()) {
@@ -71,7 +71,7 @@ class SimTimeline {
   }
 
  private:
-  // Of anything, ns: more than kLongestSimulation.
+  // Upper bound of any time, in ns; above kLongestSimulation.
   static constexpr int64_t kLongest = int64_t{1} << 57;
 
   struct Local {
@@ -81,7 +81,7 @@ class SimTimeline {
   struct Tick {
     int64_t time = 0;
     RankClassId rank_class;
-    SimIndex next = kNoIndex;  // tick of the class
+    SimIndex next = kNoIndex;  // next tick of the class
     ShortQueues<Local>::Queue queue;
   };
 

@@ -22,7 +22,7 @@
 namespace etude {
 namespace {
 
-// The loop over events, which go to the parts of the simulation.
+// The event loop; dispatches events to the parts of the simulation.
 class SimEngine final : private MessageListener, private NodeListener, private HandlingListener {
  public:
   SimEngine(const SimInput& input, const SimOptions& options)
@@ -140,7 +140,7 @@ class SimEngine final : private MessageListener, private NodeListener, private H
     const int64_t rank = input_.RankOf(rank_class);
     return options_.name ? options_.name(rank) : fmt::format("rank {}", rank);
   }
-  // "rank 3: ": who has planned an event; "": a link.
+  // Returns "rank 3: " for the rank that planned the event; "" for a link.
   std::string RankOf(const SimEvent& event) {
     if (event.kind == SimEventKind::kLocal) return NameOf(timeline_.ClassOf(event.subject)) + ": ";
     if (event.kind != SimEventKind::kArrival) return "";

@@ -14,72 +14,71 @@
 
 namespace etude {
 
-// Why a collective ended on a rank when it did: what followed from the begin of a node on some rank
-// up to this end, and what the time between was spent with, in ns.
+// Cause of a collective's end on a rank: the chain from the begin of a node on some rank to this
+// end, with its time by component, in ns.
 struct SimCollectiveEnd {
-  uint32_t node = 0;          // that ended
-  uint32_t source_class = 0;  // of the rank with the begin
+  uint32_t node = 0;          // the ended collective
+  uint32_t source_class = 0;  // class of the rank where the chain begins
   uint32_t source_node = 0;
-  int64_t latency = 0;   // of links
+  int64_t latency = 0;   // link latency
   int64_t transfer = 0;  // bytes / bandwidth
-  int64_t handling = 0;  // endpoint delays, additions; what programs compute
-  int64_t queue = 0;     // the rest
+  int64_t handling = 0;  // endpoint delays, additions, computations of programs
+  int64_t queue = 0;     // remainder
 };
 
-// What the program of a collective stands at: the first of its nodes that has begun and is not
-// done.
+// Current node of a collective's program: the first node that has begun and is not done.
 struct SimProgramWait {
-  uint32_t node = 0;  // of the rank: the collective
-  uint64_t id = 0;    // of the node of the program, in its file
+  uint32_t node = 0;  // node of the rank: the collective
+  uint64_t id = 0;    // program node, as in its file
   bool receives = false;
   int64_t peer = -1;
   int64_t bytes = 0;
   int64_t tag = 0;
 };
 
-// What a rank did, in ns.
+// Result of a rank; times in ns.
 struct SimRankResult {
   bool finished = false;
-  int64_t end = 0;       // of its last work
-  int64_t computed = 0;  // sum over computations on the device
+  int64_t end = 0;       // end of its last work
+  int64_t computed = 0;  // sum over device computations
   int64_t wall = 0;      // from 0 to the end of its last node
-  int64_t host = 0;      // time in which work of a kind ran, each instant once
+  int64_t host = 0;      // busy time by kind of work, overlaps counted once
   int64_t device = 0;
   int64_t comm = 0;
   int64_t memory = 0;
-  std::vector<int64_t> begins;                // by node of its program; -1: never begun
-  std::vector<int64_t> ends;                  // -1: never done
-  std::vector<SimProgramWait> waits;          // of collectives that are not done
-  std::vector<SimCollectiveEnd> collectives;  // that are done and took no recorded time, by node
+  std::vector<int64_t> begins;        // by node of the program; -1: never begun
+  std::vector<int64_t> ends;          // -1: never done
+  std::vector<SimProgramWait> waits;  // of unfinished collectives
+  std::vector<SimCollectiveEnd>
+      collectives;  // by node; finished collectives that took no recorded time
 };
 
-// What was sent on a link; where links have no queues, what the ranks of a class send along a
-// dimension, each of them.
+// Traffic of a link. In networks without queues: traffic of each rank of a class along a dimension.
 struct SimLinkUse {
-  int64_t from = 0;           // device, or class of ranks
+  int64_t from = 0;           // device, or rank class
   std::optional<int64_t> to;  // device; nullopt: along the dimension
   size_t dim = 0;
   uint64_t messages = 0;
   int64_t bytes = 0;
-  int64_t busy = 0;    // ns that the link takes messages in
-  int64_t waited = 0;  // ns that messages waited for it, summed
+  int64_t busy = 0;    // ns in which the link accepts messages
+  int64_t waited = 0;  // ns that messages waited for the link, summed
 };
 
 struct SimResult {
-  std::vector<uint32_t> class_of;    // by rank: ranks of a class did the same
-  std::vector<int64_t> first;        // rank, by class
+  std::vector<uint32_t> class_of;    // by rank; ranks of a class did the same
+  std::vector<int64_t> first;        // first rank, by class
   std::vector<SimRankResult> ranks;  // by class
-  std::vector<SimLinkUse> links;     // that were used
+  std::vector<SimLinkUse> links;     // used links only
   uint64_t events = 0;
   uint64_t messages = 0;
-  uint64_t unreceived = 0;  // of them; of each class once
-  int64_t time = 0;         // up to which it was simulated
-  bool stopped = false;     // by RunContext::stop, before nothing happened any more
+  uint64_t unreceived = 0;  // messages without a receive, counted once per class
+  int64_t time = 0;         // end of the simulated time, ns
+  bool stopped = false;     // by RunContext::stop, before the last event
 
   const SimRankResult& OfRank(int64_t rank) const {
     return ranks[class_of[static_cast<size_t>(rank)]];
   }
-  // How many ranks a class has, by class.
+  // Returns the number of ranks by class.
   std::vector<int64_t> ClassSizes() const {
     std::vector<int64_t> sizes(ranks.size());
     for (const uint32_t rank_class : class_of) ++sizes[rank_class];
@@ -88,20 +87,20 @@ struct SimResult {
 };
 
 struct SimOptions {
-  // Ranks that are found to do the same are simulated once, with the same results: where classes
-  // of ranks do not tell what happens first, each rank is simulated after all.
+  // Simulate equivalent ranks once, with the same results. Ranks are simulated individually if
+  // classes leave the order of events undetermined.
   bool by_class = true;
-  // Where the program of a rank comes from, for messages; empty: "rank 3".
+  // Returns the source of a rank's program, for messages; empty: "rank 3".
   std::function<std::string(int64_t)> name;
-  // Is told of nodes that are done, and may stop the simulation; may be null.
+  // Receives progress and may stop the simulation; may be null.
   const RunContext* context = nullptr;
 };
 
-// kBadInput for a machine that cannot be, whatever runs on it.
+// Checks a machine independently of a workload. kBadInput if it is invalid.
 Status CheckMachine(const SimMachine& machine);
 
-// Runs the job on the machine until nothing happens any more, or it is stopped. Ranks that wait for
-// ever are not finished. kBadInput for a machine or a program that cannot be.
+// Runs the job on the machine until no event is left or the simulation is stopped. Ranks in a
+// deadlock are not finished. kBadInput for an invalid machine or program.
 Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workload,
                            const SimOptions& options = {});
 

@@ -23,8 +23,8 @@ using testing_sim::MachineOf;
 using testing_sim::ProgramOf;
 using testing_sim::RankOf;
 
-// 4 chunks of 262,144 bytes, messages of 32,768: T = 500 + 610.35 = 1,110 ns, and 1,965 ns for a
-// reduction: each chunk 14 T + 15 · 10 + 7 · 1,965.
+// 4 chunks of 262,144 bytes, messages of 32,768: T = 500 + 610.35 = 1,110 ns, reduction 1,965 ns.
+// Each chunk takes 14 T + 15 · 10 + 7 · 1,965.
 TEST(Simulator, RingAllReduce) {
   const SimMachine machine =
       MachineOf({{.npus = 8, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
@@ -71,9 +71,9 @@ TEST(Simulator, TellsOfProgressAndStops) {
   EXPECT_FALSE(cut.OfRank(0).finished);
 }
 
-// With G alone, 32,768 bytes take 124 ns on the second bus, 3,276 on the bus, 377 to be added there
-// and 1,965 in memory: at the start and at the end a message goes over both, the one that is added
-// over the bus and three times over the second.
+// With G alone, 32,768 bytes take 124 ns on the second bus, 3,276 ns on the bus, 377 ns to be added
+// there and 1,965 ns in memory. At the start and at the end a message crosses both; the message
+// that is added crosses the bus, and the second one three times.
 TEST(Simulator, SharedBus) {
   SimMachine machine =
       MachineOf({{.npus = 2, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
@@ -90,8 +90,8 @@ TEST(Simulator, SharedBus) {
   }
 }
 
-// 32,768 bytes take 1,110 ns, two and four times as many 1,720 and 2,941, none 500; each rank on
-// the way handles them for 10 ns, and adds them in 1,965.
+// 32,768 bytes take 1,110 ns, two and four times as many 1,720 and 2,941 ns, none 500 ns. Each rank
+// on the way handles them for 10 ns, and adds them in 1,965 ns.
 TEST(Simulator, TreesBelowARootAndBarriers) {
   SimMachine machine = MachineOf(
       {{.shape = NetworkShape::kFullyConnected, .npus = 8, .bandwidth = 50, .latency = 500}},
@@ -112,7 +112,7 @@ TEST(Simulator, TreesBelowARootAndBarriers) {
   EXPECT_EQ(last_end(CollectiveType::kBarrier, 0), 10 + 3 * (500 + 10));
 }
 
-// Nobody takes part in what rank 0 waits for.
+// No other rank takes part in what rank 0 waits for.
 TEST(Simulator, RanksThatWaitForEver) {
   const SimMachine machine =
       MachineOf({{.npus = 2, .bandwidth = 50, .latency = 500}}, CollectiveAlgorithm::kRing);
@@ -142,7 +142,7 @@ TEST(Simulator, TreesOfGroupsTakeTurnsByThemselves) {
   for (int64_t rank = 0; rank < 3; ++rank) EXPECT_TRUE(result.OfRank(rank).finished) << rank;
 }
 
-// Random machines and programs: classes of ranks give what each rank by itself gives.
+// Random machines and programs: simulation by class gives the same results as simulation by rank.
 class RandomSim {
  public:
   explicit RandomSim(uint32_t seed) : random_(seed) {}
@@ -158,7 +158,7 @@ class RandomSim {
                       .bandwidth = static_cast<double>(OneOf({7, 50, 200})),
                       .latency = static_cast<double>(OneOf({0, 10, 333, 500}))});
     }
-    // One of those that are simulated by classes.
+    // An algorithm that is simulated by class.
     std::vector<CollectiveAlgorithm> algorithms;
     for (const AlgorithmInfo& info : AlgorithmTable()) {
       const bool fits =
@@ -180,8 +180,8 @@ class RandomSim {
     return machine;
   }
 
-  // Ranks do nearly the same, all of which goes together: 0 computations, 1 and 2 collectives, 3
-  // and 4 those of groups, and messages around.
+  // Ranks do nearly the same: 0 computations, 1 and 2 collectives, 3 and 4 collectives of groups,
+  // and messages.
   static constexpr int kSends = 5;
   static constexpr int kReceives = 6;
   SimWorkload Workload(int64_t ranks) {
@@ -194,7 +194,7 @@ class RandomSim {
       for (int64_t rank = 0; rank < ranks; ++rank) groups[3 + rank % half].push_back(rank);
     }
     const int64_t slow = random_() % 3 == 0 ? OneOf({0, 1, ranks - 1}) : -1;
-    const int64_t far = OneOf({1, half});  // from a sender to its receiver
+    const int64_t far = OneOf({1, half});  // distance from a sender to its receiver
     const size_t count = 2 + random_() % 6;
     std::vector<SimNode> nodes;
     std::vector<std::vector<uint32_t>> befores;
@@ -220,9 +220,9 @@ class RandomSim {
       nodes.push_back(node);
       std::vector<uint32_t>& before = befores.emplace_back();
       for (uint32_t j = 0; j < i; ++j) {
-        // Collectives in one order, as their chunks are matched by it.
+        // Collectives keep one order, because their chunks are matched by it.
         const bool both = kinds[i] > 0 && kinds[j] > 0 && kinds[i] < kSends && kinds[j] < kSends;
-        // Receives that wait for less than their sends let all come to their end.
+        // Receives with fewer dependencies than their sends avoid deadlocks.
         if (kind == kReceives ? both : both || random_() % 3 == 0) before.push_back(j);
       }
     }

@@ -8,7 +8,7 @@ namespace etude {
 namespace {
 
 constexpr size_t kFirstTouched = 64;
-constexpr size_t kMostCompleted = 64;  // at one time, beyond which nothing is proved
+constexpr size_t kMostCompleted = 64;  // at one time; beyond it commutation is not proved
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void TieWatch::NoteBegin(RankClassId rank_class, int64_t now, const Origin& orig
   State& state = Enter(rank_class, now);
   in_tick_ = false;
   NewHandler(origin.planned);
-  // What takes no time comes while its sender is at work.
+  // An event that takes no time arrives while its sender is active.
   if (origin.source && origin.planned == now) PlansNow();
   const auto others = std::ranges::find(state.arrivals, origin.planned,
                                         [](const Arrivals& one) { return one.first.planned; });
@@ -65,7 +65,7 @@ void TieWatch::NoteBegin(RankClassId rank_class, int64_t now, const Origin& orig
 
 void TieWatch::NoteBeginTick(RankClassId rank_class, int64_t now, int64_t planned,
                              EventCause cause) {
-  // Several handlings may have planned for it.
+  // Several handlings may have planned this tick.
   Begin(rank_class, now, {.planned = planned, .cause = {cause.instant, kNoIndex}});
   in_tick_ = true;
   locals_.clear();
@@ -82,7 +82,7 @@ void TieWatch::NoteBeginLocal(EventCause cause) {
 }
 
 void TieWatch::NotePlansNow() {
-  // Within a tick it comes behind the others of the tick, whatever else there is.
+  // Events planned within a tick come after the others of the tick.
   if (in_tick_) return;
   state_->at_once = true;
   ambiguous_ = ambiguous_ || tied();
@@ -104,8 +104,8 @@ void TieWatch::Grow() {
   }
 }
 
-// Where another handling has touched the thing in a way that clashes with this one, and nobody
-// knows which came first, results are ambiguous.
+// Marks results as ambiguous if another handling touched the object in a clashing way and their
+// order is unknown.
 template <typename Clash>
 void TieWatch::Touch(Kind kind, uint64_t id, uint8_t way, uint8_t ways, Clash clash) {
   Grow();
@@ -171,7 +171,7 @@ void TieWatch::BeginCollective() {
   CheckCollectives(*state_);
 }
 
-// A collective that begins when several nodes are complete might begin in another handling, before
+// A collective that begins on completion of several nodes might begin in another handling, before
 // or after streams have left their queues.
 void TieWatch::CheckCollectives(const State& state) {
   if (ambiguous_ || !tied() || state.collectives == 0) return;
@@ -198,7 +198,7 @@ void TieWatch::Complete(Completion completion) {
   CheckCollectives(state);
 }
 
-// Whether the same nodes begin in whatever order those are complete that are.
+// Returns whether the same nodes begin in every order of the completions.
 bool TieWatch::Commutes(const State& state) const {
   std::vector<const Completed*> batch;
   for (const Completed& one : state.completed) {
@@ -231,7 +231,7 @@ bool TieWatch::SlotCommutes(std::span<const Completed* const> batch, size_t slot
   if (!idle && before.free) return false;
   if (!idle && before.ready < *std::ranges::min_element(enabled)) return true;
   if (idle && enabled.size() == 1) return true;
-  // All by one of them, which also makes the room: whatever others do.
+  // One of them enables all nodes and also frees the slot: the others do not matter.
   const Completed* enabled_by = nullptr;
   for (const Completed* one : batch) {
     const bool enables = std::ranges::any_of(one->completion.children, [&](SimIndex child) {

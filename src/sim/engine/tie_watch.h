@@ -10,37 +10,38 @@
 
 namespace etude {
 
-// What planned an event: the handling of an earlier one by a rank at one time.
+// Origin of an event: the handling during which it was planned.
 struct EventCause {
   SimIndex instant = 0;
   SimIndex handler = 0;
 };
 
-// Where a rank stands for a class, the order in which it is told of what comes from several others
-// at one time, and was sent at one time, is not known: it may differ between the ranks of the
-// class. That does not matter as long as what it does then commutes: then all of them come to the
-// same state, and only the order of what was planned meanwhile is unknown, which this keeps, too.
-// Handlings say what they touch, and the watch whether two whose order is unknown do not commute.
+// Detects results that depend on an unknown order of events. If one rank represents a class, the
+// order of simultaneous events from several other ranks (sent at the same time) may differ between
+// the ranks of the class. This is harmless as long as their handlings commute: then all ranks reach
+// the same state, and only the order of the events planned meanwhile is unknown, which is tracked,
+// too. Handlers report what they touch, and the watch checks that handlings of unknown order
+// commute.
 class TieWatch {
  public:
   explicit TieWatch(const SimInput& input)
       : on_(input.by_class), states_(on_ ? input.class_count() : 0) {}
 
-  // Whether classes of ranks are not enough to know what happens.
+  // Returns whether classes do not determine the result.
   bool ambiguous() const { return ambiguous_; }
   EventCause cause() const { return {now_instant_, handler_}; }
 
-  // An event begins to be handled.
+  // Begins the handling of an event.
   struct Origin {
-    int64_t planned = 0;  // when it was planned
-    EventCause cause;     // and what by
-    RankClassId source;   // who sent it; kNone: the rank planned it itself
-    int64_t to = -1;      // to whom
+    int64_t planned = 0;  // time of planning
+    EventCause cause;     // planned by
+    RankClassId source;   // sender; kNone: the rank itself
+    int64_t to = -1;      // receiving rank
   };
   void Begin(RankClassId rank_class, int64_t now, const Origin& origin) {
     if (on_) NoteBegin(rank_class, now, origin);
   }
-  // The first of the next local events of a rank, which were planned together with others.
+  // Begins a tick: the local events of a rank that run together.
   void BeginTick(RankClassId rank_class, int64_t now, int64_t planned, EventCause cause) {
     if (on_) NoteBeginTick(rank_class, now, planned, cause);
   }
@@ -49,7 +50,7 @@ class TieWatch {
   }
   void EndTick() { in_tick_ = false; }
 
-  // What is handled plans something for the rank itself, now.
+  // The current handling plans an event for the rank itself at the current time.
   void PlansNow() {
     if (on_) NotePlansNow();
   }
@@ -62,25 +63,26 @@ class TieWatch {
   void TouchMail(uint64_t key, Mail mail);
   enum class QueueStep : uint8_t { kLeave, kEnterAndStart, kEnter };
   void TouchQueue(SimIndex queue, QueueStep step);
-  // What two streams ask of a bus, or a bus does, is in the order in which it happens.
+  // Requests of two streams to a bus, and a bus's own events, depend on their order.
   void TouchBus(RankClassId rank_class);
-  // The last phase of a stream ends: streams of one set in one queue may change places.
+  // Ends the last phase of a stream. Streams of one set in one queue are interchangeable.
   void EndStream(SimIndex set, SimIndex queue);
   void BeginCollective();
 
-  static constexpr size_t kSlots = kNoSlot;  // in which a node at a time runs
+  static constexpr size_t kSlots = kNoSlot;  // slots that run one node at a time
   struct Slot {
     bool free = false;
-    SimIndex ready = kNoIndex;  // the first node that could begin
+    SimIndex ready = kNoIndex;  // first node that is ready
   };
   struct Completion {
     std::array<Slot, kSlots> before;
-    size_t freed = kSlots;                             // slot
-    std::span<const SimIndex> children;                // nodes that wait for it
-    std::vector<std::pair<size_t, SimIndex>> enabled;  // that wait for nothing else, with slots
+    size_t freed = kSlots;               // slot
+    std::span<const SimIndex> children;  // nodes that depend on the completed one
+    std::vector<std::pair<size_t, SimIndex>>
+        enabled;  // nodes without other unfinished dependencies, with slots
   };
   void Complete(Completion completion);
-  // A node without work is passed over.
+  // Skips a node without work.
   void Skip();
 
  private:
@@ -88,7 +90,7 @@ class TieWatch {
   using Ends = std::pair<SimIndex, SimIndex>;  // set and queue
   static constexpr Ends kNoEnds{kNoIndex, kNoIndex};
 
-  // What has come that was planned at one time.
+  // Events of one rank and time that were planned at the same time.
   struct Arrivals {
     Origin first;
     bool one_source = true;
@@ -104,14 +106,14 @@ class TieWatch {
     int64_t time = -1;
     SimIndex instant = 0;
     SimIndex handlers = 0;
-    bool at_once = false;  // it has planned for itself now
+    bool at_once = false;  // planned something for itself at the current time
     bool skipped = false;
     uint32_t collectives = 0;  // begun
     bool left_queue = false;
     std::vector<Arrivals> arrivals;
     std::vector<Completed> completed;
   };
-  // Handlings of a rank at a time that touch a thing in one way.
+  // Handlings of a rank at one time that touch an object in the same way.
   struct Touched {
     uint64_t key = 0;
     SimIndex stamp = 0;
@@ -120,7 +122,7 @@ class TieWatch {
     Ends ends = kNoEnds;
   };
 
-  // The same where it is on.
+  // Implementations of the functions above, if on_.
   void NoteBegin(RankClassId rank_class, int64_t now, const Origin& origin);
   void NoteBeginTick(RankClassId rank_class, int64_t now, int64_t planned, EventCause cause);
   void NoteBeginLocal(EventCause cause);
@@ -132,7 +134,7 @@ class TieWatch {
   bool tied() const { return tied_[now_instant_]; }
   template <typename Clash>
   void Touch(Kind kind, uint64_t id, uint8_t way, uint8_t ways, Clash clash);
-  // Where the key is, or would be.
+  // Returns the entry of the key, or its free place.
   Touched& Find(uint64_t key);
   void Grow();
   bool Commutes(const State& state) const;
@@ -142,17 +144,17 @@ class TieWatch {
   const bool on_;
   bool ambiguous_ = false;
   std::vector<State> states_;      // by class
-  std::vector<bool> tied_{false};  // by instant: its handlings have no known order
-  // What is handled.
+  std::vector<bool> tied_{false};  // by instant: the order of its handlings is unknown
+  // The current handling.
   State* state_ = nullptr;
   SimIndex now_instant_ = 0;
   SimIndex handler_ = 0;
   int64_t planned_ = 0;
   Ends ends_ = kNoEnds;
   bool in_tick_ = false;
-  std::vector<EventCause> locals_;  // of the tick: the first of each instant
+  std::vector<EventCause> locals_;  // of the tick: first cause of each instant
 
-  // Of the time that is now.
+  // The current time.
   int64_t stamp_time_ = -1;
   SimIndex stamp_ = 0;
   size_t used_ = 0;

@@ -21,7 +21,8 @@ SimNode Message(NodeKind kind, uint32_t peer, int64_t tag, bool on_host = false)
   return {.kind = kind, .on_host = on_host, .peer = peer, .bytes = 8, .tag = tag};
 }
 
-// Eight ranks in a ring do this; partner 0 is the next, 1 the one before. A message takes 500 ns.
+// Eight ranks in a ring run this program; partner 0 is the next rank, 1 the previous. A message
+// takes 500 ns.
 SimResult AroundARing(const std::vector<SimNode>& nodes,
                       const std::vector<std::vector<uint32_t>>& befores, bool by_class = true) {
   const SimMachine machine =
@@ -34,7 +35,8 @@ SimResult AroundARing(const std::vector<SimNode>& nodes,
   return Simulate(machine, workload, {.by_class = by_class}).value();
 }
 
-// A rank's message has come when that of the one before does; what waits for both begins then.
+// A rank's message arrives together with the previous rank's message; a node that depends on both
+// begins then.
 TEST(TieWatch, WhatWaitsForBoth) {
   const SimResult result = AroundARing({{.duration = 100},
                                         Message(NodeKind::kSend, 0, 1),
@@ -46,7 +48,7 @@ TEST(TieWatch, WhatWaitsForBoth) {
   EXPECT_EQ(result.ranks[0].end, 650);
 }
 
-// Two messages at a time, to both sides, one of them by the host.
+// Two simultaneous messages, one to each side; one of them is sent by the host.
 std::vector<SimNode> ToBothSides(const SimNode& behind_first, const SimNode& behind_second) {
   return {Message(NodeKind::kSend, 0, 1),
           Message(NodeKind::kSend, 1, 2, true),
@@ -65,8 +67,8 @@ TEST(TieWatch, OtherPlaces) {
   EXPECT_EQ(result.ranks[0].begins[5], 500);
 }
 
-// What comes first begins first, and what the lower rank sent comes first: the ranks at both ends
-// differ from the others.
+// The first arrival begins first, and the lower rank's message arrives first: the ranks at both
+// ends differ from the others.
 TEST(TieWatch, OnePlace) {
   for (const bool by_class : {false, true}) {
     const SimResult result = AroundARing(ToBothSides({.duration = 100}, {.duration = 200}),
@@ -80,7 +82,7 @@ TEST(TieWatch, OnePlace) {
   }
 }
 
-// The place is taken while both come; what begins next is the lower one, whichever came first.
+// The slot is busy while both arrive. Then the lower-numbered node begins, in any order of arrival.
 TEST(TieWatch, OnePlaceThatIsTaken) {
   std::vector<SimNode> nodes = ToBothSides({.duration = 100}, {.duration = 200});
   nodes.push_back({.duration = 800});

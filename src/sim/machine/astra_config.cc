@@ -67,7 +67,7 @@ constexpr Quantity kNanos{"nanoseconds, or a time as in 25us", [](std::string_vi
                                 {"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
                             return InUnits(text, kUnits);
                           }};
-// A number without a unit is one of 2^30 bytes a second in network files.
+// In network files a number without a unit is in GiB/s.
 constexpr Quantity kNetworkRate{
     "GiB/s, or a rate as in 200Gbps, 50GB/s or 50GiB/s", [](std::string_view text) {
       static constexpr std::pair<std::string_view, double> kUnits[] = {{"GiB/s", 1},
@@ -109,14 +109,14 @@ std::string Hint(std::string_view word, std::span<const std::string_view> known)
   return DidYouMean(word, {known.begin(), known.end()});
 }
 
-// "3:7": line and column of the last of the first `count` bytes.
+// Returns the line and column of the last of the first `count` bytes: "3:7".
 std::string PlaceIn(std::string_view text, size_t count) {
   const std::string_view before = text.substr(0, std::max<size_t>(count, 1) - 1);
   const size_t line = before.rfind('\n') + 1;  // where it begins; without one 0
   return fmt::format("{}:{}", std::ranges::count(before, '\n') + 1, before.size() - line + 1);
 }
 
-// Without the name of the library's error and the place.
+// Returns the error text without the library's prefix and place.
 std::string ReasonOf(const Json::parse_error& error) {
   std::string_view text = error.what();
   for (const std::string_view mark : {"parse error at line ", ": "}) {
@@ -126,7 +126,7 @@ std::string ReasonOf(const Json::parse_error& error) {
   return std::string(text);
 }
 
-// The keys of the outermost object.
+// Keys of the outermost object.
 struct OuterKeys : JsonWatch<Json> {
   using JsonWatch::JsonWatch;
   std::vector<std::string> keys;
@@ -137,10 +137,10 @@ struct OuterKeys : JsonWatch<Json> {
   }
 };
 
-// The values of a JSON object by key, each of a known form.
+// Values of a JSON object by key, each with a known form.
 class JsonConfig {
  public:
-  // Keys that are not among `known` are errors.
+  // Parses an object. Keys that are not in `known` are errors.
   static Result<JsonConfig> Parse(const std::string& text, const std::string& path,
                                   std::span<const std::string_view> known) {
     OuterKeys watch(Limits{}.depth);
@@ -185,7 +185,7 @@ class JsonConfig {
     value = *number;
     return {};
   }
-  // A whole number in bounds.
+  // Reads a bounded integer.
   Status TakeWhole(const char* key, const Quantity& quantity, int64_t least, int64_t& value) const {
     if (!Has(key)) return {};
     double number = 0;
@@ -245,7 +245,7 @@ class JsonConfig {
   std::string path_;
 };
 
-// A list of a YAML document with a value for each dimension.
+// Returns a list of a YAML document with one value per dimension.
 Result<std::vector<std::string>> ListOf(const YAML::Node& root, const char* key,
                                         const std::string& path) {
   const YAML::Node list = root[key];
@@ -264,7 +264,7 @@ Result<std::vector<std::string>> ListOf(const YAML::Node& root, const char* key,
   return values;
 }
 
-// As ASTRA-sim keeps them: in single precision, times in whole nanoseconds.
+// Reads the bus with ASTRA-sim's rounding: single precision, times in whole ns.
 Result<SharedBus> BusOf(const JsonConfig& json, std::vector<std::string>& remarks) {
   SharedBus bus;
   const auto take = [&](const char* key, const Quantity& quantity, double& value) -> Status {
@@ -298,7 +298,7 @@ constexpr int64_t kMostNpus = int64_t{1} << 24;
 constexpr std::string_view kNetworkKeys[] = {"topology", "npus_count", "bandwidth", "latency"};
 using NetworkLists = std::array<std::vector<std::string>, std::size(kNetworkKeys)>;
 
-// The lists of a network file, by key; as long as each other, with a value at least.
+// Reads the lists of a network file, by key. They have equal lengths and at least one value.
 Result<NetworkLists> ReadNetworkLists(const std::string& text, const std::string& path) {
   NetworkLists lists;
   try {
@@ -336,7 +336,7 @@ Result<NetworkLists> ReadNetworkLists(const std::string& text, const std::string
   return lists;
 }
 
-// The dimension `i` of the lists, of which there may be `most` NPUs.
+// Returns dimension `i` of the lists, with at most `most` NPUs.
 Result<NetworkDim> NetworkDimOf(const NetworkLists& lists, size_t i, const std::string& path,
                                 int64_t most) {
   const auto& [topology, npus_count, rate, time] = lists;
@@ -371,7 +371,7 @@ Result<NetworkDim> NetworkDimOf(const NetworkLists& lists, size_t i, const std::
   return dim;
 }
 
-// The algorithms of each collective, and the programs that take their place.
+// Reads the algorithms of each collective, and the programs that replace them.
 Result<AstraCollectives> ReadAlgorithms(const JsonConfig& json, const std::string& path,
                                         SimMachine& machine) {
   static constexpr std::pair<std::string_view, CollectiveType> kTypes[] = {
@@ -429,7 +429,7 @@ Status ParseAstraNetwork(const std::string& text, const std::string& path, SimMa
 
 Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::string& path,
                                           SimMachine& machine) {
-  // Those of ASTRA-sim, and what its examples have and it does not read.
+  // Keys of ASTRA-sim, and keys that its examples contain and it ignores.
   static constexpr std::string_view kKeys[] = {"scheduling-policy",
                                                "endpoint-delay",
                                                "active-chunks-per-dimension",
@@ -516,7 +516,7 @@ Status ParseAstraMemory(const std::string& text, const std::string& path, SimMac
   ETUDE_RETURN_IF_ERROR(json.TakeWhole("num-npus-per-node", kNumber, 1, memory.npus_per_node));
   int64_t nodes = 0;
   ETUDE_RETURN_IF_ERROR(json.TakeWhole("num-nodes", kNumber, 1, nodes));
-  // ASTRA-sim has whole bytes a nanosecond.
+  // ASTRA-sim uses whole bytes per ns.
   if (!json.IsText("remote-mem-bw")) memory.bandwidth = std::floor(memory.bandwidth);
   if (memory.kind != RemoteMemoryKind::kNone && !(memory.bandwidth > 0)) {
     return BadInput(fmt::format(

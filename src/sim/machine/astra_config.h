@@ -7,14 +7,14 @@
 #include "src/base/result.h"
 #include "src/sim/machine/machine.h"
 
-// ASTRA-sim's configuration files, with numbers in its units or texts with units. kBadInput with
-// `path`, what was found and what was expected, for unknown keys too.
+// Parsers of ASTRA-sim's configuration files, with numbers in ASTRA-sim's units or texts with
+// units. kBadInput with `path`, the value found and the value expected, also for unknown keys.
 namespace etude {
 
-// "; did you mean 'Ring'?" of what is no topology but near to one; else "".
+// Returns "; did you mean 'Ring'?" for a word close to a topology name; otherwise "".
 std::string TopologyHint(std::string_view word);
 Status ParseAstraNetwork(const std::string& text, const std::string& path, SimMachine& machine);
-// Collectives that are programs: what their files' names begin with.
+// File name prefixes of collectives that are defined by programs.
 using AstraCollectives = std::map<CollectiveType, std::string>;
 Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::string& path,
                                           SimMachine& machine);

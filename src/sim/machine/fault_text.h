@@ -7,12 +7,13 @@
 
 namespace etude {
 
-// Several are separated by blanks; "none" is none. kBadInput with what was found and expected.
+// Parsers of injected faults. Items are separated by blanks; "none" is an empty list. kBadInput
+// with the text found and expected.
 
-// "3:2": rank 3 computes twice as long.
+// Adds stragglers. "3:2": computations of rank 3 take twice as long.
 Status AddStragglers(std::string_view text, SimMachine& machine);
-// "0-1:0.5", "0-1:0.5+2us": half of the bandwidth between NPUs 0 and 1, and 2 us more of latency;
-// "3@0:0.5": on all links of NPU 3 in dimension 0.
+// Adds slow links. "0-1:0.5+2us": half of the bandwidth between NPUs 0 and 1, and 2 us more latency
+// (optional). "3@0:0.5": all links of NPU 3 in dimension 0.
 Status AddSlowLinks(std::string_view text, SimMachine& machine);
 
 }  // namespace etude

@@ -8,7 +8,7 @@
 namespace etude {
 namespace {
 
-// The dimension in which two NPUs are neighbours by a link of their own; none: they are not.
+// Returns the dimension in which a direct link connects two NPUs; nullopt if there is none.
 std::optional<size_t> DimOfNeighbours(const SimMachine& machine, int64_t a, int64_t b) {
   std::optional<size_t> found;
   for (size_t i = 0; i < machine.dims.size(); ++i) {
@@ -98,7 +98,7 @@ std::vector<std::vector<LinkFaults::Seen>> LinkFaults::SeenByRanks() const {
     const int64_t npus = dims_[dim].npus;
     int64_t first = low == kSwitch ? high : low;
     int64_t length = low == kSwitch ? 0 : Coordinate(high, dim) - Coordinate(low, dim);
-    if (dims_[dim].shape == NetworkShape::kRing && length != 1) {  // around the end
+    if (dims_[dim].shape == NetworkShape::kRing && length != 1) {  // wraps around
       first = high;
       length = 1;
     }
@@ -110,8 +110,8 @@ std::vector<std::vector<LinkFaults::Seen>> LinkFaults::SeenByRanks() const {
            .fault = fault});
     }
   }
-  // The order of the ends is that of the lines: of two ranks with the same faults around them it
-  // may be another one.
+  // The ends are ordered along their lines, which may differ between two ranks with the same faults
+  // around them.
   for (std::vector<Seen>& seen : all) {
     std::ranges::sort(seen, [](const Seen& a, const Seen& b) {
       return std::tie(a.dim, a.ahead, a.length) < std::tie(b.dim, b.ahead, b.length);

@@ -11,36 +11,36 @@
 
 namespace etude {
 
-// What is wrong with a link, or with all links of a way.
+// Fault of a link, or of all links of a route.
 struct LinkFault {
-  double share = 1;    // of the bandwidth that is left
-  double latency = 0;  // ns more
+  double share = 1;    // remaining share of the bandwidth
+  double latency = 0;  // additional, ns
 
   friend bool operator==(const LinkFault&, const LinkFault&) = default;
 };
 
-// The slow links of a machine by their ends.
+// Slow links of a machine, by their ends.
 class LinkFaults {
  public:
-  static constexpr int64_t kSwitch = -1;  // the other end of a link of a switched dimension
+  static constexpr int64_t kSwitch = -1;  // other end of a link in a switched dimension
 
   explicit LinkFaults(const SimMachine& machine);
 
   bool empty() const { return faults_.empty(); }
-  // Of a link, in either direction.
+  // Returns the fault of a link, in either direction.
   LinkFault Of(size_t dim, int64_t from, int64_t to) const;
-  // Of the way on which messages go from `source` to the NPU with another coordinate in `dim`: the
-  // least share, and all latencies.
+  // Returns the combined fault of the route from `source` to the NPU with another coordinate in
+  // `dim`: the minimum share, and the sum of latencies.
   LinkFault OfWay(size_t dim, int64_t source, int64_t coordinate) const;
 
-  // A fault as a rank sees it that is on one line with it.
+  // A fault relative to a rank on the same line.
   struct Seen {
     size_t dim = 0;
     int64_t ahead = 0;   // steps from the rank to the link's first end
-    int64_t length = 0;  // and from there to its other one; 0: to the switch
+    int64_t length = 0;  // steps from the first to the second end; 0: the switch
     LinkFault fault;
   };
-  // For each rank, in one order.
+  // Returns the faults seen by each rank, in a consistent order.
   std::vector<std::vector<Seen>> SeenByRanks() const;
 
  private:
@@ -63,7 +63,8 @@ class LinkFaults {
   std::map<Ends, LinkFault> faults_;
 };
 
-// kBadInput for slow links that are none of the network's, and for stragglers that are no ranks.
+// Checks the faults. kBadInput for slow links that the network lacks, and for stragglers that are
+// not ranks.
 Status CheckFaults(const SimMachine& machine);
 
 }  // namespace etude

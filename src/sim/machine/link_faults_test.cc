@@ -23,7 +23,7 @@ SimMachine FaultyRing(NetworkShape shape, bool congestion, const std::string& li
   return machine;
 }
 
-// How long 32,768 bytes take from rank 0 to another: at 50 GiB/s 610.35 ns on a link.
+// Returns the time of 32,768 bytes from rank 0 to another: at 50 GiB/s 610.35 ns per link.
 int64_t TimeOfMessage(const SimMachine& machine, int64_t to) {
   const auto program = [](std::vector<SimNode> nodes) {
     const std::vector<std::vector<uint32_t>> befores(nodes.size());
@@ -40,7 +40,7 @@ int64_t TimeOfMessage(const SimMachine& machine, int64_t to) {
   return Simulate(machine, workload).value().OfRank(to).end;
 }
 
-// From 0 to 2 by way of 1: at half of the bandwidth 1,220.70 ns, and 75 ns more.
+// From 0 to 2 through 1: 1,220.70 ns at half of the bandwidth, plus 75 ns.
 TEST(LinkFaults, OnTheWayAroundARing) {
   const SimMachine machine = FaultyRing(NetworkShape::kRing, false, "1-2:0.5+75ns");
   EXPECT_EQ(TimeOfMessage(machine, 2), 2 * 500 + 75 + 1220);

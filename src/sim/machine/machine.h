@@ -11,19 +11,18 @@
 #include "src/sim/program/sim_program.h"
 #include "src/trace/words/enums.h"
 
-// A machine as ASTRA-sim's files describe it. docs/models/astra_sim_2.md has the meaning of all
-// fields.
+// A machine as described by ASTRA-sim's files. All fields are defined in
+// docs/models/astra_sim_2.md.
 namespace etude {
 
 enum class NetworkShape : uint8_t { kRing, kFullyConnected, kSwitch };
 
-// One dimension of the network: each NPU is connected with those that differ from it in this
-// coordinate only.
+// One dimension of the network. It connects NPUs that differ in this coordinate only.
 struct NetworkDim {
   NetworkShape shape = NetworkShape::kRing;
   int64_t npus = 1;
-  double bandwidth = 0;  // GiB/s of a link
-  double latency = 0;    // ns of a link
+  double bandwidth = 0;  // GiB/s per link
+  double latency = 0;    // ns per link
 };
 
 enum class CollectiveAlgorithm : uint8_t {
@@ -31,18 +30,19 @@ enum class CollectiveAlgorithm : uint8_t {
   kDirect,
   kHalvingDoubling,
   kDoubleBinaryTree,
-  // Of collectives that have one algorithm, which no system file names.
+  // The only algorithms of their collectives; not named in system files.
   kBinomialTree,
   kDissemination,
 };
 
 struct AlgorithmChoice {
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kRing;
-  std::optional<int64_t> window;  // kDirect: messages of a rank on their way; nullopt: to all
-  bool whole = false;             // one ring, tree or exchange over all dimensions
+  std::optional<int64_t>
+      window;          // kDirect: maximum of messages in flight per rank; nullopt: no limit
+  bool whole = false;  // a single ring, tree or exchange over all dimensions
 };
 
-// Of collectives that ASTRA-sim does not simulate.
+// Returns the algorithm of collectives that ASTRA-sim does not simulate.
 inline std::optional<CollectiveAlgorithm> OwnAlgorithm(CollectiveType type) {
   switch (type) {
     case CollectiveType::kBroadcast:
@@ -62,37 +62,39 @@ inline std::optional<CollectiveAlgorithm> OwnAlgorithm(CollectiveType type) {
 
 enum class StreamOrder : uint8_t { kFifo, kLifo, kExplicit };
 
-// A bus between an NPU and its memory, over which messages of collectives go at the ends of their
-// way (LogGP).
+// LogGP model of a bus between an NPU and its memory, which carries messages of collectives at both
+// ends.
 struct SharedBus {
   int64_t latency = 0;       // L, ns
   int64_t overhead = 0;      // o, ns
   int64_t gap = 0;           // g, ns between transfers
-  double nanos_of_byte = 0;  // G
-  int64_t reduction = 1;     // ns of adding 100 bytes
+  double nanos_of_byte = 0;  // G: ns per byte
+  int64_t reduction = 1;     // ns per 100 bytes added
 };
 
 struct SystemModel {
   StreamOrder order = StreamOrder::kFifo;
   int64_t endpoint_delay = 10;          // ns
   std::optional<SharedBus> shared_bus;  // instead of the delay
-  int64_t active_chunks = 1;            // of each dimension
-  int64_t splits = 1;                   // chunks of a collective
-  int64_t queues = 1;                   // of each dimension
-  bool bandwidth_aware = false;  // all-reduces as reduce-scatters and all-gathers of dimensions
-  double memory_bandwidth = 0;   // GB/s of the NPU's own memory; 0: free
-  double peak = 0;               // TFLOPS
+  int64_t active_chunks = 1;            // per dimension
+  int64_t splits = 1;                   // chunks per collective
+  int64_t queues = 1;                   // per dimension
+  bool bandwidth_aware =
+      false;  // splits all-reduces into reduce-scatters and all-gathers by dimension
+  double memory_bandwidth = 0;  // GB/s, local memory; 0: accesses take no time
+  double peak = 0;              // TFLOPS
   bool roofline = false;
   bool replay_only = false;
   bool rendezvous = false;
-  // Those with a recorded time take it, as in ASTRA-sim; collectives of unknown type always.
+  // Broadcasts with a recorded duration take it, as in ASTRA-sim. Collectives of unknown type
+  // always do.
   bool replay_broadcasts = true;
-  // By dimension. An all-reduce, all-gather … uses as many dimensions as are named.
+  // Algorithms by dimension. A collective uses as many dimensions as are listed.
   std::map<CollectiveType, std::vector<AlgorithmChoice>> algorithms;
-  // Collectives that are programs: by place of a rank among those that take part.
+  // Collectives defined by programs, by a rank's position among the participants.
   std::map<CollectiveType, std::vector<SimRank>> programs;
 
-  // Takes its recorded time on each rank by itself.
+  // Returns whether the node takes its recorded duration, on each rank separately.
   bool Replays(const SimNode& node) const {
     const bool may = node.collective == CollectiveType::kUnknown ||
                      (node.collective == CollectiveType::kBroadcast && replay_broadcasts);
@@ -109,24 +111,24 @@ struct RemoteMemory {
   int64_t npus_per_node = 1;
 };
 
-// A link, or all links of a NPU in a dimension, in both directions.
+// A slow link, or all links of an NPU in a dimension; both directions.
 struct SlowLink {
   int64_t npu = 0;
-  std::optional<int64_t> other;  // its neighbour; nullopt: all links of `npu` in `dim`
+  std::optional<int64_t> other;  // neighbour; nullopt: all links of `npu` in `dim`
   size_t dim = 0;
-  double share = 1;    // of the bandwidth that is left: above 0, up to 1
-  double latency = 0;  // ns more
+  double share = 1;    // remaining share of the bandwidth: above 0, up to 1
+  double latency = 0;  // additional, ns
 };
 
 struct SimMachine {
   std::vector<NetworkDim> dims;
-  bool congestion = false;  // links carry one message after the other; one dimension only
+  bool congestion = false;  // links carry one message at a time; requires a single dimension
   SystemModel system;
   RemoteMemory memory;
   // Injected faults.
-  std::map<int64_t, double> stragglers;  // by rank: computations take so many times as long
+  std::map<int64_t, double> stragglers;  // by rank: factor on computation times
   std::vector<SlowLink> slow_links;
-  // What its files leave open, or say in vain, and what is taken for it; a line each.
+  // Missing or ignored settings in the files, and the values used instead; one line each.
   std::vector<std::string> system_remarks;
   std::vector<std::string> memory_remarks;
 
@@ -135,7 +137,7 @@ struct SimMachine {
     for (const NetworkDim& dim : dims) total *= dim.npus;
     return total;
   }
-  // The dimensions that a collective of all ranks is along: bit i for dimension i, of the first 32.
+  // Returns the dimensions of a collective of all ranks: bit i for dimension i, of the first 32.
   uint32_t DimsOf(const SimNode& node) const {
     const auto first = [](size_t count) {
       return static_cast<uint32_t>((uint64_t{1} << count) - 1);

@@ -48,7 +48,7 @@ Result<std::string> NetworkOfDims(std::string_view dims) {
   }
   struct Field {
     std::string_view end;
-    std::string_view missing;  // where the end is
+    std::string_view missing;  // at the end
   };
   constexpr Field kFields[] = {{"(", "ranks in parentheses"},
                                {")", "a closing parenthesis"},
@@ -62,7 +62,7 @@ Result<std::string> NetworkOfDims(std::string_view dims) {
     std::string_view rest = dim;
     for (size_t i = 0; i < std::size(kFields); ++i) {
       const auto& [mark, missing] = kFields[i];
-      if (i == 2) {  // the bandwidth
+      if (i == 2) {  // bandwidth
         if (!rest.starts_with(':')) return Missing(dim, "a bandwidth and a latency");
         rest.remove_prefix(1);
       }

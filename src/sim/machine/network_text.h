@@ -7,11 +7,11 @@
 
 namespace etude {
 
-// Whether this is meant to be dimensions, "Ring(8):…", not the name of a file.
+// Returns whether the text describes dimensions, "Ring(8):…", rather than a file name.
 bool IsNetworkOfDims(std::string_view text);
 
-// "Ring(8):50GB/s,500ns Switch(4):25GB/s,1us" as a network file of ASTRA-sim; kBadInput: says what
-// is missing.
+// Converts "Ring(8):50GB/s,500ns Switch(4):25GB/s,1us" to an ASTRA-sim network file. kBadInput with
+// the missing part.
 Result<std::string> NetworkOfDims(std::string_view dims);
 
 }  // namespace etude

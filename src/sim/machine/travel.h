@@ -9,19 +9,19 @@
 
 namespace etude {
 
-// Rounded down; what is longer than three years takes that long.
+// Rounds down to whole ns. Times above 1e17 ns (three years) become 1e17.
 inline int64_t WholeNanos(double time) {
   constexpr double kMost = 1e17;
   return static_cast<int64_t>(time < kMost ? time : kMost);
 }
 
-// Ways through a network without queues: of the dimensions in which two NPUs differ only the lowest
-// counts, as in ASTRA-sim.
+// Routes through a network without queues. As in ASTRA-sim, only the lowest dimension in which two
+// NPUs differ counts.
 class Travel {
  public:
   struct Way {
     size_t dim = 0;
-    int64_t hops = 0;  // 0: to itself
+    int64_t hops = 0;  // 0: source and target are equal
     LinkFault fault;
 
     friend bool operator==(const Way&, const Way&) = default;
@@ -61,7 +61,7 @@ class Travel {
                       static_cast<double>(bytes) / (bytes_per_ns_[way.dim] * way.fault.share));
   }
 
-  // The time of a message whose links carry no others and are not slow, in ns.
+  // Time of a message on links without faults or other messages, in ns.
   struct Parts {
     int64_t latency = 0;
     int64_t transfer = 0;  // bytes / bandwidth

@@ -8,7 +8,7 @@ namespace etude {
 namespace {
 
 constexpr double kInnerNanosOfByte = 0.0038;
-// An end that has sent more than so many in a row lets the other one go first.
+// Maximum of consecutive sends of an end before the other end goes first.
 constexpr int64_t kMostInRow = 8;
 constexpr int64_t kReductionStart = 50;  // ns
 
@@ -71,7 +71,7 @@ void SharedBuses::Came(RankClassId rank_class, End end) {
   if (port.coming.size() < 2) port.does = Does::kNothing;
   Transfer transfer = port.coming.front();
   port.coming.pop_front();
-  if (transfer.reduces) {  // which only the NPU does
+  if (transfer.reduces) {  // only at the NPU's end
     transfer.reduces = false;
     GoInside(rank_class, kInnerNpu, transfer, Then::kReduce, true);
   } else if (transfer.returns) {
@@ -121,7 +121,7 @@ void SharedBuses::Reduced(RankClassId rank_class) {
   if (!reductions.empty()) PlanReduction(rank_class);
 }
 
-// If it can.
+// Sends the next transfer if the end can.
 void SharedBuses::SendNext(RankClassId rank_class, End end) {
   Port& port = buses_[rank_class.index()].ports[end];
   Port& other = buses_[rank_class.index()].ports[Other(end)];

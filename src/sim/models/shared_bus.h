@@ -10,43 +10,43 @@
 
 namespace etude {
 
-// The memory buses of all ranks, as ASTRA-sim has them: a bus between the NPU and the memory, at
-// whose NPU's end an inner bus hangs, over which goes whatever comes to that end or leaves it. An
-// end sends one transfer at a time, or receives (LogGP).
+// Memory buses of all ranks, as in ASTRA-sim. A bus connects an NPU and its memory. All traffic at
+// the NPU's end also crosses an inner bus there. An end either sends one transfer at a time, or
+// receives (LogGP).
 class SharedBuses {
  public:
   SharedBuses(const SharedBus& bus, const SimInput& input, SimTimeline& timeline, TieWatch& ties,
               HandlingListener& listener);
 
-  // The listener is told of `handled` once the bus has carried what is handled.
+  // Carries the data of a handling. The listener receives `handled` when the bus is done.
   void Carry(RankClassId rank_class, const Handling& handling, const LocalEvent& handled);
-  // An event of a bus: its subject is the end.
+  // Handles an event of a bus; its subject is the end.
   void Do(RankClassId rank_class, const LocalEvent& event);
 
  private:
   enum End : SimIndex { kNpu, kMemory, kInnerNpu, kInnerMemory, kEnds };
-  // What the NPU's end does with a transfer after its way over the inner bus.
+  // Action at the NPU's end after a transfer over the inner bus.
   enum class Then : uint8_t { kSend, kReduce, kFinish };
   struct Transfer {
     int64_t bytes = 0;
-    bool reduces = false;  // is added where it comes
-    bool returns = false;  // goes back from where it comes
-    LocalEvent handled;    // of the outer bus
-    SimIndex outer = 0;    // of the inner bus: the transfer that this is a part of
+    bool reduces = false;  // added to the receiver's data
+    bool returns = false;  // goes back after its arrival
+    LocalEvent handled;    // outer bus only
+    SimIndex outer = 0;    // inner bus only: the transfer that this is a part of
     Then then = Then::kSend;
   };
   enum class Does : uint8_t { kNothing, kSends, kReceives };
   struct Port {
     Does does = Does::kNothing;
     Does did = Does::kNothing;
-    int64_t since = 0;   // when its last transfer ended
-    int64_t in_row = 0;  // transfers that it has sent since one came
+    int64_t since = 0;   // end of its last transfer
+    int64_t in_row = 0;  // transfers sent since the last one received
     std::list<Transfer> to_send;
     std::list<Transfer> coming;
   };
   struct Bus {
     std::array<Port, kEnds> ports;
-    std::list<Transfer> reductions;  // of the NPU's end, the first one runs
+    std::list<Transfer> reductions;  // at the NPU's end; the first one runs
   };
 
   static End Other(End end) { return static_cast<End>(end ^ 1); }
@@ -64,7 +64,7 @@ class SharedBuses {
   TieWatch& ties_;
   HandlingListener& listener_;
   std::vector<Bus> buses_;   // by class
-  SimPool<Transfer> outer_;  // those whose parts are on inner buses
+  SimPool<Transfer> outer_;  // transfers whose parts are on inner buses
 };
 
 }  // namespace etude

@@ -34,7 +34,7 @@ class RooflineCompute final : public SimComputeModel {
 
  private:
   const double bytes_per_second_;
-  const double peak_;  // operations a second
+  const double peak_;  // operations per second
 };
 
 class WithStragglers final : public SimComputeModel {

@@ -25,7 +25,7 @@ class EndpointDelay final : public SimEndpointModel {
   SimTimeline& timeline_;
 };
 
-// What groups do does not go over the bus.
+// Collectives of groups do not use the bus.
 class SharedBusEndpoint final : public SimEndpointModel {
  public:
   SharedBusEndpoint(const SimInput& input, SimTimeline& timeline, TieWatch& ties,

@@ -16,7 +16,7 @@ class AstraRemoteMemory final : public SimMemoryModel {
   std::optional<int64_t> Time(int64_t rank, int64_t bytes, int64_t now) override {
     const int64_t time =
         memory_.latency + WholeNanos(static_cast<double>(bytes) / memory_.bandwidth);
-    int64_t queue = 0;  // of accesses one after the other
+    int64_t queue = 0;  // accesses of a queue are serialized
     switch (memory_.kind) {
       case RemoteMemoryKind::kNone: return std::nullopt;
       case RemoteMemoryKind::kPerNpu: return time;

@@ -7,7 +7,7 @@
 namespace etude {
 namespace {
 
-// No queues: every message has the network for itself.
+// Network without queues: messages do not delay each other.
 class UnawareNetwork final : public SimNetworkModel {
  public:
   UnawareNetwork(const SimInput& input, SimTimeline& timeline)
@@ -53,7 +53,7 @@ class UnawareNetwork final : public SimNetworkModel {
   }
 
  private:
-  // What a rank has sent last: most send the same again and again.
+  // Last message of a rank; most ranks send the same again.
   struct Last {
     int64_t to = -1;
     int64_t bytes = 0;
@@ -121,11 +121,11 @@ class AwareNetwork final : public SimNetworkModel {
 
  private:
   struct Transfer {
-    int64_t at = 0;  // device that it has come to
+    int64_t at = 0;  // current device
     int64_t from = 0;
     int64_t to = 0;
     int64_t bytes = 0;
-    int64_t since = 0;  // it waits for a link
+    int64_t since = 0;  // begin of its wait for a link
   };
   struct Link {
     bool busy = false;
@@ -133,7 +133,7 @@ class AwareNetwork final : public SimNetworkModel {
     std::deque<SimIndex> waiting;  // messages
   };
 
-  // The link from where the message is, and the device at its other end. The switch is `total_`.
+  // Returns the next link of the message and the device at its other end. The switch is `total_`.
   std::pair<SimIndex, int64_t> NextLink(const Transfer& message) const {
     switch (dim_.shape) {
       case NetworkShape::kFullyConnected:

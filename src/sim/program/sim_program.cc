@@ -26,7 +26,7 @@ int64_t NumberOf(const Trace& trace, NodeId node, std::string_view name) {
 SimNode NodeOf(const Trace& trace, NodeId node, bool host_computes) {
   SimNode made{.kind = trace.kind(node),
                .on_host = trace.place(node) == Place::kHost && !host_computes};
-  // Children are nodes of their own.
+  // Children are separate nodes.
   if (const auto own = StatedOwnTime(trace, node)) made.duration = own->count;
   switch (made.kind) {
     case NodeKind::kMemLoad:
@@ -65,13 +65,14 @@ SimPartners StatedPartners(const Trace& trace, NodeId node) {
   return made;
 }
 
-// Of a computation. Of a time that does not fit into nanoseconds a trace keeps the field as it is.
+// Checks the duration of a computation. A trace keeps the raw field of a time that does not fit
+// into nanoseconds.
 bool TakesTooLong(const Trace& trace, NodeId node) {
   if (const auto own = StatedOwnTime(trace, node)) return own->count > kLongestSimulation;
   return chakra::HasTooLongDuration(trace, node);
 }
 
-// The number of `value` among the values so far.
+// Returns the number of `value` among the values so far, adding it if it is new.
 uint32_t NumberAmong(std::vector<int64_t>& values, std::unordered_map<int64_t, uint32_t>& numbers,
                      int64_t value) {
   const auto [found, is_new] = numbers.emplace(value, static_cast<uint32_t>(values.size()));

@@ -23,7 +23,7 @@ uint64_t HashOf(const SimProgram& program) {
   return hash;
 }
 
-// In a class of a job: a group's kind, and a partner by its number on a route.
+// Partners within a job's class: a group's kind, and a partner by its number on a route.
 struct ClassPartners {
   std::vector<SimPartners> of_nodes;  // 1 + kind; index of `messages`
   struct End {
@@ -64,7 +64,7 @@ std::vector<ClassPartners> PartnersOfClasses(const Job& job) {
   return all;
 }
 
-// Whether a collective has a group whose name is no number, of the first of which it warns.
+// Returns whether a collective has a non-numeric group name. Warns of the first.
 bool WarnOfGroupName(const Trace& trace, const std::string& path, const RunContext& context) {
   bool warned = false;
   ForEachNode(trace, [&](NodeId node) {
@@ -81,12 +81,12 @@ bool WarnOfGroupName(const Trace& trace, const std::string& path, const RunConte
   return warned;
 }
 
-// Finds files of ranks that have the same bytes, of which it holds one piece at a time.
+// Finds rank files with equal bytes. Holds one piece of a file at a time.
 class EqualFiles {
  public:
   EqualFiles(const std::string& prefix, const Limits& limits) : prefix_(prefix), limits_(limits) {}
 
-  // A rank asked of before whose file has the bytes of `rank`'s.
+  // Returns an earlier rank whose file equals that of `rank`.
   Result<std::optional<int64_t>> Before(int64_t rank) {
     ETUDE_RETURN_IF_ERROR(CheckRegular(RankFileOf(prefix_, rank)));
     ETUDE_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(RankFileOf(prefix_, rank), limits_));
@@ -128,8 +128,9 @@ class EqualFiles {
   std::string prefix_;
   const Limits& limits_;
   std::unordered_map<uint64_t, int64_t> known_;  // ranks by the hash of their bytes
-  std::string last_;       // the bytes of the rank before, as ranks next to it are alike; "": many
-  int64_t last_rank_ = 0;  // the first rank that is known to have them
+  std::string last_;  // bytes of the previous rank's file, because neighbours are often equal; "":
+                      // too large
+  int64_t last_rank_ = 0;  // first rank known to have these bytes
 };
 
 }  // namespace
@@ -154,7 +155,7 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
   SimWorkload workload;
   SharedPrograms programs;
   EqualFiles files(prefix, context.limits);
-  std::map<int64_t, size_t> warned_of;  // ranks, with how many others have the same bytes
+  std::map<int64_t, size_t> warned_of;  // ranks, with the number of others that have the same bytes
   bool warned = false;
   for (int64_t rank = 0; rank < ranks; ++rank) {
     ETUDE_ASSIGN_OR_RETURN(const std::optional<int64_t> same, files.Before(rank));
@@ -238,7 +239,7 @@ Result<SimWorkload> WorkloadOfJob(const Job& job, const Limits& limits) {
 
 namespace {
 
-// Whether these are the ranks of a job of so many, in order.
+// Returns whether the list contains all ranks of the job, in order.
 bool IsOfAll(const std::vector<int64_t>& sorted, int64_t ranks) {
   return !sorted.empty() && std::cmp_equal(sorted.size(), ranks) && sorted.front() == 0 &&
          sorted.back() == ranks - 1 && std::ranges::adjacent_find(sorted) == sorted.end();

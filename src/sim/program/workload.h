@@ -17,7 +17,7 @@
 
 namespace etude {
 
-// Finds among the programs so far one that is the same.
+// Deduplicates programs.
 class SharedPrograms {
  public:
   void Share(SimRank& rank);
@@ -26,21 +26,21 @@ class SharedPrograms {
   std::unordered_multimap<uint64_t, std::shared_ptr<const SimProgram>> known_;  // by content
 };
 
-// PREFIX.RANK.et: a rank's file, as ASTRA-sim names it.
+// Returns the file name of a rank by ASTRA-sim's convention: PREFIX.RANK.et.
 std::string RankFileOf(const std::string& prefix, int64_t rank);
 
-// PREFIX.0.et to PREFIX.N.et for `ranks` ranks. kIo for one that cannot be read, kBadInput for one
-// that is no trace.
+// Reads PREFIX.0.et to PREFIX.N.et for `ranks` ranks. kIo for an unreadable file, kBadInput for one
+// that is not a trace.
 Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
                                  const ReadOptions& options, const RunContext& context);
 
-// All ranks of a job; the programs of its classes are shared. kBadInput for a job without a trace
-// of some rank, and for programs with cycles.
+// Makes the workload of all ranks of a job. Classes share their programs. kBadInput for a rank
+// without a trace, and for cyclic programs.
 Result<SimWorkload> WorkloadOfJob(const Job& job, const Limits& limits = {});
 
-// Groups of ranks by name, as those of a job with `ranks` ranks; names are numbers above 0, or 0
-// for that of all ranks, which needs no list. kBadInput with `path` for others, and for lists of no
-// ranks, of others, or of one twice.
+// Converts groups by name to groups by number, for a job with `ranks` ranks. Names must be positive
+// numbers, or 0 for all ranks, which needs no list. kBadInput with `path` for other names, and for
+// lists that are empty, or contain unknown or duplicate ranks.
 Result<RankGroups> NumberedGroups(const std::map<std::string, std::vector<int64_t>>& groups,
                                   const std::string& path, int64_t ranks);
 

@@ -10,7 +10,7 @@
 namespace etude {
 namespace {
 
-// Kinds of instants of a rank.
+// Instants of a rank by kind.
 struct Instants {
   std::vector<Interval> compute;
   std::vector<Interval> communication;
@@ -40,7 +40,7 @@ Instants InstantsOf(const SimProgram& program, const SimResult& result, const Ar
       case NodeKind::kCollective:
       case NodeKind::kSend:
       case NodeKind::kRecv: {
-        // What never ends is waited for, unless the simulation was stopped.
+        // Unfinished nodes are waited for, unless the simulation was stopped.
         const int64_t come =
             result.stopped || ended ? std::min(end, arrivals.Of(rank_class, i)) : end;
         add(instants.waiting, begin, come);
@@ -126,7 +126,7 @@ SimClassAccount MeanOf(const SimAccount& account) {
     times.*time = static_cast<int64_t>(sum / ranks);
     return sum % ranks;
   };
-  // What is rounded off the parts of the step is whole nanoseconds together.
+  // The remainders of the parts add up to whole nanoseconds.
   std::vector<std::pair<Wide, int64_t SimTimes::*>> parts;
   int64_t left = account.step;
   for (int64_t SimTimes::*time :

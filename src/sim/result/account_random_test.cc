@@ -33,8 +33,8 @@ CollectiveFigures FiguresOf(const std::vector<SimCollectiveAccount>& collectives
   return figures;
 }
 
-// Parts add up to the step, ranks have the figures of their class, and who waits for ever has a
-// reason.
+// Parts add up to the step, ranks have the figures of their class, and each deadlock has a
+// diagnosis.
 TEST(AccountRandom, PartsAddUpAndClassesCountAsTheirRanks) {
   uint64_t by_class = 0;
   uint64_t stuck = 0;

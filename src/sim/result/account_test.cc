@@ -13,7 +13,7 @@
 namespace etude {
 namespace {
 
-// Each node waits for the one before it, unless it is `free`.
+// Each node depends on the previous one, unless it is `free`.
 struct AccountNode {
   SimNode node;
   bool free = false;
@@ -64,9 +64,9 @@ SimAccount AccountFor(const SimMachine& machine, const SimWorkload& workload,
   return AccountOf(workload, result, Arrivals(machine, workload, result));
 }
 
-// Messages of 500 bytes take 600 ns. Rank 1 comes at 3,000 ns to what rank 0 began at 1,000 ns, and
-// sends at 3,010 and 3,020 ns; the second message of rank 0 is sent at 3,620 ns, 10 ns after the
-// first of rank 1 has come, and comes at 4,220 ns; 10 ns later rank 1 is done.
+// Messages of 500 bytes take 600 ns. Rank 1 reaches at 3,000 ns the all-reduce that rank 0 began at
+// 1,000 ns, and sends at 3,010 and 3,020 ns. Rank 0 sends its second message at 3,620 ns, 10 ns
+// after rank 1's first arrived; it arrives at 4,220 ns, and 10 ns later rank 1 is done.
 TEST(Account, ALateRank) {
   const SimWorkload workload{
       .ranks = {AccountRank({{{.duration = 1000}}, {AccountCollective(1000)}}),
@@ -92,7 +92,7 @@ TEST(Account, ALateRank) {
   EXPECT_EQ(account.collectives[0].skew, 2000);
 }
 
-// The all-reduce, 2 · 600 + 3 · 10 ns, runs beside 500 ns of computation.
+// The all-reduce, 2 · 600 + 3 · 10 ns, overlaps 500 ns of computation.
 TEST(Account, CommunicationBesideComputation) {
   const SimRank rank = AccountRank({{{.duration = 500}}, {AccountCollective(1000), true}});
   const SimAccount account =
@@ -106,8 +106,8 @@ TEST(Account, CommunicationBesideComputation) {
   EXPECT_EQ(account.classes[0].times.idle(), 0);
 }
 
-// A message of 1,000 bytes takes 1,100 ns. Its receiver has waited since 0 ns for 700 ns of
-// computation, of which 300 ns beside its own.
+// A message of 1,000 bytes takes 1,100 ns. Its receiver waits from 0 ns for 700 ns of computation,
+// 300 ns of which overlap its own.
 TEST(Account, AMessageThatIsSentLate) {
   const SimNode send{.kind = NodeKind::kSend, .peer = 0, .bytes = 1000};
   const SimNode receive{.kind = NodeKind::kRecv, .peer = 0, .bytes = 1000};
@@ -123,7 +123,7 @@ TEST(Account, AMessageThatIsSentLate) {
   EXPECT_EQ(account.classes[1].times.exposed_communication, 1100);
 }
 
-// Tags count modulo 500,000,000.
+// Tags are taken modulo 500,000,000.
 TEST(Account, AMessageWithAnotherTagThatCountsTheSame) {
   const SimNode send{.kind = NodeKind::kSend, .peer = 0, .bytes = 1000, .tag = 500'000'001};
   const SimNode receive{.kind = NodeKind::kRecv, .peer = 0, .bytes = 1000, .tag = 1};
@@ -135,8 +135,8 @@ TEST(Account, AMessageWithAnotherTagThatCountsTheSame) {
   EXPECT_EQ(account.classes[1].times.exposed_communication, 1100);
 }
 
-// With a rendezvous it is the sender that waits for the receiver, whose 8,192 bytes then take
-// 8,292 ns to tell that it is there.
+// With rendezvous the sender waits for the receiver, whose control message of 8,192 bytes takes
+// 8,292 ns.
 TEST(Account, AReceiverThatComesLate) {
   const SimNode send{.kind = NodeKind::kSend, .peer = 0, .bytes = 1000};
   const SimNode receive{.kind = NodeKind::kRecv, .peer = 0, .bytes = 1000};
@@ -151,7 +151,8 @@ TEST(Account, AReceiverThatComesLate) {
   EXPECT_EQ(account.classes[1].times.late_wait, 0);
 }
 
-// 1,000 ns on the device; remote memory beside it, 2,000 ns; the host 1,500 ns, and then 800 ns.
+// 1,000 ns on the device, overlapping 2,000 ns of remote memory; the host takes 1,500 ns, then 800
+// ns.
 TEST(Account, HostAndMemory) {
   SimMachine machine = AccountMachine({2});
   machine.memory = {.kind = RemoteMemoryKind::kPerNpu, .latency = 1000, .bandwidth = 1};
@@ -171,8 +172,8 @@ TEST(Account, HostAndMemory) {
   EXPECT_EQ(times.idle(), 300);
 }
 
-// The ranks of both groups wait for their late one only. Along the second of two dimensions those
-// who meet are 0 and 2, and 1 and 3.
+// The ranks of both groups wait for their own late rank only. Along the second of two dimensions, 0
+// meets 2 and 1 meets 3.
 TEST(Account, WhoIsWaitedFor) {
   const auto rank = [](int64_t duration, int64_t group) {
     return AccountRank({{{.duration = duration}}, {AccountCollective(1000, 1)}}, {group});
@@ -199,7 +200,7 @@ TEST(Account, WhoIsWaitedFor) {
   EXPECT_EQ(by_dim.collectives[0].members, 2);
 }
 
-// Whoever is simulated, the figures are the same.
+// The figures do not depend on which ranks are simulated.
 TEST(Account, ClassesOfRanksCountAsTheirRanks) {
   SimWorkload workload;
   for (int64_t rank = 0; rank < 8; ++rank) {
@@ -235,7 +236,7 @@ TEST(Account, ClassesOfRanksCountAsTheirRanks) {
   }
 }
 
-// Interrupted once 1,000 ns are done: the message of 1,000 bytes, begun at 300 ns, is on its way.
+// Stopped after 1,000 ns: the message of 1,000 bytes, begun at 300 ns, is in flight.
 TEST(Account, OfWhatWasSimulatedSoFar) {
   const SimNode send{.kind = NodeKind::kSend, .peer = 0, .bytes = 1000};
   const SimNode receive{.kind = NodeKind::kRecv, .peer = 0, .bytes = 1000};
@@ -256,7 +257,7 @@ TEST(Account, OfWhatWasSimulatedSoFar) {
   EXPECT_EQ(account.classes[1].times.exposed_communication, 700);
 }
 
-// What nobody ends is waited for to the end.
+// Unfinished nodes are waited for to the end.
 TEST(Account, RanksThatWaitForEver) {
   const SimNode receive{.kind = NodeKind::kRecv, .peer = 0, .bytes = 8};
   const SimWorkload workload{.ranks = {AccountRank({{{.duration = 100}}, {receive}}, {}, {1}),
@@ -269,8 +270,8 @@ TEST(Account, RanksThatWaitForEver) {
   EXPECT_EQ(account.classes[0].times.other_wait, 0);
 }
 
-// A broadcast of 1,000 bytes from rank 0, at 100 ns: its message comes at 1,210 ns and is handled
-// at 1,220 ns. Rank 1 comes at 50 ns, at 700 ns, and at 5,000 ns, when the message is there.
+// A broadcast of 1,000 bytes from rank 0 at 100 ns: its message arrives at 1,210 ns and is handled
+// at 1,220 ns. Rank 1 begins at 50 ns, at 700 ns, and at 5,000 ns, after the message's arrival.
 TEST(Account, ABroadcastTakesTimeFromItsRootOn) {
   SimMachine machine = AccountMachine({2});
   machine.system.replay_broadcasts = false;
@@ -289,8 +290,8 @@ TEST(Account, ABroadcastTakesTimeFromItsRootOn) {
   }
 }
 
-// The other way round: rank 0, the root, begins at 100 ns, or at 5,000 ns, when the message of rank
-// 1 is there.
+// The reverse: rank 0, the root, begins at 100 ns, or at 5,000 ns, after the arrival of rank 1's
+// message.
 TEST(Account, WhatGoesToARootTakesTimeFromTheOthersOn) {
   SimMachine machine = AccountMachine({2});
   machine.system.replay_broadcasts = false;
@@ -309,7 +310,7 @@ TEST(Account, WhatGoesToARootTakesTimeFromTheOthersOn) {
   }
 }
 
-// The same in groups, which have their roots by place: ranks 2 and 0, where rank 0 is late.
+// The same in groups, whose roots are positions: ranks 2 and 0, where rank 0 is late.
 TEST(Account, ABroadcastOfAGroup) {
   SimMachine machine = AccountMachine({3});
   machine.system.replay_broadcasts = false;
@@ -326,7 +327,7 @@ TEST(Account, ABroadcastOfAGroup) {
   EXPECT_EQ(account.collectives[0].moving, 1120);
 }
 
-// Of three ranks one is early by 1 ns: the mean rank has computed nothing.
+// One of three ranks is early by 1 ns: the mean rank has computed nothing.
 TEST(Account, TheMeanOfNothingIsNothing) {
   SimAccount account{.step = 100, .classes = {}, .collectives = {}};
   account.classes.push_back(
@@ -343,7 +344,7 @@ TEST(Account, TheMeanOfNothingIsNothing) {
   EXPECT_EQ(mean.times.early, 0);
 }
 
-// Beyond the 53 bits of a double, of which the sum over ranks would take more.
+// Exceeds the 53 bits of a double, and the sum over ranks exceeds them further.
 TEST(Account, TheMeanOfLongTimesIsExact) {
   const int64_t step = kLongestSimulation;
   SimAccount account{.step = step, .classes = {}, .collectives = {}};
@@ -358,7 +359,7 @@ TEST(Account, TheMeanOfLongTimesIsExact) {
   EXPECT_EQ(mean.times.late_wait, 2);
 }
 
-// A rank that has not ended when a simulation is stopped has no end.
+// An unfinished rank of a stopped simulation has no end.
 TEST(Account, AnInterruptedSimulation) {
   const std::vector<AccountNode> many(40'000, {{.duration = 3}});
   const SimWorkload workload{.ranks = {AccountRank(many), AccountRank({{{.duration = 5}}})}};

@@ -6,7 +6,7 @@
 namespace etude {
 namespace {
 
-// When the members of a collective with a root began it.
+// Begin times of the members of a collective with a root.
 class RootedBegins {
  public:
   void Add(int64_t begin, bool is_root) {
@@ -22,9 +22,9 @@ class RootedBegins {
     return IsFromRoot(type) || type == CollectiveType::kGather || type == CollectiveType::kReduce;
   }
 
-  // From when on data can move that belong to what is counted: those of the root; of those that go
-  // to it, which need not be there, of the first of the others, of reduces of the last, without
-  // whose data there is no sum. nullopt: unknown, or of no such type.
+  // Returns the time from which counted data can move: the root's begin for data from the root; for
+  // data to the root, which need not be present, the first begin of the others; for reduces the
+  // last, because the sum needs all data. nullopt: unknown, or another type.
   std::optional<int64_t> DataMoves(CollectiveType type) const {
     if (IsFromRoot(type)) return root_;
     if (type == CollectiveType::kGather) return first_other_;
@@ -65,7 +65,7 @@ std::optional<Arrivals::Other> Arrivals::OtherSizeAt(size_t rank_class, uint32_t
 
 size_t Arrivals::Dims() const { return std::min<size_t>(machine_.dims.size(), 32); }
 
-// A group of all ranks is that of all.
+// A group of all ranks counts as all ranks.
 Arrivals::Circle Arrivals::CircleOf(const SimRank& rank, const SimNode& node) const {
   const auto group = workload_.groups.find(rank.GroupOf(node));
   const bool is_part = node.group != 0 && group != workload_.groups.end() &&
@@ -134,7 +134,7 @@ void Arrivals::FindCollectives() {
       if (machine_.system.Replays(node)) continue;
       calls[i][{add(node), node.collective}].push_back(index);
     }
-    // Who has not come to any is missed all the same.
+    // Members that call no collective are missed, too.
     if (!result_.ranks[i].finished) {
       for (const SimNode& node : program.nodes) {
         if (node.kind == NodeKind::kCollective && !machine_.system.Replays(node)) add(node);
@@ -178,7 +178,7 @@ void Arrivals::FindCollectives() {
   std::ranges::stable_sort(collectives_, std::ranges::greater(), &SimCollectiveAccount::time);
 }
 
-// A member that calls no collective there.
+// Returns a member that does not call the collective.
 std::optional<int64_t> Arrivals::StrangerTo(const Roles& roles, const Place& place) const {
   const auto is_member = [&](int64_t rank) {
     if (place.first > 0) {
@@ -195,7 +195,7 @@ std::optional<int64_t> Arrivals::StrangerTo(const Roles& roles, const Place& pla
   return std::nullopt;
 }
 
-// The collectives of one type of one group: the first of each, the second of each …
+// Matches the collectives of one type and group: the first of each member, the second, …
 void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<Calls>& calls,
                     uint64_t count, const Place& place) {
   struct Part {
@@ -268,7 +268,7 @@ void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<C
 void Arrivals::FindMessages() {
   for (size_t i = 0; i < result_.ranks.size(); ++i) {
     Pair(i, NodeKind::kRecv, NodeKind::kSend);
-    // A rendezvous is what keeps a sender waiting.
+    // With rendezvous a sender can wait.
     if (machine_.system.rendezvous) Pair(i, NodeKind::kSend, NodeKind::kRecv);
   }
 }
@@ -284,7 +284,7 @@ const Arrivals::Ends& Arrivals::EndsOf(size_t rank_class, NodeKind kind) {
   return by_peer;
 }
 
-// Messages of a rank with `peer`, in the order in which they were begun.
+// Returns messages of a rank with `peer`, in begin order.
 Arrivals::Messages Arrivals::MessagesWith(int64_t rank, int64_t peer, NodeKind kind) {
   const size_t rank_class = result_.class_of[static_cast<size_t>(rank)];
   const SimRank& self = RankAt(rank);
@@ -305,7 +305,7 @@ Arrivals::Messages Arrivals::MessagesWith(int64_t rank, int64_t peer, NodeKind k
   return messages;
 }
 
-// When the other ends of a class's messages have come.
+// Finds when the other ends of a class's messages arrived.
 void Arrivals::Pair(size_t rank_class, NodeKind kind, NodeKind other) {
   const int64_t rank = result_.first[rank_class];
   std::vector<int64_t> peers;

@@ -17,60 +17,60 @@
 
 namespace etude {
 
-// Collectives that are alike, of all groups.
+// Collectives of one kind, summed over groups.
 struct SimCollectiveAccount {
   CollectiveType type = CollectiveType::kUnknown;
-  int64_t bytes = 0;    // as the job says: what a rank puts in
-  int64_t members = 0;  // ranks of a group
+  int64_t bytes = 0;    // as stated by the job: input size of a rank
+  int64_t members = 0;  // ranks per group
   bool in_group = false;
-  uint32_t dims = 0;  // of the network, unless it is of a group: bit i for dimension i
+  uint32_t dims = 0;  // network dimensions, unless in a group: bit i for dimension i
   uint64_t count = 0;
-  uint64_t unfinished = 0;  // of them, which count in no time
+  uint64_t unfinished = 0;  // included in `count`, excluded from times
   int64_t time = 0;         // from the first begin to the last end, summed
-  int64_t skew = 0;         // of it, before the last begin
-  int64_t moving = 0;       // of it, what bandwidths count: from when data can move, summed
+  int64_t skew = 0;         // part of `time` before the last begin
+  int64_t moving = 0;       // part of `time` that bandwidths use: from when data can move, summed
 };
 
-// Who meets whom in what was simulated: the first, second … collective of one type of a group, and
-// the first, second … message of two ranks with one tag and size, belong together.
+// Matches simulated communications: the n-th collectives of one type and group belong together, and
+// so do the n-th messages of two ranks with one tag and size.
 class Arrivals {
  public:
   static constexpr int64_t kNever = INT64_MAX;
 
-  // All must outlive it.
+  // The arguments must outlive the object.
   Arrivals(const SimMachine& machine, const SimWorkload& workload, const SimResult& result);
 
-  // When the last participant of a node's communication had come to it; kNever: some have not. By
-  // class of ranks and node of its program.
+  // Returns when the last participant reached a node's communication; kNever if some have not. By
+  // rank class and node of its program.
   int64_t Of(size_t rank_class, uint32_t node) const { return come_[rank_class][node]; }
-  // One who has not come.
+  // Returns a participant that has not arrived.
   std::optional<int64_t> AbsentFrom(size_t rank_class, uint32_t node) const;
-  // Where all have come to a collective that does not end: one who has come with other bytes.
+  // A participant that reached an unfinished collective with a different size, after all arrived.
   struct Other {
     int64_t rank = 0;
     uint32_t node = 0;  // of its program
   };
   std::optional<Other> OtherSizeAt(size_t rank_class, uint32_t node) const;
-  // By time, the most first.
+  // By time, descending.
   const std::vector<SimCollectiveAccount>& collectives() const { return collectives_; }
 
  private:
-  // Of those of a program's nodes that communicate with the same others: which group it is of, by
-  // its number among those of a rank, and along which dimensions.
+  // Nodes of a program that communicate with the same ranks: number of the group within the rank,
+  // and dimensions.
   struct Circle {
     uint32_t group = 0;
     uint32_t dims = 0;
 
     friend auto operator<=>(const Circle&, const Circle&) = default;
   };
-  // What those who are in one have in common: the group, or the rank that is 0 along the
+  // Identifies the members of a circle: the group, or the rank with coordinate 0 along the
   // dimensions.
   using Place = std::pair<int64_t, int64_t>;
-  // Groups with the same classes of ranks in the same roles are alike.
+  // Groups with the same rank classes in the same roles are equivalent.
   using Roles = std::vector<std::pair<uint32_t, Circle>>;
-  // Nodes of one type and one circle, in the order in which they were begun.
+  // Nodes of one type and circle, in begin order.
   using Calls = std::map<std::pair<Circle, CollectiveType>, std::vector<uint32_t>>;
-  // Messages of a class by the numbers of its peers.
+  // Messages of a class, by number of the peer.
   using Ends = std::map<uint32_t, std::vector<uint32_t>>;
   struct MessageKey {
     int64_t tag = 0;
@@ -84,12 +84,13 @@ class Arrivals {
   const SimProgram& ProgramOf(size_t rank_class) const {
     return *RankAt(result_.first[rank_class]).program;
   }
-  // Those that a node can name.
+  // Returns the number of dimensions that a node can name.
   size_t Dims() const;
   Circle CircleOf(const SimRank& rank, const SimNode& node) const;
   Place PlaceOf(int64_t rank, const Circle& circle) const;
   int64_t MembersOf(const Place& place) const;
-  // Whether the rank is the root of the node's collective, which has one.
+  // Returns whether the rank is the root of the node's collective. Requires a collective with a
+  // root.
   bool IsRoot(int64_t rank, const SimNode& node) const;
 
   std::vector<uint32_t> IssueOrder(size_t rank_class) const;
@@ -106,7 +107,7 @@ class Arrivals {
   const SimWorkload& workload_;
   const SimResult& result_;
   const Travel travel_;
-  // While it is made: communications that were begun, in that order.
+  // During construction: begun communications, in begin order.
   std::vector<std::vector<uint32_t>> order_;
   std::vector<std::vector<int64_t>> come_;
   std::map<std::pair<size_t, uint32_t>, int64_t> absent_;

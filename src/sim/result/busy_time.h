@@ -6,10 +6,10 @@
 
 namespace etude {
 
-// Time in which something ran, each instant once.
+// Union of time spans in ns.
 class BusyTime {
  public:
-  // `end` is not before that of any so far.
+  // Adds a span. `end` must not be before that of any earlier span.
   void Add(int64_t begin, int64_t end) {
     while (!spans_.empty() && spans_.back().first >= begin) spans_.pop_back();
     if (!spans_.empty() && spans_.back().second >= begin) {
@@ -25,7 +25,7 @@ class BusyTime {
   }
 
  private:
-  std::vector<std::pair<int64_t, int64_t>> spans_;  // ascending, apart
+  std::vector<std::pair<int64_t, int64_t>> spans_;  // ascending, disjoint
 };
 
 }  // namespace etude

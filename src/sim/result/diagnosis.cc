@@ -10,7 +10,7 @@
 namespace etude {
 namespace {
 
-// A message that the partner of a receive has sent to it, and that differs in size or tag only.
+// Describes a message from a receive's partner that differs in size or tag only.
 std::string SentInstead(const SimWorkload& workload, const SimResult& result, int64_t rank,
                         const SimNode& receive, int64_t peer) {
   const SimRank& other = workload.ranks[static_cast<size_t>(peer)];

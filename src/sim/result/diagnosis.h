@@ -12,34 +12,34 @@
 
 namespace etude {
 
-// What a rank stands at.
+// Operation at which a rank waits.
 struct SimWait {
   int64_t rank = 0;
-  std::optional<uint64_t> node;  // id in its file; nullopt: it has begun nothing that is not done
-  int64_t since = 0;             // ns
-  std::string what;              // "8 bytes from rank 1 with tag 0"
-  std::optional<int64_t> for_rank;  // who has not come to it
+  std::optional<uint64_t> node;     // id in its file; nullopt: nothing is in progress
+  int64_t since = 0;                // ns
+  std::string what;                 // "8 bytes from rank 1 with tag 0"
+  std::optional<int64_t> for_rank;  // rank that has not reached the operation
 };
 
-// Why ranks wait for ever.
+// Cause of a deadlock.
 struct SimDiagnosis {
   enum class End : uint8_t {
-    kCycle,    // the last one waits for one before it
-    kDone,     // the last one waits for a rank that is done
-    kUnknown,  // nobody in particular is missing: what has come does not fit
+    kCycle,    // the last rank waits for an earlier one
+    kDone,     // the last rank waits for a finished rank
+    kUnknown,  // no rank is missing: arrived messages or sizes do not match
   };
 
   std::vector<int64_t> waiting;  // ranks
-  std::vector<SimWait> chain;    // from the first of them on, each for the next
+  std::vector<SimWait> chain;    // from the first waiting rank; each waits for the next
   End end = End::kUnknown;
 };
 
-// nullopt: all ranks are finished.
+// Diagnoses a deadlock. nullopt: all ranks are finished.
 std::optional<SimDiagnosis> Diagnose(const SimWorkload& workload, const SimResult& result,
                                      const Arrivals& arrivals);
 
-// A line for each in the chain, and one that says where it ends. `name` says where the program of a
-// rank comes from: "rank 3", or its file.
+// Returns a line for each rank of the chain, and one for its end. `name` returns the source of a
+// rank's program: "rank 3", or its file.
 std::vector<std::string> ToLines(const SimDiagnosis& diagnosis,
                                  const std::function<std::string(int64_t)>& name);
 

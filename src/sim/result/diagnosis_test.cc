@@ -13,7 +13,7 @@
 namespace etude {
 namespace {
 
-// Nodes one after the other.
+// Makes a rank whose nodes run one after the other.
 SimRank ChainedRank(const std::vector<SimNode>& nodes, std::vector<int64_t> peers = {}) {
   SimProgram program;
   std::vector<std::pair<uint32_t, uint32_t>> edges;

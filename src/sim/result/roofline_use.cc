@@ -16,7 +16,7 @@ RooflineUse RooflineUseOf(const SimMachine& machine, const SimWorkload& workload
   const double peak = system.peak * 1e12;
   const auto straggler = machine.stragglers.find(rank);
   const double factor = straggler == machine.stragglers.end() ? 1 : straggler->second;
-  double total = 1;  // ASTRA-sim's, so that it is not 0
+  double total = 1;  // as in ASTRA-sim, so that it is not 0
   for (size_t i = 0; i < program.nodes.size(); ++i) {
     const SimNode& node = program.nodes[i];
     if (node.kind != NodeKind::kCompute || node.on_host || node.bytes <= 0) continue;

@@ -6,16 +6,17 @@
 
 namespace etude {
 
-// How well a rank's computations on the device use it by the roofline: averages over them by time,
-// as ASTRA-sim prints them.
+// Device use by a rank's computations under the roofline model: averages weighted by time, as
+// printed by ASTRA-sim.
 struct RooflineUse {
-  double compute_bound = 0;  // share of the time at the peak
-  double compute = 0;        // of the peak
-  double memory = 0;         // of the memory's bandwidth
-  double intensity = 0;      // operations a byte
+  double compute_bound = 0;  // share of the time that is compute bound
+  double compute = 0;        // share of the peak
+  double memory = 0;         // share of the memory bandwidth
+  double intensity = 0;      // operations per byte
 };
 
-// Of those that ended; zeros without a roofline. `rank`: the rank itself.
+// Averages over the finished computations; zeros without a roofline. `rank`: the rank itself, not
+// its class.
 RooflineUse RooflineUseOf(const SimMachine& machine, const SimWorkload& workload,
                           const SimResult& result, int64_t rank);
 

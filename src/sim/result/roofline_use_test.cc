@@ -10,9 +10,9 @@
 namespace etude {
 namespace {
 
-// 1 GB/s and 1 TFLOPS: 4,000,000 operations on 1,000 bytes take 4,000 ns at the peak and a quarter
-// of the memory's bandwidth; 1,000,000 on 4,000 bytes 4,000 ns at a quarter of the peak. The host's
-// do not count.
+// 1 GB/s and 1 TFLOPS: 4,000,000 operations on 1,000 bytes take 4,000 ns, at the peak and a quarter
+// of the memory bandwidth; 1,000,000 on 4,000 bytes take 4,000 ns at a quarter of the peak. Host
+// computations are excluded.
 TEST(RooflineUse, AveragesByTime) {
   SimMachine machine;
   machine.dims = {{.npus = 2, .bandwidth = 50, .latency = 500}};

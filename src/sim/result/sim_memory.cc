@@ -23,14 +23,14 @@ std::optional<int64_t> SizeOf(std::string_view text) {
 
 struct TensorLife {
   std::optional<int64_t> size;
-  int64_t from = INT64_MAX;  // ns; INT64_MAX: nothing writes it
-  int64_t until = -1;        // -1: nothing reads it
+  int64_t from = INT64_MAX;  // ns; INT64_MAX: never written
+  int64_t until = -1;        // -1: never read
   NodeId writer;
 };
 
 struct Change {
   int64_t time = 0;
-  int64_t size = 0;  // below 0: what is freed, before anything is taken
+  int64_t size = 0;  // negative sizes (frees) sort before positive ones
   NodeId node;
 };
 
@@ -73,7 +73,8 @@ std::optional<SimMemory> OfTensors(const Trace& trace, const SimProgram& program
       changes.push_back({.time = life.from, .size = *life.size, .node = life.writer});
     }
     if (life.until >= 0) {
-      // What is read only before it is written is another value: it ends with the later of both.
+      // Data read only before they are written are another value, which ends with the later of
+      // both.
       const bool is_read = life.from == INT64_MAX || life.until > life.from;
       if (is_read) changes.push_back({.time = life.until, .size = -*life.size, .node = {}});
     }
@@ -83,7 +84,7 @@ std::optional<SimMemory> OfTensors(const Trace& trace, const SimProgram& program
   });
   memory.peak = memory.before;
   int64_t live = memory.before;
-  NodeId first;  // of those that begin at one time
+  NodeId first;  // first of the nodes that begin at one time
   for (size_t i = 0; i < changes.size(); ++i) {
     const Change& change = changes[i];
     if (i == 0 || changes[i - 1].time != change.time || changes[i - 1].size < 0)
@@ -109,7 +110,7 @@ std::optional<SimMemory> OfFormula(const Trace& trace, const SimProgram& program
   for (size_t i = 0; i < program.nodes.size(); ++i) {
     const NodeId node = program.origin[i];
     const auto stated = chakra::StatedUnsigned(trace, node, chakra::kMemoryInUse);
-    // A receive may be posted long before what is stated of it.
+    // A receive may be posted long before the stated use.
     if (program.nodes[i].kind == NodeKind::kRecv) continue;
     if (!stated || *stated > INT64_MAX || result.ends[i] < 0) continue;
     uses.push_back({.begin = result.begins[i], .bytes = *stated, .node = node});
@@ -119,7 +120,7 @@ std::optional<SimMemory> OfFormula(const Trace& trace, const SimProgram& program
   SimMemory memory;
   memory.before = static_cast<int64_t>(uses.front().bytes);
   memory.after = static_cast<int64_t>(uses.back().bytes);
-  const auto most = std::ranges::max_element(uses, {}, &Use::bytes);  // the first of them
+  const auto most = std::ranges::max_element(uses, {}, &Use::bytes);  // the first maximum
   memory.peak = static_cast<int64_t>(most->bytes);
   memory.at = most->begin;
   memory.node = most->node;

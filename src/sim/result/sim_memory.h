@@ -10,22 +10,22 @@
 
 namespace etude {
 
-// The memory that a rank has in use in a simulation, as its trace says of its nodes.
+// Memory use of a rank in a simulation, from the sizes that its trace states.
 struct SimMemory {
-  // Of tensors by the lists "inputs" and "outputs" of STAGE, whose sizes have no known unit; else
-  // bytes by a formula (etude generate --memory).
+  // false: the sizes are from the tensor lists "inputs" and "outputs" of STAGE, in an unknown unit.
+  // true: bytes by a formula (etude generate --memory).
   bool in_bytes = true;
   int64_t peak = 0;
-  int64_t at = 0;        // ns, when it is first reached
-  NodeId node;           // that began then; kNone: at the beginning, by what was there before
+  int64_t at = 0;        // ns, first time of the peak
+  NodeId node;           // node that began at the peak; kNone: the peak is the initial use
   int64_t before = 0;    // in use before the first node
-  int64_t after = 0;     // and behind the last one
-  uint64_t unknown = 0;  // tensors of which no size is stated
+  int64_t after = 0;     // in use after the last node
+  uint64_t unknown = 0;  // tensors without a stated size
 };
 
-// A tensor is there from when the first node that has it among its outputs begins, or from the
-// beginning if it is only read, until the last node that reads it has ended, or to the end if none
-// does. nullopt: the trace says nothing of memory. O(n log n).
+// Computes the memory use. A tensor lives from the begin of the first node that outputs it, or from
+// the start if it is only read, until the end of the last node that reads it, or to the end if none
+// does. nullopt: the trace does not describe memory. O(n log n).
 std::optional<SimMemory> FindSimMemory(const Trace& trace, const SimProgram& program,
                                        const SimRankResult& result);
 

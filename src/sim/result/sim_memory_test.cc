@@ -61,8 +61,8 @@ SimRankResult TimesOf(std::vector<int64_t> begins, std::vector<int64_t> ends) {
   return {.finished = true, .begins = std::move(begins), .ends = std::move(ends)};
 }
 
-// The weight w is there from the beginning until 10, a from 0 to 30, b from 10 to 45, c, which
-// nothing reads, from 30 on.
+// Weight w lives from the start until 10, a from 0 to 30, b from 10 to 45, and c, which is never
+// read, from 30.
 TEST(SimMemory, LivesOfTensors) {
   const auto nodes = [](const std::string& size_of_c) -> std::vector<Node> {
     return {{.inputs = {"w", "100.0"}, .outputs = {"a", "50"}},

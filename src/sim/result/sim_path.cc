@@ -70,7 +70,7 @@ class PathFinder {
   }
 
  private:
-  // What let a node begin; nullopt: nothing is known.
+  // The node that let another begin; nullopt: unknown.
   struct Before {
     std::optional<uint32_t> node;
     SimCause cause = SimCause::kStart;
@@ -97,10 +97,10 @@ class PathFinder {
     return last;
   }
 
-  // ---- who determined the end of a node
+  // ---- source of a node's end
 
-  // Whose begin determined when this one ended: itself, that of a rank from which the messages of
-  // the collective came, or the other end of the message.
+  // Returns the node whose begin determined when this one ended: the node itself, the collective on
+  // a rank whose messages it waited for, or the other end of the message.
   NodeOfRank WorksFor(const NodeOfRank& at) {
     if (machine_.system.replay_only) return at;
     const SimNode& node = NodeOf(at);
@@ -110,25 +110,25 @@ class PathFinder {
     if (sends && !machine_.system.rendezvous) return at;
     const std::optional<NodeOfRank> other = OtherEnd(at);
     if (!other || BeginOf(*other) < 0 || EndOf(*other) < 0) return at;
-    // A receive that came after the message took no time.
+    // A receive posted after the message's arrival took no time.
     if (!sends && !machine_.system.rendezvous) {
       return EndOf(*other) > BeginOf(at) && EndOf(*other) <= EndOf(at) ? *other : at;
     }
     return BeginOf(*other) > BeginOf(at) ? *other : at;
   }
 
-  // nullptr: it is no collective, or takes its recorded time.
+  // Returns nullptr if the node is not a collective, or takes its recorded duration.
   const SimCollectiveEnd* CollectiveEndOf(const NodeOfRank& at) const {
     const std::vector<SimCollectiveEnd>& all = result_.OfRank(at.rank).collectives;
     const auto found = std::ranges::lower_bound(all, at.node, {}, &SimCollectiveEnd::node);
     return found != all.end() && found->node == at.node ? &*found : nullptr;
   }
-  // The path stays on the rank where this began as late.
+  // The path stays on the rank if its node began as late as the source.
   NodeOfRank SourceOf(const NodeOfRank& at, const SimCollectiveEnd& end) {
     if (result_.ranks[end.source_class].begins[end.source_node] == BeginOf(at)) return at;
     return {RankOfClass(end.source_class, at), end.source_node};
   }
-  // Of a class of ranks the first that takes part in the collective.
+  // Returns the first rank of a class that takes part in the collective.
   int64_t RankOfClass(uint32_t rank_class, const NodeOfRank& at) {
     if (ClassOf(at.rank) == rank_class) return at.rank;
     const int64_t first = result_.first[rank_class];
@@ -151,7 +151,7 @@ class PathFinder {
     }
     return known->second;
   }
-  // The rank that is 0 along the dimensions.
+  // Returns the rank with coordinate 0 along the dimensions.
   int64_t BaseOf(int64_t rank, uint32_t dims) const {
     int64_t base = rank;
     for (size_t i = 0; i < std::min<size_t>(machine_.dims.size(), 32); ++i) {
@@ -164,7 +164,7 @@ class PathFinder {
     const SimNode& node = NodeOf(at);
     return {node.kind == NodeKind::kSend, SelfOf(at.rank).PeerOf(node), TagOf(node), node.bytes};
   }
-  // Messages of one size and tag between two ranks are matched in their order.
+  // Finds the other end. Messages of one size and tag between two ranks are matched in order.
   std::optional<NodeOfRank> OtherEnd(const NodeOfRank& at) {
     const auto [sends, peer, tag, bytes] = KeyOf(at);
     if (peer < 0 || peer >= static_cast<int64_t>(workload_.ranks.size())) return std::nullopt;
@@ -193,15 +193,14 @@ class PathFinder {
     return known->second;
   }
 
-  // ---- what the time of a node was spent with
+  // ---- components of a node's time
 
-  // What a stretch of the path is made of: the node whose begin counts, and of a collective what is
-  // known of its end.
+  // Basis of a stretch: the node whose begin counts and, for a collective, its end.
   struct Work {
     NodeOfRank source;
     const SimCollectiveEnd* collective = nullptr;
   };
-  // Stretches are added from the last to the first.
+  // Adds stretches from the last to the first.
   void AddWork(const Work& at, int64_t begin, int64_t end,
                std::vector<SimPath::Stretch>& stretches) const {
     if (begin >= end) return;
@@ -246,7 +245,7 @@ class PathFinder {
     }
   }
 
-  // ---- what let a node begin
+  // ---- nodes that let a node begin
 
   Before BeforeOf(const NodeOfRank& at, int64_t begin) {
     if (begin == 0) return {};
@@ -259,7 +258,7 @@ class PathFinder {
       if (times.ends[before] == begin && !dependency && is_new(before)) dependency = before;
     }
     if (dependency) return {.node = dependency, .cause = SimCause::kDependency, .held = 0};
-    // Nodes by their ends: those that ended when this one began, and else the last one before.
+    // By end: nodes that ended when this one began, otherwise the last one before.
     const std::vector<uint32_t>& by_end = ByEnd(at.rank);
     const auto first = std::ranges::lower_bound(by_end, begin, {},
                                                 [&](uint32_t node) { return times.ends[node]; });

@@ -36,7 +36,7 @@ std::string TextOf(const SimPath& path) {
 
 int64_t PartOf(const SimPath& path, SimPart part) { return path.parts[static_cast<size_t>(part)]; }
 
-// The device computes one after the other: the second had been ready since 0.
+// The device runs one computation at a time: the second one was ready since 0.
 TEST(SimPath, ASlotThatIsTaken) {
   const SimWorkload workload{
       .ranks = {RankOf(
@@ -52,7 +52,7 @@ TEST(SimPath, ASlotThatIsTaken) {
   EXPECT_EQ(PartOf(path, SimPart::kCompute), 307);
 }
 
-// ---- what collectives are spent with: links of 1 byte/ns and 100 ns, an endpoint delay of 10 ns
+// ---- components of collectives: links of 1 byte/ns and 100 ns, an endpoint delay of 10 ns
 
 SimMachine Plain(NetworkShape shape, int64_t npus) {
   SimMachine machine =
@@ -64,7 +64,7 @@ SimMachine Plain(NetworkShape shape, int64_t npus) {
   machine.system.order = StreamOrder::kFifo;
   return machine;
 }
-// Each rank computes for a time, 0: not at all, and then does `node`.
+// Each rank computes for a time (0: none), and then runs `node`.
 SimWorkload AllDo(const SimNode& node, const std::vector<int64_t>& befores) {
   SimWorkload workload;
   for (const int64_t before : befores) {
@@ -96,13 +96,13 @@ Parts PartsOf(const SimMachine& machine, const SimWorkload& workload) {
 }
 SimNode Reduce(int64_t bytes) { return CollectiveNode(CollectiveType::kAllReduce, bytes); }
 
-// 2 messages of 500 bytes one after the other, handled before, between and after.
+// Two messages of 500 bytes one after the other, handled before, between and after.
 TEST(SimPathCollectives, RingOfTwo) {
   EXPECT_EQ(PartsOf(Plain(NetworkShape::kRing, 2), AllDo(Reduce(1000), {0, 0})),
             (Parts{.latency = 200, .transfer = 1000, .handling = 30}));
 }
 
-// 6 messages of 1,000 bytes; 3 of them are added, at 50 GB/s 3 · 20 ns.
+// Six messages of 1,000 bytes; three of them are added, 3 · 20 ns at 50 GB/s.
 TEST(SimPathCollectives, RingOfFour) {
   SimMachine machine = Plain(NetworkShape::kRing, 4);
   const SimWorkload workload = AllDo(Reduce(4000), {0, 0, 0, 0});
@@ -115,7 +115,7 @@ TEST(SimPathCollectives, RingOfFour) {
             (Parts{.latency = 600, .transfer = 6000, .handling = 70 + 180}));
 }
 
-// Two links each way, which with congestion take a message in whole.
+// Two links each way, which with congestion accept a whole message before forwarding.
 TEST(SimPathCollectives, Switch) {
   SimMachine machine = Plain(NetworkShape::kSwitch, 4);
   const SimWorkload workload = AllDo(Reduce(4000), {0, 0, 0, 0});
@@ -136,9 +136,9 @@ TEST(SimPathCollectives, ASlowLink) {
   }
 }
 
-// Rank 0 has work behind what rank 1 begins late: both messages of rank 1 are sent when it comes,
-// as that of rank 0 is there, and are handled at the same time. The path comes from rank 1: that
-// others wait for it is no part of the collective.
+// Rank 0 has work after the collective that rank 1 begins late. Both messages of rank 1 are sent at
+// its begin, because rank 0's message has arrived, and are handled at the same time. The path comes
+// from rank 1; waiting for it is not part of the collective.
 SimWorkload WithWorkBehind(int64_t late) {
   return {.ranks = {RankOf(ProgramOf({{.duration = 100}, Reduce(1000), {.duration = 2000}},
                                      {{}, {0}, {1}})),
@@ -157,7 +157,7 @@ TEST(SimPathCollectives, ALateRank) {
             "compute 0:2 4630-6630 dependency 0 0\n");
   EXPECT_EQ(path.hops, 1u);
 }
-// A rank that comes before what it has to answer holds up nobody.
+// A rank that arrives before it has to answer delays nobody.
 TEST(SimPathCollectives, ARankThatIsLittleLate) {
   const SimMachine machine = Plain(NetworkShape::kRing, 2);
   const SimWorkload workload = WithWorkBehind(300);
@@ -170,9 +170,10 @@ TEST(SimPathCollectives, ARankThatIsLittleLate) {
             "compute 0:2 1330-3330 dependency 0 0\n");
 }
 
-// Two chunks at a time over one link each way: the second one's first message waits for 500 ns
-// until the link has taken in the first one's, the first one's second message until 1,010 ns for
-// that, and the second one's, which is ready at 1,120 ns, until 1,510 ns.
+// Two chunks at a time over one link each way. The second chunk's first message waits 500 ns until
+// the link has accepted the first chunk's first message. The first chunk's second message waits
+// until 1,010 ns for that one, and the second chunk's second message, ready at 1,120 ns, until
+// 1,510 ns.
 TEST(SimPathCollectives, ChunksThatShareALink) {
   SimMachine machine = Plain(NetworkShape::kRing, 2);
   machine.congestion = true;
@@ -182,8 +183,8 @@ TEST(SimPathCollectives, ChunksThatShareALink) {
             (Parts{.latency = 200, .transfer = 1000, .handling = 30, .queue = 500 + 390}));
 }
 
-// A chunk that waits for one of its own collective goes on from that; one that waits for another
-// collective's waits.
+// A chunk that waited for a chunk of its own collective continues that chain. If it waited for
+// another collective, the time counts as queueing.
 TEST(SimPathCollectives, ChunksThatWaitForTheirTurn) {
   SimMachine machine = Plain(NetworkShape::kRing, 2);
   SimNode on_host = Reduce(1000);
@@ -199,7 +200,7 @@ TEST(SimPathCollectives, ChunksThatWaitForTheirTurn) {
             (Parts{.latency = 400, .transfer = 2000, .handling = 60}));
 }
 
-// What tells the sender that its receiver waits, 8,192 bytes, is none of the collective's own.
+// The control message of 8,192 bytes is not part of the collective's own messages.
 TEST(SimPathCollectives, Rendezvous) {
   SimMachine machine = Plain(NetworkShape::kRing, 2);
   machine.system.rendezvous = true;
@@ -207,8 +208,8 @@ TEST(SimPathCollectives, Rendezvous) {
             (Parts{.latency = 200, .transfer = 1000, .handling = 30, .queue = 2 * 8292}));
 }
 
-// A broadcast's messages come from its root, whoever begins later; a rank that comes after its
-// message is held up by nothing but itself.
+// Messages of a broadcast come from the root, even if others begin later. A rank that begins after
+// its message's arrival is delayed by itself only.
 TEST(SimPathCollectives, ABroadcastComesFromItsRoot) {
   const SimMachine machine = Plain(NetworkShape::kRing, 2);
   const SimNode broadcast = CollectiveNode(CollectiveType::kBroadcast, 500);
@@ -226,21 +227,21 @@ TEST(SimPathCollectives, ABroadcastComesFromItsRoot) {
   }
 }
 
-// All algorithms, by their closed forms.
+// All algorithms, compared with their closed forms.
 TEST(SimPathCollectives, Algorithms) {
   SimMachine machine = Plain(NetworkShape::kFullyConnected, 4);
   const auto with = [&](CollectiveAlgorithm algorithm) {
     machine.system.algorithms[CollectiveType::kAllReduce] = {{.algorithm = algorithm}};
     return PartsOf(machine, AllDo(Reduce(4000), {0, 0, 0, 0}));
   };
-  // All to all at once, twice.
+  // Direct exchange, twice.
   EXPECT_EQ(with(CollectiveAlgorithm::kDirect),
             (Parts{.latency = 200, .transfer = 2000, .handling = 30}));
   // 2,000 bytes, 1,000, and back.
   EXPECT_EQ(with(CollectiveAlgorithm::kHalvingDoubling),
             (Parts{.latency = 400, .transfer = 6000, .handling = 50}));
-  // Two links up from a leaf to the root, and down again; the root and the one below it handle
-  // what comes up, that and the leaf what comes down.
+  // Two links up from a leaf to the root, and back down. The root and its child handle messages on
+  // the way up; the child and the leaf on the way down.
   EXPECT_EQ(with(CollectiveAlgorithm::kDoubleBinaryTree),
             (Parts{.latency = 400, .transfer = 16'000, .handling = 50}));
   const auto own = [&](CollectiveType type) {
@@ -253,8 +254,8 @@ TEST(SimPathCollectives, Algorithms) {
   EXPECT_EQ(own(CollectiveType::kBarrier), (Parts{.latency = 200, .transfer = 0, .handling = 30}));
 }
 
-// An all-reduce along the first dimension is one of ranks 0 and 1 and one of ranks 2 and 3: the
-// latter come last, but not to that of the former.
+// An all-reduce along the first dimension joins ranks 0 and 1, and separately ranks 2 and 3. The
+// latter begin last, but do not delay the former.
 TEST(SimPath, CollectivesOfSomeDimensions) {
   const SimMachine machine = MachineOf(
       {{.npus = 2, .bandwidth = 50, .latency = 500}, {.npus = 2, .bandwidth = 50, .latency = 500}},
@@ -274,7 +275,7 @@ TEST(SimPath, CollectivesOfSomeDimensions) {
   EXPECT_EQ(path.stretches[1].awaited, 49'900);
 }
 
-// 1 MiB at 50 GiB/s: 19,531 ns, and 500 ns of the link.
+// 1 MiB at 50 GiB/s takes 19,531 ns, plus 500 ns of link latency.
 SimWorkload Message(int64_t before_receive) {
   return {.ranks = {RankOf(ProgramOf({{.duration = 10},
                                       {.kind = NodeKind::kSend, .peer = 0, .bytes = 1 << 20}},
@@ -305,7 +306,7 @@ TEST(SimPath, AReceiverThatComesLateNeedsNoTransfer) {
             "compute 1:2 50000-50005 dependency 0 0\n");
 }
 
-// Two messages over one link: the second waits for the bytes of the first.
+// Two messages over one link: the second waits for the first one's bytes.
 TEST(SimPath, ALinkThatIsTaken) {
   SimMachine machine = MachineOf(
       {{.shape = NetworkShape::kFullyConnected, .npus = 2, .bandwidth = 50, .latency = 500}},
@@ -337,7 +338,7 @@ TEST(SimPath, BehindNodesWithoutWork) {
             "host 0:2 40-49 freed 40 0\n");
 }
 
-// The stretches of random jobs follow one another, each within its node, and say all of the time.
+// The stretches of random jobs are contiguous, lie within their nodes, and cover all of the time.
 TEST(SimPath, AddsUpToTheWhole) {
   std::mt19937 random(7);
   uint64_t hops = 0;

@@ -26,7 +26,8 @@ constexpr int32_t kCommStream = 1;
 constexpr int32_t kMemoryStream = 2;
 constexpr int32_t kFirstReceiveStream = 3;
 
-// Receives need no room: each has the first stream on which no other one waits. By node.
+// Returns the stream of each receive, by node. A receive uses the first stream on which no other
+// one waits.
 std::vector<int32_t> ReceiveStreams(const SimProgram& program, const SimRankResult& result) {
   std::vector<uint32_t> receives;
   for (uint32_t i = 0; i < program.nodes.size(); ++i) {
@@ -36,7 +37,7 @@ std::vector<int32_t> ReceiveStreams(const SimProgram& program, const SimRankResu
   std::ranges::stable_sort(receives, {}, [&](uint32_t node) { return result.begins[node]; });
   std::vector<int32_t> streams(program.nodes.size(), kFirstReceiveStream);
   std::set<int32_t> free;
-  std::set<std::pair<int64_t, int32_t>> waiting;  // until when, on which stream
+  std::set<std::pair<int64_t, int32_t>> waiting;  // end of the wait, stream
   int32_t next = kFirstReceiveStream;
   for (const uint32_t node : receives) {
     while (!waiting.empty() && waiting.begin()->first <= result.begins[node]) {
@@ -62,8 +63,8 @@ int32_t StreamOf(NodeKind kind, int32_t receive_stream) {
   }
 }
 
-// Lanes are those of the machine, but that where the host computes its threads stay, and those that
-// others have streams for are threads beside them.
+// Lanes of the machine. Threads are kept for nodes of a computing host; nodes that have streams
+// elsewhere then get additional threads.
 class Lanes {
  public:
   Lanes(const Trace& trace, TraceBuilder& builder)
@@ -101,7 +102,7 @@ class Lanes {
 
 // Ranks whose nodes ran at the same times.
 struct SameTimes {
-  uint32_t simulated = 0;  // number of their results
+  uint32_t simulated = 0;  // index of their result
   std::vector<int64_t> ranks;
 };
 
@@ -129,7 +130,7 @@ Result<Trace> SimulatedTrace(const Trace& trace, const SimProgram& program,
     row.start.reset();
     row.duration.reset();
     row.exclusive.reset();
-    // The builder began with the tables of `trace`.
+    // The builder started with the tables of `trace`.
     const Lane own = row.lane ? trace.lane(row.lane) : Lane();
     row.lane = lanes.Of(program.nodes[at], own, receive_streams[at]);
     if (result.ends[at] < 0) return;
@@ -150,12 +151,12 @@ Result<Job> SimulatedJob(const Job& job, const SimWorkload& workload, const SimR
   made.group_kinds = job.group_kinds;
   made.routes = job.routes;
   made.facts = job.facts;
-  std::vector<std::vector<size_t>> parts(job.classes.size());  // new classes by old ones
+  std::vector<std::vector<size_t>> parts(job.classes.size());  // new classes by old class
   for (size_t i = 0; i < job.classes.size(); ++i) {
     const RankClass& one = job.classes[i];
-    // By the times of their nodes, in the order of their first ranks.
+    // By node times, in the order of their first ranks.
     std::vector<SameTimes> split;
-    std::unordered_map<uint32_t, size_t> known;  // by what was simulated once
+    std::unordered_map<uint32_t, size_t> known;  // by result index
     std::unordered_multimap<uint64_t, size_t> by_hash;
     for (const int64_t rank : one.ranks.Ranks()) {
       const uint32_t simulated = result.class_of[static_cast<size_t>(rank)];

@@ -9,16 +9,16 @@
 
 namespace etude {
 
-// `trace`, of which `program` was made, with the times that a rank had in a simulation: every node
-// that ended has its begin and how long it took; the others have neither. Lanes are those of the
-// machine: a thread of the host, and streams for computation (0), collectives and sends (1), memory
-// (2) and receives (from 3 on, as many as wait at once). Where the host computes (HostComputes) its
-// threads stay, and there are threads for the others.
+// Returns a copy of `trace`, from which `program` was made, with the simulated times of a rank.
+// Nodes that did not end have neither begin nor duration. Lanes are those of the machine: a host
+// thread, and streams for computation (0), collectives and sends (1), memory (2) and receives (3
+// and up, as many as wait at once). If the host computes (HostComputes), its threads are kept and
+// the others are additional threads.
 Result<Trace> SimulatedTrace(const Trace& trace, const SimProgram& program,
                              const SimRankResult& result, const Limits& limits = {});
 
-// The same of all ranks of a job, of which `workload` was made (WorkloadOfJob). Classes whose ranks
-// were simulated differently are several.
+// Returns the job, from which `workload` was made (WorkloadOfJob), with the simulated times of all
+// ranks. Classes whose ranks have different times are split.
 Result<Job> SimulatedJob(const Job& job, const SimWorkload& workload, const SimResult& result,
                          const Limits& limits = {});
 

@@ -22,7 +22,8 @@ SimMachine JobRing(int64_t npus) {
                                 CollectiveAlgorithm::kRing);
 }
 
-// Nothing begins before what it waits for has ended, and a lane does one thing at a time.
+// Checks that no node begins before its dependencies have ended, and that a lane runs one node at a
+// time.
 void ExpectSound(const Trace& trace) {
   std::map<LaneId, std::vector<std::pair<int64_t, int64_t>>> lanes;
   ForEachNode(trace, [&](NodeId node) {
@@ -39,9 +40,9 @@ void ExpectSound(const Trace& trace) {
   }
 }
 
-// Two stages of two ranks: 1 ns of computation, 64 bytes from stage to stage (a switchless ring of
-// four, neighbours and one beyond: ranks 0 and 2, 1 and 3 are two hops apart), then an all-reduce
-// of each stage. Both ranks of a stage do the same.
+// Two stages of two ranks: 1 ns of computation, 64 bytes from stage to stage (in a ring of four,
+// ranks 0 and 2, 1 and 3 are two hops apart), then an all-reduce per stage. Both ranks of a stage
+// do the same.
 TEST(SimulatedJob, KeepsClassesAndTimes) {
   const Job job = testing_job::TwoStages();
   const SimWorkload workload = WorkloadOfJob(job).value();
@@ -71,7 +72,7 @@ TEST(SimulatedJob, KeepsClassesAndTimes) {
   EXPECT_EQ(receiver.duration(NodeId(0))->count, 1002);
   EXPECT_EQ(receiver.lane(receiver.lane_id(NodeId(0))).stream, 3);
 
-  // The same once more.
+  // Simulate again.
   const SimWorkload again = WorkloadOfJob(made).value();
   const SimResult repeated = Simulate(machine, again).value();
   for (int64_t rank = 0; rank < 4; ++rank) {
@@ -80,8 +81,8 @@ TEST(SimulatedJob, KeepsClassesAndTimes) {
   }
 }
 
-// Two computations on threads of a host, of which the second waits for an all-reduce of the first's
-// thread: simulated on the device, they stay where they were.
+// Two computations on host threads; the second depends on an all-reduce of the first one's thread.
+// Simulated on the device, they keep their threads.
 TEST(SimulatedJob, AHostThatComputesKeepsItsThreads) {
   TraceBuilder builder;
   builder.info().SetFormat(TraceFormat::kChakra);
@@ -116,7 +117,7 @@ TEST(SimulatedJob, AHostThatComputesKeepsItsThreads) {
   EXPECT_EQ(made.kind(second), NodeKind::kLabel);
   ForEachNode(made, [&](NodeId node) { EXPECT_EQ(made.place(node), Place::kHost); });
 
-  // The same once more.
+  // Simulate again.
   const SimRank again = MakeSimRank(made).value();
   const SimResult repeated = Simulate(JobRing(2), {.ranks = {again, again}, .groups = {}}).value();
   EXPECT_EQ(repeated.OfRank(1).begins, result.OfRank(1).begins);
@@ -131,14 +132,14 @@ TEST(SimulatedJob, SaysThatItIs) {
   const Trace trace = TraceOfRank(SimulatedJob(job, workload, result).value(), 0).value();
   EXPECT_TRUE(IsSimulated(trace));
   EXPECT_FALSE(HostComputes(trace));
-  // Once, also of a job that is simulated again.
+  // Added once, also for a job that is simulated again.
   const SimRank rank = MakeSimRank(trace).value();
   const Trace again = SimulatedTrace(trace, *rank.program, result.OfRank(0)).value();
   EXPECT_TRUE(IsSimulated(again));
   EXPECT_EQ(again.info().extras.size(), trace.info().extras.size());
 }
 
-// Ranks of one class that were simulated with other times are a class of their own.
+// Ranks of one class with different simulated times form separate classes.
 TEST(SimulatedJob, SplitsClasses) {
   const Job job = testing_job::TwoStages();
   const SimWorkload workload = WorkloadOfJob(job).value();
@@ -157,7 +158,7 @@ TEST(SimulatedJob, SplitsClasses) {
   }
 }
 
-// Of nodes that never began, or never ended, no times are known.
+// Nodes that never began, or never ended, have no times.
 TEST(SimulatedJob, WhatDidNotRunHasNoTimes) {
   const Job job = testing_job::TwoStages();
   const SimWorkload workload = WorkloadOfJob(job).value();

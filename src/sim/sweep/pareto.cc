@@ -10,7 +10,7 @@ std::vector<bool> ParetoFront(const std::vector<std::vector<double>>& points) {
   std::vector<size_t> order(points.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t i) -> const auto& { return points[i]; });
-  // What beats a point comes before it, and so does one of the front that does.
+  // A point that beats another is sorted before it, and so is one of the front.
   std::vector<size_t> front;
   std::vector<bool> is_best(points.size());
   for (const size_t i : order) {

@@ -8,19 +8,19 @@
 
 #include "src/base/units.h"
 
-// The plan of a generated job, as far as it says how good a simulated step is.
-// docs/models/utilization.md has the formulas.
+// Facts of a generated job's plan that are needed to rate a simulated step. Formulas:
+// docs/models/utilization.md.
 namespace etude {
 
-// Memory of the rank that needs most, at its peak.
+// Peak memory of the rank with the highest need.
 struct PlanMemory {
   Bytes peak;
-  Bytes weights;  // of the peak, as all that follow
+  Bytes weights;  // part of the peak, like the fields below
   Bytes gradients;
   Bytes optimizer;
-  Bytes cache;  // of earlier tokens, before the step
+  Bytes cache;  // cache of earlier tokens, before the step
 
-  // What is left: activations, and copies that live for a part of the step.
+  // Returns the remainder: activations, and temporary copies.
   Bytes activations() const {
     return Bytes{peak.count - weights.count - gradients.count - optimizer.count - cache.count};
   }
@@ -29,29 +29,29 @@ struct PlanMemory {
 
 struct PlanFacts {
   int64_t ranks = 0;             // 1 or more
-  std::string item;              // what a step processes: "token", "sample", "image"
-  int64_t items = 0;             // of a step, over all ranks
-  double flops = 0;              // that the model needs for a step, over all ranks
+  std::string item;              // unit of work: "token", "sample", "image"
+  int64_t items = 0;             // per step, over all ranks
+  double flops = 0;              // that the model needs per step, over all ranks
   std::optional<double> bubble;  // share of the step that a pipeline is idle by its schedule
   PlanMemory memory;
-  std::string device;             // that durations are of; "": none
-  std::optional<double> peak;     // of a device: operations a second in matrix products
-  std::optional<Bytes> capacity;  // of a device's memory
+  std::string device;             // device of the durations; "": none
+  std::optional<double> peak;     // operations per second of a device, in matrix products
+  std::optional<Bytes> capacity;  // memory of a device
 
   friend bool operator==(const PlanFacts&, const PlanFacts&) = default;
 };
 
-// Figures of a step that takes so long.
+// Rates of a step with a given duration.
 struct PlanRates {
   double items_per_second = 0;
   double items_per_second_per_device = 0;
   std::optional<double> mfu;  // model FLOPs utilization: 0..1, above 1 with masked attention
 };
-// nullopt: a step of no time.
+// Returns the rates; nullopt if the step takes no time.
 std::optional<PlanRates> RatesOf(const PlanFacts& facts, Nanos step);
 
 nlohmann::ordered_json ToJson(const PlanFacts& facts);
-// nullopt for what ToJson does not write.
+// Reads the output of ToJson; nullopt for anything else.
 std::optional<PlanFacts> ReadPlanFacts(const nlohmann::ordered_json& json);
 
 }  // namespace etude

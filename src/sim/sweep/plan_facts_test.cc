@@ -28,7 +28,7 @@ PlanFacts FactsOfFour() {
   return facts;
 }
 
-// 24 tokens in 0.1 s on four devices; 201,600 of the 400,000 operations that these could do.
+// 24 tokens in 0.1 s on four devices: 201,600 of 400,000 possible operations.
 TEST(PlanFacts, RatesOfAStep) {
   const auto rates = RatesOf(FactsOfFour(), Nanos{100'000'000});
   ASSERT_TRUE(rates);
@@ -77,8 +77,8 @@ std::vector<size_t> PointsOf(const std::vector<const SweepRow*>& rows) {
   return points;
 }
 
-// A step of twice the batch that takes less than twice the time is better; what does not fit is
-// behind, and what is not done last.
+// Twice the batch in less than twice the time ranks higher. Rows that do not fit follow, and
+// unfinished rows come last.
 TEST(SweepRanking, ByThroughputWithWhatDoesNotFitLast) {
   std::vector<SweepRow> rows = {RowOf(0, 100, 24, 101), RowOf(1, 100, 24, 100),
                                 RowOf(2, 180, 48, 90), RowOf(3, 90, 24, 102)};
@@ -88,7 +88,7 @@ TEST(SweepRanking, ByThroughputWithWhatDoesNotFitLast) {
   EXPECT_EQ(PointsOf(Ranking(rows, SweepOrder::kThroughput)), (std::vector<size_t>{2, 1, 3, 0, 4}));
   EXPECT_EQ(PointsOf(Ranking(rows, SweepOrder::kStep)), (std::vector<size_t>{1, 2, 3, 0, 4}));
   EXPECT_EQ(PointsOf(Ranking(rows, SweepOrder::kMemory)), (std::vector<size_t>{2, 1, 0, 3, 4}));
-  // The spec's capacity counts before the device's.
+  // The spec's capacity takes precedence over the device's.
   rows[0].capacity = Bytes{101};
   rows[1].capacity = Bytes{99};
   EXPECT_EQ(rows[0].fits(), true);
@@ -96,7 +96,7 @@ TEST(SweepRanking, ByThroughputWithWhatDoesNotFitLast) {
   MarkFront({SweepMeasure::kThroughput, SweepMeasure::kMemory}, rows);
   EXPECT_TRUE(rows[2].is_best);
   EXPECT_FALSE(rows[1].is_best);
-  // One without a plan, or of other items: there is no common throughput.
+  // Without a plan, or with different items, there is no common throughput.
   rows[1].outcome->plan->item = "image";
   EXPECT_EQ(DefaultOrder(rows), SweepOrder::kStep);
   rows[1].outcome->plan.reset();

@@ -8,7 +8,7 @@
 namespace etude {
 namespace {
 
-// Ascending; `number` is 1 or more.
+// Returns the divisors, ascending. `number` must be positive.
 std::vector<int64_t> DivisorsOf(int64_t number) {
   std::vector<int64_t> low;
   std::vector<int64_t> high;
@@ -50,7 +50,7 @@ class PlanLister {
   }
 
   Status AddMesh(const PlanRule& rule, const PlanChoice& mesh) {
-    // A product beyond 64 bits is none: each step divides.
+    // Each step divides, because a product may exceed 64 bits.
     const bool divides = rule.ranks % mesh.tensor == 0 &&
                          rule.ranks / mesh.tensor % mesh.context == 0 &&
                          rule.ranks / mesh.tensor / mesh.context % mesh.pipeline == 0;

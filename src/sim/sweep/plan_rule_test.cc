@@ -22,7 +22,7 @@ uint64_t RefusalsOf(const PlanList& list, const std::string& reason) {
   return 0;
 }
 
-// Ordered products of three factors of 2^n: (n + 1)(n + 2) / 2.
+// The number of ordered products of three factors of 2^n is (n + 1)(n + 2) / 2.
 TEST(PlanRule, AllProductsOfThree) {
   const auto eight = ListPlans({RuleOf(8)});
   ASSERT_TRUE(eight) << eight.error().message;
@@ -58,7 +58,7 @@ TEST(PlanRule, ListsOfValues) {
   rule.context = {1, 2};
   const auto list = ListPlans({rule});
   ASSERT_TRUE(list) << list.error().message;
-  // tp 5 divides nothing: 4 meshes. dp is 6, 2, 3 and 1, of none of which 4 is a divisor.
+  // tp 5 divides nothing: 4 meshes. dp is 6, 2, 3 and 1; 4 divides none of them.
   EXPECT_EQ(RefusalsOf(*list, "tp · cp · pp is no divisor of 12 ranks"), 4u);
   EXPECT_EQ(RefusalsOf(*list, "ep is no divisor of dp"), 4u);
   EXPECT_EQ(list->plans.size(), 4u);
@@ -85,7 +85,7 @@ TEST(PlanRule, DuplicatesOfRulesAreRemoved) {
   const auto list = ListPlans({RuleOf(8), narrow});
   ASSERT_TRUE(list) << list.error().message;
   EXPECT_EQ(list->plans.size(), 10u);
-  // 4 with tp 1, 3 with tp 2, and these again.
+  // Four with tp 1, three with tp 2, and the same again.
   EXPECT_EQ(RefusalsOf(*list, "the same plan again"), 10u);
 }
 

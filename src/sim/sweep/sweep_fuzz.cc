@@ -10,7 +10,7 @@
 
 namespace {
 
-// Of settings that name files, which a fuzzer must not open.
+// Returns whether a setting names a file, which a fuzzer must not open.
 bool NamesFile(const etude::SweepSetting& setting) {
   return (setting.path.size() == 1 && setting.path[0] != "straggler" &&
           setting.path[0] != "slow_link" && setting.path[0] != "capacity") ||
@@ -28,7 +28,7 @@ bool NamesFiles(const etude::SweepSpec& spec) {
 
 }  // namespace
 
-// A spec of `etude sweep`; and the file of a point.
+// Fuzzes a spec of `etude sweep` and the file of a point.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = etude::fuzz::Bytes(data, size);
   (void)etude::ReadSweepFile(text, "{}");

@@ -32,7 +32,7 @@ std::string FolderOf(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-// Prefixes of custom collectives, as far as their files are in `folder`.
+// Resolves prefixes of custom collectives whose files are in `folder`.
 void FindPrograms(const std::string& folder, Json& prefixes) {
   if (!prefixes.is_array()) return;
   for (Json& prefix : prefixes) {
@@ -44,7 +44,8 @@ void FindPrograms(const std::string& folder, Json& prefixes) {
   }
 }
 
-// A YAML document of lists, whose values stay texts. Malformed ones are its parser's matter.
+// Converts a YAML document of lists, keeping values as texts. Malformed documents are reported by
+// their parser.
 Json JsonOfYaml(const std::string& text) {
   Json json = Json::object();
   try {
@@ -59,7 +60,7 @@ Json JsonOfYaml(const std::string& text) {
   return json;
 }
 
-// One value stands for all dimensions.
+// Repeats a single value for all dimensions.
 void FillDims(Json& machine) {
   Json& network = machine["network"];
   size_t dims = 1;
@@ -88,12 +89,12 @@ void FillDims(Json& machine) {
   }
 }
 
-// "sweep.toml:3:7: job".
+// Returns "sweep.toml:3:7: job".
 std::string PlacedKey(const SweepSetting& setting) {
   return fmt::format("{}: {}", setting.place, fmt::join(setting.path, "."));
 }
 
-// Links of a network of one dimension.
+// Returns the number of links of a one-dimensional network.
 double LinksOf(const NetworkDim& dim) {
   const auto npus = static_cast<double>(dim.npus);
   if (dim.npus < 2) return 0;
@@ -105,7 +106,7 @@ double LinksOf(const NetworkDim& dim) {
   return 0;
 }
 
-// GB/s of all links of each dimension.
+// Returns the GB/s of all links of each dimension.
 std::vector<double> RatesOf(const SimMachine& machine) {
   constexpr double kGbOfGib = 1073741824.0 / 1e9;
   std::vector<double> rates;
@@ -116,7 +117,7 @@ std::vector<double> RatesOf(const SimMachine& machine) {
   return rates;
 }
 
-// Of a file that ParseAstraSystem or ParseAstraMemory has accepted, which allow comments.
+// Parses a file that ParseAstraSystem or ParseAstraMemory accepted, which may contain comments.
 Json ParseAgain(const std::string& text) {
   return Json::parse(text, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true);
 }
@@ -125,7 +126,7 @@ Json ParseAgain(const std::string& text) {
 
 std::string SweepPoint::PathOf(const std::string& file) const {
   if (file.starts_with('/')) return file;
-  // No option of a command, and not standard input.
+  // Avoids names that read as options or standard input.
   return folder.empty() && file.starts_with('-') ? "./" + file : folder + file;
 }
 
@@ -286,7 +287,7 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& poi
     if (last.ends_with(kCustom)) FindPrograms(point.folder, (*at)[last]);
     return {};
   }
-  // A dimension's value: "network.bandwidth.1".
+  // The value of one dimension: "network.bandwidth.1".
   const auto dim = ParseWhole(last);
   if (setting.path.size() == 3 && at->is_array() && dim && *dim >= 0 &&
       static_cast<size_t>(*dim) < at->size()) {

@@ -19,58 +19,59 @@
 
 namespace etude {
 
-// Where the job of a point comes from: a path, or what is said of how it is generated.
+// Source of a point's job: a path, or settings of a generator.
 struct SweepJobSource {
-  std::string path;                   // from where the program runs; "": generated
-  std::string groups;                 // file of the ranks of groups; "": none is said
-  std::string compute = "durations";  // of recorded traces; or "flops"
+  std::string path;                   // relative to the working folder; "": generated
+  std::string groups;                 // file that lists the ranks of groups; "": none
+  std::string compute = "durations";  // for recorded traces; or "flops"
   bool fill_ranks = false;
   std::map<std::string, nlohmann::json> generate;  // by key, as written; empty: not generated
 
   friend auto operator<=>(const SweepJobSource&, const SweepJobSource&) = default;
 };
 
-// A point with all that is said of it.
+// A point with all of its settings.
 struct SweepPoint {
-  std::vector<std::string> labels;  // by axis: what it says
+  std::vector<std::string> labels;  // by axis
   std::string name;                 // "point 3 (network.bandwidth 50GB/s)"
-  std::string folder;               // of the spec, with a slash; "": the working folder
+  std::string folder;               // of the spec, with a trailing slash; "": the working folder
   SweepJobSource job;
-  // What the job's files and folders are called where the spec names them: "sweep.toml:3:7: job".
+  // Places in the spec that name the job's files and folders, for messages: "sweep.toml:3:7: job".
   std::map<std::string, std::string> places;
-  std::map<std::string, std::string> generate_places;  // by the keys of `generate`
-  // All that the machine is made of, without a file: "network", "system", "memory" as in
-  // ASTRA-sim's files, and what is said beside them.
+  std::map<std::string, std::string> generate_places;  // by key of `generate`
+  // Machine settings: "network", "system", "memory" as in ASTRA-sim's files, with overrides
+  // applied.
   nlohmann::json machine;
-  std::optional<Bytes> capacity;  // of a device's memory, as the spec says; nullopt: it does not
+  std::optional<Bytes> capacity;  // device memory, as set in the spec
 
-  // The path of a file that the spec names.
+  // Returns the path of a file that the spec names.
   std::string PathOf(const std::string& file) const;
 };
 
-// The machine of a point, and what the names of the files of its custom collectives begin with.
+// Machine of a point, and the file name prefixes of its custom collectives.
 struct SweepMachine {
   SimMachine machine;
   AstraCollectives collectives;
 };
 Result<SweepMachine> MachineOf(const SweepPoint& point);
 
-// GB/s of all links together, and what the machine costs. A ring of p NPUs has p links, of two one;
-// p fully connected ones have p (p - 1) / 2, a switch has p; each carries its bandwidth both ways.
+// Total bandwidth of all links in GB/s, counted once per link although both directions have it. A
+// ring of p NPUs has p links (2 NPUs: one), p fully connected NPUs have p (p - 1) / 2, a switch has
+// p.
 double LinkBandwidthOf(const SimMachine& machine);
-// kBadInput where there are prices for another number of dimensions.
+// Returns the cost of the machine. kBadInput for prices of another number of dimensions.
 Result<double> CostOf(const SimMachine& machine, const SweepPrices& prices);
 
-// Makes the points of a sweep. Reads each file of a machine once; not thread-safe.
+// Makes the points of a sweep. Reads each machine file once. Not thread-safe.
 class SweepPlanner {
  public:
-  // `path`: of the spec, in whose folder the paths in it begin.
+  // `path`: of the spec; paths in the spec are relative to its folder.
   SweepPlanner(const SweepSpec& spec, std::string path, Limits limits);
 
-  // kBadInput with the point for what does not fit together, kIo for files.
+  // Returns a point. kBadInput with the point's name for inconsistent settings, kIo for files.
   Result<SweepPoint> PointAt(size_t index);
 
-  // The files of machines that were read so far.
+  // Returns the machine files read so far.
   std::vector<std::string> files() const;
 
  private:
@@ -80,7 +81,7 @@ class SweepPlanner {
 
   const SweepSpec& spec_;
   std::string path_;
-  std::string folder_;  // of the spec, with a slash; "": the working folder
+  std::string folder_;  // of the spec, with a trailing slash; "": the working folder
   Limits limits_;
   std::map<std::pair<std::string, std::string>, nlohmann::json> files_;  // by section and path
 };

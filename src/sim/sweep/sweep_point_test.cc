@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using PointJson = nlohmann::json;
 
-// A spec in a folder of its own.
+// A spec in a separate folder.
 class SweepPointTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -64,10 +64,10 @@ TEST_F(SweepPointTest, OneValueStandsForAllDimensions) {
   EXPECT_EQ(machine.dims[1].shape, NetworkShape::kRing);
   EXPECT_EQ(machine.dims[1].latency, 1000);
   EXPECT_EQ(machine.npus(), 8);
-  // Without a word on algorithms: rings.
+  // Default algorithm: rings.
   EXPECT_EQ(machine.system.algorithms.at(CollectiveType::kAllGather).size(), 2U);
   EXPECT_EQ(point->job.path, (folder_ / "job").string());
-  // Two rings of four links of 50 GB/s, and four of two NPUs with one of 25 GB/s.
+  // Two rings of four 50 GB/s links, and four pairs of NPUs with one 25 GB/s link.
   EXPECT_NEAR(LinkBandwidthOf(machine), 2 * 4 * 50 + 4 * 25, 1e-9);
   const auto cost = CostOf(machine, {.npu = 10, .bandwidth = {1, 3}});
   ASSERT_TRUE(cost);
@@ -136,13 +136,13 @@ TEST_F(SweepPointTest, GeneratedJobs) {
                                                                    {"keep_ends", false},
                                                                    {"device", "h100-sxm"}}));
   EXPECT_EQ(point->PathOf("mine.toml"), (folder_ / "mine.toml").string());
-  // What is said later of where the job is from takes the place of what was said.
+  // A later setting of the job's source replaces an earlier one.
   const auto path = PointOf("base.generate = { what = 'llm' }\n[grid]\njob = ['a']\n");
   ASSERT_TRUE(path) << path.error().message;
   EXPECT_TRUE(path->job.generate.empty());
 }
 
-// Paths become words of a command.
+// Paths become command words.
 TEST_F(SweepPointTest, APathIsNoOption) {
   SweepPoint point;
   EXPECT_EQ(point.PathOf("--output=x.toml"), "./--output=x.toml");
@@ -162,7 +162,7 @@ TEST_F(SweepPointTest, FaultsOfMachines) {
   ASSERT_EQ(made->machine.slow_links.size(), 1U);
   EXPECT_EQ(made->machine.slow_links[0].other, 1);
   EXPECT_EQ(made->machine.slow_links[0].latency, 2000);
-  // Nothing is wrong without a word.
+  // "none" is the same as no setting.
   EXPECT_EQ(SweepIdentity(*PointOf(kTwoDims), "", ""),
             SweepIdentity(*PointOf(std::string(kTwoDims) + "base.straggler = 'none'\n"), "", ""));
   EXPECT_NE(ErrorOf(std::string(kTwoDims) + "grid.straggler = ['8']\n")
@@ -209,7 +209,7 @@ TEST_F(SweepPointTest, KeptOutcomes) {
                            .times = {},
                            .notes = {"a", "b"}};
   EXPECT_EQ(ReadSweepFile(SweepFileText(identity, stuck), identity), stuck);
-  // Another job, another machine, a part of a file.
+  // Another job, another machine, a truncated file.
   EXPECT_NE(SweepFileName(SweepIdentity(*point, "other", "")), SweepFileName(identity));
   EXPECT_EQ(ReadSweepFile(text, SweepIdentity(*point, "other", "")), std::nullopt);
   const auto faster = PointOf(std::string(kTwoDims) + "base.queues = 2\n");

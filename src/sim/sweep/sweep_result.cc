@@ -16,7 +16,7 @@ using OutcomeJson = nlohmann::ordered_json;
 constexpr SweepOutcome::State kOutcomeStates[] = {
     SweepOutcome::State::kDone, SweepOutcome::State::kUnfinished, SweepOutcome::State::kRefused};
 
-// Less is better. nullopt: not known.
+// Returns the figure to rank by, lower is better; nullopt: unknown.
 std::optional<double> OrderFigure(const SweepRow& row, SweepOrder order) {
   const std::optional<PlanRates> rates = row.rates();
   const bool has_plan = row.outcome && row.outcome->plan;
@@ -55,7 +55,7 @@ std::optional<double> FigureOf(const SweepRow& row, SweepMeasure measure) {
   return std::nullopt;
 }
 
-// Tells whether a result is the one that was written.
+// Returns a checksum of a result.
 std::string CheckOf(const OutcomeJson& result) {
   return Sha256(result.dump(-1, ' ', false, OutcomeJson::error_handler_t::replace));
 }

@@ -16,9 +16,9 @@
 
 namespace etude {
 
-// Where the step's time goes: of the mean rank, in ns. The last four make up the first.
+// Times of the mean rank in ns. The last four add up to the step.
 struct SweepTimes {
-  int64_t step = 0;  // until the last rank is done
+  int64_t step = 0;  // until the end of the last rank
   int64_t compute = 0;
   int64_t exposed_communication = 0;
   int64_t exposed_memory = 0;
@@ -27,7 +27,7 @@ struct SweepTimes {
   friend bool operator==(const SweepTimes&, const SweepTimes&) = default;
 };
 
-// The times by the names that they have in files and tables: "step_ns" … "idle_ns".
+// Names of the times in files and tables: "step_ns" … "idle_ns".
 struct SweepTimeColumn {
   const char* key;
   const char* title;
@@ -41,30 +41,30 @@ inline constexpr SweepTimeColumn kSweepTimes[] = {
     {"idle_ns", "idle", &SweepTimes::idle},
 };
 
-// What became of a point.
+// Outcome of a point.
 struct SweepOutcome {
   enum class State : uint8_t {
     kDone,
-    kUnfinished,  // ranks wait for ever
-    kRefused,     // job and machine do not fit together
+    kUnfinished,  // deadlock
+    kRefused,     // job and machine are incompatible
   };
   State state = State::kDone;
-  std::string why;                  // for others than kDone
-  std::optional<SweepTimes> times;  // of kDone
-  std::vector<std::string> notes;   // what the simulation leaves out, a line each
-  std::optional<PlanFacts> plan;    // of a generated job
+  std::string why;                  // for states other than kDone
+  std::optional<SweepTimes> times;  // for kDone
+  std::vector<std::string> notes;   // limitations of the simulation, one line each
+  std::optional<PlanFacts> plan;    // for a generated job
 
   friend bool operator==(const SweepOutcome&, const SweepOutcome&) = default;
 };
 std::string_view Name(SweepOutcome::State state);
 
-// What a point is simulated from: two points with the same text have the same outcome. `job` and
-// `programs` (of custom collectives) say what is in their files.
+// Returns a text that identifies a simulation: points with equal texts have the same outcome. `job`
+// and `programs` (of custom collectives) identify the contents of their files.
 std::string SweepIdentity(const SweepPoint& point, const std::string& job,
                           const std::string& programs);
 
-// The file of a point in a sweep's folder: its name by the identity, its text, and the outcome in
-// such a text; nullopt if it is damaged or of another identity.
+// Name and text of a point's file in a sweep's folder, and its reader, which returns nullopt for a
+// damaged file or another identity.
 std::string SweepFileName(const std::string& identity);
 std::string SweepFileText(const std::string& identity, const SweepOutcome& outcome);
 std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::string& identity);
@@ -74,42 +74,42 @@ struct SweepRow {
   size_t point = 0;                 // from 0
   std::vector<std::string> labels;  // by axis
   int64_t npus = 0;
-  double bandwidth = 0;  // GB/s of all links
+  double bandwidth = 0;  // GB/s, sum over links
   std::optional<double> cost;
-  std::optional<Bytes> capacity;        // of a device's memory, as the spec says
+  std::optional<Bytes> capacity;        // device memory, as set in the spec
   std::optional<SweepOutcome> outcome;  // nullopt: not simulated yet
-  bool is_best = false;                 // of the Pareto front
+  bool is_best = false;                 // on the Pareto front
 
   bool is_done() const { return outcome && outcome->state == SweepOutcome::State::kDone; }
-  // Of a plan that is known; the spec's capacity counts before the device's.
+  // Returns the capacity if the plan is known; the spec's takes precedence over the device's.
   std::optional<Bytes> known_capacity() const;
-  // Whether each rank's need fits into a device's memory; nullopt: not known.
+  // Returns whether each rank fits into device memory; nullopt: unknown.
   std::optional<bool> fits() const;
-  // nullopt: the plan or the step time is not known.
+  // Returns the rates; nullopt if the plan or step time is unknown.
   std::optional<PlanRates> rates() const;
 };
 
-// What points are ranked by, the best first.
+// Figure by which points are ranked.
 enum class SweepOrder : uint8_t { kStep, kThroughput, kPerDevice, kMfu, kMemory, kCost };
 inline constexpr SweepOrder kSweepOrders[] = {SweepOrder::kStep,      SweepOrder::kThroughput,
                                               SweepOrder::kPerDevice, SweepOrder::kMfu,
                                               SweepOrder::kMemory,    SweepOrder::kCost};
-// "step", "throughput", "per-device" …, as --by has it.
+// Returns the name used by --by: "step", "throughput", "per-device", …
 std::string_view Name(SweepOrder order);
-// For people: "throughput per device".
+// Returns the title: "throughput per device".
 std::string_view Title(SweepOrder order);
-// Throughput where it is known of all rows that are done, and of one kind of item; else step time.
+// Returns throughput if all finished rows have it for one kind of item; otherwise step time.
 SweepOrder DefaultOrder(const std::vector<SweepRow>& rows);
-// The rows from the best to the worst: those that are done and fit, or of which that is not known;
-// those that do not fit; those that are not done. What lacks the figure is behind those that have
-// it, and rows that are equal are in the order of their points.
+// Returns the rows from best to worst: finished rows that fit or may fit, then rows that do not
+// fit, then unfinished rows. Rows that lack the figure come after those that have it. Ties keep the
+// order of points.
 std::vector<const SweepRow*> Ranking(const std::vector<SweepRow>& rows, SweepOrder order);
 
-// What the front is of, where the spec does not say: step time, or throughput where rows are ranked
-// by it, and cost, or the first of bandwidth and NPUs that differs between rows; empty if none
-// does.
+// Returns the measures of the Pareto front if the spec has none: step time, or throughput if rows
+// are ranked by it; and cost, or the first of bandwidth and NPUs that differs between rows. Empty
+// if none differs.
 std::vector<SweepMeasure> MeasuresOf(const SweepSpec& spec, const std::vector<SweepRow>& rows);
-// Marks the front among the rows that are done and of which it is not known that they do not fit.
+// Marks the Pareto front among finished rows, except those known not to fit.
 void MarkFront(const std::vector<SweepMeasure>& measures, std::vector<SweepRow>& rows);
 
 }  // namespace etude

@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kSweepFormat = "etude-sweep";
 constexpr int64_t kSweepVersion = 1;
-constexpr size_t kMostSweepDepth = 3;  // of the name of a setting
+constexpr size_t kMostSweepDepth = 3;  // of a setting's name
 
 constexpr std::array kMeasures = {
     SweepMeasure::kStep, SweepMeasure::kExposed,    SweepMeasure::kCost,  SweepMeasure::kBandwidth,
@@ -75,7 +75,7 @@ class SweepParser : private TomlReader {
     return {key.source().begin.line, key.source().begin.column};
   }
 
-  // Options of `generate` may have '-' for '_'.
+  // Options of `generate` may use '-' for '_'.
   static Path Below(const Path& path, const toml::key& key) {
     Path below = path;
     below.emplace_back(key.str());
@@ -83,7 +83,7 @@ class SweepParser : private TomlReader {
     return below;
   }
 
-  // Keys below `path`, as far as they are known here: those of the system are its parser's matter.
+  // Checks the known keys below `path`. Keys of the system are checked by its parser.
   Status CheckSettingKeys(const toml::table& table, const Path& path, std::string_view where,
                           bool named) const {
     if (path.empty() && named) {
@@ -105,7 +105,7 @@ class SweepParser : private TomlReader {
     return {};
   }
 
-  // With '_' or '-'.
+  // Checks keys, spelled with '_' or '-'.
   Status CheckGenerateKeys(const toml::table& table) const {
     const auto& [known, own] = generate_keys_;
     if (known.empty()) return {};
@@ -133,7 +133,7 @@ class SweepParser : private TomlReader {
                      deep ? "a value" : "text or a number: this setting has no parts");
   }
 
-  // A table of settings.
+  // Reads a table of settings.
   Status ReadSettings(const toml::table& table, std::string_view where, const Path& path,
                       std::vector<SweepSetting>& settings) const {
     ETUDE_RETURN_IF_ERROR(CheckSettingKeys(table, path, where, where == "[[point]]"));
@@ -158,7 +158,7 @@ class SweepParser : private TomlReader {
     return {};
   }
 
-  // Text, a number, a truth value, or a list of them.
+  // Reads a text, a number, a bool, or a list of them.
   Result<Json> ValueOf(const toml::node& node, const std::string& key, bool in_list = false) const {
     if (const auto* text = node.as_string()) {
       if (text->get().empty()) return Wrong(node, fmt::format("{}: found nothing in it", key));
@@ -186,8 +186,8 @@ class SweepParser : private TomlReader {
     return values;
   }
 
-  // Of settings that are the sweep's own; what files of ASTRA-sim may hold is their parsers'
-  // matter.
+  // Checks values of the sweep's own settings. Values in ASTRA-sim files are checked by their
+  // parsers.
   Status CheckValue(const toml::node& node, const Path& path, const Json& value) const {
     if (path.size() > 1) return {};
     const std::string& key = path[0];
@@ -251,7 +251,7 @@ class SweepParser : private TomlReader {
     return {};
   }
 
-  // [plans], or each of [[plans]].
+  // Reads [plans], or each of [[plans]].
   Status ReadPlans(const toml::node& node) {
     constexpr std::string_view kExpected = "a table: [plans], or [[plans]]";
     std::vector<PlanRule> rules;
@@ -334,7 +334,7 @@ class SweepParser : private TomlReader {
     return rule;
   }
 
-  // A number, a list of them, or, `all` allowed, "all": an empty list.
+  // Reads a number, a list of numbers or, if `all` is set, "all": an empty list.
   Result<std::vector<int64_t>> PlanValues(const toml::node& node, std::string_view key,
                                           bool all) const {
     constexpr int64_t kMax = int64_t{1} << 24;
@@ -356,7 +356,7 @@ class SweepParser : private TomlReader {
     return values;
   }
 
-  // Other axes must not give what plans give: the last one would count.
+  // Checks that no other axis sets what plans set; the last one would silently win.
   Status CheckPlanKeys() const {
     if (!spec_.plans) return {};
     std::set<std::string> given;
@@ -415,7 +415,7 @@ class SweepParser : private TomlReader {
     return {};
   }
 
-  // "50GB/s", "[8, 4]", "topology Ring, npus_count 8".
+  // Returns a label: "50GB/s", "[8, 4]", "topology Ring, npus_count 8".
   static std::string LabelOf(const std::vector<SweepSetting>& settings, size_t depth) {
     std::string label;
     for (const SweepSetting& setting : settings) {

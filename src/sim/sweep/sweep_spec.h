@@ -12,32 +12,32 @@
 #include "src/base/result.h"
 #include "src/sim/sweep/plan_rule.h"
 
-// What `etude sweep` simulates, as its TOML says it: docs/formats/sweep.md.
+// TOML specification of `etude sweep`: docs/formats/sweep.md.
 namespace etude {
 
-// One thing that is said of a point: {"network", "bandwidth"} and its value, as written.
+// A setting of a point: {"network", "bandwidth"} and its value, as written.
 struct SweepSetting {
   std::vector<std::string> path;
   nlohmann::json value;
   std::string place;  // "sweep.toml:3:7"
 };
 
-// One of an axis's values, or a [[point]].
+// A value of an axis, or a [[point]].
 struct SweepChoice {
   std::string label;  // for people
   std::vector<SweepSetting> settings;
 };
 
-// A setting of [grid] with its values, or all of [[point]].
+// A [grid] setting with its values, or all of [[point]].
 struct SweepAxis {
-  std::string name;  // "network.bandwidth"; of [[point]] "name"
+  std::string name;  // "network.bandwidth"; "name" for [[point]]
   std::vector<SweepChoice> choices;
 };
 
-// What a machine costs, in any currency.
+// Prices of a machine, in any currency.
 struct SweepPrices {
-  double npu = 0;                 // 0 and more, as all
-  std::vector<double> bandwidth;  // of a GB/s of a link: by dimension, or one for all
+  double npu = 0;                 // all prices are >= 0
+  std::vector<double> bandwidth;  // per GB/s of a link: by dimension, or one for all
 };
 
 enum class SweepMeasure : uint8_t {
@@ -46,41 +46,41 @@ enum class SweepMeasure : uint8_t {
   kCost,
   kBandwidth,
   kNpus,
-  kThroughput,  // more is better; of all others less
+  kThroughput,  // more is better; for all others less is better
   kMemory,
 };
 std::string_view Name(SweepMeasure measure);
 
 struct SweepSpec {
   std::vector<SweepSetting> base;
-  std::vector<SweepAxis> axes;  // in the order of the document; the last one changes fastest
+  std::vector<SweepAxis> axes;  // in the order of the document; the last one varies fastest
   std::optional<SweepPrices> prices;
-  std::vector<SweepMeasure> pareto;  // at least two; empty: not said
-  std::optional<PlanList> plans;     // of [[plans]], an axis that is called "plan"
+  std::vector<SweepMeasure> pareto;  // at least two; empty: not specified
+  std::optional<PlanList> plans;     // from [[plans]], which is an axis called "plan"
 
-  // Each choice of an axis with each of all others.
+  // Returns the number of combinations of choices.
   size_t point_count() const;
-  // Which choice of each axis makes a point.
+  // Returns the index of the choice of each axis for a point.
   std::vector<size_t> ChoicesOf(size_t point) const;
-  // The point that a choice of each axis makes.
+  // Returns the point for a choice of each axis. Inverse of ChoicesOf.
   size_t PointOf(const std::vector<size_t>& choices) const;
 };
 
-// The axis of [[plans]].
+// Name of the axis for [[plans]].
 inline constexpr std::string_view kPlanAxis = "plan";
 
-// Most points of a sweep.
+// Maximum of points per sweep.
 inline constexpr size_t kMostSweepPoints = 100'000;
 
-// Keys of 'generate', with '_'.
+// Keys of 'generate', spelled with '_'.
 struct SweepGenerateKeys {
   std::vector<std::string> known;  // empty: any
-  std::vector<std::string> own;    // that the sweep gives itself
+  std::vector<std::string> own;    // keys that the sweep sets itself
 };
 
-// `path` is what messages call it.
-// kBadInput with file, line and column for what is no TOML, unknown keys (with the nearest one that
-// is known), and values of another form.
+// Parses a specification. `path` is its name in messages.
+// kBadInput with file, line and column for invalid TOML, unknown keys (with the nearest known key),
+// and invalid values.
 Result<SweepSpec> ParseSweep(std::string_view text, const std::string& path,
                              const SweepGenerateKeys& generate_keys = {});
 

@@ -41,7 +41,7 @@ network = { npus_count = [4, 4], topology = "Ring" }
             (std::vector<std::string>{"network", "latency"}));
   EXPECT_EQ(spec->axes[2].name, "algorithm");
   EXPECT_EQ(spec->point_count(), 12U);
-  // The last axis changes fastest: 0 0 0, 0 0 1, 0 1 0 …, and 7 is 1 0 1.
+  // The last axis varies fastest: 0 0 0, 0 0 1, 0 1 0 …, and point 7 is 1 0 1.
   EXPECT_EQ(spec->ChoicesOf(1), (std::vector<size_t>{0, 0, 1}));
   EXPECT_EQ(spec->ChoicesOf(2), (std::vector<size_t>{0, 1, 0}));
   EXPECT_EQ(spec->ChoicesOf(7), (std::vector<size_t>{1, 0, 1}));
@@ -159,7 +159,7 @@ name = "a"
   }
 }
 
-// Micro-batches are those of the sequences that [base] says.
+// Micro-batches use the sequences that [base] sets.
 TEST(SweepSpec, PlansOfABatch) {
   const auto spec = ParseSweep(
       "base.generate.sequences = 4\nplans = { ranks = 2, global_batch = 32, tp = 1, pp = 1 }",

@@ -24,8 +24,8 @@ inline std::string TextOfFile(const std::filesystem::path& path) {
   return text.str();
 }
 
-// What ASTRA-sim printed, to the cycle, wherever it came to its end, of the cases in a folder:
-// `simulate` has a machine and a workload.
+// Compares finished runs with ASTRA-sim's output, exactly, for all cases of a folder. `simulate`
+// takes a machine and a workload.
 template <typename SimulateFn>
 void ExpectAstraSimsCases(const std::filesystem::path& data, int least_runs,
                           const SimulateFn& simulate) {
@@ -34,7 +34,7 @@ void ExpectAstraSimsCases(const std::filesystem::path& data, int least_runs,
   int runs = 0;
   for (const auto& entry : fs::directory_iterator(data)) {
     const fs::path& folder = entry.path();
-    // Workloads in archives are those of a larger test.
+    // Cases with archived workloads belong to a larger test.
     if (!fs::exists(folder / "result.json") || fs::exists(folder / "WORKLOAD")) continue;
     const Json expected = Json::parse(TextOfFile(folder / "result.json"));
     for (const auto& [congestion, run] : expected.at("runs").items()) {
@@ -69,7 +69,7 @@ void ExpectAstraSimsCases(const std::filesystem::path& data, int least_runs,
       ASSERT_TRUE(result) << what << ": " << result.error().message;
       ++runs;
       for (int64_t rank = 0; rank < ranks; ++rank) {
-        // Where some ranks wait for ever the others' figures are there.
+        // In a deadlock only figures of the finished ranks exist.
         if (run.contains("per_npu") && !run.at("per_npu").contains(std::to_string(rank))) {
           EXPECT_FALSE(result->OfRank(rank).finished) << what;
           continue;
@@ -105,7 +105,7 @@ void ExpectAstraSimsCases(const std::filesystem::path& data, int least_runs,
   EXPECT_GE(runs, least_runs);
 }
 
-// Of the cases that come with the tests, and of those that are recorded elsewhere, where they are.
+// Runs the cases of the repository, and those of a shared folder if it exists.
 template <typename SimulateFn>
 void ExpectAstraSimsCases(const SimulateFn& simulate) {
   namespace fs = std::filesystem;

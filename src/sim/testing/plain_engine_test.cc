@@ -19,8 +19,8 @@
 #include "src/sim/testing/random_simulation_testing.h"
 #include "src/sim/testing/sim_testing.h"
 
-// Simulate, by classes of ranks and by each rank, against the plain engine. By default a part of
-// all cases; ETUDE_ALL_SIMULATIONS=1 has all of them, which takes some minutes in a release build:
+// Compares Simulate, by class and by rank, with the plain engine. Runs a part of the cases by
+// default. ETUDE_ALL_SIMULATIONS=1 runs all of them, which takes some minutes in a release build:
 //   ETUDE_ALL_SIMULATIONS=1 build/bin/etude_tests --gtest_filter='PlainEngine.*'
 namespace etude {
 namespace {
@@ -42,7 +42,7 @@ struct Counts {
   }
 };
 
-// Calls `run` for each number below `count`, on all cores, until something fails.
+// Calls `run` for each number below `count`, on all cores, until a check fails.
 Counts InParallel(size_t count, const std::function<void(size_t, Counts&)>& run) {
   constexpr size_t kBlock = 64;
   const auto run_block = [&](size_t block, const RunContext&) -> Result<Counts> {
@@ -80,7 +80,7 @@ void ExpectSame(const SimResult& got, const SimResult& expected, const std::stri
   }
 }
 
-// The parts of each collective's time are the time.
+// Checks that the parts of each collective's time add up to it.
 void ExpectWholeEnds(const SimResult& result, const SimMachine& machine,
                      const SimWorkload& workload, const std::string& what) {
   for (size_t i = 0; i < result.ranks.size(); ++i) {
@@ -155,7 +155,7 @@ TEST(PlainEngine, AstraSimsCases) {
   });
 }
 
-// What up to five nodes wait for: for each a bit for each node that it waits for.
+// Dependencies of up to five nodes: a bit mask per node.
 struct SmallOrder {
   uint32_t count = 0;
   std::array<uint8_t, 5> waits{};
@@ -175,7 +175,7 @@ bool IsAcyclic(const SmallOrder& order) {
   return ended == (1u << order.count) - 1;
 }
 
-// Whether the node waits for `other`, maybe by way of others.
+// Returns whether the node depends on `other`, directly or indirectly.
 bool WaitsFor(const SmallOrder& order, uint32_t node, uint32_t other, uint32_t seen = 0) {
   if (order.Has(node, other)) return true;
   for (uint32_t i = 0; i < order.count; ++i) {
@@ -185,14 +185,12 @@ bool WaitsFor(const SmallOrder& order, uint32_t node, uint32_t other, uint32_t s
   return false;
 }
 
-// All graphs of `count` nodes but for some that are like others.
+// Returns all graphs of `count` nodes, except equivalent ones.
 //
-// None is left out because it is another one with other numbers: numbers decide what begins first,
-// so graphs that differ in them are different here, and a node may wait for one with a higher
-// number. What is left out are graphs in which a node waits for one that another one that it waits
-// for waits for anyway, unless the nodes' numbers ascend: there all are. Such a dependency changes
-// nothing: the node is ready when the last that it waits for has ended, and that is never this one,
-// as the other one begins only when this one has ended.
+// Graphs that differ by renumbering are all kept: numbers decide which node begins first, and a
+// node may depend on one with a higher number. Graphs with a transitive dependency are omitted,
+// unless the nodes' numbers ascend, where all are kept. A transitive dependency changes nothing:
+// the node is ready when its last dependency has ended, which is never the transitive one.
 std::vector<SmallOrder> SmallOrders(uint32_t count) {
   std::vector<SmallOrder> orders;
   const uint32_t bits = count * (count - 1);
@@ -205,7 +203,7 @@ std::vector<SmallOrder> SmallOrders(uint32_t count) {
       left >>= count - 1;
       const uint32_t below = others & ((1u << i) - 1);
       ascends = ascends && below == others;
-      order.waits[i] = static_cast<uint8_t>(below | (others ^ below) << 1);  // never for itself
+      order.waits[i] = static_cast<uint8_t>(below | (others ^ below) << 1);  // never on itself
     }
     const auto is_needless = [&](uint32_t node, uint32_t other) {
       SmallOrder rest = order;
@@ -223,7 +221,7 @@ std::vector<SmallOrder> SmallOrders(uint32_t count) {
   return orders;
 }
 
-// Two ranks with the same nodes, whatever they wait for and do: on the device, on the host,
+// Two ranks with the same nodes, for all dependencies and kinds: on the device, on the host,
 // all-reduces, and messages from the first rank to the second.
 SimWorkload SmallGraph(const SmallOrder& order, uint32_t kinds) {
   std::vector<SimNode> nodes[2];
@@ -265,8 +263,8 @@ SimWorkload SmallGraph(const SmallOrder& order, uint32_t kinds) {
 }
 
 TEST(PlainEngine, SmallOrdersAreAllThatThereAre) {
-  // Partial orders of numbered elements (OEIS A001035), and graphs whose numbers ascend, of which
-  // those without a needless dependency are orders, too (A006455).
+  // Partial orders of labelled elements (OEIS A001035), and graphs with ascending numbers, of which
+  // those without a transitive dependency are partial orders, too (A006455).
   const size_t orders[] = {1, 3, 19, 219, 4231};
   const size_t ascending[] = {1, 2, 8, 64, 1024};
   const size_t both[] = {1, 2, 7, 40, 357};
@@ -281,7 +279,7 @@ TEST(PlainEngine, SmallGraphs) {
   for (uint32_t count = 1; count <= 5; ++count) {
     const std::vector<SmallOrder> orders = SmallOrders(count);
     const auto kinds = size_t{1} << (2 * count);
-    // Primes, so that they meet all dependencies and all kinds.
+    // Primes, so that all dependencies and all kinds are covered.
     const size_t stride = IsWhole() || count < 4 ? 1 : count == 4 ? 31 : 4999;
     const size_t cases = (orders.size() * kinds + stride - 1) / stride;
     counts += InParallel(cases, [&](size_t i, Counts& some) {

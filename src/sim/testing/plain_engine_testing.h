@@ -19,16 +19,16 @@
 #include "src/sim/machine/machine.h"
 #include "src/sim/program/sim_program.h"
 
-// A second simulator, for tests: what docs/models/astra_sim_2.md says, as literally as can be, by
-// functions in lists and numbers in maps. Slow, and sharing nothing with Simulate but its types.
+// Reference simulator for tests: a literal implementation of docs/models/astra_sim_2.md, with
+// functions in lists and numbers in maps. Slow; shares only types with Simulate.
 namespace etude::plain {
 
 using Function = std::function<void()>;
 
-// Rounded down, and bounded as all times are.
+// Rounds down, with the same bound as all times.
 inline int64_t Floor(double time) { return static_cast<int64_t>(std::min(time, 1e17)); }
 
-// What happens, by time, and at one time in the order in which it was planned.
+// Events by time, in the order of planning at equal times.
 class Clock {
  public:
   int64_t now = 0;
@@ -56,7 +56,7 @@ class Clock {
   std::map<int64_t, std::list<Function>> lists_;
 };
 
-// Carries bytes between NPUs.
+// Transports bytes between NPUs.
 class Network {
  public:
   Network(const SimMachine& machine, Clock& clock) : machine_(machine), clock_(clock) {}
@@ -71,12 +71,13 @@ class Network {
   }
 
  private:
-  using Way = std::shared_ptr<std::list<int64_t>>;  // devices still to come, the first is here
+  using Way =
+      std::shared_ptr<std::list<int64_t>>;  // remaining devices; the first is the current one
 
   double BytesPerNano(size_t dim) const {
     return machine_.dims[dim].bandwidth * 1073741824.0 / 1e9;
   }
-  // All slow links that are between the two devices, the second of which may be a switch.
+  // Combined fault of all slow links between two devices; the second may be a switch.
   struct Fault {
     double share = 1;
     double latency = 0;
@@ -128,7 +129,7 @@ class Network {
     return 0;
   }
 
-  // On the way between two of a dimension; a switch has the number behind the last NPU.
+  // Devices between two NPUs of a dimension; a switch has the number after the last NPU.
   static std::list<int64_t> Devices(const NetworkDim& dim, int64_t from, int64_t to) {
     if (dim.shape == NetworkShape::kFullyConnected) return {from, to};
     if (dim.shape == NetworkShape::kSwitch) return {from, dim.npus, to};
@@ -176,7 +177,7 @@ class Network {
   std::map<std::pair<int64_t, int64_t>, Link> links_;
 };
 
-// Messages between NPUs, matched by tag, ends, size, and how many such there were.
+// Messages between NPUs, matched by tag, ends, size and their count so far.
 class Messages {
  public:
   Messages(bool rendezvous, Network& network, Clock& clock)
@@ -236,21 +237,20 @@ class Messages {
   std::map<std::pair<Key, int64_t>, Function> waiting_;
 };
 
-// Plans something for an NPU, in so many ns.
+// Plans a function for an NPU after a delay in ns.
 using Later = std::function<void(int64_t, Function)>;
 
-// A bus with two sides, which send to each other.
+// A bus with two sides that send to each other.
 class Bus {
  public:
   struct Load {
     int64_t bytes = 0;
-    bool processed = false;  // at the other side, before all else
-    bool back = false;       // comes back from there
+    bool processed = false;  // handled at the other side, before all else
+    bool back = false;       // is sent back by the other side
     Function done;
   };
 
-  // `inside`: what comes to the left side or leaves it goes over a second bus, from right to left
-  // and the other way around.
+  // `inside`: traffic at the left side crosses a second bus, from right to left and back.
   Bus(const SharedBus& model, bool inside, const Clock& clock, const Later& later)
       : model_(model), clock_(clock), later_(later) {
     for (int i = 0; i < 2; ++i) sides_[i].other = &sides_[1 - i];
@@ -273,7 +273,7 @@ class Bus {
     State state = State::kFree;
     State before = State::kFree;
     int64_t last = 0;
-    int64_t sent = 0;  // since it has received
+    int64_t sent = 0;  // since the last receive
     std::list<Load> out, in, work;
   };
 
@@ -367,7 +367,7 @@ enum class Slot { kHost, kDevice, kComm };
 struct Stream;
 using StreamPtr = std::shared_ptr<Stream>;
 
-// A part of a collective's way: an algorithm among some NPUs.
+// Phase of a collective: an algorithm among some NPUs.
 struct Phase {
   CollectiveType type = CollectiveType::kUnknown;
   AlgorithmChoice choice;
@@ -376,9 +376,9 @@ struct Phase {
   int64_t me = 0;  // index
   int64_t queue = 0;
   bool backward = false;
-  bool local = false;     // of a group
+  bool local = false;     // in a group
   int64_t root = 0;       // index
-  bool mirrored = false;  // the other one of two trees
+  bool mirrored = false;  // the second of two trees
 };
 
 struct Npu {
@@ -388,17 +388,17 @@ struct Npu {
   std::unique_ptr<Bus> bus;
 
   std::vector<uint32_t> waits;
-  std::set<uint32_t> free;  // nodes that wait for nothing and have not begun
+  std::set<uint32_t> free;  // ready nodes that have not begun
   std::set<Slot> taken;
   size_t left = 0;
   size_t in_flight = 0;
-  bool woke_none = false;  // something was freed by nodes without work
+  bool woke_none = false;  // a node without work freed another node
 
   int64_t streams = 0;
   std::map<int64_t, int64_t> group_streams;
   int64_t priority = 0;
-  std::map<int64_t, std::list<std::pair<StreamPtr, bool>>> queues;  // true: it runs
-  std::map<size_t, int64_t> turn, turn_up, turn_down;               // of queues, by dimension
+  std::map<int64_t, std::list<std::pair<StreamPtr, bool>>> queues;  // true: running
+  std::map<size_t, int64_t> turn, turn_up, turn_down;               // next queue, by dimension
   std::map<std::pair<CollectiveType, size_t>, int64_t> trees;
 
   SimRankResult result;
@@ -407,14 +407,14 @@ struct Npu {
 
 struct Stream {
   Npu* npu = nullptr;
-  std::shared_ptr<int64_t> set;  // streams of the collective that are not done
+  std::shared_ptr<int64_t> set;  // unfinished streams of the collective
   uint32_t node = 0;
   int64_t tag = 0;
   int64_t priority = 0;
-  std::list<Phase> phases;  // still to come
+  std::list<Phase> phases;  // remaining phases
   std::optional<Phase> phase;
 
-  // Of the algorithm.
+  // State of the algorithm.
   struct Packet {
     int64_t to = 0;
     int64_t from = 0;
@@ -434,15 +434,15 @@ struct Stream {
   int64_t sender = 0;
   double offset = 1;
   double factor = 2;
-  int64_t to_come = 0;  // of a tree: children whose messages are not handled
-  int64_t unseen = 0;   // that are not there
-  int64_t far = 1;      // of a barrier
+  int64_t to_come = 0;  // tree: children whose messages are not handled
+  int64_t unseen = 0;   // tree: children whose messages have not arrived
+  int64_t far = 1;      // barrier: distance
   const SimRank* custom = nullptr;
   std::vector<uint32_t> waits;
   size_t left = 0;
 };
 
-// What a rank handles: what it has, or what came.
+// Handling of a rank's own data, or of a received message.
 struct Handling {
   int64_t bytes = 0;
   bool came = false;
@@ -506,7 +506,7 @@ class Engine {
  private:
   static constexpr int64_t kTags = 500'000'000;
 
-  // Instants that lie in some of the spans, one by one between their ends.
+  // Returns the length of the union of the spans.
   static int64_t Union(const std::vector<std::pair<int64_t, int64_t>>& spans) {
     std::map<int64_t, int64_t> change;
     for (const auto& [begin, end] : spans) {
@@ -528,7 +528,7 @@ class Engine {
     if (!failed_) failed_ = what;
   }
 
-  // In `delay` ns, together with all that the NPU does then.
+  // Plans `what` in `delay` ns, together with all that the NPU does then.
   void Later(Npu& npu, int64_t delay, Function what) {
     const int64_t tick = clock_.now + delay;
     if (!npu.ticks.contains(tick)) {
@@ -571,7 +571,7 @@ class Engine {
     if (npu.woke_none && npu.in_flight == 0) Later(npu, 0, [this, &npu] { IssueFree(npu); });
     npu.woke_none = false;
   }
-  // True: something waits for nothing any more.
+  // Returns true if a node became ready.
   bool End(Npu& npu, uint32_t index) {
     if (const auto slot = SlotOf(NodeOf(npu, index))) npu.taken.erase(*slot);
     npu.result.ends[index] = clock_.now;
@@ -704,7 +704,7 @@ class Engine {
     int64_t size = node.bytes;
     int64_t chunk = size / system_.splits;
     const bool in_parts = type != CollectiveType::kAllGather &&
-                          (!own || type == CollectiveType::kScatter);  // for each rank one
+                          (!own || type == CollectiveType::kScatter);  // one part per rank
     const int64_t parts = own ? members : total_;
     if (in_parts && chunk < parts) {
       chunk = parts;
@@ -780,8 +780,8 @@ class Engine {
   static bool IsTree(CollectiveType type) {
     return GoesOut(type) || type == CollectiveType::kReduce || type == CollectiveType::kGather;
   }
-  // Out from the root along the dimensions from the last to the first, or back to it the other way
-  // around: a rank takes part in a dimension if it is beside the root in all lower ones.
+  // From the root along the dimensions from the last to the first, or to the root in reverse. A
+  // rank takes part in a dimension if it has the root's coordinates in all lower ones.
   void AddTrees(Npu& npu, const SimNode& node, int64_t root, int64_t bytes,
                 std::list<Phase>& phases) {
     const CollectiveType type = node.collective;
@@ -882,7 +882,7 @@ class Engine {
   void Notify(const StreamPtr& stream) {
     if (--*stream->set == 0) Complete(*stream->npu, stream->node);
   }
-  // To its next phase, and to the queue of that.
+  // Moves the stream to its next phase and that phase's queue.
   void Proceed(const StreamPtr& stream) {
     Npu& npu = *stream->npu;
     std::optional<int64_t> old;
@@ -1077,13 +1077,13 @@ class Engine {
     });
   }
 
-  // ---- the tree: numbers in order from the left to the right, the root at one end
+  // ---- tree: numbered in order from left to right, with the root at one end
 
   struct Place {
     int64_t parent = -1;
     std::vector<int64_t> children;
   };
-  // Of the perfect tree with numbers `first` up to `first + count - 1`.
+  // Builds the perfect tree with numbers `first` to `first + count - 1`.
   static void Grow(int64_t first, int64_t count, int64_t parent, std::map<int64_t, Place>& tree) {
     const int64_t top = first + count / 2;
     tree[top].parent = parent;
@@ -1132,10 +1132,10 @@ class Engine {
     }
   }
 
-  // ---- what has a root, and barriers
+  // ---- collectives with a root, and barriers
 
-  // Of the ranks from `first` on, counted from the root: the first half of them, up to a power of
-  // two, has its own first, the other half's first is below this one's.
+  // Splits ranks from `first` on, counted from the root. The first half, up to a power of two,
+  // keeps `first`; the first rank of the other half is its child.
   static void Split(int64_t first, int64_t count, int64_t span,
                     std::map<int64_t, std::list<std::pair<int64_t, int64_t>>>& children) {
     if (span == 1) return;
@@ -1221,7 +1221,7 @@ class Engine {
                       });
   }
 
-  // ---- collectives that are programs
+  // ---- collectives defined by programs
 
   void BeginCustom(const StreamPtr& stream) {
     stream->waits = stream->custom->program->waits;
@@ -1260,8 +1260,8 @@ class Engine {
   std::optional<std::string> failed_;
 };
 
-// All ranks by themselves. The machine has as many NPUs as there are programs, and one dimension
-// with congestion.
+// Simulates each rank individually. The machine must have as many NPUs as there are programs, and a
+// single dimension with congestion.
 inline Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workload) {
   return Engine(machine, workload).Run();
 }

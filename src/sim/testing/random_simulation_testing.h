@@ -16,7 +16,7 @@
 #include "src/sim/program/sim_program.h"
 #include "src/sim/testing/sim_testing.h"
 
-// Machines and jobs at random, for tests: small, and as different as can be.
+// Random machines and jobs for tests, small and diverse.
 namespace etude {
 
 class RandomSimulation {
@@ -33,7 +33,7 @@ class RandomSimulation {
     MakeWorkload();
   }
 
-  // For who looks for what went wrong.
+  // Returns a description for failure messages.
   std::string Describe() const {
     std::string text = machine.congestion ? "aware," : "";
     for (const NetworkDim& dim : machine.dims) {
@@ -81,7 +81,7 @@ class RandomSimulation {
       CollectiveType::kAllToAll};
 
   bool Chance(uint32_t of) { return random_() % of == 0; }
-  // Mostly, where ranks are to do the same.
+  // Returns true, mostly, if ranks are to do the same.
   bool Usually() { return regular_ && !Chance(8); }
   int64_t OneOf(const std::vector<int64_t>& values) { return values[random_() % values.size()]; }
   int64_t Below(int64_t bound) {
@@ -104,7 +104,7 @@ class RandomSimulation {
   }
 
   AlgorithmChoice Choice(CollectiveType type, int64_t members) {
-    // Mostly what can be. Trees are for all-reduces; a machine with one has no classes.
+    // Mostly valid choices. Trees are for all-reduces; a machine with a tree has no classes.
     std::vector<CollectiveAlgorithm> algorithms;
     for (const AlgorithmInfo& info : AlgorithmTable()) {
       if (!info.in_files || !(info.Fits(members) || Chance(60))) continue;
@@ -143,7 +143,7 @@ class RandomSimulation {
       system.peak = 3;
     }
     for (const CollectiveType type : kTypes) {
-      if (Chance(150)) continue;  // without an algorithm
+      if (Chance(150)) continue;  // collective without an algorithm
       std::vector<AlgorithmChoice>& choices = system.algorithms[type];
       const size_t count = Chance(8) ? 1 : machine.dims.size();
       for (size_t i = 0; i < count; ++i) choices.push_back(Choice(type, machine.dims[i].npus));
@@ -153,7 +153,7 @@ class RandomSimulation {
       }
     }
   }
-  // An all-reduce as a program: all ranks send to the next, some wait for what comes.
+  // Makes an all-reduce program: all ranks send to the next, some wait for the received message.
   void MakePrograms() {
     const int64_t total = machine.npus();
     const int64_t bytes = OneOf({1, 4096, 100'000});
@@ -200,7 +200,7 @@ class RandomSimulation {
       }
       machine.slow_links.push_back(link);
     }
-    // The same in each line of the dimension: ranks can still do the same.
+    // The same in each line of the dimension, so that ranks can still do the same.
     if (Chance(2) && !machine.slow_links[0].other) {
       const SlowLink first = machine.slow_links[0];
       machine.slow_links.clear();
@@ -214,7 +214,7 @@ class RandomSimulation {
     }
   }
 
-  // Two partitions of the ranks into groups.
+  // Makes two partitions of the ranks into groups.
   void MakeGroups() {
     const int64_t total = machine.npus();
     if (total % 2 == 0 && (regular_ || Chance(2))) {  // rows and columns
@@ -237,7 +237,7 @@ class RandomSimulation {
       }
     }
   }
-  // The groups of a rank, of the first partition and of the second.
+  // Returns the groups of a rank in the first and the second partition.
   std::vector<int64_t> GroupsOf(int64_t rank) const {
     std::vector<int64_t> found;
     for (const auto& [number, members] : workload.groups) {
@@ -307,13 +307,14 @@ class RandomSimulation {
     return node;
   }
 
-  // All ranks have nearly one program; what they do together is mostly in one order, and mostly
-  // what is sent is received.
+  // Makes nearly the same program for all ranks. Collectives are mostly in one order, and messages
+  // mostly have a receive.
   void MakeWorkload() {
     const int64_t total = machine.npus();
     MakeGroups();
     const bool messy = !regular_ && Chance(8);
-    const bool staged = regular_ && total % 2 == 0 && total > 2;  // halves, one sends to the other
+    const bool staged =
+        regular_ && total % 2 == 0 && total > 2;  // two halves, one sends to the other
     std::vector<Kind> kinds;
     std::vector<SimNode> nodes;
     std::vector<std::vector<uint32_t>> befores;
@@ -340,7 +341,7 @@ class RandomSimulation {
       if (regular_ && total % 2 == 1 && kind == Kind::kSecond) kind = Kind::kAll;
       const SimNode node = NodeOf(kind);
       if (kind == Kind::kSend && !staged) {
-        SimNode received = node;  // by the other end of the same step around all
+        SimNode received = node;  // from the other end of the same step around all ranks
         received.kind = NodeKind::kRecv;
         received.peer ^= 1;
         if (messy && Chance(3)) received.bytes += 8;

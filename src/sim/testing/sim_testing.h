@@ -12,12 +12,12 @@
 // For tests only.
 namespace etude::testing_sim {
 
-// `group`: 0 or the number, counted from 1, of a group of the rank.
+// `group`: 0, or the number of a group of the rank, counted from 1.
 inline SimNode CollectiveNode(CollectiveType type, int64_t bytes, uint32_t group = 0) {
   return {.kind = NodeKind::kCollective, .collective = type, .group = group, .bytes = bytes};
 }
 
-// Nodes, and for each those that it waits for.
+// Makes a program of nodes with the dependencies of each.
 inline SimProgram ProgramOf(std::vector<SimNode> nodes,
                             const std::vector<std::vector<uint32_t>>& befores) {
   SimProgram program;
@@ -42,7 +42,7 @@ inline SimRank RankOf(SimProgram program, std::vector<int64_t> groups = {},
           .peers = std::move(peers)};
 }
 
-// LIFO, four chunks, 50 GB/s of local memory.
+// Makes a machine with LIFO order, four chunks and 50 GB/s of local memory bandwidth.
 inline SimMachine MachineOf(std::vector<NetworkDim> dims, CollectiveAlgorithm algorithm,
                             std::optional<int64_t> window = std::nullopt) {
   SimMachine machine;

@@ -1,4 +1,4 @@
-// What the code of the step (step.cc) is made of: operators with their fixed arguments, called on
+// Building blocks of a step's code (step.cc): operators with their fixed arguments, called on
 // tensors in slots.
 #pragma once
 
@@ -11,7 +11,8 @@
 #include <variant>
 #include <vector>
 
-// libtorch's headers take seconds to compile: main.cc and ranks.cc include them, before this one.
+// libtorch's headers take seconds to compile. Only main.cc and ranks.cc include them, before this
+// header.
 namespace at {
 class Tensor;
 }
@@ -26,13 +27,13 @@ struct Complex {
   double real;
   double imaginary;
 };
-struct Tensor {  // the call's input of this number
+struct Tensor {  // index among the call's inputs
   int input;
 };
-struct Storage {  // its memory
+struct Storage {  // the memory of that input
   int input;
 };
-struct Group {  // of the process groups that this rank is in, one
+struct Group {  // number among this rank's process groups
   int number;
 };
 struct GroupName {
@@ -41,7 +42,7 @@ struct GroupName {
 struct Reduction {
   const char* name;
 };
-struct Number {  // the call's number of this number
+struct Number {  // index among the call's numbers
   int number;
 };
 struct RunDevice {};
@@ -55,7 +56,7 @@ struct MemoryFormat {
   const char* name;
 };
 
-// An argument, as it stands in the code.
+// An argument, as written in the code.
 struct Argument {
   using List = std::vector<Argument>;
   std::variant<None, bool, int64_t, double, Complex, std::string, Tensor, Storage, Group, GroupName,
@@ -71,11 +72,11 @@ struct Argument {
   Argument(Kind one) : value(std::move(one)) {}
 };
 using List = Argument::List;
-// A list as it stands in the code. Clang before 20 takes List{List{0}} for the inner list.
+// Makes a list. Clang before 20 parses List{List{0}} as the inner list.
 inline List ListOf(std::initializer_list<Argument> items) { return items; }
 
-// An operator of PyTorch's or of a library that --library loads. One that is not found ends the
-// program, which says so.
+// An operator of PyTorch or of a library loaded by --library. An unknown operator ends the program
+// with an error.
 class Op {
  public:
   Op(const char* name, const char* overload, std::initializer_list<Argument> arguments);
@@ -83,24 +84,24 @@ class Op {
   Op& operator=(const Op&) = delete;
   ~Op();
 
-  // Calls it on the tensors in `inputs` (-1: an undefined one) and keeps its results in `results`
-  // (-1: not kept). `numbers`: those among its arguments in which its calls differ.
+  // Calls the operator on the tensors in the slots `inputs` (-1: undefined) and stores its results
+  // in `results` (-1: discarded). `numbers`: arguments that differ between its calls.
   void operator()(Slots& t, std::initializer_list<int> inputs, std::initializer_list<int> results,
                   std::initializer_list<int> numbers = {}) const;
-  // The same of a communication: one that is waited for at once, and one that goes on until
-  // Await(work), at most until the end of the step.
+  // Variants for communications: Finish waits for the result. Begin continues in the background
+  // until Await(work), at the latest until the end of the step.
   void Finish(Slots& t, std::initializer_list<int> inputs, std::initializer_list<int> results,
               std::initializer_list<int> numbers = {}) const;
   void Begin(int work, Slots& t, std::initializer_list<int> inputs,
              std::initializer_list<int> results, std::initializer_list<int> numbers = {}) const;
 
-  // Finds all operators that there are.
+  // Looks up all operators of the step.
   static void FindAll();
 
  private:
   struct Prepared;
   void Find();
-  // Returns what a communication is waited for by, if it is one.
+  // Returns the work handle of a communication.
   c10::IValue Run(Slots& t, std::initializer_list<int> inputs, std::initializer_list<int> results,
                   std::initializer_list<int> numbers) const;
 
@@ -111,22 +112,23 @@ class Op {
 };
 
 void Await(int work);
-// Sends and receives of the group that are begun in between may be given to it as one.
+// Allow the group to run the sends and receives in between as one batch.
 void BeginBatch(int group);
 void EndBatch(int group);
 
 void Clear(Slots& t, std::initializer_list<int> slots);
-// Those from `begin` to before `end`.
+// Clears the slots from `begin` up to, but excluding, `end`.
 void ClearRange(Slots& t, int begin, int end);
-// Makes a tensor of this form on the memory of another.
+// Makes a tensor of this form on the memory of another one.
 void View(Slots& t, int slot, int base, int form);
-// Brings a tensor to this type and these sizes.
+// Converts a tensor to the type and sizes of the form.
 void Fit(Slots& t, int slot, int form);
 void CopyBytes(Slots& t, int to, int from);
-// A number that follows no formula.
+// Returns an entry of a table, for numbers that follow no formula.
 int Table(int table, int index);
 
-// A step, as a file of the benchmark has it: step.cc, or one file for all ranks that do the same.
+// Registers a step from a file of the benchmark: step.cc, or one file for all ranks that do the
+// same.
 struct StepCode {
   StepCode(int number, void (*step)(Slots&));
 };

@@ -4,9 +4,9 @@
     python benchmark.py [--iterations 20] [--warmup 5] [--threads N] [--device cpu] [--library FILE]
                         [--gaps recorded|none] [--json | --paced]
 
-step.py has the step's operators; step.data the memory that they work on; gaps.data the time that passed in the original program between
-operators, which passes here as well (--gaps none: it does not). README.md says what the
-benchmark stands for. Of a job of several ranks torchrun starts it, and each rank has one of the steps.
+step.py contains the step's operators, step.data describes the memory that they work on, and gaps.data lists the time
+between operators in the original program, which passes here as well unless disabled by --gaps none. README.md describes
+the origin of the benchmark. A benchmark of several ranks is started by torchrun, and each rank runs one of the steps.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def synchronize():
 
 
 def status_bytes(key):
-    """A figure of this process, such as its peak memory, "VmHWM:"."""
+    """Returns a figure of this process in bytes, such as its peak memory, "VmHWM:"."""
     for line in pathlib.Path("/proc/self/status").read_text().splitlines():
         if line.startswith(key):
             return 1024 * int(line.split()[1])
@@ -106,7 +106,7 @@ def main():
     torch.set_num_threads(args.threads or memory.threads)
 
     def run_step():
-        """The step on this rank, when all are ready for it: nanoseconds of wall and of CPU time."""
+        """Runs the step on this rank when all are ready. Returns wall and CPU time in nanoseconds."""
         torch.manual_seed(args.seed)  # each step draws the same numbers
         synchronize()
         if ranks:
@@ -159,6 +159,6 @@ def main():
 if __name__ == "__main__":
     main()
     if "ranks" in sys.modules:
-        # What threads of Gloo's groups still do may abort a process that ends as others do.
+        # Threads of Gloo's groups may still be active and abort a process that exits normally.
         sys.stdout.flush()
         os._exit(0)

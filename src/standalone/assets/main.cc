@@ -1,4 +1,4 @@
-// Runs the benchmark of this folder and prints how long a step takes: see README.md.
+// Runs the benchmark of this folder and prints its step time: see README.md.
 
 #include <dlfcn.h>
 #include <malloc.h>
@@ -39,7 +39,7 @@ void Fail(const std::string& why) {
 
 namespace {
 
-// All operators and steps that the files of the benchmark have.
+// Return all operators and steps in the benchmark's files.
 std::vector<Op*>& Operators() {
   static std::vector<Op*> all;
   return all;
@@ -54,13 +54,13 @@ int64_t Nanoseconds(clockid_t clock) {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// The time that passed in the original program between two operators: while the processor was busy
-// with something else, Python for example, and before that while the program waited.
+// Time between two operators of the original program: first idle time, in which the program waited,
+// then busy time, such as Python's.
 class Gaps {
  public:
   void Add(int64_t idle, int64_t busy) { rows_.push_back({idle, busy}); }
   bool any() const { return !rows_.empty(); }
-  // How much passed since the beginning of the step.
+  // Return the time passed since the beginning of the step.
   int64_t idle() const { return idle_; }
   int64_t busy() const { return busy_; }
 
@@ -69,11 +69,11 @@ class Gaps {
     idle_ = busy_ = 0;
     Left();
   }
-  // An operator has returned, or a communication that was waited for is over.
+  // Marks the return of an operator, or the end of a wait for a communication.
   void Left() {
     if (!rows_.empty()) left_ = Nanoseconds(CLOCK_MONOTONIC);
   }
-  // Lets the next gap pass, of which freeing memory and the like have taken a part.
+  // Passes the next gap, less the time already taken by freeing memory and the like.
   void Pass() {
     if (next_ >= rows_.size()) return;
     const auto [idle, busy] = rows_[next_++];
@@ -89,8 +89,8 @@ class Gaps {
     int64_t end = left_ + idle + busy;
     while (now < end) {
       const int64_t next = Nanoseconds(CLOCK_MONOTONIC);
-      // Readings that are further apart had another thread between them: that time was not the
-      // original program's.
+      // A large step between readings means that another thread ran. That time did not pass in the
+      // original program.
       if (const int64_t away = next - now; away > kAway) {
         begin += away;
         end += away;
@@ -106,7 +106,7 @@ class Gaps {
     int64_t idle;
     int64_t busy;
   };
-  std::vector<Row> rows_;  // before each call, and after the last; empty: none pass
+  std::vector<Row> rows_;  // before each call, and after the last; empty: no gaps
   size_t next_ = 0;
   int64_t left_ = 0;
   int64_t idle_ = 0;
@@ -114,9 +114,9 @@ class Gaps {
 };
 
 Gaps gaps;
-std::vector<c10::IValue> works;  // communications that are under way
-std::vector<size_t> batch;       // of these, those begun since BeginBatch
-const char* running = nullptr;   // the operator at work
+std::vector<c10::IValue> works;  // in progress
+std::vector<size_t> batch;       // works begun since BeginBatch
+const char* running = nullptr;   // the running operator
 
 c10::Device device(c10::kCPU);
 
@@ -176,7 +176,7 @@ int64_t MemoryFormatNamed(std::string_view name) {
   Fail("no memory format " + std::string(name));
 }
 
-// A vector; by the dispatcher, as ATen/ops/empty.h takes four seconds to compile.
+// Makes a vector through the dispatcher, because ATen/ops/empty.h takes four seconds to compile.
 at::Tensor Empty(int64_t count, c10::ScalarType dtype, c10::Device on = c10::kCPU) {
   using Function =
       at::Tensor(c10::SymIntArrayRef, std::optional<c10::ScalarType>, std::optional<c10::Layout>,
@@ -188,7 +188,7 @@ at::Tensor Empty(int64_t count, c10::ScalarType dtype, c10::Device on = c10::kCP
   return empty.call(size, dtype, std::nullopt, on, std::nullopt, std::nullopt);
 }
 
-// A tensor on memory, made without running an operator.
+// Makes a tensor on memory without running an operator.
 at::Tensor Raw(const c10::Storage& storage, const Form& form) {
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(storage),
@@ -198,7 +198,7 @@ at::Tensor Raw(const c10::Storage& storage, const Form& form) {
   return tensor;
 }
 
-// The type of the elements of a list; null of another type.
+// Returns the element type of a list type; null for other types.
 c10::TypePtr ElementType(const c10::TypePtr& type) {
   if (type->kind() != c10::TypeKind::ListType) return nullptr;
   return type->expectRef<c10::ListType>().getElementType();
@@ -241,7 +241,7 @@ double RealOf(const Argument& item, const int* numbers) {
   return static_cast<double>(IntegerOf(item, numbers));
 }
 
-// `numbers`: of the call, for an argument that has some.
+// Converts an argument. `numbers`: those of the call, for arguments that contain some.
 c10::IValue Constant(const Argument& argument, c10::TypePtr type, const int* numbers = nullptr) {
   const bool is_optional = type->kind() == c10::TypeKind::OptionalType;
   if (is_optional) type = type->expectRef<c10::OptionalType>().getElementType();
@@ -306,7 +306,7 @@ int InputOf(const Argument& argument) {
   return std::get<Tensor>(argument.value).input;
 }
 
-// An argument ready to be pushed, or what it is made of.
+// An argument ready to be pushed, or its ingredients.
 struct Ready {
   enum class Kind {
     kConstant,
@@ -319,8 +319,8 @@ struct Ready {
   };
   Kind kind = Kind::kConstant;
   c10::IValue constant;
-  const Argument* written = nullptr;  // that has numbers
-  c10::TypePtr type;                  // what it becomes
+  const Argument* written = nullptr;  // with numbers
+  c10::TypePtr type;                  // target type
   std::vector<int> inputs;            // -1: none
   std::vector<std::vector<int>> lists;
 };
@@ -551,7 +551,7 @@ void CopyBytes(Slots& t, int to, int from) {
 
 namespace {
 
-// The words of step.data, one after the other.
+// Reads the words of step.data in order.
 class Words {
  public:
   explicit Words(const std::string& path) : file_(path) {
@@ -592,7 +592,7 @@ struct Fill {
   int64_t high = 0;
 };
 
-// Integers in [low, high) of which the n-th most frequent has a share proportional to n^-exponent.
+// Returns integers in [low, high), the n-th most frequent with a share proportional to n^-exponent.
 std::vector<int64_t> Indices(size_t count, const Fill& fill, std::mt19937_64& random) {
   const int64_t width = std::max<int64_t>(fill.high - fill.low, 1);
   std::vector<int64_t> values(count);
@@ -653,7 +653,7 @@ std::vector<int64_t> Integers(size_t count, const Fill& fill, std::mt19937_64& r
   return values;
 }
 
-// Fills a tensor of the whole memory, on the CPU.
+// Fills a CPU tensor that covers the whole memory.
 void FillTensor(const at::Tensor& tensor, const Fill& fill, std::mt19937_64& random) {
   const auto count = static_cast<size_t>(tensor.numel());
   if (count == 0) return;
@@ -663,7 +663,7 @@ void FillTensor(const at::Tensor& tensor, const Fill& fill, std::mt19937_64& ran
     tensor.copy_(values);
   };
   if (fill.kind == "normal" || fill.kind == "uniform") {
-    // A block of a prime number of values, again and again.
+    // Repeats a block with a prime number of values.
     constexpr size_t kBlock = 65521;
     std::vector<float> values(count);
     std::normal_distribution<float> normal(0, static_cast<float>(fill.real));
@@ -682,9 +682,10 @@ void FillTensor(const at::Tensor& tensor, const Fill& fill, std::mt19937_64& ran
   }
 }
 
-// glibc's heap as the original program's was: it decides how many page faults a step has.
+// Settings that make glibc's heap behave like the original program's, which determines the page
+// faults of a step.
 struct Heap {
-  int64_t map_threshold = 0;  // 0: not known
+  int64_t map_threshold = 0;  // 0: unknown
   bool keeps_freed = false;
   int64_t given_back = 0;  // bytes of the tensors that a step frees
 };
@@ -734,15 +735,16 @@ void SetHeap(const Heap& heap) {
 #endif
 }
 
-// What is there before the step.
+// Memory that exists before the step.
 struct Memory {
   int64_t threads = 1;
   Heap heap;
   Slots slots;
   std::vector<int64_t> released;
-  int64_t state_bytes = 0;  // that the original program made in its first step
-  uint64_t seed = 0;        // of the numbers that each step draws
-  std::vector<std::pair<at::Tensor, at::Tensor>> restored;  // what steps change, and a copy
+  int64_t state_bytes = 0;  // made by the original program in its first step
+  uint64_t seed = 0;        // for the random numbers of each step
+  std::vector<std::pair<at::Tensor, at::Tensor>>
+      restored;  // tensors that steps change, with copies
 
   void Restore() const {
     for (const auto& [whole, original] : restored) whole.copy_(original);
@@ -828,15 +830,14 @@ Memory ReadMemory(const std::string& path, uint64_t seed) {
   return memory;
 }
 
-// What making the memory has left behind in the heap goes back to the system: it would be none of
-// the step's, but lie ready for it.
+// Returns heap memory left over from the setup to the system. The step would otherwise reuse it.
 void GiveBackFree() {
 #if defined(__GLIBC__)
   malloc_trim(0);
 #endif
 }
 
-// What passes between the calls of a step; fails if there is nothing and it was asked for.
+// Reads the gaps. Fails if they are missing and were requested.
 void ReadGaps(const std::string& path, bool must) {
   if (!std::ifstream(path)) {
     if (must) Fail("--gaps recorded: the gaps of the original program are unknown");
@@ -852,7 +853,7 @@ void ReadGaps(const std::string& path, bool must) {
   }
 }
 
-// Waits until the device has done all it was given.
+// Waits until the device has finished all work.
 void Synchronize() {
   if (device.is_cpu()) return;
   const c10::impl::VirtualGuardImpl guard(device.type());
@@ -879,7 +880,7 @@ struct Options {
   uint64_t seed = 0;
   bool json = false;
   bool paced = false;
-  std::string gaps;  // "recorded", "none"; "": as recorded where they are known
+  std::string gaps;  // "recorded" or "none"; "": recorded if known
   std::string device = "cpu";
   std::string folder;
   std::vector<std::string> libraries;
@@ -994,7 +995,7 @@ void Report(const Options& options, const Job& job, const std::vector<double>& w
   }
 }
 
-// Fails if there is no such device, or no values can be there.
+// Selects the device. Fails if it does not exist or cannot hold values.
 void UseDevice(const std::string& name) {
   try {
     device = c10::Device(name);
@@ -1006,13 +1007,13 @@ void UseDevice(const std::string& name) {
   try {
     Empty(0, c10::kByte, device);
   } catch (const std::exception& error) {
-    const std::string why = error.what();  // its first sentence says it
+    const std::string why = error.what();  // the first sentence is enough
     Fail("--device " + device.str() + ": " +
          why.substr(0, std::min(why.find(". "), why.find('\n'))));
   }
 }
 
-// A device without a generator draws on the CPU.
+// Devices without a generator draw on the CPU.
 void SeedTorch(uint64_t seed) {
   for (const c10::Device& on : {c10::Device(c10::kCPU), device}) {
     try {
@@ -1024,7 +1025,7 @@ void SeedTorch(uint64_t seed) {
   }
 }
 
-// One step on this rank, after all ranks have got ready for it. What it took, in milliseconds.
+// Runs one step on this rank, after all ranks are ready. Times are in milliseconds.
 struct Took {
   double wall = 0;
   double cpu = 0;
@@ -1053,7 +1054,8 @@ Took RunStep(void (*step)(Slots&), Memory& memory) {
   return took;
 }
 
-// The figure in kB behind `key`, such as "VmHWM:", of this process, in bytes; -1 if there is none.
+// Returns the value of `key`, such as "VmHWM:", in the status of this process, in bytes; -1 if it
+// is missing.
 int64_t StatusBytes(std::string_view key) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {
@@ -1062,7 +1064,7 @@ int64_t StatusBytes(std::string_view key) {
   return -1;
 }
 
-// Runs steps as standard input asks for them, on all ranks.
+// Runs steps on request from standard input, on all ranks.
 void ServeSteps(const Job& job, void (*step)(Slots&), Memory& memory) {
   if (job.rank == 0) {
     std::printf(
@@ -1134,7 +1136,7 @@ int main(int count, char** words) {
   try {
     return Run(ParseOptions(count, words));
   } catch (const std::exception& error) {
-    // What torch says goes on with where in it that was.
+    // torch appends the place of the error to its message.
     const std::string_view text = error.what();
     std::string why(text.substr(0, text.find('\n')));
     if (running != nullptr) why = std::string(running) + ": " + why;

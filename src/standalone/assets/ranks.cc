@@ -1,4 +1,4 @@
-// The ranks as torchrun starts them, with Gloo between them on CPUs, and NCCL on CUDA devices.
+// Ranks started by torchrun, connected by Gloo on CPUs and by NCCL on CUDA devices.
 
 #include "ranks.h"
 
@@ -31,8 +31,8 @@ namespace {
 Job job;
 c10::Device device{c10::kCPU};
 c10::intrusive_ptr<c10d::Store> store;
-std::vector<c10::intrusive_ptr<c10d::ProcessGroup>> groups;  // that this rank is in
-std::vector<std::string> names;                              // of them
+std::vector<c10::intrusive_ptr<c10d::ProcessGroup>> groups;  // groups that this rank is in
+std::vector<std::string> names;                              // group names
 int meetings = 0;
 int gathered = 0;
 int told = 0;
@@ -48,7 +48,7 @@ int NumberIn(std::ifstream& file) {
   return number;
 }
 
-// A list of numbers, with how many they are before it.
+// Reads a list of numbers, preceded by its length.
 std::vector<int> ListIn(std::ifstream& file) {
   std::vector<int> list(static_cast<size_t>(NumberIn(file)));
   for (int& number : list) number = NumberIn(file);
@@ -64,7 +64,7 @@ void Expect(std::ifstream& file, const char* expected) {
 void Connect() {
   c10d::TCPStoreOptions options;
   options.port = static_cast<uint16_t>(std::atoi(Environment("MASTER_PORT").c_str()));
-  // torchrun keeps a store itself.
+  // torchrun may run the store itself.
   options.isServer = job.rank == 0 && Environment("TORCHELASTIC_USE_AGENT_STORE") != "True";
   options.waitWorkers = false;
   store = c10::make_intrusive<c10d::PrefixStore>(
@@ -72,7 +72,7 @@ void Connect() {
       c10::make_intrusive<c10d::TCPStore>(Environment("MASTER_ADDR"), options));
 }
 
-// Which of the devices is this process's, and whether its ranks can talk.
+// Selects this process's device, and checks that its ranks can communicate.
 void ChooseDevice(c10::Device& wanted) {
   if (wanted.is_cpu()) return;
 #ifdef USE_C10D_NCCL
@@ -160,11 +160,11 @@ Job Join(const std::string& folder, c10::Device& wanted) {
     own = ListIn(file);
   }
   ChooseDevice(wanted);
-  // Who writes to a rank that has gone has an error to report.
+  // Writing to a rank that has ended is reported as an error.
   std::signal(SIGPIPE, SIG_IGN);
   Connect();
-  // All ranks make groups in one order, so that none waits for one that waits for it; the step
-  // knows them by their order in `own`.
+  // All ranks make groups in one order, which avoids deadlocks. The step numbers them by their
+  // order in `own`.
   std::vector<size_t> order(own.begin(), own.end());
   std::sort(order.begin(), order.end());
   for (const size_t number : order) {
@@ -195,7 +195,7 @@ void Meet() {
 bool Tell(bool own) {
   const std::string key = "answer/" + std::to_string(told++);
   if (job.rank == 0) store->set(key, std::vector<uint8_t>{static_cast<uint8_t>(own)});
-  // Whoever asks for steps may take its time.
+  // The client may take its time between steps.
   if (job.rank != 0) store->wait({key}, std::chrono::hours(24));
   return store->get(key).at(0) != 0;
 }
@@ -220,7 +220,7 @@ void Leave() {
   }
   for (const std::string& name : names) c10d::unregister_process_group(name);
   groups.clear();
-  // Rank 0 may keep the store: it goes last.
+  // Rank 0 may host the store, so it leaves last.
   if (job.rank != 0) {
     store->add("left", 1);
   } else {
@@ -252,6 +252,6 @@ void EndGroupBatch(int number, c10::IValue& work) {
 
 void WaitFor(const c10::IValue& work) {
   if (!work.isCustomClass()) return;
-  // What is part of a batch has none of its own.
+  // Members of a batch have no work of their own.
   if (const auto begun = work.toCustomClass<c10d::Work>()) begun->wait();
 }

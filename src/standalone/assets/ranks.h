@@ -1,4 +1,5 @@
-// The ranks of the job, one process each: one_rank.cc of a benchmark of one rank, else ranks.cc.
+// Ranks of the job, one process each. Implemented in one_rank.cc for a single rank, otherwise in
+// ranks.cc.
 #pragma once
 
 #include <string>
@@ -12,21 +13,21 @@ struct IValue;
 struct Job {
   int rank = 0;
   int size = 1;
-  int step = 0;  // which of the steps this rank runs, and on which data
+  int step = 0;  // step and data that this rank runs
   int data = 0;
 };
 
 std::string DataFile(int data);
 std::string GapFile(int rank);
 
-// Finds the other ranks and makes the process groups, for communications of this device's memory;
-// of one without a number it takes that of the rank on its machine.
+// Connects to the other ranks and makes the process groups, for communication of the memory of
+// `device`. A device without a number gets the rank's number on its machine.
 Job Join(const std::string& folder, c10::Device& device);
-// Returns when all ranks have called it as often.
+// Waits until all ranks have made the call equally often.
 void Meet();
-// What rank 0 says, on all ranks.
+// Returns rank 0's value on all ranks.
 bool Tell(bool own);
-// What all ranks say, by rank, on rank 0; nothing on others.
+// Returns the values of all ranks, by rank, on rank 0; an empty list on others.
 std::vector<double> Gather(double own);
 void Leave();
 
@@ -35,10 +36,10 @@ void SetGroup(c10::IValue& argument, int number);
 void SetGroupName(c10::IValue& argument, int number);
 void SetReduction(c10::IValue& argument, const char* name);
 
-// What is begun in between is given to the group as one, and all of it is waited for by `work`,
-// which stays as it is where the group takes no batches.
+// Run the communications in between as one batch, with `work` as the handle for all of it. `work`
+// is unchanged if the group does not support batches.
 void BeginGroupBatch(int number);
 void EndGroupBatch(int number, c10::IValue& work);
 
-// Waits for what an operator began; not for nothing.
+// Waits for the work that an operator began, if any.
 void WaitFor(const c10::IValue& work);

@@ -1,4 +1,4 @@
-"""The ranks of the job as torchrun starts them: process groups, and communications that are under way."""
+"""Ranks started by torchrun: process groups, and communications in progress."""
 
 import functools
 import os
@@ -9,12 +9,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import runtime
 
-_groups = []  # of this rank, as the step numbers them
-_works = {}  # communications that are under way
+_groups = []  # process groups of this rank, in the step's numbering
+_works = {}  # communications in progress
 
 
 def join(folder):
-    """Finds the other ranks and makes the process groups. This rank, and the numbers of its step and data."""
+    """Connects to the other ranks and makes the process groups. Returns this rank, and the numbers of its step and
+    data.
+    """
     words = runtime.Words((folder / "ranks.data").read_text())
     words.word("ranks"), words.word("1"), words.word("groups")
     groups = [words.numbers(words.number()) for _ in range(words.number())]
@@ -29,13 +31,13 @@ def join(folder):
         runtime.run_on(f"cuda:{os.environ['LOCAL_RANK']}")
         torch.cuda.set_device(runtime.device())
     if os.environ.get("LOCAL_WORLD_SIZE") == str(size) and os.path.exists("/sys/class/net/lo"):
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # ranks of one machine listen to no other
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # ranks of one machine use the loopback interface only
     dist.init_process_group("nccl" if runtime.device().type == "cuda" else "gloo")
     # All ranks make all groups, in one order.
     made = [dist.new_group(ranks) for ranks in groups]
     step, data, own = members[dist.get_rank()]
     _groups.extend(made[number] for number in own)
-    reduction("SUM")  # what torch imports for it is no part of a step
+    reduction("SUM")  # imports of torch that do not belong to a step
     return dist.get_rank(), step, data
 
 
@@ -44,14 +46,14 @@ def meet():
 
 
 def tell(own):
-    """What rank 0 says, on all ranks."""
+    """Returns rank 0's value on all ranks."""
     said = torch.tensor([int(own)], device=runtime.device())
     dist.broadcast(said, 0)
     return bool(said.item())
 
 
 def gather(numbers):
-    """What all ranks say, by rank."""
+    """Returns the values of all ranks, by rank."""
     own = torch.tensor(numbers, dtype=torch.float64, device=runtime.device())
     told = [torch.empty_like(own) for _ in range(dist.get_world_size())]
     dist.all_gather(told, own)
@@ -74,12 +76,12 @@ def group_name(number):
 
 class _Seen(Exception):
     def __init__(self, arguments):
-        super().__init__()  # whoever prints it on the way would look at tensors
+        super().__init__()  # printing it on the way would read tensors
         self.arguments = arguments
 
 
 class _Watch(TorchDispatchMode):
-    """Takes the arguments of a communication instead of calling it."""
+    """Captures the arguments of a communication instead of calling it."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func.namespace == "c10d":
@@ -89,7 +91,7 @@ class _Watch(TorchDispatchMode):
 
 @functools.cache
 def reduction(name):
-    """A reduction as operators take it, which Python cannot make itself."""
+    """Returns a reduction as operators take it; Python cannot make one itself."""
     tensor = torch.ones(1, device=runtime.device())
     try:
         with _Watch():
@@ -99,11 +101,11 @@ def reduction(name):
     raise SystemExit("this torch calls communications in another way")
 
 
-_batch = []  # numbers of what was begun since begin_batch, while that lasts
+_batch = []  # numbers of the works begun since begin_batch
 
 
 def begin_batch(number):
-    """From here to end_batch sends and receives are given to the group as one, if it takes them so, as NCCL does."""
+    """Makes the group run sends and receives up to end_batch as one batch, if it supports this, as NCCL does."""
     _batch.clear()
     if runtime.device().type == "cuda":
         _groups[number]._start_coalescing(runtime.device())
@@ -116,7 +118,7 @@ def end_batch(number):
 
 
 def _keep(t, slots, results):
-    """Keeps the tensors; returns what the communication is waited for by."""
+    """Stores the tensors; returns the work handle of the communication."""
     results = results if isinstance(results, tuple) else (results,)
     for slot, tensor in zip(slots, runtime.each(results)):
         if slot is not None:
@@ -125,15 +127,15 @@ def _keep(t, slots, results):
 
 
 def begin(number, t, slots, results):
-    """A communication that goes on until wait(number), at most until the end of the step."""
+    """Begins a communication that continues until wait(number), at the latest until the end of the step."""
     _works[number] = _keep(t, slots, results)
     _batch.append(number)
 
 
 def finish(t, slots, results):
-    """A communication that is waited for at once."""
+    """Runs a communication and waits for it."""
     work = _keep(t, slots, results)
-    if work is not None:  # NCCL has none where its stream is the current one
+    if work is not None:  # NCCL returns none if its stream is the current one
         work.wait()
     runtime.gaps.left()
 

@@ -1,4 +1,4 @@
-"""What the code of the step (step.py) is made of, and the memory that it works on (step.data)."""
+"""Building blocks of a step's code (step.py), and the memory that it works on (step.data)."""
 
 import ctypes
 import math
@@ -6,7 +6,7 @@ import time
 
 import torch
 
-FORMS = []  # of tensors: type, offset, sizes, strides
+FORMS = []  # tensor forms: type, offset, sizes, strides
 TABLES = []  # numbers that follow no formula
 _device = [torch.device("cpu")]
 
@@ -16,7 +16,7 @@ def device():
 
 
 def run_on(name):
-    """The device that everything is on from now on; RuntimeError if no values can be there."""
+    """Selects the device of all tensors; RuntimeError if it cannot hold values."""
     _device[0] = torch.device(name)
     try:
         torch.zeros(1, device=_device[0]).cpu()
@@ -25,7 +25,7 @@ def run_on(name):
 
 
 class Words:
-    """The words of step.data, one after the other."""
+    """Reads the words of step.data in order."""
 
     def __init__(self, text):
         self._words = iter(text.split())
@@ -46,15 +46,15 @@ class Words:
 
 
 class Gaps:
-    """The time that passed in the original program between two operators, in nanoseconds: while it waited, and then while the
+    """Time between two operators of the original program, in nanoseconds: first while it waited, then while the
     processor was busy with something else.
 
-    Python itself takes time between two calls, and within each to get to the operator. Both are parts of the gap. What
-    is more than a gap has comes off the next ones.
+    Python's own time between two calls, and within each call before the operator, counts as part of the gap. Excess
+    time is subtracted from the next gaps.
     """
 
     def __init__(self):
-        self._rows = []  # before each call, and after the last; empty: none pass
+        self._rows = []  # before each call, and after the last; empty: no gaps
         self._next = 0
         self._left = self._debt = self._call = 0
         self.idle = self.busy = 0
@@ -73,11 +73,11 @@ class Gaps:
         self.left()
 
     def left(self):
-        """An operator has returned, or a communication that was waited for is over."""
+        """Marks the return of an operator, or the end of a wait for a communication."""
         self._left = time.perf_counter_ns()
 
     def pass_next(self, calls=1):
-        """Lets the next gap pass, before so many calls."""
+        """Passes the next gap, before `calls` calls."""
         if self._next >= len(self._rows):
             return
         idle, busy = self._rows[self._next]
@@ -94,13 +94,13 @@ class Gaps:
         while now < end:
             then, now = now, time.perf_counter_ns()
             away = now - then
-            if away > 100_000:  # another thread ran in between: that time was not the original program's
+            if away > 100_000:  # another thread ran in between: that time did not pass in the original program
                 begin += away
                 end += away
         self.busy += now - begin
 
     def around(self, function):
-        """The function with the gap before it."""
+        """Returns the function with the gap before it."""
         def run(*args, **kwargs):
             self.pass_next()
             result = function(*args, **kwargs)
@@ -111,7 +111,7 @@ class Gaps:
 
 
 def _cost_of_a_call():
-    """What Python takes in a call until the operator runs, and after it: that of an operator that does next to nothing."""
+    """Measures Python's time in a call before and after the operator, with an operator that does next to nothing."""
     tensor, times, many = torch.zeros(4, 4), [], 200
     for _ in range(20):
         begin = time.perf_counter_ns()
@@ -122,7 +122,7 @@ def _cost_of_a_call():
 
 
 class _Operators:
-    """torch.ops, or a part of it, whose operators have their gap before them."""
+    """torch.ops, or a part of it, whose operators pass their gap first."""
 
     def __init__(self, part, depth):
         self._part, self._depth = part, depth
@@ -135,18 +135,18 @@ class _Operators:
 
 
 gaps = Gaps()
-ops = torch.ops  # as the step calls them
+ops = torch.ops  # used by the step
 
 
 def pass_gaps(text):
-    """From now on gaps pass, as gaps.data has them."""
+    """Passes gaps from now on, as listed in gaps.data."""
     global ops
     gaps.read(text)
     ops = _Operators(torch.ops, 0)
 
 
 def each(results):
-    """The tensors among the results of an operator, lists flattened."""
+    """Yields the tensors among the results of an operator, with lists flattened."""
     if isinstance(results, (list, tuple)):
         for result in results:
             yield from each(result)
@@ -160,14 +160,14 @@ def empty(t, slots):
 
 
 def view(base, form):
-    """A tensor of this form on the memory of another."""
+    """Makes a tensor of this form on the memory of another one."""
     dtype, offset, sizes, strides = form
     return torch.empty(0, dtype=dtype, device=base.device).set_(
         base.untyped_storage(), offset, sizes, strides)
 
 
 def fit(tensor, form):
-    """The tensor with this type and these sizes: its first elements, repeated as often as needed."""
+    """Converts the tensor to this type and these sizes: its first elements, repeated as needed."""
     dtype, _, sizes, _ = form
     if list(tensor.shape) != sizes:
         wanted, flat = math.prod(sizes), tensor.reshape(-1)
@@ -187,7 +187,7 @@ def copy_bytes(to, source):
 
 
 def zipf(count, low, high, exponent, generator):
-    """Integers in [low, high) of which the n-th most frequent has a share proportional to n^-exponent."""
+    """Returns integers in [low, high), the n-th most frequent with a share proportional to n^-exponent."""
     width = max(high - low, 1)
     if exponent <= 0 or width == 1:
         return torch.randint(low, low + width, (count,), generator=generator)
@@ -202,9 +202,9 @@ def zipf(count, low, high, exponent, generator):
 
 
 def filled(count, dtype, fill, real, low, high, generator):
-    """A tensor of `count` elements on the CPU, as step.data describes them."""
+    """Returns a CPU tensor of `count` elements, filled as step.data describes."""
     if fill == "normal":
-        # A block of a prime number of values, again and again.
+        # Repeats a block with a prime number of values.
         block = torch.empty(min(count, 65521)).normal_(0, real, generator=generator)
         return block.repeat(-(-count // max(block.numel(), 1)))[:count].to(dtype)
     if fill == "uniform":
@@ -236,7 +236,7 @@ def filled(count, dtype, fill, real, low, high, generator):
 
 
 def set_heap(map_threshold, keeps_freed, given_back):
-    """Lets glibc's heap be as the original program's was; that pages go back all the same is left out."""
+    """Makes glibc's heap behave like the original program's. Pages that are returned anyway are not modelled."""
     if not map_threshold:
         return
     try:
@@ -252,7 +252,7 @@ def set_heap(map_threshold, keeps_freed, given_back):
 
 
 def give_back_free():
-    """What making the memory has left behind in glibc's heap goes back to the system."""
+    """Returns glibc heap memory left over from the setup to the system."""
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (OSError, AttributeError):
@@ -260,7 +260,7 @@ def give_back_free():
 
 
 class Memory:
-    """What is there before the step: tensors in their slots, and the bytes that a step changes."""
+    """Memory that exists before the step: tensors in their slots, and copies of the bytes that a step changes."""
 
     def __init__(self, text, seed):
         words = Words(text)
@@ -277,7 +277,7 @@ class Memory:
             FORMS.append((dtype, offset, words.numbers(rank), words.numbers(rank)))
         generator = torch.Generator().manual_seed(seed)
         self._restored = []
-        self.state_bytes = 0  # that the original program made in its first step
+        self.state_bytes = 0  # made by the original program in its first step
         words.word("memory")
         for _ in range(words.number()):
             self._make(words, generator)

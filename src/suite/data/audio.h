@@ -9,9 +9,9 @@
 
 namespace etude::suite {
 
-// The sound in a WAV or FLAC file, from -1 to 1: float [samples], the mean of its channels. kIo if
-// the file cannot be opened; kBadInput if it is none, is damaged or has not `rate` samples a
-// second.
+// Reads the sound of a WAV or FLAC file: float [samples] from -1 to 1, the mean of its channels.
+// kIo if the file cannot be opened; kBadInput if it is invalid, damaged, or has another sample rate
+// than `rate` (samples per second).
 Result<at::Tensor> ReadAudio(const std::string& path, int64_t rate);
 
 }  // namespace etude::suite

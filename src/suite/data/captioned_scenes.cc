@@ -28,7 +28,7 @@ constexpr int64_t kFirstKind = kFirstWord + 9;    // square, dot, bar, pole
 using Rgb = std::array<float, 3>;
 constexpr std::array kShapeColours = {Rgb{1, 0, 0}, Rgb{0, 1, 0}, Rgb{0, 0, 1}, Rgb{1, 1, 0}};
 
-// Of the kinds of shapes, in units of their radius.
+// Half sizes of shape kinds, in units of the radius.
 struct HalfSize {
   float width;
   float height;
@@ -40,7 +40,7 @@ float Between(RandomStream& random, float low, float high) {
   return low + (high - low) * random.Uniform();
 }
 
-// The first `count` of the numbers below `bound` in a random order.
+// Draws `count` different numbers below `bound`, in random order.
 std::vector<int64_t> DrawDistinct(RandomStream& random, size_t count, size_t bound) {
   std::vector<int64_t> numbers(bound);
   std::iota(numbers.begin(), numbers.end(), 0);

@@ -34,7 +34,7 @@ CaptionBatch SideBySide(const std::vector<Caption>& captions) {
 double UnigramPerplexity(const std::vector<Caption>& train, const std::vector<Caption>& test,
                          int64_t words) {
   std::vector<double> counts(static_cast<size_t>(words), 1);
-  // The start is never said.
+  // The start is never predicted.
   counts[kStartWord] = 0;
   double all = static_cast<double>(words - 1);
   for (const Caption& caption : train) {

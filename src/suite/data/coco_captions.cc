@@ -35,7 +35,7 @@ std::vector<std::string> SplitWords(std::string_view text) {
   return words;
 }
 
-// The file of each picture, by its id.
+// Returns the file of each picture, by its id.
 std::map<int64_t, std::string> ReadPictures(const JsonMembers& document) {
   std::map<int64_t, std::string> files;
   for (const JsonMembers& image : document.Objects("images")) {

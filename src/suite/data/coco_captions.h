@@ -12,28 +12,27 @@
 
 namespace etude::suite {
 
-// What people wrote about the pictures of one part of MS COCO ("train2014"): of `folder` the file
-// annotations/captions_PART.json, and the pictures that it names, in PART/.
+// Captions of one part of MS COCO ("train2014"), from annotations/captions_PART.json in `folder`,
+// and the pictures in PART/.
 struct CocoCaptions {
   struct Sentence {
-    int64_t picture = 0;  // of `pictures`
+    int64_t picture = 0;  // index in `pictures`
     std::string text;
   };
   std::vector<std::string> pictures;  // paths, in the order of their ids
-  std::vector<Sentence> sentences;    // in the file's order
+  std::vector<Sentence> sentences;    // in file order
 
-  // kIo if the file is not there, kBadInput if it is not what COCO has.
+  // Reads a part. kIo for a missing file, kBadInput if it is not a valid COCO file.
   static Result<CocoCaptions> Read(const std::string& folder, std::string_view part,
                                    const RunContext& context);
 };
 
-// Numbers for the words of sentences that occur often enough: in small letters; signs are words,
-// too.
+// Numbers of words that are frequent enough. Case is ignored; punctuation marks are words.
 class CaptionVocabulary {
  public:
   CaptionVocabulary(const std::vector<CocoCaptions::Sentence>& sentences, int64_t least_count);
 
-  // Words, the special ones counted in.
+  // Returns the number of words, including special ones.
   int64_t size() const { return kFirstWord + static_cast<int64_t>(numbers_.size()); }
   Caption Numbers(std::string_view text) const;
 

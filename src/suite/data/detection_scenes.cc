@@ -17,7 +17,7 @@ constexpr int kTriesToPlace = 20;
 constexpr float kMostShapesOverlap = 0.05F;
 constexpr float kLeastShapeSide = 14;
 constexpr float kMostShapeSide = 30;
-constexpr float kLeastContrast = 0.7F;  // summed over the colours
+constexpr float kLeastContrast = 0.7F;  // sum over colour channels
 constexpr float kStripes = 0.12F;
 constexpr float kNoise = 0.06F;
 
@@ -27,10 +27,10 @@ float DrawBetween(RandomStream& random, float low, float high) {
   return low + (high - low) * random.Uniform();
 }
 
-// A colour, brighter and darker along waves.
+// A colour with brightness waves.
 struct Texture {
   Colour colour{};
-  float x = 0;  // the waves' vector
+  float x = 0;  // wave vector
   float y = 0;
   float phase = 0;
 
@@ -56,7 +56,8 @@ float ContrastOf(const Colour& a, const Colour& b) {
   return sum;
 }
 
-// Whether a point, from (0, 0) at a box's first to (1, 1) at its last corner, lies in the shape.
+// Returns whether a point, from (0, 0) at a box's first corner to (1, 1) at its last, is in the
+// shape.
 bool Covers(int64_t label, float x, float y) {
   if (label == 0) return (x - 0.5F) * (x - 0.5F) + (y - 0.5F) * (y - 0.5F) <= 0.25F;
   if (label == 1) return true;

@@ -9,9 +9,9 @@
 
 namespace etude::suite {
 
-// Pictures of 64 × 64 pixels with one to three ellipses, rectangles and triangles, each filled with
-// a colour and stripes of its own, before a striped background, all noisy: only the outline says
-// what it is. A function of the seed.
+// Noisy 64 × 64 pictures of one to three ellipses, rectangles and triangles on a striped
+// background. Each shape has its own colour and stripes, so only its outline determines its class.
+// A function of the seed.
 struct DetectionScenes {
   static constexpr int64_t kSide = 64;
   static constexpr int64_t kClasses = 3;

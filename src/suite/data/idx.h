@@ -9,13 +9,14 @@
 
 namespace etude::suite {
 
-// An array of bytes as MNIST's files have it (LeCun's idx format, element type 8).
+// An array of bytes from an MNIST file (LeCun's idx format, element type 8).
 struct IdxArray {
   std::vector<int64_t> sizes;
-  std::string bytes;  // row by row
+  std::string bytes;  // row-major
 };
 
-// Reads `path`, or `path`.gz where only that is there. kIo if neither is, kBadInput if it is none.
+// Reads `path`, or `path`.gz if only that exists. kIo if neither exists, kBadInput for an invalid
+// file.
 Result<IdxArray> ReadIdx(const std::string& path, const RunContext& context);
 
 }  // namespace etude::suite

@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kFieldsOfLine = 3;
 
-// What `line` consists of between blanks, if these are three fields.
+// Splits `line` at blanks; nullopt unless there are three fields.
 std::optional<std::array<std::string_view, kFieldsOfLine>> FieldsOf(std::string_view line) {
   std::array<std::string_view, kFieldsOfLine> fields;
   size_t found = 0;
@@ -43,7 +43,7 @@ std::optional<std::array<std::string_view, kFieldsOfLine>> FieldsOf(std::string_
   return fields;
 }
 
-// Numbers by name, in the order in which the names come, from `first` on.
+// Numbers names in order of first occurrence, from `first` on.
 class NameNumbers {
  public:
   explicit NameNumbers(int64_t first) : next_(first) {}
@@ -278,7 +278,7 @@ at::Tensor UnseenItems::Draw(const at::Tensor& users, int64_t count) const {
     if (std::ssize(seen) == items_) seen = {};
     const auto unseen = static_cast<double>(items_ - std::ssize(seen));
     for (int64_t column = 0; column < count; ++column) {
-      // The item with so many unseen ones before it: past as many seen ones as are not above it.
+      // Finds the item with this many unseen ones before it, by bisection over the seen ones.
       const auto before = static_cast<int64_t>(static_cast<double>(*draw++) * unseen);
       int64_t low = 0;
       int64_t high = std::ssize(seen);

@@ -12,21 +12,21 @@
 
 namespace etude::suite {
 
-// What each user chose, split into what is learned from and what came after it. Items are numbered
-// from 1 on; 0 stands for none.
+// Choices of each user, split into training choices and later ones. Items are numbered from 1; 0
+// means none.
 struct Interactions {
   struct User {
-    std::vector<int64_t> learned;   // in order of time
-    std::vector<int64_t> held_out;  // items of training; others can never be named
-    bool is_asked = false;          // something is held out
+    std::vector<int64_t> learned;   // by time
+    std::vector<int64_t> held_out;  // training items only; others can never be recommended
+    bool is_asked = false;          // `held_out` is not empty
   };
   std::vector<User> users;
   int64_t items = 0;
 };
 
-// `folder`/train.txt and test.txt as the programs of Caser have them: a line is "user item rating",
-// the lines of a user in order of time; ratings are not looked at. kBadInput for other lines, and
-// for users of test.txt that train.txt does not have.
+// Reads `folder`/train.txt and test.txt in the format of Caser's programs: lines "user item
+// rating", by time for each user. Ratings are ignored. kBadInput for other lines, and for users of
+// test.txt that train.txt lacks.
 Result<Interactions> ReadInteractions(const std::string& folder, const RunContext& context);
 
 // Ratings as MovieLens has them, ratings.csv: a header, then lines
@@ -42,24 +42,23 @@ void LeaveLastOut(Interactions& data);
 // all that is left to be learned.
 void ShuffleLearned(Interactions& data, uint64_t seed);
 
-// Learned items `length` by `length` with the `targets` items behind them, from each place of each
-// user. Users with too few have one row that begins with zeros; those with no more than `targets`
-// have none.
+// All windows of `length` training items of a user, each followed by `targets` items. Users with
+// too few items have one row with leading zeros; those with at most `targets` items have none.
 struct SequenceWindows {
   at::Tensor items;  // int64 [N, length + targets]
   at::Tensor users;  // int64 [N]
 };
 SequenceWindows WindowsOf(const Interactions& data, int64_t length, int64_t targets);
-// The last `length` learned items of each user, zeros before them: int64 [users, length].
+// Returns the last `length` training items of each user, with leading zeros: int64 [users, length].
 at::Tensor LastOf(const Interactions& data, int64_t length);
 
-// Which items each user has not learned. Immutable.
+// Items that each user has not chosen in training. Immutable.
 class UnseenItems {
  public:
   explicit UnseenItems(const Interactions& data);
 
-  // For each of `users` (int64 [N], on the CPU) `count` items that the user has not, each equally
-  // likely, by PyTorch's generator: int64 [N, count]. Any items, for users who have all.
+  // Draws, for each of `users` (int64 [N], on the CPU), `count` unseen items uniformly by PyTorch's
+  // generator: int64 [N, count]. Draws any items for users who have seen all.
   at::Tensor Draw(const at::Tensor& users, int64_t count) const;
   // Up to `count` different items that the user has not, without `other`, in random order; fewer
   // where there are no more.

@@ -9,15 +9,17 @@
 
 namespace etude::suite {
 
-// The picture in a JPEG file: float [3, H, W], red, green, blue, from 0 to 1. kBadInput for a file
-// that is none or is damaged.
+// Reads a JPEG file: float [3, H, W], red, green, blue, from 0 to 1. kBadInput for an invalid or
+// damaged file.
 Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context);
 
-// The part of `picture` from (top, left), `height` × `width` pixels, made to be `side` × `side`.
+// Returns the part of `picture` from (top, left), `height` × `width` pixels, resized to `side` ×
+// `side`.
 at::Tensor CropTo(const at::Tensor& picture, int64_t top, int64_t left, int64_t height,
                   int64_t width, int64_t side);
 
-// `pictures`, [3, H, W] or [N, 3, H, W], by the means and deviations of ImageNet's colours.
+// Normalises `pictures`, [3, H, W] or [N, 3, H, W], by the means and deviations of ImageNet's
+// colours.
 at::Tensor ImageNetNormalised(const at::Tensor& pictures);
 
 }  // namespace etude::suite

@@ -23,7 +23,7 @@ constexpr std::string_view kAlphabet = "_'ABCDEFGHIJKLMNOPQRSTUVWXYZ ";
 constexpr std::array kTrainingParts = {"train-clean-100", "train-clean-360", "train-other-500"};
 
 struct SpokenText {
-  std::string path;  // of the sound
+  std::string path;  // sound file
   std::string text;
 };
 
@@ -47,7 +47,7 @@ class ReadSpeech : public Speech {
   std::vector<SpokenText> utterances_;
 };
 
-// Adds a chapter's utterances: lines such as "84-121123-0000 GO DO YOU HEAR".
+// Adds a chapter's utterances from lines such as "84-121123-0000 GO DO YOU HEAR".
 Status AddChapter(const std::string& path, const RunContext& context,
                   std::vector<SpokenText>& utterances) {
   ETUDE_RETURN_IF_ERROR(CheckRegular(path));
@@ -74,7 +74,7 @@ Status AddChapter(const std::string& path, const RunContext& context,
   return {};
 }
 
-// Adds what a part of the data set has, in the order of names.
+// Adds a part of the data set, by name.
 Status AddPart(const std::string& folder, const RunContext& context,
                std::vector<SpokenText>& utterances) {
   std::vector<std::string> chapters;
@@ -94,7 +94,7 @@ Status AddPart(const std::string& folder, const RunContext& context,
                   std::string(kTranscriptEnd));
 }
 
-// The parts to learn from that are there.
+// Returns the available training parts.
 std::vector<const char*> FindParts(const std::string& folder) {
   std::vector<const char*> parts;
   std::error_code error;

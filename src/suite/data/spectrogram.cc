@@ -18,8 +18,8 @@ constexpr double kQuietest = 1e-6;  // added to a band's power
 double MelOf(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
 double HertzOf(double mel) { return 700 * (std::pow(10, mel / 2595) - 1); }
 
-// Triangles over the frequencies of a transform, whose corners are as far from each other as the
-// ear tells them apart (the mel scale): [mel_bands, frequencies].
+// Returns triangular filters over a transform's frequencies, with corners equally spaced on the mel
+// scale: [mel_bands, frequencies].
 at::Tensor MelBands(const Spectrogram::Shape& shape) {
   const int64_t frequencies = shape.transform / 2 + 1;
   const double highest = MelOf(static_cast<double>(shape.rate) / 2);
@@ -58,9 +58,9 @@ int64_t Spectrogram::bins() const {
 }
 
 at::Tensor Spectrogram::operator()(const at::Tensor& wave) const {
-  // Powers are beyond half precision, whatever the model computes in.
+  // Powers exceed half precision.
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  // The ends are mirrored, which a sound must be long enough for.
+  // The ends are mirrored, which requires a minimum length.
   const int64_t missing = shape_.transform - wave.size(0);
   const at::Tensor sound = missing > 0 ? Cat({wave, Zeros({missing})}, 0) : wave;
   const at::Tensor magnitudes =

@@ -6,21 +6,21 @@
 
 namespace etude::suite {
 
-// How loud each frequency is in a sound, window by window: logarithms, of which each sound has mean
-// 0 and deviation 1.
+// Log-magnitude spectrogram of a sound, normalised per sound to mean 0 and deviation 1.
 class Spectrogram {
  public:
   struct Shape {
-    int64_t rate = 16000;     // samples a second
-    int64_t window = 320;     // samples (Hamming's window)
-    int64_t step = 160;       // samples from one window to the next
-    int64_t transform = 320;  // samples that are transformed, at least a window
-    int64_t mel_bands = 0;    // 0: each frequency of the transform, by its magnitude plus 1
+    int64_t rate = 16000;     // samples per second
+    int64_t window = 320;     // samples (Hamming window)
+    int64_t step = 160;       // samples between windows
+    int64_t transform = 320;  // samples per transform, at least a window
+    int64_t mel_bands = 0;    // 0: no mel bands; magnitudes of all frequencies plus 1
   };
   explicit Spectrogram(const Shape& shape);
 
   int64_t bins() const;
-  // float [samples] on the CPU, at least one → [bins, frames].
+  // Computes the spectrogram of float [samples] on the CPU, with at least one sample: [bins,
+  // frames].
   at::Tensor operator()(const at::Tensor& wave) const;
 
  private:

@@ -10,7 +10,7 @@
 namespace etude::suite {
 namespace {
 
-// A second of it.
+// Returns one second of a tone.
 at::Tensor ToneOf(double hertz, int64_t rate) {
   return (Arange(rate).to(at::kFloat) * (2 * std::numbers::pi * hertz / static_cast<double>(rate)))
       .sin();

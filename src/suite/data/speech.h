@@ -12,7 +12,7 @@
 
 namespace etude::suite {
 
-// Utterances and what is said in each. Not thread-safe.
+// Utterances with transcripts. Not thread-safe.
 class Speech {
  public:
   virtual ~Speech() = default;
@@ -20,23 +20,23 @@ class Speech {
   Speech& operator=(const Speech&) = delete;
 
   virtual int64_t size() const = 0;
-  // Its sound: float [samples].
+  // Returns the sound of an utterance: float [samples].
   virtual Result<at::Tensor> Wave(int64_t number) const = 0;
-  // Its symbols, from 1 on: 0 is CTC's blank.
+  // Returns its symbols, from 1: 0 is CTC's blank.
   virtual std::vector<int64_t> Transcript(int64_t number) const = 0;
 
  protected:
   Speech() = default;
 };
 
-// A data set: what is learned from and what is held out.
+// A data set with a training and a test part.
 struct SpeechParts {
   std::string name;
   std::unique_ptr<Speech> train;
   std::unique_ptr<Speech> test;
-  int64_t rate = 0;              // samples a second
-  int64_t symbols = 0;           // with the blank
-  std::optional<int64_t> space;  // the symbol between words; none: each symbol is a word
+  int64_t rate = 0;              // samples per second
+  int64_t symbols = 0;           // including the blank
+  std::optional<int64_t> space;  // symbol between words; nullopt: each symbol is a word
 };
 
 }  // namespace etude::suite

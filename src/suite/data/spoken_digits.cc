@@ -27,11 +27,11 @@ constexpr int64_t kTestStrings = 200;
 constexpr uint64_t kMostDigits = 5;
 constexpr uint64_t kLongestPause = kDigitRate / 5;
 
-// A data set, which is the folder of that name. Synthetic voices are easier to understand and have
-// more noise, so that both sets take about as long.
+// A data set in the folder of its name. Synthetic voices are easier to recognise and get more
+// noise, so that both sets take about equally long.
 struct DigitSet {
   const char* name;
-  double noise;  // its deviation, by that of the voice
+  double noise;  // deviation of the noise relative to the voice's
 };
 constexpr std::array kDigitSets = {DigitSet{"free-spoken-digit-dataset", 0.5},
                                    DigitSet{"spoken-digits", 1}};
@@ -42,7 +42,7 @@ struct DigitName {
   int64_t take = 0;
 };
 
-// "7_jackson_32" in its parts.
+// Splits "7_jackson_32" into its parts.
 std::optional<DigitName> ParseDigitName(std::string_view stem) {
   const size_t first = stem.find('_');
   const size_t last = stem.rfind('_');
@@ -56,13 +56,13 @@ std::optional<DigitName> ParseDigitName(std::string_view stem) {
   return name;
 }
 
-// A digit said once.
+// One spoken digit.
 struct SpokenDigit {
   int64_t symbol = 0;
   at::Tensor wave;  // deviation 1
 };
 
-// By speaker, in the order of their names.
+// By speaker, sorted by name.
 using Speakers = std::vector<std::vector<SpokenDigit>>;
 
 class DigitStrings : public Speech {
@@ -108,7 +108,7 @@ class DigitStrings : public Speech {
   int64_t count_;
 };
 
-// The folder's recordings, by name.
+// Returns the folder's recordings, by name.
 Result<std::vector<std::string>> ListRecordings(const std::string& folder) {
   ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
   std::vector<std::string> paths;

@@ -16,7 +16,7 @@
 namespace etude::suite {
 namespace {
 
-constexpr float kLargestVocSide = 65'535;  // of a JPEG picture
+constexpr float kLargestVocSide = 65'535;  // maximum of a JPEG picture
 
 // One annotation file.
 class VocAnnotation {
@@ -31,7 +31,7 @@ class VocAnnotation {
   }
 
   const Annotation& annotation() const { return annotation_; }
-  // Of the objects' classes.
+  // Returns the classes of the objects.
   const std::vector<std::string>& names() const { return names_; }
 
  private:
@@ -109,7 +109,7 @@ class VocAnnotation {
   std::vector<std::string> names_;
 };
 
-// The pictures of a part, and beside each the names of its objects.
+// Pictures of a part, with the class names of their objects.
 struct VocPart {
   std::vector<VocPicture> pictures;
   std::vector<std::vector<std::string>> names;

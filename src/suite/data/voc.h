@@ -12,23 +12,24 @@
 namespace etude::suite {
 
 // Pictures with boxes around objects, in the layout of PASCAL VOC (Everingham, IJCV 2010):
-// JPEGImages/NAME.jpg, Annotations/NAME.xml, and in ImageSets/Main/PART.txt the names of a part.
-// Corners in the files count pixels from 1, both ends included.
+// JPEGImages/NAME.jpg, Annotations/NAME.xml, and the names of a part in ImageSets/Main/PART.txt.
+// Corners in the files are pixel numbers from 1, inclusive.
 struct VocPicture {
   std::string path;
   Annotation annotation;
 };
 struct VocPictures {
-  std::vector<std::string> classes;  // ascending; labels are their numbers
+  std::vector<std::string> classes;  // ascending; labels are indices
   std::vector<VocPicture> train;     // trainval.txt
   std::vector<VocPicture> test;      // test.txt
 };
 
-// Reads all annotations; the pictures are left for later. kUnavailable if there is no such folder,
-// kBadInput, naming the file, if one is not as it should be.
+// Reads all annotations, but no pictures. kUnavailable for a missing folder, kBadInput with the
+// file's name for an invalid file.
 Result<VocPictures> ReadVoc(const std::string& folder, const RunContext& context);
 
-// The picture, [3, H, W], from 0 to 1. kBadInput also if it has not the size that was annotated.
+// Reads the picture, [3, H, W], from 0 to 1. kBadInput also if its size differs from the
+// annotation.
 Result<at::Tensor> ReadVocPicture(const VocPicture& picture, const RunContext& context);
 
 }  // namespace etude::suite

@@ -18,7 +18,7 @@ constexpr std::string_view kAnnotation =
     "<bndbox><xmin>7</xmin><ymin>8</ymin><xmax>7</xmax><ymax>9</ymax></bndbox></object>\n"
     "</annotation>\n";
 
-// A data set of two pictures; `annotation` is that of the first, the second has none.
+// A data set of two pictures; `annotation` is for the first, the second has none.
 class VocTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -37,7 +37,7 @@ class VocTest : public testing::Test {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
-  // The annotation with `before` replaced.
+  // Returns the error for the annotation with `before` replaced.
   std::string MessageWith(std::string_view before, std::string_view after) {
     std::string text(kAnnotation);
     text.replace(text.find(before), before.size(), after);

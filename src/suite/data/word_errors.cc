@@ -21,7 +21,7 @@ std::vector<Word> SplitWords(std::span<const int64_t> symbols, std::optional<int
 }
 
 int64_t WordErrors(std::span<const Word> said, std::span<const Word> heard) {
-  // By words of `heard` that are looked at: the errors of making them the words of `said` so far.
+  // Errors of turning each prefix of `heard` into the words of `said` so far.
   std::vector<int64_t> errors(heard.size() + 1);
   std::iota(errors.begin(), errors.end(), 0);
   for (size_t i = 0; i < said.size(); ++i) {

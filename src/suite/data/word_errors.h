@@ -7,16 +7,16 @@
 
 namespace etude::suite {
 
-// Symbols from one `space` to the next, or each symbol where there is none.
+// Splits symbols into words at `space`, or into single symbols without it.
 using Word = std::vector<int64_t>;
 std::vector<Word> SplitWords(std::span<const int64_t> symbols, std::optional<int64_t> space);
 
-// The fewest words that are to be put in, left out or replaced to make `said` of `heard`
-// (Levenshtein's distance).
+// Returns the minimum number of words to insert, delete or replace to turn `heard` into `said`
+// (Levenshtein distance).
 int64_t WordErrors(std::span<const Word> said, std::span<const Word> heard);
 
-// What CTC reads from the most probable symbol of each step: repetitions are one symbol, and the
-// blank, 0, is none (Graves 2006).
+// Decodes the most probable symbol of each CTC step: repetitions are merged, blanks (0) are removed
+// (Graves 2006).
 std::vector<int64_t> CollapseSteps(std::span<const int64_t> steps);
 
 }  // namespace etude::suite

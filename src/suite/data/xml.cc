@@ -13,7 +13,7 @@ namespace etude::suite {
 #ifdef ETUDE_EXPAT
 namespace {
 
-constexpr size_t kXmlPiece = size_t{1} << 20;  // that expat is given at once
+constexpr size_t kXmlPiece = size_t{1} << 20;  // passed to expat at once
 
 bool IsXmlSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -22,7 +22,7 @@ void TrimXml(std::string& text) {
   text.erase(0, static_cast<size_t>(std::ranges::find_if_not(text, IsXmlSpace) - text.begin()));
 }
 
-// Makes elements of what expat finds.
+// Builds elements from expat's events.
 class XmlParser {
  public:
   XmlParser(const std::string& path, const Limits& limits)
@@ -81,7 +81,7 @@ class XmlParser {
     }
     open_.push_back({.name = name});
   }
-  // Of an element without content it may still come after Stop.
+  // May be called after Stop for an element without content.
   void End() {
     if (!wrong_.empty()) return;
     XmlElement element = std::move(open_.back());
@@ -100,9 +100,9 @@ class XmlParser {
   const std::string& path_;
   const Limits& limits_;
   std::unique_ptr<XML_ParserStruct, decltype(&XML_ParserFree)> expat_;
-  std::vector<XmlElement> open_;  // the innermost last
+  std::vector<XmlElement> open_;  // innermost last
   XmlElement root_;
-  std::string wrong_;  // where it is we who stopped
+  std::string wrong_;  // reason, if stopped by this class
 };
 
 }  // namespace

@@ -9,20 +9,20 @@
 
 namespace etude::suite {
 
-// An element of an XML document: what annotations of pictures need. Attributes are checked and left
-// out.
+// An element of an XML document, as needed for picture annotations. Attributes are checked but not
+// kept.
 struct XmlElement {
   std::string name;
-  std::string text;  // of its own, not of its children, without the white space around it
+  std::string text;  // own text without that of children, trimmed
   std::vector<XmlElement> children;
 
-  // The first child of a name; nullptr if there is none.
+  // Returns the first child with a name; nullptr if there is none.
   const XmlElement* Child(std::string_view wanted) const;
 };
 
-// Reads a document by expat; `path` is for messages. kBadInput, with the line, for what is not
-// well-formed, is nested more deeply than the limits have it or has a document type, whose entities
-// nobody needs. kUnavailable in a build without expat.
+// Parses a document with expat; `path` is for messages. kBadInput with the line if it is not
+// well-formed, nested beyond the limits, or has a document type, whose entities are not supported.
+// kUnavailable in a build without expat.
 Result<XmlElement> ParseXml(const std::string& path, std::string_view text, const Limits& limits);
 
 }  // namespace etude::suite

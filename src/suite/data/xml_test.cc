@@ -55,7 +55,7 @@ TEST(Xml, SaysWhatIsWrongAndWhere) {
   }
 }
 
-// Nor are its entities expanded, which may be billions.
+// Entities, which may expand billionfold, are not expanded.
 TEST(Xml, DocumentTypesAreRefused) {
   const auto root = Parsed("<!DOCTYPE a [<!ENTITY b 'c'>]>\n<a>&b;</a>");
   ASSERT_FALSE(root);
@@ -73,7 +73,7 @@ TEST(Xml, DepthIsBounded) {
   }
 }
 
-// Expat is given a document in pieces.
+// Expat parses the document in pieces.
 TEST(Xml, LargeDocumentsAreRead) {
   std::string text = "<a>";
   for (int i = 0; i < 150'000; ++i) text += "<b>x</b>";
@@ -83,17 +83,17 @@ TEST(Xml, LargeDocumentsAreRead) {
   EXPECT_EQ(root->children.back().text, "x");
 }
 
-// Each beginning of a document is refused, and none is read past its end.
+// Truncated documents are refused without reading past their end.
 TEST(Xml, BeginningsAreNoDocuments) {
   const std::string_view text = "<?xml version='1.0'?><a b='&amp;'>x&#65;<!--c--><d/><?p?></a>";
   ASSERT_TRUE(Parsed(text));
   for (size_t size = 0; size < text.size(); ++size) {
-    // In memory of its own, so that a sanitizer sees what is read after it.
+    // In separate memory, so that sanitizers detect reads past the end.
     EXPECT_FALSE(Parsed(std::string(text.substr(0, size)))) << size;
   }
 }
 
-// Whatever a byte becomes, the document is read or refused.
+// A document with any changed byte is read or refused.
 TEST(Xml, AnyByteMayBeWrong) {
   const std::string text = "<?xml version='1.0'?><a b='&amp;'>x&#65;<!--c--><d/><?p?></a>";
   for (size_t place = 0; place < text.size(); ++place) {

@@ -14,7 +14,7 @@ struct Candidate {
   Detection detection;
 };
 
-// None where the class has no objects.
+// Returns nullopt if the class has no objects.
 std::optional<double> PrecisionOfClass(std::span<const Annotation> truth,
                                        std::span<const std::vector<Detection>> found, int64_t label,
                                        float least_overlap) {
@@ -58,7 +58,7 @@ std::optional<double> PrecisionOfClass(std::span<const Annotation> truth,
 
 double ElevenPointPrecision(const std::vector<bool>& right, int64_t objects) {
   if (objects == 0) return 0;
-  // best[r]: the best precision at a recall of r tenths or more.
+  // best[r]: maximum precision at a recall of at least r tenths.
   std::vector<double> best(kRecalls, 0);
   int64_t hits = 0;
   for (size_t i = 0; i < right.size(); ++i) {

@@ -23,8 +23,8 @@ TEST(AveragePrecision, CountsEachObjectOnceAndDifficultOnesNot) {
                    {.box = {50, 50, 60, 60}, .label = 0, .difficult = true},
                    {.box = {0, 0, 10, 10}, .label = 1}}},
       {.size = {100, 100}, .objects = {{.box = {20, 20, 40, 40}, .label = 0}}}};
-  // Class 0, best first: right; difficult; the same object again; right. Class 1: overlaps by half
-  // only. Class 2 has no objects and does not count.
+  // Class 0, best first: right, difficult, duplicate, right. Class 1: overlap of exactly half.
+  // Class 2 has no objects and does not count.
   const std::vector<std::vector<Detection>> found = {{{{0, 0, 10, 11}, 0, 0.9F},
                                                       {{50, 50, 60, 60}, 0, 0.8F},
                                                       {{0, 0, 10, 10}, 0, 0.7F},

@@ -6,7 +6,7 @@
 namespace etude::suite {
 namespace {
 
-// The object that a box overlaps most; where there is none, overlap 0.
+// The object with maximum overlap with a box; overlap 0 if there is none.
 struct BestObject {
   size_t number = 0;
   float overlap = 0;
@@ -24,7 +24,7 @@ bool LiesInside(const Box& box, const PictureSize& size) {
   return box.left >= 0 && box.top >= 0 && box.right <= size.width && box.bottom <= size.height;
 }
 
-// At most `count` of `numbers`, each choice as likely; ascending.
+// Draws up to `count` of `numbers` uniformly; ascending.
 std::vector<size_t> Choose(std::vector<size_t> numbers, size_t count, RandomStream& random) {
   if (numbers.size() > count) {
     for (size_t i = 0; i < count; ++i) {

@@ -19,9 +19,9 @@ TEST(BoxTargets, AnchorsAreOfAnObjectByOverlapOrAsItsBest) {
   const std::vector<Box> anchors = {
       {0, 0, 10, 12},     // overlaps the first by 100 / 120
       {0, 0, 10, 20},     // by 0.5: between
-      {50, 50, 70, 70},   // overlaps the second by 400 / 1600: little, but the most of all
-      {20, 20, 30, 30},   // nothing
-      {-2, 50, 10, 62}};  // nothing, and past the edge
+      {50, 50, 70, 70},   // overlaps the second by 400 / 1600: little, but its maximum
+      {20, 20, 30, 30},   // no object
+      {-2, 50, 10, 62}};  // no object, across the edge
   RandomStream random(1);
   AnchorTargets targets = TargetsOfAnchors(anchors, annotation, {}, random);
   EXPECT_EQ(targets.labels, (std::vector<int64_t>{1, kIgnored, 1, 0, kIgnored}));
@@ -34,16 +34,16 @@ TEST(BoxTargets, AnchorsAreOfAnObjectByOverlapOrAsItsBest) {
   targets = TargetsOfAnchors(anchors, annotation, {.inside_only = false}, random);
   EXPECT_EQ(targets.labels[4], 0);
 
-  // Where all anchors reach past the edge, all count.
+  // If all anchors cross the edge, all count.
   targets = TargetsOfAnchors(std::span(anchors).last(1), annotation, {}, random);
   EXPECT_EQ(targets.labels, (std::vector<int64_t>{0}));
 
-  // Half of two samples are positive at most.
+  // At most half of two samples are positive.
   targets = TargetsOfAnchors(anchors, annotation, {.samples = 2}, random);
   EXPECT_EQ(targets.positives.size(), 1u);
   EXPECT_EQ(std::ranges::count(targets.labels, 0), 1);
 
-  // No object: all that is taken is nothing.
+  // Without objects all samples are negative.
   targets = TargetsOfAnchors(anchors, {.size = {100, 100}}, {.samples = 3}, random);
   EXPECT_TRUE(targets.positives.empty());
   EXPECT_EQ(std::ranges::count(targets.labels, 0), 3);

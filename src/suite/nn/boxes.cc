@@ -77,7 +77,7 @@ std::vector<size_t> SuppressNonMaxima(std::span<const Box> boxes, std::span<cons
 
 std::vector<Box> MakeAnchors(const AnchorShape& shape, int64_t rows, int64_t columns,
                              int64_t stride) {
-  std::vector<Box> around;  // the point (0, 0)
+  std::vector<Box> around;  // relative to (0, 0)
   for (const float side : shape.sides) {
     for (const float ratio : shape.ratios) {
       const float x = side / std::sqrt(ratio) / 2;

@@ -6,11 +6,11 @@
 #include <span>
 #include <vector>
 
-// Boxes on pictures, and what detectors do with them outside of networks. All of it runs on the
-// CPU; random numbers are not among it.
+// Boxes on pictures, and the detectors' operations on them outside of networks. On the CPU, without
+// random numbers.
 namespace etude::suite {
 
-// Pixels. The first pixel lies between 0 and 1.
+// In pixels. The first pixel extends from 0 to 1.
 struct Box {
   float left = 0;
   float top = 0;
@@ -27,48 +27,47 @@ struct PictureSize {
   float height = 0;
 };
 
-// What is to be found on a picture.
+// An annotated object.
 struct Object {
   Box box;
   int64_t label = 0;       // from 0
-  bool difficult = false;  // neither to be found nor wrong where it is
+  bool difficult = false;  // neither a hit nor an error if detected
 };
 struct Annotation {
   PictureSize size;
   std::vector<Object> objects;
 };
 
-// What was found.
+// A detected object.
 struct Detection {
   Box box;
   int64_t label = 0;
   float score = 0;
 };
 
-// The common area of two boxes by the area of both; 0 where a box has none.
+// Returns the intersection over union of two boxes; 0 if a box is empty.
 float Overlap(const Box& a, const Box& b);
-// The part of `box` that lies on a picture.
+// Returns the part of `box` inside the picture.
 Box Clipped(const Box& box, const PictureSize& size);
-// The same objects on the picture made to have another size, or mirrored left to right.
+// Return the annotation for a resized or horizontally mirrored picture.
 Annotation Resized(const Annotation& annotation, const PictureSize& size);
 Annotation Mirrored(const Annotation& annotation);
 
-// How a box lies against another, as networks learn it: the way between the middles by the other's
-// width and height, and the logarithms of the ratios of widths and of heights (Girshick, 1311.2524,
-// appendix C). Boxes have areas.
+// Encoding of a box relative to another, as learned by networks: offset of the centres divided by
+// the other's width and height, and logarithms of the ratios of widths and heights (Girshick,
+// 1311.2524, appendix C). Requires non-empty boxes.
 using BoxCode = std::array<float, 4>;
 BoxCode Encode(const Box& box, const Box& against);
-// The box of a code; ratios end at 1000 / 16, so that it is finite where the code is.
+// Returns the box of a code. Ratios are limited to 1000 / 16, so the box is finite if the code is.
 Box Decode(const BoxCode& code, const Box& against);
 
-// Numbers of the boxes to keep, at most `most`, best score first: none that overlaps a better one
-// by more than `most_overlap`. Boxes whose score is no number are not kept.
+// Returns the numbers of at most `most` boxes, best score first, such that none overlaps a better
+// one by more than `most_overlap`. Boxes with NaN scores are dropped.
 std::vector<size_t> SuppressNonMaxima(std::span<const Box> boxes, std::span<const float> scores,
                                       float most_overlap, size_t most);
 
-// The boxes against which a network says where objects are: at the middle of each place of a grid
-// of squares of `stride` pixels, row by row, one for each side and each ratio of height to width;
-// each has a square's area of that side.
+// Anchor boxes, centred in the cells of a grid with `stride` pixels, row by row: one for each side
+// and ratio (height / width), with the area of a square of that side.
 struct AnchorShape {
   std::vector<float> sides;
   std::vector<float> ratios;

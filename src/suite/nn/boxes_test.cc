@@ -53,7 +53,7 @@ TEST(Boxes, AnchorsStandAtTheMiddleOfEachPlace) {
   const std::vector<Box> anchors = MakeAnchors(shape, 2, 3, 16);
   ASSERT_EQ(anchors.size(), 12u);
   ExpectNear(anchors[0], {0, 0, 16, 16});
-  ExpectNear(anchors[1], {4, -8, 12, 24});  // as large, four times as high as wide
+  ExpectNear(anchors[1], {4, -8, 12, 24});  // same area, height / width = 4
   ExpectNear(anchors[2], {16, 0, 32, 16});
   ExpectNear(anchors[6], {0, 16, 16, 32});
 }

@@ -5,14 +5,14 @@
 namespace etude::suite {
 namespace {
 
-constexpr double kMostLoudness = 20;  // after a convolution
+constexpr double kMostLoudness = 20;  // maximum after a convolution
 
-// Places that a window has along one dimension.
+// Returns the positions of a window along one dimension.
 int64_t Places(int64_t size, int64_t kernel, int64_t stride, int64_t padding) {
   return (size + 2 * padding - kernel) / stride + 1;
 }
 
-// Sets what is behind the end of each sample to 0. x: [N, C, bins, steps].
+// Sets steps after the end of each sample to 0. x: [N, C, bins, steps].
 at::Tensor CutAt(const at::Tensor& x, const std::vector<int64_t>& steps) {
   const at::Tensor ends = FromValues(steps, {std::ssize(steps), 1, 1, 1});
   return x * Arange(x.size(3)).lt(ends).to(x.device());
@@ -67,7 +67,7 @@ at::Tensor DeepSpeech::operator()(const at::Tensor& x, std::span<const int64_t> 
   for (size_t layer = 0; layer < recurrent_.size(); ++layer) {
     if (layer > 0) sequences.values = recurrent_norms_[layer - 1](sequences.values);
     sequences = recurrent_[layer](sequences);
-    sequences.values = sequences.values.unflatten(1, {2, -1}).sum(1);  // both directions
+    sequences.values = sequences.values.unflatten(1, {2, -1}).sum(1);  // sum of both directions
   }
   const at::Tensor logits = symbols_(symbols_norm_(sequences.values));
   sequences.values = logits.to(at::kFloat).log_softmax(1);

@@ -12,12 +12,12 @@
 namespace etude::suite {
 namespace {
 
-// Where the corners of the two smooth L1 losses are, and what the codes of regions are divided by:
-// they are small, and shall weigh as much as the classes (Girshick's py-faster-rcnn).
+// Corners of the two smooth L1 losses, and divisors of region codes, which are small and shall have
+// the same weight as the classes (Girshick's py-faster-rcnn).
 constexpr double kProposalCorner = 1.0 / 9;
 constexpr double kRegionCorner = 1;
 constexpr std::array<float, 4> kRegionDeviations = {0.1F, 0.1F, 0.2F, 0.2F};
-// The last layers' answers begin near 0.
+// Standard deviations of the initial weights of the last layers.
 constexpr double kClassesStart = 0.01;
 constexpr double kCodesStart = 0.001;
 
@@ -33,7 +33,7 @@ BoxCode CodeAt(std::span<const float> codes, size_t number) {
   return {codes[4 * number], codes[4 * number + 1], codes[4 * number + 2], codes[4 * number + 3]};
 }
 
-// The summed distance of the codes in `rows` of `codes` [N, 4] from `targets`.
+// Returns the summed distance of the codes in `rows` of `codes` [N, 4] from `targets`.
 at::Tensor DistanceOfCodes(const at::Tensor& codes, const std::vector<int64_t>& rows,
                            const std::vector<float>& targets, double corner) {
   const int64_t count = std::ssize(rows);
@@ -75,7 +75,7 @@ FasterRcnn::FasterRcnn(const Scope& scope, DetectorShape shape, DetectorParts pa
 
 FasterRcnn::Proposer FasterRcnn::AskProposer(const at::Tensor& features) const {
   const at::Tensor hidden = proposer_(features).relu();
-  // From [N, anchors × parts, H, W] to the order of MakeAnchors.
+  // Reorders [N, anchors × parts, H, W] as in MakeAnchors.
   const auto by_anchor = [&](const at::Tensor& x, int64_t parts) {
     return x.permute({0, 2, 3, 1}).reshape({x.size(0), -1, parts});
   };
@@ -108,7 +108,7 @@ std::vector<std::vector<Box>> FasterRcnn::Propose(const Proposer& proposer,
     std::vector<float> box_scores;
     for (const size_t i : order) {
       const Box box = Clipped(Decode(CodeAt(own_codes, i), proposer.anchors[i]), sizes[picture]);
-      // Also false of what is no number.
+      // Also false for NaN.
       if (!(box.width() >= rule.least_side && box.height() >= rule.least_side)) continue;
       boxes.push_back(box);
       box_scores.push_back(own_scores[i]);
@@ -155,14 +155,14 @@ at::Tensor FasterRcnn::Loss(const at::Tensor& pictures,
   std::vector<std::vector<Box>> proposals = Propose(proposer, sizes, shape_.learning);
   std::vector<std::vector<Box>> regions;
   std::vector<int64_t> labels;
-  std::vector<int64_t> rows;  // of codes: that of the object's class
+  std::vector<int64_t> rows;  // rows of the object's class
   std::vector<float> codes;
   for (size_t picture = 0; picture < annotations.size(); ++picture) {
-    // The objects themselves are proposed, too: at first nothing else is near them.
+    // The objects themselves are proposals, too, because at first no other proposal is near them.
     for (const Object& object : annotations[picture].objects) {
       proposals[picture].push_back(object.box);
     }
-    // Each part learns in each step: ranks would wait for its gradients.
+    // Each part must learn in each step, because ranks wait for its gradients.
     if (proposals[picture].empty()) {
       proposals[picture].push_back({0, 0, sizes[picture].width, sizes[picture].height});
     }
@@ -196,7 +196,7 @@ std::vector<std::vector<Detection>> FasterRcnn::Detect(const at::Tensor& picture
   const at::Tensor shares = OnHost(classes_(found).to(at::kFloat).softmax(1));
   const at::Tensor codes = OnHost(codes_(found));
   const auto all = static_cast<size_t>(shape_.classes + 1);
-  size_t first = 0;  // region of the picture
+  size_t first = 0;  // first region of the picture
   for (size_t picture = 0; picture < sizes.size(); ++picture) {
     std::vector<Detection>& own = detections[picture];
     for (size_t label = 1; label < all; ++label) {

@@ -14,30 +14,30 @@
 
 namespace etude::suite {
 
-// How many boxes the first network proposes.
+// Number of boxes that the proposal network returns.
 struct ProposalRule {
-  size_t before = 12000;  // the best so many are looked at
-  size_t after = 2000;    // at most so many of them are proposed
+  size_t before = 12000;  // best boxes considered
+  size_t after = 2000;    // maximum of proposals
   float most_overlap = 0.7F;
   float least_side = 1;  // pixels
 };
 
 struct DetectorShape {
-  int64_t classes = 20;  // without the background
-  int64_t stride = 16;   // pixels for each place of the features
+  int64_t classes = 20;  // without background
+  int64_t stride = 16;   // pixels per feature cell
   AnchorShape anchors = {.sides = {128, 256, 512}, .ratios = {0.5F, 1, 2}};
   int64_t proposal_width = 512;  // channels
-  int64_t region_side = 7;       // places across the features of a region
+  int64_t region_side = 7;       // cells across a region's features
   AnchorRule anchor_rule;
   RegionRule region_rule;
   ProposalRule learning;
   ProposalRule asked = {.before = 6000, .after = 300};
-  float least_score = 0.01F;  // of a detection
-  float most_overlap = 0.3F;  // of two detections of a class
+  float least_score = 0.01F;  // minimum of a detection
+  float most_overlap = 0.3F;  // maximum for two detections of a class
   size_t most_detections = 100;
 };
 
-// What a detector is built around; its weights are the caller's.
+// Networks of a detector. The caller owns their weights.
 struct DetectorParts {
   using Network = std::function<at::Tensor(const at::Tensor&)>;
   Network trunk;         // pictures [N, 3, H, W] → features [N, channels, H', W']
@@ -46,21 +46,21 @@ struct DetectorParts {
   int64_t head_width = 0;
 };
 
-// Faster R-CNN (Ren, 1506.01497): a network proposes boxes against anchors, another says what is in
-// them and where exactly, from the features of the box. What lies between them (matching, sampling,
-// suppression) is on the CPU, whatever the device.
+// Faster R-CNN (Ren, 1506.01497): one network proposes boxes relative to anchors; another
+// classifies and refines them from the features of the box. Matching, sampling and suppression run
+// on the CPU for any device.
 class FasterRcnn {
  public:
   FasterRcnn(const Scope& scope, DetectorShape shape, DetectorParts parts);
 
-  // The sum of the four losses on pictures, which may be padded to the right and below.
+  // Returns the sum of the four losses. Pictures may be padded at the right and bottom.
   at::Tensor Loss(const at::Tensor& pictures, std::span<const Annotation> annotations) const;
-  // What is on pictures, by picture.
+  // Returns the detections by picture.
   std::vector<std::vector<Detection>> Detect(const at::Tensor& pictures,
                                              std::span<const PictureSize> sizes) const;
 
  private:
-  // What the first network says of all anchors.
+  // Output of the proposal network for all anchors.
   struct Proposer {
     std::vector<Box> anchors;
     at::Tensor logits;  // [N, anchors, 2]: nothing, an object

@@ -52,9 +52,9 @@ at::Tensor FromValues(std::span<const int64_t> values, at::IntArrayRef sizes) {
 
 void SeedTorch(uint64_t seed) {
   try {
-    at::manual_seed(seed);  // the CPU's first
+    at::manual_seed(seed);  // the CPU's generator first
   } catch (const c10::Error&) {
-    // A device of a back-end of the user's without a generator: it draws on the CPU.
+    // Devices of custom back-ends may lack a generator; they draw on the CPU.
   }
 }
 void UseDeterministicOperators() {
@@ -120,11 +120,11 @@ at::Tensor CtcLoss(const at::Tensor& log_probabilities, const at::Tensor& labels
   return sum / static_cast<double>(input_lengths.size());
 }
 
-// By rows that are chosen by index, not by PyTorch's packing: its kernels depend on the lengths'
-// values, which a replay would have to know.
+// Uses index selection instead of PyTorch's packing, whose kernels depend on the values of lengths,
+// which a replay would have to know.
 PackedSequences Pack(const at::Tensor& x, std::span<const int64_t> lengths) {
   const int64_t width = std::ssize(lengths);
-  std::vector<int64_t> rows;  // of x's steps and samples in one
+  std::vector<int64_t> rows;  // flattened indices of step and sample
   std::vector<int64_t> counts;
   int64_t samples = width;
   for (int64_t step = 0; samples > 0; ++step) {
@@ -139,7 +139,7 @@ at::Tensor Unpack(const PackedSequences& packed) {
   const int64_t steps = packed.counts.numel();
   const auto* counts = packed.counts.const_data_ptr<int64_t>();
   std::vector<int64_t> rows;
-  int64_t begin = 0;  // of the step's rows
+  int64_t begin = 0;  // first row of the step
   for (int64_t step = 0; step < steps; begin += counts[step++]) {
     for (int64_t sample = 0; sample < counts[0]; ++sample) {
       rows.push_back(sample < counts[step] ? begin + sample : 0);

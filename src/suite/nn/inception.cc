@@ -13,10 +13,10 @@ using Pool = InceptionBlock::Pool;
 
 constexpr double kInceptionEpsilon = 1e-3;
 
-// A pool of the largest that halves the size.
+// Max pool that halves the size.
 at::Tensor Halved(const at::Tensor& x) { return MaxPool2d(x, {.kernel = {3}, .stride = {2}}); }
 
-// What comes before the blocks; pools follow the third and the fifth.
+// Convolutions before the blocks; pools follow the third and the fifth.
 constexpr std::array kFirst = {InceptionConvolution::Shape{"Conv2d_1a_3x3", 32, 3, 3, 2, false},
                                InceptionConvolution::Shape{"Conv2d_2a_3x3", 32, 3, 3, 1, false},
                                InceptionConvolution::Shape{"Conv2d_2b_3x3", 64, 3, 3, 1, true},
@@ -24,7 +24,7 @@ constexpr std::array kFirst = {InceptionConvolution::Shape{"Conv2d_1a_3x3", 32, 
                                InceptionConvolution::Shape{"Conv2d_4a_3x3", 192, 3, 3, 1, false}};
 constexpr bool PoolFollows(size_t number) { return number == 2 || number == 4; }
 
-// The blocks of the paper's figures 5 and 10, 6 and 7.
+// Blocks of the paper's figures 5, 10, 6 and 7.
 Branches LargeGrid(int64_t of_pool) {
   return {{.chain = {{"branch1x1", 64}}},
           {.chain = {{"branch5x5_1", 48}, {"branch5x5_2", 64, 5, 5}}},

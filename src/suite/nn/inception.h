@@ -12,7 +12,7 @@
 
 namespace etude::suite {
 
-// A convolution without a bias, its normalisation and ReLU.
+// A convolution without bias, batch norm and ReLU.
 class InceptionConvolution {
  public:
   struct Shape {
@@ -21,7 +21,7 @@ class InceptionConvolution {
     int64_t height = 1;  // of the kernel
     int64_t width = 1;
     int64_t stride = 1;
-    bool keeps_size = true;  // filled up around with zeros
+    bool keeps_size = true;  // zero padding
   };
   InceptionConvolution(const Scope& scope, int64_t in, const Shape& shape);
   at::Tensor operator()(const at::Tensor& x) const;
@@ -31,11 +31,11 @@ class InceptionConvolution {
   BatchNorm norm_;
 };
 
-// What branches make of the same input, channel after channel.
+// Branches on the same input, with concatenated channels.
 class InceptionBlock {
  public:
   enum class Pool : uint8_t { kNone, kAverage, kHalve };
-  // A pool, then convolutions one after the other, then, where there are any, several of the same.
+  // A pool, then consecutive convolutions, then optional parallel convolutions.
   struct BranchShape {
     Pool pool = Pool::kNone;
     std::vector<InceptionConvolution::Shape> chain;
@@ -55,14 +55,15 @@ class InceptionBlock {
   std::vector<Branch> branches_;
 };
 
-// Inception-v3 (Szegedy, 1512.00567) without its classifiers: 21,785,568 parameters, named as
-// torchvision names them.
+// Inception-v3 (Szegedy, 1512.00567) without classifiers: 21,785,568 parameters with torchvision's
+// names.
 class InceptionV3 {
  public:
   static constexpr int64_t kFeatures = 2048;
 
   explicit InceptionV3(const Scope& scope);
-  // Pictures [N, 3, H, W] with colours from -1 to 1, of sides from 75 on: [N, kFeatures].
+  // Maps pictures [N, 3, H, W], with colours from -1 to 1 and sides of at least 75, to [N,
+  // kFeatures].
   at::Tensor operator()(const at::Tensor& x) const;
 
  private:

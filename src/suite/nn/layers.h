@@ -11,8 +11,8 @@
 #include "src/suite/nn/functional.h"
 #include "src/suite/nn/weights.h"
 
-// Layers: each takes the place of its weights in a model and is called with what goes in. Weights
-// begin as PyTorch's do (uniform, to 1 / √fan-in) unless said. Copies share their weights.
+// Layers. Each is constructed with the scope of its weights and called with its input. Weights are
+// initialized like PyTorch's (uniform, up to 1 / √fan-in) unless specified. Copies share weights.
 namespace etude::suite {
 
 // [..., in] → [..., out].
@@ -32,9 +32,9 @@ class Linear {
 class Conv2d {
  public:
   enum class Start : uint8_t {
-    kUniform,  // as PyTorch's
+    kUniform,  // like PyTorch's
     kHe,       // normal, √(2 / fan-out) (He, 1502.01852)
-    kSmall,    // normal, 0.01; biases are 0
+    kSmall,    // normal, 0.01; zero biases
   };
   Conv2d(const Scope& scope, int64_t in, int64_t out, Window window, bool bias = true,
          Start start = Start::kUniform);
@@ -46,14 +46,14 @@ class Conv2d {
   at::Tensor bias_;
 };
 
-// Normalises each channel (the second dimension) over the batch; when asked, by running means
-// (Ioffe & Szegedy, 1502.03167).
+// Normalises each channel (the second dimension) over the batch, or by running means outside of
+// training (Ioffe & Szegedy, 1502.03167).
 class BatchNorm {
  public:
   explicit BatchNorm(const Scope& scope, int64_t channels, double epsilon = 1e-5,
                      double momentum = 0.1, double scale = 1);
   at::Tensor operator()(const at::Tensor& x) const;
-  // From now on by running means always, and what it holds is not learned.
+  // Always uses running means from now on, and stops learning.
   void Fix() { fixed_ = true; }
 
  private:
@@ -67,7 +67,7 @@ class BatchNorm {
   at::Tensor variance_;
 };
 
-// int64 [...] → [..., width]; normal with `deviation`. Row `padding` is 0 and stays it.
+// int64 [...] → [..., width]. Initialized normal with `deviation`. Row `padding` is constantly 0.
 class Embedding {
  public:
   Embedding(const Scope& scope, int64_t rows, int64_t width, double deviation = 1,
@@ -95,20 +95,21 @@ class Recurrent {
   };
   Recurrent(const Scope& scope, const Shape& shape);
 
-  // State before the first and after the last step: `cell` is of LSTMs only. Both are
-  // [layers × directions, N, hidden]; undefined before the first step: 0.
+  // State before the first or after the last step: [layers × directions, N, hidden]. `cell` is for
+  // LSTMs only. An undefined initial state is 0.
   struct State {
     at::Tensor hidden;
     at::Tensor cell;
   };
-  // The outputs of all steps, [T, N, directions × hidden], and the last state.
+  // Returns the outputs of all steps, [T, N, directions × hidden], and the last state.
   std::pair<at::Tensor, State> operator()(const at::Tensor& x, const State& before = {}) const;
-  // The same without a state before, of GRUs only: those backwards begin at each one's end.
+  // Runs packed sequences without an initial state, for GRUs only. The backward direction starts at
+  // each sequence's end.
   PackedSequences operator()(const PackedSequences& x) const;
 
  private:
-  // Puts the weights into one piece of memory, where cuDNN wants them so: else it copies them in
-  // each step.
+  // Moves the weights into one block of memory, as cuDNN requires; otherwise it copies them in each
+  // step.
   void Gather() const;
 
   const Weights* weights_;

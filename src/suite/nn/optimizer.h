@@ -12,32 +12,31 @@
 
 namespace etude::suite {
 
-// Moves the parameters of one group. Refers to the weights, which must not grow any more. A
-// parameter without a gradient stays where it is. Not thread-safe.
+// Updates the parameters of one group. Refers to the weights, which must not grow afterwards.
+// Parameters without gradient are unchanged. Not thread-safe.
 class Optimizer {
  public:
   Optimizer(const Weights& weights, int group, const OptimizerOptions& options);
 
-  // Moves the parameters by their gradients, at `rate_factor` times the options' rate.
+  // Updates the parameters by their gradients, at `rate_factor` times the options' rate.
   void Step(double rate_factor);
-  // Forgets the gradients.
+  // Clears the gradients.
   void Clear();
-  // Of all gradients together, the Euclidean norm; then scaled to at most `largest` if that is
-  // above 0.
+  // Returns the Euclidean norm of all gradients together, and scales them to at most `largest` if
+  // that is positive.
   double ClipNorm(double largest);
-  // By which it has multiplied the gradients since they were cleared.
+  // Returns the factor applied to the gradients since they were cleared.
   double clip_factor() const { return clip_factor_; }
 
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
 
-  // What a checkpoint must have to go on, by name; changes in place. Tensors that do not exist yet
-  // are made.
+  // Returns the state for a checkpoint by name, making missing tensors. The tensors are live.
   std::vector<std::pair<std::string, at::Tensor>> State();
 
  private:
   struct Moments {
     at::Tensor first;   // momentum, or the mean of gradients
-    at::Tensor second;  // the mean of their squares
+    at::Tensor second;  // mean of squared gradients
   };
   void Move(const at::Tensor& parameter, Moments& moments, int64_t step, double rate);
   void Make(const at::Tensor& parameter, Moments& moments);
@@ -45,8 +44,8 @@ class Optimizer {
   OptimizerOptions options_;
   std::vector<std::string> names_;
   std::vector<at::Tensor> parameters_;
-  std::vector<Moments> moments_;  // parallel
-  at::Tensor steps_;              // int64 [parameters]: how often each has moved
+  std::vector<Moments> moments_;  // by parameter
+  at::Tensor steps_;              // int64 [parameters]: number of updates
   double clip_factor_ = 1;
 };
 

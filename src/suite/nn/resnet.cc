@@ -5,7 +5,7 @@
 namespace etude::suite {
 namespace {
 
-constexpr int64_t kExpansion = 4;  // of a bottleneck's width
+constexpr int64_t kExpansion = 4;  // factor on a bottleneck's width
 
 Conv2d Convolution(const Scope& scope, int64_t in, int64_t out, int64_t kernel, int64_t stride) {
   return Conv2d(scope, in, out, {.kernel = {kernel}, .stride = {stride}, .padding = {kernel / 2}},

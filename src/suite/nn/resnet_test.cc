@@ -7,7 +7,7 @@
 namespace etude::suite {
 namespace {
 
-// The largest difference between what a picture gives alone and beside another one.
+// Returns the maximum difference between the outputs of a picture alone and next to another one.
 double EffectOfNeighbours(const ResNet& net) {
   const at::Tensor pictures = Normal({2, 3, 16, 16}, 0, 1);
   return (net(pictures)[0] - net(pictures.narrow(0, 0, 1))[0]).abs().max().item<double>();

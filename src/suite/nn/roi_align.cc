@@ -7,10 +7,10 @@
 namespace etude::suite {
 namespace {
 
-constexpr int64_t kPointsAcross = 2;  // a part, in each direction
+constexpr int64_t kPointsAcross = 2;  // per part, in each direction
 
-// Where `point` of `points` along a box's extent lies, from -1 at the first to 1 at the last edge
-// of the features.
+// Returns the position of sample `point` of `points` along a box: -1 at the first, 1 at the last
+// edge of the features.
 float PlaceOf(int64_t point, int64_t points, float begin, float end, float extent) {
   const float share = (static_cast<float>(point) + 0.5F) / static_cast<float>(points);
   return 2 * (begin + share * (end - begin)) / extent - 1;
@@ -28,7 +28,7 @@ at::Tensor RoiAlign(const at::Tensor& features, std::span<const std::vector<Box>
   for (const std::vector<Box>& own : boxes) most = std::max(most, std::ssize(own));
   if (most == 0) return features.new_zeros({0, channels, side, side});
 
-  // One grid for all pictures; those with fewer boxes have rows that are dropped again.
+  // One grid for all pictures; surplus rows of pictures with fewer boxes are dropped.
   const int64_t points = side * kPointsAcross;
   std::vector<float> grid(static_cast<size_t>(pictures * most * points * points * 2), 0);
   std::vector<int64_t> rows;

@@ -10,10 +10,10 @@
 
 namespace etude::suite {
 
-// The features of boxes (He, 1703.06870, section 3): each box is cut into `side` × `side` parts, in
-// each of which 2 × 2 points are read between the features around them and averaged. Points past
-// the edge read what is at the edge. Features [N, C, H, W] have a place for each `stride` pixels;
-// `boxes` by picture → [boxes, C, side, side], picture by picture. Differentiable by the features.
+// Extracts the features of boxes (He, 1703.06870, section 3). Each box is divided into `side` ×
+// `side` parts, with the mean of 2 × 2 bilinear samples each. Samples outside use the nearest edge.
+// Features [N, C, H, W] have a cell per `stride` pixels; `boxes` by picture → [boxes, C, side,
+// side], in order of pictures. Differentiable with respect to the features.
 at::Tensor RoiAlign(const at::Tensor& features, std::span<const std::vector<Box>> boxes,
                     int64_t stride, int64_t side);
 

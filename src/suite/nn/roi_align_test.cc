@@ -9,7 +9,7 @@
 namespace etude::suite {
 namespace {
 
-// 10 y + x at place (x, y): [pictures, 1, 4, 4], the second picture by 100 more.
+// Returns 10 y + x at position (x, y): [pictures, 1, 4, 4], plus 100 for the second picture.
 at::Tensor Ramp(int64_t pictures) {
   std::vector<float> values;
   for (int64_t picture = 0; picture < pictures; ++picture) {
@@ -34,16 +34,16 @@ void ExpectValues(const at::Tensor& tensor, const std::vector<float>& wanted) {
 }
 
 TEST(RoiAlign, ReadsBetweenTheMiddlesOfPlaces) {
-  // Parts of the box are places of their own: points at their quarters average to their middles.
+  // Parts of the box coincide with cells: samples at their quarters average to their centres.
   const std::vector<std::vector<Box>> whole = {{{1, 1, 3, 3}}};
   ExpectValues(RoiAlign(Ramp(1), whole, 1, 2), {11, 12, 21, 22});
-  // The same in pixels, two for each place.
+  // In pixels, two per cell.
   const std::vector<std::vector<Box>> twice = {{{2, 2, 6, 6}}};
   ExpectValues(RoiAlign(Ramp(1), twice, 2, 2), {11, 12, 21, 22});
-  // Half a place on: (1.5, 1.5) lies between the middles of 0 and 1, 1 and 2, …
+  // Half a cell further: (1.5, 1.5) is between the centres of 0 and 1, 1 and 2, …
   const std::vector<std::vector<Box>> between = {{{1.5F, 1.5F, 3.5F, 3.5F}}};
   ExpectValues(RoiAlign(Ramp(1), between, 1, 1), {22});
-  // Points at 0.25 and 0.75 of the first place: past its middle, -0.25 reads as 0; mean 0.125.
+  // Samples at 0.25 and 0.75 of the first cell: left of its centre, -0.25 reads as 0; mean 0.125.
   const std::vector<std::vector<Box>> corner = {{{0, 0, 1, 1}}};
   ExpectValues(RoiAlign(Ramp(1), corner, 1, 1), {1.375F});
 }
@@ -59,7 +59,7 @@ TEST(RoiAlign, GradientsGoToWhatWasRead) {
   at::Tensor features = Ramp(1).set_requires_grad(true);
   const std::vector<std::vector<Box>> boxes = {{{1, 1, 3, 3}}};
   RoiAlign(features, boxes, 1, 1).sum().backward();
-  const float q = 0.25F;  // the four points lie on the middles of four places
+  const float q = 0.25F;  // the four samples are at the centres of four cells
   ExpectValues(features.grad(), {0, 0, 0, 0, 0, q, q, 0, 0, q, q, 0, 0, 0, 0, 0});
 }
 

@@ -10,16 +10,16 @@
 
 namespace etude::suite {
 
-// What a model holds, by name: parameters, which training changes by their gradients, and buffers
-// (running means), which change with what passes through. The names are those of checkpoints, with
-// dots between the parts. Tensors are handles, of which layers keep copies. Not thread-safe.
+// A model's tensors by name: parameters, which training updates by gradients, and buffers (running
+// means), which forward passes update. Names are those of checkpoints, with dots between parts.
+// Tensors are handles that layers copy. Not thread-safe.
 class Weights {
  public:
   struct Entry {
     std::string name;
     at::Tensor value;
     bool is_parameter = true;
-    int group = 0;  // of parameters: which of the task's optimizers moves it
+    int group = 0;  // parameters: number of the task's optimizer
   };
 
   explicit Weights(const at::Device& device) : device_(device) {}
@@ -28,12 +28,12 @@ class Weights {
 
   const at::Device& device() const { return device_; }
   const std::vector<Entry>& entries() const { return entries_; }
-  // What lies at the place `part`, by its names there.
+  // Returns the tensors below the scope `part`, with names relative to it.
   std::vector<std::pair<std::string, at::Tensor>> Below(std::string_view part) const;
-  // Elements of all parameters.
+  // Returns the number of elements of all parameters.
   int64_t ParameterCount() const;
 
-  // Whether the model learns (dropout, statistics of the batch) or is asked.
+  // Whether the model is in training mode (dropout, batch statistics).
   bool training() const { return training_; }
   void set_training(bool training) { training_ = training; }
 
@@ -44,21 +44,21 @@ class Weights {
   bool training_ = true;
 };
 
-// A place in a model: what the names of a layer's weights begin with, and their group. Cheap to
-// copy; refers to the weights.
+// A scope of a model: name prefix and group of a layer's weights. Cheap to copy; refers to the
+// weights.
 class Scope {
  public:
   explicit Scope(Weights& weights, std::string name = {}, int group = 0)
       : weights_(&weights), name_(std::move(name)), group_(group) {}
 
-  // The part `name` of this place.
+  // Returns the sub-scope `name`.
   Scope operator[](std::string_view name) const;
   Scope operator[](int64_t index) const { return (*this)[std::to_string(index)]; }
 
   const Weights& weights() const { return *weights_; }
   const at::Device& device() const { return weights_->device(); }
 
-  // Takes `value`, moved to the model's device, for a weight. Names are unique.
+  // Registers `value`, moved to the model's device, as a weight. Names must be unique.
   at::Tensor Parameter(std::string_view name, const at::Tensor& value) const;
   at::Tensor Buffer(std::string_view name, const at::Tensor& value) const;
 

@@ -4,7 +4,7 @@
 
 namespace etude::suite {
 
-// docs/suite/calibration.json as it was when the program was built.
+// Returns docs/suite/calibration.json as of the build.
 std::string_view CalibrationText();
 
 }  // namespace etude::suite

@@ -9,17 +9,17 @@
 
 namespace etude::suite {
 
-// What a task's quality is measured by.
+// Quality metric of a task.
 struct Metric {
   std::string_view name;  // "top-1 accuracy"
   bool higher_is_better = true;
 };
 
-// Where a figure that we did not measure comes from.
+// Source of a target.
 enum class Origin : uint8_t {
   kMeasured,  // by `etude suite calibrate`, see docs/suite.md
-  kFound,     // in AIBench's own pages or code
-  kRecalled,  // from its papers, from memory: never a fact
+  kFound,     // in AIBench's pages or code
+  kRecalled,  // from AIBench's papers, by memory: not verified
 };
 std::string_view Name(Origin origin);
 
@@ -28,32 +28,32 @@ struct Target {
   Origin origin = Origin::kMeasured;
 };
 
-// One task: a row of the table. What makes it is in task_maker.h.
+// One task of the catalogue. Its implementation is in task_maker.h.
 struct TaskFacts {
   std::string_view id;       // "image-classification"
-  std::string_view aibench;  // AIBench's number: "C1"
+  std::string_view aibench;  // AIBench's id: "C1"
   std::string_view title;
   std::string_view model;  // at paper scale
   std::string_view paper;  // of the model
   Metric metric;
-  std::string_view baseline;    // what Task::Baseline answers: "the most frequent class"
-  std::string_view smoke_data;  // what the smoke scale learns
+  std::string_view baseline;    // answer of Task::Baseline: "the most frequent class"
+  std::string_view smoke_data;  // data set at smoke scale
   std::string_view paper_data;
   Target smoke;
   std::optional<Target> published;
 
-  // The target of a scale; none where AIBench gives none.
+  // Returns the target of a scale; nullopt if AIBench has none.
   std::optional<Target> TargetOf(Scale scale) const {
     return scale == Scale::kSmoke ? std::optional(smoke) : published;
   }
 };
 
-// All tasks, in AIBench's order.
+// Returns all tasks in AIBench's order.
 std::span<const TaskFacts> Catalogue();
-// By id or by AIBench's number; nullptr if there is none.
+// Finds a task by id or AIBench's id; nullptr if there is none.
 const TaskFacts* FindTask(std::string_view name);
 
-// Whether `quality` is as good as `target`; what is not a number is not.
+// Returns whether `quality` is as good as `target`; false for NaN.
 inline bool Reaches(const Metric& metric, double quality, double target) {
   return metric.higher_is_better ? quality >= target : quality <= target;
 }

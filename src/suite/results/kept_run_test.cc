@@ -19,7 +19,7 @@ RunRecord KeptWith(const RunOptions& options, bool complete = true) {
           .complete = complete};
 }
 
-// What is said against `kept`; "" if nothing.
+// Returns the message of CheckKept for `kept`; "" if it succeeds.
 std::string Against(const RunRecord& kept, const RunOptions& options, std::string data_set = "") {
   const Status same = CheckKept("x", kept,
                                 {.options = options,
@@ -101,7 +101,7 @@ TEST(CheckKept, ARecordWithoutSettingsHasTheTasksOwn) {
   EXPECT_NE(Against(old, {.optimizer = OptimizerOptions::Kind::kSgd}), "");
   EXPECT_NE(Against(old, {.target = 0.5}), "");
   EXPECT_NE(Against(old, {.frozen = true}), "");
-  // As a calibration has it.
+  // As in a calibration.
   EXPECT_EQ(Against(old, {.frozen = true, .kind_in_name = true}), "");
   EXPECT_EQ(Against(old, {.to_the_end = true, .kind_in_name = true}), "");
   old.target = 0.5;

@@ -58,7 +58,7 @@ std::string MlLog(const RunRecord& run) {
   log.Point(begin, "gradient_accumulation_steps", 1);
   log.Point(begin, "train_samples", run.samples);
   log.Point(begin, "opt_name", run.optimizer.substr(0, run.optimizer.find(' ')));
-  // Data are touched while the model is made: the clock runs from the beginning.
+  // Data are accessed while the model is made, so the clock runs from the beginning.
   log.Stop(begin, "init_stop");
   log.Start(begin, "run_start");
   double previous = begin + run.setup_seconds;
@@ -67,7 +67,7 @@ std::string MlLog(const RunRecord& run) {
     const double end = begin + point.seconds;
     const double evaluated = end - point.evaluation_seconds;
     Json samples{{"samples_count", point.step * run.batch}};
-    if (run.samples != 0) {  // what MLPerf's check of reference convergence counts
+    if (run.samples != 0) {  // read by MLPerf's check of reference convergence
       samples["epoch_num"] =
           static_cast<double>(point.step * run.batch) / static_cast<double>(run.samples);
     }

@@ -6,7 +6,7 @@
 
 namespace etude::suite {
 
-// Times or epochs to the target of runs of one task; of runs that missed it only the number.
+// Times or epochs to the target of a task's runs; runs that missed it are only counted.
 struct RunFigures {
   std::vector<double> values;
   size_t missed = 0;
@@ -14,12 +14,12 @@ struct RunFigures {
 
 struct OlympicMean {
   double value = 0;
-  size_t count = 0;  // of values that are in it
+  size_t count = 0;  // values included in the mean
 };
 
-// MLPerf Training's rule: the mean without the least and the largest, a run that missed the target
-// being the largest; of fewer than five runs none is dropped. nullopt if another one missed, or
-// there is none.
+// Returns the mean by MLPerf Training's rule: without minimum and maximum, where a run that missed
+// the target is the maximum. Fewer than five runs are all included. nullopt if a further run
+// missed, or there is none.
 std::optional<OlympicMean> OlympicMeanOf(RunFigures figures);
 
 }  // namespace etude::suite

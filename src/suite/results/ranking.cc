@@ -18,10 +18,11 @@ namespace {
 
 constexpr size_t kResamples = 10'000;
 constexpr double kTail = 0.025;
-constexpr double kNoisy = 0.1;  // spread of equal work on a machine that a ranking should not trust
-constexpr size_t kFewRuns = 3;  // an interval over fewer is no interval
+constexpr double kNoisy =
+    0.1;  // spread of equal work above which a machine is too noisy for a ranking
+constexpr size_t kFewRuns = 3;  // minimum of runs for an interval
 
-// What a run counts for: the time to quality, or of a step.
+// Returns the time of a run: to quality, or of a step.
 double TimeOf(const RunRecord& run) {
   return run.mode == "steps" ? Median(run.step_seconds) : run.seconds;
 }
@@ -31,11 +32,11 @@ bool IsSameKind(const Score& a, const Score& b) {
          a.runs.front().mode == b.runs.front().mode;
 }
 
-// What the runs of a task must have in common, or should.
+// A setting that a task's runs must, or should, have in common.
 struct ComparedSetting {
   const char* name;
   std::string (*of_run)(const RunRecord& run);
-  bool (*must_agree)(const RunRecord& run);  // else times are of other work
+  bool (*must_agree)(const RunRecord& run);  // otherwise times measure different work
 };
 
 bool Always(const RunRecord& /*run*/) { return true; }
@@ -62,7 +63,7 @@ constexpr std::array kCompared = {
                     Never},
     ComparedSetting{"optimizer", [](const RunRecord& run) { return run.optimizer; }, Never},
 };
-// Those of the user's settings that are not above. Flags are "yes".
+// Other user settings. Flags are "yes".
 constexpr std::array kComparedOptions = {"deterministic", "evaluate-every", "frozen",
                                          "loss-scale",    "most-steps",     "shuffled-labels",
                                          "to-the-end"};
@@ -80,8 +81,8 @@ NamedTexts SettingsOfScore(const Score& score) {
   return score.runs.front().settings.value_or(NamedTexts());
 }
 
-// What `system` did of the kind of `score`: on the same data set rather than another, what may be
-// ranked with it rather than what may not, and with the same settings rather than others.
+// Finds a score of `system` to compare with `score`: preferably on the same data set, then rankable
+// with it, then with the same settings.
 const Score* FindCounterpart(const RankedSystem& system, const Score& score) {
   const Score* found = nullptr;
   int likeness_of_found = -1;
@@ -98,10 +99,10 @@ const Score* FindCounterpart(const RankedSystem& system, const Score& score) {
   return found;
 }
 
-// kBadInput if what two systems did was on two data sets; a note where one does not say.
+// Checks data sets: kBadInput if two systems used different ones; a note if one is unknown.
 Status CheckDataSets(const std::vector<const Score*>& scores,
                      const std::vector<RankedSystem>& systems, std::vector<std::string>& notes) {
-  size_t known = 0;  // a system that says
+  size_t known = 0;  // a system with a known data set
   while (known < scores.size() && DataSetOf(*scores[known]).empty()) ++known;
   if (known == scores.size()) return {};
   const std::string& data_set = DataSetOf(*scores[known]);
@@ -119,7 +120,7 @@ Status CheckDataSets(const std::vector<const Score*>& scores,
   return {};
 }
 
-// kBadInput if what two systems did is other work; a note for each setting that differs besides.
+// Checks settings: kBadInput for different work; a note for each other difference.
 Status CheckSettings(const std::vector<const Score*>& scores,
                      const std::vector<RankedSystem>& systems, std::vector<std::string>& notes) {
   const RunRecord& first = scores.front()->runs.front();
@@ -155,7 +156,8 @@ Status CheckSettings(const std::vector<const Score*>& scores,
   return {};
 }
 
-// That a system ran the task of `score` at another scale or in another mode only; "" if it did not.
+// Returns the message that a system ran the task only at another scale or in another mode; ""
+// otherwise.
 std::string OtherKindText(const RankedSystem& first, const Score& score,
                           const RankedSystem& system) {
   const auto other = std::ranges::find(system.scores, score.task, &Score::task);
@@ -168,7 +170,7 @@ std::string OtherKindText(const RankedSystem& first, const Score& score,
                      scale ? run.scale : run.mode);
 }
 
-// Times of the runs of one task on one system.
+// Returns the times of a task's runs on one system.
 RunFigures TimesOf(const Score& score) {
   RunFigures times;
   for (const RunRecord& run : score.runs) {
@@ -186,7 +188,7 @@ std::optional<double> SecondsOf(const RunFigures& times) {
   return mean ? std::optional(mean->value) : std::nullopt;
 }
 
-// A run that missed stays one that did: how often the target is missed is not what is estimated.
+// Draws a bootstrap sample. Missed runs are kept, because the rate of misses is not estimated.
 RunFigures Resampled(const RunFigures& times, RandomStream& random) {
   RunFigures drawn{.values = {}, .missed = times.missed};
   for (size_t i = 0; i < times.values.size(); ++i) {
@@ -203,7 +205,7 @@ Estimate EstimateOf(double value, std::vector<double> drawn) {
   return {.value = value, .low = at(kTail), .high = at(1 - kTail)};
 }
 
-// The place of each figure among all, the largest first; equal ones share the better place.
+// Returns the rank of each figure, descending; ties share the better rank.
 std::vector<int64_t> RanksOf(const std::vector<double>& speeds) {
   std::vector<int64_t> ranks;
   for (const double speed : speeds) {
@@ -215,7 +217,7 @@ std::vector<int64_t> RanksOf(const std::vector<double>& speeds) {
 // times[system][task], all with a mean.
 using Times = std::vector<std::vector<RunFigures>>;
 
-// Per system the geometric mean over tasks of how much faster it is than the first.
+// Returns each system's geometric mean over tasks of its speed relative to the first.
 std::vector<double> Speeds(const Times& times) {
   std::vector<double> speeds;
   for (const auto& own : times) {
@@ -258,7 +260,7 @@ void RankThem(const Times& times, uint64_t seed, Ranking& ranking) {
   }
 }
 
-// Beside the first system's.
+// Returns the speed relative to the first system.
 std::optional<Estimate> SpeedOf(const RunFigures& first, const RunFigures& own, uint64_t seed) {
   const std::optional<double> mean_of_first = SecondsOf(first);
   const std::optional<double> mean = SecondsOf(own);
@@ -273,7 +275,8 @@ std::optional<Estimate> SpeedOf(const RunFigures& first, const RunFigures& own, 
   return EstimateOf(*mean_of_first / *mean, std::move(drawn));
 }
 
-// Reached the target by less work than other machines: not comparable with them.
+// Returns whether the target was reached by less work than on other machines, which is not
+// comparable.
 bool IsTooFast(const Score& score) {
   return score.convergence && score.convergence->verdict == Convergence::Verdict::kTooFast;
 }

@@ -20,7 +20,7 @@ Score ScoreWith(const std::string& task, const std::vector<double>& seconds) {
 }
 
 TEST(RankSystems, SpeedIsTheGeometricMeanOfRatios) {
-  // Twice as fast at one, eight times as fast at the other: four times as fast.
+  // Twice and eight times as fast: the geometric mean is 4.
   const auto ranking =
       RankSystems({{"slow", {ScoreWith("a", {20, 20, 20}), ScoreWith("b", {80, 80, 80})}},
                    {"fast", {ScoreWith("a", {10, 10, 10}), ScoreWith("b", {10, 10, 10})}}},
@@ -72,7 +72,7 @@ TEST(RankSystems, RunsThatConvergedTooFastDoNotRank) {
   EXPECT_EQ(ranking->notes, std::vector<std::string>{
                                 "b: t: 2 epochs to the target (reference 5, at least 4): converged "
                                 "too fast: not comparable; not ranked by it"});
-  // Nothing is beside the first system's then, and without another task nobody is ranked.
+  // Without a valid first system nothing is compared, and without another task nobody is ranked.
   const auto first = RankSystems({{"b", {fast}}, {"a", {fair}}}, 1);
   ASSERT_TRUE(first.has_value());
   EXPECT_FALSE(first->by_task[1].speed.has_value());
@@ -89,7 +89,7 @@ TEST(RankSystems, ATasksTimeIsItsScores) {
     ASSERT_TRUE(ranking.has_value());
     EXPECT_EQ(ranking->by_task[0].seconds, score.seconds) << seconds.size() << " runs";
   }
-  // Of four that reached and one that missed only the fastest is left out.
+  // Of four runs that reached the target and one that missed only the fastest is dropped.
   const auto ranking = RankSystems(
       {{"a", {ScoreWith("t", {3, 1, 2, 9, 0})}}, {"b", {ScoreWith("t", {7, 7, 7, 7, 0})}}}, 1);
   ASSERT_TRUE(ranking.has_value());
@@ -106,7 +106,7 @@ TEST(RankSystems, DifferentDataSetsAreNotRanked) {
   ASSERT_FALSE(wrong.has_value());
   EXPECT_EQ(wrong.error().code, ErrorCode::kBadInput);
   EXPECT_EQ(wrong.error().message, "t: a has runs on x, b on y, expected one data set");
-  // Where a system has both, it is the same.
+  // A system with both uses the same data set.
   const auto both = RankSystems({{"a", {on("x")}}, {"b", {on("y"), on("x")}}}, 1);
   ASSERT_TRUE(both.has_value());
   EXPECT_TRUE(both->notes.empty());
@@ -152,7 +152,7 @@ TEST(RankSystems, OtherWorkIsNotRankedAndOtherSettingsAreNoted) {
             "t: precision fp32 on a, bf16 on b");
   EXPECT_EQ(said(with(same), with([](RunRecord& run) { (*run.settings)["frozen"] = "yes"; })),
             "t: frozen not given on a, yes on b");
-  // Where a system has both, it is what may be ranked.
+  // A system with both uses the one that can be ranked.
   const auto both = RankSystems(
       {{"a", {with(same, "steps")}}, {"b", {with(batch, "steps"), with(same, "steps")}}}, 1);
   ASSERT_TRUE(both.has_value());

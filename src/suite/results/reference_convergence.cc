@@ -21,7 +21,7 @@ namespace {
 constexpr DocumentKind kCalibration{.name = "a calibration of the suite",
                                     .format = "etude-suite-calibration"};
 
-// What must be equal for runs to have a reference: as texts, "" where it is not known.
+// A setting that runs must share with a reference, as text; "" if it is unknown.
 struct Setting {
   const char* pattern;  // "batch {}"
   std::string (*of_run)(const RunRecord& run);
@@ -62,7 +62,7 @@ constexpr std::array kSettings = {
         [](const ConvergenceReference& reference) { return SettingText(reference.parameters); }},
 };
 
-// About the mean of all, divided by their number.
+// Returns the population standard deviation.
 double DeviationOf(const std::vector<double>& values) {
   const auto count = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
@@ -71,23 +71,23 @@ double DeviationOf(const std::vector<double>& values) {
   return std::sqrt(squares / count);
 }
 
-// Quantiles of Student's distribution from one degree of freedom on, and the normal
-// distribution's, which they approach.
+// Quantiles of Student's t-distribution from one degree of freedom on, and of the normal
+// distribution, its limit.
 struct Level {
   std::array<double, 9> first;
   double normal = 0;
 };
-// What 19 of 20 draws are below: MLPerf's level.
+// 95 % quantiles: MLPerf's level.
 constexpr Level kMlPerfLevel{
     {6.313752, 2.919986, 2.353363, 2.131847, 2.015048, 1.943180, 1.894579, 1.859548, 1.833113},
     1.6448536269514722};
-// What 99 of 100 draws are below: for fewer runs than MLPerf decides by.
+// 99 % quantiles: for fewer runs than MLPerf requires.
 constexpr Level kFewRunsLevel{
     {31.820516, 6.964557, 4.540703, 3.746947, 3.364930, 3.142668, 2.997952, 2.896459, 2.821438},
     2.3263478740408408};
 constexpr size_t kMlPerfRuns = 5;
 
-// From the table, then by the beginning of Cornish and Fisher's expansion, right to three digits.
+// Uses the table, then the first terms of the Cornish-Fisher expansion, exact to three digits.
 double StudentQuantile(const Level& level, size_t freedom) {
   if (freedom <= level.first.size()) return level.first.at(freedom - 1);
   const double normal = level.normal;
@@ -101,12 +101,12 @@ double StudentQuantile(const Level& level, size_t freedom) {
 
 struct RunCounts {
   size_t runs = 0;
-  size_t in_mean = 0;  // without those that the mean leaves out
+  size_t in_mean = 0;  // runs included in the mean
 };
 
-// The least mean of runs that the spread of the reference explains, and not above that of its own
-// fastest runs. `resolution`: epochs from one evaluation to the next, within which nobody knows
-// when the target was reached.
+// Returns the lower bound of a mean that the reference's spread explains, limited by the mean of
+// its own fastest runs. `resolution`: epochs between evaluations, the accuracy of epochs to the
+// target.
 double LeastMean(const OlympicMean& reference, std::vector<double> epochs, double resolution,
                  const RunCounts& counts) {
   const double deviation = std::max(DeviationOf(epochs), resolution / (2 * std::numbers::sqrt3));
@@ -121,7 +121,7 @@ double LeastMean(const OlympicMean& reference, std::vector<double> epochs, doubl
   return std::min(explained, OlympicMeanOf({.values = std::move(epochs)})->value);
 }
 
-// Sums of the same figures differ in their last digits.
+// Sums of equal figures may differ in their last digits.
 bool IsBelow(double mean, double least) { return mean < least - 1e-9 * std::abs(least); }
 
 ConvergenceReference ParseReference(const JsonMembers& task) {
@@ -142,8 +142,8 @@ ConvergenceReference ParseReference(const JsonMembers& task) {
   reference.evaluate_every = task.Whole("evaluate_every", 1);
   for (const char* key : {"fitted", "checked"}) {
     for (const JsonMembers& run : task.Objects(key)) {
-      // Before there were "epochs_to_target" runs that were checked ended at the target; of those
-      // to the end it is not known.
+      // Calibrations without "epochs_to_target" ended checked runs at the target; for runs to the
+      // end it is unknown.
       const bool says = run.Has("epochs_to_target");
       const std::optional<bool> reached = run.Truth("reached");
       if (!says && !reached) continue;
@@ -160,7 +160,7 @@ ConvergenceReference ParseReference(const JsonMembers& task) {
   return reference;
 }
 
-// The reference that has the settings of the runs; nullptr, and why, if there is none.
+// Finds the reference with the settings of the runs; nullptr, with the reason, if there is none.
 const ConvergenceReference* FindReference(std::span<const RunRecord> runs,
                                           std::span<const ConvergenceReference> references,
                                           Convergence& found) {

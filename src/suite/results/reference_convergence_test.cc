@@ -10,7 +10,7 @@ namespace {
 
 using Verdict = Convergence::Verdict;
 
-// A batch is a tenth of an epoch. The run was evaluated each step and reached 0.9 with the last
+// A batch is a tenth of an epoch. The run is evaluated at each step and reaches 0.9 at the last
 // one.
 RunRecord RunWith(double epochs, bool reached = true) {
   RunRecord run{.task = "t",
@@ -47,15 +47,15 @@ ConvergenceReference ReferenceWith(std::vector<double> epochs) {
           .epochs = std::move(epochs)};
 }
 
-// The mean without the ends is 13, the deviation of all √3.
+// The mean without minimum and maximum is 13, the deviation of all is √3.
 ConvergenceReference TenRuns() { return ReferenceWith({10, 11, 12, 12, 13, 13, 14, 14, 15, 16}); }
 
 Convergence Judge(const std::vector<RunRecord>& runs, const ConvergenceReference& reference) {
   return JudgeConvergence(runs, {&reference, 1});
 }
 
-// 13 - 1.833113 * √3 * √(1/8 + 1/3), Student's quantile being that of 8 + 3 - 2. RCP_Checker of
-// mlperf-logging 4.1.68 finds 10.85048 for a benchmark of five runs.
+// 13 - 1.833113 * √3 * √(1/8 + 1/3), with Student's quantile for 8 + 3 - 2. RCP_Checker of
+// mlperf-logging 4.1.68 computes 10.85048 for a benchmark of five runs.
 TEST(JudgeConvergence, TheBoundIsMlPerfs) {
   const Convergence found = Judge(RunsWith({12, 13, 14, 15, 16}), TenRuns());
   EXPECT_EQ(found.verdict, Verdict::kComparable);
@@ -73,16 +73,15 @@ TEST(JudgeConvergence, FewerEpochsThanTheSpreadExplainsAreTooFast) {
             "comparable");
 }
 
-// 13 - 2.997952 * √3 * √(1/8 + 1) at 1 %, and with 28 runs counted of 30, of which the quantile is
-// not in the table, 13 - 1.690924 * √3 * √(1/8 + 1/28) at 5 %.
+// 13 - 2.997952 * √3 * √(1/8 + 1) at 1 %; for 28 of 30 runs in the mean, whose quantile is not in
+// the table, 13 - 1.690924 * √3 * √(1/8 + 1/28) at 5 %.
 TEST(JudgeConvergence, TheBoundDependsOnTheNumberOfRuns) {
   EXPECT_NEAR(*Judge(RunsWith({13}), TenRuns()).least, 7.492410, 1e-6);
   const std::vector<RunRecord> many(30, RunWith(13));
   EXPECT_NEAR(*Judge(many, TenRuns()).least, 11.825881, 1e-5);
 }
 
-// Epochs that are all alike are so because they are known up to an evaluation:
-// 12 - 2.997952 * (2 / √12) * √(1/8 + 1).
+// Equal epochs have the spread of one evaluation interval: 12 - 2.997952 * (2 / √12) * √(1/8 + 1).
 TEST(JudgeConvergence, EpochsAreKnownUpToAnEvaluation) {
   ConvergenceReference reference = ReferenceWith(std::vector<double>(10, 12));
   reference.evaluate_every = 20;
@@ -129,7 +128,7 @@ TEST(JudgeConvergence, AQualityThatIsNotANumberReachesNothing) {
   run.higher_is_better = false;
   for (QualityPoint& point : run.curve) point.quality = std::nan("");
   EXPECT_FALSE(Judge({run}, TenRuns()).epochs.has_value());
-  // As its record has it, too.
+  // Also after a round trip through its record.
   const auto read = ParseRunRecord("x", ToJson(run).dump(), {});
   ASSERT_TRUE(read.has_value());
   EXPECT_TRUE(std::isnan(read->curve.front().quality));
@@ -191,7 +190,7 @@ TEST(ParseReferences, ReadsWhatACalibrationSays) {
   EXPECT_EQ(read->front().evaluate_every, 1);
 }
 
-// They say of the runs that were checked when they ended, and no settings.
+// Old calibrations list runs that were checked when they ended, without settings.
 TEST(ParseReferences, ReadsOldCalibrations) {
   const auto read = ParseReferences("c.json", R"({"format": "etude-suite-calibration", "version": 1,
       "tasks": [{"id": "t", "target": 0.9, "fitted": [{"seed": 1, "best": 0.93}],
@@ -214,8 +213,8 @@ TEST(ParseReferences, WhatIsNoCalibrationIsRefusedWithItsPlace) {
   EXPECT_EQ(read.error().message, "c.json.tasks[0].target: found \"high\", expected a number");
 }
 
-// Three of twenty runs are so fast that the spread does not explain them: the bound would be
-// 12.444 - 2.539 * 1.785 * √(1/18 + 1/3) = 9.62. What the reference did itself is never too fast.
+// Three of twenty runs are faster than the spread explains: the bound would be 12.444 - 2.539 *
+// 1.785 * √(1/18 + 1/3) = 9.62. The reference's own runs are never too fast.
 TEST(JudgeConvergence, TheReferencesOwnRunsAreComparable) {
   const ConvergenceReference reference =
       ReferenceWith({8, 8, 8, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13, 13});
@@ -225,7 +224,7 @@ TEST(JudgeConvergence, TheReferencesOwnRunsAreComparable) {
   EXPECT_EQ(Judge(RunsWith({8, 8, 7.9}), reference).verdict, Verdict::kTooFast);
 }
 
-// A run with the settings of a reference, evaluated as often, which took so many epochs.
+// Makes a run with the settings and evaluations of a reference and this number of epochs.
 RunRecord RunLike(const ConvergenceReference& reference, double epochs) {
   RunRecord run{.task = reference.task,
                 .scale = reference.scale,
@@ -242,8 +241,7 @@ RunRecord RunLike(const ConvergenceReference& reference, double epochs) {
   return run;
 }
 
-// Each of the calibrated seeds alone, and any of them together, as `etude suite run --seeds N` may
-// have drawn them.
+// Each calibrated seed alone, and any subset, as drawn by `etude suite run --seeds N`.
 TEST(BuiltInReferences, NoSetOfTheirOwnSeedsIsTooFast) {
   const auto read = BuiltInReferences({});
   ASSERT_TRUE(read) << read.error().message;

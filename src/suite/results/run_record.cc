@@ -96,7 +96,7 @@ double RunRecord::epochs() const {
 }
 
 std::optional<double> RunRecord::samples_per_second() const {
-  // Of steps alone, as they are timed: those that warm up do not count.
+  // Timed steps only, without warm-up.
   if (mode == "steps") {
     const double median = Median(step_seconds);
     return median > 0 ? std::optional(static_cast<double>(batch) / median) : std::nullopt;

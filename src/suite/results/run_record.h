@@ -17,11 +17,11 @@ namespace etude::suite {
 // One evaluation of a run.
 struct QualityPoint {
   int64_t step = 0;               // steps done
-  double seconds = 0;             // since the start, this evaluation included
-  double evaluation_seconds = 0;  // of these, for this evaluation
-  double quality = 0;             // not a number where training diverged
+  double seconds = 0;             // since the start, including this evaluation
+  double evaluation_seconds = 0;  // of this evaluation
+  double quality = 0;             // NaN if training diverged
   std::optional<double>
-      loss;  // mean over the steps since the last evaluation; before the first, none
+      loss;  // mean over the steps since the previous evaluation; nullopt before the first
 };
 
 // A figure of the data held out beside a task's metric: "NDCG@10".
@@ -33,7 +33,8 @@ struct Figure {
 // Where a target is from that the user gave.
 inline constexpr std::string_view kGivenTarget = "given";
 
-// One run of a task: what was run, on what, and how it went. run.json; docs/formats/suite_run.md.
+// One run of a task: settings, environment and result. Stored as run.json;
+// docs/formats/suite_run.md.
 struct RunRecord {
   std::string task;
   std::string aibench;
@@ -43,21 +44,21 @@ struct RunRecord {
   std::string device;
   std::string precision;
   int64_t ranks = 1;
-  int64_t threads = 1;  // of each rank
+  int64_t threads = 1;  // per rank
   int64_t batch = 0;
-  int64_t samples = 0;  // of the training set
-  // Steps; none in steps mode, and in records that are older.
+  int64_t samples = 0;  // in the training set
+  // In steps; nullopt in steps mode and in older records.
   std::optional<int64_t> evaluate_every;
   int64_t parameters = 0;
   std::string optimizer;  // "adam 0.002"
-  // What the user said instead of the task, by option: kept_run.h. None: the record is older.
+  // User settings by option: kept_run.h. nullopt: the record is older.
   std::optional<NamedTexts> settings;
-  std::string data_set;  // of a task that may learn from several; "" of others, and unknown
+  std::string data_set;  // for tasks with several data sets; otherwise, or if unknown, ""
 
   std::string metric;
   bool higher_is_better = true;
   std::optional<double> target;
-  std::string target_origin;  // "measured", "found", "recalled", "given"; "" without one
+  std::string target_origin;  // "measured", "found", "recalled", "given"; "" without a target
   std::optional<double> baseline;
 
   bool complete = false;          // the run ended by itself
@@ -66,39 +67,38 @@ struct RunRecord {
   std::vector<Figure> figures;    // other ones at the end; none for most tasks
   int64_t steps = 0;
   double started = 0;             // seconds since 1970
-  double seconds = 0;             // from before data are first touched
-  double setup_seconds = 0;       // of these, before the first step: reading data, making the model
-  double evaluation_seconds = 0;  // of these
+  double seconds = 0;             // from before data are first accessed
+  double setup_seconds = 0;       // part before the first step: reading data, making the model
+  double evaluation_seconds = 0;  // part for evaluations
   std::optional<double> energy_j;
   std::string why_no_energy;
-  int64_t skipped_steps = 0;         // because gradients overflowed
-  std::optional<double> loss_scale;  // at the end, if there was one
-  std::optional<double> underflow;   // share of gradients' values that float16 would lose, the mean
+  int64_t skipped_steps = 0;         // due to overflowing gradients
+  std::optional<double> loss_scale;  // at the end, if in use
+  std::optional<double> underflow;   // mean share of gradient values that float16 would lose
   std::optional<int64_t> peak_bytes;
   std::vector<QualityPoint> curve;
-  std::vector<double> step_seconds;  // of timed steps, in steps mode
-  std::optional<double>
-      noise;  // of the machine, by equal work: the ninth tenth over the first, minus 1
-  // How many cores other programs used while it ran, the mean; of the last part of a run that was
-  // taken up again.
+  std::vector<double> step_seconds;  // timed steps in steps mode
+  std::optional<double> noise;  // machine noise, by equal work: ninth decile / first decile - 1
+  // Mean number of cores used by other programs during the run; for a resumed run, during its last
+  // part.
   std::optional<double> others_cores;
   MachineFacts machine;
   std::string torch;
 
   double epochs() const;
-  // Of the time that is neither evaluation nor set-up; nullopt before the first step.
+  // Excludes evaluations and set-up; nullopt before the first step.
   std::optional<double> samples_per_second() const;
 };
 
-// "image-classification"; "speech-recognition on spoken-digits".
+// Returns "image-classification" or "speech-recognition on spoken-digits".
 std::string TaskText(const RunRecord& run);
-// "image-classification, seed 1: reached …": a line for people.
+// Returns a readable line: "image-classification, seed 1: reached …".
 std::string ToText(const RunRecord& run);
 nlohmann::ordered_json ToJson(const RunRecord& run);
-// Not a number of none.
+// Returns NaN without values.
 double Median(std::vector<double> values);
 
-// kIo if it cannot be opened, kBadInput if it is none.
+// Read or parse a record. kIo for an unreadable file, kBadInput for an invalid one.
 Result<RunRecord> ReadRunRecord(const std::string& path, const RunContext& context);
 Result<RunRecord> ParseRunRecord(const std::string& path, std::string_view text,
                                  const RunContext& context);

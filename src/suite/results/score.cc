@@ -83,7 +83,7 @@ nlohmann::ordered_json ToJson(const std::vector<Score>& scores) {
 
 Result<std::vector<Score>> ReadScores(const std::string& folder, const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
-  // By what must be equal for runs to be of one kind.
+  // By the settings that runs of one group share.
   std::map<std::tuple<std::string, std::string, std::string, std::string, std::string, int64_t,
                       int64_t, std::string, std::string, NamedTexts>,
            std::vector<RunRecord>>

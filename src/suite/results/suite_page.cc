@@ -16,7 +16,7 @@ Cell TimeCell(const std::optional<double>& seconds) {
 
 Cell TextCell(const std::string& text) { return text.empty() ? Cell() : Cell(text); }
 
-// "batch 8, frozen yes".
+// Returns "batch 8, frozen yes".
 Cell SettingsCell(const RunRecord& run) {
   std::string text;
   for (const auto& [name, value] : run.settings.value_or(NamedTexts())) {
@@ -25,13 +25,13 @@ Cell SettingsCell(const RunRecord& run) {
   return TextCell(text);
 }
 
-// Of runs in steps mode, the median step.
+// Returns the median step of runs in steps mode.
 std::optional<double> StepSeconds(const RunRecord& run) {
   if (run.step_seconds.empty()) return std::nullopt;
   return Median(run.step_seconds);
 }
 
-// Every evaluation of a task's runs.
+// Returns a table of all evaluations of a task's runs.
 Table CurveTable(const Score& score, const std::string& key) {
   Table table{.key = "curve_" + key,
               .title = "Evaluations",
@@ -50,7 +50,7 @@ Table CurveTable(const Score& score, const std::string& key) {
   return table;
 }
 
-// `key` differs from those of the page's other scores.
+// `key` must be unique on the page.
 Page::Section CurveSection(const Score& score, const std::string& key) {
   const RunRecord& run = score.runs.front();
   Page::Section section{

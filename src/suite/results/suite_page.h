@@ -8,13 +8,13 @@
 
 namespace etude::suite {
 
-// A row for each task; and for each run.
+// Return tables with a row per task, and per run.
 Table ScoreTable(const std::vector<Score>& scores);
 Table RunTable(const std::vector<Score>& scores);
-// A row for each task that was trained to its target: its epochs beside the reference's.
+// Returns a table with a row per task trained to its target: its epochs and the reference's.
 Table ConvergenceTable(const std::vector<Score>& scores);
 
-// The result page: scores, the course of quality of each task's runs, the runs, the machines.
+// Makes the result page: scores, quality over time by task, runs, machines.
 Page MakeSuitePage(const std::vector<Score>& scores, const std::vector<std::string>& folders);
 
 }  // namespace etude::suite

@@ -33,7 +33,7 @@ class ResNetClassifier {
   Linear classes_;
 };
 
-// Smoke scale: handwritten digits, moved by up to two pixels.
+// Smoke scale: handwritten digits, shifted by up to two pixels.
 class DigitClassification : public Task {
  public:
   DigitClassification(const TaskOptions& options, LabelledImages data,
@@ -71,7 +71,7 @@ class DigitClassification : public Task {
     return ((images - 0.1307) / 0.3081).to(weights().device());
   }
 
-  // The whole batch by one draw: cheap, and different from step to step.
+  // One shift for the whole batch: cheap, and different in each step.
   static at::Tensor Moved(const at::Tensor& images) {
     const at::Tensor draw = Uniform({2}, -2.49, 2.49).round();
     return images.roll({draw[0].item<int64_t>(), draw[1].item<int64_t>()}, {2, 3});
@@ -100,7 +100,7 @@ class PictureClassification : public Task {
     }
   }
 
-  // Also where the folder has fewer: the network is the paper's.
+  // Also for folders with fewer classes: the network is the paper's.
   static constexpr int64_t kClasses = 1000;
 
   int64_t samples() const override { return train_.size(); }

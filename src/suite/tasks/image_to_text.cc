@@ -32,14 +32,14 @@ constexpr uint64_t kScenesToLearnSeed = 41;
 constexpr uint64_t kScenesHeldOutSeed = 42;
 constexpr int64_t kCaptionedAtOnce = 250;
 
-constexpr int kTrunkGroup = 1;  // no optimizer has it
+constexpr int kTrunkGroup = 1;  // updated by no optimizer
 constexpr int64_t kLeastWordCount = 4;
 constexpr int64_t kScaledSide = 299;
 constexpr int64_t kCutSide = 224;
 constexpr int64_t kMostHeldOut = 5'000;
 constexpr size_t kCocoPicturesAtOnce = 50;
 
-// An LSTM that sees a picture's features first and then the words said so far.
+// An LSTM that receives a picture's features first and then the preceding words.
 class CaptionWriter {
  public:
   CaptionWriter(const Scope& scope, int64_t words, int64_t width, int64_t hidden)
@@ -48,7 +48,7 @@ class CaptionWriter {
         lstm_(scope["lstm"], {.in = width, .hidden = hidden, .batch_first = true}),
         next_(scope["linear"], hidden, words) {}
 
-  // The mean of -ln p of what the sentences go on with; `features` [N, width].
+  // Returns the mean of -ln p of the next words; `features` [N, width].
   at::Tensor operator()(const at::Tensor& features, const CaptionBatch& captions) const {
     const at::Device device = features.device();
     const at::Tensor said = words_(captions.before.to(device)).to(features.scalar_type());
@@ -80,7 +80,7 @@ class PerplexityMean {
   double said_ = 0;
 };
 
-// For each sample the number of the one whose caption it has: its own, unless they are shuffled.
+// Returns, for each sample, the sample whose caption it uses: its own, unless shuffled.
 std::vector<int64_t> CaptionOrder(int64_t samples, const TaskOptions& options) {
   at::Tensor order = Arange(samples);
   if (options.shuffled_labels) order = Shuffled(order, options.seed);
@@ -172,7 +172,7 @@ class SceneCaptioning : public Task {
   CaptionWriter writer_;
 };
 
-// MS COCO as the paper scale has it.
+// MS COCO at paper scale.
 struct CocoData {
   CocoCaptions train;
   CocoCaptions test;
@@ -203,7 +203,7 @@ class PictureCaptioning : public Task {
 
   int64_t samples() const override { return std::ssize(data_.train.sentences); }
 
-  // Takes what the trunk has learned before.
+  // Loads pretrained weights of the trunk.
   Status LoadTrunk(const std::string& path) {
     std::error_code error;
     if (!std::filesystem::exists(path, error)) {
@@ -274,7 +274,7 @@ class PictureCaptioning : public Task {
     std::vector<Caption> captions;
   };
 
-  // A picture, scaled to a square, and of it a random part, mirrored or not, or the middle one.
+  // Reads a picture, scaled to a square, and cuts a random part, maybe mirrored, or the centre.
   Result<at::Tensor> ReadCut(const CocoCaptions& part, int64_t number, bool random) const {
     ETUDE_ASSIGN_OR_RETURN(const at::Tensor picture,
                            ReadJpeg(part.pictures[static_cast<size_t>(number)], context_));
@@ -291,7 +291,7 @@ class PictureCaptioning : public Task {
     return draw[2].item<double>() < 0.5 ? cut.flip({2}) : cut;
   }
 
-  // The trunk is asked, also while the rest learns.
+  // Runs the trunk outside of training mode, also during training.
   at::Tensor TrunkFeatures(const std::vector<at::Tensor>& pictures) {
     const at::NoGradGuard no_gradients;
     const bool training = is_training();
@@ -301,7 +301,7 @@ class PictureCaptioning : public Task {
     return features;
   }
 
-  // What the trunk sees of the pictures held out is the same in each evaluation.
+  // Caches the trunk's features of test pictures, which are the same in each evaluation.
   Status SeeHeldOut() {
     size_t next = seen_.size() * kCocoPicturesAtOnce;
     while (next < held_out_.size()) {
@@ -324,7 +324,7 @@ class PictureCaptioning : public Task {
   BatchNorm norm_;
   CaptionWriter writer_;
   std::vector<HeldOut> held_out_;
-  std::vector<at::Tensor> seen_;  // by the trunk, of the pictures held out, in batches
+  std::vector<at::Tensor> seen_;  // trunk features of the test pictures, in batches
 };
 
 Result<CocoData> ReadCaptionedCoco(const std::string& folder, const RunContext& context) {
@@ -354,7 +354,7 @@ Result<std::unique_ptr<Task>> MakeImageToText(const TaskOptions& options) {
   }
   const std::string folder = options.data + "/coco";
   ETUDE_ASSIGN_OR_RETURN(CocoData data, ReadCaptionedCoco(folder, options.context));
-  // The hyperparameters that AIBench runs.
+  // AIBench's hyperparameters.
   const int64_t batch = std::min<int64_t>(128, std::ssize(data.train.sentences));
   const int64_t epoch = std::ssize(data.train.sentences) / batch;
   Hyperparameters hyperparameters{

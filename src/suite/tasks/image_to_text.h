@@ -7,9 +7,9 @@
 
 namespace etude::suite {
 
-// C4: a network says what is on an image, word by word (Vinyals, 1411.4555). Paper scale:
-// Inception-v3, which stays as it is, and an LSTM of 512, on MS COCO 2014. Smoke scale: four
-// convolutions and an LSTM of 128, on generated scenes.
+// C4: image captioning, word by word (Vinyals, 1411.4555). Paper scale: fixed Inception-v3 and an
+// LSTM of 512, on MS COCO 2014. Smoke scale: four convolutions and an LSTM of 128, on generated
+// scenes.
 Result<std::unique_ptr<Task>> MakeImageToText(const TaskOptions& options);
 
 }  // namespace etude::suite

@@ -22,25 +22,26 @@
 namespace etude::suite {
 namespace {
 
-constexpr int64_t kNamed = 10;  // items of an answer
+constexpr int64_t kNamed = 10;  // items per answer
 constexpr int64_t kUsersAtOnce = 500;
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-// How the small model learns from the large one's best items (Tang & Wang, equations 8 and 9).
+// Settings by which the small model learns from the large one's best items (Tang & Wang, equations
+// 8 and 9).
 struct Distillation {
   int64_t items = 10;                  // K
   double position_sharpness = 1;       // lambda: an item at rank r counts exp(-r / lambda)
-  double discrepancy_sharpness = 0.1;  // mu: and by how far behind the small model ranks it
-  int64_t rank_samples = 100;          // items by which that rank is estimated
-  double share = 1;                    // alpha: of its loss
-  int64_t teacher_steps = 0;           // the large model's, before the small one's
-  int64_t discrepancy_step = 0;        // from this step on ranks count, too
+  double discrepancy_sharpness = 0.1;  // mu: weight by how far behind the small model ranks an item
+  int64_t rank_samples = 100;          // sampled items for estimating that rank
+  double share = 1;                    // alpha: weight of this loss
+  int64_t teacher_steps = 0;           // steps of the large model, before the small one's
+  int64_t discrepancy_step = 0;        // first step that uses the estimated ranks
 };
 
 struct RankingPlan {
-  int64_t targets = 1;          // items behind a sequence
-  int64_t negatives = 3;        // for each sequence
-  bool names_new_items = true;  // answers have no item that the user has already
+  int64_t targets = 1;          // items after a sequence
+  int64_t negatives = 3;        // per sequence
+  bool names_new_items = true;  // answers exclude items that the user already has
   CaserShape teacher;
   CaserShape student;
   Distillation distillation;
@@ -97,7 +98,7 @@ class LearningToRank : public Task {
     });
   }
 
-  // The items that are chosen most often, for everyone.
+  // Recommends the most frequent items to everyone.
   Result<double> Baseline() override {
     std::vector<float> chosen(static_cast<size_t>(data_.items) + 1);
     for (const Interactions::User& user : data_.users) {
@@ -110,10 +111,10 @@ class LearningToRank : public Task {
   }
 
  private:
-  // Who chose what after which items, and items that they did not choose.
+  // Users and their preceding items, with chosen and random other items.
   struct Queries {
     at::Tensor users;        // on the CPU
-    at::Tensor users_there;  // the others: on the model's device
+    at::Tensor users_there;  // this and the following: on the model's device
     at::Tensor sequences;
     at::Tensor targets;
     at::Tensor negatives;
@@ -125,7 +126,7 @@ class LearningToRank : public Task {
     return model.Features(queries.sequences, queries.users_there, training);
   }
 
-  // Of a query, the sum over its items: chosen or not?
+  // Returns the binary loss of a query, summed over its items.
   static at::Tensor RankingLoss(const Caser& model, const at::Tensor& features,
                                 const Queries& queries) {
     const at::Tensor scores =
@@ -135,7 +136,7 @@ class LearningToRank : public Task {
     return BinaryCrossEntropy(scores, answers, /*mean=*/false).sum({1}).mean();
   }
 
-  // exp(-r / lambda) for the ranks r from 1 on, as shares: [1, K].
+  // Returns exp(-r / lambda) for ranks r from 1 on, as shares: [1, K].
   at::Tensor PositionWeights() const {
     const Distillation& distillation = plan_.distillation;
     std::vector<float> weights;
@@ -147,7 +148,7 @@ class LearningToRank : public Task {
     return all / all.sum();
   }
 
-  // The items that the large model ranks first, the targets left out: int64 [N, K].
+  // Returns the large model's best items without the targets: int64 [N, K].
   at::Tensor TeachersBest(const Queries& queries) const {
     const at::NoGradGuard no_gradients;
     at::Tensor scores = teacher_.AllScores(FeaturesOf(teacher_, queries, /*training=*/false));
@@ -156,8 +157,8 @@ class LearningToRank : public Task {
     return std::get<1>(scores.topk(plan_.distillation.items, 1));
   }
 
-  // tanh(mu × ranks by which the small model has an item too far behind), by the share of items
-  // drawn that it scores higher: [N, K] of `scores` [N, K].
+  // Returns tanh(mu × excess rank of an item in the small model), with the rank estimated from the
+  // share of sampled items that score higher: [N, K] for `scores` [N, K].
   at::Tensor DiscrepancyWeights(const at::Tensor& features, const at::Tensor& scores,
                                 const Queries& queries) {
     const at::NoGradGuard no_gradients;
@@ -181,8 +182,8 @@ class LearningToRank : public Task {
     return (BinaryCrossEntropy(scores, chosen, /*mean=*/false) * share).sum({1}).mean();
   }
 
-  // The mean over the users who are asked of the share of their kNamed best items that they chose
-  // later. scores(users): float [users, items + 1], on the CPU.
+  // Returns the mean, over users with test items, of the share of their kNamed best items that they
+  // chose later. scores(users): float [users, items + 1], on the CPU.
   template <typename Scores>
   double Precision(const Scores& scores) const {
     int64_t hits = 0;
@@ -198,7 +199,7 @@ class LearningToRank : public Task {
       for (const int64_t user : users) {
         const std::vector<int64_t>& held_out = data_.users[static_cast<size_t>(user)].held_out;
         for (int64_t place = 0; place < kNamed; ++place, ++item, ++score) {
-          const bool is_named = *score > kNever;  // else there is nothing left to name
+          const bool is_named = *score > kNever;  // otherwise no items are left
           if (is_named && std::ranges::find(held_out, *item) != held_out.end()) ++hits;
         }
       }
@@ -206,7 +207,7 @@ class LearningToRank : public Task {
     return static_cast<double>(hits) / static_cast<double>(kNamed * std::ssize(asked));
   }
 
-  // What users have already is not named.
+  // Excludes items that users already have.
   void Forbid(at::Tensor& scores, std::span<const int64_t> users) const {
     scores = scores.contiguous();
     auto* row = scores.mutable_data_ptr<float>();
@@ -222,12 +223,12 @@ class LearningToRank : public Task {
   SequenceWindows windows_;
   at::Tensor last_;
   at::Tensor position_weights_;
-  std::vector<int64_t> asked_;  // users with something held out
+  std::vector<int64_t> asked_;  // users with test items
   Caser teacher_;
   Caser student_;
 };
 
-// kUnavailable where `folder` is not there; `hint` says what to do.
+// Reads the data. kUnavailable with `hint` if `folder` is missing.
 Result<Interactions> ReadRankingData(const std::string& folder, std::string_view hint,
                                      const TaskOptions& options) {
   std::error_code error;
@@ -253,7 +254,7 @@ RankingPlan PlanFor(Scale scale, const Interactions& data) {
   return plan;
 }
 
-// Says in `distillation` which steps are whose.
+// Returns the hyperparameters, and sets the steps of both models in `distillation`.
 Hyperparameters RankingHyperparameters(Scale scale, int64_t samples, Distillation& distillation) {
   const bool smoke = scale == Scale::kSmoke;
   const int64_t batch = smoke ? 256 : std::min<int64_t>(512, samples);

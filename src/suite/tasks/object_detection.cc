@@ -27,7 +27,7 @@
 namespace etude::suite {
 namespace {
 
-// Each picture gets the objects of another one.
+// Gives each picture the objects of another one.
 void ShuffleAnnotations(std::vector<Annotation>& annotations, uint64_t seed) {
   std::vector<PictureSize> sizes;
   for (const Annotation& annotation : annotations) sizes.push_back(annotation.size);
@@ -36,8 +36,8 @@ void ShuffleAnnotations(std::vector<Annotation>& annotations, uint64_t seed) {
   for (size_t i = 0; i < sizes.size(); ++i) annotations[i] = Resized(annotations[i], sizes[i]);
 }
 
-// The mean precision of answering, whatever the picture, with the mean box of each class, those of
-// frequent classes first.
+// Returns the mean precision of always answering the mean box of each class, frequent classes
+// first.
 double PrecisionOfMeanBoxes(std::span<const Annotation> learned, std::span<const Annotation> asked,
                             int64_t classes) {
   std::vector<Box> sums(static_cast<size_t>(classes));
@@ -95,7 +95,7 @@ DetectorShape ShapeDetectorShape() {
           .most_detections = 20};
 }
 
-// Five convolutions, a place for each 8 × 8 pixels.
+// Five convolutions with a feature cell per 8 × 8 pixels.
 class ShapeTrunk {
  public:
   explicit ShapeTrunk(const Scope& scope) {
@@ -193,7 +193,7 @@ constexpr const char* kTrunkFile = "/resnet101.safetensors";
 
 class VocDetection : public Task {
  public:
-  // With `has_trunk_file` the trunk begins as that file has it, once it is read.
+  // With `has_trunk_file` the trunk is to be loaded from a file.
   VocDetection(const TaskOptions& options, VocPictures data, bool has_trunk_file,
                Hyperparameters hyperparameters)
       : Task(options.device, std::move(hyperparameters)),
@@ -215,7 +215,7 @@ class VocDetection : public Task {
     for (const VocPicture& picture : data_.test) asked_.push_back(picture.annotation);
   }
 
-  // The trunk from a file with the names that torchvision has.
+  // Loads the trunk from a file with torchvision's names.
   Status ReadTrunk(const std::string& path) {
     ETUDE_RETURN_IF_ERROR(ReadCheckpoint(path, weights().Below("trunk"), context_));
     return {};
@@ -267,7 +267,7 @@ class VocDetection : public Task {
   at::Tensor Features(const at::Tensor& pictures) const {
     at::Tensor x = pictures;
     {
-      // What all pictures have in common (edges, colours) stays as the file has it.
+      // General features (edges, colours) keep the file's weights.
       const at::AutoGradMode learns(learns_all_ && at::GradMode::is_enabled());
       x = trunk_.Stage(0, trunk_.Begin(x));
     }
@@ -279,7 +279,7 @@ class VocDetection : public Task {
     return {static_cast<float>(picture.size(2)), static_cast<float>(picture.size(1))};
   }
 
-  // Of the size that the network sees.
+  // Reads a picture at the network's size.
   Result<at::Tensor> ReadScaled(const VocPicture& picture) const {
     ETUDE_ASSIGN_OR_RETURN(const at::Tensor pixels, ReadVocPicture(picture, context_));
     const auto [width, height] = picture.annotation.size;
@@ -291,7 +291,7 @@ class VocDetection : public Task {
     return Resize(pixels.unsqueeze(0), scaled(height), scaled(width)).squeeze(0);
   }
 
-  // Normalised, and padded to be of one size.
+  // Normalises pictures, and pads them to one size.
   at::Tensor Together(const std::vector<at::Tensor>& pictures) {
     int64_t height = 0;
     int64_t width = 0;
@@ -312,7 +312,7 @@ class VocDetection : public Task {
 
   RunContext context_;
   VocPictures data_;
-  std::vector<Annotation> annotations_;  // of data_.train, as they are learned
+  std::vector<Annotation> annotations_;  // of data_.train, as used for training
   std::vector<Annotation> asked_;        // of data_.test
   bool learns_all_;
   ResNet trunk_;
@@ -343,7 +343,7 @@ Result<std::unique_ptr<Task>> MakeObjectDetection(const TaskOptions& options) {
   const auto pictures = std::ssize(data.train);
   const auto batch = std::min<int64_t>(10, pictures);
   const int64_t epoch = pictures / batch;
-  // AIBench's rate and batch; the rest as in the code that it runs
+  // AIBench's rate and batch; the rest follows the code that it runs
   // (docs/suite/object-detection.md).
   Hyperparameters hyperparameters{
       .batch = batch,

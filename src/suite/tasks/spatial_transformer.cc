@@ -13,12 +13,12 @@ namespace {
 constexpr int64_t kSide = 28;
 constexpr double kDropped = 0.5;
 constexpr int64_t kTestBatch = 500;
-constexpr uint64_t kTestSeed = 15;  // the held-out digits are always distorted the same way
+constexpr uint64_t kTestSeed = 15;  // constant distortion of the test digits
 
-// Draws maps of the plane, one a sample, by which a digit is turned, scaled and moved: [N, 2, 3].
+// Draws an affine map per sample that rotates, scales and moves a digit: [N, 2, 3].
 at::Tensor RandomMaps(int64_t samples) {
   const at::Tensor angle = Uniform({samples}, -std::numbers::pi / 3, std::numbers::pi / 3);
-  const at::Tensor scale = Uniform({samples}, 0.9, 1.5);  // of the places: above 1 is smaller
+  const at::Tensor scale = Uniform({samples}, 0.9, 1.5);  // of positions: above 1 shrinks
   const at::Tensor shift = Uniform({samples, 2}, -0.3, 0.3);
   const at::Tensor cosine = angle.cos() * scale;
   const at::Tensor sine = angle.sin() * scale;
@@ -27,7 +27,7 @@ at::Tensor RandomMaps(int64_t samples) {
       1);
 }
 
-// A network that finds out how its input is distorted and undoes it.
+// A network that estimates the distortion of its input and undoes it.
 class Localiser {
  public:
   explicit Localiser(const Scope& scope)
@@ -35,7 +35,7 @@ class Localiser {
         second_(scope["conv2"], 8, 10, {.kernel = {5}}),
         hidden_(scope["hidden"], 10 * 3 * 3, 32),
         map_(scope["map"], 32, 6) {
-    // Begins with the map that changes nothing.
+    // Starts with the identity map.
     const std::vector<float> identity = {1, 0, 0, 0, 1, 0};
     map_.weight().detach().zero_();
     map_.bias().detach().copy_(FromValues(std::span<const float>(identity), {6}));
@@ -124,7 +124,7 @@ Result<std::unique_ptr<Task>> MakeSpatialTransformer(const TaskOptions& options)
                        .evaluate_every = 100,
                        .most_steps = 2500};
   } else {
-    // The hyperparameters of PyTorch's tutorial, which AIBench runs.
+    // Hyperparameters of PyTorch's tutorial, which AIBench runs.
     hyperparameters = {.batch = 64,
                        .optimizers = {{.kind = OptimizerOptions::Kind::kSgd, .rate = 0.01}},
                        .evaluate_every = 469,

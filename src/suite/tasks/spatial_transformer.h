@@ -7,9 +7,9 @@
 
 namespace etude::suite {
 
-// C15: a spatial transformer network reads handwritten digits that were turned, scaled and moved
+// C15: a spatial transformer network reads handwritten digits that are rotated, scaled and moved
 // (Jaderberg, 1506.02025). The same network of 27,360 parameters at both scales; the smoke scale
-// has a thirteenth of the digits.
+// uses a thirteenth of the digits.
 Result<std::unique_ptr<Task>> MakeSpatialTransformer(const TaskOptions& options);
 
 }  // namespace etude::suite

@@ -20,9 +20,9 @@
 namespace etude::suite {
 namespace {
 
-constexpr uint64_t kTestNoiseSeed = 6;  // the held-out strings always have the same noise
+constexpr uint64_t kTestNoiseSeed = 6;  // constant noise of the test strings
 
-// What differs between the scales.
+// Settings that differ between scales.
 struct SpeechSetup {
   SpeechParts parts;
   Spectrogram::Shape spectrogram;
@@ -31,7 +31,7 @@ struct SpeechSetup {
   int64_t test_batch = 1;
 };
 
-// What a model is asked, and by utterance, the longest first, what it should answer.
+// Input of the model, and the expected answers by utterance, longest first.
 struct SpeechBatch {
   at::Tensor spectrograms;  // [N, 1, bins, frames]
   std::vector<int64_t> frames;
@@ -99,10 +99,10 @@ class SpeechRecognition : public Task {
     return static_cast<double>(errors) / static_cast<double>(std::max<int64_t>(words, 1));
   }
 
-  // One word, whatever is said: that which most utterances have.
+  // Always answers the word of most utterances.
   Result<double> Baseline() override {
     std::vector<std::vector<Word>> said;
-    std::map<Word, int64_t> utterances;  // that have a word
+    std::map<Word, int64_t> utterances;  // by word
     for (int64_t i = 0; i < parts_.test->size(); ++i) {
       said.push_back(WordsOf(parts_.test->Transcript(i)));
       std::vector<Word> distinct = said.back();
@@ -163,7 +163,7 @@ class SpeechRecognition : public Task {
   SpeechParts parts_;
   Spectrogram spectrogram_;
   int64_t test_batch_;
-  std::vector<int64_t> transcript_of_;  // by utterance that is learned: its own, unless shuffled
+  std::vector<int64_t> transcript_of_;  // by training utterance: its own, unless shuffled
   DeepSpeech model_;
 };
 

@@ -22,7 +22,7 @@ std::optional<std::string_view> TextOf(const Trace& trace, const Value* value, V
   return trace.text(value->as_text());
 }
 
-// The name by which the trace says which group a collective used.
+// Returns the trace's name for the group of a collective.
 std::optional<std::string> GroupName(const RecordedStep& step, NodeId node, const Value* recorded) {
   const Trace& trace = step.trace();
   if (const auto name = TextOf(trace, recorded, ValueKind::kString)) return std::string(*name);
@@ -43,8 +43,8 @@ std::vector<int64_t> AllRanks(const RankGroup& ranks) {
   return all;
 }
 
-// The ranks of a group in the job, or nullopt. One without a list of its ranks and with as many as
-// the job is of all.
+// Returns the ranks of a group in the job, or nullopt. A group without a rank list that has the
+// job's size contains all ranks.
 std::optional<std::vector<int64_t>> RanksOf(const Trace& trace, const ProcessGroup& group,
                                             const RankGroup& ranks) {
   const auto listed = trace.ints(group.ranks);
@@ -58,7 +58,7 @@ Result<JobGroup> Made(std::string name, std::vector<int64_t> members, RankGroup&
   return JobGroup{std::move(value), std::move(name), std::move(members)};
 }
 
-// The group of a job of which the trace does not say what its collectives use: there is one only.
+// Returns the job's only group, for a trace that does not record the groups of its collectives.
 Result<JobGroup> OnlyGroup(const Trace& trace, RankGroup& ranks) {
   for (const ProcessGroup& group : trace.process_groups()) {
     if (trace.GroupSize(group).value_or(ranks.size()) == ranks.size()) continue;
@@ -86,7 +86,7 @@ bool DividesInside(const Trace& trace, NodeId node) {
 
 CollectiveRole RoleOf(const c10::Argument& argument) {
   const c10::Type& type = *argument.type();
-  // A text; in later versions of torch of any type, as it may be the group itself.
+  // A text; in later versions of torch any type, as it may be the group itself.
   if (argument.name() == kGroupNameArgument &&
       (type.kind() == c10::TypeKind::StringType || type.kind() == c10::TypeKind::AnyType)) {
     return CollectiveRole::kGroupName;

@@ -13,11 +13,11 @@
 
 namespace etude {
 
-// What an argument of an operator means for collectives.
+// Meaning of an operator argument for collectives.
 enum class CollectiveRole : uint8_t {
   kNone,
   kGroup,      // a process group
-  kGroupName,  // the name of one: functional collectives
+  kGroupName,  // name of a process group: functional collectives
   kReduction,
 };
 CollectiveRole RoleOf(const c10::Argument& argument);
@@ -29,16 +29,16 @@ struct JobGroup {
   std::vector<int64_t> ranks;
 };
 
-// The arguments of a recorded collective that stand for something outside of the trace. An error's
-// message is the reason why the collective cannot be replayed. `recorded` is null where the trace
-// has no value.
+// Arguments of a recorded collective that refer to objects outside of the trace. The error message
+// is the reason why the collective cannot be replayed. `recorded` is null if the trace lacks the
+// value.
 
-// The process group of collective `node`, as the trace says: by the value, else by the
-// communications inside of it; where the job has one group only it is that.
+// Returns the process group of collective `node`: from the recorded value, otherwise from the
+// communications inside the collective, otherwise the job's only group.
 Result<JobGroup> GroupOf(const RecordedStep& step, NodeId node, const Value* recorded,
                          RankGroup& ranks);
-// The reduction; where the trace lacks it, the average if Gloo divided inside of collective `node`,
-// else the sum, and `assumed` counts.
+// Returns the reduction. If the trace lacks it: the average if Gloo divided inside collective
+// `node`, otherwise the sum; increments `assumed`.
 Result<c10::IValue> ReductionOf(const Trace& trace, NodeId node, const Value* recorded,
                                 int& assumed);
 

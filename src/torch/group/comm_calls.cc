@@ -15,7 +15,7 @@
 namespace etude {
 namespace {
 
-// nullopt if they are more than can be counted.
+// Returns nullopt on overflow.
 std::optional<int64_t> SumOf(const Trace& trace, std::span<const DataFlow::Use> uses) {
   int64_t sum = 0;
   for (const DataFlow::Use& use : uses) {
@@ -29,14 +29,14 @@ std::optional<int64_t> SumOf(const Trace& trace, std::span<const DataFlow::Use> 
   return sum;
 }
 
-// Whether inputs and outputs are of different memory, as SizeOf takes it.
+// Returns whether inputs and outputs are different memory, as in SizeOf.
 bool HasOutputs(CollectiveType type) {
   return type == CollectiveType::kAllGather || type == CollectiveType::kReduceScatter ||
          type == CollectiveType::kAllToAll;
 }
 
-// Of all tensors that the operator takes, which the ranks have alike where sizes have to be equal;
-// outputs that others take as arguments, functional collectives return.
+// Returns the size of all tensors that the operator takes; ranks agree on it if sizes have to be
+// equal. Functional collectives return outputs that others take as arguments.
 std::optional<Bytes> SizeOfTensors(const ReplayedStep& step, NodeId node, const CommCall& call) {
   const auto taken = SumOf(step.trace(), step.flow().inputs(node));
   const bool returns = call.name.starts_with("_c10d_functional") && HasOutputs(call.type);
@@ -57,7 +57,7 @@ CommLog CallsOf(const ReplayedStep& step) {
   std::vector<uint64_t> next;
   for (const PlannedOp& op : step.plan().ops) {
     const BoundOperator& bound = step.bound(op.node);
-    // Waiting for a functional collective is a call on no group.
+    // Waiting for a functional collective is not a call on a group.
     if (!bound.communicates()) continue;
     const BoundOperator::Channel& channel = bound.channel();
     const auto known = std::ranges::find(log.groups, channel.group, &CommLog::Group::name);
@@ -103,7 +103,7 @@ CommSize SizeOf(const CommLog& log, const CommCall& call) {
   const auto ranks = static_cast<int64_t>(log.groups[call.group].ranks.size());
   const int64_t all = call.bytes.value_or(Bytes{}).count;
   CommSize size{.kind = call.kind, .type = call.type, .bytes = Bytes{all}, .ranks = ranks};
-  // Of what the operator takes, inputs and outputs, what this rank puts in.
+  // Derives this rank's input from the total of inputs and outputs.
   switch (call.type) {
     case CollectiveType::kAllGather: size.bytes = Bytes{all / (ranks + 1)}; break;
     case CollectiveType::kReduceScatter: size.bytes = Bytes{all / (ranks + 1) * ranks}; break;

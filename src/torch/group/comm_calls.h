@@ -8,12 +8,13 @@
 
 namespace etude {
 
-// The communications that a replay of the step makes, in order; of a rank alone or with others.
+// Returns the communications that a replay of the step makes, in order.
 CommLog CallsOf(const ReplayedStep& step);
-// How many recorded communications it skips, which is the first, and why; "" for none.
+// Describes the skipped recorded communications: their number, and the first one with its reason;
+// "" if there are none.
 std::string SkippedCalls(const ReplayedStep& step);
 
-// What the communication `call` of `log` moves, as a model of its time takes it.
+// Returns the size of the communication `call` of `log`, for a time model.
 CommSize SizeOf(const CommLog& log, const CommCall& call);
 
 }  // namespace etude

@@ -27,12 +27,12 @@ void DoInStream(const c10::Device& device, std::function<void()> work) {
       const std::unique_ptr<std::function<void()>> given(static_cast<std::function<void()>*>(data));
       (*given)();
     };
-    // PyTorch brings CUDA's runtime along, in a folder that this program is not linked with.
+    // PyTorch ships CUDA's runtime in a folder that this program is not linked with.
     static const auto launch =
         reinterpret_cast<decltype(&cudaLaunchHostFunc)>(dlsym(RTLD_DEFAULT, "cudaLaunchHostFunc"));
     TORCH_CHECK(launch != nullptr, "CUDA's runtime has no cudaLaunchHostFunc");
     C10_CUDA_CHECK(launch(c10::cuda::getCurrentCUDAStream(device.index()), call, owned.get()));
-    (void)owned.release();  // it is the call's now
+    (void)owned.release();  // now owned by the call
     return;
   }
 #endif

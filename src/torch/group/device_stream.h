@@ -6,10 +6,10 @@
 
 namespace etude {
 
-// Calls `work` when the device has done what its current stream was given so far, and has the
-// stream go on when it returns, as communications do. On the CPU at once; on CUDA devices later, on
-// a thread of CUDA's, where `work` must neither throw nor call CUDA; on others this thread waits
-// for the stream first. Throws what the device throws.
+// Calls `work` in the order of the device's current stream, which waits until it returns. On the
+// CPU it is called immediately. On CUDA devices it is called later by a CUDA thread; it must
+// neither throw nor call CUDA. On other devices the calling thread first waits for the stream.
+// Throws the device's errors.
 void DoInStream(const c10::Device& device, std::function<void()> work);
 
 }  // namespace etude

@@ -26,14 +26,14 @@ namespace {
 using Tensors = std::vector<at::Tensor>;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-// When the last communication of a group is over, and what went wrong in one of them.
+// End of a group's last communication, and its failure.
 struct Line {
   std::mutex mutex;
   Nanos free;
   std::exception_ptr failure;
 };
 
-// One communication: of unknown end until those that are there have met.
+// One communication. Its end is unknown until the present ranks have met.
 struct Passage {
   std::shared_ptr<Line> line;
   Nanos duration;
@@ -41,7 +41,7 @@ struct Passage {
   std::condition_variable known;
   std::optional<Nanos> end;
 
-  // In a device's stream, where nothing can be thrown.
+  // Reports a failure in a device's stream, where exceptions are impossible.
   void Fail(std::exception_ptr failure) {
     {
       const std::lock_guard lock(line->mutex);
@@ -84,7 +84,7 @@ class EmulatedWork : public c10d::Work {
         device_(device) {}
 
   bool wait(std::chrono::milliseconds) override {
-    if (meeting_) meeting_->wait();  // throws what keeps the others from coming
+    if (meeting_) meeting_->wait();  // throws the reason why others do not come
     DoInStream(device_, [passage = passage_] { passage->Wait(); });
     return true;
   }
@@ -111,7 +111,7 @@ Bytes SizeOf(const Tensors& tensors) {
   return sum;
 }
 
-// Past autograd, as collectives write. As much of `from` as there is, over and over.
+// Writes below autograd, as collectives do, repeating `from` as needed.
 void Fill(at::Tensor to, const at::Tensor& from) {
   const at::AutoDispatchBelowAutograd guard;
   if (to.numel() == 0 || from.numel() == 0) return;
@@ -193,7 +193,7 @@ class EmulatedGroup : public c10d::Backend {
   WorkPtr barrier(const c10d::BarrierOptions&) override {
     return Make(c10d::OpType::BARRIER, CollectiveType::kBarrier, {}, {});
   }
-  // The ranks that are there do not meet for these: the partner may be none of them.
+  // Sends and receives do not meet the other present ranks: the partner may be missing.
   WorkPtr send(Tensors& tensors, int, int) override {
     return Begin(c10d::OpType::SEND, {.kind = NodeKind::kSend, .bytes = SizeOf(tensors)}, tensors,
                  /*meet=*/false);
@@ -231,7 +231,7 @@ class EmulatedGroup : public c10d::Backend {
     return c10::make_intrusive<EmulatedWork>(getRank(), type, std::move(passage),
                                              std::move(meeting), std::move(outputs), device_);
   }
-  // Begins the passage when all that are there have come.
+  // Begins the passage when all present ranks have come.
   WorkPtr Meet(const std::shared_ptr<Passage>& passage) {
     Tensors token = {at::zeros({1})};
     WorkPtr meeting = present_->allreduce(token);
@@ -240,7 +240,7 @@ class EmulatedGroup : public c10d::Backend {
     });
     return meeting;
   }
-  // What went wrong in a stream before.
+  // Throws an earlier failure in a stream.
   void ThrowFailure() {
     const std::lock_guard lock(line_->mutex);
     if (line_->failure) std::rethrow_exception(line_->failure);

@@ -12,19 +12,19 @@
 
 namespace etude {
 
-// Why there are no NCCL groups, or "": Etude was built for a PyTorch without NCCL, or where headers
-// were missing.
+// Returns why NCCL groups are not available, or "": Etude was built for a PyTorch without NCCL, or
+// without the headers.
 std::string_view WhyNoNccl();
 
 struct NcclMember {
   std::string name;            // of the group
   std::vector<int64_t> ranks;  // of the job, in the group's order
-  int place = 0;               // of this process among them
+  int place = 0;               // index of this process among the ranks
   std::chrono::milliseconds timeout{};
 };
 
-// PyTorch's process group with NCCL, whose ranks meet at `store` when they first communicate. To be
-// called only where WhyNoNccl gives no reason. Throws what PyTorch throws.
+// Makes PyTorch's NCCL process group. Its ranks connect through `store` at their first
+// communication. Requires WhyNoNccl() to be empty. Throws PyTorch's exceptions.
 c10::intrusive_ptr<c10d::Backend> MakeNcclGroup(c10::intrusive_ptr<c10d::Store> store,
                                                 const NcclMember& member);
 

@@ -51,12 +51,11 @@ namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
 constexpr int kEndedByOthers = static_cast<int>(ExitCode::kInternal);
-// Whoever starts the ranks ends them when one dies, so none has to give up by itself.
+// The launcher ends all ranks when one dies, so no rank has to give up by itself.
 constexpr std::chrono::milliseconds kForever = std::chrono::hours(24 * 30);
-// How long ranks that were started one by one wait for the lead.
+// Maximum wait of individually started ranks for the lead.
 constexpr std::chrono::milliseconds kConnecting = std::chrono::minutes(5);
-// How long a rank that gets no further waits for the others to say what they are at, and these for
-// what it makes of that.
+// Maximum wait of a stuck rank for the status of the others, and of these for its diagnosis.
 constexpr std::chrono::milliseconds kAsking{3000};
 constexpr std::chrono::milliseconds kAnswering{10'000};
 
@@ -70,14 +69,14 @@ Status Caught(Fn fn) {
   }
 }
 
-// The sockets of this process that are connected to `port`, of whatever machine.
+// Returns this process's sockets that are connected to `port` of any machine.
 std::set<int> SocketsTo(uint16_t port) {
   std::set<int> sockets;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     const int socket = std::atoi(entry.path().filename().c_str());
     sockaddr_storage peer{};
     socklen_t length = sizeof peer;
-    // The interface of sockets asks for these casts.
+    // The socket API requires these casts.
     if (getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &length) != 0) continue;
     in_port_t found = 0;
     if (peer.ss_family == AF_INET) found = reinterpret_cast<sockaddr_in*>(&peer)->sin_port;
@@ -87,13 +86,13 @@ std::set<int> SocketsTo(uint16_t port) {
   return sockets;
 }
 
-// A connection to the store. The store limits how long it waits for a key, but not for an answer:
-// of a keeper that has stopped there is none, which only the sockets tell.
+// A connection to the store. The store limits the wait for a key, but not for an answer: a stopped
+// host never answers, which only a limit on the sockets detects.
 struct Connection {
   c10::intrusive_ptr<c10d::Store> store;
   std::set<int> sockets;
 
-  // What takes longer fails.
+  // Makes longer waits for an answer fail.
   void LimitAnswers(std::chrono::milliseconds limit) const {
     const timeval time{.tv_sec = limit.count() / 1000, .tv_usec = limit.count() % 1000 * 1000};
     for (const int socket : sockets) {
@@ -101,7 +100,7 @@ struct Connection {
       setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
     }
   }
-  // Whoever waits for something fails.
+  // Makes pending waits fail.
   void Close() const {
     for (const int socket : sockets) shutdown(socket, SHUT_RDWR);
   }
@@ -115,7 +114,7 @@ Result<MeetingPlace> MeetingPlace::Open() {
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t length = sizeof address;
-  // The interface of sockets asks for this cast.
+  // The socket API requires this cast.
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   constexpr int kWaiting = 4096;
   if (listener < 0 || bind(listener, generic, length) != 0 || listen(listener, kWaiting) != 0 ||
@@ -127,8 +126,8 @@ Result<MeetingPlace> MeetingPlace::Open() {
   return MeetingPlace{.port = ntohs(address.sin_port), .listener = listener};
 }
 
-// A process group of the job. By ranks first: all ranks make groups in one order, so that none
-// waits for a rank that waits for it.
+// Process groups of the job, keyed by ranks first: all ranks make groups in one order, which avoids
+// deadlocks.
 struct RankGroup::Impl {
   using Key = std::pair<std::vector<int64_t>, std::string>;
 
@@ -136,13 +135,13 @@ struct RankGroup::Impl {
   std::map<Key, c10::intrusive_ptr<c10d::ProcessGroup>> groups;
   std::map<std::string, Key> by_name;
   Connection connection;
-  c10::intrusive_ptr<c10d::Store> store;  // its own
+  c10::intrusive_ptr<c10d::Store> store;  // this rank's connection
   bool is_lost = false;                   // the store does not answer any more
   CommModel peers;
   c10::Device device{c10::DeviceType::CPU};
-  std::atomic<int64_t> meetings = 0;     // that this rank has come to
-  std::atomic<bool> is_meeting = false;  // it waits in the last one
-  std::string told;                      // by a rank that is alone
+  std::atomic<int64_t> meetings = 0;     // meetings that this rank has reached
+  std::atomic<bool> is_meeting = false;  // this rank waits in the last meeting
+  std::string told;                      // for a rank that is alone
   std::mutex status_mutex;
   std::function<RankStatus()> status;
   Connection watched;
@@ -171,20 +170,20 @@ std::string JoinedRanks(const std::vector<int64_t>& ranks) {
   return fmt::format("{}", fmt::join(ranks, ","));
 }
 
-// Under which a rank says that it asks for a group.
+// Returns the key under which a rank announces its request for a group.
 std::string GroupKey(int64_t rank, const std::pair<std::vector<int64_t>, std::string>& group) {
   return "group/" + std::to_string(rank) + "/" + JoinedRanks(group.first) + "/" + group.second;
 }
 
-// Those of `ranks` that are there.
+// Returns those of `ranks` that take part.
 std::vector<int64_t> PresentOf(const RankGroup::Member& member, std::vector<int64_t> ranks) {
   std::erase_if(ranks, [&](int64_t rank) { return !std::ranges::count(member.present, rank); });
   return ranks;
 }
 
-// Keys of the store when a rank gets no further.
-constexpr const char* kTrouble = "trouble";  // how many ranks ask
-constexpr const char* kVerdict = "verdict";  // one of them has an answer
+// Keys of the store for the diagnosis of stuck ranks.
+constexpr const char* kTrouble = "trouble";  // number of ranks that ask
+constexpr const char* kVerdict = "verdict";  // a rank has the diagnosis
 std::string WakeKey(int64_t rank) { return "wake/" + std::to_string(rank); }
 std::string StatusKey(int64_t rank) { return "status/" + std::to_string(rank); }
 constexpr std::string_view kAsked = "asked";
@@ -275,8 +274,8 @@ Result<c10::IValue> RankGroup::Group(const std::string& name, const std::vector<
   return c10::IValue(std::move(group));
 }
 
-// Whether all ranks of the group that are there have asked for it, after all have said what they
-// ask for.
+// Checks that all present ranks of the group have requested it. Call after all have announced their
+// requests.
 Status RankGroup::Impl::CheckAgreement(const Key& key) const {
   const auto& [ranks, name] = key;
   for (const int64_t rank : PresentOf(member, ranks)) {
@@ -288,7 +287,7 @@ Status RankGroup::Impl::CheckAgreement(const Key& key) const {
   return {};
 }
 
-// What ranks do not run of what they recorded, to be put behind a sentence.
+// Describes the recorded communications that ranks skip, as the end of a sentence.
 std::string RankGroup::Impl::LeftOut() const {
   constexpr size_t kShown = 4;
   std::string text;
@@ -302,7 +301,7 @@ std::string RankGroup::Impl::LeftOut() const {
   return text;
 }
 
-// Whether the calls of all ranks fit together, as the lead finds.
+// Checks on the lead that the calls of all ranks match.
 Status RankGroup::Impl::CheckCalls() {
   constexpr const char* kFit = "calls/fit";
   if (member.rank == member.lead) {
@@ -331,13 +330,13 @@ auto GlooDevice(const MeetingPlace& place) {
 
 }  // namespace
 
-// Whether all ranks of the group are there, and more than one.
+// Returns whether the group has several ranks and all of them take part.
 bool RankGroup::Impl::IsWhole(const Key& key) const {
   const std::vector<int64_t>& ranks = key.first;
   return ranks.size() > 1 && PresentOf(member, ranks).size() == ranks.size();
 }
 
-// A group of those that are there; null for one rank alone.
+// Makes a Gloo group of the present ranks; null for a single rank.
 c10::intrusive_ptr<c10d::Backend> RankGroup::Impl::MakeGloo(const Key& key) const {
   const auto& [ranks, name] = key;
   const std::vector<int64_t> present = PresentOf(member, ranks);
@@ -354,7 +353,7 @@ c10::intrusive_ptr<c10d::Backend> RankGroup::Impl::MakeGloo(const Key& key) cons
 
 c10::intrusive_ptr<c10d::Backend> RankGroup::Impl::MakeNccl(const Key& key) const {
   const auto& [ranks, name] = key;
-  // NCCL's own watch ends a process without a word: ours comes first.
+  // NCCL's watchdog ends a process without a message, so ours must come first.
   constexpr int kLater = 2;
   return MakeNcclGroup(
       c10::make_intrusive<c10d::PrefixStore>("nccl/" + JoinedRanks(ranks) + "/" + name, store),
@@ -385,7 +384,8 @@ void RankGroup::Impl::MakeBackends(const Key& key, c10d::ProcessGroup& group) co
   group.setGroupName(key.second);
 }
 
-// A connection of its own: what one waits for holds up no other. Keys are those of this run.
+// Opens a separate connection, so that a wait does not block others. Keys are prefixed with the
+// run.
 Connection RankGroup::Impl::Open(bool may_serve) const {
   const MeetingPlace& place = member.place;
   c10d::TCPStoreOptions options;
@@ -406,7 +406,7 @@ Connection RankGroup::Impl::Open(bool may_serve) const {
   return made;
 }
 
-// Calls `fn`, which asks the store.
+// Calls `fn`, which accesses the store.
 template <typename Fn>
 Status RankGroup::Impl::Ask(Fn fn) {
   return Caught([&] {
@@ -424,7 +424,7 @@ Status RankGroup::Impl::Ask(Fn fn) {
   });
 }
 
-// Waits until a rank has set `key`. Without a limit as long as the store answers.
+// Waits until a rank has set `key`; without a limit as long as the store answers.
 void RankGroup::Impl::Await(const std::string& key,
                             std::optional<std::chrono::milliseconds> limit) const {
   while (true) {
@@ -443,10 +443,10 @@ Status RankGroup::Connect(const CommLog& calls, const std::string& left_out) {
     for (const auto& [key, group] : impl_->groups) impl_->MakeBackends(key, *group);
   };
   if (is_alone()) return Caught(make_backends);
-  // A rank that gives up closes its connections. Who writes to one then has an error to explain,
-  // as in Python, which ignores the signal too.
+  // A rank that gives up closes its connections. Writing to one must yield an error, as in Python,
+  // which ignores the signal, too.
   std::signal(SIGPIPE, SIG_IGN);
-  // The store logs what its errors say as warnings, with the functions that were called.
+  // The store logs its errors as warnings, with stack traces.
   if (FLAGS_caffe2_log_level == c10::GLOG_WARNING) FLAGS_caffe2_log_level = c10::GLOG_ERROR;
   ETUDE_RETURN_IF_ERROR(impl_->Ask([&] {
     impl_->connection = impl_->Open(/*may_serve=*/true);
@@ -457,7 +457,7 @@ Status RankGroup::Connect(const CommLog& calls, const std::string& left_out) {
     impl_->store->set(CallsKey(member.rank), ToBytes(calls));
     impl_->store->set(LeftOutKey(member.rank), ToBytes(left_out));
   }));
-  // Ranks take different times to get here; from now on the time-out holds.
+  // Ranks arrive at different times; the timeout applies from now on.
   ETUDE_RETURN_IF_ERROR(Meet());
   for (const auto& [key, group] : impl_->groups) {
     Status agreed;
@@ -497,7 +497,7 @@ RankStatus RankGroup::Impl::StatusNow() {
   return now;
 }
 
-// Sleeps until a rank asks what this one is at, and says it.
+// Sleeps until a rank asks for this one's status, and answers.
 void RankGroup::Impl::Watch() {
   try {
     const auto& own = watched.store;
@@ -507,10 +507,10 @@ void RankGroup::Impl::Watch() {
     if (!member.place.each_ends_itself) return;
     own->wait({kVerdict}, kAnswering);
   } catch (const std::exception&) {
-    // The store went with its keeper.
+    // The store ended with its host.
     return;
   }
-  // The one that asked has said why; what this rank runs may never end.
+  // The rank that asked has reported the reason; this rank's work may never end.
   std::this_thread::sleep_for(std::chrono::seconds(1));
   _exit(kEndedByOthers);
 }
@@ -528,7 +528,7 @@ Error RankGroup::Explain(Error error) {
   impl_->connection.LimitAnswers(std::min(impl_->member.timeout, kAnswering));
   (void)impl_->Ask([&] {
     if (store->add(kTrouble, 1) > 1) {
-      // Another rank has asked. Who started the ranks ends this one then, or it ends by itself.
+      // Another rank has asked. The launcher ends this rank, or it ends itself.
       store->wait({kVerdict}, kAnswering);
       if (!impl_->member.place.each_ends_itself) std::this_thread::sleep_for(kAnswering);
       error.message += fmt::format(" (see what rank {} says)", TextOf(store->get(kVerdict)));
@@ -551,7 +551,7 @@ Error RankGroup::Explain(Error error) {
     error.message += DescribeRanks(all, present());
     store->set(kVerdict, ToBytes(std::to_string(rank())));
   });
-  // With the store what the other ranks are at has gone.
+  // The status of other ranks is lost with the store.
   if (impl_->is_lost && !impl_->member.place.store_is_there && rank() != impl_->member.lead) {
     error.message += DescribeRanks({{rank(), impl_->StatusNow()}}, {impl_->member.lead, rank()});
   }
@@ -625,7 +625,7 @@ uint8_t NumberOfReduction(const c10::IValue& reduction) {
 }
 
 void WaitForWork(const c10::IValue& work) {
-  // Of a batch only the whole has one.
+  // A member of a batch has no work of its own.
   if (const auto given = work.toCustomClass<c10d::Work>()) given->wait();
 }
 

@@ -19,40 +19,40 @@ struct IValue;
 
 namespace etude {
 
-// Where the ranks of a replay find each other: a TCPStore, which the lead keeps.
+// Rendezvous of a replay's ranks: a TCPStore that the lead hosts.
 struct MeetingPlace {
   std::string host = "127.0.0.1";
   uint16_t port = 0;
-  int listener = -1;            // a socket that listens at the port already; -1: none does
-  bool store_is_there = false;  // somebody else keeps the store, and the lead need not
+  int listener = -1;            // a socket that already listens at the port; -1: none
+  bool store_is_there = false;  // another process hosts the store instead of the lead
   bool one_machine = true;
-  std::string interface;  // of the network, by which the ranks talk; "": as the system has it
-  std::string run;        // keeps apart what shares a store
-  // The ranks were started one by one, and whoever did so may not end those that are left when one
-  // fails: they end by themselves.
+  std::string interface;  // network interface of the ranks; "": chosen by the system
+  std::string run;        // distinguishes runs that share a store
+  // The ranks were started individually, so nobody may end the remaining ranks when one fails: they
+  // end themselves.
   bool each_ends_itself = false;
 
-  // A socket of this machine that listens. Made by the process that starts the ranks, which inherit
-  // it. kUnavailable if the system gives none.
+  // Opens a listening socket on this machine. Called by the process that starts the ranks, which
+  // inherit the socket. kUnavailable if the system refuses.
   static Result<MeetingPlace> Open();
 };
 
-// The processes that replay a job together, each a recorded rank, seen from one of them. Operators
-// get the job's process groups from it: where all ranks of a group are there, with Gloo behind them
-// for the CPU's memory and NCCL for that of CUDA devices, else emulated. Not thread-safe.
+// The processes that replay a job together, one per recorded rank, from the view of one of them.
+// Provides operators with the job's process groups: groups whose ranks all take part use Gloo for
+// CPU memory and NCCL for CUDA devices; others are emulated. Not thread-safe.
 class RankGroup {
  public:
   struct Member {
     int64_t rank = 0;
     int64_t size = 1;              // ranks of the job
-    std::vector<int64_t> present;  // those that are there; empty: all
-    int64_t lead = 0;              // the rank that keeps what the others tell
-    int64_t local_rank = 0;        // this one's number among those on its machine
+    std::vector<int64_t> present;  // ranks that take part; empty: all
+    int64_t lead = 0;              // rank that hosts the store
+    int64_t local_rank = 0;        // number among the ranks of its machine
     MeetingPlace place;
-    std::chrono::milliseconds timeout{60'000};  // of a collective without progress
+    std::chrono::milliseconds timeout{60'000};  // for a collective without progress
   };
 
-  // Connects to nobody and starts no thread, so that the process can be forked.
+  // Does not connect or start threads, so that the process can fork.
   explicit RankGroup(const Member& member);
   ~RankGroup();
   RankGroup(const RankGroup&) = delete;
@@ -62,57 +62,59 @@ class RankGroup {
   int64_t local_rank() const;
   int64_t size() const;
   std::chrono::milliseconds timeout() const;
-  // Whether a launcher started the ranks, each by itself.
+  // Returns whether a launcher started the ranks individually.
   bool is_launched() const;
   const std::vector<int64_t>& present() const;
   bool is_alone() const { return present().size() == 1; }
 
-  // The ranks of the group that the job called `name`; none if it is not known.
+  // Returns the ranks of the job's group `name`; empty if it is unknown.
   std::vector<int64_t> RanksOf(const std::string& name) const;
-  // Whether all ranks of the group that the job called `name` are there.
+  // Returns whether all ranks of the job's group `name` take part.
   bool IsThere(const std::string& name) const;
-  // kUnavailable if ranks cannot talk on a device of this kind.
+  // Checks a device. kUnavailable if ranks cannot communicate on this kind of device.
   Status CheckDevice(const std::string& device) const;
-  // The device of whose memory communications are, beside the CPU's: "cuda:0". To be said before
+  // Sets the device whose memory is communicated, in addition to the CPU's: "cuda:0". Call before
   // Connect.
   void UseDevice(const std::string& device);
-  // Whether the group has NCCL behind it for the device's memory.
+  // Returns whether the group uses NCCL for the device's memory.
   bool UsesNccl(const std::string& name) const;
-  // Sends and receives in between are given to NCCL as one; EndBatch gives the Work for all. Both
-  // throw what PyTorch throws.
+  // Run the sends and receives in between as one NCCL batch; EndBatch returns the Work for all of
+  // them. Both throw PyTorch's exceptions.
   void BeginBatch(const std::string& name);
   c10::IValue EndBatch(const std::string& name);
-  // How long a communication takes in a group not all of whose ranks are there; no time unless
-  // said. To be said before Connect.
+  // Sets the time model of communications in groups with missing ranks; the default is no time.
+  // Call before Connect.
   void SetPeers(const CommModel& model);
 
-  // The process group that the job called `name`, of `ranks` of the job in the group's order: the
-  // argument that operators take. Operators that name a group find it by this name. To be asked
-  // for before Connect. kBadInput if the job has no such ranks, kUnavailable if these cannot be
-  // those of a group that this rank is in.
+  // Returns the process group that the job called `name`, of the job's `ranks` in the group's
+  // order, as an operator argument. Operators that refer to a group by name find it under this
+  // name. Call before Connect. kBadInput for ranks that the job lacks, kUnavailable if the ranks
+  // cannot form a group that includes this rank.
   Result<c10::IValue> Group(const std::string& name, const std::vector<int64_t>& ranks);
 
-  // Makes the collectives of the groups asked for possible. All ranks call it, as they do the next;
-  // both wait for as long as it takes, and fail with kInternal if the lead has gone. `calls` are
-  // what this rank is going to do in a step, `left_out` says what of the recorded ones it is not
-  // ("" for nothing). kBadInput, saying which rank would wait in what for ever and what ranks leave
-  // out, if not all ranks of a group have asked for it or the ranks' calls do not fit together.
+  // Enables the collectives of the requested groups. Collective: all ranks must call Connect, and
+  // Meet. Both wait without limit, and fail with kInternal if the lead has gone. `calls`:
+  // communications of this rank in a step. `left_out`: the recorded ones that it skips ("": none).
+  // kBadInput if ranks disagree on groups, or their calls do not match; the message names the rank
+  // that would wait forever, its communication, and skipped ones.
   Status Connect(const CommLog& calls, const std::string& left_out = {});
-  // Returns when every rank has called it as often. With `in_time`, kInternal if that takes longer
-  // than a collective may.
+  // Waits until every rank has called Meet equally often. With `in_time`: kInternal after a
+  // collective's timeout.
   Status Meet(bool in_time = false);
 
-  // What this rank is at: called by another thread than this one, until the group ends.
+  // Sets the function that returns this rank's status. Another thread calls it, until the group
+  // ends.
   void SetStatus(std::function<RankStatus()> status);
-  // What every rank is at and who waits for whom, after a communication of this rank has failed
-  // with `error`. Of the ranks that ask at the same time one gets the answer; the others wait to be
-  // ended, or learn which one has it.
+  // Extends `error` of a failed communication with the status of all ranks and who waits for whom.
+  // If several ranks ask at once, one gets the answer; the others wait to be ended, or learn which
+  // rank has it.
   Error Explain(Error error);
 
-  // The lead returns when all ranks have called it: the store goes with it.
+  // Leaves the group. The lead waits until all ranks have left, because it hosts the store.
   Status Leave();
 
-  // Tells something to all; returns what a rank told, once it has. Each rank tells one thing.
+  // Exchange values: Tell publishes this rank's bytes, once only; ToldBy waits for a rank's bytes
+  // and returns them.
   Status Tell(std::string_view bytes);
   Result<std::string> ToldBy(int64_t rank);
 
@@ -121,14 +123,15 @@ class RankGroup {
   std::unique_ptr<Impl> impl_;
 };
 
-// The argument of type ReduceOp, by c10d's number of a reduction without parameters; and back.
+// Convert c10d's number of a reduction without parameters to an argument of type ReduceOp, and
+// back.
 c10::IValue MakeReduction(uint8_t number);
 uint8_t NumberOfReduction(const c10::IValue& reduction);
 
-// Waits for a collective, given the Work that it returned: on a CUDA device its stream does, and
-// this thread goes on. Throws what the collective throws.
+// Waits for the Work of a collective. On a CUDA device the stream waits, and this thread continues.
+// Throws the collective's exceptions.
 void WaitForWork(const c10::IValue& work);
-// Whether it is over.
+// Returns whether the Work has completed.
 bool IsOver(const c10::IValue& work);
 
 }  // namespace etude

@@ -9,7 +9,8 @@ namespace {
 
 namespace autograd = torch::autograd;
 
-// The node before all tensors that have a gradient to come. A leaf would need a node of its own.
+// Returns the node before all tensors that have a gradient to come. A leaf would need a separate
+// node.
 const autograd::Edge& Elsewhere() {
   static const autograd::Edge edge =
       autograd::impl::gradient_edge(at::alias(at::empty({0}).set_requires_grad(true)));
@@ -41,7 +42,7 @@ GradientToCome::~GradientToCome() {
 
 void GradientToCome::Give(const at::Tensor& tensor) {
   if (!tensor.defined() || !autograd::isDifferentiableType(tensor.scalar_type())) return;
-  TakeOff(tensor);  // a view would ask what it is a view of
+  TakeOff(tensor);  // a view would query its base
   autograd::impl::set_gradient_edge(tensor, Elsewhere());
 }
 

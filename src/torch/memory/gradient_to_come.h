@@ -10,29 +10,31 @@
 
 namespace etude {
 
-// Gives tensors a gradient to come while it lives: operators on them make nodes for a backward pass
-// and keep what that needs, as they did in the recorded program. No backward pass will run: what
-// comes before these tensors is a node that nothing else leads to.
+// Gives tensors a gradient to come during its lifetime: operators on them create autograd nodes and
+// save tensors for the backward pass, as in the recorded program. No backward pass runs; the
+// tensors share a predecessor node that nothing else reaches.
 class GradientToCome {
  public:
-  // Of an operator's arguments `inputs`, in `slots`, those among `differentiated`, if their
-  // elements can have gradients. None are touched if that is none.
+  // Applies to those of an operator's arguments `inputs`, in `slots`, that are among
+  // `differentiated` and can have gradients. Touches nothing if there are none.
   GradientToCome(std::span<const SlotId> inputs, std::span<const SlotId> differentiated,
                  const std::vector<at::Tensor>& slots);
-  // What was written to, or what it is a view of, may have a gradient now that it had not before.
+  // Removes gradients, also from arguments that were written to and from bases of views, which may
+  // have gained one.
   ~GradientToCome();
   GradientToCome(const GradientToCome&) = delete;
   GradientToCome& operator=(const GradientToCome&) = delete;
 
-  // Takes what an operator made off a tensor that it returned, and with it what was kept.
+  // Removes the autograd node from a tensor that an operator returned, together with its saved
+  // tensors.
   static void TakeOff(const at::Tensor& tensor);
 
  private:
   static void Give(const at::Tensor& tensor);
 
-  std::span<const SlotId> inputs_;  // none if there is nothing to take off
+  std::span<const SlotId> inputs_;  // empty if there is nothing to remove
   const std::vector<at::Tensor>& slots_;
-  std::vector<at::Tensor> bases_;  // of arguments that are views
+  std::vector<at::Tensor> bases_;  // bases of arguments that are views
 };
 
 }  // namespace etude

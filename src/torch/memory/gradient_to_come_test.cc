@@ -25,7 +25,7 @@ TEST(GradientToCome, OperatorsMakeNodesWhileItLives) {
     EXPECT_EQ(product.grad_fn(), nullptr);
     EXPECT_FALSE(slots[1].requires_grad());
     EXPECT_FALSE(slots[2].requires_grad());
-    // As operators on parameters of which a view was made, or in their place, on no leaf.
+    // As for operators on views of parameters, or in place on non-leaf tensors.
     EXPECT_NE(slots[0].t().grad_fn(), nullptr);
     EXPECT_NO_THROW(slots[0].mul_(slots[1]));
   }

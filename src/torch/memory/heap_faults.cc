@@ -10,9 +10,9 @@
 namespace etude {
 namespace {
 
-// Faults that make no difference.
+// Negligible number of faults.
 constexpr int64_t kFew = 64;
-// At most so many pages are given back for each that is wanted: not all are used again.
+// Maximum of returned pages per wanted fault: not all pages are used again.
 constexpr int64_t kMost = 4;
 
 }  // namespace
@@ -42,7 +42,7 @@ void HeapFaults::AfterStep(int64_t faults) {
   } else {
     given_back_ = std::clamp<int64_t>(given_back_ + missing * page, 0, kMost * *wanted_ * page);
   }
-  // What a step gives back the next one may miss.
+  // Memory returned by a step affects the next one.
   settling_ = true;
 }
 

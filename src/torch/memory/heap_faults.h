@@ -5,27 +5,27 @@
 
 namespace etude {
 
-// Brings the page faults of a replayed step to those of the program's steps.
+// Matches the page faults of a replayed step to those of the program's steps.
 //
-// How many pages a step gets anew depends on what the program's heap looks like: a small block at
-// its end, of Python's or of anybody's, decides whether memory is given back to the system or kept.
-// No trace tells that, but how many page faults the steps had is recorded. As long as the replay's
-// heap has as many it is left alone. Else it keeps all memory from then on, and of the tensors that
-// a step frees so many pages are given back that the faults meet those recorded.
+// The number of new pages per step depends on the layout of the program's heap: a small block at
+// its end decides whether memory is returned to the system or kept. Traces do not record the
+// layout, but the number of page faults is recorded. If the replay's heap has the same number, it
+// is left unchanged. Otherwise it keeps all memory from then on, and returns as many pages of the
+// tensors freed by a step as needed to match the recorded faults.
 class HeapFaults {
  public:
-  // `wanted`: page faults of a step of the program; nullopt: the heap is left alone.
+  // Sets the page faults per step of the program; nullopt: the heap is left unchanged.
   void Want(std::optional<int64_t> wanted);
 
   void BeforeStep() const;
   void AfterStep(int64_t faults);
 
   bool keeps_freed() const { return keeps_; }
-  int64_t given_back() const { return given_back_; }  // bytes in each step, at most
+  int64_t given_back() const { return given_back_; }  // maximum bytes per step
 
  private:
   std::optional<int64_t> wanted_;
-  bool settling_ = false;  // the next step tells nothing
+  bool settling_ = false;  // the next step is not representative
   bool keeps_ = false;
   int64_t given_back_ = 0;
 };

@@ -36,12 +36,12 @@ TEST(HeapFaultsTest, TheFirstStepDoesNotCount) {
   EXPECT_EQ(heap.given_back(), 0);
 }
 
-// These change the heap, in processes of their own.
+// These tests change the heap, so they run in separate processes.
 TEST(HeapFaultsDeathTest, SoMuchIsGivenBackAsFaultsAreMissing) {
   const auto run = [] {
     HeapFaults heap;
     heap.Want(1000);
-    // The pages that are given back after two steps, of which the first does not count.
+    // Returned pages after two steps; the first one does not count.
     const auto after = [&](int64_t faults) {
       heap.AfterStep(50'000);
       heap.AfterStep(faults);
@@ -63,7 +63,7 @@ TEST(HeapFaultsDeathTest, AStepOfBlocksMeetsWhatIsWanted) {
     for (int i = 0; i < 12; ++i) {
       const ProcessCounts before = ProcessCounts::Now();
       heap.BeforeStep();
-      // Above what glibc maps: new pages for each block, unless the heap keeps them.
+      // Above glibc's mmap threshold: each block gets new pages, unless the heap keeps them.
       for (int block = 0; block < 3; ++block) {
         const c10::DataPtr data = c10::GetCPUAllocator()->allocate(8 << 20);
         std::memset(data.get(), 1, 8 << 20);
@@ -73,7 +73,7 @@ TEST(HeapFaultsDeathTest, AStepOfBlocksMeetsWhatIsWanted) {
     }
     return faults;
   };
-  // Of 2048 pages, and of each of them twice.
+  // Of 2,048 pages, each used twice.
   for (const int64_t wanted : {0, 700, 4096}) {
     EXPECT_EXIT(std::exit(std::abs(faults_of_steps(wanted) - wanted) <= wanted / 20 + 64 ? 0 : 1),
                 testing::ExitedWithCode(0), "");

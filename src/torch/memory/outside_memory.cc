@@ -26,7 +26,7 @@
 namespace etude {
 namespace {
 
-// Makes memory of `bytes` bytes on the device, at least one so that it has an address.
+// Allocates `bytes` on the device, at least one so that the memory has an address.
 Result<c10::Storage> MakeStorage(int64_t bytes, const std::string& device) {
   try {
     const at::Tensor raw = at::empty({std::max<int64_t>(bytes, 0)},
@@ -38,7 +38,7 @@ Result<c10::Storage> MakeStorage(int64_t bytes, const std::string& device) {
   }
 }
 
-// The same of the host's memory, pinned where there is a device that has such memory.
+// Allocates host memory, pinned if a device supports it.
 Result<c10::Storage> MakePinnedStorage(int64_t bytes) {
   try {
     const at::Tensor raw = at::empty({std::max<int64_t>(bytes, 0)},
@@ -49,8 +49,8 @@ Result<c10::Storage> MakePinnedStorage(int64_t bytes) {
   }
 }
 
-// A tensor on `storage`, without elements yet, made past the dispatcher. Of a quantized type one of
-// its numbers: scales and zero points are not recorded.
+// Makes an empty tensor on `storage`, bypassing the dispatcher. Quantized types become their
+// integer type, because scales and zero points are not recorded.
 at::Tensor TensorOn(const c10::Storage& storage, c10::ScalarType recorded) {
   const c10::ScalarType type = c10::toUnderlying(recorded);
   return at::detail::make_tensor<c10::TensorImpl>(
@@ -59,7 +59,7 @@ at::Tensor TensorOn(const c10::Storage& storage, c10::ScalarType recorded) {
       c10::scalarTypeToTypeMeta(type));
 }
 
-// All of a storage as a tensor of one dimension.
+// Returns the whole storage as a one-dimensional tensor.
 at::Tensor WholeOf(const c10::Storage& storage, c10::ScalarType type) {
   at::Tensor whole = TensorOn(storage, type);
   const size_t count = storage.nbytes() / c10::elementSize(type);
@@ -70,9 +70,9 @@ at::Tensor BytesOf(const c10::Storage& storage) { return WholeOf(storage, c10::k
 
 constexpr uint64_t kPrime = 0x9E3779B185EBCA87ULL;
 
-// A number that changes with a device's memory, which stays there: sums of its 64-bit words, each
-// times an odd number that its place gives, of one piece after the other. Of whole words; throws
-// what the device throws.
+// Returns a checksum of a device's memory without copying it: sums of its 64-bit words, weighted
+// with odd numbers by position, piece by piece. Covers whole words only; throws the device's
+// errors.
 uint64_t WordsChecksum(const c10::Storage& storage) {
   constexpr int64_t kPiece = 1 << 22;
   const at::Tensor words = WholeOf(storage, c10::kLong);
@@ -87,8 +87,7 @@ uint64_t WordsChecksum(const c10::Storage& storage) {
   return sum;
 }
 
-// A number that changes with the content: four multiplicative hashes side by side, so that it runs
-// as fast as memory can be read.
+// Returns a checksum of the content: four interleaved multiplicative hashes, for memory speed.
 Result<uint64_t> Checksum(const c10::Storage& storage) {
   if (storage.device().is_meta()) return 0;  // has none
   try {
@@ -117,7 +116,7 @@ Result<uint64_t> Checksum(const c10::Storage& storage) {
   }
 }
 
-// Values for `tensor`, a contiguous one on the CPU.
+// Fills `tensor`, which must be contiguous and on the CPU.
 void FillTensor(const at::Tensor& tensor, const MemoryFill& fill,
                 const std::vector<int64_t>* recorded, uint64_t seed) {
   const auto count = static_cast<size_t>(tensor.numel());
@@ -132,7 +131,7 @@ void FillTensor(const at::Tensor& tensor, const MemoryFill& fill,
     FillBytes({static_cast<uint8_t*>(tensor.data_ptr()), count}, seed);
     return;
   }
-  // Made as numbers of one type, and brought to the tensor's.
+  // Values are made in one type and converted to the tensor's.
   const bool is_float = element == FilledElement::kFloat;
   const c10::ScalarType made = is_float ? c10::kFloat : c10::kLong;
   const at::Tensor numbers =
@@ -145,7 +144,7 @@ void FillTensor(const at::Tensor& tensor, const MemoryFill& fill,
   if (type != made) tensor.copy_(numbers);
 }
 
-// The same for one on a device. They are made here; floats as many as do not repeat.
+// Fills a tensor on a device. Values are made on the host; floats up to the repeated block.
 void FillOnDevice(const at::Tensor& tensor, const MemoryFill& fill,
                   const std::vector<int64_t>* recorded, uint64_t seed) {
   const int64_t count = tensor.numel();
@@ -173,8 +172,8 @@ int CountTensorsWith(const at::Tensor& tensor, Test test) {
   return std::any_of(values, values + count, test) ? 1 : 0;
 }
 
-// A Python number as a tensor, of memory of its own: addresses of such numbers mean nothing, and
-// they promote types as numbers do.
+// Returns a Python number as a tensor with separate memory: addresses of such numbers are
+// meaningless, and they promote types like numbers.
 at::Tensor MakeNumber(const TensorUse& use) {
   c10::Scalar value;
   if (use.number_kind == ValueKind::kBool) {
@@ -303,7 +302,7 @@ Status OutsideMemory::KeepOriginal(Block& block) {
   }
 }
 
-// False if there is no device that would have room.
+// Returns false if there is no device with room.
 bool OutsideMemory::KeepOnDevice(Block& block) {
   if (!may_keep_on_device_ || block.storage.device().is_cpu()) return false;
   try {

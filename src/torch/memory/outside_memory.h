@@ -21,25 +21,25 @@
 
 namespace etude {
 
-// The element type of a use; nullopt: unknown, or not one of PyTorch's.
+// Returns the element type of a use; nullopt: unknown, or not a type of PyTorch.
 std::optional<c10::ScalarType> ScalarTypeOf(const Trace& trace, const TensorUse& use);
 
-// A tensor of the recorded form on `storage`, made without running an operator. kBadInput if the
-// storage is too small or the form is not one of a strided tensor.
+// Makes a tensor of the recorded form on `storage`, without running an operator. kBadInput if the
+// storage is too small, or the form is not strided.
 Result<at::Tensor> MakeView(const Trace& trace, const TensorUse& use, const c10::Storage& storage);
 
-// Copies as many bytes as both have, without running an operator where both are on the CPU. Throws
-// what a device's copy throws.
+// Copies as many bytes as both storages have, without an operator if both are on the CPU. Throws
+// the errors of a device's copy.
 void CopyBytes(const c10::Storage& from, const c10::Storage& to);
 
-// What a fill takes elements of this type for.
+// Returns the element kind that a fill uses for this type.
 FilledElement FilledElementOf(c10::ScalarType type);
 
-// A copy of bytes that is kept away from the heap, which so looks like the recorded program's.
+// A copy of bytes outside of the heap, so that the heap resembles the recorded program's.
 class OffHeapBytes {
  public:
   OffHeapBytes() = default;
-  // Empty if there is no memory left.
+  // Copies the bytes; empty if memory is exhausted.
   explicit OffHeapBytes(std::span<const uint8_t> bytes);
   OffHeapBytes(OffHeapBytes&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
   OffHeapBytes& operator=(OffHeapBytes&& other) noexcept {
@@ -54,54 +54,54 @@ class OffHeapBytes {
   std::span<uint8_t> bytes_;
 };
 
-// The memory a step expects to find: parameters, states, inputs. Made once, filled with values that
-// suit the operators which read it. The step changes some of it, as training does; so that a random
-// start does not drift to where arithmetic is slow (denormal numbers) or stops to mean anything
-// (infinities) over many steps, each step is given the state that the first one found.
-// Not thread-safe.
+// Memory that a step expects to exist: parameters, states, inputs. Allocated once and filled with
+// values that suit the operators reading it. Training steps change some of it. Each step starts
+// with the state that the first one found, because random values could drift to denormal numbers,
+// which are slow, or to infinities. Not thread-safe.
 class OutsideMemory {
  public:
   OutsideMemory(const Trace& trace, const DeviceMap& devices, uint64_t seed)
       : trace_(trace), devices_(devices), seed_(seed) {}
 
-  // What of the host's memory is pinned, where the device has such memory, from the next on.
+  // Sets the host memory to pin, if the device supports it. Applies to later allocations.
   void Pin(std::unordered_set<StorageVersion> pinned) { pinned_ = std::move(pinned); }
-  // Makes what `wanted` of `plan` needs and is not there yet, and puts the tensors into their
-  // slots. Storage that grew from one plan to the next is made anew.
+  // Allocates what `wanted` of `plan` needs, if missing, and stores the tensors in their slots. A
+  // storage that grew between plans is allocated again.
   Status Provide(const ReplayPlan& plan, const OutsideStorage& wanted,
                  std::span<const FillRule> rules, std::vector<at::Tensor>& slots);
-  // Notes what all memory holds; then, a step later, tells what that step has changed.
+  // NoteContent records checksums of all memory; Changed, called a step later, returns the changed
+  // versions.
   Status NoteContent();
   Result<std::vector<StorageVersion>> Changed() const;
-  // Says what each step changes: `Restore` gives it the values again that it has now, or that it
-  // will be made with.
+  // Declares the memory that each step changes. Restore resets it to its current, or future
+  // initial, values.
   Status KeepOriginals(std::span<const StorageVersion> changed);
-  // Copies stay on the device where it has room.
+  // Restores the originals. Copies stay on the device if it has room.
   Status Restore();
-  // Makes room on the device: its copies are kept in the host's memory from now on.
+  // Moves the copies to host memory, to free device memory.
   Status BringOriginalsHere();
   bool keeps_on_device() const;
-  // Gives memory the values again that it was made with, without a copy of them.
+  // Resets memory to its initial values by filling it again, without a copy.
   Status Refill(std::span<const StorageVersion> changed);
 
-  // Whether a step changes it.
+  // Returns whether a step changes it.
   bool is_restored(StorageVersion version) const { return restored_.contains(version); }
   int64_t bytes() const { return bytes_; }
-  // Of the copies in the host's memory that Restore needs.
+  // Returns the size of Restore's copies in host memory.
   int64_t copied_bytes() const;
-  // Tensors of floats of which a sample holds numbers that are not finite, or denormal.
+  // Return the number of float tensors in which a sample contains non-finite or denormal numbers.
   int CountNonFinite() const;
   int CountDenormal() const;
 
  private:
   struct Block {
     c10::Storage storage;
-    at::Tensor form;  // the first that reads it; undefined until it is filled
+    at::Tensor form;  // first form that reads it; undefined until it is filled
     FillRule rule;
     uint64_t seed = 0;
     int64_t bytes = 0;
-    uint64_t checksum = 0;  // of what it held when that was noted
-    // What it was made with, in one of both; in none: no step changes it.
+    uint64_t checksum = 0;  // of its content at NoteContent
+    // Initial content, in at most one of both; in neither if no step changes it.
     OffHeapBytes original;
     at::Tensor on_device;
   };
@@ -121,7 +121,7 @@ class OutsideMemory {
   bool may_keep_on_device_ = true;
 };
 
-// A tensor like the recorded one, for a result that could not be computed: zeros.
+// Makes zeros in place of a result that could not be computed, like the recorded tensor.
 Result<at::Tensor> MakeStandIn(const Trace& trace, const TensorUse& use, const DeviceMap& devices);
 
 }  // namespace etude

@@ -31,7 +31,7 @@ constexpr size_t kThresholdMax = 32 << 20;
 std::atomic<size_t> threshold = kFirstThreshold;
 std::atomic<bool> keep = false;
 std::atomic<int64_t> give_back = 0;
-// Of smaller blocks no pages are given back.
+// Minimum size of a block whose pages are returned.
 constexpr size_t kLeastGivenBack = 64 << 10;
 
 void SetThreshold(size_t bytes) {
@@ -41,7 +41,7 @@ void SetThreshold(size_t bytes) {
   mallopt(M_TRIM_THRESHOLD, static_cast<int>(2 * bytes));
 }
 
-// Gives the pages of a block back, but for those that it shares with its neighbours.
+// Returns the pages of a block to the system, except those shared with neighbours.
 void GiveBackPages(void* block, size_t bytes) {
   if (bytes < kLeastGivenBack) return;
   const int64_t left = give_back.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
@@ -62,8 +62,8 @@ void Free(void* block) {
   SetThreshold(bytes);
 }
 
-// Whether the heap is not to be set: the user has done so, and then a program's does not adapt
-// either, or the process has another allocator than the C library's.
+// Returns whether the heap must not be changed: the user configured it, so that a program's does
+// not adapt either, or the process uses another allocator than the C library's.
 bool IsSet() {
   Dl_info in_use{};
   if (dladdr(dlsym(RTLD_DEFAULT, "malloc"), &in_use) == 0 ||
@@ -78,7 +78,7 @@ bool IsSet() {
   return tunables != nullptr && std::strstr(tunables, "glibc.malloc.") != nullptr;
 }
 
-// PyTorch's own way of making memory, with Free above.
+// PyTorch's CPU allocation, with Free above.
 class Allocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {

@@ -4,27 +4,26 @@
 
 namespace etude {
 
-// Makes the C library's heap behave as in a program that has just started, whatever was read and
-// planned before, and lets it adapt to the tensors that are freed from now on.
+// Control of glibc's heap, which a replay must match because it determines the page faults of a
+// step. FixHeap makes the heap behave as in a program that has just started, regardless of earlier
+// reading and planning; FollowTensors lets it adapt to the tensors freed from then on.
 //
-// glibc serves large blocks by mmap and gives the heap's free top back to the system; what counts
-// as large grows with the largest such block that was freed, up to 32 MiB (mallopt(3),
-// M_MMAP_THRESHOLD). That decides how many page faults a step of a program costs, and a replay has
-// to do as the program did. FixHeap stops the adapting: call it before anything large is freed.
-// FollowTensors does it anew, for tensors on the CPU only; no tensor may be there that was made
-// between the two. Where the C library is another, or
-// its environment variables say how its heap is, both do nothing.
+// glibc serves large blocks by mmap and returns the heap's free top to the system. The threshold
+// for large blocks grows with the largest mapped block that was freed, up to 32 MiB (mallopt(3),
+// M_MMAP_THRESHOLD). FixHeap stops this adaptation; call it before freeing anything large.
+// FollowTensors resumes it for CPU tensors only; no tensor made between the two calls may exist.
+// Both do nothing with another C library, or if its environment variables configure the heap.
 void FixHeap();
 void FollowTensors();
-// Raises what counts as large to `bytes`, as far as the program had got; never lowers it.
+// Raises the mmap threshold to `bytes`, the value that the program had reached. Never lowers it.
 void RaiseMapThreshold(int64_t bytes);
-// What counts as large now; 0 where the heap is not set.
+// Returns the mmap threshold; 0 if the heap is not controlled.
 int64_t MapThreshold();
-// From now on the heap gives nothing back, and takes large blocks too: fewest page faults. False,
-// and nothing is done, where the heap is not to be set.
+// Makes the heap keep all memory, including large blocks, for a minimum of page faults. Returns
+// false without effect if the heap must not be changed.
 bool KeepFreed();
-// Of the tensors that are freed from now on, the first so many bytes are given back to the system:
-// who uses them next gets new pages. The heap keeps their addresses. Needs FollowTensors.
+// Returns the first `bytes` of the tensors freed from now on to the system, so that their next use
+// gets new pages. The heap keeps their addresses. Requires FollowTensors.
 void GiveBack(int64_t bytes);
 
 }  // namespace etude

@@ -10,7 +10,7 @@
 namespace etude {
 namespace {
 
-// A misspelt name or a wrong position would silently do nothing.
+// A misspelt name or a wrong position would have no effect.
 TEST(ValueDemands, NameTensorArgumentsOfRegisteredOperators) {
   const auto names = c10::Dispatcher::singleton().getAllOpNames();
   for (const ValueDemand& demand : ValueDemands()) {

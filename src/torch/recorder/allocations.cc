@@ -6,20 +6,19 @@
 namespace etude::recorder {
 namespace {
 
-// Set once, before the first piece of memory gets Release as its deleter, and never changed.
+// Set once, before any memory gets Release as its deleter, and never changed.
 c10::DeleterFnPtr release_inner = nullptr;
 AllocationReport report_to = nullptr;
 
 void Release(void* address) {
-  // Before: afterwards another thread may be given the same address.
+  // Before the release: afterwards another thread may get the same address.
   report_to(address, 0);
   release_inner(address);
 }
 
-// Passes everything on to PyTorch's own allocator. Memory gets a deleter that reports and then
-// calls the one that it had; nothing else about it differs. The deleter is also the raw one, as all
-// memory of an allocator must have that: who takes memory without its deleter (oneDNN) frees it by
-// this.
+// Forwards to PyTorch's allocator. Memory gets a deleter that reports and then calls the original
+// one; nothing else changes. It is also the raw deleter, as required for all memory of an
+// allocator: users that take memory without its deleter (oneDNN) free it with the raw one.
 class WatchedAllocator final : public c10::Allocator {
  public:
   explicit WatchedAllocator(c10::Allocator* inner) : inner_(inner) {}
@@ -44,7 +43,7 @@ class WatchedAllocator final : public c10::Allocator {
   c10::Allocator* const inner_;
 };
 
-// Made once and never destroyed: storages keep pointers to it.
+// Never destroyed: storages keep pointers to it.
 WatchedAllocator* watched = nullptr;
 
 }  // namespace
@@ -64,7 +63,7 @@ bool WatchAllocations(AllocationReport report, std::string& why) {
     why = "the program has changed its allocator since the first recording";
     return false;
   }
-  // Does nothing where an allocator was set with a higher priority.
+  // No effect if an allocator with a higher priority is set.
   c10::SetCPUAllocator(watched);
   if (c10::GetCPUAllocator() != watched) {
     why = "the program has set an allocator of a higher priority";

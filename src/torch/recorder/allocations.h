@@ -5,15 +5,14 @@
 
 namespace etude::recorder {
 
-// Called on the thread that allocates or frees; `bytes` is 0 for what is freed. Must not throw.
+// Called on the allocating or freeing thread; `bytes` is 0 for a free. Must not throw.
 using AllocationReport = void (*)(const void* address, size_t bytes);
 
-// Has `report` called for each piece of memory that PyTorch's allocator of the CPU gives out from
-// now on, and for each of these when it is freed. For the time of watching an allocator of ours
-// stands before PyTorch's. Memory that it gave out, and storages that keep it for their growth,
-// work on afterwards, and report on. Memory that was given out before is reported at most when it
-// is freed. False, with `why`, where the program has set an allocator that cannot be watched. Not
-// thread-safe.
+// Calls `report` for each allocation of PyTorch's CPU allocator from now on, and for their frees,
+// by placing an allocator in front of PyTorch's. Memory that it allocated, and storages that keep
+// it for growth, remain valid after UnwatchAllocations and are still reported. Earlier allocations
+// are reported at most when they are freed. Returns false and sets `why` if the program uses an
+// allocator that cannot be watched. Not thread-safe.
 bool WatchAllocations(AllocationReport report, std::string& why);
 void UnwatchAllocations();
 

@@ -19,7 +19,7 @@ constexpr size_t kRounds = 15;
 
 int64_t ClockNow() { return MonotonicTime().count; }
 
-// Read the clock as the recorder does, and nothing else.
+// These callbacks only read the clock like the recorder.
 thread_local int64_t seen_by_callbacks = 0;
 std::unique_ptr<at::ObserverContext> CountEnter(const at::RecordFunction&) {
   const int64_t begin = ClockNow();
@@ -31,8 +31,7 @@ void CountExit(const at::RecordFunction&, at::ObserverContext*) {
   seen_by_callbacks += ClockNow() - begin;
 }
 
-// Of so many calls of an operator that hands its argument back; less what callbacks know to be
-// theirs.
+// Returns the time of kCalls calls of an identity operator, less the time inside callbacks.
 int64_t TimeCalls(const at::Tensor& tensor) {
   seen_by_callbacks = 0;
   const int64_t begin = ClockNow();
@@ -57,7 +56,7 @@ int64_t MeasureCallback() {
       with[i] = TimeCalls(tensor);
       at::removeCallback(handle);
     }
-    // The fastest rounds: others were interrupted.
+    // Minima, because other rounds were interrupted.
     const int64_t more = *std::ranges::min_element(with) - *std::ranges::min_element(without);
     return std::max<int64_t>(more / kCalls, 0);
   } catch (const std::exception&) {

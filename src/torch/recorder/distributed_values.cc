@@ -1,4 +1,4 @@
-// The one file of the recorder that includes c10d, whose headers take long to compile.
+// The only file of the recorder that includes c10d, whose headers are slow to compile.
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Types.hpp>
@@ -8,11 +8,11 @@
 namespace etude::recorder {
 namespace {
 
-// The ranks of the job that a group has, in the order of its own ranks; empty if its backend does
-// not say, as for the group of all.
+// Returns the job's ranks of a group, in the group's order; empty if its backend does not provide
+// them, as for the default group.
 template <typename Group>
 std::vector<uint64_t> RanksOf(const Group& group) {
-  // Early versions of torch have no such options.
+  // Early versions of torch lack these options.
   if constexpr (requires {
                   group.getDefaultBackend()->getBackendOptions()->global_ranks_in_group;
                 }) {

@@ -39,7 +39,7 @@ using capture::Event;
 
 int64_t Now() { return MonotonicTime().count; }
 
-// What a thread needs between Start and Stop.
+// State of a thread between Start and Stop.
 struct ThreadRecords {
   ThreadRecords(capture::CaptureWriter& writer, std::atomic<int64_t>& value_bytes, uint64_t node_id)
       : encoder(writer, value_bytes),
@@ -50,13 +50,13 @@ struct ThreadRecords {
   ValueEncoder encoder;
   uint32_t thread;
   capture::RecordBuffer buffer;
-  // Of the last event in the buffer.
+  // Last event in the buffer.
   int64_t time = 0;
   int64_t node = 0;
   int64_t handle = 0;
-  int64_t overhead = 0;        // time in our callbacks that no event has said yet
-  std::vector<uint64_t> open;  // handles of the calls that have not ended
-  // Numbers of functions, by a hash of name, overload and scope.
+  int64_t overhead = 0;        // time in callbacks that is not in an event yet
+  std::vector<uint64_t> open;  // handles of unfinished calls
+  // Function numbers, by a hash of name, overload and scope.
   struct Function {
     std::string name;
     std::string overload;
@@ -71,13 +71,13 @@ struct Session {
   Options options;
   std::unique_ptr<capture::CaptureWriter> writer;
   std::atomic<int64_t> next_node{2};    // 1 is the process
-  std::atomic<int64_t> value_bytes{0};  // of index tensors, that may still be recorded
-  std::atomic<int64_t> gloo_labels{0};  // that have not ended
-  std::string not_watched;              // why allocations are not recorded though it was asked for
+  std::atomic<int64_t> value_bytes{0};  // remaining bytes of index tensors to record
+  std::atomic<int64_t> gloo_labels{0};  // unfinished
+  std::string not_watched;              // reason why requested allocations are not recorded
 };
 
-// Threads come and go; sessions, too. `busy` is set while a thread may touch `records`, which are
-// those of session number `session`.
+// State of a thread; threads and sessions come and go. `busy` is set while the thread may touch
+// `records`, which belong to session `session`.
 struct ThreadState {
   std::atomic<bool> busy{false};
   uint64_t session = 0;
@@ -94,13 +94,13 @@ struct Globals {
   at::CallbackHandle empty_callback = 0;
 };
 
-// Never destroyed: threads may run callbacks while the process ends.
+// Never destroyed: threads may run callbacks during process exit.
 Globals& globals() {
   static auto* const kept = new Globals();
   return *kept;
 }
 
-// Memory may be freed on a thread whose state is gone: by destructors that run after its own.
+// Memory may be freed on a thread whose state is gone, by destructors that run later.
 thread_local bool thread_is_over = false;
 struct ThreadHold {
   ThreadHold() : state(std::make_shared<ThreadState>()) {
@@ -131,7 +131,8 @@ void AddTime(ThreadRecords& records, int64_t time) {
   records.overhead = 0;
 }
 
-// Bits of the arguments that an operator does not write: what it writes may hold anything before.
+// Returns bits of the arguments that an operator does not write; written ones have arbitrary
+// content before.
 uint64_t UnwrittenArguments(const c10::FunctionSchema& schema) {
   uint64_t read = ~uint64_t{0};
   const auto& arguments = schema.arguments();
@@ -142,11 +143,11 @@ uint64_t UnwrittenArguments(const c10::FunctionSchema& schema) {
   return read;
 }
 
-// What the arguments are called, in the schemas of PyTorch, that hold indices, offsets or classes.
+// Names of arguments with indices, offsets or classes in PyTorch's schemas.
 constexpr std::array<std::string_view, 6> kIndexArguments = {"index",   "indices", "offsets",
                                                              "lengths", "target",  "offset2bag"};
 
-// Bits of the arguments whose elements serve as indices.
+// Returns bits of the arguments whose elements are used as indices.
 uint64_t IndexArguments(const c10::FunctionSchema& schema) {
   uint64_t bits = 0;
   const auto& arguments = schema.arguments();
@@ -236,7 +237,7 @@ void AddExit(const at::RecordFunction& fn, Session& session, ThreadRecords& reco
     open.pop_back();
   } else if (const auto at = std::find(open.rbegin(), open.rend(), fn.handle());
              at != open.rend()) {
-    // What is open inside of it ends on another thread, as labels of asynchronous work do.
+    // Calls that are open inside end on another thread, as labels of asynchronous work do.
     const auto inside = static_cast<size_t>(at - open.rbegin());
     buffer.Mark(Event::kExitOver);
     buffer.Varint(inside);
@@ -251,7 +252,8 @@ void AddExit(const at::RecordFunction& fn, Session& session, ThreadRecords& reco
                          buffer);
 }
 
-// Sets `busy`, and clears it whatever is thrown: a recording that ends waits for it.
+// Sets `busy` during its lifetime, also if an exception is thrown: the end of a recording waits for
+// it.
 class Busy {
  public:
   explicit Busy(std::atomic<bool>& busy) : busy_(busy) { busy_.store(true); }
@@ -263,12 +265,12 @@ class Busy {
   std::atomic<bool>& busy_;
 };
 
-// Calls `add(session, records)` unless nothing is recorded, and hands full blocks on. What it
-// throws (values may not be readable) leaves no half of a record.
+// Calls `add(session, records)` if a recording is active, and passes on full blocks. If it throws,
+// because values are unreadable, no partial record remains.
 template <typename Add>
 void OnThisThread(int64_t begin, Add add) {
   ThreadState& state = ThisThread();
-  // Encoding a value may run operators (of tensor subclasses): they are not the program's.
+  // Encoding a value may run operators of tensor subclasses, which are not the program's.
   if (state.busy.load(std::memory_order_relaxed)) return;
   const Busy busy(state.busy);
   if (Session* const session = globals().active.load(); session != nullptr) {
@@ -330,10 +332,10 @@ void OnExit(const at::RecordFunction& fn, at::ObserverContext*) {
 std::unique_ptr<at::ObserverContext> NothingOnEnter(const at::RecordFunction&) { return nullptr; }
 void NothingOnExit(const at::RecordFunction&, at::ObserverContext*) {}
 
-// Gloo's threads wake who waits for a collective before they end its label: a step may be over
-// sooner.
+// Waits for the ends of Gloo's labels: its threads wake the waiting thread first, so a step may end
+// earlier.
 void AwaitGlooLabels(const Session& session) {
-  constexpr int64_t kMost = 50'000'000;  // work that goes on beyond the recording is not awaited
+  constexpr int64_t kMost = 50'000'000;  // longer work is not awaited
   const int64_t begin = Now();
   while (session.gloo_labels.load() > 0 && Now() - begin < kMost) {
     std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -431,7 +433,7 @@ std::string HeaderWithClocks(std::string_view members) {
 }
 
 void CutOffChild() {
-  // The mutex and the writer's thread are the parent's: nothing here may wait for them.
+  // The mutex and the writer's thread belong to the parent: the child must not wait for them.
   globals().active.store(nullptr);
   (void)globals().session.release();
 }

@@ -7,43 +7,41 @@
 namespace etude::recorder {
 
 struct Options {
-  // Which integer arguments in the CPU's memory are read through for their least and greatest
-  // element, which costs what reading them costs, and which of these for their statistics.
+  // Integer arguments in CPU memory that are scanned for their minimum and maximum, and those that
+  // get full statistics. The cost is that of reading them.
   bool integer_ranges = false;
   enum class Statistics { kNone, kIndices, kAllIntegers };
   Statistics statistics = Statistics::kNone;
-  // Tensors that have statistics are recorded whole while they are no more bytes in all than that.
+  // Total size of tensors with statistics that are recorded completely.
   int64_t index_value_bytes = 0;
-  bool allocations = false;                      // of the CPU's allocator, see allocations.h
-  uint64_t most_file_bytes = uint64_t{8} << 30;  // events beyond are dropped and counted
+  bool allocations = false;                      // of the CPU allocator, see allocations.h
+  uint64_t most_file_bytes = uint64_t{8} << 30;  // later events are dropped and counted
 };
 
-// Records what this process runs into a capture file, from Start to Stop: each operator and label
-// with its times, arguments and results, in one pass. One recording at a time. Neither call throws;
-// `error` says what went wrong.
+// Records this process into a capture file, from Start to Stop: each operator and label with its
+// times, arguments and results, in one pass. One recording at a time. Neither call throws; failures
+// are described in `error`.
 //
 // Costs per operator are in docs/formats/native_capture.md. Callbacks run on the program's threads;
 // they wait for the disk only while more than CaptureWriter::Options::most_waiting_bytes is
-// unwritten.
-// `header` is a JSON object, see HeaderWithClocks.
+// unwritten. `header` is a JSON object, see HeaderWithClocks.
 bool Start(const std::string& path, std::string_view header, const Options& options,
            std::string& error);
 bool Stop(std::string& error);
-// The header of a file: the clocks now, and `members` of a JSON object beside them.
+// Returns the header of a file: the current clocks and `members`, the members of a JSON object.
 std::string HeaderWithClocks(std::string_view members);
-// A label as of record_function, without the cost of its way through Python's operators: begins it
-// and gives what ends it, nullptr if nothing is recorded. `name` must stay until then. Both on one
-// thread.
+// Begins a label as by record_function, without the cost of Python's operators. Returns a handle
+// for LeaveLabel; nullptr if nothing is recorded. `name` must live until LeaveLabel, which must be
+// called on the same thread.
 void* EnterLabel(const char* name);
 void LeaveLabel(void* label);
-// Takes the time since `begin_ns` of the monotonic clock for the recorder's own: this thread worked
-// for it.
+// Counts the time since `begin_ns` (monotonic clock) on this thread as the recorder's own.
 void SpentSince(int64_t begin_ns);
-// In a forked child: the recording is the parent's. Leaves the parent's file alone.
+// Disables recording in a forked child without touching the parent's file.
 void CutOffChild();
 
-// For measuring what any callback costs: registers one that does nothing but ask for inputs,
-// outputs and ids, or removes it.
+// Registers or removes an empty callback that only requests inputs, outputs and ids, for measuring
+// the cost of any callback.
 void SetEmptyCallback(bool on);
 
 }  // namespace etude::recorder

@@ -1,5 +1,5 @@
-// What Python calls through ctypes. Texts are UTF-8 and end with zero. A function that can fail
-// returns null, or what went wrong as a text that is valid until the thread's next call.
+// C API for Python's ctypes. Texts are UTF-8 and null-terminated. Functions that can fail return
+// null, or an error message that is valid until the thread's next call.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,15 +21,15 @@ const char* Outcome(bool done, const std::string& error) {
 
 }  // namespace
 
-// The version of torch that this library was built for.
+// Returns the version of torch that this library was built for.
 ETUDE_EXPORT const char* etude_recorder_torch_version() { return ETUDE_TORCH_VERSION; }
 
-// Starts recording to `path`; `header` are members of a JSON object, to be put into the file.
-// `integers`: 0 nothing of integer arguments, 1 their ranges, 2 also the statistics of indices,
-// 3 those of all. The file grows to about `most_bytes` (0: 8 GiB) and what comes then is dropped.
-// `allocations`: whether memory of the CPU's allocator is recorded. `callback_cost`: whether what
-// PyTorch spends on calling us is measured, for readers to take out of the times. Tensors with
-// statistics are recorded whole up to `index_value_bytes` in all.
+// Starts recording to `path`. `header`: members of a JSON object for the file. `integers`: 0 skips
+// integer arguments, 1 records ranges, 2 also statistics of indices, 3 statistics of all. The file
+// grows to about `most_bytes` (0: 8 GiB); later events are dropped. `allocations`: record memory of
+// the CPU allocator. `callback_cost`: measure PyTorch's cost per callback, which readers subtract
+// from times. `index_value_bytes`: total size of tensors with statistics that are recorded
+// completely.
 ETUDE_EXPORT const char* etude_recorder_start(const char* path, const char* header, int integers,
                                               unsigned long long most_bytes, int allocations,
                                               int callback_cost,
@@ -59,13 +59,14 @@ ETUDE_EXPORT const char* etude_recorder_stop() {
   return Outcome(etude::recorder::Stop(error), error);
 }
 
-// A label that begins now; `name` must stay. It ends, on the same thread, with the other function.
+// Begins a label; `name` must live until its end. End it on the same thread with the other
+// function.
 ETUDE_EXPORT void* etude_recorder_enter_label(const char* name) {
   return etude::recorder::EnterLabel(name);
 }
 ETUDE_EXPORT void etude_recorder_leave_label(void* label) { etude::recorder::LeaveLabel(label); }
 
-// What this thread did since `begin_ns` (CLOCK_MONOTONIC) it did for the recording.
+// Counts the time since `begin_ns` (CLOCK_MONOTONIC) on this thread as the recorder's own.
 ETUDE_EXPORT void etude_recorder_spent_since(long long begin_ns) {
   etude::recorder::SpentSince(begin_ns);
 }

@@ -29,7 +29,7 @@ void Opaque(std::string_view name, RecordBuffer& buffer) {
 
 void Double(double value, RecordBuffer& buffer) { buffer.Fixed64(std::bit_cast<uint64_t>(value)); }
 
-// The value of a tensor of one element on the CPU.
+// Appends the value of a one-element CPU tensor.
 void WrappedNumber(c10::ScalarType type, const void* at, RecordBuffer& buffer) {
   const auto as = [&](auto value) {
     std::memcpy(&value, at, sizeof value);
@@ -48,8 +48,8 @@ void WrappedNumber(c10::ScalarType type, const void* at, RecordBuffer& buffer) {
   }
 }
 
-// Calls `use` with the elements of a tensor of integers; false for other types, and for tensors
-// without elements or memory.
+// Calls `use` with the elements of an integer tensor. Returns false for other types, and for
+// tensors without elements or memory.
 template <typename Use>
 bool WithIntegers(const c10::TensorImpl& impl, const c10::StorageImpl& storage, Use use) {
   const c10::ScalarType type = impl.dtype().toScalarType();
@@ -74,8 +74,8 @@ bool WithIntegers(const c10::TensorImpl& impl, const c10::StorageImpl& storage, 
 
 std::span<const int64_t> Span(c10::IntArrayRef ints) { return {ints.data(), ints.size()}; }
 
-// Whether elements lie one after the other. PyTorch's is_contiguous() asks nothing of the strides
-// of dimensions of size 1, which say how convolutions lay out their results.
+// Returns whether elements are contiguous in order. PyTorch's is_contiguous() ignores strides of
+// dimensions of size 1, which show how convolutions lay out their results.
 bool HasUsualStrides(const c10::TensorImpl& impl) {
   const c10::IntArrayRef sizes = impl.sizes();
   const c10::IntArrayRef strides = impl.strides();
@@ -195,7 +195,7 @@ void ValueEncoder::EncodeTensor(const at::Tensor& tensor, RecordBuffer& buffer) 
   buffer.Varint(DeviceString(impl.device()));
   buffer.Fixed64(AddressOf(&impl));
   if (storage != nullptr) {
-    // Without the checks of data(): a storage whose data must not be read still has an address.
+    // Bypasses the checks of data(): storages whose data must not be read still have an address.
     auto& pointer = const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks();
     buffer.Fixed64(AddressOf(pointer.get()));
     buffer.Varint(static_cast<uint64_t>(impl.storage_offset()));
@@ -244,7 +244,7 @@ void ValueEncoder::EncodeStatistics(const c10::TensorImpl& impl, const c10::Stor
 }
 
 bool ValueEncoder::TakeValueBytes(int64_t bytes) {
-  // A tensor lies in one block, which readers hold in memory.
+  // A tensor must fit into one block, which readers hold in memory.
   constexpr int64_t kMostOfOne = int64_t{16} << 20;
   if (bytes > kMostOfOne) return false;
   int64_t left = value_bytes_.load(std::memory_order_relaxed);

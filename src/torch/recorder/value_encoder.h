@@ -12,23 +12,23 @@
 
 namespace etude::recorder {
 
-// Which arguments of an operator are read through if they are integer tensors in the CPU's memory:
-// a bit each, the last one for all from the 64th on. `statistics` are among `ranges`.
+// Arguments of an operator that are scanned if they are integer tensors in CPU memory: one bit
+// each; the last bit covers all from the 64th on. `statistics` is a subset of `ranges`.
 struct IntegerArguments {
-  uint64_t ranges = 0;      // least and greatest element
-  uint64_t statistics = 0;  // the rest of IntegerFacts
+  uint64_t ranges = 0;      // minimum and maximum
+  uint64_t statistics = 0;  // other members of IntegerFacts
 };
 
-// Puts arguments and results of operators into records. One per thread and session.
+// Encodes arguments and results of operators into records. One per thread and session.
 class ValueEncoder {
  public:
-  // Both must outlive the encoder. `value_bytes`: bytes of index tensors whose elements may still
-  // be recorded, in all threads.
+  // Both must outlive the encoder. `value_bytes`: remaining bytes of index tensors to record
+  // completely, shared by all threads.
   ValueEncoder(capture::CaptureWriter& writer, std::atomic<int64_t>& value_bytes)
       : writer_(writer), value_bytes_(value_bytes) {}
 
-  // Appends the number of `values` and the values. What cannot be read (a tensor subclass whose
-  // sizes throw) becomes kOpaque.
+  // Appends the number of `values` and the values. Unreadable values, such as a tensor subclass
+  // whose sizes throw, become kOpaque.
   void Encode(c10::ArrayRef<const c10::IValue> values, const IntegerArguments& integers,
               capture::RecordBuffer& buffer);
 
@@ -49,12 +49,12 @@ class ValueEncoder {
   bool with_ranges_ = false;
   bool with_statistics_ = false;
   capture::IntegerReader reader_;
-  // Numbers of strings, by the number of the type and of the device; 0: none yet, else one more.
+  // String number + 1, by number of the type or device; 0: none yet.
   std::vector<uint32_t> types_;
   std::vector<uint32_t> devices_;
 };
 
-// Appends a c10d process group or reduction; false for objects of other classes.
+// Appends a c10d process group or reduction. Returns false for objects of other classes.
 bool EncodeDistributed(const c10::IValue& value, const std::string& class_name,
                        capture::RecordBuffer& buffer);
 

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-// Our own declarations of what PyTorch's headers mention of Gloo, which its wheel lacks.
+// Minimal declarations of Gloo for PyTorch's headers; PyTorch's wheel lacks Gloo's headers.
 namespace gloo {
 
 class Context {

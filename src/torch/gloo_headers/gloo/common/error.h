@@ -1,4 +1,4 @@
 #pragma once
 
-// Our own declarations of what PyTorch's headers mention of Gloo, which its wheel lacks. PyTorch's
-// header includes it and needs nothing from it.
+// Minimal declarations of Gloo for PyTorch's headers; PyTorch's wheel lacks Gloo's headers.
+// PyTorch's header includes this file, but uses nothing from it.
