@@ -20,9 +20,9 @@
 #include "src/base/text/bounded_json.h"
 #include "src/base/text/format_count.h"
 #include "src/base/text/function_name.h"
-#include "src/formats/kineto/comm_facts.h"
-#include "src/formats/kineto/kineto_processes.h"
-#include "src/formats/kineto/kineto_reader.h"
+#include "src/formats/profile/comm_kernels.h"
+#include "src/formats/profile/profile_categories.h"
+#include "src/formats/profile/profile_processes.h"
 #include "src/run/calls/callers.h"
 #include "src/run/calls/launch.h"
 #include "src/trace/carried_stats.h"
@@ -309,7 +309,7 @@ class TraceJudge {
 
   // Returns the quoted JSON text; "" if missing.
   std::string_view CategoryOf(NodeId node) const {
-    return StatedText(trace_, node, kKinetoCategoryKey).value_or("");
+    return StatedText(trace_, node, kCategoryExtraKey).value_or("");
   }
 
   void JudgeLinks() {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "src/formats/kineto/kineto_reader.h"
+#include "src/formats/profile/profiler_event.h"
 #include "src/formats/pytorch_et/et_comm.h"
 #include "src/run/step/recorded_step.h"
 #include "src/trace/words/module_name.h"
@@ -23,7 +23,7 @@ bool IsModule(const Trace& trace, NodeId node) {
 
 // Labels of the profiler's other categories (Python frames, overhead) keep their category.
 bool HasCategory(const Trace& trace, NodeId node) {
-  return StatedText(trace, node, kKinetoCategoryKey).has_value();
+  return StatedText(trace, node, kCategoryExtraKey).has_value();
 }
 
 bool IsUserLabel(const Trace& trace, NodeId node) {

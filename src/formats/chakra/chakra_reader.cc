@@ -15,7 +15,7 @@
 #include "src/formats/chakra/chakra_node_view.h"
 #include "src/formats/chakra/chakra_schema.h"
 #include "src/formats/io/protobuf.h"
-#include "src/formats/kineto/process_groups.h"
+#include "src/formats/profile/process_groups.h"
 #include "src/trace/simulated.h"
 #include "src/trace/trace_builder.h"
 

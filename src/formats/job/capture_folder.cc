@@ -16,7 +16,7 @@
 #include "src/formats/io/byte_source.h"
 #include "src/formats/job/job_folder.h"
 #include "src/formats/job/job_json.h"
-#include "src/formats/kineto/merged_processes.h"
+#include "src/formats/profile/pid_of_rank.h"
 #include "src/formats/read_trace.h"
 
 namespace etude {

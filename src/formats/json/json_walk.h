@@ -2,7 +2,6 @@
 
 #include <simdjson.h>
 
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
@@ -16,32 +15,6 @@ template <size_t N>
 bool Is(std::string_view text, const char (&word)[N]) {
   return text.size() == N - 1 && std::memcmp(text.data(), word, N - 1) == 0;
 }
-
-// Finds a row of a table by its `name`. Writers usually use the table's order of keys, so the row
-// after the last match is checked first. Not thread-safe.
-template <typename Row, size_t N>
-class KeyFinder {
- public:
-  explicit KeyFinder(const std::array<Row, N>& rows) : rows_(rows) {}
-
-  // Returns nullptr if there is none.
-  const Row* Find(std::string_view key) {
-    size_t at = next_;
-    for (size_t i = 0; i < N; ++i) {
-      const Row& row = rows_[at];
-      at = at + 1 == N ? 0 : at + 1;
-      if (row.name.size() != key.size()) continue;
-      if (std::memcmp(row.name.data(), key.data(), key.size()) != 0) continue;
-      next_ = at;
-      return &row;
-    }
-    return nullptr;
-  }
-
- private:
-  const std::array<Row, N>& rows_;
-  size_t next_ = 0;
-};
 
 // Returns a token without trailing blanks.
 inline std::string_view TrimmedToken(std::string_view token) {

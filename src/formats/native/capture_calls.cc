@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "src/formats/kineto/comm_facts.h"
 #include "src/formats/native/capture_format.h"
+#include "src/formats/profile/comm_facts.h"
 #include "src/trace/words/operator_name.h"
 
 namespace etude {

@@ -5,23 +5,20 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "src/base/text/format_count.h"
 #include "src/base/text/string_pool.h"
-#include "src/formats/json/json_text.h"
-#include "src/formats/kineto/kineto_reader.h"
 #include "src/formats/perfetto/perfetto_arguments.h"
+#include "src/formats/perfetto/perfetto_events.h"
 #include "src/formats/perfetto/perfetto_packets.h"
 #include "src/formats/perfetto/perfetto_schema.h"
 #include "src/formats/perfetto/perfetto_sequence.h"
+#include "src/formats/perfetto/perfetto_slices.h"
 #include "src/formats/perfetto/perfetto_tracks.h"
 #include "src/formats/perfetto/perfetto_wire.h"
-#include "src/formats/pytorch_et/et_json_reader.h"
-#include "src/trace/words/memory_event.h"
-#include "src/trace/words/operator_name.h"
+#include "src/trace/trace_builder.h"
 
 namespace etude {
 namespace {
@@ -35,24 +32,13 @@ using perfetto::PacketCutter;
 using perfetto::PacketField;
 using perfetto::PacketInflater;
 using perfetto::Sequence;
+using perfetto::SliceEvents;
+using perfetto::Slices;
+using perfetto::TrackEvent;
 using perfetto::Tracks;
 using perfetto::Varint;
 using perfetto::View;
 using protozero::pbf_reader;
-
-// What an event without a category is, by the arguments that PyTorch gives it: its writer has none
-// for categories. The first row that fits.
-struct UsualCategory {
-  std::string_view arg;          // that the event has
-  std::string_view name_prefix;  // of the event
-  std::string_view category;
-};
-constexpr UsualCategory kUsualCategories[] = {
-    {"cuda_sync_kind", "", "cuda_sync"},  {"stream", "Memcpy", "gpu_memcpy"},
-    {"stream", "Memset", "gpu_memset"},   {"stream", "", "kernel"},
-    {"cbid", "", "cuda_runtime"},         {"Record function id", kStepMark, "user_annotation"},
-    {"Record function id", "", "cpu_op"},
-};
 
 class PerfettoReader : public TraceReader {
  public:
@@ -63,13 +49,9 @@ class PerfettoReader : public TraceReader {
         cutter_(name_, context.limits),
         inflater_(context.limits),
         tracks_(strings_),
-        arguments_(strings_, context.limits.depth) {
-    inner_context_ = context;
-    inner_context_.warn = nullptr;
-    inner_context_.progress = nullptr;
-    // What was read here is whole.
-    inner_ = MakeProfileReader(name_, TraceFormat::kPerfetto, {.strict = false}, inner_context_);
-  }
+        arguments_(strings_, context.limits.depth),
+        slices_(strings_),
+        builder_(context.limits) {}
 
   Status Push(std::string_view chunk) override {
     return cutter_.Push(chunk,
@@ -78,26 +60,14 @@ class PerfettoReader : public TraceReader {
 
   Result<Trace> Finish(bool cut) override {
     ETUDE_RETURN_IF_ERROR(CheckEnd(cut));
-    ETUDE_RETURN_IF_ERROR(PairEvents());
-    ETUDE_RETURN_IF_ERROR(EmitEvents());
-    return inner_->Finish(cut || !cutter_.is_whole());
+    ETUDE_RETURN_IF_ERROR(PairSlices());
+    ETUDE_RETURN_IF_ERROR(AddSlices());
+    auto trace = builder_.Finish();
+    if (!trace) return BadInput(name_ + ": " + trace.error().message);
+    return trace;
   }
 
  private:
-  // An event of a track, or a slice after pairing.
-  struct Event {
-    int64_t time = 0;
-    uint64_t track = 0;
-    uint64_t order = 0;  // in the file
-    EventType type = EventType::kBegin;
-    StringId name;
-    StringId category;
-    StringId args;  // members of a JSON object
-    int64_t end = 0;
-    bool has_end = false;
-    bool ends_at_once = false;  // the end of a slice that began right before it in the file
-  };
-
   // The messages of a packet.
   struct Packet {
     uint64_t timestamp = 0;
@@ -117,14 +87,14 @@ class PerfettoReader : public TraceReader {
   // `unpacked`: it stood in another one.
   Status TakePacket(std::string_view bytes, bool unpacked) {
     ++packets_;
-    const size_t events = events_.size();
+    const size_t events = slices_.size();
     try {
       const Packet packet = ReadPacket(bytes);
       if (!packet.is_compressed) return TakeMessages(packet);
       if (unpacked) return Malformed("compressed packets inside compressed packets");
       return TakeCompressed(packet.compressed);
     } catch (const protozero::exception& error) {
-      events_.resize(events);
+      slices_.Truncate(events);
       return Malformed(error.what());
     }
   }
@@ -203,7 +173,7 @@ class PerfettoReader : public TraceReader {
   Status ReadEvent(const Packet& packet, Sequence& sequence) {
     const auto time = sequence.TimeOf(packet.timestamp, packet.clock, clocks_);
     if (!time) return Malformed("its time is out of range");
-    Event event{.time = time->nanos, .track = sequence.default_track(), .order = packets_};
+    TrackEvent event{.time = time->nanos, .track = sequence.default_track(), .order = packets_};
     int32_t type = 0;
     std::string args;
     pbf_reader reader(packet.event.data(), packet.event.size());
@@ -238,22 +208,17 @@ class PerfettoReader : public TraceReader {
     }
     event.type = static_cast<EventType>(type);
     const bool is_slice = event.type == EventType::kBegin || event.type == EventType::kEnd;
-    if (!is_slice && !IsWork(event, args)) {
+    if (!is_slice && !perfetto::IsWork(event.type, strings_.Get(event.name), args)) {
       ++skipped_;
       return {};
     }
     if (!time->is_known) ++unknown_clocks_;
     if (!args.empty()) event.args = strings_.Intern(args);
-    if (event.type == EventType::kEnd && !events_.empty()) {
-      const Event& last = events_.back();
-      event.ends_at_once = last.type == EventType::kBegin && last.track == event.track &&
-                           last.time == event.time && last.order + 1 == event.order;
-    }
-    if (events_.size() >= 2 * context_.limits.nodes) {
+    if (slices_.size() >= 2 * context_.limits.nodes) {
       return BadInput(fmt::format("{}: more than {} slices (limit 'nodes')", cutter_.Where(),
                                   context_.limits.nodes));
     }
-    events_.push_back(event);
+    slices_.Add(event);
     return {};
   }
 
@@ -269,6 +234,7 @@ class PerfettoReader : public TraceReader {
                                               cut ? "compressed file" : "last packet");
       if (options_.strict) return BadInput(message);
       context_.Warn(message);
+      builder_.stats().Count(Stat::kTruncated);
     }
     if (foreign_bytes() != 0) {
       const std::string message =
@@ -276,7 +242,7 @@ class PerfettoReader : public TraceReader {
                       FormatCount(foreign_bytes(), "byte follows", "bytes follow"));
       if (options_.strict) return BadInput(message);
       context_.Warn(message);
-      inner_->set_foreign_bytes(foreign_bytes());
+      builder_.stats().Count(Stat::kTrailingData, foreign_bytes());
     }
     if (arguments_.lost_texts() != 0) {
       context_.Warn(fmt::format("{}: {} lost: the packets with their texts are not there", name_,
@@ -293,57 +259,8 @@ class PerfettoReader : public TraceReader {
     return {};
   }
 
-  // By track and time. Where the events of a track stand in the order of time, ends and beginnings
-  // at one time are in order too. Where not, as with writers that give all beginnings, then all
-  // ends, what ends then does so before anything begins.
-  void SortEvents() {
-    std::ranges::stable_sort(events_, {}, &Event::track);
-    for (size_t begin = 0; begin < events_.size();) {
-      size_t end = begin + 1;
-      bool ordered = true;
-      while (end < events_.size() && events_[end].track == events_[begin].track) {
-        ordered = ordered && events_[end - 1].time <= events_[end].time;
-        ++end;
-      }
-      if (!ordered) {
-        std::stable_sort(
-            events_.begin() + static_cast<ptrdiff_t>(begin),
-            events_.begin() + static_cast<ptrdiff_t>(end), [](const Event& a, const Event& b) {
-              const auto rank = [](const Event& event) {
-                const bool first = event.type == EventType::kEnd && !event.ends_at_once;
-                return std::pair(event.time, first ? 0 : 1);
-              };
-              return rank(a) < rank(b);
-            });
-      }
-      begin = end;
-    }
-  }
-
-  // Each end belongs to the innermost open slice of its track.
-  Status PairEvents() {
-    SortEvents();
-    std::vector<size_t> open;
-    uint64_t unpaired = 0;
-    for (size_t i = 0; i < events_.size(); ++i) {
-      if (i != 0 && events_[i].track != events_[i - 1].track) open.clear();
-      if (events_[i].type == EventType::kBegin) {
-        open.push_back(i);
-      } else if (events_[i].type == EventType::kInstant) {
-        continue;
-      } else if (open.empty()) {
-        ++unpaired;
-      } else {
-        Event& begin = events_[open.back()];
-        begin.end = events_[i].time;
-        begin.has_end = true;
-        if (events_[i].args) begin.args = Joined(begin.args, events_[i].args);
-        open.pop_back();
-      }
-    }
-    std::erase_if(events_, [](const Event& event) { return event.type == EventType::kEnd; });
-    std::ranges::sort(events_, {},
-                      [](const Event& event) { return std::pair(event.time, event.order); });
+  Status PairSlices() {
+    const uint64_t unpaired = slices_.Pair();
     if (unpaired == 0) return {};
     const std::string message =
         fmt::format("{}: {} no beginning", name_,
@@ -354,77 +271,32 @@ class PerfettoReader : public TraceReader {
     return {};
   }
 
-  StringId Joined(StringId a, StringId b) {
-    if (!a) return b;
-    return strings_.Intern(std::string(strings_.Get(a)) + ", " + std::string(strings_.Get(b)));
-  }
-
-  static bool HasKey(std::string_view args, std::string_view key) {
-    return args.find("\"" + std::string(key) + "\":") != std::string_view::npos;
-  }
-
-  // Whether an event that is no slice is one of Etude's that stand for more than a mark: work
-  // without a known end, or what an allocator did.
-  bool IsWork(const Event& event, std::string_view args) const {
-    return event.type == EventType::kInstant &&
-           (HasKey(args, kEtKindAttr) || strings_.Get(event.name) == kMemoryEvent);
-  }
-
-  std::string_view CategoryOf(const Event& event, std::string_view args) const {
-    if (event.category) return strings_.Get(event.category);
-    for (const UsualCategory& row : kUsualCategories) {
-      if (HasKey(args, row.arg) && strings_.Get(event.name).starts_with(row.name_prefix)) {
-        return row.category;
-      }
+  // What was neither a slice nor readable is counted behind the slices.
+  Status AddSlices() {
+    builder_.info().SetFormat(TraceFormat::kPerfetto);
+    builder_.info().extras.push_back(
+        {.key = builder_.Intern("displayTimeUnit"), .text = builder_.Intern("\"ms\"")});
+    SliceEvents events(name_, context_.limits, strings_, tracks_, builder_);
+    uint64_t index = 0;
+    for (const TrackEvent& slice : slices_.events()) {
+      ETUDE_RETURN_IF_ERROR(events.Add(slice, index++));
     }
+    if (skipped_ + malformed_ != 0) ETUDE_RETURN_IF_ERROR(events.CheckNodes());
+    builder_.stats().Count(Stat::kSkippedEvent, skipped_);
+    builder_.stats().Count(Stat::kMalformedElement, malformed_);
+    const uint64_t all = index + skipped_ + malformed_;
+    if (all != 0 && builder_.stats()[Stat::kMalformedElement] == all) {
+      if (first_malformed_.empty()) return BadInput(name_ + ": found no slice that can be read");
+      return BadInput(first_malformed_ +
+                      (all == 1 ? "" : fmt::format(" (nor any other of {})", all)));
+    }
+    events.Finish();
     return {};
-  }
-
-  // Passes the slices on as the Chrome events that they stand for.
-  Status EmitEvents() {
-    constexpr size_t kFlushBytes = size_t{1} << 20;
-    std::unordered_map<uint64_t, Tracks::Lane> lanes;
-    std::string out = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
-    bool first = true;
-    const auto put = [&](std::string_view text) -> Status {
-      if (!first) out += ",\n";
-      first = false;
-      out += text;
-      if (out.size() < kFlushBytes) return {};
-      const Status status = inner_->Push(out);
-      out.clear();
-      return status;
-    };
-    for (const Event& event : events_) {
-      const auto [at, is_new] = lanes.try_emplace(event.track);
-      if (is_new) at->second = tracks_.LaneOf(event.track);
-      const Tracks::Lane& lane = at->second;
-      const std::string_view args = strings_.Get(event.args);
-      std::string text =
-          event.type == EventType::kInstant ? R"({"ph": "i", "name": )" : R"({"ph": "X", "name": )";
-      text += JsonString(strings_.Get(event.name));
-      const std::string_view category = CategoryOf(event, args);
-      if (!category.empty()) text += ", \"cat\": " + JsonString(category);
-      if (lane.pid) text += ", \"pid\": " + std::to_string(*lane.pid);
-      if (!lane.tid.empty()) text += ", \"tid\": " + lane.tid;
-      text += ", \"ts\": " + MicrosText(Nanos{event.time});
-      if (event.has_end) text += ", \"dur\": " + MicrosText(Nanos{event.end} - Nanos{event.time});
-      text += ", \"args\": {";
-      text += args;
-      text += "}}";
-      ETUDE_RETURN_IF_ERROR(put(text));
-    }
-    for (uint64_t i = 0; i < skipped_; ++i) ETUDE_RETURN_IF_ERROR(put("{\"ph\": \"i\"}"));
-    for (uint64_t i = 0; i < malformed_; ++i) ETUDE_RETURN_IF_ERROR(put("{\"ph\": 0}"));
-    out += "\n]}\n";
-    return inner_->Push(out);
   }
 
   std::string name_;
   ReadOptions options_;
   const RunContext& context_;
-  RunContext inner_context_;
-  std::unique_ptr<TraceReader> inner_;
 
   PacketCutter cutter_;
   PacketInflater inflater_;
@@ -433,7 +305,8 @@ class PerfettoReader : public TraceReader {
   Arguments arguments_;
   std::unordered_map<uint32_t, Sequence> sequences_;
   perfetto::Clocks clocks_;  // of all sequences
-  std::vector<Event> events_;
+  Slices slices_;
+  TraceBuilder builder_;
   uint64_t packets_ = 0;
   uint64_t skipped_ = 0;
   uint64_t malformed_ = 0;

@@ -62,14 +62,17 @@ Tracks::Lane Tracks::LaneOf(uint64_t track) const {
     const auto found = tracks_.find(track);
     if (found == tracks_.end()) break;
     const Track& at = found->second;
-    if (!lane.pid) lane.pid = at.pid;
-    if (lane.tid.empty() && at.tid) lane.tid = std::to_string(*at.tid);
+    if (lane.pid.empty() && at.pid) lane.pid = std::to_string(*at.pid);
+    if (lane.tid.empty() && at.tid) lane.raw_tid = lane.tid = std::to_string(*at.tid);
     const bool is_process = at.pid && !at.tid;
     if (!name && !is_process) name = at.name;
     if (at.parent == 0 || at.parent == track) break;
     track = at.parent;
   }
-  if (lane.tid.empty() && name) lane.tid = JsonString(strings_.Get(name));
+  if (lane.tid.empty() && name) {
+    lane.tid = strings_.Get(name);
+    lane.raw_tid = JsonString(lane.tid);
+  }
   return lane;
 }
 

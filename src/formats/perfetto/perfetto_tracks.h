@@ -21,8 +21,9 @@ class Tracks {
   // The process and thread of a track: its own, else those of the tracks above it. What is no
   // thread goes by the name of its track.
   struct Lane {
-    std::optional<int64_t> pid;
-    std::string tid;  // JSON; "" if unknown
+    std::string pid;      // "" if unknown
+    std::string tid;      // a number or a name
+    std::string raw_tid;  // the same as JSON; "" if unknown
   };
   Lane LaneOf(uint64_t track) const;
 

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "src/formats/kineto/process_groups.h"
+#include "src/formats/profile/comm_kernels.h"
+#include "src/formats/profile/process_groups.h"
 #include "src/run/calls/callers.h"
 #include "src/trace/words/operator_name.h"
 

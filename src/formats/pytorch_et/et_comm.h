@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/formats/kineto/comm_facts.h"
+#include "src/formats/profile/comm_facts.h"
 #include "src/run/calls/label_calls.h"
 #include "src/trace/trace_builder.h"
 

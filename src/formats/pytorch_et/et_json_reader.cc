@@ -5,14 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/container/key_finder.h"
 #include "src/formats/chakra/chakra_kind.h"
 #include "src/formats/json/json_reader_base.h"
 #include "src/formats/json/json_text.h"
 #include "src/formats/json/json_walk.h"
 #include "src/formats/json/mend_element.h"
-#include "src/formats/kineto/comm_facts.h"
-#include "src/formats/kineto/kineto_categories.h"
-#include "src/formats/kineto/process_groups.h"
+#include "src/formats/profile/comm_facts.h"
+#include "src/formats/profile/process_groups.h"
+#include "src/formats/profile/profile_categories.h"
 #include "src/formats/pytorch_et/et_comm.h"
 #include "src/formats/pytorch_et/et_names.h"
 #include "src/formats/pytorch_et/et_values.h"
@@ -485,14 +486,14 @@ class EtJsonReader : public JsonReaderBase {
   void SetPlace() {
     NodeRow& row = node_.row;
     if (node_.is_device) {
-      const KinetoCategory category = FindKinetoCategory(node_.category, node_.name);
+      const ProfileCategory category = FindProfileCategory(node_.category, node_.name);
       row.kind = category.kind;
       row.place = Place::kDevice;
       Lane lane;
       lane.device = node_.device.value_or(-1);
       lane.stream = node_.stream.value_or(-1);
       SetLane(lane);
-      if (DefaultKinetoCategory(row.kind, row.place) != node_.category) {
+      if (DefaultProfileCategory(row.kind, row.place) != node_.category) {
         KeepJson("cat", JsonString(node_.category));
       }
       return;

@@ -14,10 +14,10 @@
 #include "src/formats/io/protobuf.h"
 #include "src/formats/json/json_text.h"
 #include "src/formats/json/value_text.h"
-#include "src/formats/kineto/comm_facts.h"
-#include "src/formats/kineto/kineto_categories.h"
-#include "src/formats/kineto/kineto_reader.h"
 #include "src/formats/native/capture_reader.h"
+#include "src/formats/profile/comm_facts.h"
+#include "src/formats/profile/comm_kernels.h"
+#include "src/formats/profile/profile_categories.h"
 #include "src/formats/pytorch_et/et_comm.h"
 #include "src/formats/pytorch_et/et_json_reader.h"
 #include "src/trace/simulated.h"
@@ -418,7 +418,7 @@ class LinkedJsonWriter {
           key.starts_with("inputs/") || key.starts_with("outputs/")) {
         continue;
       }
-      if (device && (key == kKinetoCategoryKey || key == "cat" || key == "pg_name")) continue;
+      if (device && (key == kCategoryExtraKey || key == "cat" || key == "pg_name")) continue;
       const bool as_read = !device && (key == "stream" || key == "device");
       const bool reserved = !as_read && IsEtNodeKey(key);
       Member(reserved ? std::string(kRenamedPrefix) + std::string(key) : std::string(key),
@@ -469,13 +469,14 @@ class LinkedJsonWriter {
   }
 
   void WriteDevice(NodeId node) {
-    std::string category = JsonString(DefaultKinetoCategory(trace_.kind(node), trace_.place(node)));
+    std::string category =
+        JsonString(DefaultProfileCategory(trace_.kind(node), trace_.place(node)));
     const Comm* comm = trace_.comm(node);
     std::string group;
     if (comm != nullptr && comm->group) group = Text(comm->group);
     for (const Extra& extra : trace_.extras(node)) {
       const std::string_view key = trace_.text(extra.key);
-      if (key == kKinetoCategoryKey || key == "cat") category = trace_.text(extra.text);
+      if (key == kCategoryExtraKey || key == "cat") category = trace_.text(extra.text);
       if (key == "pg_name") group = trace_.text(extra.text);
     }
     Member("cat", category);

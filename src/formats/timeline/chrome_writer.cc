@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "src/formats/json/json_text.h"
-#include "src/formats/kineto/kineto_reader.h"
+#include "src/formats/profile/profile_categories.h"
 #include "src/trace/words/machine_clock.h"
 #include "src/trace/words/memory_event.h"
 
@@ -250,8 +250,8 @@ class ProfileWriter {
     if (is_instant) events_.Text("s", "t");  // scope: thread
     for (const Extra& extra : trace_.extras(node)) {
       std::string_view key = trace_.text(extra.key);
-      if (extra.form != Extra::Form::kJson || !key.starts_with(kKinetoEventPrefix)) continue;
-      key.remove_prefix(kKinetoEventPrefix.size());
+      if (extra.form != Extra::Form::kJson || !key.starts_with(kEventExtraPrefix)) continue;
+      key.remove_prefix(kEventExtraPrefix.size());
       if (is_instant && key == "s") continue;
       if (key != "cat" && key != "pid" && key != "tid") {
         events_.Member(key, trace_.text(extra.text));
@@ -270,7 +270,7 @@ class ProfileWriter {
     const auto member = [&](std::string_view key, StringId text, int32_t number) {
       for (const Extra& extra : trace_.extras(node)) {
         const std::string_view name = trace_.text(extra.key);
-        if (name.starts_with(kKinetoEventPrefix) && name.substr(kKinetoEventPrefix.size()) == key) {
+        if (name.starts_with(kEventExtraPrefix) && name.substr(kEventExtraPrefix.size()) == key) {
           return events_.Member(key, trace_.text(extra.text));
         }
       }

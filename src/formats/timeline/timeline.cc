@@ -9,9 +9,8 @@
 #include <fmt/format.h>
 
 #include "src/base/text/quantity.h"
-#include "src/formats/kineto/comm_facts.h"
-#include "src/formats/kineto/kineto_categories.h"
-#include "src/formats/kineto/kineto_reader.h"
+#include "src/formats/profile/comm_facts.h"
+#include "src/formats/profile/profile_categories.h"
 #include "src/formats/pytorch_et/et_json_reader.h"
 #include "src/run/calls/launch.h"
 #include "src/trace/words/memory_event.h"
@@ -288,7 +287,7 @@ void EventArgs::AddComm(const Comm& comm) {
 void EventArgs::AddKind(NodeId node, const Comm* comm, bool is_instant) {
   if (IsMemoryEvent(trace_, node)) return;
   const std::string category = EventCategory(trace_, node);
-  const KinetoCategory read = FindKinetoCategory(category, trace_.name(node));
+  const ProfileCategory read = FindProfileCategory(category, trace_.name(node));
   const NodeKind kind = trace_.kind(node);
   const std::string_view collective = comm == nullptr ? "" : trace_.text(comm->name);
   if (is_instant || KindOfEvent(read, trace_.name(node), collective) != kind) {
@@ -319,7 +318,7 @@ const std::vector<EventArg>& EventArgs::Of(NodeId node, bool is_instant) {
   const size_t own = args_.size();
   for (const Extra& extra : trace_.extras(node)) {
     const std::string_view key = trace_.text(extra.key);
-    if (extra.form != Extra::Form::kJson || key.starts_with(kKinetoEventPrefix) ||
+    if (extra.form != Extra::Form::kJson || key.starts_with(kEventExtraPrefix) ||
         key.starts_with(kEtAttrPrefix)) {
       continue;
     }
@@ -332,7 +331,7 @@ const std::vector<EventArg>& EventArgs::Of(NodeId node, bool is_instant) {
 
 std::string EventCategory(const Trace& trace, NodeId node) {
   for (const Extra& extra : trace.extras(node)) {
-    if (extra.form != Extra::Form::kJson || trace.text(extra.key) != kKinetoCategoryKey) continue;
+    if (extra.form != Extra::Form::kJson || trace.text(extra.key) != kCategoryExtraKey) continue;
     const std::string_view json = trace.text(extra.text);
     // Categories that need escapes are invalid.
     const bool plain =
@@ -340,7 +339,7 @@ std::string EventCategory(const Trace& trace, NodeId node) {
     if (plain) return std::string(json.substr(1, json.size() - 2));
   }
   if (IsMemoryEvent(trace, node)) return "cpu_instant_event";
-  const std::string_view usual = DefaultKinetoCategory(trace.kind(node), trace.place(node));
+  const std::string_view usual = DefaultProfileCategory(trace.kind(node), trace.place(node));
   return std::string(usual.empty() ? Name(trace.kind(node)) : usual);
 }
 

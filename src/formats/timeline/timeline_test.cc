@@ -320,7 +320,7 @@ void ExpectSameWork(const Trace& read, const Trace& trace) {
     EXPECT_EQ(said.tag, comm->tag);
     EXPECT_EQ(said.priority, comm->priority);
     for (const Extra& extra : read.extras(again)) {
-      EXPECT_TRUE(read.text(extra.key).starts_with(kKinetoEventPrefix)) << read.text(extra.key);
+      EXPECT_TRUE(read.text(extra.key).starts_with(kEventExtraPrefix)) << read.text(extra.key);
     }
   });
 }

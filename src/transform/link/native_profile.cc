@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "src/base/text/quantity.h"
-#include "src/formats/kineto/time_nesting.h"
 #include "src/formats/native/capture_reader.h"
+#include "src/formats/profile/time_nesting.h"
 #include "src/run/waits/program_order.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"

@@ -1,10 +1,12 @@
-#include "src/formats/kineto/kineto_categories.h"
+#include "src/formats/profile/profile_categories.h"
 
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "src/formats/kineto/comm_facts.h"
+#include "src/formats/profile/comm_facts.h"
+#include "src/formats/profile/comm_kernels.h"
+#include "src/formats/pytorch_et/et_comm.h"
 #include "src/trace/words/operator_name.h"
 #include "src/trace/words/record_scope.h"
 
@@ -12,7 +14,7 @@ namespace etude {
 namespace {
 
 // Of several categories with one kind and place the first is the default.
-constexpr auto kCategories = std::to_array<KinetoCategory>({
+constexpr auto kCategories = std::to_array<ProfileCategory>({
     {"cpu_op", NodeKind::kOperator, Place::kHost},
     {"user_annotation", NodeKind::kLabel, Place::kHost},
     {"python_function", NodeKind::kLabel, Place::kHost},
@@ -99,10 +101,10 @@ bool IsNamed(const NamedEvent& known, std::string_view event) {
 
 }  // namespace
 
-KinetoCategory FindKinetoCategory(std::string_view name, std::string_view event) {
-  const auto row = std::ranges::find(kCategories, name, &KinetoCategory::name);
+ProfileCategory FindProfileCategory(std::string_view name, std::string_view event) {
+  const auto row = std::ranges::find(kCategories, name, &ProfileCategory::name);
   if (row == kCategories.end()) return {.name = name};
-  KinetoCategory category = *row;
+  ProfileCategory category = *row;
   for (const NamedEvent& known : kNamedEvents) {
     if (known.category != name || !IsNamed(known, event)) continue;
     category.kind = known.kind;
@@ -111,7 +113,7 @@ KinetoCategory FindKinetoCategory(std::string_view name, std::string_view event)
   return category;
 }
 
-NodeKind KindOfEvent(const KinetoCategory& category, std::string_view event,
+NodeKind KindOfEvent(const ProfileCategory& category, std::string_view event,
                      std::string_view collective) {
   if (category.kind == NodeKind::kKernel && (IsCommKernel(event) || !collective.empty())) {
     return PointToPointFromName(collective).value_or(NodeKind::kCollective);
@@ -121,11 +123,11 @@ NodeKind KindOfEvent(const KinetoCategory& category, std::string_view event,
   return is_recorded && !collective.empty() ? KindOfCommunication(collective) : category.kind;
 }
 
-std::string_view DefaultKinetoCategory(NodeKind kind, Place place) {
+std::string_view DefaultProfileCategory(NodeKind kind, Place place) {
   if (IsCommunication(kind)) {
     kind = place == Place::kDevice ? NodeKind::kKernel : NodeKind::kOperator;
   }
-  for (const KinetoCategory& row : kCategories) {
+  for (const ProfileCategory& row : kCategories) {
     if (row.kind == kind && row.place == place) return row.name;
   }
   return {};

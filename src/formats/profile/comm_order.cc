@@ -1,4 +1,4 @@
-#include "src/formats/kineto/comm_order.h"
+#include "src/formats/profile/comm_order.h"
 
 #include <algorithm>
 #include <map>

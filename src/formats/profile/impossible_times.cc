@@ -1,4 +1,4 @@
-#include "src/formats/kineto/impossible_times.h"
+#include "src/formats/profile/impossible_times.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -94,13 +94,6 @@ void AddGroupOf(TraceBuilder& builder, const CommFacts& facts);
 // The kind of the node that stands for a communication of this name: "allreduce" is a kCollective,
 // "send" a kSend, "wait" a kSync, "init" kMetadata.
 NodeKind KindOfCommunication(std::string_view name);
-// True for kernels of NCCL and its like, by the tables of their names' beginnings.
-bool IsCommKernel(std::string_view name);
-// What such a kernel does, as far as its name tells.
-CollectiveType CollectiveOfKernel(std::string_view name);
-// Whether the name of a kernel that is none of these makes one think that it communicates.
-bool SpeaksOfCommunication(std::string_view kernel);
-
 // "[1, 2]" or "1,2"; nullopt for anything else, such as a list that was cut ("[1, 2, ...]").
 std::optional<std::vector<int64_t>> ParseIntList(std::string_view text);
 

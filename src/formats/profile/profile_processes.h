@@ -38,9 +38,9 @@ struct UncategorisedEvent {
 // Says what events without a category are, by the names of their processes and threads and by their
 // arguments: those of torch_npu and MindSpore (Ascend), of XLA and of rocprof. Names may come after
 // events. Not thread-safe.
-class KinetoProcesses {
+class ProfileProcesses {
  public:
-  explicit KinetoProcesses(TraceBuilder& builder) : builder_(builder) {}
+  explicit ProfileProcesses(TraceBuilder& builder) : builder_(builder) {}
 
   void NameProcess(StringId process, StringId name) { names_[process] = name; }
   void LabelProcess(StringId process, StringId label) { labels_[process] = label; }

@@ -1,4 +1,4 @@
-#include "src/formats/kineto/merged_processes.h"
+#include "src/formats/profile/pid_of_rank.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/formats/kineto/process_groups.h"
+#include "src/formats/profile/process_groups.h"
 
 #include <simdjson.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "src/formats/json/json_text.h"
-#include "src/formats/kineto/comm_facts.h"
+#include "src/formats/profile/comm_facts.h"
 
 namespace etude {
 namespace {

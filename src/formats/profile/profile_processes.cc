@@ -1,4 +1,4 @@
-#include "src/formats/kineto/kineto_processes.h"
+#include "src/formats/profile/profile_processes.h"
 
 #include <algorithm>
 #include <array>
@@ -7,12 +7,12 @@
 
 #include "src/base/text/ascii.h"
 #include "src/formats/json/json_text.h"
-#include "src/formats/kineto/comm_facts.h"
-#include "src/formats/kineto/time_nesting.h"
+#include "src/formats/profile/comm_kernels.h"
+#include "src/formats/profile/time_nesting.h"
 
 namespace etude {
 
-enum class KinetoProcesses::Role : uint8_t {
+enum class ProfileProcesses::Role : uint8_t {
   kLabels,         // of a program
   kOperators,      // of a framework
   kCalls,          // of a runtime
@@ -25,7 +25,7 @@ enum class KinetoProcesses::Role : uint8_t {
 };
 
 // "GPU*": whatever begins with GPU and a digit; "/host:*": with "/host:".
-struct KinetoProcesses::Process {
+struct ProfileProcesses::Process {
   std::string_view name;
   Role role;
 };
@@ -158,7 +158,7 @@ bool IsLaunchArrow(std::string_view category) {
          category == "DataFlow";     // of rocprof
 }
 
-const KinetoProcesses::Process* KinetoProcesses::FindProcess(std::string_view name) {
+const ProfileProcesses::Process* ProfileProcesses::FindProcess(std::string_view name) {
   static constexpr auto kProcesses = std::to_array<Process>({
       // Of Ascend
       {"Python", Role::kLabels},
@@ -191,28 +191,28 @@ const KinetoProcesses::Process* KinetoProcesses::FindProcess(std::string_view na
   return row == kProcesses.end() ? nullptr : &*row;
 }
 
-std::string_view KinetoProcesses::TextIn(const std::map<StringId, StringId>& texts,
-                                         StringId process) const {
+std::string_view ProfileProcesses::TextIn(const std::map<StringId, StringId>& texts,
+                                          StringId process) const {
   const auto found = texts.find(process);
   return found == texts.end() ? std::string_view() : builder_.text(found->second);
 }
 
-bool KinetoProcesses::HasSums(StringId process) const {
+bool ProfileProcesses::HasSums(StringId process) const {
   const Process* known = FindProcess(TextIn(names_, process));
   return known != nullptr && known->role == Role::kSums;
 }
 
-bool KinetoProcesses::IsOfXla(const UncategorisedEvent& event) const {
+bool ProfileProcesses::IsOfXla(const UncategorisedEvent& event) const {
   const Process* known = FindProcess(TextIn(names_, event.process));
   return known != nullptr && (known->role == Role::kXlaDevice || known->role == Role::kXlaHost);
 }
 
-std::string_view KinetoProcesses::ThreadName(const UncategorisedEvent& event) const {
+std::string_view ProfileProcesses::ThreadName(const UncategorisedEvent& event) const {
   const auto found = threads_.find({event.process, event.thread});
   return found == threads_.end() ? std::string_view() : builder_.text(found->second);
 }
 
-KinetoProcesses::Settled KinetoProcesses::OfTask(const UncategorisedEvent& event) const {
+ProfileProcesses::Settled ProfileProcesses::OfTask(const UncategorisedEvent& event) const {
   const std::string_view name = builder_.text(builder_.name(event.node));
   const std::string_view type = event.task_type ? builder_.text(event.task_type) : "";
   if (name.starts_with(kHccl)) return {KindOfHccl(name), Place::kDevice};
@@ -224,7 +224,7 @@ KinetoProcesses::Settled KinetoProcesses::OfTask(const UncategorisedEvent& event
 }
 
 // Where threads are streams, other threads show the same again: by operation, module and step.
-KinetoProcesses::Settled KinetoProcesses::OfXlaDevice(const UncategorisedEvent& event) const {
+ProfileProcesses::Settled ProfileProcesses::OfXlaDevice(const UncategorisedEvent& event) const {
   const std::string_view thread = ThreadName(event);
   const bool is_stream = thread.starts_with(kXlaStream);
   const bool is_work = HasStreams(event.process) ? is_stream : thread.empty() || thread == kXlaOps;
@@ -233,19 +233,19 @@ KinetoProcesses::Settled KinetoProcesses::OfXlaDevice(const UncategorisedEvent& 
 }
 
 // A collective, or one of the pieces that it consists of.
-KinetoProcesses::Settled KinetoProcesses::OfCommunication(const UncategorisedEvent& event) const {
+ProfileProcesses::Settled ProfileProcesses::OfCommunication(const UncategorisedEvent& event) const {
   const std::string_view name = builder_.text(builder_.name(event.node));
   if (!name.starts_with(kHccl) || has_comm_kernels_) return {NodeKind::kLabel, Place::kDevice};
   return {KindOfHccl(name), Place::kDevice};
 }
 
-KinetoProcesses::Settled KinetoProcesses::OfXlaHost(const UncategorisedEvent& event) const {
+ProfileProcesses::Settled ProfileProcesses::OfXlaHost(const UncategorisedEvent& event) const {
   // Calls of drivers, which have numbers where XLA records what they launch.
   const bool is_call = StartsAsCall(builder_.text(builder_.name(event.node)));
   return {is_call ? NodeKind::kRuntime : NodeKind::kLabel, Place::kHost};
 }
 
-KinetoProcesses::Settled KinetoProcesses::Find(const UncategorisedEvent& event) const {
+ProfileProcesses::Settled ProfileProcesses::Find(const UncategorisedEvent& event) const {
   const Process* process = FindProcess(TextIn(names_, event.process));
   if (process == nullptr) {
     return event.task_type || event.stream ? OfTask(event) : Settled();
@@ -266,7 +266,7 @@ KinetoProcesses::Settled KinetoProcesses::Find(const UncategorisedEvent& event) 
 
 // By arguments, else by the names of process and thread. Where the device is unknown the process
 // tells streams of different devices apart.
-Lane KinetoProcesses::StreamOf(const UncategorisedEvent& event) const {
+Lane ProfileProcesses::StreamOf(const UncategorisedEvent& event) const {
   Lane lane;
   const std::string_view thread = ThreadName(event);
   auto stream = event.stream;
@@ -287,7 +287,7 @@ Lane KinetoProcesses::StreamOf(const UncategorisedEvent& event) const {
   return lane;
 }
 
-void KinetoProcesses::SettleComm(NodeId node) {
+void ProfileProcesses::SettleComm(NodeId node) {
   const std::string_view name = builder_.text(builder_.name(node));
   Comm comm;
   if (const XlaCollective* known = FindXlaCollective(name)) {
@@ -304,7 +304,7 @@ void KinetoProcesses::SettleComm(NodeId node) {
 }
 
 // Loops and calls of XLA's contain the operations that they run.
-void KinetoProcesses::NestXlaOps() {
+void ProfileProcesses::NestXlaOps() {
   std::vector<TimedNode> ops;
   for (const UncategorisedEvent& event : events_) {
     if (builder_.place(event.node) != Place::kDevice || HasStreams(event.process)) continue;
@@ -324,7 +324,7 @@ void KinetoProcesses::NestXlaOps() {
   }
 }
 
-void KinetoProcesses::KeepUnread(const std::map<std::string_view, uint64_t>& unread) {
+void ProfileProcesses::KeepUnread(const std::map<std::string_view, uint64_t>& unread) {
   if (unread.empty()) return;
   std::string text;
   for (const auto& [name, count] : unread) {
@@ -334,7 +334,7 @@ void KinetoProcesses::KeepUnread(const std::map<std::string_view, uint64_t>& unr
       {.key = builder_.Intern(kUnreadProcessesKey), .text = builder_.Intern(text + "}")});
 }
 
-void KinetoProcesses::Settle() {
+void ProfileProcesses::Settle() {
   for (const auto& [thread, name] : threads_) {
     if (builder_.text(name).starts_with(kXlaStream)) with_streams_.insert(thread.first);
   }

@@ -1,4 +1,4 @@
-#include "src/formats/kineto/time_nesting.h"
+#include "src/formats/profile/time_nesting.h"
 
 #include <algorithm>
 #include <tuple>
