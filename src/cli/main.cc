@@ -16,7 +16,6 @@
 #include "src/cli/app/commands.h"
 #include "src/cli/app/installation.h"
 #include "src/cli/compat/compat.h"
-#include "src/cli/generate/generate.h"
 #include "src/cli/inspect/inspect_ranks.h"
 #include "src/cli/suite/suite.h"
 #include "src/cli/tool/heap.h"

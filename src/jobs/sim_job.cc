@@ -76,31 +76,30 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
                              const RankTraces& read, int64_t npus, bool strict,
                              const Limits& limits) {
   const bool flops = options.compute == "flops";
-  const AstraCompute compute = flops ? AstraCompute::kFlops : AstraCompute::kDurations;
-  std::vector<AstraRank> ranks;
+  const RunnableCompute compute = flops ? RunnableCompute::kFlops : RunnableCompute::kDurations;
+  std::vector<RunnableRank> ranks;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Trace& trace = read.traces[i];
-    auto made = [&]() -> Result<AstraRank> {
+    auto made = [&]() -> Result<RunnableRank> {
       ETUDE_ASSIGN_OR_RETURN(const ToChakraResult chakra,
                              ToChakra(trace, {.break_cycles = !strict, .limits = limits}));
-      return MakeAstraRank(chakra.trace, {.compute = compute, .limits = limits});
+      return MakeRunnableRank(chakra.trace, {.compute = compute, .limits = limits});
     }();
     if (!made) return MakeError(made.error().code, inputs[i].path + ": " + made.error().message);
     if (made->world_size && *made->world_size != npus) {
       return OtherSize(inputs[i].path, *made->world_size, npus);
     }
     made->rank = read.ranks[i];
-    for (AstraGroup& group : made->groups) {
+    for (RunnableGroup& group : made->groups) {
       const auto known = read.groups.find(group.name);
       if (!group.ranks && known != read.groups.end()) group.ranks = known->second;
     }
     ranks.push_back(*std::move(made));
   }
-  return ForAstraSim(std::move(ranks), {.compute = compute,
-                                        .fill_ranks = options.fill_ranks,
-                                        .host_threads = true,
-                                        .all_types = true,
-                                        .ranks = npus});
+  ETUDE_ASSIGN_OR_RETURN(
+      RunnableJob job,
+      MakeRunnableJob(std::move(ranks), {.fill_ranks = options.fill_ranks, .ranks = npus}));
+  return ForAstraSim(std::move(job), {.compute = compute, .host_threads = true, .all_types = true});
 }
 
 // Options that have no use for graphs that run as they are.
@@ -137,9 +136,9 @@ std::vector<std::string> NotesOf(const AstraJob& job) {
   if (host.count > 0) {
     notes.push_back(fmt::format("{} of host work of all ranks are left out", FormatTime(host)));
   }
-  for (const AstraNoteRow& row : kAstraNotes) {
+  for (const RunnableNoteRow& row : kRunnableNotes) {
     const uint64_t count = job.notes[row.note];
-    if (row.note == AstraNote::kRenamedGroup) continue;  // of no consequence here
+    if (row.note == RunnableNote::kRenamedGroup) continue;  // of no consequence here
     if (count > 0) notes.push_back(fmt::format("{}: {}", row.text, FormatCount(count)));
   }
   notes.insert(notes.end(), job.messages.begin(), job.messages.end());
@@ -257,7 +256,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
                              ToSimGraphs(options, inputs, traces, npus, strict, context.limits));
       std::ranges::move(NotesOf(graphs), std::back_inserter(read.notes));
       if (!graphs.messages.empty()) disagreement = graphs.messages.front();
-      rounded_times = is_recorded && graphs.notes[AstraNote::kUnknownTime] == 0;
+      rounded_times = is_recorded && graphs.notes[RunnableNote::kUnknownTime] == 0;
       traces.groups.clear();
       for (auto& [id, members] : graphs.groups) traces.groups[std::to_string(id)] = members;
       traces.ranks.clear();

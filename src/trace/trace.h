@@ -126,8 +126,8 @@ class Trace {
   StringId name_id(NodeId node) const { return columns_.name[node.index()]; }
   std::string_view name(NodeId node) const { return strings_.Get(columns_.name[node.index()]); }
 
-  // Time and location. `duration` includes the node's children unless info().exclusive_durations is
-  // set; `exclusive` never does.
+  // Time and location. `duration` includes the node's children unless traits().exclusive_durations
+  // is set; `exclusive` never does.
   std::optional<Nanos> start(NodeId node) const { return columns_.start.Get(node.index()); }
   std::optional<Nanos> duration(NodeId node) const { return columns_.duration.Get(node.index()); }
   std::optional<Nanos> exclusive(NodeId node) const { return columns_.exclusive.Get(node.index()); }

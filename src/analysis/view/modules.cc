@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "src/formats/profile/profiler_event.h"
+#include "src/formats/profile/profile_categories.h"
 #include "src/formats/pytorch_et/et_comm.h"
 #include "src/run/step/recorded_step.h"
 #include "src/trace/words/module_name.h"

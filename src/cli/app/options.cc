@@ -1,15 +1,12 @@
 #include "src/cli/app/options.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <functional>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "src/base/text/nearest.h"
-#include "src/base/text/quantity.h"
 #include "src/jobs/file_endings.h"
 
 namespace etude {
@@ -39,33 +36,11 @@ CLI::Option* Described(CLI::Option* option, std::string_view what) {
   return option->type_name(std::string(what));
 }
 
-std::string Text(Bounds bounds) {
-  constexpr Bounds kAny;
-  if (bounds.least == kAny.least && bounds.most == kAny.most) return "a whole number";
-  if (bounds.most == kAny.most) return fmt::format("{} or more", bounds.least);
-  return fmt::format("{} to {}", bounds.least, bounds.most);
-}
-
-int64_t ParseNumber(std::string_view option, const std::string& text, Bounds bounds) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (!whole || value < bounds.least || value > bounds.most) {
-    // Only for numbers that are too large the error states the maximum.
-    const bool large = error == std::errc::result_out_of_range && !text.starts_with('-');
-    const std::string expected = large ? fmt::format("{} at most", bounds.most) : Text(bounds);
-    throw CLI::ValidationError(std::string(option),
-                               fmt::format("found '{}', expected {}", text, expected));
-  }
-  return value;
-}
-
-double ParseReal(std::string_view option, const std::string& text, double above) {
-  if (const auto value = ParseDecimal(text); value && *value > above) return *value;
-  throw CLI::ValidationError(
-      std::string(option),
-      fmt::format("found '{}', expected a number{}", text,
-                  std::isfinite(above) ? fmt::format(" above {}", above) : ""));
+// What is wrong with an option's value is thrown, as CLI11 wants it.
+template <typename T>
+T Taken(const std::string& option, const Result<T>& value) {
+  if (!value) throw CLI::ValidationError(option, value.error().message);
+  return *value;
 }
 
 // Returns "--rank" for "-r,--rank".
@@ -78,7 +53,7 @@ CLI::Option* AddNumber(CLI::App& app, std::string_view names, std::string_view h
       .add_option_function<std::string>(
           std::string(names),
           [name, bounds, set = std::move(set)](const std::string& text) {
-            set(ParseNumber(name, text, bounds));
+            set(Taken(name, ParseWithin(text, bounds)));
           },
           std::string(help))
       ->take_last();
@@ -157,7 +132,7 @@ void Options::Value(std::string_view names, std::optional<double>* target, std::
                     std::string_view help, double above) {
   const std::string name(LongName(names));
   const auto set = [name, above, target](const std::string& text) {
-    *target = ParseReal(name, text, above);
+    *target = Taken(name, ParseAbove(text, above));
   };
   Described(impl_->app.add_option_function<std::string>(std::string(names), set, std::string(help)),
             what)

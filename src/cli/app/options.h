@@ -8,13 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace etude {
+#include "src/base/text/bounded_number.h"
 
-// Bounds of an integer on the command line.
-struct Bounds {
-  int64_t least = std::numeric_limits<int64_t>::min();
-  int64_t most = std::numeric_limits<int64_t>::max();
-};
+namespace etude {
 
 // Command line of one subcommand. Declare all options before parsing. Targets must outlive parsing
 // and contain the defaults. For a mistyped option the error suggests the nearest one.

@@ -25,12 +25,12 @@
 namespace etude {
 namespace {
 
+using Align = TextTable::Align;
 using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kMostRecipeBytes = uint64_t{1} << 20;
 
 std::string PartsText(const Composition& composition) {
-  using Align = TextTable::Align;
   TextTable table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kLeft});
   table.Row({"part", "times", "operators", "expected", ""});
   for (const ComposedPart& part : composition.parts) {

@@ -21,6 +21,7 @@
 #include "src/report/text/health_output.h"
 #include "src/report/text/json_output.h"
 #include "src/run/rank_run.h"
+#include "src/transform/astra_sim/astra_notes.h"
 #include "src/transform/astra_sim/for_astra_sim.h"
 #include "src/transform/to_chakra.h"
 
@@ -62,7 +63,7 @@ Result<AstraTarget> FindTarget(const AstraSimRequest& request) {
 
 // A rank, and the reliability of its trace.
 struct RankRead {
-  AstraRank rank;
+  RunnableRank rank;
   Health health;
   RankRun run;
 };
@@ -71,13 +72,13 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
                           const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const Trace trace, input.read(context));
   const Limits& limits = context.limits;
-  auto made = [&]() -> Result<AstraRank> {
+  auto made = [&]() -> Result<RunnableRank> {
     ETUDE_ASSIGN_OR_RETURN(
         const ToChakraResult chakra,
         ToChakra(trace, {.break_cycles = request.break_cycles, .limits = limits}));
-    return MakeAstraRank(
-        chakra.trace, {.compute = request.flops ? AstraCompute::kFlops : AstraCompute::kDurations,
-                       .limits = limits});
+    return MakeRunnableRank(chakra.trace, {.compute = request.flops ? RunnableCompute::kFlops
+                                                                    : RunnableCompute::kDurations,
+                                           .limits = limits});
   }();
   if (!made) return MakeError(made.error().code, input.name + ": " + made.error().message);
   if (input.rank) made->rank = input.rank;
@@ -91,23 +92,23 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
   return read;
 }
 
-// Adds ranks of groups that the trace lacks.
-void TakeGroupRanks(const GroupRanks& known, AstraRank& rank) {
-  for (AstraGroup& group : rank.groups) {
+// Where the trace does not say it.
+void TakeGroupRanks(const GroupRanks& known, RunnableRank& rank) {
+  for (RunnableGroup& group : rank.groups) {
     const auto found = known.find(group.name);
     if (!group.ranks && found != known.end()) group.ranks = found->second;
   }
 }
 
-// Adds ranks of groups from a job of rank classes, which has all groups.
-void TakeGroupRanks(const Job& job, AstraRank& rank) {
+// The same of a job that is kept as classes, which knows all groups.
+void TakeGroupRanks(const Job& job, RunnableRank& rank) {
   if (!rank.rank) return;
   for (const GroupKind& kind : job.group_kinds) {
     if (kind.callers_only) continue;
     const auto number = kind.GroupOf(job.mesh, *rank.rank);
     if (!number) continue;
     const std::string name = kind.NameOf(*number);
-    for (AstraGroup& group : rank.groups) {
+    for (RunnableGroup& group : rank.groups) {
       if (!group.ranks && group.name == name) group.ranks = kind.RanksOf(job.mesh, *number);
     }
   }
@@ -147,9 +148,10 @@ std::string ToText(const AstraJob& job, const AstraTarget& target, const std::st
     text += "\n";
   }
   text += fmt::format("wrote {}: {}\n", groups, FormatCount(job.groups.size(), "group"));
-  for (const AstraNoteRow& row : kAstraNotes) {
+  for (const RunnableNoteRow& row : kRunnableNotes) {
     const uint64_t count = job.notes[row.note];
-    if (count != 0) text += fmt::format("  {}{}: {}\n", row.text, row.reason, FormatCount(count));
+    if (count == 0) continue;
+    text += fmt::format("  {}{}: {}\n", row.text, AstraReason(row.note), FormatCount(count));
   }
   for (const std::string& message : job.messages) text += "  " + message + "\n";
   text += ToText(job);
@@ -179,7 +181,7 @@ Json ToJson(const AstraJob& job, const AstraTarget& target, const std::string& g
     json["ranks"].push_back(std::move(one));
   }
   json["changes"] = Json::object();
-  for (const AstraNoteRow& row : kAstraNotes) json["changes"][row.key] = job.notes[row.note];
+  for (const RunnableNoteRow& row : kRunnableNotes) json["changes"][row.key] = job.notes[row.note];
   json["messages"] = job.messages;
   return json;
 }
@@ -205,7 +207,7 @@ Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Consol
   if (const auto path = JobRankOfPath(request.inputs.front().name)) {
     ETUDE_ASSIGN_OR_RETURN(job_of_classes, ReadJobFolder(path->folder, console.context()));
   }
-  std::vector<AstraRank> ranks;
+  std::vector<RunnableRank> ranks;
   JobHealth job_health;
   GroupNames group_names;
   for (const RankRead& trace : traces) group_names.Add(trace.run.log);
@@ -219,12 +221,13 @@ Result<ExitCode> ConvertForAstraSim(const AstraSimRequest& request, const Consol
     ranks.push_back(std::move(trace.rank));
   }
   const Health health = job_health.Judge();
+  ETUDE_ASSIGN_OR_RETURN(RunnableJob runnable,
+                         MakeRunnableJob(std::move(ranks), {.fill_ranks = request.fill_ranks,
+                                                            .ranks = request.ranks}));
   ETUDE_ASSIGN_OR_RETURN(
       const AstraJob job,
-      ForAstraSim(std::move(ranks),
-                  {.compute = request.flops ? AstraCompute::kFlops : AstraCompute::kDurations,
-                   .fill_ranks = request.fill_ranks,
-                   .ranks = request.ranks}));
+      ForAstraSim(std::move(runnable), {.compute = request.flops ? RunnableCompute::kFlops
+                                                                 : RunnableCompute::kDurations}));
   ETUDE_RETURN_IF_ERROR(MakeFolder(target.folder));
   for (size_t i = 0; i < job.traces.size(); ++i) {
     ETUDE_RETURN_IF_ERROR(WriteChakraFile(job.traces[i], TracePath(target, job.ranks[i].rank)));

@@ -8,7 +8,7 @@
 
 #include "src/compat/chakra/chakra_fails.h"
 #include "src/compat/chakra/chakra_message.h"
-#include "src/compat/chakra/text_model.h"
+#include "src/synth/text/text_model.h"
 
 namespace etude::compat {
 namespace {

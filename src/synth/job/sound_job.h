@@ -50,24 +50,26 @@ inline void ExpectSound(const StepJob& job, const std::string& what) {
 
 // Checks that `etude convert --for astra-sim` changes only what FindAstraEdges reports.
 inline void ExpectFitForAstraSim(const StepJob& job, const std::string& what) {
-  std::vector<AstraRank> ranks;
+  std::vector<RunnableRank> ranks;
   const std::map<int64_t, std::vector<int64_t>> groups = job.Groups();
   for (int64_t rank = 0; rank < job.ranks(); ++rank) {
     const auto chakra = ToChakra(job.TraceOf(rank).value(), {});
     ASSERT_TRUE(chakra) << what << ": " << chakra.error().message;
-    auto one = MakeAstraRank(chakra->trace, {.compute = AstraCompute::kFlops});
+    auto one = MakeRunnableRank(chakra->trace, {.compute = RunnableCompute::kFlops});
     ASSERT_TRUE(one) << what << ": " << one.error().message;
-    for (AstraGroup& group : one->groups) group.ranks = groups.at(std::stoll(group.name));
+    for (RunnableGroup& group : one->groups) group.ranks = groups.at(std::stoll(group.name));
     ranks.push_back(*std::move(one));
   }
-  const auto made = ForAstraSim(std::move(ranks), {.compute = AstraCompute::kFlops});
+  auto runnable = MakeRunnableJob(std::move(ranks), {});
+  ASSERT_TRUE(runnable) << what << ": " << runnable.error().message;
+  const auto made = ForAstraSim(*std::move(runnable), {.compute = RunnableCompute::kFlops});
   ASSERT_TRUE(made) << what << ": " << made.error().message;
   const AstraEdges edges = FindAstraEdges(job);
-  for (const AstraNoteRow& row : kAstraNotes) {
+  for (const RunnableNoteRow& row : kRunnableNotes) {
     uint64_t expected = 0;
-    if (row.note == AstraNote::kUnknownTime) continue;  // simulators determine the durations
-    if (row.note == AstraNote::kSmallGather) expected = edges.small_gathers;
-    if (row.note == AstraNote::kFirstRaised) expected = edges.small_firsts;
+    if (row.note == RunnableNote::kUnknownTime) continue;  // durations are for simulators to find
+    if (row.note == RunnableNote::kSmallGather) expected = edges.small_gathers;
+    if (row.note == RunnableNote::kFirstRaised) expected = edges.small_firsts;
     EXPECT_EQ(made->notes[row.note], expected) << what << ": " << row.key;
   }
   EXPECT_TRUE(made->messages.empty()) << what;

@@ -13,11 +13,11 @@
 namespace etude {
 namespace {
 
-using What = AstraPlan::What;
+using What = RunnablePlan::What;
 
 class Scheduler {
  public:
-  Scheduler(const std::vector<AstraRank>& ranks, std::vector<std::vector<AstraPlan>>& plans)
+  Scheduler(const std::vector<RunnableRank>& ranks, std::vector<std::vector<RunnablePlan>>& plans)
       : ranks_(ranks), plans_(plans) {}
 
   AstraOrder Run() {
@@ -55,15 +55,15 @@ class Scheduler {
     bool done = false;
   };
 
-  const AstraNode& NodeOf(At at) const { return ranks_[at.rank].nodes[at.node]; }
-  AstraPlan& PlanOf(At at) { return plans_[at.rank][at.node]; }
+  const RunnableNode& NodeOf(At at) const { return ranks_[at.rank].nodes[at.node]; }
+  RunnablePlan& PlanOf(At at) { return plans_[at.rank][at.node]; }
 
   void Prepare(uint32_t rank) {
-    const AstraRank& trace = ranks_[rank];
+    const RunnableRank& trace = ranks_[rank];
     std::vector<uint32_t> waits;
     std::vector<std::pair<uint32_t, uint32_t>> edges;
     uint32_t place = 0;
-    match_of_.emplace_back(trace.nodes.size(), AstraPlan::kNone);
+    match_of_.emplace_back(trace.nodes.size(), RunnablePlan::kNone);
     for (uint32_t i = 0; i < trace.nodes.size(); ++i) {
       const auto deps = trace.DepsOf(i);
       waits.push_back(static_cast<uint32_t>(deps.size()));
@@ -80,11 +80,11 @@ class Scheduler {
   }
 
   void AddSide(At at, uint32_t place) {
-    const uint32_t match = PlanOf(at).what == What::kRuns ? PlanOf(at).match : AstraPlan::kNone;
+    const uint32_t match = PlanOf(at).what == What::kRuns ? PlanOf(at).match : RunnablePlan::kNone;
     uint32_t number = static_cast<uint32_t>(matches_.size());
-    if (match != AstraPlan::kNone) {
-      if (by_match_.size() <= match) by_match_.resize(match + 1, AstraPlan::kNone);
-      if (by_match_[match] == AstraPlan::kNone) by_match_[match] = number;
+    if (match != RunnablePlan::kNone) {
+      if (by_match_.size() <= match) by_match_.resize(match + 1, RunnablePlan::kNone);
+      if (by_match_[match] == RunnablePlan::kNone) by_match_[match] = number;
       number = by_match_[match];
     }
     if (number == matches_.size()) matches_.emplace_back();
@@ -96,7 +96,7 @@ class Scheduler {
   // Called when all predecessors of `at` on its own rank are done.
   void Arrive(At at) {
     const uint32_t number = match_of_[at.rank][at.node];
-    if (number == AstraPlan::kNone) {
+    if (number == RunnablePlan::kNone) {
       free_.push_back(at);
       return;
     }
@@ -150,20 +150,20 @@ class Scheduler {
     }
     for (const At side : matches_[number].all) {
       if (NodeOf(side).kind == NodeKind::kCollective) {
-        PlanOf(side).Replay(AstraNote::kCircular);
+        PlanOf(side).Replay(RunnableNote::kCircular);
       } else {
-        PlanOf(side).LeaveOut(AstraNote::kCircular);
+        PlanOf(side).LeaveOut(RunnableNote::kCircular);
       }
     }
     Start(number);
     return true;
   }
 
-  const std::vector<AstraRank>& ranks_;
-  std::vector<std::vector<AstraPlan>>& plans_;
+  const std::vector<RunnableRank>& ranks_;
+  std::vector<std::vector<RunnablePlan>>& plans_;
   AstraOrder order_;
   std::vector<Sides> matches_;
-  std::vector<uint32_t> by_match_;               // AstraPlan::match -> matches_
+  std::vector<uint32_t> by_match_;               // RunnablePlan::match -> matches_
   std::vector<std::vector<uint32_t>> match_of_;  // by rank and node; kNone: no communication
   std::vector<std::vector<uint32_t>> waits_;
   std::vector<Csr<uint32_t>> dependents_;
@@ -175,8 +175,8 @@ class Scheduler {
 
 }  // namespace
 
-AstraOrder OrderCommunication(const std::vector<AstraRank>& ranks,
-                              std::vector<std::vector<AstraPlan>>& plans) {
+AstraOrder OrderCommunication(const std::vector<RunnableRank>& ranks,
+                              std::vector<std::vector<RunnablePlan>>& plans) {
   return Scheduler(ranks, plans).Run();
 }
 

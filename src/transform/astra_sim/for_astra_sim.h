@@ -8,22 +8,18 @@
 
 #include "src/base/result.h"
 #include "src/trace/trace.h"
-#include "src/transform/astra_sim/astra_rank.h"
+#include "src/transform/runnable/runnable_job.h"
 
 namespace etude {
 
 struct ForAstraSimOptions {
-  AstraCompute compute = AstraCompute::kDurations;
-  // A rank without a trace copies the nearest one with a trace.
-  bool fill_ranks = false;
-  // Nodes of traces without device work stay on the threads of a computing host (HostComputes):
-  // "host", "host 2" …; communication is on separate ones.
+  RunnableCompute compute = RunnableCompute::kDurations;
+  // What is left of traces without device work stays on the threads of a host that computes
+  // (HostComputes): "host", "host 2" …; communication beside them.
   bool host_threads = false;
   // For a simulator with all types of collectives: rooted ones keep their type. Replayed ones have
   // the type kUnknown.
   bool all_types = false;
-  // Ranks of the job, if the traces mention at most one; 0: not given.
-  int64_t ranks = 0;
 };
 
 // One rank's part of a job for ASTRA-sim.
@@ -47,16 +43,14 @@ struct AstraJob {
   int64_t world_size = 0;
   bool world_known = false;      // otherwise there may be more ranks
   std::vector<int64_t> missing;  // ranks of the job without a trace: ASTRA-sim does not start
-  AstraNotes notes;
+  RunnableNotes notes;
   std::vector<std::string> messages;  // the first of each kind of disagreement between ranks
 };
 
-// Combines the ranks of a job: collectives with all ranks of their group in the same position,
-// sends with their receives, all of one size, in an order without deadlock although ASTRA-sim
-// communicates once at a time.
-//
-// kBadInput for two traces of one rank, for one of unknown rank among several, if ranks to be
-// copied are not all alike, or if the traces mention another number of ranks than given.
-Result<AstraJob> ForAstraSim(std::vector<AstraRank> ranks, const ForAstraSimOptions& options);
+// Imposes the limits of ASTRA-sim on a job, the last step before it is written: no collectives with
+// a root, no all-gathers of fewer bytes than chunks, barriers as all-reduces, whole microseconds,
+// and an order in which no rank waits for one that waits for it although ASTRA-sim communicates
+// once at a time.
+Result<AstraJob> ForAstraSim(RunnableJob job, const ForAstraSimOptions& options);
 
 }  // namespace etude

@@ -67,9 +67,9 @@ class AstraSketch {
   void Group(std::string_view name, std::vector<int64_t> ranks) {
     builder.AddProcessGroup({.name = builder.Intern(name), .ranks = builder.InternInts(ranks)});
   }
-  AstraRank Rank(AstraRankOptions options = {}) {
+  RunnableRank Rank(RunnableRankOptions options = {}) {
     const Trace trace = builder.Finish().value();
-    auto rank = MakeAstraRank(trace, options);
+    auto rank = MakeRunnableRank(trace, options);
     EXPECT_TRUE(rank.has_value()) << rank.error().message;
     return *std::move(rank);
   }
@@ -79,8 +79,11 @@ class AstraSketch {
   uint64_t next = 0;
 };
 
-AstraJob Job(std::vector<AstraRank> ranks, ForAstraSimOptions options = {}) {
-  auto job = ForAstraSim(std::move(ranks), options);
+AstraJob Job(std::vector<RunnableRank> ranks, ForAstraSimOptions options = {},
+             RunnableJobOptions job_options = {}) {
+  auto runnable = MakeRunnableJob(std::move(ranks), job_options);
+  EXPECT_TRUE(runnable.has_value()) << runnable.error().message;
+  auto job = ForAstraSim(*std::move(runnable), options);
   EXPECT_TRUE(job.has_value()) << job.error().message;
   for (const Trace& trace : job->traces) {
     EXPECT_TRUE(trace.is_acyclic());
@@ -90,7 +93,7 @@ AstraJob Job(std::vector<AstraRank> ranks, ForAstraSimOptions options = {}) {
 }
 
 AstraJob JobOf(std::vector<AstraSketch>& sketches, ForAstraSimOptions options = {}) {
-  std::vector<AstraRank> ranks;
+  std::vector<RunnableRank> ranks;
   for (AstraSketch& sketch : sketches) ranks.push_back(sketch.Rank());
   return Job(std::move(ranks), options);
 }
@@ -112,7 +115,7 @@ std::vector<std::string> DepNames(const Trace& trace, std::string_view name) {
 
 const Comm& CommOf(const Trace& trace, size_t index) { return trace.comms()[index].second; }
 
-TEST(AstraRank, KeepsDeviceWorkAndTheOrderThatTheHostGaveIt) {
+TEST(RunnableRank, KeepsDeviceWorkAndTheOrderThatTheHostGaveIt) {
   AstraSketch sketch;
   const NodeId host0 = sketch.Host();
   const NodeId kernel1 = sketch.Kernel(5, {host0});
@@ -124,7 +127,7 @@ TEST(AstraRank, KeepsDeviceWorkAndTheOrderThatTheHostGaveIt) {
   EXPECT_EQ(NamesIn(job.traces[0]), (std::vector<std::string>{"n1", "n3", "n5"}));
   EXPECT_EQ(DepNames(job.traces[0], "n3"), std::vector<std::string>{});
   EXPECT_EQ(DepNames(job.traces[0], "n5"), std::vector<std::string>{"n1"});
-  EXPECT_EQ(job.notes[AstraNote::kHostWork], 3u);
+  EXPECT_EQ(job.notes[RunnableNote::kHostWork], 3u);
   ForEachNode(job.traces[0], [&](NodeId node) {
     EXPECT_EQ(job.traces[0].place(node), Place::kDevice) << "is_cpu_op is false";
   });
@@ -162,7 +165,7 @@ AstraSketch BatchSketch(int64_t rank) {
   return sketch;
 }
 
-TEST(AstraRank, CallsOfABatchRunWhereTheirKernelDid) {
+TEST(RunnableRank, CallsOfABatchRunWhereTheirKernelDid) {
   std::vector<AstraSketch> sketches;
   for (const int64_t rank : {0, 1}) sketches.push_back(BatchSketch(rank));
   const AstraJob job = JobOf(sketches);
@@ -172,10 +175,10 @@ TEST(AstraRank, CallsOfABatchRunWhereTheirKernelDid) {
   EXPECT_EQ(DepNames(trace, "recv"), Names{"before"}) << "not for the send";
   EXPECT_EQ(DepNames(trace, "after"), (Names{"send", "recv"}));
   EXPECT_EQ(DepNames(trace, "beside"), Names{}) << "calls do not wait";
-  EXPECT_EQ(job.notes[AstraNote::kReplayed], 0u) << "it is no collective of all ranks";
+  EXPECT_EQ(job.notes[RunnableNote::kReplayed], 0u) << "it is no collective of all ranks";
 }
 
-TEST(AstraRank, WithoutDeviceWorkOwnTimesStay) {
+TEST(RunnableRank, WithoutDeviceWorkOwnTimesStay) {
   AstraSketch sketch;
   const LaneId main = sketch.builder.InternLane({.thread = sketch.builder.Intern("1")});
   const LaneId other = sketch.builder.InternLane({.thread = sketch.builder.Intern("2")});
@@ -216,8 +219,8 @@ TEST(ForAstraSim, HostThreadsStayIfAsked) {
   add("7", 0, NodeKind::kLabel);
   const NodeId comm = add("1", 20, NodeKind::kCollective);
   sketch.builder.SetComm(comm, {.type = CollectiveType::kAllReduce, .bytes = Bytes{64}});
-  const AstraRank rank = sketch.Rank();
-  AstraRank other = rank;
+  const RunnableRank rank = sketch.Rank();
+  RunnableRank other = rank;
   other.rank = 1;
   const AstraJob job = Job({rank, other}, {.host_threads = true});
   const Trace& trace = job.traces[0];
@@ -277,12 +280,12 @@ TEST(ForAstraSim, CollectivesAsAstraSimKnowsThem) {
     EXPECT_EQ(CommOf(trace, 3).bytes, Bytes{1024});
     EXPECT_EQ(CommOf(trace, 4).bytes, Bytes{100}) << "the same on both sides";
   }
-  EXPECT_EQ(job.notes[AstraNote::kBarrier], 2u);
-  EXPECT_EQ(job.notes[AstraNote::kReplayed], 2u);
-  EXPECT_EQ(job.notes[AstraNote::kSmallGather], 2u);
-  EXPECT_EQ(job.notes[AstraNote::kSizeRaised], 1u);
-  EXPECT_EQ(job.notes[AstraNote::kNoSize], 2u);
-  EXPECT_EQ(job.notes[AstraNote::kOneRank], 2u);
+  EXPECT_EQ(job.notes[RunnableNote::kBarrier], 2u);
+  EXPECT_EQ(job.notes[RunnableNote::kReplayed], 2u);
+  EXPECT_EQ(job.notes[RunnableNote::kSmallGather], 2u);
+  EXPECT_EQ(job.notes[RunnableNote::kSizeRaised], 1u);
+  EXPECT_EQ(job.notes[RunnableNote::kNoSize], 2u);
+  EXPECT_EQ(job.notes[RunnableNote::kOneRank], 2u);
 }
 
 TEST(ForAstraSim, GroupsAreTheSameOnAllRanks) {
@@ -299,7 +302,7 @@ TEST(ForAstraSim, GroupsAreTheSameOnAllRanks) {
   EXPECT_EQ(job.groups,
             (std::map<int64_t, std::vector<int64_t>>{
                 {1, {0, 2}}, {2, {1, 3}}, {3, {2, 3}}, {4, {0, 1}}, {5, {0, 1, 2, 3}}}));
-  EXPECT_EQ(job.notes[AstraNote::kRenamedGroup], 3u);
+  EXPECT_EQ(job.notes[RunnableNote::kRenamedGroup], 3u);
   const Trace& last = job.traces[3];
   EXPECT_EQ(last.text(CommOf(last, 0).group), "3");
   EXPECT_EQ(last.text(CommOf(last, 1).group), "2");
@@ -316,7 +319,7 @@ TEST(ForAstraSim, WhatAstraSimReplaysHasItsGroupAndOneSize) {
     sketch.Collective(CollectiveType::kScatter, rank % 2 == 0 ? 16 : 0, {}, name);
   }
   const AstraJob job = JobOf(sketches);
-  EXPECT_EQ(job.notes[AstraNote::kReplayed], 8u);
+  EXPECT_EQ(job.notes[RunnableNote::kReplayed], 8u);
   for (const Trace& trace : job.traces) {
     const std::string_view group = *trace.info().rank < 2 ? "1" : "2";
     for (size_t i = 0; i < 2; ++i) EXPECT_EQ(trace.text(CommOf(trace, i).group), group);
@@ -337,10 +340,10 @@ TEST(ForAstraSim, WithAllTypesCollectivesStayWhatTheyAre) {
     sketch.Collective(CollectiveType::kBroadcast, 64, {}, "", 2);  // not among the ranks
   }
   const AstraJob job = JobOf(sketches, {.all_types = true});
-  EXPECT_EQ(job.notes[AstraNote::kReplayed], 0u);
-  EXPECT_EQ(job.notes[AstraNote::kUnknownType], 2u);
-  EXPECT_EQ(job.notes[AstraNote::kUnknownRoot], 10u);
-  EXPECT_EQ(job.notes[AstraNote::kSmallGather], 0u);
+  EXPECT_EQ(job.notes[RunnableNote::kReplayed], 0u);
+  EXPECT_EQ(job.notes[RunnableNote::kUnknownType], 2u);
+  EXPECT_EQ(job.notes[RunnableNote::kUnknownRoot], 10u);
+  EXPECT_EQ(job.notes[RunnableNote::kSmallGather], 0u);
   for (const Trace& trace : job.traces) {
     for (size_t i = 0; i < kTypes.size(); ++i) {
       EXPECT_EQ(CommOf(trace, i).type, kTypes[i]);
@@ -361,7 +364,7 @@ TEST(ForAstraSim, RanksThatDisagreeReplayFromThereOn) {
                       {first});
   }
   const AstraJob job = JobOf(sketches);
-  EXPECT_EQ(job.notes[AstraNote::kInconsistent], 2u);
+  EXPECT_EQ(job.notes[RunnableNote::kInconsistent], 2u);
   for (const Trace& trace : job.traces) {
     EXPECT_EQ(CommOf(trace, 0).type, CollectiveType::kAllReduce);
     EXPECT_EQ(CommOf(trace, 1).type, CollectiveType::kBroadcast);
@@ -391,7 +394,7 @@ TEST(ForAstraSim, LabelsOfGlooWaitForTheirCall) {
     } else {
       sketch.builder.AddDep(label, call, DepKind::kControl);
     }
-    const AstraRank rank = sketch.Rank();
+    const RunnableRank rank = sketch.Rank();
     ASSERT_EQ(rank.nodes.size(), 3u);
     ASSERT_EQ(rank.nodes[2].kind, NodeKind::kCollective);
     EXPECT_EQ(std::vector(rank.DepsOf(2).begin(), rank.DepsOf(2).end()), std::vector<uint32_t>{1});
@@ -415,7 +418,7 @@ TEST(ForAstraSim, TimeInALabelStaysWhereItWas) {
   sketch.builder.SetComm(label, {.type = CollectiveType::kAllReduce, .bytes = Bytes{64}});
   sketch.builder.AddDep(label, call, DepKind::kControl);
   add("last", "main", NodeKind::kOperator, 8000, 9000);
-  const AstraRank rank = sketch.Rank();
+  const RunnableRank rank = sketch.Rank();
   std::vector<std::string> found;
   for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
     std::string text = rank.names[rank.nodes[i].name] + " " +
@@ -442,8 +445,8 @@ TEST(ForAstraSim, MessagesMeetTheirOtherSide) {
   EXPECT_EQ(CommOf(job.traces[0], 0).dst, 1);
   EXPECT_EQ(CommOf(job.traces[0], 0).tag, 0);
   EXPECT_EQ(CommOf(job.traces[1], 0).src, 0);
-  EXPECT_EQ(job.notes[AstraNote::kUnmatched], 1u);
-  EXPECT_EQ(job.notes[AstraNote::kNoPeer], 1u);
+  EXPECT_EQ(job.notes[RunnableNote::kUnmatched], 1u);
+  EXPECT_EQ(job.notes[RunnableNote::kNoPeer], 1u);
 }
 
 // Rank 0 is ready for A first, rank 1 for B: communicating once at a time, they would deadlock. The
@@ -463,7 +466,7 @@ TEST(ForAstraSim, OneOrderOfCommunicationForAllRanks) {
     if (rank == 0) add("B", "2");
   }
   const AstraJob job = JobOf(sketches);
-  EXPECT_EQ(job.notes[AstraNote::kCircular], 0u);
+  EXPECT_EQ(job.notes[RunnableNote::kCircular], 0u);
   const bool a_first = DepNames(job.traces[0], "B") == std::vector<std::string>{"A"};
   const auto after = a_first ? "B" : "A";
   const auto before = std::vector<std::string>{a_first ? "A" : "B"};
@@ -482,14 +485,14 @@ TEST(ForAstraSim, WhatWaitsForItselfIsReplayed) {
     sketch.Collective(CollectiveType::kAllReduce, 64, {first}, order.substr(1, 1));
   }
   const AstraJob job = JobOf(sketches);
-  EXPECT_EQ(job.notes[AstraNote::kCircular], 2u);
+  EXPECT_EQ(job.notes[RunnableNote::kCircular], 2u);
   EXPECT_EQ(job.missing, std::vector<int64_t>{2});
   EXPECT_EQ(job.messages.size(), 1u);
 }
 
 TEST(ForAstraSim, MissingRanksAreNamedOrFilledIn) {
   const auto ranks = [] {
-    std::vector<AstraRank> made;
+    std::vector<RunnableRank> made;
     for (const int64_t rank : {1, 2}) {
       AstraSketch sketch(rank, 5);
       sketch.Collective(CollectiveType::kAllReduce, 64 * rank);
@@ -498,15 +501,43 @@ TEST(ForAstraSim, MissingRanksAreNamedOrFilledIn) {
     return made;
   };
   EXPECT_EQ(Job(ranks()).missing, (std::vector<int64_t>{0, 3, 4}));
-  const AstraJob filled = Job(ranks(), {.fill_ranks = true});
+  const AstraJob filled = Job(ranks(), {}, {.fill_ranks = true});
   ASSERT_EQ(filled.ranks.size(), 5u);
   EXPECT_EQ(filled.ranks[0].copy_of, 1);
   EXPECT_EQ(filled.ranks[4].copy_of, 2);
   AstraSketch sketch(0, 2);
   sketch.Message(NodeKind::kSend, 1, 8);
-  std::vector<AstraRank> one;
+  std::vector<RunnableRank> one;
   one.push_back(sketch.Rank());
-  EXPECT_FALSE(ForAstraSim(std::move(one), {.fill_ranks = true}).has_value());
+  EXPECT_FALSE(MakeRunnableJob(std::move(one), {.fill_ranks = true}).has_value());
+}
+
+// What ASTRA-sim cannot do is no matter of the job.
+TEST(MakeRunnableJob, KeepsRootsBarriersAndSmallSizesWhichForAstraSimChanges) {
+  std::vector<RunnableRank> ranks;
+  for (const int64_t rank : {0, 1}) {
+    AstraSketch sketch(rank, 2);
+    const NodeId first = sketch.Collective(CollectiveType::kBroadcast, 64, {}, "", 1);
+    const NodeId second = sketch.Collective(CollectiveType::kBarrier, 0, {first});
+    sketch.Collective(CollectiveType::kAllGather, rank == 0 ? 8 : 16, {second});
+    ranks.push_back(sketch.Rank());
+  }
+  const auto job = MakeRunnableJob(ranks, {});
+  ASSERT_TRUE(job) << job.error().message;
+  for (const std::vector<RunnablePlan>& plans : job->plans) {
+    ASSERT_EQ(plans.size(), 3u);
+    for (const RunnablePlan& plan : plans) EXPECT_EQ(plan.what, RunnablePlan::What::kRuns);
+    EXPECT_EQ(plans[0].root, 1);
+    EXPECT_EQ(plans[1].size, 0);
+    EXPECT_EQ(plans[2].size, 16);
+    EXPECT_EQ(plans[2].match, job->plans[0][2].match);
+  }
+  EXPECT_TRUE(job->plans[0][2].raised);
+  const AstraJob made = Job(std::move(ranks));
+  EXPECT_EQ(made.notes[RunnableNote::kReplayed], 2u);
+  EXPECT_EQ(made.notes[RunnableNote::kBarrier], 2u);
+  EXPECT_EQ(made.notes[RunnableNote::kSizeRaised], 1u);
+  EXPECT_EQ(made.notes[RunnableNote::kSmallGather], 2u);
 }
 
 TEST(ForAstraSim, FlopsOfAnOperatorAreSharedByItsKernels) {
@@ -531,18 +562,18 @@ TEST(ForAstraSim, FlopsOfAnOperatorAreSharedByItsKernels) {
     sketch.row.parent = 0;
     sketch.Kernel(micros);
   }
-  sketch.Kernel(2);  // of an unknown stream owner
-  std::vector<AstraRank> ranks;
-  ranks.push_back(sketch.Rank({.compute = AstraCompute::kFlops}));
-  const std::vector<AstraNode> nodes = ranks[0].nodes;
+  sketch.Kernel(2);  // of nobody
+  std::vector<RunnableRank> ranks;
+  ranks.push_back(sketch.Rank({.compute = RunnableCompute::kFlops}));
+  const std::vector<RunnableNode> nodes = ranks[0].nodes;
   ASSERT_EQ(nodes.size(), 3u);
   EXPECT_EQ(nodes[0].ops + nodes[1].ops, 2u * 64 * 128 * 32);
   EXPECT_EQ(nodes[0].bytes + nodes[1].bytes, 4u * (64 * 128 + 128 * 32 + 64 * 32));
   EXPECT_NEAR(static_cast<double>(nodes[0].ops), 0.75 * 2 * 64 * 128 * 32, 200);
   EXPECT_EQ(nodes[2].ops, 1u);
-  const AstraJob job = Job(std::move(ranks), {.compute = AstraCompute::kFlops});
-  EXPECT_EQ(job.notes[AstraNote::kNoShapes], 1u);
-  EXPECT_EQ(job.notes[AstraNote::kFirstRaised], 3u);
+  const AstraJob job = Job(std::move(ranks), {.compute = RunnableCompute::kFlops});
+  EXPECT_EQ(job.notes[RunnableNote::kNoShapes], 1u);
+  EXPECT_EQ(job.notes[RunnableNote::kFirstRaised], 3u);
 }
 
 // Simulates ASTRA-sim's execution without times: a rank communicates once at a time, the lowest

@@ -1,0 +1,338 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "src/formats/io/byte_source.h"
+#include "src/jobs/generate/model_kind.h"
+#include "src/report/text/format.h"
+#include "src/synth/device/float_type.h"
+#include "src/synth/transformer/inference_program.h"
+#include "src/synth/transformer/transformer_file.h"
+#include "src/synth/transformer/transformer_flops.h"
+#include "src/synth/transformer/transformer_job.h"
+
+namespace etude {
+namespace {
+
+constexpr std::string_view kMoe = "moe";
+
+// The model of a preset or a file, with what options say instead. Keys that they replace have no
+// place any more.
+Result<TransformerFile> ReadTransformer(const ModelKind& kind, const std::string& model,
+                                        const ModelOptions& options, const RunContext& context) {
+  TransformerFile found;
+  if (const TransformerPreset* preset = FindPreset(TransformerPresets(), model)) {
+    found.model = preset->model;
+  } else if (model.ends_with(".toml")) {
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(model, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(found, ParseTransformerFile(text, model));
+  } else {
+    return tl::unexpected(UnknownModel(kind, model));
+  }
+  if (options.layers) found.model.layers = *options.layers;
+  if (options.sequence) found.model.sequence = *options.sequence;
+  if (options.imbalance || options.seed) {
+    if (!found.model.experts) {
+      return BadInput(fmt::format("{}: found {} and a model without experts, expected experts",
+                                  model, options.imbalance ? "--imbalance" : "--seed"));
+    }
+    found.model.experts->imbalance = options.imbalance.value_or(found.model.experts->imbalance);
+    found.model.experts->seed = options.seed.value_or(found.model.experts->seed);
+  }
+  for (const std::string_view option : options.Given()) {
+    const std::string key = KeyOfOption(option);
+    for (const std::string_view table : {"model", "experts", "plan"}) {
+      found.places.erase(fmt::format("{}.{}", table, key));
+    }
+  }
+  return found;
+}
+
+Result<PlanSettings> SettingsOf(const ModelOptions& options) {
+  PlanSettings settings = options.plan;
+  if (options.whole_tokens) settings.sequence_parallel = false;
+  if (options.clip) settings.clip = true;
+  if (options.keep_ends) settings.keep_ends = true;
+  if (options.bucket) {
+    ETUDE_ASSIGN_OR_RETURN(settings.bucket, BucketOf(options, Bytes{}));
+  }
+  if (options.first_bucket) {
+    ETUDE_ASSIGN_OR_RETURN(settings.first_bucket, FirstBucketOf(options, Bytes{}));
+  }
+  ETUDE_ASSIGN_OR_RETURN(settings.schedule,
+                         MeaningOf("--schedule", options.schedule, ScheduleWords()));
+  ETUDE_ASSIGN_OR_RETURN(settings.recompute,
+                         MeaningOf("--recompute", options.recompute, RecomputeWords()));
+  ETUDE_ASSIGN_OR_RETURN(settings.attention,
+                         MeaningOf("--attention", options.attention, AttentionWords()));
+  ETUDE_ASSIGN_OR_RETURN(settings.context_kind,
+                         MeaningOf("--context", options.context_kind, ContextWords()));
+  ETUDE_ASSIGN_OR_RETURN(settings.phase, MeaningOf("--phase", options.phase, PhaseWords()));
+  if (options.cache_type) {
+    settings.cache_type = FloatType(*options.cache_type);
+    if (!settings.cache_type) {
+      return MakeError(ErrorCode::kUsage, fmt::format("--cache-type: found '{}', expected {}",
+                                                      *options.cache_type, FloatTypeNames()));
+    }
+  }
+  return settings;
+}
+
+// What is said of the plan, by options before the file. What one says may be of another phase than
+// the other.
+Status CheckPhase(const PlanSettings& settings, const ModelOptions& options,
+                  const TransformerFile& file, const std::string& model) {
+  const auto unfit = SettingOfOtherPhase(settings);
+  if (!unfit) return {};
+  std::string option = fmt::format("--{}", unfit->first);
+  std::ranges::replace(option, '_', '-');
+  if (options.Has(option)) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("generate: {} is for --phase {}", option, unfit->second));
+  }
+  return tl::unexpected(PlacedError(
+      Misfit({fmt::format("plan.{}", unfit->first)},
+             fmt::format("[plan] has '{}', which is for phase {}", unfit->first, unfit->second)),
+      file.places, model));
+}
+
+// Inference as the text and the facts of a job have it.
+struct InferenceFacts {
+  int64_t sequences = 0;
+  int64_t tokens = 0;  // of each
+  int64_t cached = 0;
+  InferenceMemory most;  // of a rank
+};
+
+InferenceFacts InferenceFactsOf(const TransformerModel& model, const TransformerPlan& plan) {
+  const bool prompt = plan.phase == ModelPhase::kPrefill;
+  InferenceFacts facts{.sequences = plan.layer.sequences * plan.pipeline.micro_batches * plan.data,
+                       .tokens = prompt ? model.sequence : plan.tokens,
+                       .cached = plan.cached};
+  for (int64_t stage = 0; stage < plan.pipeline.stages; ++stage) {
+    const InferenceMemory memory = InferenceMemoryOf(model, plan, stage);
+    if (memory.total() > facts.most.total()) facts.most = memory;
+  }
+  return facts;
+}
+
+std::string_view Name(ModelPhase phase) {
+  return std::ranges::find(PhaseWords(), phase, &std::pair<std::string_view, ModelPhase>::second)
+      ->first;
+}
+
+std::string CountText(int64_t value) { return FormatCount(static_cast<uint64_t>(value)); }
+
+std::string TextOfTransformer(const std::string& name, bool moe, const TransformerModel& model,
+                              const TransformerPlan& plan) {
+  std::string text = fmt::format("{}: {} parameters, ", name, CountText(ParameterCount(model)));
+  if (moe) text += fmt::format("{} of them active, ", CountText(ActiveParameterCount(model)));
+  text += fmt::format("tp {} × cp {} × dp {} × pp {}", plan.layer.tensor, plan.layer.context,
+                      plan.data, plan.pipeline.stages);
+  if (plan.layer.expert > 1) text += fmt::format(", ep {} of dp", plan.layer.expert);
+  if (plan.phase == ModelPhase::kTraining) return text;
+  const InferenceFacts facts = InferenceFactsOf(model, plan);
+  text += fmt::format(
+      "\n{}: sequences {}, tokens {}, cached {}; at most {} of weights and {} of cache on a rank",
+      Name(plan.phase), CountText(facts.sequences), CountText(facts.tokens),
+      CountText(facts.cached), FormatBytes(facts.most.weights), FormatBytes(facts.most.cache));
+  return text;
+}
+
+nlohmann::ordered_json FactsOfTransformer(const TransformerModel& model,
+                                          const TransformerPlan& plan) {
+  nlohmann::ordered_json json = {{"parameters", ParameterCount(model)},
+                                 {"active_parameters", ActiveParameterCount(model)},
+                                 {"phase", Name(plan.phase)},
+                                 {"tp", plan.layer.tensor},
+                                 {"cp", plan.layer.context},
+                                 {"dp", plan.data},
+                                 {"pp", plan.pipeline.stages},
+                                 {"ep", plan.layer.expert}};
+  if (plan.phase == ModelPhase::kTraining) return json;
+  const InferenceFacts facts = InferenceFactsOf(model, plan);
+  json["sequences"] = facts.sequences;
+  json["tokens"] = facts.tokens;
+  json["cached"] = facts.cached;
+  json["most_weights_bytes"] = facts.most.weights.count;
+  json["most_cache_bytes"] = facts.most.cache.count;
+  return json;
+}
+
+// Of decode each token waits for the one before: there is no formula of its bubble.
+std::optional<double> BubbleOf(const TransformerPlan& plan) {
+  switch (plan.phase) {
+    case ModelPhase::kTraining: return BubbleShare(plan.pipeline);
+    case ModelPhase::kPrefill:
+      return BubbleShare(
+          {.stages = plan.pipeline.stages, .micro_batches = plan.pipeline.micro_batches});
+    case ModelPhase::kDecode: break;
+  }
+  return plan.pipeline.stages == 1 ? std::optional<double>(0) : std::nullopt;
+}
+
+GeneratedStep StepOfTransformer(const TransformerModel& model, const TransformerPlan& plan) {
+  return {.item = "token",
+          .items = StepTokens(model, plan),
+          .flops = ModelFlops(model, plan),
+          .bubble = BubbleOf(plan)};
+}
+
+// Where a file says something of the plan: flags that are off say nothing.
+KeyPlaces SaidOf(const TransformerFile& file) {
+  KeyPlaces places = file.places;
+  if (!file.plan.keep_ends.value_or(true)) places.erase("plan.keep_ends");
+  if (file.plan.sequence_parallel.value_or(false)) places.erase("plan.sequence_parallel");
+  return places;
+}
+
+void WarnOfIdleOptions(const ModelOptions& options, const TransformerModel& model,
+                       const TransformerPlan& plan, const KeyPlaces& places,
+                       const RunContext& context) {
+  constexpr std::string_view kAlone = "without replicas (--dp, --cp) nothing is shared";
+  constexpr std::string_view kUnreduced = "without replicas (--dp, --cp) no gradients are reduced";
+  constexpr std::string_view kByLayer = "with --zero 3 gradients are reduced by layer";
+  const bool alone = plan.data * plan.layer.context == 1;
+  const bool gathers = plan.zero_stage == 3;
+  const bool decodes = plan.phase == ModelPhase::kDecode;
+  const bool uneven = model.experts && model.experts->imbalance > 0;
+  const bool one_batch = plan.pipeline.micro_batches == 1;
+  const auto rows = std::to_array<IdleOption>({
+      {"--zero", alone && plan.zero_stage > 0, kAlone},
+      {"--bucket", alone, kUnreduced},
+      {"--bucket", !alone && gathers, kByLayer},
+      {"--first-bucket", alone, kUnreduced},
+      {"--first-bucket", !alone && gathers, kByLayer},
+      {"--keep-ends", !gathers, "only with --zero 3 are weights gathered"},
+      {"--keep-ends", gathers && alone, kAlone},
+      {"--keep-ends", gathers && !alone && model.tied && plan.pipeline.stages == 1,
+       "a tied embedding stays gathered anyway"},
+      {"--no-sequence-parallel", plan.layer.tensor == 1, "with --tp 1 no ranks share tokens"},
+      {"--no-sequence-parallel", plan.layer.tensor > 1 && decodes,
+       "decode's single tokens are not shared anyway"},
+      {"--context", plan.layer.context == 1, "with --cp 1 nothing is exchanged"},
+      {"--schedule", one_batch && plan.pipeline.schedule == PipelineSchedule::kGpipe,
+       "with one micro-batch gpipe is 1f1b"},
+      {"--recompute",
+       plan.layer.recompute == Recompute::kSelective &&
+           plan.layer.attention == AttentionKind::kFused,
+       "fused attention computes its core again anyway"},
+      {"--seed", !uneven, "without --imbalance tokens prefer no experts"},
+      {"--sequence", decodes && options.plan.cached,
+       "--cached and --tokens say how long sequences of decode are"},
+  });
+  WarnOfIdle(options, rows, context, places);
+}
+
+// A model with a plan that it can be spread by.
+struct PlannedTransformer {
+  TransformerFile file;
+  TransformerPlan plan;
+};
+
+// Errors have the keys of settings where it is settings that do not go together.
+tl::expected<PlannedTransformer, Misfit> PlanTransformer(const ModelKind& kind,
+                                                         const std::string& model,
+                                                         const ModelOptions& options,
+                                                         const RunContext& context) {
+  const auto wrong = [](const Error& error) { return tl::unexpected<Misfit>(AsMisfit(error)); };
+  Result<PlanSettings> settings = SettingsOf(options);
+  if (!settings) return wrong(settings.error());
+  Result<TransformerFile> file = ReadTransformer(kind, model, options, context);
+  if (!file) return wrong(file.error());
+  if (kind.name == kMoe && !file->model.experts) {
+    return wrong(
+        Error{ErrorCode::kBadInput, fmt::format("{}: found a model without experts, expected some; "
+                                                "'etude generate llm' takes it",
+                                                model)});
+  }
+  settings->Complete(file->plan);
+  if (const Status fits = CheckPhase(*settings, options, *file, model); !fits) {
+    return wrong(fits.error());
+  }
+  const auto placed = [&](Misfit misfit) {
+    misfit.message = PlacedError(misfit, file->places, model).message;
+    return tl::unexpected<Misfit>(std::move(misfit));
+  };
+  auto plan = settings->PlanFor(file->model);
+  if (!plan) return placed(plan.error());
+  if (const Fits fits = CheckTransformerPlan(file->model, *plan); !fits)
+    return placed(fits.error());
+  return PlannedTransformer{.file = *std::move(file), .plan = *std::move(plan)};
+}
+
+Result<GeneratedJob> MakeTransformer(const ModelKind& kind, const std::string& model,
+                                     const ModelOptions& options, const RunContext& context) {
+  const auto planned = PlanTransformer(kind, model, options, context);
+  if (!planned) return tl::unexpected<Error>(planned.error());
+  const TransformerModel& shapes = planned->file.model;
+  const TransformerPlan& plan = planned->plan;
+  ETUDE_ASSIGN_OR_RETURN(StepJob job, MakeTransformerJob(shapes, plan));
+  WarnOfIdleOptions(options, shapes, plan, SaidOf(planned->file), context);
+  return GeneratedJob{.job = std::move(job),
+                      .text = TextOfTransformer(model, kind.name == kMoe, shapes, plan),
+                      .facts = FactsOfTransformer(shapes, plan),
+                      .step = StepOfTransformer(shapes, plan)};
+}
+
+Fits CheckLlm(const std::string& model, const ModelOptions& options, const RunContext& context) {
+  const auto planned = PlanTransformer(LlmKind(), model, options, context);
+  if (!planned) return tl::unexpected<Misfit>(planned.error());
+  return {};
+}
+
+Fits CheckMoe(const std::string& model, const ModelOptions& options, const RunContext& context) {
+  const auto planned = PlanTransformer(MoeKind(), model, options, context);
+  if (!planned) return tl::unexpected<Misfit>(planned.error());
+  return {};
+}
+
+Result<GeneratedJob> MakeLlm(const std::string& model, const ModelOptions& options,
+                             const RunContext& context) {
+  return MakeTransformer(LlmKind(), model, options, context);
+}
+
+Result<GeneratedJob> MakeMoe(const std::string& model, const ModelOptions& options,
+                             const RunContext& context) {
+  return MakeTransformer(MoeKind(), model, options, context);
+}
+
+ModelKind TransformerKind(std::string_view name, bool experts) {
+  ModelKind kind{.name = name,
+                 .family = "language",
+                 .options = {"--dp",        "--tp",         "--pp",
+                             "--cp",        "--ep",         "--no-sequence-parallel",
+                             "--zero",      "--sequences",  "--micro-batches",
+                             "--schedule",  "--chunks",     "--bucket",
+                             "--recompute", "--attention",  "--layers",
+                             "--sequence",  "--phase",      "--cached",
+                             "--tokens",    "--cache-type", "--first-bucket",
+                             "--keep-ends", "--context",    "--imbalance",
+                             "--seed",      "--clip"},
+                 .presets = {},
+                 .others = {},
+                 .make = experts ? MakeMoe : MakeLlm,
+                 .check = experts ? CheckMoe : CheckLlm};
+  for (const TransformerPreset& preset : TransformerPresets()) {
+    if (preset.model.experts.has_value() == experts) {
+      kind.presets.emplace_back(preset.name, preset.source);
+    } else {
+      kind.others.emplace_back(preset.name);
+    }
+  }
+  return kind;
+}
+
+}  // namespace
+
+// Takes the models of `moe`, too.
+ModelKind LlmKind() { return TransformerKind("llm", /*experts=*/false); }
+
+ModelKind MoeKind() { return TransformerKind(kMoe, /*experts=*/true); }
+
+}  // namespace etude

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/text/bounded_number.h"
+#include "src/synth/plan_settings.h"
+
+namespace etude {
+
+// What is asked of a job of a model, beside what all generated jobs have. What is not given is as
+// the kind of model has it (docs/commands/generate.md).
+struct ModelOptions {
+  PlanSettings plan;  // its numbers; dlrm, cnn and diffusion take some, too
+  bool whole_tokens = false;
+  std::optional<std::string> schedule;
+  std::optional<std::string> bucket;
+  bool clip = false;
+  std::optional<std::string> first_bucket;
+  bool keep_ends = false;
+  std::optional<std::string> recompute;
+  std::optional<std::string> attention;
+  std::optional<std::string> context_kind;
+  std::optional<double> imbalance;
+  std::optional<int64_t> seed;
+  std::optional<int64_t> layers;
+  std::optional<int64_t> sequence;
+  std::optional<int64_t> batch;
+  std::optional<std::string> phase;
+  std::optional<std::string> optimizer;
+  std::optional<std::string> replicate_tables;
+  std::optional<std::string> split_rows;
+  std::optional<int64_t> split_columns;
+  std::optional<std::string> table_cost;
+  std::optional<std::string> cache_type;
+  std::optional<std::string> image;
+  std::optional<int64_t> steps;
+
+  // The names of those that were given: "--dp".
+  std::vector<std::string_view> Given() const;
+  bool Has(std::string_view option) const;
+};
+
+// A job to generate: the words of `etude generate`.
+struct GenerateRequest {
+  std::string what;       // "microbench", "text", or a kind of models: "llm"
+  std::string model;      // a preset or a file in TOML; microbench: a pattern; text: a file
+  std::string output;     // PREFIX of PREFIX.0.et …; classes: a folder
+  std::string to = "et";  // or "classes"
+  std::optional<int64_t> ranks;
+  // Of microbench and text: repetitions, one after the other.
+  int64_t count = 1;
+  // Of microbench.
+  std::optional<std::string> size;      // "64MiB"
+  std::optional<std::string> duration;  // "50us"
+  int64_t group_size = 0;               // 0: collectives are of all ranks
+  bool native = false;
+  // Of models.
+  std::optional<std::string> device;    // a preset or a file in TOML
+  std::optional<std::string> measured;  // a trace, or a table that ends in .csv
+  bool memory = false;
+  ModelOptions options;
+};
+
+// An option of `etude generate`: its name, and where its value belongs.
+struct GenerateOption {
+  using Target = std::variant<bool*, int64_t*, std::optional<int64_t>*, std::optional<double>*,
+                              std::optional<std::string>*>;
+  std::string_view name;  // "--dp"
+  Target target;
+  Bounds bounds;  // of whole numbers
+};
+
+// All options of `request`, which must outlive them, but output and to: in the order of the help.
+std::vector<GenerateOption> OptionsOf(GenerateRequest& request);
+
+// The request that words stand for: what, model, then options, those with a value before it. kUsage
+// with the option for others, and for values that it cannot have.
+Result<GenerateRequest> ParseGenerateWords(std::span<const std::string> words);
+
+}  // namespace etude

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "src/jobs/generate/model_kind.h"
+#include "src/sim/sweep/plan_facts.h"
+#include "src/synth/device/device_model.h"
+
+namespace etude {
+
+// What there is to say of the plan of a generated job. `device`: nullptr without one.
+PlanFacts PlanFactsOf(const GeneratedJob& made, const DeviceModel* device);
+
+}  // namespace etude

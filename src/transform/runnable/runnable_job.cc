@@ -1,0 +1,190 @@
+#include "src/transform/runnable/runnable_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "src/trace/job/rank_set.h"
+#include "src/transform/runnable/runnable_groups.h"
+#include "src/transform/runnable/runnable_match.h"
+
+namespace etude {
+namespace {
+
+// The bytes of a collective; nullopt: not known.
+std::optional<int64_t> SizeOf(const RunnableNode& node, int64_t group_size) {
+  if (node.type == CollectiveType::kBarrier) return 0;
+  if (node.bytes_in || !node.bytes_out) return node.bytes_in;
+  int64_t bytes = *node.bytes_out;
+  const bool gathers =
+      node.type == CollectiveType::kAllGather || node.type == CollectiveType::kGather;
+  if (gathers) return bytes / group_size;
+  const bool scatters = node.type == CollectiveType::kReduceScatter ||
+                        node.type == CollectiveType::kReduceScatterBlock ||
+                        node.type == CollectiveType::kScatter;
+  if (!scatters) return bytes;
+  if (__builtin_mul_overflow(bytes, group_size, &bytes)) return std::nullopt;
+  return bytes;
+}
+
+class RunnableJobMaker {
+ public:
+  RunnableJobMaker(std::vector<RunnableRank> ranks, const RunnableJobOptions& options)
+      : options_(options) {
+    job_.ranks = std::move(ranks);
+  }
+
+  Result<RunnableJob> Run() {
+    ETUDE_RETURN_IF_ERROR(SortRanks());
+    ETUDE_RETURN_IF_ERROR(FindWorld());
+    ETUDE_RETURN_IF_ERROR(FindMissing());
+    const bool is_filled = std::ranges::any_of(
+        job_.ranks, [](const RunnableRank& rank) { return rank.copy_of.has_value(); });
+    TakeCallers(job_.ranks, job_.world_known && job_.missing.empty() && !is_filled);
+    for (const RunnableRank& rank : job_.ranks) {
+      job_.notes.Add(rank.notes);
+      job_.plans.emplace_back(rank.nodes.size());
+      groups_.emplace_back(rank, job_.world_size);
+    }
+    group_ids_ = NumberGroups(job_.ranks, groups_);
+    job_.groups = std::move(group_ids_.groups);
+    job_.renamed_groups = group_ids_.renamed;
+    for (uint32_t i = 0; i < job_.ranks.size(); ++i) PlanRank(i);
+    MatchCommunications(job_);
+    return std::move(job_);
+  }
+
+ private:
+  Status SortRanks() {
+    if (job_.ranks.empty()) return BadInput("found no trace, expected at least one");
+    if (job_.ranks.size() == 1 && !job_.ranks.front().rank) job_.ranks.front().rank = 0;
+    for (const RunnableRank& rank : job_.ranks) {
+      if (!rank.rank) return BadInput("found a trace of unknown rank among several");
+      if (*rank.rank < 0 || *rank.rank >= kMostListedRanks) {
+        return BadInput(
+            fmt::format("found rank {}, expected 0 to {}", *rank.rank, kMostListedRanks - 1));
+      }
+    }
+    std::ranges::sort(job_.ranks, {}, [](const RunnableRank& rank) { return *rank.rank; });
+    const auto same = std::ranges::adjacent_find(
+        job_.ranks, {}, [](const RunnableRank& rank) { return *rank.rank; });
+    if (same == job_.ranks.end()) return {};
+    return BadInput(fmt::format("found two traces of rank {}, expected one", *same->rank));
+  }
+
+  // The number of ranks: as many as anything in the traces speaks of.
+  Status FindWorld() {
+    int64_t world = 0;
+    const auto at_least = [&](int64_t count) {
+      if (count <= kMostListedRanks) world = std::max(world, count);
+    };
+    for (const RunnableRank& rank : job_.ranks) {
+      at_least(rank.world_size.value_or(0));
+      for (const RunnableGroup& group : rank.groups) {
+        at_least(group.size.value_or(0));
+        if (!group.ranks) continue;
+        for (const int64_t member : *group.ranks) at_least(std::min(member, kMostListedRanks) + 1);
+      }
+      for (const RunnableNode& node : rank.nodes) at_least(node.group_size.value_or(0));
+    }
+    job_.world_known = world > 0 || job_.ranks.size() > 1 || options_.ranks > 0;
+    for (const RunnableRank& rank : job_.ranks) at_least(*rank.rank + 1);
+    if (options_.ranks > kMostListedRanks ||
+        (options_.ranks > 0 && world > 1 && options_.ranks != world)) {
+      return BadInput(
+          fmt::format("found a job of {} ranks, expected {} as asked", world, options_.ranks));
+    }
+    job_.world_size = std::max(world, options_.ranks);
+    return {};
+  }
+
+  Status FindMissing() {
+    const size_t recorded = job_.ranks.size();
+    for (int64_t rank = 0; rank < job_.world_size; ++rank) {
+      const auto known = std::span(job_.ranks).first(recorded);
+      const auto at = std::ranges::lower_bound(known, rank, {},
+                                               [](const RunnableRank& one) { return *one.rank; });
+      if (at != known.end() && *at->rank == rank) continue;
+      if (!options_.fill_ranks) {
+        job_.missing.push_back(rank);
+        continue;
+      }
+      const bool before =
+          at != known.begin() && (at == known.end() || rank - *(at - 1)->rank <= *at->rank - rank);
+      RunnableRank copy = before ? *(at - 1) : *at;
+      ETUDE_RETURN_IF_ERROR(CheckCopy(copy));
+      copy.copy_of = copy.rank;
+      copy.rank = rank;
+      copy.notes = RunnableNotes();
+      job_.ranks.push_back(std::move(copy));
+    }
+    std::ranges::sort(job_.ranks, {}, [](const RunnableRank& rank) { return *rank.rank; });
+    return {};
+  }
+
+  // Only what all ranks do alike can be done by another rank.
+  Status CheckCopy(const RunnableRank& rank) const {
+    const RunnableGroups groups(rank, job_.world_size);
+    for (const RunnableNode& node : rank.nodes) {
+      if (node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv) {
+        return BadInput(fmt::format(
+            "cannot fill in ranks: rank {} sends to or receives from one of its own", *rank.rank));
+      }
+      if (node.kind != NodeKind::kCollective) continue;
+      const GroupMembers members = groups.MembersOf(node);
+      if (members.ranks != nullptr) {
+        return BadInput(fmt::format(
+            "cannot fill in ranks: rank {} is in a group of {} ranks that other ranks are not in",
+            *rank.rank, members.size));
+      }
+    }
+    return {};
+  }
+
+  void PlanRank(uint32_t rank) {
+    for (uint32_t i = 0; i < job_.ranks[rank].nodes.size(); ++i) {
+      const RunnableNode& node = job_.ranks[rank].nodes[i];
+      RunnablePlan& plan = job_.plans[rank][i];
+      if (node.kind == NodeKind::kCollective) PlanCollective(rank, node, plan);
+      if (node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv) {
+        PlanMessage(rank, node, plan);
+      }
+    }
+  }
+
+  void PlanCollective(uint32_t rank, const RunnableNode& node, RunnablePlan& plan) const {
+    const GroupMembers members = groups_[rank].MembersOf(node);
+    if (members.size == 1 && job_.world_known) return plan.LeaveOut(RunnableNote::kOneRank);
+    plan.size = std::max<int64_t>(SizeOf(node, std::max<int64_t>(members.size, 1)).value_or(0), 0);
+    if (members.size == 0) return plan.Replay(RunnableNote::kUnknownGroup);
+    if (members.ranks != nullptr) plan.group = group_ids_.ids[rank][node.group];
+    if (node.type == CollectiveType::kUnknown) return plan.Replay(RunnableNote::kUnknownType);
+    const bool has_root = HasRoot(node.type) && node.root;
+    if (has_root && *node.root >= 0 && *node.root < members.size) plan.root = node.root;
+  }
+
+  void PlanMessage(uint32_t rank, const RunnableNode& node, RunnablePlan& plan) const {
+    const int64_t peer = node.peer.value_or(-1);
+    if (peer < 0 || peer >= job_.world_size || peer == *job_.ranks[rank].rank) {
+      return plan.LeaveOut(RunnableNote::kNoPeer);
+    }
+    plan.peer = peer;
+    plan.size = node.bytes_in.value_or(node.bytes_out.value_or(0));
+  }
+
+  const RunnableJobOptions& options_;
+  RunnableJob job_;
+  std::vector<RunnableGroups> groups_;  // by rank
+  RunnableGroupIds group_ids_;
+};
+
+}  // namespace
+
+Result<RunnableJob> MakeRunnableJob(std::vector<RunnableRank> ranks,
+                                    const RunnableJobOptions& options) {
+  return RunnableJobMaker(std::move(ranks), options).Run();
+}
+
+}  // namespace etude
