@@ -25,6 +25,29 @@ import light_torch
 del sys.path[0]
 """
 
+# What ranks of a job end with, after their last collective. Gloo's threads let go of tensors some time after the wait for them has ended,
+# and PyTorch aborts where Python has ended by then: so exit functions run, but Python does not end. No rank leaves before all have got
+# here, and rank 0, which keeps the store, leaves last.
+END_OF_RANK = """
+import atexit, os, sys, time
+import torch.distributed as dist
+_store, _rank, _ranks = dist.distributed_c10d._get_default_store(), dist.get_rank(), dist.get_world_size()
+def _all(key, count):
+    while _store.add(key, 0) < count:
+        time.sleep(0.01)
+_store.add("etude test: here", 1)
+_all("etude test: here", _ranks)
+if _rank == 0:
+    _all("etude test: gone", _ranks - 1)
+else:
+    _store.add("etude test: gone", 1)
+dist.destroy_process_group()
+atexit._run_exitfuncs()
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(0)
+"""
+
 
 class _Server:
     """The Python that forks, as the process that asks it sees it."""

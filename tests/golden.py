@@ -64,7 +64,7 @@ class Runner:
         except subprocess.TimeoutExpired as error:
             return (error.stdout or b"").decode("utf-8", "backslashreplace") + f"[not done after {TIMEOUT_S} s]\n"
         text = done.stdout.decode("utf-8", "backslashreplace")
-        names = [("CASE", case), ("DATA", self.data), ("TESTDATA", TEST_DATA), ("TMP", cwd)]
+        names = [("CASE", case), ("DATA", self.data.is_dir() and self.data), ("TESTDATA", TEST_DATA), ("TMP", cwd)]
         for name, path in names:
             if path:
                 text = text.replace(str(path), f"${name}")

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <string>
+#include <utility>
 
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/io/byte_source.h"
@@ -166,24 +168,34 @@ TEST(ReadTrace, ReportsProgressAndHonoursLimits) {
   EXPECT_NE(trace.error().message.find("limit 'total_bytes'"), std::string::npos);
 }
 
-TEST(ReadTrace, RecordedFilesAreTold) {
-  ETUDE_NEED_SHARED_DATA();
-  const std::string data = ETUDE_SHARED_DATA "/";
-  const std::pair<const char*, TraceFormat> files[] = {
-      {"cpu/mlp_et.json.gz", TraceFormat::kPyTorchEt},
-      {"cpu/mlp_kineto.json.gz", TraceFormat::kKineto},
-      {"chakra/dlrm8/linked.0.json.zst", TraceFormat::kLinked},
-      {"chakra/dlrm8/chakra.0.et.zst", TraceFormat::kChakra},
-      {"chakra/text/vgg16.0.et", TraceFormat::kChakra},
-      {"stage/gpt_dp2_tp2_ep2_l2/stage.0.et", TraceFormat::kChakra},
-  };
+using testing_support::DataPath;
+
+void ExpectFormats(std::initializer_list<std::pair<const char*, TraceFormat>> files) {
   for (const auto& [file, format] : files) {
-    const auto trace = ReadTrace(data + file, {}, {});
+    const auto trace = ReadTrace(DataPath(file), {}, {});
     ASSERT_TRUE(trace.has_value()) << trace.error().message;
     EXPECT_EQ(trace->info().format, format) << file;
   }
-  EXPECT_FALSE(ReadTrace(data + "chakra/feeder/small_chakra.0.json", {}, {}).has_value());
-  EXPECT_FALSE(ReadTrace(data + "cpu/mlp_meta.json", {}, {}).has_value());
+}
+
+TEST(ReadTrace, RecordedFilesAreTold) {
+  ExpectFormats({
+      {"cpu/mlp_et.json.gz", TraceFormat::kPyTorchEt},
+      {"cpu/mlp_kineto.json.gz", TraceFormat::kKineto},
+      {"chakra_tools/converter/mlp.et", TraceFormat::kChakra},
+      {"chakra_tools/text/net_DATA.0.et", TraceFormat::kChakra},
+      {"stage/gpt_dp2_tp2_ep2_l2/stage.0.et", TraceFormat::kChakra},
+  });
+  EXPECT_FALSE(ReadTrace(DataPath("cpu/mlp_meta.json"), {}, {}).has_value());
+}
+
+TEST(ReadTrace, SharedFilesAreTold) {
+  ETUDE_NEED_SHARED_DATA();
+  ExpectFormats({
+      {"chakra/dlrm8/linked.0.json.zst", TraceFormat::kLinked},
+      {"chakra/dlrm8/chakra.0.et.zst", TraceFormat::kChakra},
+  });
+  EXPECT_FALSE(ReadTrace(DataPath("chakra/feeder/small_chakra.0.json"), {}, {}).has_value());
 }
 
 }  // namespace

@@ -63,9 +63,18 @@ inline std::string ReadFileBytes(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Returns the uncompressed contents of a shared data file.
-inline std::string SharedText(const std::string& name) {
-  auto source = ByteSource::Open(std::string(ETUDE_SHARED_DATA) + "/" + name, Limits());
+// Where a file or folder of test data is: in the clone, unpacked in the build folder, or else among
+// the recorded traces that do not come with the tests.
+inline std::string DataPath(const std::string& name) {
+  for (const char* folder : {ETUDE_TEST_DATA "/", ETUDE_UNPACKED_DATA "/"}) {
+    if (std::filesystem::exists(folder + name)) return folder + name;
+  }
+  return ETUDE_SHARED_DATA "/" + name;
+}
+
+// The uncompressed contents of a file of test data.
+inline std::string DataText(const std::string& name) {
+  auto source = ByteSource::Open(DataPath(name), Limits());
   std::string text;
   while (source) {
     const auto chunk = source->Next();
@@ -75,7 +84,13 @@ inline std::string SharedText(const std::string& name) {
   return text;
 }
 
+// Whether the folder of recorded traces that do not come with the tests is there.
 inline bool HasSharedData() { return std::filesystem::exists(ETUDE_SHARED_DATA "/README.md"); }
+
+// Whether that folder is where `name` is, but is absent.
+inline bool LacksData(const std::string& name) {
+  return !HasSharedData() && DataPath(name).starts_with(ETUDE_SHARED_DATA "/");
+}
 
 }  // namespace etude::testing_support
 
@@ -84,4 +99,11 @@ inline bool HasSharedData() { return std::filesystem::exists(ETUDE_SHARED_DATA "
     if (!etude::testing_support::HasSharedData()) {               \
       GTEST_SKIP() << "no recorded traces at " ETUDE_SHARED_DATA; \
     }                                                             \
+  } while (false)
+
+#define ETUDE_NEED_DATA(name)                                                  \
+  do {                                                                         \
+    if (etude::testing_support::LacksData(name)) {                             \
+      GTEST_SKIP() << "no recorded traces at " ETUDE_SHARED_DATA ": " << name; \
+    }                                                                          \
   } while (false)

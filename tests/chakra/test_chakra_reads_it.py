@@ -14,10 +14,13 @@ protolib = pytest.importorskip("chakra.src.third_party.utils.protolib")
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
-SHARED = pathlib.Path(os.environ["ETUDE_SHARED_DATA"])
+SHARED = pathlib.Path(os.environ.get("ETUDE_SHARED_DATA", "absent"))
 
 PAIRS = {
     "mlp": (DATA / "mlp_et.json.gz", DATA / "mlp_kineto.json.gz"),
+    "dlrm": (DATA / "cpu/dlrm_et.json.gz", DATA / "cpu/dlrm_kineto.json.gz"),
+    "messages": (DATA / "gpu/messages/host.0.json.gz", DATA / "gpu/messages/device.0.json.gz"),
+    "graph": (DATA / "gpu/graph/host.0.json.gz", DATA / "gpu/graph/device.0.json.gz"),
     "dlrm8": (SHARED / "gpu/dlrm8/host.0.json.gz", SHARED / "gpu/dlrm8/device.0.json.gz"),
     "gpt2": (SHARED / "chakra/gpt2_syn/host.0.json.gz", SHARED / "chakra/gpt2_syn/device.0.json.gz"),
 }

@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from conftest import SETUP, Result, check_traces, program
@@ -228,15 +227,13 @@ def test_signals_are_passed_on(tmp_path, number):
         f"signal.signal({int(number)}, lambda *_: sys.exit(9))\n"
         "print('ready', flush=True)\n"
         # A signal right before a sleep does not end it: Python looks for signals before and after.
-        "for _ in range(600): time.sleep(0.1)\n"
+        "for _ in range(1200): time.sleep(0.1)\n"
     )
     line = [str(ETUDE), "record", "-o", "job", "--", sys.executable, "program.py"]
     with subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
         assert p.stdout.readline() == b"ready\n"
-        began = time.monotonic()
         p.send_signal(number)
-        assert p.wait(timeout=30) == 9
-        assert time.monotonic() - began < 20
+        assert p.wait(timeout=240) == 9  # 0 where the signal did not come
 
 
 def test_all_ranks_or_no_success(tmp_path):

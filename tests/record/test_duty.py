@@ -13,6 +13,7 @@ import forked_python
 import pytest
 from conftest import HOOK_FOLDER, PYTHON_FOLDER, SETUP, TWO_RANKS
 from etude.recording import duty_settings
+from forked_python import END_OF_RANK
 
 BIN = pathlib.Path(os.environ["ETUDE_BIN"])
 LIBRARY = (BIN.parent / "lib/etude/libetude_recorder.so").resolve()
@@ -286,7 +287,6 @@ def test_children_record_nothing(run):
 
 
 RANKS = """
-import time
 import torch.distributed as dist
 dist.init_process_group("gloo")
 model = nn.parallel.DistributedDataParallel(model)
@@ -298,9 +298,7 @@ TORCHRUN = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone")
 def test_ranks_record_the_same_steps(run):
     source = RANKS + """
 for _ in range(24): train()
-time.sleep(0.5)
-dist.destroy_process_group()
-"""
+""" + END_OF_RANK
     run(source, "dir={dir},every=10,library={library}", TORCHRUN)
     assert "ETUDE_RECORD" not in run.err
     assert run.names() == ["step-000000010", "step-000000020"] and run.hidden() == []
@@ -314,9 +312,7 @@ def test_ranks_with_one_process_number(run, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import os; os.getpid = lambda: 7\n")
     source = RANKS + """
 for _ in range(24): train()
-time.sleep(0.5)
-dist.destroy_process_group()
-"""
+""" + END_OF_RANK
     environment = {"PYTHONPATH": f"{HOOK_FOLDER}{os.pathsep}{tmp_path}"}
     run(source, "dir={dir},every=10,library={library}", TWO_RANKS, environment=environment)
     assert "ETUDE_RECORD" not in run.err
@@ -330,9 +326,7 @@ import signal
 for step in range(40):
     if rank == 1 and step == 9: os.kill(os.getpid(), signal.SIGUSR1)
     train()
-time.sleep(0.5)
-dist.destroy_process_group()
-"""
+""" + END_OF_RANK
     run(source, "dir={dir},signal=USR1,library={library}", TWO_RANKS)
     # Seen at the mark of step 10, done at the second multiple of 8 after it.
     assert run.names() == ["step-000000024"]
@@ -343,9 +337,7 @@ def test_what_a_rank_lacks_has_no_name(run):
     # Rank 1 stops for its limit; rank 0 must not go on alone, and what it has is not shown as a job.
     source = RANKS + """
 for _ in range(44): train()
-time.sleep(0.5)
-dist.destroy_process_group()
-"""
+""" + END_OF_RANK
     setup = SETUP.replace("import os, sys, time\n", """
 import os, sys, time
 if os.environ.get("RANK") == "1":
@@ -359,16 +351,12 @@ if os.environ.get("RANK") == "1":
 
 def test_a_rank_that_makes_no_steps(run):
     source = """
-    import time
     import torch.distributed as dist
     dist.init_process_group("gloo")
     if dist.get_rank() == 0:
         for _ in range(54): train()
-    dist.barrier()
-    time.sleep(0.5)
-    dist.destroy_process_group()
     """
-    run(source, "dir={dir},every=10,library={library}", TWO_RANKS)
+    run(textwrap.dedent(source) + END_OF_RANK, "dir={dir},every=10,library={library}", TWO_RANKS)
     assert run.names() == [] and len(run.hidden()) == 2
     assert run.err.count("ranks are missing from the recording of step 10: it was removed") == 1
 

@@ -8,6 +8,7 @@ import textwrap
 
 import pytest
 from conftest import HOOK_FOLDER, LIGHT, SETUP, check_traces, names_of, program
+from forked_python import END_OF_RANK
 
 
 def test_own_profiler_keeps_its_events(run):
@@ -155,8 +156,6 @@ def test_other_python_children_write_nothing(run):
 
 
 DISTRIBUTED = """
-import os
-import time
 import torch
 from torch import nn
 import torch.distributed as dist
@@ -169,12 +168,7 @@ for i in range(12):
     optimizer.zero_grad()
     model(torch.randn(5 + dist.get_rank() * (i % 2), 8)).sum().backward()
     optimizer.step()
-dist.barrier()
-# Gloo's thread lets go of tensors some time after the wait for them has ended. Where Python ends
-# before that, PyTorch aborts.
-time.sleep(0.5)
-dist.destroy_process_group()
-"""
+""" + END_OF_RANK
 
 
 def test_all_ranks_of_a_torchrun_job(run):

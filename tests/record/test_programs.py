@@ -10,6 +10,7 @@ import sys
 
 import pytest
 from conftest import SETUP, TWO_RANKS
+from forked_python import END_OF_RANK
 
 BIN = pathlib.Path(os.environ["ETUDE_BIN"])
 
@@ -214,15 +215,10 @@ for _ in range(12):
 
 SHARDED = SETUP + """
 light_torch.load()
-import time
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 dist.init_process_group("gloo")
 mesh = init_device_mesh("cpu", (2,))
-"""
-END = """
-time.sleep(0.5)
-dist.destroy_process_group()
 """
 
 
@@ -237,7 +233,7 @@ fully_shard(model, mesh=mesh)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for _ in range(12): train()
 """
-        + END,
+        + END_OF_RANK,
         launcher=(sys.executable, *TWO_RANKS), ranks=2,
     )  # fmt: skip
     for rank in range(2):
@@ -258,7 +254,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(40):
     train([5, 64][step % 2])
 """
-        + END,
+        + END_OF_RANK,
         "--kinds", "2", launcher=(sys.executable, *TWO_RANKS), ranks=2,
     )  # fmt: skip
     first, second = (recorded.rank(rank)["recorded_step"] for rank in range(2))
@@ -281,7 +277,7 @@ for _ in range(12):
     torch.manual_seed(1)
     train()
 """
-        + END,
+        + END_OF_RANK,
         launcher=(sys.executable, *TWO_RANKS), ranks=2,
     )  # fmt: skip
     nodes = recorded.nodes(0)

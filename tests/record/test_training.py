@@ -267,21 +267,27 @@ def test_a_label_of_gloo_that_ends_after_the_step_is_there(run):
     result = run(
         program(
             """
-            import threading, time
+            import threading, time, types
             torch.distributed.init_process_group("gloo", init_method="tcp://127.0.0.1:0", rank=0, world_size=1)
-            def work(begun):
+            def work(begun, may_end):
                 with torch.autograd.profiler.record_function("gloo:all_reduce"):
                     begun.set()
-                    time.sleep(0.003)
+                    may_end.wait()
+            def end_label(seconds=0):
+                may_end.set()
+                thread.join()
+            # While the recorder waits, the label ends, however long that takes.
+            (step_recording,) = [m for name, m in sys.modules.items() if name.endswith("recording.step_recording")]
+            step_recording.time = types.SimpleNamespace(sleep=end_label)
             for _ in range(10):
                 loss = model(torch.randn(5, 8)).sum()
                 loss.backward()
-                begun = threading.Event()
-                thread = threading.Thread(target=work, args=(begun,))
+                begun, may_end = threading.Event(), threading.Event()
+                thread = threading.Thread(target=work, args=(begun, may_end))
                 thread.start()
                 begun.wait()
                 optimizer.step()
-                thread.join()
+                end_label()
             """
         )
     )

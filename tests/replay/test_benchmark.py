@@ -13,7 +13,7 @@ import sys
 
 import pytest
 import two_ranks
-from forked_python import LIGHT
+from forked_python import END_OF_RANK, LIGHT
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
@@ -98,9 +98,7 @@ for _ in range(8):
         dist.send(value, 1)
     else:
         dist.recv(value, 0)
-time.sleep(0.5)  # a thread of Gloo may abort otherwise
-dist.destroy_process_group()
-"""
+""" + END_OF_RANK
 
 
 @pytest.fixture(scope="module")

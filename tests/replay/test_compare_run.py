@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from forked_python import LIGHT
+from forked_python import END_OF_RANK, LIGHT
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 
@@ -28,6 +28,7 @@ for step in range(int(sys.argv[1])):
     optimizer.zero_grad()
     nn.functional.mse_loss(model(torch.randn(batch, 16)), torch.randn(batch, 4)).backward()
     optimizer.step()
+    if step == 20: print("step 20", flush=True)
 print("trained", flush=True)
 """
 
@@ -44,11 +45,7 @@ for _ in range(int(sys.argv[1])):
     optimizer.zero_grad()
     model(torch.randn(5, 8)).sum().backward()
     optimizer.step()
-dist.barrier()
-# Gloo's thread lets go of the tensor some time after the wait for it has ended.
-time.sleep(0.5)
-dist.destroy_process_group()
-"""
+""" + END_OF_RANK
 LAUNCHER = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
@@ -64,7 +61,7 @@ def leaves_nothing(tmp_path, monkeypatch):
     until(lambda: not processes_in(tmp_path))
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -410,16 +407,22 @@ def test_replay_that_dies(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        until(lambda: any(b"--paced" in line for line in processes_in(tmp_path)))
-        time.sleep(3)
-        (replay,) = [
-            int(path.name)
-            for path in pathlib.Path("/proc").glob("[0-9]*")
-            if is_replay(path, tmp_path)
-        ]
-        os.kill(replay, signal.SIGKILL)
+        # The program takes turns with the replay, which has steps behind it by then.
+        assert any("step 20" in line for line in process.stderr)
+        replays = [path for path in pathlib.Path("/proc").glob("[0-9]*") if is_replay(path, tmp_path)]
+        names = [path.name for path in replays]
+        # It may have a child that makes a step.
+        (replay,) = [path.name for path in replays if parent_of(path) not in names]
+        os.kill(int(replay), signal.SIGKILL)
         said = process.stderr.read()
     assert process.returncode == 70 and "the replay " in said, said
+
+
+def parent_of(process):
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[1]
+    except OSError:
+        return None
 
 
 def is_replay(process, folder):

@@ -15,6 +15,7 @@ import pytest
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 DATA = pathlib.Path(os.environ.get("ETUDE_SHARED_DATA", "absent"))
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="recorded traces are absent")
+OWN_DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 
 # Records what the statements in place of BODY do, as PyTorch's observer sees it.
 RECORD = """
@@ -60,19 +61,17 @@ def replay(path, *options, codes=(0,), warmup=1, iterations=2):
     return json.loads(done.stdout)
 
 
-@needs_data
 @pytest.mark.parametrize("name", ["mlp", "resnet18", "dlrm", "transformer", "lstm"])
 def test_cpu_traces_replay_completely(name):
-    report = replay(DATA / f"cpu/{name}_et.json.gz", warmup=0, iterations=1)
+    report = replay(OWN_DATA / f"cpu/{name}_et.json.gz", warmup=0, iterations=1)
     assert report["coverage"]["ops"] == 1.0
     assert report["skipped"] == []
     assert report["values"]["non_finite_tensors"] == 0
     assert report["same_kernels"] > 0.85
 
 
-@needs_data
 def test_collectives_of_a_single_process_are_skipped_and_said(tmp_path):
-    folder = shutil.copytree(DATA / "cpu/ddp_mlp", tmp_path / "ddp_mlp")
+    folder = shutil.copytree(OWN_DATA / "cpu/ddp_mlp", tmp_path / "ddp_mlp")
     report = replay(folder, "--rank", "0", codes=(1,), warmup=0, iterations=1)
     assert all("c10d" in row["op"] for row in report["skipped"])
     assert sum(row["count"] for row in report["skipped"]) == 3
@@ -81,10 +80,17 @@ def test_collectives_of_a_single_process_are_skipped_and_said(tmp_path):
     assert report["coverage"]["time"] is not None
     replay(folder, "--rank", "0", "--allow-skips", warmup=0, iterations=1)
     # Folders that are no captures of ours are left as they are.
-    assert sorted(os.listdir(folder)) == sorted(os.listdir(DATA / "cpu/ddp_mlp"))
+    assert sorted(os.listdir(folder)) == sorted(os.listdir(OWN_DATA / "cpu/ddp_mlp"))
     subprocess.run([ETUDE, "convert", "-q", folder, "-o", tmp_path / "chakra"], check=True)
     again = replay(tmp_path / "chakra", "--rank", "0", codes=(1,), warmup=0, iterations=1)
     assert again["operators"] == report["operators"]
+
+
+def test_a_trace_with_a_cuda_graph_runs_on_the_cpu():
+    report = replay(OWN_DATA / "gpu/graph", "--device", "cpu", codes=(1,), warmup=0, iterations=1)
+    assert report["device"] == "cpu" and report["coverage"]["time"] == 1
+    assert {row["op"]: row["count"] for row in report["skipped"]} == {"Graphed": 7, "GraphedBackward": 17}
+    assert all("CUDA graph" in row["reason"] for row in report["skipped"])
 
 
 @needs_data
@@ -266,11 +272,10 @@ def test_optimizers_divide_by_roots_of_what_is_positive(tmp_path, optimizer):
     assert report["values"]["non_finite_tensors"] == 0
 
 
-@needs_data
 def test_ranks_in_one_trace_are_not_one_step(tmp_path):
     both = tmp_path / "both.json"
     for rank in range(2):
-        shutil.copy(DATA / "cpu/mlp_et.json.gz", tmp_path / f"host.{rank}.json.gz")
+        shutil.copy(OWN_DATA / "cpu/mlp_et.json.gz", tmp_path / f"host.{rank}.json.gz")
     subprocess.run([ETUDE, "merge", tmp_path, "--clocks", "keep", "-o", both], check=True, capture_output=True)
     for command in (["replay", both], ["benchmark", both, "-o", tmp_path / "bench"]):
         done = subprocess.run([ETUDE, *command], text=True, capture_output=True)
@@ -493,10 +498,9 @@ def test_page_faults_are_those_that_were_recorded(tmp_path):
     assert replay(folder, "--only", "aten::mul")["memory"]["recorded_minor_faults"] is None
 
 
-@needs_data
 def test_gaps_pass_and_both_figures_are_said(tmp_path):
     for kind, name in (("et", "host"), ("kineto", "device")):
-        shutil.copy(DATA / f"cpu/mlp_{kind}.json.gz", tmp_path / f"{name}.0.json.gz")
+        shutil.copy(OWN_DATA / f"cpu/mlp_{kind}.json.gz", tmp_path / f"{name}.0.json.gz")
     quick = replay(tmp_path)
     gaps = quick["gaps"]
     lacking = quick["recorded"]["step_ms"] * (1 - quick["recorded"]["operator_share"])

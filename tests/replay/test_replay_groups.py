@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 import two_ranks
-from forked_python import LIGHT
+from forked_python import END_OF_RANK, LIGHT
 
 START = """
 import torch, torch.distributed as dist
@@ -25,9 +25,7 @@ for _ in range(8):
     model(x).sum().backward()
     optimizer.step()
     more()
-time.sleep(0.5)  # a thread of Gloo may abort otherwise
-dist.destroy_process_group()
-"""
+""" + END_OF_RANK
 
 # Less than all of torch, or all, which sharded models and functional collectives need.
 WHOLE = LIGHT + "light_torch.load()\n"
@@ -147,11 +145,24 @@ def test_a_group_that_one_rank_is_in_is_said_to_be_why_ranks_do_not_fit(tmp_path
     assert "several process groups" in done.stderr and "native recorder" in done.stderr
 
 
-WAITS = """
+# Rank 1 is the later one by so much, on busy machines too: it sleeps when rank 0 is there.
+LATER = """
+from itertools import count
+store, steps = dist.distributed_c10d._get_default_store(), count()
+
+def rank_1_is_later():
+    key = f"rank 0 is in step {next(steps)}"
+    if rank == 0:
+        store.set(key, "")
+    else:
+        store.wait([key])
+        time.sleep(0.1)
+"""
+
+WAITS = LATER + """
 def more():
     ones = torch.ones(4)
-    if rank == 1:
-        time.sleep(0.1)
+    rank_1_is_later()
     work = dist.all_reduce(ones, async_op=True)
     work.wait()
     ones.add_(1)
@@ -177,15 +188,15 @@ def test_waits_for_collectives_are_no_gaps(tmp_path):
         assert gaps["without"]["step_ms"]["wall"]["count"] > 0
 
 
-MESSAGES = """
+MESSAGES = LATER + """
 def more():
     value = torch.ones(4)
+    rank_1_is_later()
     if rank == 0:
         dist.recv(value, 1)
         torch.zeros(3)  # of other memory
         dist.send(value, 1)
     else:
-        time.sleep(0.1)
         dist.send(value, 0)
         dist.recv(value, 0)
 """

@@ -7,9 +7,9 @@ import pathlib
 import re
 import signal
 import subprocess
-import time
 
 import pytest
+from on_terminal import OnTerminal
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 DATA = os.environ["ETUDE_SUITE_DATA"]
@@ -59,11 +59,11 @@ def test_a_task_learns_and_its_step_is_replayed(task, tmp_path):
 def test_a_run_that_was_stopped_goes_on(tmp_path):
     words = [ETUDE, "suite", "run", "spatial-transformer", "--data", DATA, "--threads", "1", "--target", "1.1"]
     words += ["--evaluate-every", "20", "-o", tmp_path, "--json", "--most-steps"]
-    running = subprocess.Popen([*words, "1000000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(4)
-    running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=60)
-    assert running.returncode == 130, said
+    running = OnTerminal([*words, "1000000"])
+    running.wait_for(" of 1000000")  # after some steps
+    running.process.send_signal(signal.SIGINT)
+    code, said = running.end(), running.text
+    assert code == 130, said
     assert "the same command goes on" in said
     stopped = int(re.search(r"stopped after (\d+) steps?", said)[1])
     assert [path.suffix for path in tmp_path.iterdir()] == [".safetensors"]

@@ -5,9 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from on_terminal import OnTerminal
 from paper_data import write_imagenet, write_mnist
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
@@ -49,10 +49,10 @@ def test_settings_of_all_tasks_are_looked_at_first(tmp_path):
 
 def test_a_checkpoint_is_looked_at_first(tmp_path):
     words = ("spatial-transformer", "--data", DATA, "--target", "1.1", "--evaluate-every", "20", "-o", tmp_path)
-    running = subprocess.Popen([ETUDE, "suite", "run", *map(str, words), "--threads", "1"], stderr=subprocess.PIPE, text=True)
-    time.sleep(4)
-    running.send_signal(signal.SIGINT)
-    running.communicate(timeout=60)
+    running = OnTerminal([ETUDE, "suite", "run", *words, "--threads", "1"])
+    running.wait_for("accuracy")  # after some steps
+    running.process.send_signal(signal.SIGINT)
+    running.end()
     assert [path.suffix for path in tmp_path.iterdir()] == [".safetensors"]
     done = run("image-classification", *words, "--rate", "0.5", code=2)
     assert "a run without --rate 0.5" in done.stderr and done.stdout == ""

@@ -11,8 +11,8 @@
 namespace etude::compat {
 namespace {
 
+using testing_support::DataText;
 using testing_support::ReadFileBytes;
-using testing_support::SharedText;
 
 class ChakraTools : public ::testing::Test {
  protected:
@@ -24,10 +24,10 @@ class ChakraTools : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
-  // A shared file, uncompressed.
+  // A file of test data, uncompressed.
   std::string Unpacked(const std::string& name) const {
     const std::string path = Path(std::filesystem::path(name).stem().string());
-    EXPECT_TRUE(WriteFile(path, SharedText(name)).has_value());
+    EXPECT_TRUE(WriteFile(path, DataText(name)).has_value());
     return path;
   }
 
@@ -39,9 +39,9 @@ class ChakraTools : public ::testing::Test {
     const Status status = TraceLink(request, {});
     ASSERT_TRUE(status.has_value()) << status.error().message;
     EXPECT_TRUE(ReadFileBytes(request.linked) ==
-                SharedText(expected + "/linked." + rank + ".json.zst"))
+                DataText(expected + "/linked." + rank + ".json.zst"))
         << expected << " " << rank;
-    EXPECT_TRUE(ReadFileBytes(request.et) == SharedText(expected + "/chakra." + rank + ".et.zst"))
+    EXPECT_TRUE(ReadFileBytes(request.et) == DataText(expected + "/chakra." + rank + ".et.zst"))
         << expected << " " << rank;
   }
 

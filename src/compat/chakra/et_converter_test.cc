@@ -11,7 +11,7 @@
 namespace etude::compat {
 namespace {
 
-using testing_support::SharedText;
+using testing_support::DataText;
 
 Result<std::string> Convert(std::string_view json) {
   NodeTextReader reader(64);
@@ -30,22 +30,28 @@ void ExpectSame(const std::string& json, const std::string& expected) {
   EXPECT_TRUE(*bytes == expected) << bytes->size() << " and " << expected.size();
 }
 
-TEST(ChakraConverter, WritesTheBytesOfChakraForLinkedTraces) {
-  ETUDE_NEED_SHARED_DATA();
-  for (const std::string trace : {"resnet110_syn", "gpt2_syn"}) {
-    ExpectSame(SharedText("chakra/" + trace + "/linked.0.json.zst"),
-               SharedText("chakra/" + trace + "/chakra.0.et.zst"));
-  }
-  for (const std::string rank : {"0", "1", "2", "3"}) {
-    ExpectSame(SharedText("chakra/dlrm8/linked." + rank + ".json.zst"),
-               SharedText("chakra/dlrm8/chakra." + rank + ".et.zst"));
+TEST(ChakraConverter, WritesTheBytesOfChakraForHostTraces) {
+  for (const std::string name : {"mlp", "lstm"}) {
+    ExpectSame(DataText("cpu/" + name + "_et.json.gz"),
+               DataText("chakra_tools/converter/" + name + ".et"));
   }
 }
 
-TEST(ChakraConverter, WritesTheBytesOfChakraForAHostTrace) {
+TEST(ChakraConverter, WritesTheBytesOfChakraForSharedLinkedTraces) {
   ETUDE_NEED_SHARED_DATA();
-  ExpectSame(SharedText("chakra/sample102/host.0.json.gz"),
-             SharedText("chakra/sample102/chakra.0.et"));
+  for (const std::string trace : {"resnet110_syn", "gpt2_syn"}) {
+    ExpectSame(DataText("chakra/" + trace + "/linked.0.json.zst"),
+               DataText("chakra/" + trace + "/chakra.0.et.zst"));
+  }
+  for (const std::string rank : {"0", "1", "2", "3"}) {
+    ExpectSame(DataText("chakra/dlrm8/linked." + rank + ".json.zst"),
+               DataText("chakra/dlrm8/chakra." + rank + ".et.zst"));
+  }
+}
+
+TEST(ChakraConverter, WritesTheBytesOfChakraForASharedHostTrace) {
+  ETUDE_NEED_SHARED_DATA();
+  ExpectSame(DataText("chakra/sample102/host.0.json.gz"), DataText("chakra/sample102/chakra.0.et"));
 }
 
 std::string Node(int id, int parent, std::string_view name, std::string_view more = "") {

@@ -251,9 +251,19 @@ TEST(EtFeederSample, GivesTheNodesThatChakrasTestsExpect) {
   EXPECT_EQ(feeder.getNextIssuableNode()->id(), 217u);
 }
 
-// Complete real traces. Chakra's converter leaves control dependencies on nodes that it omitted;
-// those of the sample and its data dependencies make cycles.
-TEST(EtFeederSample, RunsRealTraces) {
+// Real traces from start to end. Those of Chakra's converter have control dependencies on nodes
+// that it left out.
+TEST(EtFeederSample, RunsConvertedTraces) {
+  for (const auto& [file, count] :
+       {std::pair("mlp.et", size_t{223}), std::pair("lstm.et", size_t{553})}) {
+    ETFeeder feeder(testing_support::DataPath(std::string("chakra_tools/converter/") + file));
+    EXPECT_EQ(SimulateByTaking(feeder).size(), count) << file;
+    EXPECT_FALSE(feeder.hasNodesToIssue());
+  }
+}
+
+// The control and data dependencies of the sample make cycles.
+TEST(EtFeederSample, RunsSharedTraces) {
   ETUDE_NEED_SHARED_DATA();
   const std::string folder = ETUDE_SHARED_DATA "/chakra/";
   for (const auto& [file, count] : {std::pair("dlrm8/chakra.0.et.zst", size_t{1'935}),

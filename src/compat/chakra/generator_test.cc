@@ -12,7 +12,7 @@
 namespace etude::compat {
 namespace {
 
-using testing_support::SharedText;
+using testing_support::DataText;
 using Files = std::map<std::string, std::string>;
 
 Status Into(Files& files, const std::string& name, std::string_view bytes) {
@@ -30,7 +30,6 @@ Result<std::string> Json(const std::string& et) {
 }
 
 TEST(ChakraGenerator, MakesTheBytesOfChakra) {
-  ETUDE_NEED_SHARED_DATA();
   Files files;
   const auto sink = [&](const std::string& name, std::string_view bytes) {
     return Into(files, name, bytes);
@@ -38,22 +37,21 @@ TEST(ChakraGenerator, MakesTheBytesOfChakra) {
   ASSERT_TRUE(GenerateChakra({.num_npus = 2}, sink).has_value());
   EXPECT_EQ(files.size(), 28u);
   for (const auto& [name, bytes] : files) {
-    EXPECT_TRUE(bytes == SharedText("chakra/generator/" + name)) << name;
+    EXPECT_TRUE(bytes == DataText("chakra_tools/generator/" + name)) << name;
   }
   EXPECT_FALSE(GenerateChakra({.default_runtime = -1}, sink).has_value());
 }
 
 TEST(ChakraJsonizer, WritesTheBytesOfChakra) {
-  ETUDE_NEED_SHARED_DATA();
   for (const std::string name :
        {"ALL_GATHER", "ALL_REDUCE", "ALL_TO_ALL", "BARRIER", "BROADCAST", "REDUCE_SCATTER",
         "one_comm_recv_node", "one_comm_send_node", "one_comp_node", "one_metadata_node_all_types",
         "one_remote_mem_load_node", "one_remote_mem_store_node", "two_comp_nodes_dependent",
         "two_comp_nodes_independent"}) {
-    const std::string path = "chakra/generator/" + name + ".0.et";
-    const auto json = Json(SharedText(path));
+    const std::string path = "chakra_tools/generator/" + name + ".0.et";
+    const auto json = Json(DataText(path));
     ASSERT_TRUE(json.has_value()) << name;
-    EXPECT_EQ(*json, SharedText(path + ".json")) << name;
+    EXPECT_EQ(*json, DataText(path + ".json")) << name;
   }
 }
 
@@ -68,21 +66,19 @@ TEST(ChakraJsonizer, EndsWhereChakraEnds) {
 }
 
 TEST(ChakraTextConverter, MakesTheBytesOfChakra) {
-  ETUDE_NEED_SHARED_DATA();
-  for (const std::string name :
-       {"vgg16", "vgg16_DATA", "vgg16_MODEL", "vgg16_MICRO", "vgg16_HYBRID_DATA_MODEL",
-        "vgg16_HYBRID_MODEL_DATA", "tiny_dlrm"}) {
+  for (const std::string name : {"net_DATA", "net_MODEL", "net_MICRO", "net_HYBRID_DATA_MODEL",
+                                 "net_HYBRID_MODEL_DATA", "net_HYBRID_DLRM"}) {
     Files files;
     const auto sink = [&](const std::string& file, std::string_view bytes) {
       return Into(files, file, bytes);
     };
-    const std::string text = SharedText("chakra/text/" + name + ".txt");
+    const std::string text = DataText("chakra_tools/text/" + name + ".txt");
     const Status status =
         ConvertText(text, {.input = "test", .output = name, .num_npus = 2, .num_passes = 2}, sink);
     ASSERT_TRUE(status.has_value()) << name << status.error().message;
     ASSERT_EQ(files.size(), 2u);
     for (const auto& [file, bytes] : files) {
-      EXPECT_TRUE(bytes == SharedText("chakra/text/" + file)) << file;
+      EXPECT_TRUE(bytes == DataText("chakra_tools/text/" + file)) << file;
     }
   }
 }

@@ -18,8 +18,8 @@
 namespace etude {
 namespace {
 
+using testing_support::DataText;
 using testing_support::ReadWith;
-using testing_support::SharedText;
 
 Result<Trace> ReadKineto(std::string_view text, size_t chunk = 1 << 20,
                          const ReadOptions& options = {}, const RunContext& context = {}) {
@@ -610,8 +610,8 @@ void PrintTo(const RecordedProfile& recorded, std::ostream* out) { *out << recor
 class RecordedKineto : public testing::TestWithParam<RecordedProfile> {};
 
 TEST_P(RecordedKineto, IsReadWithoutLoss) {
-  ETUDE_NEED_SHARED_DATA();
-  const std::string text = SharedText(GetParam().file);
+  ETUDE_NEED_DATA(GetParam().file);
+  const std::string text = DataText(GetParam().file);
   const Trace trace = ReadKineto(text).value();
   EXPECT_EQ(trace.node_count(), GetParam().nodes);
   EXPECT_EQ(trace.stats()[Stat::kSkippedEvent], GetParam().skipped);
@@ -634,16 +634,16 @@ INSTANTIATE_TEST_SUITE_P(
                     RecordedProfile{"gpu/linear_kineto.json.gz", 61950, 24909},
                     RecordedProfile{"gpu/dlrm8/device.0.json.gz", 2460, 830},
                     RecordedProfile{"chakra/resnet110_syn/device.0.json.gz", 20699, 6184},
+                    RecordedProfile{"gpu/messages/device.0.json.gz", 141, 0},
+                    RecordedProfile{"gpu/graph/device.0.json.gz", 153, 139},
                     RecordedProfile{"cpu/ddp_mlp/rank-0_kineto.json.gz", 302, 38},
                     RecordedProfile{"cpu/transformer_kineto.json.gz", 4282, 542}));
 
 // The profiler's times give the same nesting as the observer's own account of the same run.
 TEST(KinetoReader, NestingAgreesWithTheExecutionTrace) {
-  ETUDE_NEED_SHARED_DATA();
   for (const std::string& model : {std::string("mlp"), std::string("lstm"), std::string("dlrm")}) {
-    const Trace device = ReadKineto(SharedText("cpu/" + model + "_kineto.json.gz")).value();
-    const Trace host =
-        ReadWith(MakeEtJsonReader, SharedText("cpu/" + model + "_et.json.gz")).value();
+    const Trace device = ReadKineto(DataText("cpu/" + model + "_kineto.json.gz")).value();
+    const Trace host = ReadWith(MakeEtJsonReader, DataText("cpu/" + model + "_et.json.gz")).value();
     const auto parents = [](const Trace& trace) {
       std::map<uint64_t, uint64_t> parent_of;
       ForEachNode(trace, [&](NodeId node) {
@@ -658,8 +658,7 @@ TEST(KinetoReader, NestingAgreesWithTheExecutionTrace) {
 }
 
 TEST(KinetoReader, ChunkSizesGiveTheSameTrace) {
-  ETUDE_NEED_SHARED_DATA();
-  const std::string text = SharedText("gpu/benchmark_simple_add_trace.json.gz");
+  const std::string text = DataText("gpu/messages/device.0.json.gz");
   const Trace whole = ReadKineto(text).value();
   for (size_t chunk = 1; chunk < 300; chunk += chunk < 70 ? 1 : 37) {
     EXPECT_TRUE(ReadKineto(text, chunk).value().SameContent(whole)) << chunk;

@@ -20,8 +20,8 @@
 namespace etude {
 namespace {
 
+using testing_support::DataText;
 using testing_support::ReadWith;
-using testing_support::SharedText;
 
 Result<Trace> ReadEt(std::string_view text, size_t chunk = 1 << 20, const ReadOptions& options = {},
                      const RunContext& context = {}) {
@@ -670,8 +670,8 @@ void PrintTo(const Recorded& recorded, std::ostream* out) { *out << recorded.fil
 class RecordedEt : public testing::TestWithParam<Recorded> {};
 
 TEST_P(RecordedEt, IsReadWithoutLoss) {
-  ETUDE_NEED_SHARED_DATA();
-  const Trace trace = ReadEt(SharedText(GetParam().file)).value();
+  ETUDE_NEED_DATA(GetParam().file);
+  const Trace trace = ReadEt(DataText(GetParam().file)).value();
   EXPECT_EQ(trace.node_count(), GetParam().nodes);
   size_t operators = 0;
   size_t extras = 0;
@@ -701,6 +701,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Recorded{"gpu/resnet_1gpu_et_1.0.3.json.gz", 14391, 10818, 27},
                     Recorded{"chakra/resnet110_syn/host.0.json.gz", 14392, 10818, 27},
                     Recorded{"gpu/pt2_et_1.1.1.json.gz", 20, 4, 0},
+                    Recorded{"gpu/messages/host.0.json.gz", 45, 26, 8},
+                    Recorded{"gpu/graph/host.0.json.gz", 80, 36, 0},
                     Recorded{"cpu/ddp_mlp/rank-1.json.gz", 304, 230, 3},
                     Recorded{"cpu/transformer_et.json.gz", 4283, 3590, 0}),
     [](const auto& param) {
@@ -711,13 +713,10 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST(EtJsonReader, ChunkSizesGiveTheSameTrace) {
-  ETUDE_NEED_SHARED_DATA();
-  for (const char* file : {"gpu/pt2_et_1.1.1.json.gz", "gpu/benchmark_simple_add_et.json.gz"}) {
-    const std::string text = SharedText(file);
-    const Trace whole = ReadEt(text).value();
-    for (size_t chunk = 1; chunk < 300; chunk += chunk < 70 ? 1 : 37) {
-      EXPECT_TRUE(ReadEt(text, chunk).value().SameContent(whole)) << file << " " << chunk;
-    }
+  const std::string text = DataText("gpu/messages/host.0.json.gz");
+  const Trace whole = ReadEt(text).value();
+  for (size_t chunk = 1; chunk < 300; chunk += chunk < 70 ? 1 : 37) {
+    EXPECT_TRUE(ReadEt(text, chunk).value().SameContent(whole)) << chunk;
   }
 }
 

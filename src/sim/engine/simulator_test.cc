@@ -276,5 +276,14 @@ TEST(Simulator, AstraSimsCases) {
   });
 }
 
+// The examples that come with ASTRA-sim; the folder has the cases of the test above as well.
+TEST(Simulator, SharedAstraSimsCases) {
+  const std::filesystem::path cases = ETUDE_SHARED_DATA "/astra-sim";
+  if (!std::filesystem::exists(cases)) GTEST_SKIP() << "no cases at " << cases;
+  ExpectAstraSimsCases(cases, 171, [](const SimMachine& machine, const SimWorkload& workload) {
+    return Simulate(machine, workload);
+  });
+}
+
 }  // namespace
 }  // namespace etude

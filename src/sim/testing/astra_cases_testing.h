@@ -105,14 +105,17 @@ void ExpectAstraSimsCases(const std::filesystem::path& data, int least_runs,
   EXPECT_GE(runs, least_runs);
 }
 
-// Runs the cases of the repository, and those of a shared folder if it exists.
+// Of the cases by hand.
+template <typename SimulateFn>
+void ExpectFewAstraSimsCases(const SimulateFn& simulate) {
+  ExpectAstraSimsCases(std::filesystem::path(ETUDE_TEST_DATA) / "astra_sim", 10, simulate);
+}
+
+// Of all cases that come with the tests.
 template <typename SimulateFn>
 void ExpectAstraSimsCases(const SimulateFn& simulate) {
-  namespace fs = std::filesystem;
-  ExpectAstraSimsCases(fs::path(ETUDE_TEST_DATA) / "astra_sim", 10, simulate);
-  const fs::path recorded = fs::path(ETUDE_SHARED_DATA) / "astra-sim";
-  if (!fs::exists(recorded)) GTEST_SKIP() << "no cases at " << recorded;
-  ExpectAstraSimsCases(recorded, 171, simulate);
+  ExpectFewAstraSimsCases(simulate);
+  ExpectAstraSimsCases(std::filesystem::path(ETUDE_UNPACKED_DATA) / "astra-sim", 170, simulate);
 }
 
 }  // namespace etude

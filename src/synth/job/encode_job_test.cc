@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/formats/job/capture_folder.h"
@@ -243,22 +245,28 @@ TEST(EncodeJob, FindsTheStagesOfAPipeline) {
 
 // ---- Every trace and job at hand ------------------------------------------------------------
 
-std::vector<std::string> SharedFolders() {
-  std::set<std::string> folders;
-  for (const char* part : {"/stage", "/astra-sim", "/chakra", "/gpu", "/cpu"}) {
-    for (const auto& entry :
-         std::filesystem::recursive_directory_iterator(ETUDE_SHARED_DATA + std::string(part))) {
+using Folders = std::set<std::string>;
+
+Folders FoldersIn(std::initializer_list<const char*> parts) {
+  Folders folders;
+  for (const char* part : parts) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(part)) {
       if (entry.is_regular_file()) folders.insert(entry.path().parent_path().string());
     }
   }
-  return {folders.begin(), folders.end()};
+  return folders;
+}
+Folders OwnFolders() {
+  return FoldersIn({ETUDE_TEST_DATA "/cpu", ETUDE_TEST_DATA "/gpu/graph", ETUDE_UNPACKED_DATA});
+}
+Folders SharedFolders() {
+  return FoldersIn({ETUDE_SHARED_DATA "/chakra", ETUDE_SHARED_DATA "/gpu"});
 }
 
-TEST(EncodeJob, GivesEverySharedJobBack) {
-  ETUDE_NEED_SHARED_DATA();
-  size_t jobs = 0;
+// Returns the number of classes of each job, by its folder.
+std::map<std::string, size_t> ExpectJobsBack(const Folders& folders) {
   std::map<std::string, size_t> classes;
-  for (const std::string& folder : SharedFolders()) {
+  for (const std::string& folder : folders) {
     const auto inputs = FindRanks(std::span(&folder, 1), {});
     if (!inputs || inputs->size() < 2 || !inputs->front().rank) continue;
     std::vector<Trace> traces;
@@ -270,10 +278,9 @@ TEST(EncodeJob, GivesEverySharedJobBack) {
       EXPECT_NE(job.error().message.find("expected"), std::string::npos);
       continue;
     }
-    ++jobs;
     ExpectRanks(*job, traces, folder);
     const std::string name = std::filesystem::path(folder).filename().string();
-    classes[name] = job->classes.size();
+    classes[folder] = job->classes.size();
     if (folder.find("/stage/") != std::string::npos) {
       const size_t pp = name.find("_pp");
       const size_t stages = pp == std::string::npos ? 1 : static_cast<size_t>(name[pp + 3] - '0');
@@ -282,28 +289,34 @@ TEST(EncodeJob, GivesEverySharedJobBack) {
     // Chakra's traces read from disk equal the written ones.
     if (traces.front().info().format != TraceFormat::kChakra) continue;
     const std::string written = testing::TempDir() + "/encoded_job";
-    ASSERT_TRUE(
-        WriteJobFolder(*job, written, {}, jobs % 2 == 0 ? ClassFiles::kPacked : ClassFiles::kChakra)
-            .has_value());
+    const ClassFiles files = classes.size() % 2 == 0 ? ClassFiles::kPacked : ClassFiles::kChakra;
+    EXPECT_TRUE(WriteJobFolder(*job, written, {}, files).has_value());
     const auto read = ReadJobFolder(written, {});
-    ASSERT_TRUE(read.has_value()) << folder << ": " << read.error().message;
+    EXPECT_TRUE(read.has_value()) << folder << ": " << read.error().message;
+    if (!read) continue;
     ExpectRanks(*read, traces, folder + " from disk");
     std::filesystem::remove_all(written);
   }
-  EXPECT_GT(jobs, 100u);
-  EXPECT_EQ(classes["gpt_dp2_tp2_pp2_mb2_l4"], 2u);
-  EXPECT_EQ(classes["llama_dp4_tp4_pp2_l2"], 2u);
-  EXPECT_EQ(classes["gpt_pp4_mb4_l4"], 4u);
+  return classes;
 }
 
-// One rank of each job, whose other ranks are above, and some large files of each kind: the largest
-// take minutes under sanitizers and contain nothing new.
-TEST(EncodeJob, GivesEverySharedTraceBack) {
-  ETUDE_NEED_SHARED_DATA();
+TEST(EncodeJob, GivesEveryJobBack) {
+  std::map<std::string, size_t> classes = ExpectJobsBack(OwnFolders());
+  EXPECT_GT(classes.size(), 100u);
+  for (const auto& [name, count] : {std::pair("gpt_dp2_tp2_pp2_mb2_l4", 2u),
+                                    {"llama_dp4_tp4_pp2_l2", 2u},
+                                    {"gpt_pp4_mb4_l4", 4u}}) {
+    EXPECT_EQ(classes[testing_support::DataPath(std::string("stage/") + name)], count) << name;
+  }
+}
+
+// One rank of each job, whose others are above, and of each kind of file some large ones; returns
+// how many. The largest take minutes under sanitizers and have nothing that others do not have.
+size_t ExpectTracesBack(const Folders& folders) {
   constexpr uintmax_t kMostBytes = 300'000;  // compressed
   size_t traces = 0;
-  for (const std::string& folder : SharedFolders()) {
-    // Inputs of simulators are the jobs above.
+  for (const std::string& folder : folders) {
+    // Simulators' inputs are the jobs above.
     if (folder.find("/astra-sim") != std::string::npos) continue;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       const std::string path = entry.path().string();
@@ -324,12 +337,21 @@ TEST(EncodeJob, GivesEverySharedTraceBack) {
       const PackedTrace packed = PackedTrace::Pack(*trace).value();
       EXPECT_TRUE(SameTrace(packed.Unpack().value(), *trace)) << path;
       const auto read = PackedTrace::FromBytes(packed.ToBytes());
-      ASSERT_TRUE(read.has_value()) << path << ": " << read.error().message;
+      EXPECT_TRUE(read.has_value()) << path << ": " << read.error().message;
+      if (!read) continue;
       EXPECT_TRUE(SameTrace(read->Unpack().value(), *trace)) << path;
       testing_layers::ExpectLayers(*trace, path);
     }
   }
-  EXPECT_GT(traces, 50u);
+  return traces;
+}
+
+TEST(EncodeJob, GivesEveryTraceBack) { EXPECT_GT(ExpectTracesBack(OwnFolders()), 50u); }
+
+TEST(EncodeJob, GivesEverySharedJobAndTraceBack) {
+  ETUDE_NEED_SHARED_DATA();
+  EXPECT_GT(ExpectJobsBack(SharedFolders()).size(), 0u);
+  EXPECT_GT(ExpectTracesBack(SharedFolders()), 30u);
 }
 
 }  // namespace

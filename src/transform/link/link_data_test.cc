@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -17,6 +17,7 @@
 #include "src/formats/pytorch_et/et_json_reader.h"
 #include "src/formats/pytorch_et/linked_json_writer.h"
 #include "src/formats/read_trace.h"
+#include "src/formats/test_support.h"
 #include "src/transform/link/link.h"
 #include "src/transform/to_chakra.h"
 #include "tests/trace_dump.h"
@@ -24,7 +25,7 @@
 namespace etude {
 namespace {
 
-const std::string kData = ETUDE_SHARED_DATA;
+using testing_support::DataPath;
 
 struct Pair {
   std::string name;
@@ -65,6 +66,14 @@ std::vector<Pair> Pairs() {
                      .host = prefix + ".json.gz",
                      .device = prefix + "_kineto.json.gz"});
   }
+  for (const auto& [job, rank, count] :
+       {std::tuple("messages", "0", 9), {"messages", "1", 9}, {"graph", "0", 34}}) {
+    const std::string prefix = std::string("gpu/") + job;
+    pairs.push_back({.name = std::string(job) + "_" + rank,
+                     .host = prefix + "/host." + rank + ".json.gz",
+                     .device = prefix + "/device." + rank + ".json.gz",
+                     .device_linked = static_cast<uint64_t>(count)});
+  }
   pairs.push_back({.name = "simple_add",
                    .host = "gpu/benchmark_simple_add_et.json.gz",
                    .device = "gpu/benchmark_simple_add_trace.json.gz",
@@ -90,7 +99,7 @@ std::vector<Pair> Pairs() {
 
 Trace Read(const std::string& path) {
   static const RunContext context;
-  auto trace = ReadTrace(kData + "/" + path, {.strict = true}, context);
+  auto trace = ReadTrace(DataPath(path), {.strict = true}, context);
   EXPECT_TRUE(trace.has_value()) << trace.error().message;
   return *std::move(trace);
 }
@@ -124,9 +133,7 @@ Trace ReadFrom(std::unique_ptr<TraceReader> reader, const std::string& bytes) {
 
 class LinkData : public testing::TestWithParam<Pair> {
  protected:
-  void SetUp() override {
-    if (!std::filesystem::exists(kData)) GTEST_SKIP() << "no recorded traces at " << kData;
-  }
+  void SetUp() override { ETUDE_NEED_DATA(GetParam().host); }
 
   LinkResult LinkPair() {
     const Trace host = Read(GetParam().host);
@@ -335,10 +342,8 @@ INSTANTIATE_TEST_SUITE_P(Recorded, ChakraReference, testing::ValuesIn(PairsWithR
                          NameOf);
 
 // Host-only traces keep their call tree and get their order.
-TEST(ConvertData, HostTracesOfAllVersions) {
-  if (!std::filesystem::exists(kData)) GTEST_SKIP() << "no recorded traces at " << kData;
-  for (const char* path : {"chakra/sample102/host.0.json.gz", "gpu/linear_et_1.0.1.json.gz",
-                           "cpu/lstm_et.json.gz", "gpu/hf_gpt2_et_1.1.0.json.gz"}) {
+void ExpectConverts(std::initializer_list<const char*> paths) {
+  for (const char* path : paths) {
     const Trace host = Read(path);
     const auto chakra = ToChakra(host, {});
     ASSERT_TRUE(chakra.has_value()) << path;
@@ -352,6 +357,14 @@ TEST(ConvertData, HostTracesOfAllVersions) {
     });
     EXPECT_EQ(chakra->order_edges, host.node_count() - roots) << path;
   }
+}
+
+TEST(ConvertData, HostTraces) { ExpectConverts({"cpu/lstm_et.json.gz", "cpu/mlp_et.json.gz"}); }
+
+TEST(ConvertData, SharedHostTracesOfAllVersions) {
+  ETUDE_NEED_SHARED_DATA();
+  ExpectConverts({"chakra/sample102/host.0.json.gz", "gpu/linear_et_1.0.1.json.gz",
+                  "gpu/hf_gpt2_et_1.1.0.json.gz"});
 }
 
 }  // namespace
