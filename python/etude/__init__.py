@@ -117,8 +117,8 @@ def __getattr__(name: str) -> Any:
         from . import _core
     except ImportError as error:
         raise ImportError(
-            f"etude.{name}: the module etude._core is not here ({error}); `pip install .` builds it, "
-            "or -DETUDE_PYTHON=ON in the build folder",
+            f"etude.{name}: missing module etude._core ({error}); build it with `pip install .`, "
+            "or with -DETUDE_PYTHON=ON in CMake",
         ) from error
     return getattr(_core, name)
 

@@ -110,7 +110,7 @@ def program() -> str:
     own = pathlib.Path(sysconfig.get_path("scripts")) / "etude"
     found = os.environ.get("ETUDE_PROGRAM") or (str(own) if own.exists() else shutil.which("etude"))
     if found is None:
-        raise Error("unavailable", "found no program etude, expected it installed with the package or on the path")
+        raise Error("unavailable", "missing program etude, expected it in the package or on PATH")
     return found
 
 
@@ -134,7 +134,7 @@ def words_of(options: dict[str, Value]) -> list[str]:
 def _path_of(source: Source) -> str:
     path = source if isinstance(source, (str, os.PathLike)) else source.path
     if path is None:
-        raise Error("usage", "found a trace that was made, expected a file: write it with etude.convert first")
+        raise Error("usage", "found a trace without a file, expected a file: write it with etude.convert first")
     return os.fspath(path)
 
 

@@ -18,7 +18,7 @@ def library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise Error("unavailable", f"found no {name}, expected it installed: pip install {name}") from error
+        raise Error("unavailable", f"missing module {name}: pip install {name}") from error
 
 
 def masked(column: Column) -> Any:

@@ -118,7 +118,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> Settings:
         try:
             parser.read(path)
         except (configparser.Error, UnicodeDecodeError) as error:
-            print(f"etude: warning: {path}: skipped, it is no configuration of pip: {error}".splitlines()[0], file=sys.stderr)
+            print(f"etude: warning: {path}: skipped because it is not a pip configuration file: {error}".splitlines()[0], file=sys.stderr)
             continue
         for name, options in sections.items():
             if parser.has_section(name):
@@ -222,7 +222,7 @@ class Client:
             handlers.append(CertainHosts(settings))
             self.why_no_https = ""
         except ImportError:
-            self.why_no_https = "this Python has no module ssl"
+            self.why_no_https = "this Python lacks the module ssl"
         except OSError as error:
             self.why_no_https = f"certificates {settings.cert or settings.client_cert or 'of the system'}: {error}"
         self.opener = urllib.request.build_opener(*handlers)
@@ -298,7 +298,7 @@ def passes(error: Exception) -> bool:
 def text_of(error: Exception) -> str:
     reason = error.reason if isinstance(error, urllib.error.URLError) and not isinstance(error, urllib.error.HTTPError) else error
     if "CERTIFICATE_VERIFY_FAILED" in str(reason):
-        return (f"{reason}\n    its certificate is not trusted: apt-get install ca-certificates, or name a file of those to trust, "
+        return (f"{reason}\n    its certificate is not trusted: apt-get install ca-certificates, or name a file of trusted certificates, "
                 "PIP_CERT=FILE")  # fmt: skip
     return str(reason) or type(reason).__name__
 
@@ -366,6 +366,6 @@ def fetch(file: PackageFile, folder: pathlib.Path, settings: Settings | None = N
         to = folder / file.name
         to.write_bytes(contents)
         return to
-    reasons = reasons or ["no place to get it from: no-index is set and find-links is not"]
+    reasons = reasons or ["no index to search: no-index is set and find-links is not"]
     lines = "".join(f"\n  {reason}" for reason in reasons)
-    raise Unavailable(f"could not get {file.name}:{lines}\n  settings of pip apply: PIP_INDEX_URL names an index, PIP_FIND_LINKS a folder with the file")
+    raise Unavailable(f"cannot download {file.name}:{lines}\n  pip settings apply: set PIP_INDEX_URL to an index, or PIP_FIND_LINKS to a folder with the file")

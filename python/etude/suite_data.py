@@ -135,7 +135,7 @@ def say(word: str, voice: str, speed: int, pitch: int, path: pathlib.Path) -> No
     command = ["espeak-ng", "-v", voice, "-s", str(speed), "-p", str(pitch), "-w", str(spoken), word]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
-        raise Unavailable(f"espeak-ng could not say '{word}' as {voice}: {done.stdout.strip()}")
+        raise Unavailable(f"espeak-ng failed to speak '{word}' as {voice}: {done.stdout.strip()}")
     with wave.open(str(spoken)) as file:
         rate, samples = file.getframerate(), array.array("h", file.readframes(file.getnframes()))
     spoken.unlink()
@@ -162,7 +162,7 @@ def spoken_digits(_temporary: pathlib.Path, to: pathlib.Path) -> None:
                     known.add(path.read_bytes())
     # espeak-ng uses its standard voice for some unknown ones.
     if len(known) != len(list((to / "recordings").iterdir())):
-        raise Unavailable("espeak-ng does not have all voices of the spoken digits, expected version 1.51")
+        raise Unavailable("espeak-ng lacks voices for the spoken digits, expected version 1.51")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,7 +219,7 @@ def check(folder: pathlib.Path, names: Sequence[str]) -> dict[str, list[str]]:
     here = existing_part(folder)
     need, free = sum(SETS[name].bytes for name in names), shutil.disk_usage(here).free
     if free < need:
-        missing[f"disk space in {here}: {megabytes(need)} needed, {megabytes(free)} free: --data names another folder"] = list(names)
+        missing[f"disk space in {here}: {megabytes(need)} needed, {megabytes(free)} free: choose another folder with --data"] = list(names)
     return missing
 
 
@@ -230,23 +230,23 @@ def make(folder: pathlib.Path, name: str) -> None:
         made.mkdir()
         SETS[name].make(pathlib.Path(temporary), made)
         shutil.move(made, folder / name)
-    print(f"{name}: made in {folder / name}", file=sys.stderr)
+    print(f"{name}: written to {folder / name}", file=sys.stderr)
 
 
 def main(args: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="etude suite setup", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path, help="where the data sets go")
-    parser.add_argument("sets", nargs="*", metavar="SET", help=f"of {', '.join(SETS)}; all unless said")
+    parser.add_argument("folder", type=pathlib.Path, help="destination folder")
+    parser.add_argument("sets", nargs="*", metavar="SET", help=f"of {', '.join(SETS)} (default: all)")
     options = parser.parse_args(args)
     for name in options.sets:
         if name not in SETS:
-            print(f"etude: no data set '{name}', expected {', '.join(SETS)}", file=sys.stderr)
+            print(f"etude: unknown data set '{name}', expected {', '.join(SETS)}", file=sys.stderr)
             return 2
     folder = options.folder
     wanted = []
     for name in dict.fromkeys(options.sets or SETS):
         if (folder / name).is_dir():
-            print(f"{name}: exists", file=sys.stderr)
+            print(f"{name}: already exists", file=sys.stderr)
         else:
             wanted.append(name)
     failed = 0
@@ -260,7 +260,7 @@ def main(args: list[str] | None = None) -> int:
             wanted = [name for name in wanted if name not in names]
             failed = 4
         for name in wanted:
-            print(f"{name}: getting it", file=sys.stderr)
+            print(f"{name}: downloading", file=sys.stderr)
             try:
                 make(folder, name)
             except Unavailable as error:

@@ -67,12 +67,12 @@ def find_or_build(product: Product = TOOL, python: str | None = None) -> pathlib
     try:
         found = torch_cache.built(product, root, version)
     except torch_cache.Unsafe as error:
-        fail(f"{error}; it is not run; ETUDE_CACHE_DIR says where to build instead")
+        fail(f"{error}; not run; set ETUDE_CACHE_DIR to another folder")
     if found is not None:
         return found
     folder = torch_cache.folder(product, root, version)
     if not torch_cache.source().is_dir():
-        fail(f"found no sources at {torch_cache.source()}, expected those of a wheel")
+        fail(f"missing sources at {torch_cache.source()}, expected those of a wheel")
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         torch_cache.close_to_others(folder.parent)
@@ -80,7 +80,7 @@ def find_or_build(product: Product = TOOL, python: str | None = None) -> pathlib
             if torch_cache.built(product, root, version) is None:
                 build(product, folder, python, version)
     except OSError as error:
-        fail(f"{error}; ETUDE_CACHE_DIR says where to build instead")
+        fail(f"{error}; set ETUDE_CACHE_DIR to another folder")
     return folder / pathlib.PurePath(product.path).name
 
 
@@ -110,8 +110,8 @@ def find_torch(python: str) -> tuple[str, str]:
         return read_torch(python)
     except LookupError:
         fail(
-            f"this command needs PyTorch, and {python} has none; `pip install torch` there, or set "
-            "ETUDE_TORCH_PYTHON to a Python that has it"
+            f"this command requires PyTorch, which is missing in {python}; run `pip install torch` there, or set "
+            "ETUDE_TORCH_PYTHON to a Python with PyTorch"
         )
 
 
@@ -186,8 +186,8 @@ def check_tools(product: Product) -> None:
         missing += [f"{header} ({HEADERS[header]})" for header in missing_headers(compiler)]
     if missing:
         fail(
-            f"building {product.name} needs what is not here: " + ", ".join(missing)
-            + "; in brackets the Debian packages"
+            f"building {product.name} requires missing packages: " + ", ".join(missing)
+            + " (Debian packages in brackets)"
         )
 
 

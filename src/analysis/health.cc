@@ -65,9 +65,9 @@ std::string_view GapText(GapKind kind) {
     case GapKind::kQueue: return "work queued on";
     case GapKind::kHostWait: return "waits on host";
     case GapKind::kTransfer: return "transfers on";
-    case GapKind::kUnexplained: return "unexplained, on";
+    case GapKind::kUnexplained: return "unexplained time on";
   }
-  return "unexplained, on";
+  return "unexplained time on";
 }
 
 // Returns "12.3 ms", with a readable number of digits; much longer times in larger units.
@@ -100,7 +100,7 @@ void JudgeGraph(std::optional<GraphTime> time, bool is_job, Health& health) {
         time->error() < 0
             ? fmt::format("dependencies explain {} of {}",
                           BareTimeText(time->simulated, time->recorded), TimeText(time->recorded))
-            : fmt::format("by its dependencies a step takes {}, recorded were {}",
+            : fmt::format("a step takes {} by its dependencies, but took {} when recorded",
                           TimeText(time->simulated), BareTimeText(time->recorded, time->simulated));
     if (!time->gaps.empty()) {
       const GraphTime::Gap& most = time->gaps.front();
@@ -160,8 +160,7 @@ class TraceJudge {
     const uint64_t nodes = trace_.node_count();
     const auto share_of = [&](Stat stat) { return Share(Met(stat), nodes + Met(stat)); };
     if (Met(Stat::kTruncated) != 0) {
-      Say(Verdict::kUsable, "truncated",
-          "the file ended before its document did: what followed is lost");
+      Say(Verdict::kUsable, "truncated", "the file is truncated; the rest is lost");
     }
     if (const uint64_t count = Met(Stat::kMalformedElement); count != 0) {
       Say(Above(share_of(Stat::kMalformedElement), kMany), "malformed",
@@ -169,22 +168,25 @@ class TraceJudge {
     }
     if (const uint64_t count = Met(Stat::kDuplicateId); count != 0) {
       Say(Verdict::kDontTrust, "duplicate_ids",
-          FormatCount(count, "id is", "ids are") + " not unique: references may mean another node");
+          FormatCount(count, "id is", "ids are") +
+              " not unique: references may point to a wrong node");
     }
     if (const uint64_t count = Met(Stat::kRenumberedId); count != 0) {
       Say(Verdict::kUsable, "renumbered_ids",
           FormatCount(count, "id was", "ids were") +
-              " not unique before nodes were given new ones: references may mean another node");
+              " not unique before renumbering: references may point to a wrong node");
     }
     if (const uint64_t count = Cycles(); count != 0) {
       Say(Verdict::kDontTrust, "cycles",
-          FormatCount(count, "node waits for itself", "nodes wait for themselves"));
+          FormatCount(count, "node is in a cycle of dependencies",
+                      "nodes are in cycles of dependencies"));
     }
     if (const uint64_t count = Met(Stat::kDanglingParent) + Met(Stat::kDanglingDependency);
         count != 0) {
       Say(Above(Share(count, nodes), kTooMany), "dangling_references",
-          FormatCount(count, "reference names a node that is", "references name nodes that are") +
-              " not there");
+          FormatCount(count, "reference points to a node that is",
+                      "references point to nodes that are") +
+              " missing");
     }
     if (const uint64_t count = Met(Stat::kUnknownDuration) + Met(Stat::kNegativeDuration);
         count != 0) {
@@ -193,7 +195,7 @@ class TraceJudge {
     }
     if (IsSimulated(trace_) && untimed_ != 0) {
       Say(Above(Share(untimed_, nodes), kTooMany), "unfinished_simulation",
-          fmt::format("the simulation came to the end of {} of {} nodes", nodes - untimed_, nodes));
+          fmt::format("the simulation completed {} of {} nodes", nodes - untimed_, nodes));
     }
   }
 
@@ -210,20 +212,20 @@ class TraceJudge {
       const uint64_t others = all - std::min(all, untimed);
       std::string text;
       if (untimed != 0) {
-        text = ShareText(untimed, PiecesText(works), "has no known times", "have no known times");
+        text = ShareText(untimed, PiecesText(works), "has invalid times", "have invalid times");
       }
       if (others != 0) {
-        text += fmt::format("{}{} no known times", untimed != 0 ? ", " : "",
+        text += fmt::format("{}{} invalid times", untimed != 0 ? ", " : "",
                             FormatCount(others, untimed != 0 ? "other event has" : "event has",
                                         untimed != 0 ? "other events have" : "events have"));
       }
       Say(Above(Share(untimed, works), kLost), "unknown_times",
-          text + ": what the file has for them cannot be true");
+          text + ", which are treated as unknown");
     }
     if (const uint64_t count = Met(Stat::kCallByOrder); count != 0) {
       Say(Verdict::kUsable, "communication_by_order",
           FormatCount(count, "communication kernel was", "communication kernels were") +
-              " matched with the calls of the host by order because ids are missing");
+              " matched with host calls by order because ids are missing");
     }
   }
 
@@ -231,7 +233,7 @@ class TraceJudge {
   void JudgeKinds() {
     if (!trace_.traits().is_profile) return;
     if (trace_.node_count() == 0) {
-      Say(Verdict::kDontTrust, "no_nodes", "none of its events was read as a piece of work");
+      Say(Verdict::kDontTrust, "no_nodes", "found no operator and no device work among its events");
     }
     std::map<std::string_view, uint64_t> counts;
     uint64_t unknown = 0;
@@ -268,8 +270,8 @@ class TraceJudge {
       for (const auto& [process, count] : processes.items()) {
         if (!SpeaksOfDevice(process) || !count.is_number_unsigned()) continue;
         Say(Verdict::kDontTrust, "unread_device",
-            fmt::format("device events of '{}' are not recognized: {} neither a category nor "
-                        "arguments that are known",
+            fmt::format("device events of '{}' are not recognized: {} neither a known category nor "
+                        "known arguments",
                         process, FormatCount(count.get<uint64_t>(), "event has", "events have")));
       }
     }
@@ -289,7 +291,7 @@ class TraceJudge {
     });
     if (kernels == 0) return;
     Say(Verdict::kUsable, "unread_communication",
-        fmt::format("{} as computation though the name speaks of communication: '{}'",
+        fmt::format("{} as computation although the name suggests communication: '{}'",
                     FormatCount(kernels, "kernel counts", "kernels count"),
                     BareFunctionName(first)));
   }
@@ -302,7 +304,7 @@ class TraceJudge {
     }
     if (calls == 0) return;
     Say(Verdict::kUsable, "lost_labels",
-        fmt::format("{} known from {} alone: when {} done was not recorded",
+        fmt::format("{} known only from {}: the end of the communication was not recorded",
                     FormatCount(calls, "collective is", "collectives are"),
                     calls == 1 ? "its call" : "their calls", calls == 1 ? "it was" : "they were"));
   }
@@ -317,25 +319,26 @@ class TraceJudge {
       const double share = Share(lost, host_nodes_);
       if (share > kFew) {
         Say(Above(share, kLost), "host_link_rate",
-            fmt::format("{} of the host nodes have their event in the device trace",
+            fmt::format("{} of the host nodes have an event in the device trace",
                         FormatShare(1 - share)));
       }
     }
     if (const uint64_t lost = Met(Stat::kUnlinkedDeviceOp); lost != 0) {
       const double share = Share(lost, device_nodes_);
       Say(Above(share, kLost), "device_link_rate",
-          fmt::format("{} of the device work has its operator",
+          fmt::format("{} of the device work has a host operator",
                       FormatShare(1 - std::min(share, 1.0))));
     }
     if (const uint64_t guessed = Met(Stat::kFallbackLink); guessed != 0) {
       const double sure = 1 - std::min(1.0, Share(Met(Stat::kAmbiguousLink), guessed));
       Say(Verdict::kUsable, "linked_by_order",
           fmt::format("{} of {} host nodes were matched by name and order because ids are missing, "
-                      "{} of them without a choice",
+                      "{} of them unambiguously",
                       guessed, host_nodes_, FormatShare(sure)));
     } else if (const uint64_t count = Met(Stat::kAmbiguousLink); count != 0) {
       Say(Verdict::kUsable, "ambiguous_links",
-          fmt::format("for {} several candidates would do", FormatCount(count, "link", "links")));
+          fmt::format("{} with several candidates; the first was used",
+                      FormatCount(count, "link", "links")));
     }
     if (const uint64_t count = CountOfOtherProcess(trace_); count != 0) {
       Say(Verdict::kDontTrust, "other_process",
@@ -526,8 +529,8 @@ class TraceJudge {
     if (overlaps != 0) {
       Say(Above(Share(overlaps, ran.size()), kTooMany), "overlaps",
           ShareText(overlaps, PiecesText(ran.size()),
-                    "begins before the one before on its stream ended",
-                    "begin before the one before on their stream ended"));
+                    "begins before the previous work on its stream ended",
+                    "begin before the previous work on their stream ended"));
     }
   }
 
@@ -607,12 +610,12 @@ class TraceJudge {
       if (surplus <= most) continue;
       most = surplus;
       text =
-          fmt::format("own times of thread {} add up to {}, but it was busy for {}",
+          fmt::format("self times of thread {} add up to {}, but it was busy for {}",
                       trace_.text(trace_.lane(lane).thread), TimeText(thread.own), TimeText(busy));
     }
     if (wrong == 0) return;
-    if (wrong > 1) text += fmt::format(" ({} threads are like that)", FormatCount(wrong));
-    Say(Verdict::kUsable, "own_times", text + ": calls are missing or nest wrongly");
+    if (wrong > 1) text += fmt::format(" (the same on {} threads in all)", FormatCount(wrong));
+    Say(Verdict::kUsable, "own_times", text + ": calls are missing or wrongly nested");
   }
 
   void JudgeLists() {
@@ -628,7 +631,7 @@ class TraceJudge {
     });
     if (cut != 0) {
       Say(Verdict::kUsable, "cut_lists",
-          fmt::format("{} a list of {} or more elements, which PyTorch's observer cuts",
+          fmt::format("{} a list of {} or more elements, which PyTorch's observer truncates",
                       FormatCount(cut, "node has", "nodes have"), kObserverListLimit));
     }
   }
@@ -719,26 +722,26 @@ Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
     }
     health.reasons.push_back(
         {Verdict::kDontTrust, "world_size",
-         fmt::format("the traces are not of one job: they state different numbers of ranks, {}",
+         fmt::format("the traces are from different jobs: they have different numbers of ranks, {}",
                      sizes)});
   }
   if (match.unknown_partners != 0) {
     health.reasons.push_back(
         {Verdict::kUsable, "unknown_partners",
-         FormatCount(match.unknown_partners, "send or receive does", "sends and receives do") +
-             " not say with which rank"});
+         FormatCount(match.unknown_partners, "send or receive has", "sends and receives have") +
+             " no peer rank"});
   }
   if (match.unknown_groups != 0) {
     health.reasons.push_back(
         {Verdict::kUsable, "unknown_groups",
-         FormatCount(match.unknown_groups, "collective does", "collectives do") +
-             " not say in which group"});
+         FormatCount(match.unknown_groups, "collective has", "collectives have") +
+             " no process group"});
   }
   if (!match.different_steps.empty()) {
     health.reasons.push_back(
         {Verdict::kUsable, "different_steps",
-         fmt::format("the ranks were recorded in different steps ({}): {} of steps that not all "
-                     "have, and left out",
+         fmt::format("the ranks were recorded in different steps ({}): {} in steps that some ranks "
+                     "lack, and ignored",
                      match.different_steps,
                      FormatCount(match.other_steps, "communication is", "communications are"))});
   }
@@ -746,10 +749,11 @@ Health JudgeJob(const CommMatch& match, std::optional<GraphTime> graph_time) {
     health.reasons.push_back({Verdict::kUsable, "unknown_groups", UngroupedText(match.ungrouped)});
   }
   if (!match.missing_ranks.empty()) {
-    health.reasons.push_back({Verdict::kUsable, "missing_ranks",
-                              fmt::format("no trace of {} rank{}: {}", match.missing_ranks.size(),
-                                          match.missing_ranks.size() == 1 ? "" : "s",
-                                          RankListText(match.missing_ranks, kMostParts))});
+    health.reasons.push_back(
+        {Verdict::kUsable, "missing_ranks",
+         fmt::format("missing traces of {} rank{}: {}", match.missing_ranks.size(),
+                     match.missing_ranks.size() == 1 ? "" : "s",
+                     RankListText(match.missing_ranks, kMostParts))});
   }
   // A job without any times, such as a generated one, has no clocks to compare. In large jobs
   // usually all lack them for one reason, which is reported once.

@@ -111,8 +111,9 @@ TEST(Health, CollectivesThatAreKnownFromTheirCallsAlone) {
   add(2, "c10d::allreduce_");
   const Health health = Judged(builder.Finish().value());
   ASSERT_EQ(Names(health), Expected{"lost_labels"});
-  EXPECT_EQ(health.reasons[0].text,
-            "1 collective is known from its call alone: when it was done was not recorded");
+  EXPECT_EQ(
+      health.reasons[0].text,
+      "1 collective is known only from its call: the end of the communication was not recorded");
 }
 
 TEST(Health, OneOfAKindIsOne) {
@@ -137,7 +138,7 @@ TEST(Health, KernelsThatSoundLikeCommunication) {
   const Health health = judged("void mine::fusedAllReduceNorm<4>(float*)");
   ASSERT_EQ(Names(health), Expected{"unread_communication"});
   EXPECT_EQ(health.reasons[0].text,
-            "1 kernel counts as computation though the name speaks of communication: "
+            "1 kernel counts as computation although the name suggests communication: "
             "'fusedAllReduceNorm<4>'");
   EXPECT_EQ(Names(judged("ncclDevKernel_AllReduce_Sum_f32_RING_LL")), Expected{});
 }
@@ -193,8 +194,7 @@ TEST(Health, DeviceWorkWithoutTimes) {
     return Judged(Kineto(events));
   };
   EXPECT_EQ(judged(4).reasons.at(0).text,
-            "4 of 20 pieces of device work have no known times: what the file has for them cannot "
-            "be true");
+            "4 of 20 pieces of device work have invalid times, which are treated as unknown");
   EXPECT_EQ(judged(4).verdict(), Verdict::kUsable);
   EXPECT_EQ(judged(6).verdict(), Verdict::kDontTrust);
 }
@@ -206,8 +206,8 @@ TEST(Health, DevicesThatNoTableKnows) {
                     Event("cpu_op", "a", 1, 0, 400)));
   EXPECT_EQ(Names(health), (Expected{"unknown_categories", "unread_device"}));
   EXPECT_EQ(health.reasons[1].text,
-            "device events of 'FPGA device 1' are not recognized: 1 event has neither a category "
-            "nor arguments that are known");
+            "device events of 'FPGA device 1' are not recognized: 1 event has neither a known "
+            "category nor known arguments");
 }
 
 TEST(Health, KernelsThatWereLaunchedToBeginEarly) {
@@ -307,8 +307,7 @@ TEST(Health, IdsThatWereNotUnique) {
   EXPECT_EQ(Names(health), Expected{"renumbered_ids"});
   EXPECT_EQ(health.verdict(), Verdict::kUsable);
   EXPECT_EQ(health.reasons[0].text,
-            "2 ids were not unique before nodes were given new ones: references may mean another "
-            "node");
+            "2 ids were not unique before renumbering: references may point to a wrong node");
 }
 
 TEST(Health, SimulationsThatDidNotComeToTheEnd) {
@@ -328,7 +327,7 @@ TEST(Health, SimulationsThatDidNotComeToTheEnd) {
   EXPECT_EQ(Names(judged(false)), Expected{});
   const Health health = judged(true);
   EXPECT_EQ(Names(health), Expected{"unfinished_simulation"});
-  EXPECT_EQ(health.reasons[0].text, "the simulation came to the end of 8 of 10 nodes");
+  EXPECT_EQ(health.reasons[0].text, "the simulation completed 8 of 10 nodes");
   EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
 }
 

@@ -42,7 +42,7 @@ std::unique_ptr<Command> MakeSuiteStub() {
 std::unique_ptr<Command> MakeStats() {
   return MakeInspectionCommand(
       StatsInspection(), "stats",
-      "count a trace's operators, modules, lanes and communication, with times and sizes");
+      "count operators, modules, lanes and communication of a trace, with times and sizes");
 }
 std::unique_ptr<Command> MakeBreakdown() {
   return MakeInspectionCommand(
@@ -50,13 +50,14 @@ std::unique_ptr<Command> MakeBreakdown() {
       "split each step's time into compute, communication, copies and idle");
 }
 std::unique_ptr<Command> MakeCriticalPath() {
-  return MakeInspectionCommand(CriticalPathInspection(), "critical-path",
-                               "find the longest chain of dependent work, and where its time goes");
+  return MakeInspectionCommand(
+      CriticalPathInspection(), "critical-path",
+      "find the longest chain of dependent work and how it spends its time");
 }
 std::unique_ptr<Command> MakeMemory() {
   return MakeInspectionCommand(
       MemoryInspection(), "memory",
-      "show the memory of a step's tensors over time: timeline, peak, and its holders");
+      "show the memory of a step's tensors: use over time, peak, and what holds it");
 }
 
 // In the order of the overview; a command may begin a group.

@@ -26,7 +26,7 @@ std::optional<int64_t> Times(int64_t count, double factor) {
 }
 
 tl::unexpected<Error> NotWhole(std::string_view what, int64_t count, double factor) {
-  return BadInput(fmt::format("{} {} times {} is no whole number", what, count, factor));
+  return BadInput(fmt::format("{} {} times {} is not a whole number", what, count, factor));
 }
 
 Status CheckValues(const Trace& trace, std::span<const Value> values, double factor) {
@@ -37,7 +37,7 @@ Status CheckValues(const Trace& trace, std::span<const Value> values, double fac
     if (value.kind != ValueKind::kList) continue;
     const auto elements = trace.values(value.as_list());
     if (!elements.empty() && elements.front().kind == ValueKind::kInt) {
-      return BadInput("it has a list of numbers, which may be sizes to split by");
+      return BadInput("cannot scale a list of integers, which may be split sizes");
     }
     ETUDE_RETURN_IF_ERROR(CheckValues(trace, elements, factor));
   }
@@ -50,27 +50,27 @@ Result<std::optional<ScaledTensor>> ScaleTensor(const Trace& trace, const Tensor
                                                 double factor) {
   if (IsUndefined(trace, use) || use.numel == 0) return std::nullopt;
   const std::optional<TensorShape> shape = ShapeOf(trace, use);
-  if (!shape || !use.shape) return BadInput("the sizes of a tensor of it are not known");
+  if (!shape || !use.shape) return BadInput("the sizes of one of its tensors are unknown");
   const std::vector<int64_t>& sizes = shape->sizes;
-  if (sizes.empty()) return BadInput("a tensor of it has one element and no dimension");
+  if (sizes.empty()) return BadInput("one of its tensors is a scalar");
   int64_t numel = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     if (sizes[i] > 1 && shape->strides[i] != numel) {
-      return BadInput(fmt::format("a tensor of it is not contiguous: sizes {}, strides {}", sizes,
-                                  shape->strides));
+      return BadInput(fmt::format("one of its tensors is not contiguous: sizes {}, strides {}",
+                                  sizes, shape->strides));
     }
     numel *= sizes[i];
   }
   ScaledTensor scaled{.sizes = sizes};
   const auto first = Times(sizes[0], factor);
-  if (!first) return NotWhole("the first size of a tensor of it,", sizes[0], factor);
+  if (!first) return NotWhole("the first size of one of its tensors,", sizes[0], factor);
   scaled.sizes[0] = *first;
   if (__builtin_mul_overflow(numel / sizes[0], *first, &scaled.numel)) {
-    return BadInput("a tensor of it would have too many elements");
+    return BadInput("one of its tensors would have too many elements");
   }
   if (use.offset != 0) {
     const auto offset = Times(use.offset, factor);
-    if (!offset) return NotWhole("where a tensor of it begins in its memory,", use.offset, factor);
+    if (!offset) return NotWhole("the storage offset of one of its tensors,", use.offset, factor);
     scaled.offset = *offset;
   }
   return scaled;
@@ -78,7 +78,7 @@ Result<std::optional<ScaledTensor>> ScaleTensor(const Trace& trace, const Tensor
 
 Result<Comm> ScaleComm(const Trace& trace, const Comm& comm, double factor) {
   if (!trace.ints(comm.in_split).empty() || !trace.ints(comm.out_split).empty()) {
-    return BadInput("it splits by given sizes");
+    return BadInput("cannot scale a communication with split sizes");
   }
   Comm scaled = comm;
   for (auto* elements : {&scaled.in_elements, &scaled.out_elements}) {

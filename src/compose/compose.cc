@@ -103,14 +103,15 @@ class Changes {
                              ResizeTrace(*input.trace, *other.trace, part.resize->sizes, limits));
       text = fmt::format("size {}", part.resize->sizes.wanted);
       if (resized.kept > 0)
-        text += " but for " + FormatCount(static_cast<uint64_t>(resized.kept), "number");
+        text += " except for " + FormatCount(static_cast<uint64_t>(resized.kept), "number");
       input.trace = &traces_.emplace_back(std::move(resized.trace));
     }
     if (part.retype) {
       const auto& [from, to] = *part.retype;
       ETUDE_ASSIGN_OR_RETURN(Retyped retyped, RetypeTrace(*input.trace, from, to, limits));
       if (retyped.changed == 0) {
-        return BadInput(fmt::format("dtype: nothing in {} is {}", input.name, Name(from)));
+        return BadInput(
+            fmt::format("dtype: found no tensor in {} of type {}", input.name, Name(from)));
       }
       text += fmt::format("{}{} as {}", text.empty() ? "" : ", ", Name(from), Name(to));
       input.trace = &traces_.emplace_back(std::move(retyped.trace));
@@ -175,14 +176,14 @@ class Composer {
       const TraceInfo& info = input.trace->info();
       if (info.traits.is_profile) {
         return BadInput(input.name +
-                        ": found a profile alone, expected a host or linked trace; `etude link` "
+                        ": found only a profile, expected a host or linked trace; `etude link` "
                         "joins it with its host trace, " +
                         std::string(kRecordHint));
       }
       if (info.traits.exclusive_durations) {
         return BadInput(input.name +
-                        ": its durations are without children, expected a host or linked trace; "
-                        "`etude convert --to linked` makes it so");
+                        ": found durations that exclude children, expected a host or linked trace; "
+                        "`etude convert --to linked` writes one");
       }
       sources_.push_back(std::make_unique<Source>(*input.trace, builder_));
       FindStride(*sources_.back());
@@ -228,8 +229,7 @@ class Composer {
       const uint64_t each = parts_[i].plan.nodes.size() + 1;
       if (each > limits_.nodes / repeat || (nodes += each * repeat) > limits_.nodes) {
         return BadInput(
-            fmt::format("'{}': with its {} repetitions the step has more than {} nodes "
-                        "(limit 'nodes')",
+            fmt::format("'{}': {} repetitions give more than {} nodes in the step (limit 'nodes')",
                         recipe_.parts[i].name, repeat, limits_.nodes));
       }
     }
@@ -264,10 +264,10 @@ class Composer {
       // Equal lists have equal ids.
       if (known != nullptr && known->ranks != made.ranks && !builder_.ints(known->ranks).empty() &&
           !builder_.ints(made.ranks).empty()) {
-        return BadInput(fmt::format(
-            "{}: its process group '{}' has other ranks than that of another trace, expected "
-            "traces of one job",
-            inputs_[source].name, trace.text(group.name)));
+        return BadInput(
+            fmt::format("{}: found process group '{}' with other ranks than in another trace, "
+                        "expected traces of one job",
+                        inputs_[source].name, trace.text(group.name)));
       }
       builder_.AddProcessGroup(made);
     }

@@ -346,8 +346,8 @@ TEST(ComposeTest, ScaledCommunicationWorksOnMemoryOfItsOwn) {
   const auto refused = ComposeOf("[[part]]\nscale_comm = 0.3\n", {&trace});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
-            "r.toml:3:1: t0.json: scale_comm: node 11 'c10d::allreduce_': the first size of a "
-            "tensor of it, 4 times 0.3 is no whole number");
+            "r.toml:3:1: t0.json: scale_comm: node 11 'c10d::allreduce_': the first size of one of "
+            "its tensors, 4 times 0.3 is not a whole number");
   EXPECT_FALSE(ComposeOf("[[part]]\nselect = { op = \"aten::mm\" }\nscale_comm = 2\n", {&trace}));
 }
 
@@ -561,7 +561,7 @@ TEST(ComposeTest, SelectionsThatMeanNothingAreRefusedWithTheirPlace) {
           "no node matches all");
   refuses("[[part]]\ndrop = { comm = true }\n", "comm: the trace has no communication");
   refuses("[[part]]\nselect = { op = \"aten::mm\" }\ndrop = { op = \"aten::relu\" }\n",
-          "r.toml:5:8: t0.json: drop: the part has nothing of what it means");
+          "r.toml:5:8: t0.json: drop: found no matching operator in the part");
   refuses("[[part]]\ndrop = { op = \"*\" }\n", "none of what is selected is an operator");
   refuses(
       "[[part]]\nreplace = { op = \"aten::rellu\", with = \"a::b\" }\n",
@@ -569,7 +569,7 @@ TEST(ComposeTest, SelectionsThatMeanNothingAreRefusedWithTheirPlace) {
   refuses(
       "[[part]]\nselect = { op = \"aten::mm\" }\n"
       "replace = { op = \"aten::relu\", with = \"a::b\" }\n",
-      "replace: op aten::relu: the part has no such operator");
+      "replace: op aten::relu: found no such operator in the part");
 }
 
 TEST(ComposeTest, NodesAreLimited) {

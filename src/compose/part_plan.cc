@@ -74,7 +74,7 @@ class PartPlanner {
     ETUDE_RETURN_IF_ERROR(Scale());
     FindRuns();
     if (plan_.runs.empty()) {
-      return Wrong(part_.select, "none of what is selected is an operator that could run");
+      return Wrong(part_.select, "found no operator to run among the selected nodes");
     }
     FindWaits();
     FindClock();
@@ -135,7 +135,7 @@ class PartPlanner {
         Set(out_, node);
         any = any || chosen_[node.index()];
       });
-      if (!any) return Wrong(drop, "drop: the part has nothing of what it means");
+      if (!any) return Wrong(drop, "drop: found no matching operator in the part");
     }
     for (const NodeId node : source_.steps.nodes()) {
       const NodeId around = source_.around(node);
@@ -178,7 +178,7 @@ class PartPlanner {
       RecipeSelection one = part_.select;
       one.selection = {.operators = {part_.replace[i].op}, .sigil = "replace: "};
       ETUDE_RETURN_IF_ERROR(Select(one));
-      return Wrong(part_.select, fmt::format("replace: op {}: the part has no such operator",
+      return Wrong(part_.select, fmt::format("replace: op {}: found no such operator in the part",
                                              part_.replace[i].op));
     }
     return {};
@@ -270,7 +270,7 @@ class PartPlanner {
       if (!scales) return Wrong(part_.select, "scale_comm: " + scales.error().message);
     }
     if (plan_.facts.scaled > 0) return {};
-    return Wrong(part_.select, "scale_comm: the part has no communication");
+    return Wrong(part_.select, "scale_comm: found no communication in the part");
   }
 
   // Returns the outermost kept operator around a host node, itself included; kNone if there is

@@ -38,7 +38,7 @@ class RecipeParser : private TomlReader {
  private:
   Status ReadTraces() {
     const toml::node* node = root_.get("traces");
-    if (node == nullptr) return BadInput(path() + ": has no [traces], which a recipe needs");
+    if (node == nullptr) return BadInput(path() + ": missing [traces]");
     const toml::table* table = node->as_table();
     if (table == nullptr) return WrongType(*node, "traces", "a table of names and paths");
     for (const auto& [key, value] : *table) {
@@ -62,7 +62,7 @@ class RecipeParser : private TomlReader {
 
   Status ReadParts() {
     const toml::node* node = root_.get("part");
-    if (node == nullptr) return BadInput(path() + ": has no [[part]], expected at least one");
+    if (node == nullptr) return BadInput(path() + ": missing [[part]], expected at least one");
     const toml::array* parts = node->as_array();
     if (parts == nullptr || parts->empty()) {
       return WrongType(*node, "part", "a list of tables: [[part]]");
@@ -91,7 +91,8 @@ class RecipeParser : private TomlReader {
     if (const toml::node* name = table.get("name")) {
       ETUDE_ASSIGN_OR_RETURN(part.name, Text(*name, "name"));
       if (!names_.insert(part.name).second) {
-        return Wrong(*name, fmt::format("name: there is another part '{}'", part.name));
+        return Wrong(
+            *name, fmt::format("name: found another part '{}', expected unique names", part.name));
       }
     }
     part.select.place = PlaceOf(table);
@@ -108,7 +109,7 @@ class RecipeParser : private TomlReader {
     const toml::node* repeat = table.get("repeat");
     const toml::node* weight = table.get("weight");
     if (repeat != nullptr && weight != nullptr) {
-      return Wrong(*weight, "weight: the part has 'repeat', expected one of them");
+      return Wrong(*weight, "weight: found both 'repeat' and 'weight', expected one of them");
     }
     if (repeat != nullptr) {
       ETUDE_ASSIGN_OR_RETURN(part.repeat, Whole(*repeat, "repeat", 1, kMostRepetitions));
@@ -124,7 +125,7 @@ class RecipeParser : private TomlReader {
     const toml::node* node = part.get("trace");
     if (node == nullptr) {
       if (recipe_.traces.size() == 1) return 0;
-      return Wrong(part, fmt::format("the part has no 'trace', expected one of {}",
+      return Wrong(part, fmt::format("missing 'trace' of the part, expected one of {}",
                                      fmt::join(TraceNames(), ", ")));
     }
     return TraceNamed(*node, "trace");
@@ -133,8 +134,8 @@ class RecipeParser : private TomlReader {
     ETUDE_ASSIGN_OR_RETURN(const std::string name, Text(node, key));
     const auto found = std::ranges::find(recipe_.traces, name, &RecipeTrace::name);
     if (found != recipe_.traces.end()) return static_cast<size_t>(found - recipe_.traces.begin());
-    return Wrong(
-        node, fmt::format("{}: [traces] has no '{}'{}", key, name, MeantOrAll(name, TraceNames())));
+    return Wrong(node, fmt::format("{}: missing '{}' in [traces]{}", key, name,
+                                   MeantOrAll(name, TraceNames())));
   }
 
   Result<RecipeResize> ReadResize(const toml::node& node, size_t trace) const {
@@ -152,18 +153,20 @@ class RecipeParser : private TomlReader {
     RecipeResize resize;
     ETUDE_ASSIGN_OR_RETURN(resize.with, TraceNamed(*with, "with"));
     if (resize.with == trace) {
-      return Wrong(*with, "with: is the part's own trace, expected a recording with another size");
+      return Wrong(*with,
+                   "with: found the part's own trace, expected a recording with another size");
     }
     const toml::array* list = sizes->as_array();
     if (list == nullptr || list->size() != 2) {
-      return WrongType(*sizes, "sizes", "two whole numbers: that of 'trace' and that of 'with'");
+      return WrongType(*sizes, "sizes",
+                       "two whole numbers: the size in 'trace' and the size in 'with'");
     }
     constexpr int64_t kMostSize = int64_t{1} << 31;
     ETUDE_ASSIGN_OR_RETURN(resize.sizes.first, Whole(*list->get(0), "sizes", 1, kMostSize));
     ETUDE_ASSIGN_OR_RETURN(resize.sizes.second, Whole(*list->get(1), "sizes", 1, kMostSize));
     ETUDE_ASSIGN_OR_RETURN(resize.sizes.wanted, Whole(*to, "to", 1, kMostSize));
     if (resize.sizes.first == resize.sizes.second) {
-      return Wrong(*sizes, "sizes: found the same twice, expected two different ones");
+      return Wrong(*sizes, "sizes: found the same size twice, expected two different sizes");
     }
     return resize;
   }
@@ -246,7 +249,8 @@ class RecipeParser : private TomlReader {
       selection.communication = true;
     }
     if (selection.empty()) {
-      return Wrong(node, fmt::format("{}: found nothing in it, expected at least one filter", key));
+      return Wrong(node,
+                   fmt::format("{}: found an empty table, expected at least one filter", key));
     }
     return found;
   }
@@ -273,10 +277,10 @@ class RecipeParser : private TomlReader {
       ETUDE_ASSIGN_OR_RETURN(replacement.op, RequiredText(*table, "op", "replace"));
       ETUDE_ASSIGN_OR_RETURN(replacement.with, RequiredText(*table, "with", "replace"));
       if (!IsOperatorName(replacement.with)) {
-        return Wrong(*table->get("with"),
-                     fmt::format("with: found '{}', expected an operator's name, as in "
-                                 "aten::add.Tensor",
-                                 replacement.with));
+        return Wrong(
+            *table->get("with"),
+            fmt::format("with: found '{}', expected an operator's name, such as aten::add.Tensor",
+                        replacement.with));
       }
       part.replace.push_back(std::move(replacement));
       return {};
@@ -303,9 +307,9 @@ class RecipeParser : private TomlReader {
     const auto without = std::ranges::find_if(
         recipe_.parts, [](const RecipePart& part) { return !part.weight.has_value(); });
     if (without != recipe_.parts.end()) {
-      return Wrong(
-          *root_.get("part"),
-          fmt::format("'{}' has no 'weight' and others have, expected all or none", without->name));
+      return Wrong(*root_.get("part"),
+                   fmt::format("'{}' has no 'weight' but other parts have, expected all or none",
+                               without->name));
     }
     const auto repetitions = RepetitionsOf(weights);
     if (!repetitions) return Wrong(*root_.get("part"), repetitions.error().message);
@@ -354,9 +358,9 @@ Result<std::vector<int64_t>> RepetitionsOf(const std::vector<double>& weights) {
   }
   return MakeError(
       ErrorCode::kUsage,
-      fmt::format("weights: the lightest part has {:.2g} of all, expected at least one "
-                  "in {}",
-                  *std::ranges::min_element(shares), kMostTotal));
+      fmt::format(
+          "weights: found a part with {:.2g} of the total weight, expected at least one in {}",
+          *std::ranges::min_element(shares), kMostTotal));
 }
 
 Result<Recipe> ParseRecipe(std::string_view text, const std::string& path) {

@@ -82,13 +82,12 @@ TEST(RecipeTest, WrongRecipesAreRefusedWithTheirPlaceAndWhatWasMeant) {
       {Head("[[part]]\nselect = { opp = \"x\" }\n"),
        "unknown key 'opp' of select; did you mean "
        "'op'?"},
-      {Head("[[part]]\nselect = {}\n"), "r.toml:4:10: select: found nothing in it"},
+      {Head("[[part]]\nselect = {}\n"), "r.toml:4:10: select: found an empty table"},
       {Head("[[part]]\nselect = \"op\"\n"), "r.toml:4:10: select: found text, expected a table"},
       {Head("[[part]]\nselect = { op = 1.5 }\n"), "op: found a number, expected text"},
       {Head("[[part]]\nselect = { comm = false }\n"), "comm: found true or false, expected true"},
       {Head("[[part]]\ntrace = \"nte\"\n"),
-       "r.toml:4:9: trace: [traces] has no 'nte'; did you "
-       "mean 'net'?"},
+       "r.toml:4:9: trace: missing 'nte' in [traces]; did you mean 'net'?"},
       {Head("[[part]]\nrepeat = 0\n"), "r.toml:4:10: repeat: found 0, expected 1 to 1000000"},
       {Head("[[part]]\nrepeat = 2\nweight = 1\n"), "r.toml:5:10: weight: the part has 'repeat'"},
       {Head("[[part]]\nweight = 0\n"), "r.toml:4:10: weight: found 0, expected a number above 0"},

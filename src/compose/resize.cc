@@ -134,10 +134,10 @@ class Resizer {
           first_.text(first_.op_schema(node)) == second_.text(second_.op_schema(node)) &&
           first_.parent(node) == second_.parent(node);
       if (same) continue;
-      return BadInput(fmt::format(
-          "node {} '{}' is '{}' in the second recording, expected two recordings that differ in "
-          "sizes only",
-          first_.source_id(node), first_.name(node), second_.name(node)));
+      return BadInput(
+          fmt::format("node {} '{}' is '{}' in the second recording, expected recordings that "
+                      "differ only in sizes",
+                      first_.source_id(node), first_.name(node), second_.name(node)));
     }
     return {};
   }
@@ -182,7 +182,7 @@ class Resizer {
       changed_ = changed_ || *count != here;
       return *count;
     }
-    return BadInput(fmt::format("{}: {} with size {} and {} with {} give no whole number with {}",
+    return BadInput(fmt::format("{}: {} for size {} and {} for {} give no whole number for {}",
                                 what, here, sizes_.first, there, sizes_.second, sizes_.wanted));
   }
 
@@ -190,7 +190,8 @@ class Resizer {
     if (!here || !there) return here;
     const auto a = first_.ints(here);
     const auto b = second_.ints(there);
-    if (a.size() != b.size()) return BadInput(fmt::format("{}: not as many in both", what));
+    if (a.size() != b.size())
+      return BadInput(fmt::format("{}: found different counts in the two recordings", what));
     std::vector<int64_t> ints;
     for (size_t i = 0; i < a.size(); ++i) {
       ETUDE_ASSIGN_OR_RETURN(ints.emplace_back(), At(what, a[i], b[i]));
@@ -203,7 +204,7 @@ class Resizer {
     const auto a = first_.values(here);
     const auto b = second_.values(there);
     if (!there || a.size() != b.size()) {
-      return BadInput("has not as many arguments or results in both recordings");
+      return BadInput("found different numbers of arguments or results in the two recordings");
     }
     std::vector<Value> values(a.begin(), a.end());
     for (size_t i = 0; i < values.size(); ++i) {
@@ -213,7 +214,8 @@ class Resizer {
   }
 
   Result<uint64_t> PayloadAt(const Value& here, const Value& there) {
-    if (here.kind != there.kind) return BadInput("has other kinds of arguments in both recordings");
+    if (here.kind != there.kind)
+      return BadInput("found different kinds of arguments in the two recordings");
     switch (here.kind) {
       case ValueKind::kInt: {
         ETUDE_ASSIGN_OR_RETURN(const int64_t count, At("a number", here.as_int(), there.as_int()));
@@ -246,8 +248,9 @@ class Resizer {
 
   Result<TensorUse> TensorAt(const TensorUse& here, const TensorUse& there) {
     if (first_.text(here.type) != second_.text(there.type)) {
-      return BadInput(fmt::format("a tensor is {} in the first and {} in the second recording",
-                                  first_.text(here.type), second_.text(there.type)));
+      return BadInput(
+          fmt::format("found a tensor of type {} in the first and {} in the second recording",
+                      first_.text(here.type), second_.text(there.type)));
     }
     TensorUse use = here;
     ETUDE_ASSIGN_OR_RETURN(use.shape, IntsAt("a size", here.shape, there.shape));
@@ -259,7 +262,7 @@ class Resizer {
       ETUDE_ASSIGN_OR_RETURN(use.numel, At("elements", here.numel, there.numel));
     }
     ETUDE_ASSIGN_OR_RETURN(use.strides, StridesAt(here, there, use.shape));
-    ETUDE_ASSIGN_OR_RETURN(use.offset, At("where a tensor begins", here.offset, there.offset));
+    ETUDE_ASSIGN_OR_RETURN(use.offset, At("a storage offset", here.offset, there.offset));
     if (here.storage_bytes >= 0) {
       use.storage_bytes = -1;
       if (there.storage_bytes >= 0) {
@@ -365,8 +368,8 @@ Result<Resized> ResizeTrace(const Trace& first, const Trace& second, const Resiz
   // Nodes are looked up by number in both; times require equal numbers, too.
   if (first.node_count() != second.node_count()) {
     return BadInput(
-        fmt::format("the first recording has {} nodes and the second {}, expected two recordings "
-                    "that differ in sizes only",
+        fmt::format("found {} nodes in the first recording and {} in the second, expected "
+                    "recordings that differ only in sizes",
                     first.node_count(), second.node_count()));
   }
   return Resizer(first, second, sizes).Run(limits);

@@ -123,7 +123,7 @@ TEST(Resize, RefusesRecordingsThatDidSomethingElse) {
   const auto wrong =
       ResizeTrace(Recorded(8), Recorded(16), {.first = 3, .second = 6, .wanted = 5}, {});
   ASSERT_FALSE(wrong);
-  EXPECT_NE(wrong.error().message.find("node 1 'aten::relu': a size: 8 with size 3"),
+  EXPECT_NE(wrong.error().message.find("node 1 'aten::relu': a size: 8 for size 3"),
             std::string::npos);
 }
 

@@ -263,7 +263,7 @@ Detection Detect(std::string_view beginning) {
   }
   if (beginning.starts_with(capture::kMagic)) return {FileKind::kNative, {}, {}};
   if (LooksLikeXlaProfile(beginning)) {
-    return {FileKind::kUnknown, "found a profile of XLA (.xplane.pb), which is not read", {}};
+    return {FileKind::kUnknown, "found an XLA profile (.xplane.pb), which is not supported", {}};
   }
   if (LooksLikePerfetto(beginning)) return {FileKind::kPerfetto, {}, {}};
   if (LooksLikeChakra(beginning)) return {FileKind::kChakra, {}, {}};
@@ -333,10 +333,9 @@ Error UnknownFile(const ByteSource& source, const Detection& detection,
                   std::string_view beginning) {
   std::string found = detection.found;
   if (detection.kind == FileKind::kChakraFeeder) {
-    found = "found a graph of Chakra's feeder ('workload_graph'), which is not read";
+    found = "found a Chakra feeder graph ('workload_graph'), which is not supported";
   } else if (beginning.empty() && source.cut()) {
-    found = fmt::format("found {} data that ends before its first byte can be unpacked",
-                        Name(source.compression()));
+    found = fmt::format("found truncated {} data without any content", Name(source.compression()));
   } else if (beginning.empty()) {
     found = "found an empty file";
   } else if (const auto encoding = ForeignEncoding(beginning)) {
@@ -345,14 +344,14 @@ Error UnknownFile(const ByteSource& source, const Detection& detection,
     return {ErrorCode::kBadInput, source.name() + detection.problem};
   } else if (const Compression inside = DetectCompression(beginning);
              inside != Compression::kNone) {
-    found = fmt::format("found {} data inside {} data, which is to be unpacked first", Name(inside),
+    found = fmt::format("found {} data inside {} data; unpack it first", Name(inside),
                         Name(source.compression()));
   } else if (beginning.starts_with("version https://git-lfs.github.com/")) {
-    found = "found a pointer of Git LFS, whose file is to be fetched first (git lfs pull)";
+    found = "found a Git LFS pointer; fetch its file first (git lfs pull)";
   } else if (const auto packing = ForeignPacking(beginning)) {
-    found = fmt::format("found {}, which is to be unpacked first", *packing);
+    found = fmt::format("found {}; unpack it first", *packing);
   } else if (found.empty()) {
-    found = "found data of no known form";
+    found = "found data in an unknown format";
   }
   return {ErrorCode::kBadInput, source.name() + ": " + found + ", " + std::string(kExpected)};
 }
@@ -423,8 +422,8 @@ Result<Trace> ReadTrace(const std::string& path, const ReadOptions& options,
   Result<Trace> trace = ReadTrace(source, options, context);
   if (trace && LacksClasses(path, *trace)) {
     return BadInput(
-        fmt::format("{}: found the trace of a class of ranks, expected {} beside it; the "
-                    "job was not written to its end",
+        fmt::format("{}: found the trace of a rank class, expected {} in the same folder; writing "
+                    "the job did not complete",
                     path, kClassesFile));
   }
   return trace;

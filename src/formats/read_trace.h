@@ -13,8 +13,7 @@ namespace etude {
 class ByteSource;
 
 // Advice in errors about a profile where an execution trace or a capture is required.
-inline constexpr std::string_view kRecordHint =
-    "`etude record -o DIR -- COMMAND` records what is needed";
+inline constexpr std::string_view kRecordHint = "`etude record -o DIR -- COMMAND` records one";
 
 // Kind of a file, by its first uncompressed bytes.
 enum class FileKind : uint8_t {

@@ -134,7 +134,7 @@ TEST(ReadTrace, SaysWhatItFoundInstead) {
   EXPECT_TRUE(message(R"J({"workload_graph":[]})J").starts_with("mem: found a graph of Chakra's"));
   EXPECT_TRUE(message("\x7f"
                       "ELF")
-                  .starts_with("mem: found data of no known form"));
+                  .starts_with("mem: found data in an unknown format"));
   EXPECT_NE(message(R"J({"model":)J" + std::string(5000, '[')).find("limit 'depth'"),
             std::string::npos);
 }

@@ -50,10 +50,10 @@ std::string WrongEnding(const std::string& path, std::span<const std::string_vie
   if (std::filesystem::is_directory(path, error)) return "";
   std::string expected(other);
   if (!endings.empty()) {
-    expected = fmt::format("one that ends in {}{}{}", fmt::join(endings, " or "),
+    expected = fmt::format("a name that ends in {}{}{}", fmt::join(endings, " or "),
                            other.empty() ? "" : ", or ", other);
   }
-  return fmt::format("found '{}', a name of {} ({}), expected {}", path, found->format,
+  return fmt::format("found '{}', the file name of {} ({}), expected {}", path, found->format,
                      found->writers, expected);
 }
 

@@ -28,7 +28,7 @@ Result<GroupRanks> ReadGroupRanks(const std::string& path, const RunContext& con
   for (const auto& [name, ranks] : json.items()) {
     if (!json.is_object() || !ranks.is_array() || !std::ranges::all_of(ranks, is_rank)) {
       return BadInput(
-          fmt::format("{}: '{}': expected lists of ranks by names of groups", path, name));
+          fmt::format("{}: '{}': expected a list of ranks for each group name", path, name));
     }
     auto& members = groups.emplace(name, ranks.get<std::vector<int64_t>>()).first->second;
     std::vector<int64_t> sorted = members;
@@ -40,8 +40,7 @@ Result<GroupRanks> ReadGroupRanks(const std::string& path, const RunContext& con
   }
   if (!json.is_object()) {
     context.Warn(
-        fmt::format("{}: found {}, taken for no groups; expected lists of ranks by names "
-                    "of groups",
+        fmt::format("{}: found {}, read as no groups; expected a list of ranks for each group name",
                     path, json.dump()));
   }
   return groups;
@@ -79,10 +78,10 @@ Status CheckGroupRanks(const std::string& path, const GroupRanks& groups, const 
                                   RankListText(ranks), expected));
     };
     if (!std::ranges::binary_search(ranks, log.rank)) {
-      return fault(fmt::format("rank {} among them, which calls this group", log.rank));
+      return fault(fmt::format("rank {} among them because it calls this group", log.rank));
     }
     if (log.world_size && ranks.back() >= *log.world_size) {
-      return fault(fmt::format("ranks of the job, which has {}", *log.world_size));
+      return fault(fmt::format("ranks of the job of {}", *log.world_size));
     }
     std::vector<int64_t> listed = group.ranks;
     std::ranges::sort(listed);
@@ -153,14 +152,13 @@ void GroupNames::Apply(const std::string& path, GroupRanks& groups,
     }
   }
   if (!unlisted.empty()) {
-    const std::string found =
-        path.empty() ? "found no list of the ranks of " : path + ": has no list of the ranks of ";
-    context.Warn(fmt::format("{}{} of the traces; the ranks that call a group are taken", found,
+    const std::string found = path.empty() ? "found no ranks of " : path + ": missing ranks of ";
+    context.Warn(fmt::format("{}{} in the traces; using the ranks that call a group", found,
                              GroupsText(unlisted)));
   }
   if (!unused.empty() && !path.empty()) {
-    context.Warn(
-        fmt::format("{}: no trace calls {}", path, GroupsText({unused.begin(), unused.end()})));
+    context.Warn(fmt::format("{}: found no trace that calls {}", path,
+                             GroupsText({unused.begin(), unused.end()})));
   }
 }
 

@@ -105,7 +105,7 @@ Result<Job> ReadJob(const JobClassesRequest& request, bool strict, const RunCont
     std::error_code ignored;
     if (rank && std::filesystem::equivalent(rank->folder, request.output, ignored)) {
       return MakeError(ErrorCode::kUsage,
-                       fmt::format("convert: {}: found the job itself, expected another folder",
+                       fmt::format("convert: {}: found the input folder, expected another folder",
                                    request.output));
     }
   }

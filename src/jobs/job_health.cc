@@ -87,7 +87,7 @@ nlohmann::ordered_json JobHealth::Json() const {
 
 std::string JobHealth::Text() const {
   std::string text = fmt::format(
-      "job of {} with traces: {} and {} met their partners, {} did not\n",
+      "job of {} with traces: {} and {} matched, {} unmatched\n",
       FormatCount(match_.clocks.size(), "rank"), FormatCount(match_.collectives, "collective"),
       FormatCount(match_.point_to_point, "send"), FormatCount(match_.unmatched, "call"));
   if (match_.one_clock) text += "  one clock: the job was simulated\n";
@@ -103,7 +103,7 @@ std::string JobHealth::Text() const {
                         FormatTime(clock.spread), FormatCount(clock.meetings, "collective"));
   }
   if (const auto& time = health_.graph_time) {
-    text += "  graph alone: " + GraphTimeText(*time) + "\n";
+    text += "  graph time: " + GraphTimeText(*time) + "\n";
   }
   if (const auto& waits = health_.waits) text += "  waits: " + WaitsText(*waits) + "\n";
   return text + "job " + ToText(health_);

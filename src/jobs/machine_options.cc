@@ -10,7 +10,7 @@ namespace etude {
 Result<SimMachine> ReadMachine(const MachineOptions& options, bool strict,
                                const RunContext& context) {
   if (options.network.empty()) {
-    return MakeError(ErrorCode::kUsage, "--network: found none, expected a file or dimensions");
+    return MakeError(ErrorCode::kUsage, "missing --network, expected a file or dimensions");
   }
   ETUDE_ASSIGN_OR_RETURN(SimMachine machine,
                          ReadMachine({.network = options.network,

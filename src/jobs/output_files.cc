@@ -68,12 +68,12 @@ Status CheckOtherFolder(std::string_view command, const std::string& input,
   if (!std::filesystem::equivalent(input, output, error)) return {};
   return MakeError(
       ErrorCode::kUsage,
-      fmt::format("{}: -o {}: is the input, expected another folder", command, output));
+      fmt::format("{}: -o {}: found the input folder, expected another folder", command, output));
 }
 
 void KeepResult(const std::string& path, const std::string& text, const RunContext& context) {
   const Status written = ReplaceFile(path, text);
-  if (!written) context.Warn("the result is not kept: " + written.error().message);
+  if (!written) context.Warn("the result is lost: " + written.error().message);
 }
 
 Result<ChakraWriteReport> WriteChakraFile(const Trace& trace, const std::string& path) {
@@ -111,8 +111,8 @@ std::optional<std::string> RankFileBeyond(const std::string& before, const std::
 
 tl::unexpected<Error> OtherJob(const std::string& path, int64_t ranks) {
   return MakeError(ErrorCode::kUsage,
-                   fmt::format("{}: found a file of another job, expected none beside the traces "
-                               "of {}; remove it and what belongs to it, or write elsewhere",
+                   fmt::format("{}: found a file of another job, expected none next to the traces "
+                               "of {}; remove that job's files, or choose another output",
                                path, FormatCount(static_cast<uint64_t>(ranks), "rank")));
 }
 
@@ -121,8 +121,8 @@ Status CheckNoOtherJob(const std::string& prefix, int64_t ranks, bool has_groups
   if (folder.empty()) folder = ".";
   if (IsJobFolder(folder)) {
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("{}/{}: found a job in classes, beside which no trace is looked "
-                                 "at; write elsewhere",
+                     fmt::format("{}/{}: found a job of rank classes, which hides other traces in "
+                                 "its folder; choose another output",
                                  folder, kClassesFile));
   }
   if (const auto other = RankFileBeyond(prefix + ".", ".et", ranks)) return OtherJob(*other, ranks);
@@ -142,8 +142,8 @@ Status CheckNoTraces(const std::string& folder, const RunContext& context) {
       // An earlier job in classes that was not completed.
       if (std::filesystem::path(file).filename().string().starts_with("class.")) continue;
       return MakeError(ErrorCode::kUsage,
-                       fmt::format("{}: found a trace where a job in classes is to be written, "
-                                   "beside which none is looked at; write elsewhere",
+                       fmt::format("{}: found a trace, which a job of rank classes in the same "
+                                   "folder would hide; choose another output",
                                    file));
     }
   }

@@ -52,7 +52,7 @@ Result<std::optional<PlanFacts>> ReadPlanFile(const std::string& folder, bool st
   }
   ETUDE_ASSIGN_OR_RETURN(const std::string hash, ClassesHash(folder, context.limits));
   if (json.value("classes", PlanFileJson()) != hash) {
-    return unusable("found the plan of another job, expected that of classes.json");
+    return unusable("found the plan of another job, expected the plan of classes.json");
   }
   std::optional<PlanFacts> facts = ReadPlanFacts(json["plan"]);
   if (!facts) return unusable("found a damaged plan");

@@ -35,12 +35,11 @@ Result<Inspected> SimulateRecordedTimes(const std::vector<std::string>& paths, i
   }
   const std::optional<GraphTime> time = FindGraphTime(ranks);
   if (!time) {
-    return BadInput(
-        paths.front() +
-        ": found no operator and no work with a start and a duration, expected a recorded job. "
-        "Traces of a host get times from a profile (`etude link`). Generated ones get "
-        "durations from `etude generate --device NAME` and times from `etude simulate "
-        "--network … -o FOLDER`");
+    return BadInput(paths.front() +
+                    ": found no operator or device work with a start and a duration, expected a "
+                    "recorded job. For host traces, add times from a profile with `etude link`. "
+                    "For generated traces, add durations with `etude generate --device NAME` and "
+                    "times with `etude simulate --network … -o FOLDER`");
   }
   return Inspected{.path = paths.front(),
                    .tables = GraphTimeTables(*time, ranks.size()),

@@ -40,8 +40,8 @@ Status CheckNoGap(const std::string& prefix) {
   while (IsThere(RankFileOf(prefix, ranks))) ++ranks;
   const auto beyond = RankFileBeyond(prefix + ".", ".et", ranks);
   if (!beyond) return {};
-  return BadInput(fmt::format("{}: missing: {} exists, so this rank must too",
-                              RankFileOf(prefix, ranks), *beyond));
+  return BadInput(
+      fmt::format("{}: missing rank file ({} exists)", RankFileOf(prefix, ranks), *beyond));
 }
 
 tl::unexpected<Error> OtherSize(const std::string& path, int64_t ranks, int64_t npus) {
@@ -134,7 +134,8 @@ std::vector<std::string> NotesOf(const AstraJob& job) {
   Nanos host;
   for (const AstraRankReport& rank : job.ranks) host = host + rank.host_time;
   if (host.count > 0) {
-    notes.push_back(fmt::format("{} of host work of all ranks are left out", FormatTime(host)));
+    notes.push_back(
+        fmt::format("{} of host work is left out, summed over all ranks", FormatTime(host)));
   }
   for (const RunnableNoteRow& row : kRunnableNotes) {
     const uint64_t count = job.notes[row.note];
@@ -177,8 +178,8 @@ Status AddRecordedTimes(const std::vector<RankInput>& inputs, std::vector<Trace>
   if (!is_recorded || steps > 1) job.recorded_step = job.program_step = std::nullopt;
   if (steps > 1) {
     job.notes.push_back(
-        fmt::format("the traces are of {} steps, one after the other: the step time is that of "
-                    "all; `etude slice --step` makes a job of one",
+        fmt::format("the traces contain {} consecutive steps, and the step time covers all of "
+                    "them; select one step with `etude slice --step`",
                     FormatCount(steps)));
   }
   return {};
@@ -205,10 +206,9 @@ bool HasRecordedHost(const Trace& trace) {
 }
 
 constexpr std::string_view kRecordedHost =
-    "Chakra traces of a recorded job run as they are: what a program did itself, in traces of "
-    "other tools what it waited, too, comes before what it called and hides no communication; "
-    "`etude "
-    "convert --for astra-sim` leaves it where it was";
+    "Chakra traces of a recorded job run unchanged: host time of a caller (in traces of other "
+    "tools also its waits) precedes its calls and overlaps no communication; `etude convert --for "
+    "astra-sim` keeps it in place";
 
 Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool strict,
                           const RunContext& context) {
@@ -227,7 +227,8 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!options.groups.empty()) {
       return MakeError(ErrorCode::kUsage,
-                       "--comm-groups: a folder of classes has the ranks of its groups");
+                       "--comm-groups cannot be combined with a folder of classes, which contains "
+                       "the ranks of its groups");
     }
     ETUDE_ASSIGN_OR_RETURN(read.job, ReadJobFolder(first, context));
     for (size_t i = 0; i < read.job->classes.size(); ++i) {
@@ -278,15 +279,15 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
   if (const int64_t ranks = read.job->rank_count(); ranks != npus) {
     tl::unexpected<Error> error = OtherSize(first, ranks, npus);
     if (is_recorded && ranks < npus && !options.fill_ranks) {
-      error.value().message += "; with --fill-ranks the others do what the nearest one does";
+      error.value().message += "; --fill-ranks copies the nearest rank for the others";
     }
     return error;
   }
   if (const int64_t ranks = read.job->mesh.size(); ranks != npus) {
-    return BadInput(
-        fmt::format("{}: found ranks up to {} in what its {} do{}, but the network has {}", first,
-                    ranks - 1, FormatCount(static_cast<uint64_t>(npus), "rank"), stray,
-                    FormatCount(static_cast<uint64_t>(npus), "NPU")));
+    return BadInput(fmt::format(
+        "{}: found communication with ranks up to {} in its {}{}, but the network has {}", first,
+        ranks - 1, FormatCount(static_cast<uint64_t>(npus), "rank"), stray,
+        FormatCount(static_cast<uint64_t>(npus), "NPU")));
   }
   ETUDE_ASSIGN_OR_RETURN(read.workload, WorkloadOfJob(*read.job, context.limits));
   read.workload.rounded_times = rounded_times;

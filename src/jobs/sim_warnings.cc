@@ -27,13 +27,13 @@ void WarnOfPrograms(const SimMachine& machine, const std::string& system,
       }
     }
     if (empty > 0) {
-      context.Warn(fmt::format("{}: {} of {} without nodes, which end at once", system,
+      context.Warn(fmt::format("{}: {} of {} without nodes, which take no time", system,
                                FormatCount(empty, "program"), Name(type)));
     }
     if (other > 0) {
       context.Warn(
-          fmt::format("{}: programs of {} have {} other than sends, receives and "
-                      "computations: each takes its duration, or 1 ns",
+          fmt::format("{}: programs of {} contain {} other than sends, receives and computations; "
+                      "each takes its duration, or 1 ns",
                       system, Name(type), FormatCount(other, "node")));
     }
   }
@@ -54,8 +54,8 @@ void WarnOfSilences(const SimMachine& machine, const MachineNames& names,
   for (const auto& [type, choices] : machine.system.algorithms) {
     if (choices.empty() || choices.front().whole || choices.size() >= machine.dims.size()) continue;
     context.Warn(
-        fmt::format("{}: {} has an algorithm for {} of {} dimensions: it leaves the others out, as "
-                    "in ASTRA-sim",
+        fmt::format("{}: {} has an algorithm for only {} of {} dimensions; the others are not "
+                    "used, as in ASTRA-sim",
                     names.system, Name(type), choices.size(), machine.dims.size()));
   }
   std::map<const SimProgram*, uint64_t> ranks;
@@ -73,20 +73,20 @@ void WarnOfSilences(const SimMachine& machine, const MachineNames& names,
     }
   }
   if (timeless > 0 && !machine.system.replay_only) {
-    context.Warn(fmt::format("{} no time, or 1 ns: without {}",
-                             FormatCount(timeless, "computation takes", "computations take"),
-                             machine.system.roofline
-                                 ? "bytes for the roofline"
-                                 : "a duration, as `etude generate --device NAME` gives one, or a "
-                                   "roofline of --system"));
+    context.Warn(fmt::format(
+        "{} no time, or 1 ns, because of missing {}",
+        FormatCount(timeless, "computation takes", "computations take"),
+        machine.system.roofline
+            ? "bytes for the roofline"
+            : "durations; use `etude generate --device NAME` or a roofline in --system"));
   }
   if (unsized > 0 && !machine.system.replay_only) {
     context.Warn(FormatCount(unsized, "communication has", "communications have") +
-                 " no size, taken for 0 bytes");
+                 " no size, treated as 0 bytes");
   }
   if (result.unreceived > 0) {
     context.Warn(FormatCount(result.unreceived, "message has", "messages have") +
-                 " come that nobody receives");
+                 " arrived without a receiver");
   }
 }
 
@@ -98,7 +98,7 @@ std::function<std::string(int64_t)> NamesOfRanks(const std::string& prefix) {
 
 std::vector<std::string> WhyStuck(const SimDiagnosis& diagnosis, const std::string& prefix) {
   std::vector<std::string> lines{
-      fmt::format("{} for ever: {}", diagnosis.waiting.size() == 1 ? "a rank waits" : "ranks wait",
+      fmt::format("{} forever: {}", diagnosis.waiting.size() == 1 ? "a rank waits" : "ranks wait",
                   RankListText(diagnosis.waiting))};
   for (std::string& line : ToLines(diagnosis, NamesOfRanks(prefix))) {
     lines.push_back(std::move(line));

@@ -78,7 +78,7 @@ Status SimulatedFilesOptions::Check(const SimJobOptions& job, const RunContext& 
          std::filesystem::equivalent(beside.empty() ? "." : beside, folder, ignored))) {
       return MakeError(
           ErrorCode::kUsage,
-          fmt::format("simulate: {}: found the job itself, expected another folder", folder));
+          fmt::format("simulate: {}: found the input folder, expected another folder", folder));
     }
   }
   if (to != "et") return CheckNoTraces(folder, context);
@@ -90,16 +90,15 @@ Status SimulatedFilesOptions::CheckJob(const SimJob& job) const {
   const auto ranks = static_cast<int64_t>(job.workload.ranks.size());
   if (to == "et" && ranks > kMostRankFiles) {
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("simulate: found {} ranks, expected up to {}, a file each; --to "
-                                 "classes writes a file for each class",
+                     fmt::format("simulate: found {} ranks, expected at most {}, one file each; "
+                                 "--to classes writes one file per class",
                                  FormatCount(static_cast<uint64_t>(ranks)),
                                  FormatCount(static_cast<uint64_t>(kMostRankFiles))));
   }
   if (to != "et" && !job.job) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("simulate: --to {} is for jobs whose communications fit "
-                                 "together, not for PREFIX",
-                                 to));
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("simulate: --to {} requires a job whose communications match, not PREFIX", to));
   }
   return {};
 }

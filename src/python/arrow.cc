@@ -10,7 +10,7 @@
 namespace etude::python {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "bits are kept in words");
+static_assert(std::endian::native == std::endian::little, "bits are stored in words");
 
 constexpr int64_t kNullable = 2;  // ARROW_FLAG_NULLABLE
 

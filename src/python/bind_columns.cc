@@ -138,35 +138,34 @@ void BindArrowArray(nb::class_<T, Extra...>& type) {
       nb::arg("requested_schema") = nb::none(),
       nb::sig("def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, "
               "object]"),
-      "Arrow's C data interface, over the same memory; a requested schema is not looked at.");
+      "Arrow's C data interface, without a copy. A requested schema is ignored.");
   type.def(
       "__arrow_c_schema__", [](const T& self) { return SchemaCapsule(ToArrow(self)); },
-      nb::sig("def __arrow_c_schema__(self) -> object"), "The type alone.");
+      nb::sig("def __arrow_c_schema__(self) -> object"), "The type only.");
 }
 
 void BindColumn(nb::module_& module) {
-  nb::class_<Column> type(
-      module, "Column",
-      "A column of a trace. Numbers lie where the trace has them and are not copied; texts and\n"
-      "lists are numbers that count through `categories`.");
+  nb::class_<Column> type(module, "Column",
+                          "A column of a trace. Numbers are views into the trace, without a copy. "
+                          "Strings and\nlists are stored as indices into `categories`.");
   type.def_ro("name", &Column::name)
       .def("__len__", [](const Column& column) { return column.rows; })
       .def("__getitem__", ItemOf, nb::arg("row"),
            nb::sig("def __getitem__(self, row: int) -> int | str | tuple[int, ...] | None"),
-           "What the value of a row stands for; None if it is unknown.")
+           "Returns the value of a row; None if it is unknown.")
       .def_prop_ro(
           "values", [](nb::handle self) { return ViewOf(nb::cast<const Column&>(self), self); },
           nb::sig("def values(self) -> numpy.typing.NDArray[numpy.integer]"),
-          "The numbers as a read-only NumPy view, without a copy. Where a value is unknown the\n"
-          "number means nothing: look at `known`, or use `masked()`. Rows, texts and lists are -1\n"
-          "where there is none.")
+          "The numbers as a read-only NumPy view, without a copy. Numbers of unknown values "
+          "are\nmeaningless: check `known`, or use `masked()`. Missing rows, strings and lists are "
+          "-1.")
       .def_prop_ro("known", KnownOf, nb::rv_policy::move,
                    nb::sig("def known(self) -> numpy.typing.NDArray[numpy.bool_]"),
-                   "Which values are known, as booleans made anew.")
+                   "Which values are known, as a new array of booleans.")
       .def_prop_ro("meaning", MeaningName,
                    nb::sig("def meaning(self) -> typing.Literal['number', 'row', 'text', 'name', "
                            "'list']"),
-                   "What the numbers are: numbers, rows of another table, or places among "
+                   "Meaning of the numbers: plain numbers, rows of another table, or indices into "
                    "`categories`.")
       .def(
           "category",
@@ -177,23 +176,25 @@ void BindColumn(nb::module_& module) {
           },
           nb::arg("code"), nb::sig("def category(self, code: int) -> str | tuple[int, ...]"),
           "One of `categories`.")
-      .def_prop_ro("categories", CategoriesOf,
-                   nb::sig("def categories(self) -> list[str] | list[tuple[int, ...]] | None"),
-                   "What the numbers stand for, made anew; None for plain numbers and rows.")
+      .def_prop_ro(
+          "categories", CategoriesOf,
+          nb::sig("def categories(self) -> list[str] | list[tuple[int, ...]] | None"),
+          "Values that the indices refer to, as a new list; None for plain numbers and rows.")
       .def(
           "to_list", [](nb::handle self) { return Frames("column_to_list", self); },
           nb::sig("def to_list(self) -> list[int | str | tuple[int, ...] | None]"),
-          "What the values stand for; None where it is unknown.")
+          "Returns all values; None where a value is unknown.")
       .def(
           "masked", [](nb::handle self) { return Frames("masked", self); },
           nb::sig("def masked(self) -> numpy.ma.MaskedArray"),
-          "`values` as a NumPy masked array: what is unknown takes no part in sums.")
+          "Returns `values` as a NumPy masked array, in which unknown values are masked.")
       .def(
           "to_arrow", [](nb::handle self) { return Frames("array_to_arrow", self); },
-          nb::sig("def to_arrow(self) -> pyarrow.Array"), "As a pyarrow Array over this memory.")
+          nb::sig("def to_arrow(self) -> pyarrow.Array"),
+          "Returns a pyarrow Array, without a copy.")
       .def(
           "to_pandas", [](nb::handle self) { return Frames("column_to_pandas", self); },
-          nb::sig("def to_pandas(self) -> pandas.Series"), "As a pandas Series, copied.")
+          nb::sig("def to_pandas(self) -> pandas.Series"), "Returns a copy as a pandas Series.")
       .def("__repr__", [](const Column& column) {
         return "<etude.Column " + column.name + ": " + std::to_string(column.rows) + " rows>";
       });
@@ -201,9 +202,9 @@ void BindColumn(nb::module_& module) {
 }
 
 void BindColumnTable(nb::module_& module) {
-  nb::class_<Columns> type(module, "Columns",
-                           "Columns of one length: table[\"start_ns\"] is one. len() is the number "
-                           "of rows.");
+  nb::class_<Columns> type(
+      module, "Columns",
+      "Columns of equal length, such as table[\"start_ns\"]. len() is the number of rows.");
   type.def("__len__", [](const Columns& columns) { return columns.rows; })
       .def_prop_ro("names",
                    [](const Columns& columns) {
@@ -236,14 +237,15 @@ void BindColumnTable(nb::module_& module) {
           },
           nb::arg("requested_schema") = nb::none(),
           nb::sig("def __arrow_c_stream__(self, requested_schema: object = None) -> object"),
-          "Arrow's C stream interface: one batch, over the same memory.")
+          "Arrow's C stream interface: one batch, without a copy.")
       .def(
           "to_arrow", [](nb::handle self) { return Frames("table_to_arrow", self); },
-          nb::sig("def to_arrow(self) -> pyarrow.Table"), "As a pyarrow Table over this memory.")
+          nb::sig("def to_arrow(self) -> pyarrow.Table"),
+          "Returns a pyarrow Table, without a copy.")
       .def(
           "to_pandas", [](nb::handle self) { return Frames("columns_to_pandas", self); },
           nb::sig("def to_pandas(self) -> pandas.DataFrame"),
-          "As a pandas DataFrame, copied. What is unknown is <NA>.")
+          "Returns a copy as a pandas DataFrame. Unknown values are <NA>.")
       .def("__repr__", [](const Columns& columns) {
         return "<etude.Columns: " + std::to_string(columns.rows) + " rows, " +
                std::to_string(columns.columns.size()) + " columns>";
@@ -252,10 +254,10 @@ void BindColumnTable(nb::module_& module) {
 }
 
 void BindDependencies(nb::module_& module) {
-  nb::class_<Dependencies> type(
-      module, "Dependencies",
-      "What each node waits for beyond its caller, as compressed rows: that of node n are entries\n"
-      "offsets[n] up to offsets[n + 1] of `targets` and `kinds`. len() is their number.");
+  nb::class_<Dependencies> type(module, "Dependencies",
+                                "Dependencies of nodes, besides their caller, as compressed rows: "
+                                "those of node n are entries\noffsets[n] up to offsets[n + 1] of "
+                                "`targets` and `kinds`. len() is the number of dependencies.");
   type.def("__len__", [](const Dependencies& deps) { return deps.targets.rows; })
       .def_prop_ro(
           "offsets",
@@ -281,15 +283,16 @@ void BindDependencies(nb::module_& module) {
             return found;
           },
           nb::arg("node"), nb::sig("def of(self, node: int) -> list[tuple[int, str]]"),
-          "Rows that the node of this row waits for, and why: control, data or sync.")
+          "Returns the rows that a node depends on, with the kind: control, data or sync.")
       .def(
           "to_arrow", [](nb::handle self) { return Frames("array_to_arrow", self); },
           nb::sig("def to_arrow(self) -> pyarrow.Array"),
-          "As a pyarrow list array over this memory: per node structs of target and kind.")
+          "Returns a pyarrow list array, without a copy: for each node structs of target and kind.")
       .def(
           "to_pandas", [](nb::handle self) { return Frames("dependencies_to_pandas", self); },
           nb::sig("def to_pandas(self) -> pandas.DataFrame"),
-          "As a pandas DataFrame, copied: a row per dependency, with node, target and kind.")
+          "Returns a copy as a pandas DataFrame: one row per dependency, with node, target and "
+          "kind.")
       .def("__repr__", [](const Dependencies& deps) {
         return "<etude.Dependencies: " + std::to_string(deps.targets.rows) + " of " +
                std::to_string(deps.offsets.rows - 1) + " nodes>";

@@ -79,7 +79,7 @@ Result<std::vector<Target>> FindTargets(const std::vector<Source>& sources,
                            FindRanks(std::span(&source.path, 1), context, choose));
     for (RankInput& input : inputs) targets.push_back({nullptr, std::move(input)});
   }
-  if (targets.empty()) return MakeError(ErrorCode::kUsage, "found no trace, expected one at least");
+  if (targets.empty()) return MakeError(ErrorCode::kUsage, "found no trace, expected at least one");
   return targets;
 }
 
@@ -183,7 +183,7 @@ std::vector<std::string> ColumnTypes(const Table& table) {
 
 void BindTable(nb::module_& module) {
   nb::class_<Table>(module, "Table",
-                    "Figures in rows. str() is the text for people; len() the number of rows.")
+                    "A table of figures. str() formats it as text; len() is the number of rows.")
       .def("__len__", [](const Table& table) { return table.rows.size(); })
       .def_ro("key", &Table::key)
       .def_ro("title", &Table::title)
@@ -194,18 +194,18 @@ void BindTable(nb::module_& module) {
             for (const Table::Column& column : table.columns) keys.push_back(column.key);
             return keys;
           },
-          "Names, with the unit at the end: total_ns, bytes, share.")
+          "Column names; a name ends with its unit: total_ns, bytes, share.")
       .def_prop_ro("column_types", ColumnTypes, nb::sig("def column_types(self) -> list[str]"),
-                   "Of each column: text, integer or number.")
+                   "Type of each column: text, integer or number.")
       .def(
           "to_dicts", [](const Table& table) { return FromJson(ToJson(table)); },
           nb::sig("def to_dicts(self) -> list[dict[str, int | float | str | None]]"),
-          "A dict per row; None is unknown.")
+          "Returns one dict per row; unknown values are None.")
       .def("to_csv", [](const Table& table) { return ToPython(ToCsv(table)); })
       .def(
           "to_pandas", [](nb::handle self) { return Frames("table_to_pandas", self); },
           nb::sig("def to_pandas(self) -> pandas.DataFrame"),
-          "As a pandas DataFrame; what is unknown is <NA>.")
+          "Returns a pandas DataFrame; unknown values are <NA>.")
       .def("__str__", [](const Table& table) { return ToPython(ToText(table)); })
       .def("__repr__", [](const Table& table) {
         return "<etude.Table " + table.key + ": " + std::to_string(table.rows.size()) + " rows>";
@@ -213,9 +213,10 @@ void BindTable(nb::module_& module) {
 }
 
 void BindReport(nb::module_& module) {
-  nb::class_<PyReport>(module, "Report",
-                       "Tables, by their keys: report[\"ops\"]. Of several ranks each table has "
-                       "a first column `rank`.\nstr() is what the command prints.")
+  nb::class_<PyReport>(
+      module, "Report",
+      "Tables by key, such as report[\"ops\"]. With several ranks, the first column of each table "
+      "is `rank`.\nstr() is the text that the command prints.")
       .def_prop_ro("tables", KeysOf, "Keys of the tables.")
       .def("__getitem__", TableOf, nb::arg("key"))
       .def("__contains__", [](const PyReport& report,
@@ -229,15 +230,15 @@ void BindReport(nb::module_& module) {
             return FromJson(ToJson(report.found, report.format, "-")["traces"]);
           },
           nb::sig("def traces(self) -> list[dict[str, typing.Any]]"),
-          "Rank, path, notes and trust (health) of each trace.")
+          "Rank, path, notes and health of each trace.")
       .def_prop_ro(
           "same", [](const PyReport& report) { return report.same; },
-          "Of a diff: whether the structure is the same and no rank is missing. None otherwise.")
+          "For a diff: whether the structure is the same and no rank is missing. Otherwise None.")
       .def(
           "to_json",
           [](const PyReport& report) { return FromJson(ToJson(report.found, report.format, "")); },
           nb::sig("def to_json(self) -> dict[str, typing.Any]"),
-          "The document that the command prints with --json.")
+          "Returns the document that the command prints with --json.")
       .def("__str__",
            [](const PyReport& report) {
              constexpr size_t kShown = 20;  // same as the command
@@ -272,29 +273,28 @@ void BindReports(nb::module_& module) {
   BindInspection(module, "stats", StatsInspection(),
                  "def stats(source: " ETUDE_SOURCE
                  ", *, strict: bool = False, jobs: int = 0) -> Report",
-                 "As `etude stats`: operators, kinds, modules, lanes, communication, copies.");
+                 "Same as `etude stats`: operators, kinds, modules, lanes, communication, copies.");
   BindInspection(module, "breakdown", BreakdownInspection(),
                  "def breakdown(source: " ETUDE_SOURCE
                  ", *, strict: bool = False, jobs: int = 0) -> Report",
-                 "As `etude breakdown`: each step's time as compute, communication, copies, idle.\n"
-                 "Of capture folders the device traces are read.");
+                 "Same as `etude breakdown`: time of each step as compute, communication, copies, "
+                 "idle.\nReads the device traces of capture folders.");
   BindInspection(module, "critical_path", CriticalPathInspection(),
                  "def critical_path(source: " ETUDE_SOURCE
                  ", *, strict: bool = False, jobs: int = 0) -> Report",
-                 "As `etude critical-path`: the longest chain of dependent work.\n"
-                 "Of capture folders the device traces are read.");
+                 "Same as `etude critical-path`: the longest chain of dependent work.\nReads the "
+                 "device traces of capture folders.");
   BindInspection(module, "memory", MemoryInspection(),
                  "def memory(source: " ETUDE_SOURCE
                  ", *, strict: bool = False, jobs: int = 0) -> Report",
-                 "As `etude memory`: timeline, peak and what holds it.\n"
-                 "Of capture folders the device traces, which have the allocators' events, are "
-                 "read, too.");
+                 "Same as `etude memory`: memory over time, peak, and what holds it.\nAlso reads "
+                 "the device traces of capture folders, which contain allocator events.");
   module.def("diff", Diff, nb::arg("a"), nb::arg("b"), nb::kw_only(), nb::arg("strict") = false,
              nb::arg("jobs") = 0,
              nb::sig("def diff(a: str | os.PathLike[str] | Trace | Job, b: str | os.PathLike[str] "
                      "| Trace | Job, *, strict: bool = False, jobs: int = 0) -> Report"),
-             "As `etude diff`: how two traces or jobs differ, in structure and time; `same` of the "
-             "report is the answer.");
+             "Same as `etude diff`: differences of two traces or jobs in structure and time; see "
+             "`same` of the report.");
 }
 
 }  // namespace etude::python

@@ -112,14 +112,13 @@ PyTrace TraceOf(const PyJob& job, std::optional<int64_t> rank) {
 
 void BindTrace(nb::module_& module) {
   nb::class_<PyTrace>(module, "Trace",
-                      "An execution trace: what ran, when, why, and on which tensors. Immutable; "
-                      "may be used by\nseveral threads at once. A node is a row; len() is their "
-                      "number.")
+                      "An execution trace: nodes with their times, dependencies and tensors. "
+                      "Immutable and thread-safe.\nA node is a row; len() is the number of nodes.")
       .def("__len__", [](const PyTrace& trace) { return trace.trace().node_count(); })
       .def_prop_ro(
           "info", [](const PyTrace& trace) { return FromJson(InfoJson(*trace.shared)); },
           nb::sig("def info(self) -> dict[str, typing.Any]"),
-          "What the trace says of itself, by the names of `etude info --json`.")
+          "Facts about the trace, with the names of `etude info --json`.")
       .def_prop_ro("rank", RankObject, nb::sig("def rank(self) -> int | None"))
       .def_prop_ro(
           "path",
@@ -127,7 +126,8 @@ void BindTrace(nb::module_& module) {
             const std::string& path = trace.shared->input().path;
             return path.empty() ? nb::object(nb::none()) : nb::object(FromPath(path));
           },
-          nb::sig("def path(self) -> str | None"), "Where it was read; None if it was made.")
+          nb::sig("def path(self) -> str | None"),
+          "Path of the file; None if the trace was created in memory.")
       .def_prop_ro(
           "health",
           [](const PyTrace& trace) {
@@ -136,19 +136,19 @@ void BindTrace(nb::module_& module) {
             }));
           },
           nb::sig("def health(self) -> dict[str, typing.Any]"),
-          "What the trace is good for: `verdict` (good, usable, don't trust), `reasons`, and "
-          "`graph_time`,\nhow long its graph alone takes (None: unknown).")
+          "Quality of the trace: `verdict` (good, usable, don't trust), `reasons`, and "
+          "`graph_time`,\nthe time of its dependency graph (None: unknown).")
       .def_prop_ro(
           "nodes", [](const PyTrace& trace) { return NodeColumns(trace.shared); },
-          "One row per node. `parent` is the row of its caller, `lane` that of its thread or "
+          "One row per node. `parent` is the row of its caller, `lane` the row of its thread or "
           "stream in\n`lanes`.")
       .def_prop_ro(
           "deps", [](const PyTrace& trace) { return DependencyColumns(trace.shared); },
-          "What each node waits for beyond its caller.")
+          "Dependencies of nodes, besides their caller.")
       .def_prop_ro(
           "tensors", [](const PyTrace& trace) { return TensorColumns(trace.shared); },
-          "One row per different use of a tensor: addresses, shape, type. `tensor_uses` says "
-          "whose.")
+          "One row per distinct use of a tensor: addresses, shape, dtype. `tensor_uses` has their "
+          "nodes.")
       .def_prop_ro(
           "tensor_uses",
           [](const PyTrace& trace) {
@@ -156,41 +156,41 @@ void BindTrace(nb::module_& module) {
               return TensorUseColumns(shared);
             });
           },
-          "One row per tensor among the arguments and results of nodes: node, role, argument, and "
-          "the row in\n`tensors`.")
+          "One row per tensor in the arguments and results of nodes: node, role, argument, and the "
+          "row in\n`tensors`.")
       .def_prop_ro(
           "lanes", [](const PyTrace& trace) { return LaneTable(trace.trace()); },
-          "Where nodes ran: threads of processes, streams of devices.")
+          "Lanes of nodes: threads of processes, streams of devices.")
       .def_prop_ro(
           "comms", [](const PyTrace& trace) { return CommTable(trace.trace()); },
           "Facts of communication nodes.")
       .def_prop_ro(
           "process_groups", [](const PyTrace& trace) { return GroupTable(trace.trace()); },
-          "The process groups that the trace describes.")
+          "Process groups in the trace.")
       .def(
           "to_arrow", [](nb::handle self) { return Frames("trace_to_arrow", self); },
           nb::sig("def to_arrow(self) -> pyarrow.Table"),
-          "`nodes` as a pyarrow Table over the memory of the trace.")
+          "Returns `nodes` as a pyarrow Table, without a copy.")
       .def(
           "to_pandas", [](nb::handle self) { return Frames("trace_to_pandas", self); },
           nb::sig("def to_pandas(self) -> pandas.DataFrame"),
-          "`nodes` as a pandas DataFrame, copied. What is unknown is <NA>.")
+          "Returns a copy of `nodes` as a pandas DataFrame. Unknown values are <NA>.")
       .def(
           "to_networkx", [](nb::handle self) { return Frames("trace_to_networkx", self); },
           nb::sig("def to_networkx(self) -> typing.Any"),
-          "A networkx.MultiDiGraph of rows: from caller to callee (kind \"call\") and from what "
-          "comes first\nto what waits for it (kind control, data or sync). Nodes have the known "
-          "facts among name, kind,\nplace, lane, start_ns, duration_ns and exclusive_ns.")
+          "Returns a networkx.MultiDiGraph of rows. Edges go from caller to callee (kind \"call\") "
+          "and from a\ndependency to its dependent (kind control, data or sync). Nodes have those "
+          "of name, kind, place,\nlane, start_ns, duration_ns and exclusive_ns that are known.")
       .def("__repr__", Describe);
 }
 
 void BindJob(nb::module_& module) {
   nb::class_<PyJob>(module, "Job",
-                    "The traces of the ranks of a capture folder. len() is their number, job[3] "
-                    "that of rank 3.")
+                    "Traces of the ranks of a capture folder. len() is their number; job[3] is the "
+                    "trace of rank 3.")
       .def("__len__", [](const PyJob& job) { return job.traces.size(); })
       .def_prop_ro("ranks", RanksOf, nb::sig("def ranks(self) -> list[int | None]"),
-                   "Ascending; None for a trace whose rank is stated nowhere.")
+                   "Ranks in ascending order; None for a trace of unknown rank.")
       .def("__getitem__", TraceOf, nb::arg("rank").none())
       .def(
           "__contains__",
@@ -225,9 +225,9 @@ void BindTraces(nb::module_& module) {
              nb::arg("jobs") = 0,
              nb::sig("def open(path: str | os.PathLike[str], *, strict: bool = False, jobs: int = "
                      "0) -> Trace | Job"),
-             "Reads a trace in any format, or all ranks of a capture folder; host and device "
-             "traces are\nlinked on the way. `strict` refuses damaged files; `jobs` ranks are "
-             "read at a time (0: as many\nas there are cores).");
+             "Reads a trace in any format, or all ranks of a capture folder, and links host and "
+             "device traces.\n`strict` rejects damaged files; `jobs` is the number of ranks read "
+             "in parallel (0: number of\ncores).");
 }
 
 }  // namespace etude::python

@@ -86,7 +86,7 @@ nb::object SliceTrace(nb::handle given, const Selection& selection, bool strict)
   const Source source = OneSource(given);
   if (selection.empty()) {
     Raise({ErrorCode::kUsage,
-           "slice: nothing is selected; give label, step, thread, stream, module, time, op, phase, "
+           "slice: missing selector: label, step, thread, stream, module, time, op, phase, "
            "micro_batch or comm"});
   }
   return MadeObject(Call([&](const RunContext& context) -> Result<Made> {
@@ -127,16 +127,16 @@ void BindTransforms(nb::module_& module) {
              nb::sig("def link(host: str | os.PathLike[str] | Trace, device: str | "
                      "os.PathLike[str] | Trace, *, drop_orphans: bool = False, strict: bool = "
                      "False) -> etude.results.Made"),
-             "As `etude link`: the host trace with the times and the device work of the device "
-             "trace, and\nthe account of every node of both.");
+             "Same as `etude link`: joins the host trace with times and device work of the device "
+             "trace, and\naccounts for every node of both.");
   module.def("convert", Convert, nb::arg("source"), nb::arg("path"), nb::kw_only(),
              nb::arg("to") = nb::none(), nb::arg("strict") = false,
              nb::sig("def convert(source: str | os.PathLike[str] | Trace, path: str | "
                      "os.PathLike[str], *, to: typing.Literal['et', 'linked'] | None = None, "
                      "strict: bool = False) -> dict[str, typing.Any]"),
-             "As `etude convert`: writes the trace as Chakra (et) or linked JSON, by the name of "
-             "the file\nunless `to` says it; returns what was written and what could not be. "
-             "`strict` refuses cycles\ninstead of breaking them.");
+             "Same as `etude convert`: writes the trace as Chakra (et) or linked JSON. `to` "
+             "overrides the format\nimplied by the file name. Returns a summary of what was "
+             "written and dropped. `strict` rejects\ncycles instead of breaking them.");
   module.def(
       "slice",
       [](nb::handle source, nb::handle label, nb::handle step, nb::handle thread, nb::handle stream,
@@ -172,8 +172,8 @@ void BindTransforms(nb::module_& module) {
           "collections.abc.Sequence[str] | None = None, micro_batch: int | str | "
           "collections.abc.Sequence[int | str] | None = None, comm: bool = False, strict: bool = "
           "False) -> etude.results.Made"),
-      "As `etude slice`: the part that the filters mean, and what was kept and cut. Of one filter "
-      "any of\nits values, of several all must hold.");
+      "Same as `etude slice`: the selected part, and a summary of what was kept and cut. A node "
+      "must match\none value of each given selector.");
 }
 
 }  // namespace etude::python

@@ -28,7 +28,7 @@ std::string Serialise(const Calibration& calibration) {
 
 Result<Calibration> ParseCalibration(std::string_view text) {
   const auto broken = [] {
-    return MakeError(ErrorCode::kInternal, "the trial run left no result");
+    return MakeError(ErrorCode::kInternal, "the trial run wrote no result");
   };
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return broken();

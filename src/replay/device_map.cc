@@ -50,10 +50,10 @@ struct Refusal {
 };
 
 constexpr auto kRefusals = std::to_array<Refusal>({
-    {"symm_mem::", "needs memory that devices share: not replayed"},
-    {"aten::record_stream", "allocator hint for streams, nothing to run"},
+    {"symm_mem::", "not replayed: requires memory shared between devices"},
+    {"aten::record_stream", "not replayed: only a hint for the allocator"},
     {"aten::from_file", kTouchesFiles},
-    {"aten::set_data", "not an operator of the dispatcher"},
+    {"aten::set_data", "not a dispatcher operator"},
     {"prim::", "not an operator of a model"},
     {"profiler::", "not an operator of a model"},
     {"debugprims::", "not an operator of a model"},

@@ -10,7 +10,8 @@ namespace etude {
 namespace {
 
 tl::unexpected<Error> OtherMessage() {
-  return BadInput("found another message of a rank than those of this version of Etude");
+  return BadInput(
+      "found a message from another version of Etude, expected the same version on all ranks");
 }
 
 // Returns the result of `read` for the JSON in `bytes`.

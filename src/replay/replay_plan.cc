@@ -94,7 +94,7 @@ class Planner {
     }
     return BadInput("tensor " + std::to_string(use.tensor) + " of type '" +
                     std::string(trace_.text(use.type)) + "' and sizes [" + sizes +
-                    "]: a known element type and sizes that fit 63 bits were expected");
+                    "]: expected a known element type and sizes that fit in 63 bits");
   }
 
   bool SameTensor(const TensorUse& a, const TensorUse& b) const {

@@ -141,9 +141,9 @@ std::string ExpectationText(const ReplayReport& report) {
   std::string text = "composed: operators expected to take ";
   text += found.expected
               ? FormatTime(*found.expected)
-              : fmt::format("an unknown time ({} of {} have none)", report.composition->untimed(),
-                            report.composition->operators());
-  if (!found.measured.wall) return text + ", not all of them ran\n";
+              : fmt::format("an unknown time ({} of {} have no recorded time)",
+                            report.composition->untimed(), report.composition->operators());
+  if (!found.measured.wall) return text + ", but some did not run\n";
   const auto measured = [&](const std::optional<TimeSummary>& time) {
     const std::optional<double> deviation = DeviationOf(found, time);
     return time ? FormatTime(time->median) +
@@ -207,16 +207,16 @@ std::string PeersText(const ReplayReport& report) {
   if (!peers) return "";
   const CommModel& model = peers->model;
   std::string text = fmt::format(
-      "emulated: {} of {} ranks were not there; {} with them took ", peers->size - peers->present,
+      "emulated: {} of {} ranks are modelled; {} with them took ", peers->size - peers->present,
       peers->size, FormatCount(static_cast<uint64_t>(report.emulated), "communication"));
   if (!model.bytes_per_second && model.latency == Nanos{}) return text + "no time\n";
   text += FormatTime(model.latency);
   if (model.bytes_per_second) {
-    text += fmt::format(" and their bytes at {}/s",
+    text += fmt::format(" plus their bytes at {}/s",
                         FormatBytes({static_cast<int64_t>(*model.bytes_per_second)}));
   }
   if (!peers->fit) return text + "\n";
-  return text + fmt::format(", fitted to {} recorded ones of {} (typical error {})\n",
+  return text + fmt::format(", fitted to {} recorded communications of {} (typical error {})\n",
                             peers->fit->communications, FormatCount(peers->fit->sizes, "size"),
                             FormatShare(peers->fit->typical_error));
 }
@@ -277,11 +277,11 @@ std::string CoverageText(const ReplayReport& report) {
       report.time_coverage ? FormatShare(*report.time_coverage) : "unknown",
       KernelsText(report.kernels));
   if (report.device_time && report.device_coverage) {
-    text += fmt::format("device work replayed: {} of {} a step\n",
+    text += fmt::format("device work replayed: {} of {} per step\n",
                         FormatShare(*report.device_coverage), FormatTime(*report.device_time));
   }
   if (const auto all = TimeDifference(report.operator_times)) {
-    text += fmt::format("times of operators differ by {} of all", FormatShare(*all));
+    text += fmt::format("operator times differ by {} of their total", FormatShare(*all));
     for (const Phase phase : kPhases) {
       const auto share = TimeDifference(report.operator_times, phase);
       if (share) text += fmt::format(", {} {}", Name(phase), FormatShare(*share));
@@ -289,7 +289,7 @@ std::string CoverageText(const ReplayReport& report) {
     text += '\n';
   }
   if (!report.untimed.empty()) {
-    text += "recorded time unknown, in no figure by time:";
+    text += "recorded time unknown, not included in figures by time:";
     constexpr size_t kShown = 8;
     const size_t shown = std::min(report.untimed.size(), kShown);
     for (size_t i = 0; i < shown; ++i) {
@@ -336,7 +336,7 @@ std::string KindsText(const ReplayReport& report) {
                FormatTimes(row.replay.cpu),
                fmt::format("{} of {}", row.operators_replayed, row.operators)});
   }
-  return "kinds of recorded steps; times are means over them, counts are sums\n" + table.Text();
+  return "kinds of recorded steps; times are weighted means, counts are sums\n" + table.Text();
 }
 
 std::string OperatorsText(const ReplayReport& report) {
@@ -344,7 +344,7 @@ std::string OperatorsText(const ReplayReport& report) {
   const auto time = [](std::optional<Nanos> value) {
     return value ? FormatTime(*value) : std::string("unknown");
   };
-  if (!report.kernels) return "times of operators: unknown\n";
+  if (!report.kernels) return "operator times: unknown\n";
   TextTable table({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight});
   table.Row({"operator", "phase", "count", "recorded", "replayed"});
   for (const OperatorTime& row : report.operator_times) {
@@ -475,7 +475,7 @@ std::string SkippedText(const ReplayReport& report) {
     skipped.Row({row.op, fmt::format("{} ×", row.count),
                  row.time_share ? FormatShare(*row.time_share) : "time unknown",
                  row.reason + (row.stand_in > Nanos{}
-                                   ? fmt::format("; stand-in{}: {} of the gaps pass in its place",
+                                   ? fmt::format("; stand-in{}: waits {} per step instead",
                                                  report.gaps_passed ? "" : " with --gaps recorded",
                                                  FormatTime(row.stand_in))
                                    : "")});
@@ -509,9 +509,8 @@ std::string OverlapText(const ReplayReport& report) {
   add("operators of several threads", report.thread_overlap);
   add("device work of several streams", report.stream_overlap);
   if (parts.empty()) return "";
-  return fmt::format(
-      "at the same time ran, in the recorded step, {}; a replay does all one after the other\n",
-      fmt::join(parts, ", and "));
+  return fmt::format("the recorded step overlapped {}; a replay runs everything sequentially\n",
+                     fmt::join(parts, ", and "));
 }
 
 std::string ReplayReportText(const ReplayReport& report) {
@@ -519,12 +518,13 @@ std::string ReplayReportText(const ReplayReport& report) {
       "{}{} on {}, {}, torch {}\n", report.source,
       report.rank ? fmt::format(" rank {}", *report.rank) : "", report.device,
       FormatCount(static_cast<uint64_t>(report.threads), "thread"), report.torch_version);
-  if (!report.part.is_whole()) text += "a part of the step: no comparison with the original\n";
+  if (!report.part.is_whole()) text += "part of the step: no comparison with the original\n";
   if (!report.scale.empty()) {
     text += fmt::format("emulated: {}", report.scale);
     if (report.slowdown != 1) {
-      text += fmt::format("; steps took {:.3g} times as long, which they are divided by",
-                          report.slowdown);
+      text += fmt::format(
+          "; times are divided by {:.3g}, the factor by which emulated steps were slower",
+          report.slowdown);
     }
     text += '\n';
   }
@@ -540,7 +540,7 @@ std::string ReplayReportText(const ReplayReport& report) {
                         FormatCount(static_cast<uint64_t>(report.coerced), "operator"));
   }
   if (report.assumed_values > 0) {
-    text += fmt::format("{} {} not in the trace; defaults assumed\n",
+    text += fmt::format("{} {} missing in the trace; defaults used\n",
                         FormatCount(static_cast<uint64_t>(report.assumed_values), "argument"),
                         report.assumed_values == 1 ? "is" : "are");
   }
@@ -551,7 +551,7 @@ std::string ReplayReportText(const ReplayReport& report) {
   const auto faults = [](auto count) {
     return count ? FormatCount(static_cast<uint64_t>(*count)) : std::string("unknown");
   };
-  text += fmt::format("memory: {} from outside, {} at the peak; {} page faults a step{}\n",
+  text += fmt::format("memory: {} of outside tensors, {} at the peak; {} page faults per step{}\n",
                       FormatBytes({report.outside_bytes}), FormatBytes({report.peak_bytes}),
                       faults(report.minor_faults),
                       report.recorded_faults
@@ -561,8 +561,8 @@ std::string ReplayReportText(const ReplayReport& report) {
   text += WorkText(report) + KindsText(report) + RanksText(report) + OperatorsText(report);
   if (report.stolen_share.value_or(0) > kStolenShareMax) {
     text += fmt::format(
-        "other work had the processor for {} of the replay's time: its wall times cannot be "
-        "trusted, and its CPU times little\n",
+        "other processes used the processor for {} of the replay's time: do not trust wall times, "
+        "and trust CPU times only roughly\n",
         FormatShare(*report.stolen_share));
   }
   return text + ShortText(report.health);

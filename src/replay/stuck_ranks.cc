@@ -44,8 +44,7 @@ std::string DescribeRanks(const RankStatuses& all, const std::vector<int64_t>& p
   for (size_t i = 0; i < order.size() && i < kShown; ++i) {
     const auto status = all.find(order[i]);
     if (status == all.end()) {
-      text +=
-          fmt::format("\n  rank {} says nothing: it has stopped, or cannot be reached", order[i]);
+      text += fmt::format("\n  rank {} does not answer: it stopped or is unreachable", order[i]);
       continue;
     }
     text += fmt::format("\n  rank {} is {}", order[i], status->second.doing);

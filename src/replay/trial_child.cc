@@ -32,7 +32,7 @@ Result<std::string> RunInChild(const std::function<Result<std::string>(const Ann
     close(ends[0]);
     close(ends[1]);
     if (position != nullptr) munmap(page, sizeof(uint32_t));
-    return Unavailable("no process for the trial run: " + reason);
+    return Unavailable("cannot start the trial run: " + reason);
   }
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);

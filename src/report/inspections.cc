@@ -112,12 +112,12 @@ ComparedRanks CompareTraces(const Trace& a, const Trace& b, const std::string& p
       .same = diff.is_same()};
   if (diff.unpaired) {
     compared.found.notes.emplace_back(
-        "the traces have too little in common to pair their nodes: what is not their common "
-        "beginning or end counts as removed and added");
+        "the traces are too different to pair their nodes; all nodes outside the common beginning "
+        "and end count as removed and added");
   }
   if (const uint64_t steps_a = StepMarks(a), steps_b = StepMarks(b); steps_a != steps_b) {
     compared.found.notes.push_back(
-        fmt::format("a has {}, b {}: counts and times are of all of them",
+        fmt::format("a has {}, b has {}: counts and times include all steps",
                     FormatCount(steps_a, "step mark"), FormatCount(steps_b)));
   }
   compared.found.health.Add(JudgeTrace(a), "a");

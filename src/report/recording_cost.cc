@@ -49,9 +49,8 @@ std::string RecordingCostNote(const RecordingCost& cost) {
       static_cast<double>(cost.recorded->count) / static_cast<double>(cost.program->count);
   if (factor < kWorthSaying) return "";
   return fmt::format(
-      "recorded, a step took {:.1f} times as long as without ({}; {}, the median of {} in "
-      "job.json): "
-      "times here are those of the recording, in which small operators cost most",
+      "the recorded step took {:.1f} times as long as an unrecorded one ({}; {}, the median of {} "
+      "in job.json): times include the recording overhead, which is largest for small operators",
       factor, FormatTime(*cost.recorded), FormatTime(*cost.program), cost.program_steps);
 }
 

@@ -161,7 +161,7 @@ BenchmarkFacts::LeftOut Told(const BenchmarkFacts::LeftOut& row, bool keep_names
     told.reason = WithoutQuoted(row.reason);
   } else {
     told.op = "operators of libraries";
-    told.reason = "--keep-names names them, and says why";
+    told.reason = "use --keep-names for names and reasons";
   }
   return told;
 }
@@ -191,13 +191,14 @@ std::vector<BenchmarkFacts::LeftOut> LeftOutRows(const BenchmarkFacts& facts) {
 std::string HealthText(const Health& health, bool keep_names) {
   if (health.verdict() == Verdict::kGood) return "";
   std::string text =
-      fmt::format("\nThe trace that it was made of is judged \"{}\":\n\n", Name(health.verdict()));
+      fmt::format("\nVerdict on the recorded trace: \"{}\"\n\n", Name(health.verdict()));
   for (const Health::Reason& reason : health.reasons) {
     // Details of other reasons name threads, whose names may come from the program.
     const bool is_graph = reason.name == "graph_time" && health.graph_time;
     text += fmt::format("* {}: {}\n", Name(reason.verdict),
-                        is_graph     ? fmt::format("by its graph alone its time would be {:+.1f} %",
-                                                   100 * health.graph_time->error())
+                        is_graph
+                            ? fmt::format("the time from its dependency graph differs by {:+.1f} %",
+                                          100 * health.graph_time->error())
                         : keep_names ? reason.text
                                      : WithoutQuoted(reason.text));
   }
@@ -209,17 +210,16 @@ std::string NamesText(std::span<const StepSource> ranks, bool keep_names) {
   std::string text;
   if (keep_names) {
     text +=
-        "Names of its modules, as comments; texts among operators' arguments; names that say "
-        "what is\nnot run, and why.\n";
+        "It contains names of modules (as comments), string arguments of operators, and names of "
+        "skipped\noperators with the reasons.\n";
   }
   std::set<std::string> names;
   for (const StepSource& rank : ranks) {
     names.insert(rank.library_operators.begin(), rank.library_operators.end());
   }
   if (!names.empty()) {
-    text +=
-        fmt::format("The names of operators of libraries, by which the code calls them: `{}`.\n",
-                    fmt::join(names, "`, `"));
+    text += fmt::format("It contains the names of library operators that the code calls: `{}`.\n",
+                        fmt::join(names, "`, `"));
   }
   return text.empty() ? text : text + '\n';
 }
@@ -227,14 +227,11 @@ std::string NamesText(std::span<const StepSource> ranks, bool keep_names) {
 // Describes how the original's time between operators is included.
 std::string_view GapText(const StepSource& source) {
   return source.gaps.empty()
-             ? "The time that passed in the original\nprogram between operators (Python, waiting) "
-               "is unknown and not part of the benchmark; the Python program takes\ntime of its "
-               "own "
-               "there."
-             : "The time that passed in the original\nprogram between operators (Python, "
-               "autograd's "
-               "engine, waiting) passes in the benchmark, too, where nothing runs;\n`--gaps none` "
-               "leaves it out and tells what the operators cost.";
+             ? "The gaps between operators of\nthe original program (Python, waits) are unknown "
+               "and not part of the benchmark. The Python program has\nits own gaps."
+             : "The benchmark reproduces the gaps\nbetween operators of the original program "
+               "(Python, autograd engine, waits). `--gaps none` leaves them out, to\nmeasure the "
+               "operators alone.";
 }
 
 std::string Readme(std::span<const StepSource> ranks, size_t steps, const BenchmarkFacts& facts) {
@@ -242,18 +239,18 @@ std::string Readme(std::span<const StepSource> ranks, size_t steps, const Benchm
   const size_t size = ranks.size();
   std::string rows;
   if (!source.gaps.empty()) {
-    rows += FigureRows("with the time between operators", facts.original, facts.with_gaps);
+    rows += FigureRows("with gaps between operators", facts.original, facts.with_gaps);
   }
-  rows += FigureRows(source.gaps.empty() ? "the operators alone" : "without it (`--gaps none`)",
+  rows += FigureRows(source.gaps.empty() ? "operators only" : "without gaps (`--gaps none`)",
                      facts.original, facts.without_gaps);
   std::string text = fmt::format(
       R"(# A benchmark of one step of a PyTorch program
 
-It runs the operators of a step that was recorded, with arguments of the same shapes and types, on tensors
-that live as long as they did: {} of {}, {:.1f} MiB that are there before the step.
-It needs PyTorch and nothing else.{}
+It runs the operators of a recorded step with arguments of the same shapes and dtypes, on tensors with the
+same lifetimes: {} of {}, with {:.1f} MiB of tensors that exist before the step.
+It requires only PyTorch.{}
 
-In C++, with any libtorch, a downloaded one or that of a Python:
+In C++, with any libtorch, downloaded or from a Python installation:
 
     cmake -S . -B build -DTORCH=$(python -c 'import os, torch; print(os.path.dirname(torch.__file__))')
     cmake --build build
@@ -265,26 +262,26 @@ In Python:
 
 Both take `--iterations`, `--warmup`, `--threads`, `--device`, `--seed`, `--library`, `--gaps` and `--json`. {}
 
-## What it stands for
+## Comparison with the original
 
 | | CPU time | wall time |
 |---|---|---|
 | step of the original program | {} | {} |
 {}
-Page faults of a step: {} in the original, {} here ({}). Tensors take {:.1f} MiB at the peak.
-Memory that steps add to what the process had before them, at the peak: {} in the original, {} here ({}).
+Page faults per step: {} in the original, {} here ({}). Tensors take {:.1f} MiB at the peak.
+Peak memory that steps add to the memory of the process: {} in the original, {} here ({}).
 
-Made with torch {} on {}, {}. The figures are those of a replay of the same operators on the machine that made the benchmark, not of this one.
-`etude compare CAPTURE --run --benchmark {}` measures the benchmark beside the original program, with its memory.
+Generated with torch {} on {}, {}. The figures come from a replay of the same operators on the machine that generated the benchmark, not on this machine.
+`etude compare CAPTURE --run --benchmark {}` compares the benchmark with the original program, including memory.
 
-Operators of the recorded step: {}, of which {} are run here{}.
+Operators of the recorded step: {}, of which {} run here{}.
 )",
-      CountText(source.calls, "call"), CountText(source.operators, "different operator"),
+      CountText(source.calls, "call"), CountText(source.operators, "distinct operator"),
       static_cast<double>(source.bytes) / (1 << 20),
       size == 1 ? ""
-                : fmt::format("\nThese are the figures of rank 0 of {}; what communicates does so "
-                              "between the ranks' processes.{}",
-                              size, steps == 1 ? " All ranks do the same." : ""),
+                : fmt::format("\nThe figures are those of rank 0 of {} ranks; collectives, sends "
+                              "and receives run between the processes of the ranks.{}",
+                              size, steps == 1 ? " All ranks run the same step." : ""),
       size == 1 ? "" : fmt::format("torchrun --no-python --nproc-per-node={} ", size),
       size == 1 ? "python " : fmt::format("torchrun --nproc-per-node={} ", size), GapText(source),
       Milliseconds(facts.original.cpu), Milliseconds(facts.original.wall), rows,
@@ -304,7 +301,7 @@ Operators of the recorded step: {}, of which {} are run here{}.
         row.time_share ? fmt::format(", {:.1f} % of the time", 100 * *row.time_share) : "",
         LineOf(row.reason),
         row.stand_in > Nanos{}
-            ? fmt::format("; a stand-in passes its time, {} of a step", Milliseconds(row.stand_in))
+            ? fmt::format("; replaced by a wait of {} per step", Milliseconds(row.stand_in))
             : "");
   }
   for (size_t rank = 1; rank < size; ++rank) {
@@ -313,44 +310,46 @@ Operators of the recorded step: {}, of which {} are run here{}.
                         CountText(ranks[rank].left_out, "operator"));
   }
   text += HealthText(facts.health, facts.keep_names);
-  text +=
-      fmt::format(R"(
-## What it tells of the program
+  text += fmt::format(
+      R"(
+## Information about the program
 
-{}Nothing of its {}data or its weights: memory is filled with random numbers, indices within the
-recorded bounds. What it does tell: which operators run in which order, the shapes and types of all tensors, and
-so the architecture and the sizes of its layers, of batches and vocabularies; numbers among operators' arguments (scales,
-probabilities, learning rates); how indices are distributed, as an exponent{}.
+{}The benchmark does not contain the program's {}data or weights: tensors are filled with random numbers, and
+indices are random within the recorded bounds. It does contain the operators and their order; the shapes and dtypes of
+all tensors, which reveal the architecture and the sizes of layers, batches and vocabularies; numeric arguments of
+operators (scales, probabilities, learning rates); and the distribution of indices, as an exponent{}.
 
 ## Files
 
 * `step{}.cc`, `step{}.py`: {}, {} in the text; repeated parts are loops.
-{}* `step{}.data`: the forms of tensors, the memory that is there before the step, and numbers in the
-  code that follow no formula.
-* `benchmark.h`, `main.cc`, `CMakeLists.txt`; `benchmark.py`, `runtime.py`: what runs and times it.
+{}* `step{}.data`: the shapes and dtypes of tensors, the tensors that exist before the step, and tables of numbers that
+  the code uses.
+* `benchmark.h`, `main.cc`, `CMakeLists.txt`; `benchmark.py`, `runtime.py`: code that runs and times the step.
 )",
-                  NamesText(ranks, facts.keep_names), facts.keep_names ? "" : "names, its ",
-                  size == 1 ? "" : "; how many ranks there are and which of them form groups",
-                  Number(size, 0), Number(size, 0), steps == 1 ? "the step" : "the step of rank 0",
-                  CountText(source.calls_in_text, "call"),
-                  source.gaps.empty()
-                      ? ""
-                      : fmt::format("* `gaps{}.data`: the time before each call, in nanoseconds: "
-                                    "waiting, and busy.\n",
-                                    Number(size, 0)),
-                  Number(size, 0));
+      NamesText(ranks, facts.keep_names), facts.keep_names ? "" : "names, ",
+      size == 1 ? "" : "; the number of ranks and their process groups", Number(size, 0),
+      Number(size, 0), steps == 1 ? "the step" : "the step of rank 0",
+      CountText(source.calls_in_text, "call"),
+      source.gaps.empty()
+          ? ""
+          : fmt::format(
+                "* `gaps{}.data`: the gap before each call, in nanoseconds: waiting, and busy.\n",
+                Number(size, 0)),
+      Number(size, 0));
   if (size == 1) {
-    return text + "* `ranks.h`, `one_rank.cc`: what would be between several ranks.\n";
+    return text +
+           "* `ranks.h`, `one_rank.cc`: stubs for communication, which one rank does not use.\n";
   }
   if (steps > 1) {
     text += fmt::format(
-        "* {}: of ranks that have other operators, or the same ones on tensors in other slots.\n",
+        "* {}: the steps of ranks that run other operators, or the same operators on other "
+        "tensors.\n",
         steps == 2 ? "`step_1`" : fmt::format("`step_1` to `step_{}`", steps - 1));
   }
   return text +
-         "* `ranks.data`: the process groups, and which step and data each rank has.\n"
-         "* `ranks.h`, `ranks.cc`, `ranks.py`: how ranks meet; `gloo`: declarations that PyTorch's "
-         "wheel lacks.\n";
+         "* `ranks.data`: the process groups, and the step and data of each rank.\n* `ranks.h`, "
+         "`ranks.cc`, `ranks.py`: communication between ranks; `gloo`: declarations missing in "
+         "PyTorch's wheel.\n";
 }
 
 bool IsThere(const std::string& folder, std::string_view name) {
@@ -470,9 +469,10 @@ Result<StepSource> StepSourceOf(std::string_view bytes) {
 Status CheckBenchmarkFolder(const std::string& folder) {
   if (IsBenchmark(folder)) return {};
   const auto refuse = [&](std::string_view name) {
-    return BadInput(fmt::format(
-        "{}: found {} that is of no benchmark, expected a new folder or an earlier benchmark",
-        folder, name));
+    return BadInput(
+        fmt::format("{}: found {}, which is not part of a benchmark, expected a new folder or an "
+                    "earlier benchmark",
+                    folder, name));
   };
   // An interrupted benchmark has some of the files, but not the last one.
   if (IsThere(folder, "README.md")) return refuse("README.md");

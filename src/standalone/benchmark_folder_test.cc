@@ -56,10 +56,11 @@ TEST_F(BenchmarkFolder, SaysWhatIsWrongWithTheTraceButNoNameOfAThread) {
   facts.health.graph_time = GraphTime{.recorded = Nanos{200}, .simulated = Nanos{150}};
   ASSERT_TRUE(WriteBenchmark(step, facts, folder_));
   const std::string readme = Read("README.md");
-  EXPECT_NE(readme.find("judged \"don't trust\":\n\n"
-                        "* don't trust: 2 nodes wait for themselves\n"
-                        "* usable: by its graph alone its time would be -25.0 %\n"),
-            std::string::npos)
+  EXPECT_NE(
+      readme.find(
+          "Verdict on the recorded trace: \"don't trust\":\n\n* don't trust: 2 nodes wait for "
+          "themselves\n* usable: the time from its dependency graph differs by -25.0 %\n"),
+      std::string::npos)
       << readme;
   EXPECT_EQ(readme.find("secret"), std::string::npos);
 }
@@ -79,12 +80,11 @@ TEST_F(BenchmarkFolder, NamesOnlyOperatorsOfPyTorchAmongThoseThatAreNotRun) {
   ASSERT_TRUE(WriteBenchmark(step, facts, folder_));
   const std::string readme = Read("README.md");
   EXPECT_EQ(readme.find("ecret"), std::string::npos) << readme;
-  EXPECT_NE(
-      readme.find("* not run: operators of libraries, 5 ×: --keep-names names them, and says why\n"
-                  "* not run: `aten::gelu`, 1 ×: found a recorded value of type '…'\n"
-                  "* not run: no operator, 4 ×: work of compiled code\n"
-                  "* not run: `c10d::barrier`, 1 ×: the process group '…' and '…\n"),
-      std::string::npos)
+  EXPECT_NE(readme.find("* not run: operators of libraries, 5 ×: use --keep-names for names and "
+                        "reasons\n* not run: `aten::gelu`, 1 ×: found a recorded value of type "
+                        "'…'\n* not run: no operator, 4 ×: work of compiled code\n* not run: "
+                        "`c10d::barrier`, 1 ×: the process group '…' and '…\n"),
+            std::string::npos)
       << readme;
   EXPECT_NE(readme.find("* usable: 1 kernel counts as computation: '…'\n"), std::string::npos);
   EXPECT_NE(readme.find("\nNothing of its names, its data or its weights:"), std::string::npos);

@@ -123,7 +123,7 @@ Result<std::map<std::string, std::string>> ReadCheckpoint(
   const std::string_view text = std::string_view(bytes).substr(sizeof length, length);
   const std::string_view data = std::string_view(bytes).substr(sizeof length + length);
   const Json header = ParseBounded<Json>(text, context.limits.depth);
-  if (!header.is_object()) return Wrong(path, "a header that is no JSON object");
+  if (!header.is_object()) return Wrong(path, "a header that is not a JSON object");
 
   std::vector<size_t> offsets;
   for (const auto& [name, tensor] : into) {
@@ -138,7 +138,7 @@ Result<std::map<std::string, std::string>> ReadCheckpoint(
   }
   std::map<std::string, std::string> facts;
   const Json written = header.value(std::string(kFacts), Json::object());
-  if (!written.is_object()) return Wrong(path, "facts that are no JSON object");
+  if (!written.is_object()) return Wrong(path, "metadata that are not a JSON object");
   for (const auto& [name, value] : written.items()) {
     if (value.is_string()) facts[name] = value.get<std::string>();
   }

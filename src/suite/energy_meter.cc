@@ -29,7 +29,8 @@ EnergyMeter::EnergyMeter(bool gpus, const std::string& powercap) {
   if (gpus) {
     gpus_ = GpuSensors::Open();
     gpu_first_ = gpus_.count() > 0 ? gpus_.Read().energy_j : std::nullopt;
-    if (!gpu_first_) why_none_ = gpus_.count() > 0 ? "the GPU does not tell" : gpus_.why_none();
+    if (!gpu_first_)
+      why_none_ = gpus_.count() > 0 ? "the GPU does not report energy" : gpus_.why_none();
   } else {
     for (const std::string& name : NamesIn(powercap).value_or(std::vector<std::string>())) {
       if (!IsPackage(powercap, name)) continue;
@@ -40,7 +41,7 @@ EnergyMeter::EnergyMeter(bool gpus, const std::string& powercap) {
       const double range = NumberIn(place + "/max_energy_range_uj").value_or(0);
       counters_.push_back({path, range, *now});
     }
-    if (counters_.empty()) why_none_ = "no processor tells in " + powercap;
+    if (counters_.empty()) why_none_ = "found no energy counter of a processor in " + powercap;
   }
   if (why_none_.empty()) joules_ = 0;
 }

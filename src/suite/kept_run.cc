@@ -14,7 +14,7 @@ constexpr std::string_view kYes = "yes";
 
 tl::unexpected<Error> OtherRun(const std::string& path, std::string_view how) {
   return MakeError(ErrorCode::kUsage,
-                   fmt::format("{}: a run {}; name another --output", path, how));
+                   fmt::format("{}: found an earlier run {}; use another --output", path, how));
 }
 
 // Returns an option as on the command line.
@@ -75,19 +75,21 @@ NamedTexts SettingsOf(const RunOptions& options) {
 
 std::string OtherDataSetText(std::string_view task, const std::string& data,
                              std::string_view data_set, std::string_view of_runs) {
-  return fmt::format("{}: {} has the data set {}, and there are runs on {}; name another --output",
-                     task, data, data_set, of_runs);
+  return fmt::format(
+      "{}: {} contains the data set {}, but earlier runs used {}; use another --output", task, data,
+      data_set, of_runs);
 }
 
 Status CheckKept(const std::string& path, const RunRecord& kept, const AskedRun& asked) {
   const RunOptions& options = asked.options;
   const auto same = [&](std::string_view what, const auto& there, const auto& here) -> Status {
     if (there == here) return {};
-    return OtherRun(path, fmt::format("with {} {}, not {}", what, there, here));
+    return OtherRun(path, fmt::format("with {} {}, expected {}", what, there, here));
   };
   const auto as_named = [&](std::string_view what, const auto& there, const auto& here) -> Status {
     if (there == here) return {};
-    return BadInput(fmt::format("{}: a run with {} {}, expected {}", path, what, there, here));
+    return BadInput(
+        fmt::format("{}: found a run with {} {}, expected {}", path, what, there, here));
   };
   ETUDE_RETURN_IF_ERROR(as_named("id", kept.task, asked.task));
   ETUDE_RETURN_IF_ERROR(as_named("scale", kept.scale, Name(options.scale)));
@@ -113,14 +115,15 @@ Status CheckKept(const std::string& path, const RunRecord& kept, const AskedRun&
   for (const auto& [name, value] : there) {
     const auto found = here.find(name);
     if (found == here.end()) {
-      return OtherRun(path, fmt::format("with {}, not without", OptionText(name, value)));
+      return OtherRun(path,
+                      fmt::format("with {}, expected a run without it", OptionText(name, value)));
     }
     ETUDE_RETURN_IF_ERROR(same(name, value, found->second));
   }
   for (const auto& [name, value] : here) {
     if (there.contains(name)) continue;
     return OtherRun(path, fmt::format("without {}{}", OptionText(name, value),
-                                      kept.settings ? "" : ", as far as its record tells"));
+                                      kept.settings ? "" : ", according to its record"));
   }
   return {};
 }

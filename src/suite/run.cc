@@ -104,7 +104,8 @@ Result<std::unique_ptr<Task>> MakeTask(const TaskFacts& facts, const RunOptions&
                                        const RunContext& context) {
   const TaskMaker* maker = FindMaker(facts.id);
   if (maker == nullptr) {
-    return MakeError(ErrorCode::kInternal, fmt::format("{}: nothing makes this task", facts.id));
+    return MakeError(ErrorCode::kInternal,
+                     fmt::format("{}: this build cannot create this task", facts.id));
   }
   return Guarded(facts.id, [&] {
     return maker->make({.scale = options.scale,
@@ -122,10 +123,10 @@ void TellThreads(int64_t ranks, const RunContext& context) {
   const double cores = CoreLimit();
   const int threads = at::get_num_threads();
   if (cores <= 0 || static_cast<double>(ranks * threads) <= cores + 0.05) return;
-  context.Warn(fmt::format(
-      "{}{} threads on {:.3g} cores: they take turns, and runs take longer; --threads sets their "
-      "number",
-      ranks == 1 ? "" : fmt::format("{} ranks × ", ranks), threads, cores));
+  context.Warn(
+      fmt::format("{}{} threads on {:.3g} cores: too many threads slow down the runs; set their "
+                  "number with --threads",
+                  ranks == 1 ? "" : fmt::format("{} ranks × ", ranks), threads, cores));
 }
 
 Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
@@ -332,7 +333,7 @@ class QualityRun {
         *record_.energy_j += *energy_before_;
       } else {
         record_.energy_j.reset();
-        record_.why_no_energy = "not known of the part before the run was taken up";
+        record_.why_no_energy = "unknown for the part before the run was resumed";
       }
     }
     record_.skipped_steps = trainer_->loss_scale().skipped();
@@ -351,7 +352,7 @@ class QualityRun {
     ETUDE_ASSIGN_OR_RETURN(const auto facts, ReadCheckpoint(options_.checkpoint, {}, context_));
     const auto found = facts.find(kRunFact);
     if (found == facts.end()) {
-      return BadInput(options_.checkpoint + ": no record of the run, expected one");
+      return BadInput(options_.checkpoint + ": missing record of the run");
     }
     ETUDE_ASSIGN_OR_RETURN(const RunRecord before,
                            ParseRunRecord(options_.checkpoint, found->second, context_));
@@ -395,7 +396,7 @@ class QualityRun {
         ErrorCode::kInterrupted,
         fmt::format("{}, seed {}: stopped after {}{}", record_.task, record_.seed,
                     FormatCount(static_cast<uint64_t>(trainer_->steps_done()), "step"),
-                    options_.checkpoint.empty() ? "" : "; the same command goes on from there"));
+                    options_.checkpoint.empty() ? "" : "; repeat the command to continue"));
   }
 
   std::unique_ptr<Task> task_;

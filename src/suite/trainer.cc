@@ -40,14 +40,15 @@ Trainer::Trainer(Task& task, const Options& options)
 Result<std::unique_ptr<Trainer>> Trainer::Make(Task& task, const Options& options) {
   const int64_t ranks = options.ranks == nullptr ? 1 : options.ranks->size();
   if (options.hyperparameters.batch < ranks) {
-    return MakeError(ErrorCode::kUsage, fmt::format("a batch of {} for {} ranks, expected at least "
-                                                    "one sample for each",
-                                                    options.hyperparameters.batch, ranks));
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("found a batch of {} for {} ranks, expected at least one sample per rank",
+                    options.hyperparameters.batch, ranks));
   }
   if (options.hyperparameters.batch > task.samples()) {
-    return MakeError(ErrorCode::kUsage, fmt::format("a batch of {}, expected at most the {} "
-                                                    "training samples",
-                                                    options.hyperparameters.batch, task.samples()));
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("found a batch of {}, expected at most the {} training samples",
+                                 options.hyperparameters.batch, task.samples()));
   }
   return Guarded("setting up", [&]() -> Result<std::unique_ptr<Trainer>> {
     auto trainer = std::unique_ptr<Trainer>(new Trainer(task, options));
@@ -185,7 +186,7 @@ Status Trainer::CompareRanks() {
     for (size_t rank = 1; rank < all.size(); ++rank) {
       if (all[rank] == all[0]) continue;
       return MakeError(ErrorCode::kInternal,
-                       fmt::format("after {} the weights of rank {} are not those of rank 0",
+                       fmt::format("after {} the weights of rank {} differ from those of rank 0",
                                    FormatCount(static_cast<uint64_t>(step_), "step"), rank));
     }
     return {};

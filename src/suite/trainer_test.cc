@@ -199,7 +199,7 @@ TEST(Trainer, RanksTrainTheModelOfOneRankWithTheWholeBatch) {
 
 TEST(Trainer, RanksWhoseWeightsDifferAreNoticed) {
   EXPECT_EQ(TrainAsTwoRanks(/*spoils=*/true),
-            "after 5 steps the weights of rank 1 are not those of rank 0");
+            "after 5 steps the weights of rank 1 differ from those of rank 0");
 }
 
 TEST(Trainer, AnnealsTheRate) {

@@ -104,10 +104,11 @@ tl::expected<TransformerPlan, Misfit> PlanSettings::PlanFor(const TransformerMod
   plan.tokens = tokens.value_or(plan.tokens);
   const bool fills = plan.phase == ModelPhase::kDecode && !cached;
   if (fills && plan.tokens > model.sequence) {
-    return MakeMisfit({"plan.tokens", "model.sequence"},
-                      fmt::format("tokens: found {}, expected up to the {} of a sequence where "
-                                  "'cached' does not say how many come before",
-                                  plan.tokens, model.sequence));
+    return MakeMisfit(
+        {"plan.tokens", "model.sequence"},
+        fmt::format(
+            "tokens: found {}, expected at most the {} of a sequence unless 'cached' is given",
+            plan.tokens, model.sequence));
   }
   plan.cached = fills ? model.sequence - plan.tokens : cached.value_or(0);
   plan.cache_type = cache_type;

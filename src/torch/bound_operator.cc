@@ -30,7 +30,7 @@ constexpr size_t kLongestSchema = 64 * 1024;
 std::string TritonReason(const Trace& trace, NodeId node) {
   const std::string_view file = trace.text(trace.kernel_file(node));
   return "a Triton kernel: its program" + (file.empty() ? "" : " (" + std::string(file) + ")") +
-         " is not in the trace";
+         " is missing in the trace";
 }
 
 // Returns whether an operator reads or writes files, which a trace could name freely.
@@ -101,16 +101,16 @@ const OperatorBinder::Known& OperatorBinder::Look(StringId schema) {
       if (known.handle) return known;
     }
     if (!known.handle) {
-      known.reason = "not registered in this torch: no loaded library brings it";
+      known.reason = "not registered in this torch or in a loaded library";
     } else if (known.handle->hasComputedKernelForDispatchKey(c10::DispatchKey::SparseCPU)) {
-      known.reason = "works on sparse tensors, which a replay does not make";
+      known.reason = "uses sparse tensors, which a replay does not support";
     } else {
       known.reason = "no kernel on " + devices_.target();
     }
     known.handle.reset();
   } catch (const std::exception& error) {
     known.handle.reset();
-    known.reason = "schema not understood: " + FirstLine(error.what());
+    known.reason = "unsupported schema: " + FirstLine(error.what());
   }
   return known;
 }
@@ -283,7 +283,7 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
         return result.type()->kind() == ArgumentKind::ClassType;
       });
   if (bound.communicates_ && group_ == nullptr) {
-    return Unavailable("collective: needs the other ranks, which --ranks all brings along");
+    return Unavailable("collective: requires the other ranks (--ranks all)");
   }
   bound.arguments_.reserve(schema.arguments().size());
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
@@ -295,7 +295,7 @@ Result<BoundOperator> OperatorBinder::Bind(NodeId node) {
     bound.channel_ = PointToPoint(bound);
     if (bound.channel_.kind == NodeKind::kRecv && !bound.channel_.peer &&
         group_->UsesNccl(bound.channel_.group)) {
-      return Unavailable("NCCL has no receives from any rank");
+      return Unavailable("NCCL does not support receives from any rank");
     }
   }
   bound.is_composite_ =
@@ -372,7 +372,7 @@ Result<c10::IValue> OperatorBinder::Scalar(const Value& value, c10::TypeKind kin
         return c10::IValue(c10::Device(devices_.Map(trace_.text(value.as_text()))));
       }
       return wrong();
-    default: return Unavailable("its value is not in the trace");
+    default: return Unavailable("its value is missing in the trace");
   }
 }
 

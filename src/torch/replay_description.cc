@@ -187,18 +187,16 @@ void DescribeSkipped(const ReplayedStep& step, const DeviceWork& devices, Replay
   }
   for (const OwnCode& code : step.code_left_out()) {
     add(OperatorNameOf(trace, code.node), code.node,
-        step.WhyNotBound(code.node) + "; only the operators that it called run", code.time,
+        step.WhyNotBound(code.node) + "; only the operators that it called were run", code.time,
         /*stands_in=*/true);
   }
   for (const NodeId node : step.compiled_code()) {
     add(CompiledCode(trace.name(node)), node,
-        "compiled code: what it runs besides operators is not in the trace",
-        OwnDuration(step, node));
+        "compiled code: the trace contains only its operators", OwnDuration(step, node));
   }
   for (const NodeId node : devices.without_operator) {
     add(trace.name(node), node,
-        "device work that no operator launched, as of a CUDA graph or a kernel of the program's "
-        "own",
+        "device work not launched by an operator, such as a CUDA graph or a custom kernel",
         std::nullopt);
   }
   for (auto& [key, row] : rows) report.skipped.push_back(std::move(row));

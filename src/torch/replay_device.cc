@@ -48,8 +48,7 @@ Result<std::string> ChooseDevice(const std::string& wanted, bool trace_uses_devi
     return std::string(on_gpu ? "cuda:0" : "cpu");
   }
   if (wanted.starts_with("meta")) {
-    return MakeError(ErrorCode::kUsage,
-                     "--device meta: computes nothing, expected a device that does");
+    return MakeError(ErrorCode::kUsage, "--device meta: expected a device that computes");
   }
   return FindDevice(wanted);
 }
@@ -60,8 +59,8 @@ Result<std::string> DeviceAt(const std::string& device, const LocalPlace& place)
   const int count = DeviceCount(own.type());
   const int64_t number = place.is_launched && count == 1 ? 0 : place.number;
   if (number >= count) {
-    return Unavailable("device '" + device.substr(0, device.find(':')) + "': there are " +
-                       std::to_string(count) + " on this machine, expected one for each rank");
+    return Unavailable("device '" + device.substr(0, device.find(':')) + "': found " +
+                       std::to_string(count) + " on this machine, expected one per rank");
   }
   own.set_index(static_cast<c10::DeviceIndex>(number));
   return own.str();
@@ -76,8 +75,7 @@ Status CheckTried(const std::string& device, bool experimental) {
   if (device == "cpu" || device.starts_with("cuda") || experimental) return {};
   return MakeError(ErrorCode::kUsage,
                    "a replay on " + device +
-                       " has not been tried on a real one: ask for it with --experimental, or "
-                       "replay with --device cpu");
+                       " is untested on real hardware: add --experimental, or use --device cpu");
 }
 
 void SeedDevice(const std::string& device, uint64_t seed) {

@@ -122,9 +122,8 @@ Result<std::optional<Trace>> RecordSteps(int64_t steps,
     return std::optional(std::move(*trace));
   }
   if (!path.empty()) return tl::unexpected<Error>(trace.error());
-  context.Warn(
-      "the replay was not recorded, so that it is not known whether the same kernels ran: " +
-      trace.error().message);
+  context.Warn("the replay was not recorded, so the share of same kernels is unknown: " +
+               trace.error().message);
   return std::optional<Trace>();
 }
 

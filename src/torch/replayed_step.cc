@@ -21,7 +21,7 @@
 namespace etude {
 namespace {
 
-constexpr std::string_view kAskedFor = "asked for by --skip";
+constexpr std::string_view kAskedFor = "skipped by --skip";
 
 // Returns whether the operator called itself: its preceding changes, such as element types under
 // autocast, then belong to the program.
@@ -95,14 +95,14 @@ Status ReplayedStep::CheckNotEmpty() const {
   std::string text;
   for (const std::string& name : options_.only) text += " --only " + name;
   for (const std::string& name : options_.skip) text += " --skip " + name;
-  text = text.substr(1) + ": no operator of the step is left that runs";
+  text = text.substr(1) + ": no operator of the step remains";
   const auto& skipped = selection_.skipped();
   const auto refused =
       std::ranges::find_if(skipped, [](const auto& one) { return one.reason != kAskedFor; });
   if (refused == skipped.end()) return MakeError(ErrorCode::kUsage, std::move(text));
   const std::string_view op = OperatorNameOf(trace_, refused->node);
   if (options_.group == nullptr && IsCommOperator(op)) {
-    text += "; communication needs the other ranks, by --ranks or, in a replay, --peers";
+    text += "; communication requires the other ranks (--ranks, or --peers in a replay)";
   } else {
     text += "; " + std::string(op) + ": " + refused->reason;
   }
@@ -198,7 +198,7 @@ Status ReplayedStep::CheckMemory(const ReplayPlan& plan) const {
   std::string name = "limit 'replay_bytes'";
   if (limit == 0) {
     limit = free_at_start_.value_or(Bytes{}).count;
-    name = "memory that is free on this machine now";
+    name = "free memory on this machine";
     if (options_.group != nullptr) {
       limit /= static_cast<int64_t>(options_.group->present().size());
       name += " for each rank";
@@ -207,9 +207,9 @@ Status ReplayedStep::CheckMemory(const ReplayPlan& plan) const {
   int64_t needed = 0;
   if (__builtin_add_overflow(plan.peak_bytes, plan.written_bytes, &needed)) needed = INT64_MAX;
   if (limit == 0 || needed <= limit) return {};
-  return BadInput("the step needs " + std::to_string(needed) + " bytes at its peak (" +
-                  std::to_string(plan.outside_bytes) + " for what comes from outside, " +
-                  std::to_string(plan.written_bytes) + " to set back what it changes), " + name +
+  return BadInput("the step requires " + std::to_string(needed) + " bytes at its peak (" +
+                  std::to_string(plan.outside_bytes) + " for outside tensors, " +
+                  std::to_string(plan.written_bytes) + " to restore changed tensors), " + name +
                   ": " + std::to_string(limit));
 }
 

@@ -375,7 +375,7 @@ class Replayer::Impl {
         which += " (" + std::string(OperatorNameOf(step_.trace(), node)) + " for one)";
         break;
       }
-      return BadInput("--gaps recorded: the trace does not say when " + which + " ran");
+      return BadInput("--gaps recorded: the trace has no times for " + which);
     }
     report_.gap_scale = gaps_->scale;
     report_.gaps_passed = step_.options().gaps == GapMode::kRecorded;
@@ -447,16 +447,15 @@ Result<std::string> DeviceInGroup(const ReplayOptions& options, const std::strin
 Status CheckAsynchronous(const ReplayOptions& options, const std::string& device) {
   if (device == "cpu") return {};
   if (options.scale) {
-    return Unavailable("device '" + device +
-                       "': --scale and --straggler stretch what takes the processor's time, which "
-                       "a device's operators do not: --device cpu");
+    return Unavailable("device '" + device + "': --scale and --straggler require --device cpu");
   }
   const RankGroup* group = options.group;
   if (group != nullptr && !group->is_alone() && !group->is_launched() &&
       options.device.find(':') != std::string::npos) {
-    return MakeError(ErrorCode::kUsage, "--device " + options.device +
-                                            ": each of --ranks needs a device of its own, expected "
-                                            "one without a number, as cuda");
+    return MakeError(ErrorCode::kUsage,
+                     "--device " + options.device +
+                         ": found a device number, expected a device without number such as cuda, "
+                         "because each rank requires its own device");
   }
   return {};
 }

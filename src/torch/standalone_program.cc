@@ -211,7 +211,7 @@ class ProgramMaker {
     const c10::FunctionSchema& schema = bound.schema();
     ProgramOperator op{.name = schema.name(), .overload = schema.overload_name()};
     if (!IsOperatorName(op.name) || !(op.overload.empty() || IsPlainName(op.overload))) {
-      return Unavailable("a name that is no operator's");
+      return Unavailable("a name that is not an operator");
     }
     op.returns_one_tensor = schema.returns().size() == 1 &&
                             schema.returns()[0].type()->kind() == c10::TypeKind::TensorType;
@@ -225,7 +225,7 @@ class ProgramMaker {
         return Unavailable("argument '" + argument.name() + "': " + value.error().message);
       if (!modules_ && !TellsNothing(*value, IsOfPyTorch(op.name))) {
         return Unavailable("argument '" + argument.name() +
-                           "' is a text, which --keep-names keeps");
+                           "' is a string; use --keep-names to include it");
       }
       op.arguments.push_back(
           {.name = argument.name(), .by_name = argument.kwarg_only(), .value = *std::move(value)});

@@ -214,7 +214,7 @@ void StepRunner::HoldForDevice(const std::function<bool()>& over) {
     }
     if (now - since > group_->timeout()) {
       throw std::runtime_error(
-          fmt::format("the device has got no further for {} ms", group_->timeout().count()));
+          fmt::format("the device has made no progress for {} ms", group_->timeout().count()));
     }
   }
   at_.store(at, std::memory_order_relaxed);
@@ -354,7 +354,7 @@ std::string StepRunner::WrongArgument(size_t index) const {
     const auto type = ScalarTypeOf(trace_, trace_.tensor(uses[i].tensor));
     if (!tensor.defined() || !type || tensor.scalar_type() == *type) continue;
     return "tensor " + std::to_string(i) + " among the arguments has elements of type " +
-           c10::toString(tensor.scalar_type()) + ", recorded was " + c10::toString(*type);
+           c10::toString(tensor.scalar_type()) + ", expected " + c10::toString(*type);
   }
   return {};
 }
@@ -494,8 +494,8 @@ Error StepRunner::Lost(size_t index, std::string_view what) const {
   const NodeId node = plan_.ops[index].node;
   const std::string name(OperatorNameOf(trace_, node));
   return {ErrorCode::kUnavailable,
-          fmt::format("node {}, {}: {}; device {} does nothing more for this process: `--skip {}` "
-                      "leaves the operator out",
+          fmt::format("node {}, {}: {}; device {} no longer responds to this process; leave the "
+                      "operator out with `--skip {}`",
                       trace_.source_id(node), name, FirstLine(what), devices_.target(), name)};
 }
 

@@ -214,7 +214,7 @@ Result<Calibration> TryOutInChild(ReplayedStep& step, Nanos& time) {
                       .reason = "killed the process: " + died->how});
     step.Skip(nodes[died->position], deadly.back().reason);
   }
-  return MakeError(ErrorCode::kInternal, "too many operators kill the process");
+  return MakeError(ErrorCode::kInternal, "too many operators crash the process");
 }
 
 Result<Calibration> TryOutHere(ReplayedStep& step, const Announce& announce) {
@@ -265,7 +265,7 @@ Status FollowTrial(ReplayedStep& step, const Calibration& found) {
           followed = step.RunBeside(step.recorded().enclosing_operator(verdict.position), node);
           break;
       }
-      if (!followed) return MakeError(ErrorCode::kInternal, "the trial run cannot be followed");
+      if (!followed) return MakeError(ErrorCode::kInternal, "cannot monitor the trial run");
     }
   }
   return step.PlanAndLoad();

@@ -74,7 +74,7 @@ void AddCounted(const Trace& trace, std::vector<Finding>& findings) {
 
 void CheckNesting(const Trace& trace, std::vector<Finding>& findings) {
   Tally outside("child_outside_parent", Severity::kWarning,
-                "host nodes that run outside their caller's time");
+                "host nodes outside the time of their caller");
   ForEachNode(trace, [&](NodeId node) {
     const NodeId parent = trace.parent(node);
     if (!parent || trace.place(node) != Place::kHost || trace.traits().exclusive_durations) return;
@@ -141,7 +141,7 @@ class TensorCheck {
     }
     if (overflow || product != use.numel) {
       numel_.Add(id, [&] {
-        return fmt::format("{} says {} elements for shape [{}]", where(), use.numel,
+        return fmt::format("{} has {} elements for shape [{}]", where(), use.numel,
                            fmt::join(trace_.ints(use.shape), ", "));
       });
     }
@@ -150,9 +150,9 @@ class TensorCheck {
   const Trace& trace_;
   Tally negative_{"negative_extent", Severity::kError, "tensors with a negative extent"};
   Tally element_{"element_size", Severity::kWarning,
-                 "tensors whose element size is not that of their type"};
+                 "tensors whose element size differs from their dtype"};
   Tally numel_{"element_count", Severity::kWarning,
-               "tensors whose element count is not the product of their shape"};
+               "tensors whose element count differs from their shape"};
 };
 
 void CheckGroups(const Trace& trace, std::vector<Finding>& findings) {
@@ -176,8 +176,8 @@ std::optional<Finding> OtherProcess(const Trace& trace) {
                  .severity = Severity::kError,
                  .count = count,
                  .message =
-                     "host nodes with the times of another process: the host and the device "
-                     "trace are of different runs or ranks",
+                     "host nodes with the times of another process: the host and device traces are "
+                     "of different runs or ranks",
                  .examples = {}};
 }
 
@@ -234,7 +234,7 @@ std::vector<Finding> ValidatePair(const Trace& linked) {
   return {{.name = "no_times",
            .severity = Severity::kError,
            .count = host,
-           .message = "host nodes without an event in the device trace, which are all there are",
+           .message = "all host nodes lack an event in the device trace",
            .examples = {}}};
 }
 

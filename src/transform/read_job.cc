@@ -141,8 +141,7 @@ Result<Trace> LinkRank(const RankInput& input, const Trace& host, const Trace& d
   ETUDE_ASSIGN_OR_RETURN(LinkResult linked, LinkFiles({&host, input.path}, {&device, input.device},
                                                       {.limits = context.limits}));
   if (linked.host_matched() == 0) {
-    context.Warn(input.device + ": has no event of " + input.path +
-                 "; the trace stays without times");
+    context.Warn(input.device + ": found no event of " + input.path + "; the trace has no times");
   }
   return std::move(linked.trace);
 }
@@ -245,8 +244,8 @@ Result<LinkResult> LinkNative(const std::string& native, const std::string& devi
   ETUDE_ASSIGN_OR_RETURN(const NativeRun run, ReadNativeRun(native, kineto, read, context));
   if (!run.profile) {
     return BadInput(
-        fmt::format("{}: found a profile with operators, expected one of devices only, "
-                    "as it is recorded beside {}",
+        fmt::format("{}: found a profile with operators, expected a profile of devices only, "
+                    "recorded together with {}",
                     devices, native));
   }
   return LinkFiles({&run.native, native}, {&*run.profile, devices}, options);

@@ -34,8 +34,8 @@ class Converter {
   Result<ToChakraResult> Run() {
     if (trace_.traits().is_profile) {
       return BadInput(
-          "found a device trace (Kineto) alone, expected a host trace or a linked one; `etude "
-          "link` joins host and device traces, " +
+          "found only a device trace (Kineto), expected a host or linked trace; `etude link` joins "
+          "host and device traces, " +
           std::string(kRecordHint));
     }
     if (!trace_.is_acyclic() && !options_.break_cycles) {

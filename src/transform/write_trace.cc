@@ -58,7 +58,7 @@ void WarnOfBrokenCycles(std::string_view source, const Trace& trace, const ToCha
                         const RunContext& context) {
   if (made.broken_edges == 0) return;
   context.Warn(fmt::format(
-      "{}: found a cycle of dependencies: {}; {} that contradict the program's order left out",
+      "{}: found a cycle of dependencies: {}; left out {} that contradict the program's order",
       source, CycleText(trace), FormatCount(made.broken_edges)));
 }
 

@@ -30,13 +30,13 @@ def test_a_file_that_is_not_there(call, tmp_path):
     assert code == "io" and text == f"{tmp_path}/no.json: cannot open: No such file or directory"
     assert error_of(call, "x" * 300)[0] == "io"
     code, text = error_of(call, "")
-    assert code == "usage" and text == "found '' as the name of a file, expected a name"
+    assert code == "usage" and text == "found an empty file name, expected a file name"
 
 
 def test_a_file_that_is_none_of_ours(tmp_path):
     (tmp_path / "x.json").write_text("hello")
     code, text = error_of(etude.open, tmp_path / "x.json")
-    assert code == "bad_input" and "found data of no known form, expected a trace" in text
+    assert code == "bad_input" and "found data in an unknown format, expected a trace" in text
     code, text = error_of(etude.open, tmp_path)
     assert code == "bad_input" and "found no trace" in text
 
@@ -206,4 +206,4 @@ def test_a_package_without_the_module(tmp_path):
     code = "import etude; etude.record; print(hasattr(etude, 'nothing')); etude.open"
     done = subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
     assert done.returncode == 1 and done.stdout == "False\n"
-    assert "ImportError: etude.open: the module etude._core is not here" in done.stderr
+    assert "ImportError: etude.open: missing module etude._core" in done.stderr

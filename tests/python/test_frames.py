@@ -192,7 +192,7 @@ def test_a_library_that_is_missing(planted, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(etude.Error, match="found no pandas, expected it installed: pip install pandas") as error:
+    with pytest.raises(etude.Error, match="missing module pandas: pip install pandas") as error:
         planted.to_pandas()
     assert error.value.code == "unavailable"
     assert len(etude.open(CAPTURE)) == 1

@@ -140,7 +140,7 @@ def test_import_from_the_wheel(venv):
 
 def test_replay_needs_torch(venv, tmp_path):
     said = run(venv / "bin/etude", "replay", CAPTURE, code=4, ETUDE_CACHE_DIR=str(tmp_path / "cache"))
-    assert f"this command needs PyTorch, and {venv}/bin/{PYTHON} has none" in said
+    assert f"this command requires PyTorch, which is missing in {venv}/bin/{PYTHON}" in said
     assert not (tmp_path / "cache").exists()
 
 

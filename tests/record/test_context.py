@@ -48,7 +48,7 @@ def test_capture_has_the_mark_of_its_user_or_says_why_not(run, tmp_path):
     result = run(text, hook=False, environment={"XDG_STATE_HOME": str(tmp_path / "file")})
     assert result.code == 0 and "mark" not in result.job()
     (note,) = [note for note in result.rank()["notes"] if "mark" in note]
-    assert note.startswith("the capture has no mark of its user, so that `etude compare --run` needs --trust: ")
+    assert note.startswith("the capture has no user mark, so `etude compare --run` requires --trust: ")
     assert note in result.err  # as a RecordingWarning
 
 
@@ -115,7 +115,7 @@ def test_block_that_ends_too_early_warns(run):
     )
     first, second = result.out.splitlines()
     assert first.startswith("RecordingWarning no capture: the program ended after 8 steps")
-    assert "warmup=1, steps=6 would have fitted" in first
+    assert "warmup=1, steps=6 would fit the number of steps" in first
     assert second.startswith("RecordingError no capture")
     assert result.names() == []
 
@@ -135,7 +135,7 @@ def test_block_that_ends_soon_leaves_an_early_capture(run):
         hook=False,
     )
     assert result.code == 0, result.err
-    assert result.out.startswith("False RecordingWarning recorded early, in the warm-up: the program ended after 8")
+    assert result.out.startswith("False RecordingWarning recorded early, during warm-up, because the program ended after 8")
     check_traces(result)
     assert result.rank()["recorded_step"]["early"]
 
@@ -200,7 +200,7 @@ def test_nested_blocks_are_an_error(run):
         ),
         hook=False,
     )
-    assert result.out == "a recording is active in this process already\n"
+    assert result.out == "a recording is already active in this process\n"
     check_traces(result)
 
 

@@ -110,7 +110,7 @@ def test_without_the_library_it_says_so_in_the_notes(run):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ("every=10", "found no folder, expected dir=FOLDER"),
+        ("every=10", "missing folder, expected dir=FOLDER"),
         ("dir=x", "found neither every=N nor signal=NAME"),
         ("dir=x,evry=10", "did you mean every?"),
         ("dir=x,every=ten", "every: found 'ten', expected a whole number"),
@@ -159,7 +159,7 @@ def test_bad_settings_are_said_once(run):
     """
     run(source, "dir={dir},evry=10")
     assert run.out == "done\n"
-    assert len(run.err.splitlines()) == 1 and "did you mean every?" in run.err and "nothing is recorded" in run.err
+    assert len(run.err.splitlines()) == 1 and "did you mean every?" in run.err and "recording is off" in run.err
     assert not run.folder.exists()
 
 
@@ -358,7 +358,7 @@ def test_a_rank_that_makes_no_steps(run):
     """
     run(textwrap.dedent(source) + END_OF_RANK, "dir={dir},every=10,library={library}", TWO_RANKS)
     assert run.names() == [] and len(run.hidden()) == 2
-    assert run.err.count("ranks are missing from the recording of step 10: it was removed") == 1
+    assert run.err.count("removed the recording of step 10 because ranks are missing") == 1
 
 
 def test_the_environment_that_etude_record_prints(run, tmp_path):

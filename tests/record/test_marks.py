@@ -14,7 +14,7 @@ CAPTURE = pathlib.Path(__file__).resolve().parents[1] / "data/capture"
 # In another folder it would be another program.
 RELATIVE = ["python3", "train.py", "--name", "µ"]
 # Of the program that ran.
-ACCEPTED = "the program showed no step"
+ACCEPTED = "found no step of the program"
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,7 @@ def test_other_command_or_job_or_user(state, absolute):
     # What is one word is not two.
     assert "did not record" in compare([*absolute[:-2], "".join(absolute[-2:])], mark)
     assert "did not record" in compare(absolute, mark, "1-3")
-    assert "(its job.json has no mark of a user)" in compare(absolute, None)
+    assert "(its job.json has no user mark)" in compare(absolute, None)
     (state / "etude/mark.key").unlink()
     assert "(this user has recorded nothing on this machine)" in compare(absolute, mark)
     marks.mark("1-2", absolute, os.getcwd())
@@ -112,8 +112,8 @@ def test_key_that_is_none(state, absolute):
     os.mkfifo(key, 0o600)
     assert "is not this user's alone" in compare(absolute, mark)
     key.parent.chmod(0o777)
-    assert "others can write there" in compare(absolute, mark)
-    with pytest.raises(marks.NoKey, match="others can write there"):
+    assert "found write permission for other users" in compare(absolute, mark)
+    with pytest.raises(marks.NoKey, match="found write permission for other users"):
         marks.mark("1-2", absolute, os.getcwd())
 
 

@@ -15,7 +15,7 @@ def test_program_that_ends_early_gets_counts_that_fit(run):
     status = result.status()
     assert (status["code"], status["steps_seen"]) == ("ended-early", 9)
     assert status["suggest"] == {"warmup": 2, "steps": 6}
-    assert "26 are needed" in status["reason"]
+    assert "26 are required" in status["reason"]
 
 
 @pytest.mark.parametrize("count", [3, 5, 9, 20])

@@ -197,8 +197,8 @@ def test_gaps_of_the_original_pass(job, tmp_path):
 
 def test_the_readme_says_how_close_it_is(job):
     readme = (job / "README.md").read_text()
-    assert readme.count("| deviation |") == 2 and "| with the time between operators |" in readme
-    assert "Page faults of a step:" in readme and "* `gaps_0.data`" in readme
+    assert readme.count("| deviation |") == 2 and "| with gaps between operators |" in readme
+    assert "Page faults per step:" in readme and "* `gaps_0.data`" in readme
 
 
 def test_repeated_layers_are_loops(made):
@@ -219,7 +219,7 @@ def test_what_is_left_out_is_said(made, tmp_path):
     done = make(made, "job", tmp_path / "part", "--skip", "aten::gelu")
     assert done.returncode == 1 and "operators" in done.stdout
     readme = (tmp_path / "part/README.md").read_text()
-    assert re.search(r"\* not run: `aten::gelu`, 12 ×, [0-9.]+ % of the time: asked for by --skip", readme)
+    assert re.search(r"\* not run: `aten::gelu`, 12 ×, [0-9.]+ % of the time: skipped by --skip", readme)
     assert "gelu(" not in (tmp_path / "part/step.py").read_text()
 
 

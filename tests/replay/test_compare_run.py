@@ -169,7 +169,7 @@ def test_a_result_that_cannot_be_kept_is_shown(tmp_path):
     (record(tmp_path, "40") / "compare.0.json/in the way").mkdir(parents=True)
     done = compare(tmp_path, "--json", "--pairs", 6, steps=[5000])
     assert done.returncode in (0, 1) and json.loads(done.stdout)["pairs"]["measured"] == 6
-    assert "the result is not kept" in done.stderr and "compare.0.json" in done.stderr
+    assert "the result is lost" in done.stderr and "compare.0.json" in done.stderr
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -269,7 +269,7 @@ def check_certificate(tmp_path, name, seed, result):
 def test_table_for_people(tmp_path):
     record(tmp_path, "40")
     done = compare(tmp_path, "--pairs", 10, steps=[5000])
-    assert "10 pairs of a step of the original and one of the replay" in done.stdout
+    assert "10 pairs of steps of the original and the replay" in done.stdout
     for title in ("CPU time", "wall time", "page faults", "machine noise"):
         assert title in done.stdout
     # The program's own output is not the answer; it was stopped before its last line.
@@ -327,9 +327,9 @@ def test_program_that_ends_early(tmp_path):
     # Two turns of two steps each, and one that has begun.
     result = compared(tmp_path, "--lead", 1, steps=[7])
     assert result["pairs"]["measured"] == 1
-    assert result["ended"].endswith("--lead 0 needs fewer steps for each")
+    assert result["ended"].endswith("--lead 0 reduces the steps per pair")
     result = compared(tmp_path, "--lead", 0, steps=[8])
-    assert result["ended"].startswith("the program ended after 5 of 30 pairs, and fewer than 10")
+    assert result["ended"].startswith("the program ended after 5 of 30 pairs, and a verdict requires at least 10")
     verdicts = {row["verdict"] for row in result["metrics"]}
     assert verdicts == {"undetermined", None}
 
@@ -453,9 +453,9 @@ def test_ranks_run_their_steps_together(tmp_path):
     assert result["pairs"]["measured"] == 10
     (tmp_path / "program.py").write_text(PROGRAM)
     done = compare(tmp_path, steps=[100])
-    assert done.returncode == 3 and "runs with 1 rank, 2 were recorded" in done.stderr
+    assert done.returncode == 3 and "found a program with 1 rank, expected 2 as recorded" in done.stderr
     for trace in (*tmp_path.glob("**/*.1.json*"), tmp_path / "job/capture.1.etude"):
         trace.unlink()
     (tmp_path / "program.py").write_text("raise SystemExit('has run')\n")
     done = compare(tmp_path, steps=[100])
-    assert done.returncode == 3 and "no trace of rank 1" in done.stderr and "has run" not in done.stderr
+    assert done.returncode == 3 and "missing trace of rank 1" in done.stderr and "has run" not in done.stderr

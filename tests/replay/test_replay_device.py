@@ -32,7 +32,7 @@ def test_a_rank_alone_communicates_on_the_device(job):  # noqa: F811
 @pytest.mark.parametrize(
     "options, code, words",
     [
-        (("--ranks", "all", *THERE), 4, "ranks talk on the CPU (Gloo) and on CUDA devices (NCCL)"),
+        (("--ranks", "all", *THERE), 4, "communication is supported on the CPU (Gloo) and on CUDA devices (NCCL)"),
         (("--ranks", "all", *THERE, "--device", "loopback:0"), 2, "each of --ranks needs a device of its own"),
         (("--rank", "0", "--peers", "fake", *THERE, "--scale", "comm=2"), 4, "--scale and --straggler"),
         (("--rank", "0", "--peers", "fake", *THERE[:2], *LIBRARY), 2, "--experimental"),

@@ -48,7 +48,7 @@ dist.destroy_process_group()
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory):
-    """NCCL has no receives from any rank."""
+    """NCCL does not support receives from any rank."""
     return record(tmp_path_factory.mktemp("nccl"), JOB.replace("dist.recv(ones)\n", "dist.recv(ones, 1)\n"))
 
 
@@ -105,7 +105,7 @@ def test_receives_from_any_rank_are_told(log, tmp_path, monkeypatch):
 def test_a_time_out_says_who_waits_for_whom(job, log):
     errors = replay_with_a_pause(job, None, options=ON_GPUS)
     # Between steps it is the store that is waited for.
-    assert "the device has got no further for 1000 ms" in errors or "wait timeout" in errors, errors
+    assert "the device has made no progress for 1000 ms" in errors or "wait timeout" in errors, errors
     assert "rank 1 says nothing" in errors, errors
     assert any(re.search(r"rank 0 is (in c10d::.*|after step \d+); waits for rank 1$", line) for line in errors.splitlines()), errors
 
@@ -113,7 +113,7 @@ def test_a_time_out_says_who_waits_for_whom(job, log):
 def test_each_rank_needs_a_device(job, log, monkeypatch):
     monkeypatch.setenv("ETUDE_TEST_GPUS", "1")
     done = run(job, "--ranks", "all", *ON_GPUS)
-    assert done.returncode == 4 and "there are 1 on this machine, expected one for each rank" in done.stderr
+    assert done.returncode == 4 and "found 1 on this machine, expected one per rank" in done.stderr
     # A launcher may have given each process one.
     ranks = [launched(job, rank, "--iterations", 2, *ON_GPUS) for rank in (0, 1)]
     outputs = [rank.communicate(timeout=120) for rank in ranks]

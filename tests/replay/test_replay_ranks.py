@@ -107,7 +107,7 @@ def test_communication_or_all_else_alone(job):
     # The same of a rank alone, without any process group.
     assert replay(job, "--rank", "0", "--only", "compute")["operators"] == computation["operators"]
     left = replay(job, "--ranks", "all", "--skip", "comm", code=1)
-    assert {row["reason"] for row in left["skipped"]} == {"asked for by --skip"}
+    assert {row["reason"] for row in left["skipped"]} == {"skipped by --skip"}
 
 
 def test_a_rank_reads_what_others_reduced(job):
@@ -195,7 +195,7 @@ def test_a_launcher_with_another_number_of_processes_is_told(job):
     one = launched(job, 2, variables=mpi)
     errors = one.communicate(timeout=60)[1]
     assert one.returncode == 2
-    assert "Open MPI started 3 processes, expected 2: one for each rank of" in errors
+    assert "Open MPI started 3 processes, expected 2: one per rank of" in errors
 
 
 def cpu_time(process):
@@ -243,7 +243,7 @@ def test_a_time_out_says_who_waits_for_whom(job):
 # Through rank 0 the others meet: they waited for its answer for ever.
 def test_a_time_out_says_that_the_rank_has_stopped_through_which_all_meet(job):
     errors = replay_with_a_pause(job, None, rank=0)
-    assert "rank 0 says nothing: it has stopped, or cannot be reached" in errors, errors
+    assert "rank 0 does not answer: it stopped or is unreachable" in errors, errors
     assert re.search(r"\n  rank 1 is .* step \d+", errors), errors
 
 
@@ -332,7 +332,7 @@ def test_a_folder_that_does_not_say_how_many_ranks_there_were(copy, tmp_path):
     for rank_1 in copy.glob("*.1.*"):
         rank_1.unlink()
     done = run(copy, "--ranks", "all")
-    assert done.returncode == 3 and "no trace of rank 1" in done.stderr
+    assert done.returncode == 3 and "missing trace of rank 1" in done.stderr
     peers = replay(copy, "--ranks", "1", "--peers", "fake")["peers"]
     assert (peers["ranks"], peers["present"]) == (2, 1)
 
@@ -376,14 +376,14 @@ def test_an_emulated_machine(job):
 
 def test_an_emulation_of_nothing_is_told(job):
     report = replay(job, "--ranks", "all", "--scale", "aten::nomm=2")
-    assert report["scale"]["factors"] == "aten::nomm × 2 (nothing of it in this step)"
+    assert report["scale"]["factors"] == "aten::nomm × 2 (none in this step)"
     for wrong, why in [
         (["--rank", "0", "--straggler", "1:2"], "--straggler: rank 1 is not replayed, expected one of 0"),
         (["--ranks", "1", "--peers", "fake", "--straggler", "1:2"], "--straggler: rank 1 is not replayed, expected one of 0"),
         (["--rank", "0", "--peers", "fake", "--straggler", "1:2"], "--straggler: rank 1 is not replayed, expected one of 0"),
         (["--ranks", "all", "--straggler", "2:2"], "--straggler: the job has no rank 2, expected one below 2"),
-        (["--ranks", "all", "--peers", "fast"], "--peers: found 'fast', expected fake, trace, or LATENCY,BANDWIDTH as 20us,10GB/s"),
-        (["--rank", "0", "--pin"], "--pin: shares the processors among --ranks"),
+        (["--ranks", "all", "--peers", "fast"], "--peers: found 'fast', expected fake, trace, or LATENCY,BANDWIDTH such as 20us,10GB/s"),
+        (["--rank", "0", "--pin"], "--pin requires --ranks"),
     ]:
         done = run(job, *wrong)
         assert (done.returncode, done.stdout) == (2, "")
@@ -395,7 +395,7 @@ def test_reports_of_different_commands_are_not_compared(copy):
     replay(copy, "--rank", "0", code=1)
     done = subprocess.run([ETUDE, "compare", copy], text=True, capture_output=True)
     assert (done.returncode, done.stdout) == (3, "")
-    assert "rank 0 was replayed alone, rank 1 with those of ranks 0, 1" in done.stderr
+    assert "rank 0 was replayed alone, but rank 1 together with ranks 0, 1" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["replay", "benchmark"])

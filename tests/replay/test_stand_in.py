@@ -57,7 +57,7 @@ def replay(folder, *options, code):
 def test_own_code_is_not_covered(folder):
     report = replay(folder, code=1)
     (row,) = report["skipped"]
-    assert row["op"] == "secret::filter" and row["count"] == 1 and "only the operators that it called run" in row["reason"]
+    assert row["op"] == "secret::filter" and row["count"] == 1 and "only the operators that it called were run" in row["reason"]
     assert row["time_share"] > 0.5
     assert abs(report["coverage"]["time"] + row["time_share"] - 1) < 1e-9
     assert report["coverage"]["ops"] < 1
@@ -91,5 +91,5 @@ def test_a_benchmark_says_what_stands_in(folder):
     done = subprocess.run(line, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     readme = (folder / "bench/README.md").read_text()
-    assert "a stand-in passes its time" in readme and "of the time" in readme and "secret" not in readme
+    assert "replaced by a wait of" in readme and "of the time" in readme and "secret" not in readme
     assert subprocess.run([*line, "--stand-in", "secret::filter"], cwd=folder, capture_output=True).returncode == 0

@@ -31,7 +31,7 @@ def coco(tmp_path):
 def test_a_network_of_the_papers_size_learns_from_coco(tmp_path, coco):
     done = run(tmp_path, "--scale", "paper", "--most-steps", "1")
     missed = record(done, 1)
-    assert "inception_v3.safetensors: not there: the trunk has learned nothing" in done.stderr
+    assert "inception_v3.safetensors: missing pretrained weights" in done.stderr
     words = 3 + 3  # with start, end and unknown
     assert missed["parameters"] == TRUNK + (2048 + 1) * 299 + 2 * 299 + LSTM + words * (299 + 512 + 1)
     assert missed["samples"] == 4 and missed["batch"] == 4
@@ -57,7 +57,7 @@ def test_a_trunk_that_is_none(tmp_path, coco):
         (lambda data: data.pop("annotations"), "captions_val2014.json", "no captions"),
         (lambda data: data.update(images=3), "captions_val2014.json.images", "a list"),
         (lambda data: data["images"][1].update(id=7), "images[1].id", "that no other picture has"),
-        (lambda data: data["images"][1].update(file_name="../x.jpg"), "images[1].file_name", "name of a picture's"),
+        (lambda data: data["images"][1].update(file_name="../x.jpg"), "images[1].file_name", "file name of an image"),
         (lambda data: data["annotations"][1].update(image_id=5), "annotations[1].image_id", "one of the images"),
         (lambda data: data["annotations"][0].update(caption=None), "annotations[0].caption", "a sentence"),
         (lambda data: data["annotations"][0].update(caption="a " * 3000), "annotations[0].caption", "4096 bytes"),
@@ -85,13 +85,13 @@ def test_a_picture_that_is_none(tmp_path, coco):
         path.write_bytes(b"GIF89a")
     done = run(tmp_path, "--scale", "paper", "--most-steps", "1")
     assert done.returncode == 3
-    assert ".jpg" in done.stderr and "expected a JPEG picture" in done.stderr
+    assert ".jpg" in done.stderr and "expected a JPEG image" in done.stderr
 
 
 def test_coco_is_not_there(tmp_path):
     done = run(tmp_path, "--scale", "paper")
     assert done.returncode == 4
-    assert "coco: not there, expected MS COCO 2014" in done.stderr
+    assert "coco: missing; expected MS COCO 2014" in done.stderr
 
 
 def test_scenes_need_no_files_and_are_the_same_in_all_runs(tmp_path):

@@ -73,10 +73,10 @@ def test_losses_of_models_that_know_nothing(gowalla):
     [
         ("train", "u0 i1 1\nu0 i2\n", "train.txt:2: found 'u0 i2', expected 'user item rating'"),
         ("train", "u0 i1 1 1\n", "train.txt:1: found 'u0 i1 1 1'"),
-        ("train", "", "train.txt: no lines"),
+        ("train", "", "train.txt: found no lines"),
         ("train", "u0 i1 1\n", "train.txt: 1 items, expected at least 11"),
-        ("test", "\nu9 i1 1\n", "test.txt:2: user 'u9', expected one of train.txt"),
-        ("test", "\n", "test.txt: no lines"),
+        ("test", "\nu9 i1 1\n", "test.txt:2: found user 'u9', expected a user of train.txt"),
+        ("test", "\n", "test.txt: found no lines"),
     ],
 )
 def test_wrong_lines_are_named(gowalla, name, text, said):
@@ -92,7 +92,7 @@ def test_wrong_lines_are_named(gowalla, name, text, said):
 def test_data_that_are_not_there(tmp_path, scale, folder):
     done = run(tmp_path, "--scale", scale)
     assert done.returncode == 4
-    assert f"{folder}: not there" in done.stderr
+    assert f"{folder}: missing" in done.stderr
 
 
 def test_set_up_orders_flights_and_holds_the_last_ones_out(tmp_path, monkeypatch):

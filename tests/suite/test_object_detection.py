@@ -121,7 +121,7 @@ def test_damaged_files(data):
 def test_absent(tmp_path):
     done = step(tmp_path)
     assert done.returncode == 4
-    assert f"{tmp_path}/VOCdevkit/VOC2007: not there" in done.stderr
+    assert f"{tmp_path}/VOCdevkit/VOC2007: missing" in done.stderr
 
 
 def test_blood_cells(tmp_path):

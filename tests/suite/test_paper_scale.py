@@ -39,7 +39,7 @@ def test_a_damaged_picture(imagenet):
         path.write_bytes(path.read_bytes()[:100])
     done = step("image-classification", imagenet)
     assert done.returncode == 3
-    assert ".JPEG" in done.stderr and "expected a JPEG picture" in done.stderr
+    assert ".JPEG" in done.stderr and "expected a JPEG image" in done.stderr
 
 
 def test_without_imagenet(tmp_path):

@@ -60,7 +60,7 @@ def test_digits_are_learned(digits, tmp_path):
     people.parent.mkdir()
     people.symlink_to(digits / "spoken-digits")
     said = run(tmp_path / "data", *words[1:], code=2)
-    assert "has the data set free-spoken-digit-dataset, and there are runs on spoken-digits" in said
+    assert "contains the data set free-spoken-digit-dataset, but earlier runs used spoken-digits" in said
     name = "speech-recognition.smoke.quality.1.json"
     (tmp_path / "people").mkdir()
     (tmp_path / "people" / name).write_text(json.dumps(found | {"data_set": people.name}))
@@ -88,8 +88,8 @@ def test_the_paper_s_network_takes_a_step(librispeech):
 
 
 def test_without_data_it_is_not_available(tmp_path):
-    assert "spoken-digits: not there" in run(tmp_path, code=4)
-    assert "train-clean-100: not there" in run(tmp_path, "--scale", "paper", code=4)
+    assert "spoken-digits: missing" in run(tmp_path, code=4)
+    assert "train-clean-100: missing" in run(tmp_path, "--scale", "paper", code=4)
 
 
 def test_what_is_wrong_with_recordings_is_said(tmp_path):
@@ -99,7 +99,7 @@ def test_what_is_wrong_with_recordings_is_said(tmp_path):
     assert "no recordings to test" in run(tmp_path, code=3)
     wrong = recordings / "3_a_0.wav"
     write_wav(wrong, tone(500, 0.2, 16000), 16000)
-    assert f"{wrong}: 16000 samples a second, expected 8000" in run(tmp_path, code=3)
+    assert f"{wrong}: found 16000 samples per second, expected 8000" in run(tmp_path, code=3)
     wrong.write_bytes(b"RIFFnothing")
     assert str(wrong) in run(tmp_path, code=3)
     wrong.rename(recordings / "three_a_0.wav")

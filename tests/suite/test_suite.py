@@ -123,7 +123,7 @@ def test_what_is_kept_must_be_what_is_asked_for(tmp_path):
     wrong = suite("run", *words, "--precision", "bf16", codes=(2,))
     assert "a run with precision fp32, not bf16" in wrong.stderr
     wrong = suite("run", *words, "--frozen", codes=(2,))
-    assert "a run without --frozen; name another --output" in wrong.stderr
+    assert "a run without --frozen; use another --output" in wrong.stderr
     wrong = suite("run", *words, "--optimizer", "sdg", codes=(2,))
     assert "found 'sdg', expected one of sgd, adam" in wrong.stderr
     # A copy under another seed's name.
@@ -137,7 +137,7 @@ def test_what_is_kept_must_be_what_is_asked_for(tmp_path):
     del old["settings"], old["data_set"]
     path.write_text(json.dumps(old))
     wrong = suite("run", *words, codes=(2,))
-    assert "a run without --evaluate-every 2, as far as its record tells" in wrong.stderr
+    assert "a run without --evaluate-every 2, according to its record" in wrong.stderr
     kept = json.loads(suite("run", *words[:1], *words[5:], "--json", codes=(1,)).stdout)
     assert kept["tasks"][0]["runs"][0]["steps"] == 2
 
@@ -168,7 +168,7 @@ def test_report_and_comparison(tmp_path):
     kept = tmp_path / "a/spatial-transformer.smoke.quality.1.json"
     (tmp_path / "link.html").symlink_to(kept)
     before = kept.read_bytes()
-    for page, told in ((kept, "expected one that ends in .html"), (tmp_path / "link.html", "is the input")):
+    for page, told in ((kept, "expected a name that ends in .html"), (tmp_path / "link.html", "is the input")):
         assert told in suite("report", tmp_path / "b", tmp_path / "a", "-o", page, codes=(2,)).stderr
     assert kept.read_bytes() == before
 
@@ -268,7 +268,7 @@ def test_options_that_do_not_go_together(tmp_path):
     wrong = suite("run", "spatial-transformer", "--data", DATA, "-o", tmp_path / "file/x", codes=(5,))
     assert f"{tmp_path}/file/x: cannot create it: " in wrong.stderr
     wrong = suite("setup", "foo", "--data", tmp_path / "data", codes=(2,))
-    assert wrong.stderr.startswith("etude: no data set 'foo', expected mnist-5k") and "usage" not in wrong.stderr
+    assert wrong.stderr.startswith("etude: unknown data set 'foo', expected mnist-5k") and "usage" not in wrong.stderr
 
 
 def test_names_are_suggested():

@@ -65,7 +65,7 @@ def test_a_task_that_fails_takes_nothing_from_the_others(as_json, tmp_path):
     damage_pictures(tmp_path)  # their contents are read when they are learned
     words = ["--json"] if as_json else []
     done = paper(tmp_path, *words, code=3)
-    assert "image-classification, seed 1: " in done.stderr and "expected a JPEG picture" in done.stderr
+    assert "image-classification, seed 1: " in done.stderr and "expected a JPEG image" in done.stderr
     assert "1 of 2 tasks failed: image-classification" in done.stderr
     if as_json:
         found = json.loads(done.stdout)

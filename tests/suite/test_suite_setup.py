@@ -189,4 +189,4 @@ def test_nothing_but_the_standard_library_is_needed(tmp_path):
                            "sys.exit(s.main([sys.argv[2], 'mnist-5k']))", package, tmp_path],
                           capture_output=True, text=True, env={"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull})  # fmt: skip
     assert done.returncode == 4, done.stderr
-    assert "no place to get it from: no-index is set and find-links is not" in done.stderr
+    assert "no index to search: no-index is set and find-links is not" in done.stderr

@@ -78,10 +78,10 @@ class Capture:
             notes = notes + [
                 counted(
                     finder.foreign_calls,
-                    "call of a module on another thread is no step",
-                    "calls of modules on other threads are no steps",
+                    "call of a module on another thread was not counted as a step",
+                    "calls of modules on other threads were not counted as steps",
                 )
-                + ": what ran of that during the recorded step is part of it"
+                + ": work on these threads during the recorded step is part of the recording"
             ]
         timed_steps = timed.steps_json()
         counts = Counter(one["signature"] for one in timed_steps)

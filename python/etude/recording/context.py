@@ -101,7 +101,7 @@ class record:
 
     def __enter__(self) -> record:
         if self._entered:
-            raise RecordingError("this recording was entered before: make a new one")
+            raise RecordingError("this recording was already used: create a new one")
         session.quiet_logs()
         import torch
 
@@ -112,14 +112,13 @@ class record:
                 self._pacer = running
                 return self
             warnings.warn(
-                "the program runs under `etude record` or with ETUDE_RECORD, and is recorded already: "
-                "this block does nothing",
+                "this block does nothing, because `etude record` or ETUDE_RECORD already records the program",
                 RecordingWarning,
                 stacklevel=2,
             )
             return self
         if running is not None:
-            raise RecordingError("a recording is active in this process already")
+            raise RecordingError("a recording is already active in this process")
         self._check_folder(torch)
         self._entered = True
         recorder = Recorder(torch, self._settings)
@@ -143,7 +142,7 @@ class record:
             well = recorder.complete or (recorder.provisional and kind is None)
             recorded = self._replacement.ended(well)
             if not recorded:
-                text = f"{os.path.dirname(self._replacement.folder)}: the earlier capture stays as it was"
+                text = f"{os.path.dirname(self._replacement.folder)}: the earlier capture is unchanged"
                 warnings.warn(text, RecordingWarning, stacklevel=2)
         if recorded:
             for note in recorder.notes:
@@ -160,7 +159,7 @@ class record:
         try:
             os.makedirs(directory, exist_ok=True)
         except OSError as error:
-            raise RecordingError(f"{directory}: cannot be made: {error.strerror}") from error
+            raise RecordingError(f"{directory}: cannot create it: {error.strerror}") from error
         rank, world = job.rank_and_world(torch)
         try:
             if self._overwrite and holds_capture(directory):
@@ -181,5 +180,5 @@ def _describe(status: dict) -> str:
     text = f"no capture: {status.get('reason', 'unknown')}"
     fits = status.get("suggest")
     if fits:
-        text += f"; warmup={fits['warmup']}, steps={fits['steps']} would have fitted"
+        text += f"; warmup={fits['warmup']}, steps={fits['steps']} would fit the number of steps"
     return text

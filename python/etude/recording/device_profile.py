@@ -32,7 +32,7 @@ class DeviceProfile:
             )
             self._profile.start()
         except (RuntimeError, AssertionError) as error:
-            raise Busy(f"the profiler of the devices did not start: {error}") from error
+            raise Busy(f"the device profiler did not start: {error}") from error
 
     def finish_work(self) -> None:
         """Waits for all launched work."""

@@ -69,7 +69,7 @@ class Duty(RecordingWatcher):
         if isinstance(error, job.RankTaken):
             text = str(error)
         elif files.is_full(self._duty.directory, error):
-            text = f"{self._duty.directory}: no space is left on the disk"
+            text = f"{self._duty.directory}: the disk is full"
         self._stop(text)
 
     def _stop(self, why: str) -> None:
@@ -157,7 +157,7 @@ class Duty(RecordingWatcher):
     def _is_over(self) -> bool:
         duty = self._duty
         if duty.max_seconds is not None and time.monotonic() - self._began > duty.max_seconds:
-            self._stop(f"max_seconds={duty.max_seconds} are over")
+            self._stop(f"max_seconds={duty.max_seconds} reached")
         elif duty.max_bytes is not None and self._written >= duty.max_bytes:
             self._stop(f"{self._written} bytes were written, max_bytes={duty.max_bytes}")
         elif self._open_folder().is_stopped():
@@ -180,7 +180,7 @@ class Duty(RecordingWatcher):
         hidden, lost = folder.open(self._step)
         if lost and not self._said_lost:
             self._said_lost = True
-            say(f"ranks are missing from the recording of step {lost[0]}: it was removed")
+            say(f"removed the recording of step {lost[0]} because ranks are missing")
         settings = dataclasses.replace(self._settings, directory=hidden)
         job.check_free(settings, *job.rank_and_world(self._torch))
         made = recordings.make(
@@ -220,7 +220,7 @@ class Duty(RecordingWatcher):
             try:
                 recording.stop()
             except RangesFailed:
-                say("integer inputs could not be read: later steps are recorded without their ranges")
+                say("cannot read integer inputs: later steps are recorded without ranges")
                 self._settings = dataclasses.replace(self._settings, ranges="off")
                 self._discard()
                 return
@@ -271,7 +271,7 @@ class SignalFlag:
         if self._number is None or self._handler is not None:
             return
         if threading.current_thread() is not threading.main_thread():
-            say("the steps run in another thread than the main one, where no signal arrives")
+            say("the steps do not run in the main thread, so signals do not arrive")
             self._number = None
             return
         before = signal.getsignal(self._number)

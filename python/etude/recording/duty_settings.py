@@ -47,9 +47,9 @@ class DutySettings:
 
     def __post_init__(self) -> None:
         if not self.directory:
-            raise ValueError("found no folder, expected dir=FOLDER")
+            raise ValueError("missing folder, expected dir=FOLDER")
         if not self.every and self.signal is None:
-            raise ValueError("found neither every=N nor signal=NAME, expected when to record")
+            raise ValueError("missing every=N or signal=NAME")
 
 
 def parse(text: str) -> DutySettings:
@@ -62,7 +62,7 @@ def parse(text: str) -> DutySettings:
         if name not in _READERS:
             near = difflib.get_close_matches(name, _READERS, 1)
             hint = f"; did you mean {near[0]}?" if near else f", expected one of {', '.join(_READERS)}"
-            raise ValueError(f"found no setting {name!r}{hint}")
+            raise ValueError(f"unknown setting {name!r}{hint}")
         field = "directory" if name == "dir" else name
         if field in values:
             raise ValueError(f"found {name} twice")
@@ -118,7 +118,7 @@ def _signal(text: str) -> int:
     name = text.upper()
     number = getattr(signal, name if name.startswith("SIG") else "SIG" + name, None)
     if not isinstance(number, signal.Signals) or number in (signal.SIGKILL, signal.SIGSTOP):
-        raise ValueError("the name of a signal that a program can take, such as USR1")
+        raise ValueError("the name of a signal that a program can handle, such as USR1")
     return int(number)
 
 

@@ -79,7 +79,7 @@ class EarlyCapture:
         step.facts["early"] = True
         timed_of_kind = sum(one["signature"] == step.signature.id for one in times.steps_json())
         what = (
-            f"recorded early, in the warm-up: {when}. Step {step.facts['index']} is recorded, and "
+            f"recorded early, during warm-up, because {when}. Step {step.facts['index']} is recorded, and "
             + counted(timed_of_kind, "step of its kind was", "steps of its kind were")
             + " timed"
             + (", also in the warm-up" if times.cold and timed_of_kind else "")

@@ -163,11 +163,11 @@ def has_compiled_kernels() -> bool:
 def compiler_notes() -> list:
     """Returns notes on torch.compile in this process."""
     if os.environ.get("TORCH_COMPILE_DISABLE") == "1":
-        return ["torch.compile was switched off: the steps are those of the program without it"]
+        return ["torch.compile was disabled: the steps ran without it"]
     if has_compiled_kernels() and os.environ.get(_KERNEL_PROFILE) != "1":
         return [
-            "kernels that torch.compile made for the CPU are not in the trace: "
-            f"{_KERNEL_PROFILE}=1 shows their names and times, --eager the operators they stand for"
+            "kernels that torch.compile generated for the CPU are missing in the trace: "
+            f"{_KERNEL_PROFILE}=1 records their names and times, --eager records the operators instead"
         ]
     return []
 

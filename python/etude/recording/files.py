@@ -91,7 +91,7 @@ def read_json(directory: str, name: str) -> Optional[dict]:
     except RecursionError:
         raise ValueError(f"{name}: found JSON that is nested too deeply") from None
     if not isinstance(document, dict):
-        raise ValueError(f"{name}: found no JSON object, expected one")
+        raise ValueError(f"{name}: found invalid content, expected a JSON object")
     return document
 
 

@@ -92,7 +92,7 @@ def _check(job: Optional[dict], settings: Settings, rank: int, world: int) -> No
     if job.get("format") != "etude-job":
         raise RankTaken(f"{files.JOB}: found another document, expected format etude-job")
     if job.get("job") != settings.job or job.get("world_size") != world:
-        raise RankTaken("the folder holds the capture of another job")
+        raise RankTaken("the folder contains the capture of another job")
     entry = job["ranks"].get(str(rank))
     if entry is not None and entry.get("pid") != os.getpid():
         raise RankTaken(f"rank {rank} was already recorded by process {entry.get('pid')}")
@@ -101,7 +101,7 @@ def _check(job: Optional[dict], settings: Settings, rank: int, world: int) -> No
 def mark_notes(settings: Settings) -> List[str]:
     """Returns notes for a capture that cannot have its user's mark."""
     why = _mark(settings)[1]
-    return [f"the capture has no mark of its user, so that `etude compare --run` needs --trust: {why}"] if why else []
+    return [f"the capture has no user mark, so `etude compare --run` requires --trust: {why}"] if why else []
 
 
 def _mark(settings: Settings) -> Tuple[Optional[str], str]:

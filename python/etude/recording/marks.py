@@ -99,12 +99,12 @@ def _make_key(folder: str, path: str) -> None:
 def _read_key(folder: str, path: str) -> bytes:
     about = os.stat(folder)
     if about.st_uid != os.geteuid() or about.st_mode & 0o022:
-        raise NoKey(f"{folder}: others can write there")
+        raise NoKey(f"{folder}: found write permission for other users, expected none")
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & 0o077:
-            raise NoKey(f"{path}: found a file that is not this user's alone, expected mode 0600")
+            raise NoKey(f"{path}: found a file that other users can access, expected mode 0600")
         key = os.read(handle, _KEY_BYTES + 1)
     finally:
         os.close(handle)

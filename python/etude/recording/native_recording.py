@@ -140,7 +140,7 @@ def load(torch: Any, path: Optional[str]) -> ctypes.CDLL:
     try:
         built = torch_cache.built(torch_cache.RECORDER, root, str(torch.__version__))
     except torch_cache.Unsafe as error:
-        raise NoRecorder(f"the native recorder is not loaded: {error}") from error
+        raise NoRecorder(f"refused to load the native recorder: {error}") from error
     if built is not None:
         return _load(torch, str(built))
     raise NoRecorder(f"{why} (`etude record --build-recorder {sys.executable}` builds one)")
@@ -150,7 +150,7 @@ def _load(torch: Any, path: str) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
-        raise NoRecorder(f"the native recorder cannot be loaded: {error}") from error
+        raise NoRecorder(f"cannot load the native recorder: {error}") from error
     library.etude_recorder_torch_version.restype = ctypes.c_char_p
     library.etude_recorder_start.restype = ctypes.c_char_p
     library.etude_recorder_start.argtypes = [

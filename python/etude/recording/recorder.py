@@ -127,7 +127,7 @@ class Recorder(RecordingWatcher):
         if isinstance(error, job.RankTaken):
             code, text = "rank-taken", str(error)
         elif files.is_full(self.settings.directory, error):
-            code, text = "disk-full", "no space is left on the disk of the capture folder"
+            code, text = "disk-full", "the disk of the capture folder is full"
         self.status.set(code=code, reason=text)
         with contextlib.suppress(Exception):
             self._drop_attempt()
@@ -155,8 +155,7 @@ class Recorder(RecordingWatcher):
             self._put_early(f"the program ended after {counted(self._steps_seen, 'step')}{how}")
         elif self._capture.entry is not None and self._phase != "done":
             self._capture.add_note(
-                "later in the program a step was something else, but it ended before that could "
-                "be recorded"
+                "steps changed later in the program, which ended before such a step was recorded"
             )
 
     # -- Steps -----------------------------------------------------------------------------------
@@ -371,7 +370,7 @@ class Recorder(RecordingWatcher):
                 recording.stop()
             except RangesFailed:
                 self._drop_recording()
-                self._note("integer inputs could not be read: the step has no ranges")
+                self._note("cannot read integer inputs: the step has no ranges")
                 self.settings = dataclasses.replace(self.settings, ranges="off")
                 return
         self._recording = None
@@ -447,12 +446,12 @@ class Recorder(RecordingWatcher):
         timed = self._published.signature.timed
         if timed == 0:
             notes.append(
-                "no timed step has the signature of the recorded one: all timed steps stand for the original"
+                "no timed step has the signature of the recorded step: times of the original are those of all timed steps"
             )
         elif timed < min(_TIMED_LEAST, self.settings.steps):
             notes.append(
-                f"of the steps with the recorded signature {timed} of {self.settings.steps} asked "
-                "for could be timed: their median says little"
+                f"only {timed} of {self.settings.steps} requested steps with the recorded signature "
+                "were timed: their median is unreliable"
             )
         self._capture.put_entry(
             self._published, self._finder, self._table, self._timed, self._steps_seen, notes
@@ -502,14 +501,14 @@ class Recorder(RecordingWatcher):
         seen = self._steps_seen
         suggestion = None
         if not self._finder.kind:
-            code, reason = "no-step", "the program used torch, but no step was seen"
+            code, reason = "no-step", "the program used torch, but no step was found"
             reason += self._finder.why_no_mark()
         elif self._busy_reason is not None:
-            code, reason = "busy", f"{self._busy_reason} and no step was left to record"
+            code, reason = "busy", f"{self._busy_reason} and no step remained to record"
         else:
             code = "ended-early"
             needed = max(1, settings.warmup) + settings.steps + settings.record_steps
-            reason = f"the program ended after {counted(seen, 'step')}, but {needed} are needed"
+            reason = f"the program ended after {counted(seen, 'step')}, but {needed} are required"
             suggestion = suggest(
                 seen, self._learnt_at or 1, settings.warmup, settings.steps, settings.record_steps
             )

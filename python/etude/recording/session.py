@@ -77,7 +77,7 @@ def _install_duty(torch: Any) -> None:
         # Once for this process and its children.
         os.environ[_COMPLAINED] = "1"
         text = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        print(f"etude: ETUDE_RECORD: {text}; nothing is recorded", file=sys.stderr)
+        print(f"etude: ETUDE_RECORD: {text}; recording is off", file=sys.stderr)
 
 
 def active(torch: Any) -> Optional[Any]:

@@ -51,7 +51,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.directory:
-            raise ValueError("no capture folder given")
+            raise ValueError("missing capture folder")
         _check_count("warmup", self.warmup, 0)
         _check_count("steps", self.steps, 1)
         _check_count("record_steps", self.record_steps, 1)

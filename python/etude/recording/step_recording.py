@@ -126,7 +126,7 @@ class StepRecording:
         self._observer = None
         self._profile = None
         if self.ranges and not _ranges_were_safe(self._torch):
-            raise RangesFailed("the observer gave up while it read an integer input")
+            raise RangesFailed("the observer failed while reading an integer input")
 
     def discard(self) -> None:
         """Ends the recording, if it runs, and removes its files."""
@@ -165,7 +165,7 @@ class StepRecording:
             published.notes.append(
                 counted(finished.reattached, "node")
                 + " ran in a range that began before the recorded step or ended after it; the "
-                "range is not in the trace, and what ran in it is attached to the step"
+                "range is missing in the trace, and its nodes are attached to the step"
             )
         return published
 

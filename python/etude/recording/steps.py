@@ -85,7 +85,7 @@ class StepFinder:
         self.profilers.attach()
         self.modules.learn()
         if not self.optimizers.exact:
-            self.note("step marks lie inside the optimizer's range: this torch has no other place")
+            self.note("step marks are inside the optimizer's range, because this torch offers no other place")
 
     def detach(self) -> None:
         """Stops observing and restores the original methods."""
@@ -125,7 +125,7 @@ class StepFinder:
         else:
             return no_module if self.modules.without_parameters() else ""
         if self.optimizers.labels:
-            text += "; it has optimizer steps, which count without this choice of steps"
+            text += "; it has optimizer steps, which end steps by default"
         return text
 
     def may_grow(self) -> bool:
@@ -246,7 +246,7 @@ class StepFinder:
         self._units = [self._label(self.kind, unit) for unit in finder.pattern[: started - 1]]
         if not finder.fixed:
             self.note(
-                "the marks come in no fixed order: a step ends with each "
+                "the marks have no fixed order: a step ends with each "
                 + self._label(self.kind, finder.pattern[0])
             )
         self._listener.steps_learnt(max(0, finder.periods - (1 if ended else 0)))

@@ -107,10 +107,10 @@ def _check_own(path: pathlib.Path) -> None:
     """Raises Unsafe unless only this user, or root, can have written there."""
     about = os.stat(path)
     if about.st_uid not in (os.geteuid(), 0):
-        raise Unsafe(f"{path}: belongs to another user, expected this one")
+        raise Unsafe(f"{path}: found a file of another user, expected this user")
     # In a sticky folder such as /tmp nobody can replace the files of others.
     if about.st_mode & 0o022 and not about.st_mode & stat.S_ISVTX:
-        raise Unsafe(f"{path}: others can write there (chmod go-w)")
+        raise Unsafe(f"{path}: found write permission for other users, expected none (chmod go-w)")
 
 
 def _files(tree: pathlib.Path, product: Product) -> Iterator[pathlib.Path]:

@@ -46,10 +46,10 @@ std::string WhyNone(const ClockOffset& clock) {
   if (clock.is_none) return "its trace has no start times";
   const bool one = clock.meetings == 1;
   return clock.meetings < kEnough
-             ? fmt::format("{} {} for all together {} found, {} are needed", clock.meetings,
-                           one ? "collective that ends" : "collectives that end",
+             ? fmt::format("{} {} on all ranks together {} found, at least {} required",
+                           clock.meetings, one ? "collective that ends" : "collectives that end",
                            one ? "was" : "were", kEnough)
-             : fmt::format("its {} collectives differ by ± {:.1f} ms, ± {:.1f} ms is the most",
+             : fmt::format("its {} collectives differ by ± {:.1f} ms, expected at most ± {:.1f} ms",
                            clock.meetings, clock.spread.ms(), kMostSpread.ms());
 }
 

@@ -328,7 +328,8 @@ class Matcher {
       for (const size_t partner : Partners(*here)) {
         const std::optional<CallPlace> there = Stuck(partner);
         if (!there) {
-          text += fmt::format("; rank {} does no more that belongs to it", logs_[partner].rank);
+          text +=
+              fmt::format("; rank {} has no further matching communication", logs_[partner].rank);
           next.reset();
           break;
         }

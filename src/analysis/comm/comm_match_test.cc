@@ -96,10 +96,10 @@ TEST(CommMatch, FollowsTheChainOverGroups) {
   Collective(logs[0], kAllReduce, 64, 0, "a", {0, 1});
   Collective(logs[1], kAllReduce, 32, 0, "b", {1, 2});
   const CommMatch match = MatchComms(logs);
-  EXPECT_EQ(match.first_mismatch,
-            "rank 0 waits in all_reduce #0 of group 'a' (64 bytes) (node 100); rank 1 is in "
-            "all_reduce #0 of group 'b' (32 bytes) (node 100); rank 2 does no more that belongs "
-            "to it");
+  EXPECT_EQ(
+      match.first_mismatch,
+      "rank 0 waits in all_reduce #0 of group 'a' (64 bytes) (node 100); rank 1 is in all_reduce "
+      "#0 of group 'b' (32 bytes) (node 100); rank 2 has no further matching communication");
 }
 
 TEST(CommMatch, OneThatEndsEarlyIsSaid) {
@@ -107,8 +107,8 @@ TEST(CommMatch, OneThatEndsEarlyIsSaid) {
   for (CommLog& log : logs) Collective(log, kAllReduce, 64);
   Collective(logs[1], kAllReduce, 64);
   EXPECT_EQ(MatchComms(logs).first_mismatch,
-            "rank 1 waits in all_reduce #1 of group '0' (64 bytes) (node 101); rank 0 does no "
-            "more that belongs to it");
+            "rank 1 waits in all_reduce #1 of group '0' (64 bytes) (node 101); rank 0 has no "
+            "further matching communication");
 }
 
 TEST(CommMatch, RanksWithoutATraceAreMissingAndNotWaitedFor) {
@@ -128,7 +128,7 @@ TEST(CommMatch, TracesOfTwoJobsDisagreeOnTheirRanks) {
   ASSERT_FALSE(health.reasons.empty());
   EXPECT_EQ(health.reasons[0].name, "world_size");
   EXPECT_EQ(health.reasons[0].text,
-            "the traces are not of one job: they state different numbers of ranks, 2 by ranks "
+            "the traces are from different jobs: they have different numbers of ranks, 2 by ranks "
             "0-1, 4 by ranks 2-3");
   EXPECT_EQ(health.verdict(), Verdict::kDontTrust);
 }
@@ -178,8 +178,8 @@ TEST(CommMatch, AllRanksAreInAGroupOfAll) {
   match = MatchComms(logs);
   EXPECT_EQ(match.unmatched, 1u);
   EXPECT_EQ(match.first_mismatch,
-            "rank 0 waits in all_reduce #0 of group '0' (64 bytes) (node 100); rank 1 does no more "
-            "that belongs to it");
+            "rank 0 waits in all_reduce #0 of group '0' (64 bytes) (node 100); rank 1 has no "
+            "further matching communication");
   Collective(logs[1], kAllReduce, 64, 0, "0", {});
   EXPECT_EQ(MatchComms(logs).collectives, 1u);
 }
@@ -248,7 +248,7 @@ TEST(CommMatch, CallsOfStepsThatAllHaveAreMatched) {
   ASSERT_EQ(health.reasons.size(), 1u);
   EXPECT_EQ(health.reasons[0].text,
             "the ranks were recorded in different steps (rank 0: 3 to 5, rank 1: 4 to 6): 8 "
-            "communications are of steps that not all have, and left out");
+            "communications are in steps that some ranks lack, and ignored");
   // Without marks on one rank, first calls are matched with first calls.
   logs[1].steps.clear();
   match = MatchComms(logs);
@@ -329,7 +329,7 @@ TEST(CommMatch, CollectivesThatMayBeOfSmallerGroupsAreSaid) {
   const Health health = JudgeJob(MatchComms(logs), {});
   ASSERT_EQ(health.reasons.size(), 1u);
   EXPECT_EQ(health.reasons[0].name, "unknown_groups");
-  EXPECT_TRUE(health.reasons[0].text.starts_with("3 collectives do not say"));
+  EXPECT_TRUE(health.reasons[0].text.starts_with("3 collectives have no process group"));
 }
 
 TEST(CommMatch, AJobWithoutTimesHasNoClocks) {
@@ -363,7 +363,7 @@ TEST(CommMatch, TooFewCollectivesGiveNoClock) {
   const CommMatch match = MatchComms(logs);
   EXPECT_FALSE(match.clocks[1].offset);
   EXPECT_EQ(match.clocks[1].reason,
-            "1 collective that ends for all together was found, 3 are needed");
+            "1 collective that ends on all ranks together was found, at least 3 required");
 }
 
 }  // namespace

@@ -69,12 +69,12 @@ GpuSensors GpuSensors::Open(const char* library) {
   Library& nvml = *sensors.library_;
   if (!nvml.Load(library)) {
     const char* why = dlerror();
-    sensors.why_none_ = std::string("NVML cannot be loaded: ") + (why == nullptr ? library : why);
+    sensors.why_none_ = std::string("cannot load NVML: ") + (why == nullptr ? library : why);
     nvml.shutdown = nullptr;
     return sensors;
   }
   if (const int code = nvml.init(); code != 0) {
-    sensors.why_none_ = "NVML cannot be used: error " + std::to_string(code);
+    sensors.why_none_ = "cannot use NVML: error " + std::to_string(code);
     nvml.shutdown = nullptr;
     return sensors;
   }
@@ -84,7 +84,7 @@ GpuSensors GpuSensors::Open(const char* library) {
     Device device = nullptr;
     if (nvml.device(i, &device) == 0) sensors.devices_.push_back(device);
   }
-  if (sensors.devices_.empty()) sensors.why_none_ = "NVML finds no GPU";
+  if (sensors.devices_.empty()) sensors.why_none_ = "NVML found no GPU";
   return sensors;
 }
 

@@ -97,15 +97,15 @@ CounterSet::Counts CounterSet::Between(const Reading& before, const Reading& aft
 std::string CounterSet::why_none() const {
   if (std::ranges::any_of(descriptors_, [](int descriptor) { return descriptor >= 0; })) return "";
   switch (refused_) {
-    case 0: return "not asked for";
+    case 0: return "not requested";
     case ENOENT:
     case ENODEV:
     case EOPNOTSUPP: return "this processor or virtual machine has no such counters";
-    case ENOSYS: return "this kernel has no performance events";
+    case ENOSYS: return "this kernel does not support performance events";
     case EACCES:
     case EPERM: {
       const auto level = ParanoidLevel();
-      return "the system forbids it" +
+      return "the system forbids access to counters" +
              (level ? " (kernel.perf_event_paranoid is " + std::to_string(*level) + ")" : "");
     }
     default: return std::strerror(refused_);

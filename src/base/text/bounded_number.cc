@@ -28,7 +28,7 @@ Result<int64_t> ParseWithin(const std::string& text, Bounds bounds) {
   // Only a number that is too large needs to know how large one may be.
   const bool large = error == std::errc::result_out_of_range && !text.starts_with('-');
   const std::string expected =
-      large ? fmt::format("{} at most", bounds.most) : ExpectedText(bounds);
+      large ? fmt::format("at most {}", bounds.most) : ExpectedText(bounds);
   return MakeError(ErrorCode::kUsage, fmt::format("found '{}', expected {}", text, expected));
 }
 

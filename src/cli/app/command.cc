@@ -95,7 +95,7 @@ std::string Overview(std::string_view program,
                      const std::vector<std::unique_ptr<Command>>& commands,
                      const CommandGroups& groups) {
   std::string text = "usage: " + std::string(program) + " COMMAND [options]\n\n";
-  text += "Turns what an AI job really did into benchmarks that anyone can run and share.\n\n";
+  text += "Turns traces of real AI jobs into benchmarks that anyone can run and share.\n\n";
   size_t width = 0;
   for (const auto& command : commands) width = std::max(width, command->name().size());
   for (const auto& command : commands) {
@@ -106,8 +106,9 @@ std::string Overview(std::string_view program,
     text += fmt::format("  {:<{}}  {}\n", command->name(), width, command->summary());
   }
   text += "\n`" + std::string(program) + " COMMAND --help` describes a command.\n";
-  text += "Exit codes: 0 ok, 1 the answer is no, 2 usage, 3 bad input, 4 not available here,\n";
-  text += "5 input/output, 70 internal fault, 130 interrupted.\n";
+  text +=
+      "Exit codes: 0 success, 1 check failed, 2 usage error, 3 bad input, 4 not available here,\n";
+  text += "5 I/O error, 70 internal error, 130 interrupted.\n";
   return text;
 }
 
@@ -121,7 +122,7 @@ int Finish(const Console& console, ExitCode code) {
   // Flushing does not report earlier failed writes.
   const bool flushed = std::fflush(stdout) == 0;
   if (!flushed || std::ferror(stdout) != 0) {
-    return Fail(console, ExitCode::kIo, "stdout: could not be written");
+    return Fail(console, ExitCode::kIo, "stdout: cannot write");
   }
   return static_cast<int>(code);
 }
@@ -183,7 +184,7 @@ void Console::Complain(std::string_view line) const {
 Status Command::CheckStandardOutput(const std::string& output, bool json) const {
   if (output != "-" || !json) return {};
   return MakeError(ErrorCode::kUsage,
-                   fmt::format("{}: --json and -o - both want standard output", name()));
+                   fmt::format("{}: --json and -o - both write to standard output", name()));
 }
 
 int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command>> commands,
@@ -249,7 +250,7 @@ int RunCommandLine(std::string_view program, std::vector<std::unique_ptr<Command
   } catch (const std::bad_alloc&) {
     return Fail(console, ExitCode::kUnavailable, "out of memory");
   } catch (const std::exception& error) {
-    return Fail(console, ExitCode::kInternal, std::string("internal fault: ") + error.what());
+    return Fail(console, ExitCode::kInternal, std::string("internal error: ") + error.what());
   }
 }
 

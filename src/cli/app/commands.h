@@ -37,11 +37,11 @@ std::unique_ptr<Command> MakeSuiteCalibrateCommand();
 
 // Summaries of `etude-torch` commands, shared with the overview of `etude`.
 inline constexpr std::string_view kReplaySummary =
-    "run a recorded step's operators again and compare the time";
+    "run the operators of a recorded step again and compare times";
 inline constexpr std::string_view kBenchmarkSummary =
-    "make a benchmark of a recorded step that needs PyTorch only: C++ and Python";
-inline constexpr std::string_view kSuiteRunSummary = "train tasks and time them";
+    "turn a recorded step into a C++ and a Python program that need only PyTorch";
+inline constexpr std::string_view kSuiteRunSummary = "train tasks and measure the time";
 inline constexpr std::string_view kSuiteCalibrateSummary =
-    "find targets on some seeds and check them on others";
+    "determine targets with some seeds and check them with others";
 
 }  // namespace etude

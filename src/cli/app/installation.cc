@@ -55,7 +55,7 @@ Result<std::string> PythonFolder() {
   }
   return MakeError(
       ErrorCode::kUnavailable,
-      fmt::format("found the Python package of Etude in none of: {}", fmt::join(folders, ", ")));
+      fmt::format("Etude's Python package is missing; searched: {}", fmt::join(folders, ", ")));
 }
 
 std::vector<std::string> PythonCall(const std::string& python, const std::string& python_folder,

@@ -70,8 +70,8 @@ Result<std::string> FindHost(const LauncherInfo& info, const Launch& launch,
   if (launch.one_machine) return "127.0.0.1";
   if (const auto hosts = Look(get, info.hosts)) return FirstHost(*hosts);
   return MakeError(ErrorCode::kUsage,
-                   fmt::format("started by {} on several machines: set MASTER_ADDR to the name of "
-                               "the one with rank 0, for all processes",
+                   fmt::format("started by {} on several machines: set MASTER_ADDR in every "
+                               "process to the host name of rank 0",
                                info.name));
 }
 

@@ -76,8 +76,8 @@ TEST(Launcher, ReadsMpi) {
 
   const Variables hydra = {{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}, {"MPI_LOCALNRANKS", "2"}};
   EXPECT_EQ(ErrorOf(hydra),
-            "started by MPI on several machines: set MASTER_ADDR to the name of the one with rank "
-            "0, for all processes");
+            "started by MPI on several machines: set MASTER_ADDR in every process to the host name "
+            "of rank 0");
 }
 
 TEST(Launcher, ReadsSlurm) {

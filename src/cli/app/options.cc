@@ -75,7 +75,7 @@ auto IsText(std::string_view what) {
 }
 
 auto IsOutput(std::string_view what, std::vector<std::string_view> endings) {
-  const char* other = what == "PREFIX" ? "what names of several files begin with"
+  const char* other = what == "PREFIX"                     ? "a prefix of file names"
                       : what == "FILE" && !endings.empty() ? ""
                                                            : "a folder";
   return [other = std::string_view(other), endings = std::move(endings)](const std::string& text) {
@@ -201,8 +201,8 @@ void Options::After(std::string_view name, std::vector<std::string>* target,
 
 void Options::Jobs(int64_t* target, std::string_view things) {
   Described(AddNumber(impl_->app, "--jobs",
-                      fmt::format("{} at a time (default: as many as cores)", things), {.least = 1},
-                      [target](int64_t n) { *target = n; }),
+                      fmt::format("process N {} at a time (default: number of cores)", things),
+                      {.least = 1}, [target](int64_t n) { *target = n; }),
             "N");
 }
 
@@ -249,7 +249,7 @@ std::string FirstMissing(const CLI::App& app) {
     return fmt::format("missing {} '{}': {}", option->get_positional() ? "argument" : "option",
                        option->get_name(), option->get_description());
   }
-  return "something is missing";
+  return "an argument or option is missing";
 }
 
 }  // namespace

@@ -158,11 +158,11 @@ TEST(Options, OutputsAreNamedAsWhatIsWritten) {
     EXPECT_EQ(told(name, {".json"}), "") << name;
   }
   EXPECT_EQ(told("a.et.zst", {".json", ".html"}),
-            "--output: found 'a.et.zst', a name of a Chakra trace (`etude convert` writes one), "
-            "expected one that ends in .json or .html");
+            "--output: found 'a.et.zst', the file name of a Chakra trace (`etude convert` writes "
+            "one), expected a name that ends in .json or .html");
   EXPECT_EQ(told("a.dot", {}),
-            "--output: found 'a.dot', a name of a graph (`etude graph` writes one), expected a "
-            "folder");
+            "--output: found 'a.dot', the file name of a graph (`etude graph` writes one), "
+            "expected a folder");
 }
 
 }  // namespace

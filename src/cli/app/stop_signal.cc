@@ -18,7 +18,7 @@ Result<std::unique_ptr<StopSignal>> StopSignal::Make() {
   if (stop_signal_came == nullptr) {
     void* memory = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return Unavailable("no memory to share between processes");
+    if (memory == MAP_FAILED) return Unavailable("cannot allocate shared memory");
     stop_signal_came = new (memory) std::atomic<bool>(false);
   }
   return std::unique_ptr<StopSignal>(new StopSignal);

@@ -25,8 +25,8 @@ class GenerateCommand : public Command {
  public:
   std::string_view name() const override { return "generate"; }
   std::string_view summary() const override {
-    return "make Chakra traces of a pattern, or of a model's training or inference, for any number "
-           "of ranks";
+    return "generate Chakra traces of a communication pattern, or of a model's training or "
+           "inference, for any number of ranks";
   }
 
   void Declare(Options& options) override {
@@ -36,39 +36,42 @@ class GenerateCommand : public Command {
     };
     options.Positional("what", &request_.what, GenerateWhatText());
     options.Positional("pattern", &request_.model,
-                       "microbench: what the ranks do, see below; text: file with a model; others: "
-                       "a model of the lists below, or a file that ends in .toml",
+                       "microbench: a pattern from the list below; text: a file with a model; "
+                       "others: a model from the lists below, or a .toml file",
                        /*required=*/false);
-    options.Output("-o,--output", &request_.output, "PREFIX", "writes PREFIX.RANK.et for each rank",
+    options.Output("-o,--output", &request_.output, "PREFIX", "write PREFIX.RANK.et for each rank",
                    {});
     options.Required("--output");
-    add("--ranks", "N", "ranks of the job (default: 2, of models as their options say)");
-    add("--count", "N", "microbench, text: repetitions, one after the other");
-    options.Flag("--json", &json_, "print what was written as JSON");
+    add("--ranks", "N",
+        "number of ranks (default: 2; for models, set by their parallelism options)");
+    add("--count", "N", "microbench, text: number of repetitions in sequence");
+    options.Flag("--json", &json_, "print a summary of the output as JSON");
     options.Group("Patterns (microbench)");
-    add("--size", "BYTES", "that a rank puts in, sends or moves: 64MiB (default: 1MiB)");
-    add("--duration", "TIME", "of each computation: 50us (default: 100us)");
-    add("--group-size", "N", "collectives in groups of N neighbours (default: all ranks)");
+    add("--size", "BYTES",
+        "bytes that each rank contributes, sends or moves, such as 64MiB (default: 1MiB)");
+    add("--duration", "TIME", "duration of each computation, such as 50us (default: 100us)");
+    add("--group-size", "N",
+        "run collectives in groups of N neighbouring ranks (default: all ranks)");
     add("--native", "",
-        "one node for collectives that ASTRA-sim refuses, instead of sends and receives");
+        "write collectives that ASTRA-sim does not support as one node, not as sends and receives");
     options.Group(kAllModels);
     add("--device", "NAME",
-        "durations of computations by the roofline of a device of the list below, or of "
-        "a file that ends in .toml");
+        "compute durations from the roofline of a device from the list below, or of a .toml file");
     add("--measured", "FILE",
-        "durations of matrix products from a recorded trace, or a table that ends in "
-        ".csv, before --device");
-    add("--memory", "", "say what ranks hold, and in the traces what is in use over time");
-    options.Choice("--to", &request_.to, {"et", "classes"},
-                   "a file for each rank, or -o as a folder with one for all ranks that do the "
-                   "same");
+        "take durations of matrix products from a recorded trace or a .csv table; --device sets "
+        "the others");
+    add("--memory", "",
+        "report the memory of each rank, and write memory use over time into the traces");
+    options.Choice(
+        "--to", &request_.to, {"et", "classes"},
+        "et: one file per rank; classes: a folder with one file per class of identical ranks");
     DeclareModelOptions(values, options);
     std::string footer = "Patterns:\n";
     for (const PatternInfo& info : Patterns()) {
       footer += fmt::format("  {:<15} {}\n", info.name, info.help);
     }
     for (const ModelKind& kind : ModelKinds()) {
-      footer += fmt::format("Models of {} ({}):\n", kind.name, kind.family);
+      footer += fmt::format("Models for {} ({}):\n", kind.name, kind.family);
       for (const auto& [name, source] : kind.presets) {
         footer += fmt::format("  {:<16} {}\n", name, source);
       }

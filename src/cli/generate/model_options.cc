@@ -70,52 +70,56 @@ void DeclareModelOptions(const std::vector<GenerateOption>& request, Options& op
     options.Group(found.heading);
     DeclareOption(request, name, what, found.kinds.append(help), options);
   };
-  add("--dp", "N", "data-parallel replicas");
-  add("--tp", "N", "tensor-parallel ranks");
-  add("--pp", "N", "pipeline stages");
-  add("--cp", "N", "context-parallel ranks");
-  add("--ep", "N", "expert-parallel ranks, among the replicas");
+  add("--dp", "N", "number of data-parallel replicas");
+  add("--tp", "N", "number of tensor-parallel ranks");
+  add("--pp", "N", "number of pipeline stages");
+  add("--cp", "N", "number of context-parallel ranks");
+  add("--ep", "N", "number of expert-parallel ranks, a divisor of the data-parallel replicas");
   add("--no-sequence-parallel", "",
-      "tensor-parallel ranks do not share what lies between the matrices");
+      "disable sequence parallelism: tensor-parallel ranks all process every token between the "
+      "matrix products");
   add("--zero", "STAGE",
-      "what replicas share: 1 the optimizer's states, 2 gradients too, 3 weights too");
-  add("--sequences", "N", "sequences of a micro-batch of a replica");
-  add("--micro-batches", "N", "micro-batches of a step");
-  add("--schedule", "NAME", "gpipe, 1f1b, interleaved or zero-bubble (default: 1f1b)");
-  add("--chunks", "N", "chunks of layers on each stage, interleaved");
-  add("--bucket", "BYTES", "gradients that are reduced at once (default: 25MiB)");
-  add("--clip", "", "clip gradients by the norm of all of them");
-  add("--first-bucket", "BYTES", "the first of these (default: as --bucket)");
-  add("--keep-ends", "", "embedding and head stay gathered from forward to backward (ZeRO 3)");
-  add("--recompute", "WHAT", "none, selective or full (default: none)");
-  add("--attention", "KIND", "fused or unfused (default: fused)");
+      "shard among replicas: 1 optimizer states, 2 also gradients, 3 also weights");
+  add("--sequences", "N", "number of sequences in a micro-batch of a replica");
+  add("--micro-batches", "N", "number of micro-batches in a step");
+  add("--schedule", "NAME",
+      "pipeline schedule: gpipe, 1f1b, interleaved or zero-bubble (default: 1f1b)");
+  add("--chunks", "N", "layer chunks per stage, for the interleaved schedule");
+  add("--bucket", "BYTES", "size of a gradient bucket, which is reduced at once (default: 25MiB)");
+  add("--clip", "", "clip gradients by their global norm");
+  add("--first-bucket", "BYTES", "size of the first gradient bucket (default: as --bucket)");
+  add("--keep-ends", "", "keep embedding and head gathered from forward to backward (ZeRO 3)");
+  add("--recompute", "WHAT", "activation recomputation: none, selective or full (default: none)");
+  add("--attention", "KIND", "attention kernels: fused or unfused (default: fused)");
   add("--context", "HOW",
-      "what context-parallel ranks exchange: all-gather, ring or all-to-all (default: all-gather)");
+      "exchange among context-parallel ranks: all-gather, ring or all-to-all (default: "
+      "all-gather)");
   add("--imbalance", "Z",
-      "tokens prefer some experts: the exponent of Zipf's law (default: 0, all alike)");
-  add("--seed", "N", "seed of which experts they prefer (default: 0)");
-  add("--layers", "N", "layers instead of the model's");
-  add("--sequence", "N", "tokens of a sequence instead of the model's");
+      "exponent of Zipf's law for the choice of experts (default: 0, all equally likely)");
+  add("--seed", "N", "seed for the preferred experts (default: 0)");
+  add("--layers", "N", "number of layers (default: the model's)");
+  add("--sequence", "N", "number of tokens in a sequence (default: the model's)");
   add("--batch", "N",
-      "samples of a replica, or of its micro-batches (default: dlrm 2048, others 1)");
+      "number of samples per replica, or per micro-batch (default: dlrm 2048, others 1)");
   add("--phase", "NAME",
-      "training (the default); of language models prefill or decode, of diffusion sampling, of "
-      "others inference");
+      "training (default); language models: prefill or decode; diffusion: sampling; others: "
+      "inference");
   add("--optimizer", "NAME",
-      "dlrm: sgd or adagrad, of tables row-wise (default: sgd); cnn, diffusion: sgd with "
-      "momentum (default of cnn) or adam");
-  add("--replicate-tables", "BYTES", "tables of up to so many are on all ranks");
-  add("--split-rows", "BYTES", "other tables of more are split by rows over all ranks");
-  add("--split-columns", "N", "columns of a part of a table that one rank has");
-  add("--table-cost", "WHAT", "that ranks get equal shares of: bytes or lookups (default: bytes)");
+      "dlrm: sgd or adagrad, row-wise for tables (default: sgd); cnn, diffusion: sgd with momentum "
+      "(default for cnn) or adam");
+  add("--replicate-tables", "BYTES", "replicate tables of up to BYTES on all ranks");
+  add("--split-rows", "BYTES", "split other tables of more than BYTES by rows over all ranks");
+  add("--split-columns", "N", "split tables by columns, N columns per part");
+  add("--table-cost", "WHAT",
+      "distribute tables so that ranks have equal bytes or lookups (default: bytes)");
   add("--cached", "N",
-      "prefill, decode: earlier tokens of each sequence, in the cache (default: 0, of decode so "
-      "many that sequences are whole at the end)");
-  add("--tokens", "N", "decode: tokens of each sequence, one after the other");
+      "prefill, decode: number of cached tokens per sequence at the start (default: prefill 0; "
+      "decode as many as complete the sequence)");
+  add("--tokens", "N", "decode: number of tokens to generate per sequence");
   add("--cache-type", "TYPE",
-      "prefill, decode: type of keys and values in the cache (default: that of the weights)");
-  add("--image", "SIDE", "height and width instead of the model's: 224 or 224x320");
-  add("--steps", "N", "sampling steps");
+      "prefill, decode: dtype of cached keys and values (default: that of the weights)");
+  add("--image", "SIDE", "image size, such as 224 or 224x320 (default: the model's)");
+  add("--steps", "N", "number of sampling steps");
   options.Group("");
 }
 

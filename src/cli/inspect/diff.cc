@@ -29,8 +29,8 @@ class DiffCommand : public Command {
   }
 
   void Declare(Options& options) override {
-    options.Positional("a", &a_, "a trace in any format, or a capture folder");
-    options.Positional("b", &b_, "another one");
+    options.Positional("a", &a_, "first trace in any format, or capture folder");
+    options.Positional("b", &b_, "second trace or capture folder");
     options.Jobs(&jobs_, "ranks");
     output_.Declare(options, kDiffTables);
   }

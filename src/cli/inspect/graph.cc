@@ -36,13 +36,14 @@ std::string CollapseText(const GraphView& view) {
   switch (view.collapse) {
     case Collapse::kNone: return "";
     case Collapse::kDepth:
-      return fmt::format("what lies deeper than {} below a root is in the box above it",
+      return fmt::format("nodes more than {} levels below a root are merged into the box above",
                          view.depth);
     case Collapse::kPath:
-      return fmt::format("nodes of one name below one box are one, down to {} below the roots",
-                         view.depth);
-    case Collapse::kName: return "nodes of one name, numbers aside, are one";
-    case Collapse::kKind: return "nodes of one kind are one";
+      return fmt::format(
+          "nodes of the same name below the same box are merged, down to level {} below the roots",
+          view.depth);
+    case Collapse::kName: return "nodes whose names differ only in numbers are merged";
+    case Collapse::kKind: return "nodes of the same kind are merged";
   }
   return "";
 }
@@ -69,19 +70,19 @@ class GraphCommand : public Command {
  public:
   std::string_view name() const override { return "graph"; }
   std::string_view summary() const override {
-    return "draw the dependency graph: DOT, GraphML, or SVG through Graphviz";
+    return "draw the dependency graph as DOT, GraphML, or SVG (requires Graphviz)";
   }
 
   void Declare(Options& options) override {
     options.Positional("input", &input_, "trace in any format, capture folder with --rank, or -");
-    options.Value("-o,--output", &output_, "FILE", ".dot, .graphml or .svg");
+    options.Value("-o,--output", &output_, "FILE", "output file: .dot, .graphml or .svg");
     options.Required("--output");
     options.Choice("--to", &to_, {"dot", "graphml", "svg"},
-                   "the format (default: by the name of the output)");
-    options.Value("--most-nodes", &most_, "N", "max boxes to draw; above, nodes are collapsed",
+                   "output format (default: from the file name)");
+    options.Value("--most-nodes", &most_, "N", "max boxes to draw; larger graphs are collapsed",
                   {.least = 1, .most = 10'000'000});
     what_.Declare(options);
-    options.Flag("--json", &json_, "print what was drawn as JSON");
+    options.Flag("--json", &json_, "print a summary of the output as JSON");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -91,7 +92,7 @@ class GraphCommand : public Command {
                            what_.FindInputs({input_}, console.context()));
     if (inputs.size() != 1) {
       return MakeError(ErrorCode::kUsage,
-                       fmt::format("graph: found {} ranks; --rank says which one", inputs.size()));
+                       fmt::format("graph: found {} ranks; choose one with --rank", inputs.size()));
     }
     const RankInput& input = inputs.front();
     ETUDE_RETURN_IF_ERROR(CheckOutput(output_, {input.path, input.device}));
@@ -114,9 +115,9 @@ class GraphCommand : public Command {
     if (ending == ".dot" || ending == ".gv" || output_ == "-") return "dot";
     if (ending == ".graphml") return "graphml";
     if (ending == ".svg") return "svg";
-    return MakeError(ErrorCode::kUsage, "graph: " + output_ +
-                                            ": expected a name that ends with .dot, .graphml or "
-                                            ".svg, or --to");
+    return MakeError(
+        ErrorCode::kUsage,
+        "graph: " + output_ + ": expected a name that ends in .dot, .graphml or .svg, or --to");
   }
 
   Status WriteText(const DrawnGraph& graph, const std::string& format) const {
@@ -129,7 +130,7 @@ class GraphCommand : public Command {
   // Graphviz reads and writes memory files, so nothing remains in any case.
   Status WriteSvg(const DrawnGraph& graph, const RunContext& context) const {
     if (output_ == "-") {
-      return MakeError(ErrorCode::kUsage, "graph: SVG needs a file; -o - writes DOT");
+      return MakeError(ErrorCode::kUsage, "graph: SVG requires an output file; -o - writes DOT");
     }
     const SharedFile dot("graph.dot");
     const SharedFile svg("graph.svg");
@@ -142,20 +143,21 @@ class GraphCommand : public Command {
     const Result<ChildEnd> end = RunChild({"dot", "-Tsvg", "-o", svg.path(), dot.path()}, {});
     if (!end && end.error().code == ErrorCode::kUnavailable) {
       return Unavailable(
-          "graph: SVG is drawn by Graphviz, whose program `dot` is not here; install "
-          "the package graphviz, or write a .dot file and draw it elsewhere");
+          "graph: SVG requires the program `dot` of Graphviz; install the package graphviz, or "
+          "write a .dot file");
     }
     if (!end) return tl::unexpected<Error>(end.error());
     if (end->killed && (end->value == SIGINT || end->value == SIGTERM)) {
       return MakeError(ErrorCode::kInterrupted, "interrupted");
     }
     if (end->exit_code() != 0) {
-      return Unavailable(fmt::format(
-          "graph: `dot` ended with exit code {}; --most-nodes draws less", end->exit_code()));
+      return Unavailable(
+          fmt::format("graph: `dot` failed with exit code {}; draw fewer boxes with --most-nodes",
+                      end->exit_code()));
     }
     ETUDE_ASSIGN_OR_RETURN(const std::string drawn,
                            ReadWholeFile(svg.path(), context.limits, context.limits.total_bytes));
-    if (drawn.empty()) return Unavailable("graph: `dot` ended without a drawing");
+    if (drawn.empty()) return Unavailable("graph: `dot` wrote no drawing");
     return WriteFile(output_, drawn);
   }
 
@@ -182,16 +184,16 @@ class GraphCommand : public Command {
       const bool fits = graph.boxes.size() <= static_cast<size_t>(most_);
       const std::string most = FormatCount(static_cast<uint64_t>(most_));
       text += fmt::format("  collapsed {} (--most-nodes): {}\n",
-                          fits ? fmt::format("to {} boxes at most", most)
-                               : fmt::format("as far as it goes, which is not {}", most),
+                          fits ? fmt::format("to at most {} boxes", most)
+                               : fmt::format("as far as possible, but to more than {} boxes", most),
                           collapse);
     }
     if (view.inside != 0) {
       text += fmt::format("  edges inside boxes, not drawn: {}\n", FormatCount(view.inside));
     }
     if (view.dangling != 0) {
-      text += fmt::format("  references to nodes that are not there, not drawn: {}\n",
-                          FormatCount(view.dangling));
+      text +=
+          fmt::format("  references to missing nodes, not drawn: {}\n", FormatCount(view.dangling));
     }
     console.Print(text);
   }

@@ -111,7 +111,7 @@ TextTable FactsTable(const Trace& trace, const Summary& summary, const Health& h
                          Name(static_cast<NodeKind>(i)));
   }
   facts.Row({"nodes", FormatCount(summary.nodes) + (kinds.empty() ? "" : ": " + kinds)});
-  facts.Row({"dependencies", FormatCount(summary.dependencies) + " beyond nesting"});
+  facts.Row({"dependencies", FormatCount(summary.dependencies) + ", not counting nesting"});
   facts.Row({"lanes", fmt::format("{}, {}", FormatCount(summary.threads, "thread"),
                                   FormatCount(summary.streams, "stream"))});
   facts.Row({"timed", summary.nodes == 0
@@ -120,7 +120,7 @@ TextTable FactsTable(const Trace& trace, const Summary& summary, const Health& h
                                         FormatShare(static_cast<double>(summary.timed) /
                                                     static_cast<double>(summary.nodes)))});
   if (summary.span) facts.Row({"span", FormatTime(*summary.span)});
-  if (const auto& time = health.graph_time) facts.Row({"graph alone", GraphTimeText(*time)});
+  if (const auto& time = health.graph_time) facts.Row({"graph time", GraphTimeText(*time)});
   if (const auto& waits = health.waits) facts.Row({"waits", WaitsText(*waits)});
   if (summary.device_busy) {
     std::string busy = FormatTime(*summary.device_busy);
@@ -213,7 +213,7 @@ std::string MotifText(const Trace& trace, const MotifTree& tree) {
     text += fmt::format("{:{}}{} × {}", "", 2 + 2 * row.depth, FormatCount(row.times),
                         FormatCount(row.nodes, "node"));
     if (row.nodes > 1) text += ShapeText(ShapeOf(row));
-    if (!row.same_everywhere) text += " the first time";
+    if (!row.same_everywhere) text += " (first occurrence)";
     text += ": " + ShortText(trace.name(row.first), kNameWidth);
     if (row.nodes > 1) text += " … " + ShortText(trace.name(row.last), kNameWidth);
     text += "\n";
@@ -318,7 +318,7 @@ std::string TraceText(const std::string& path, const Trace& trace, const Summary
     if (trace.stats()[info.stat] == 0) continue;
     met.Row({FormatCount(trace.stats()[info.stat]), std::string(info.help)});
   }
-  text += met.empty() ? "met while reading: nothing\n" : "met while reading\n" + met.Text();
+  text += met.empty() ? "issues while reading: none\n" : "issues while reading\n" + met.Text();
   return text + ToText(health);
 }
 
@@ -328,11 +328,11 @@ class InfoCommand : public Command {
   std::string_view summary() const override { return "summarize a trace or a capture folder"; }
 
   void Declare(Options& options) override {
-    options.Positional("path", &path_, "a trace in any format, a capture folder, or - for stdin");
-    options.Flag("--json", &json_, "print JSON, with all operators");
-    options.Value("--top", &top_, "N", "operators to list", {.least = 0});
+    options.Positional("path", &path_, "trace in any format, capture folder, or - for stdin");
+    options.Flag("--json", &json_, "print JSON with all operators");
+    options.Value("--top", &top_, "N", "number of operators to list", {.least = 0});
     options.Flag("--motifs", &motifs_,
-                 "also steps, phases and what repeats in the sequence of nodes (one trace)");
+                 "also show steps, phases and repeated node sequences (one trace only)");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -363,7 +363,8 @@ class InfoCommand : public Command {
       return ExitCode::kOk;
     }
     if (motifs_) {
-      return MakeError(ErrorCode::kUsage, "info: --motifs is of one trace; name one of the folder");
+      return MakeError(ErrorCode::kUsage,
+                       "info: --motifs requires one trace; name one in the folder");
     }
     return RunFolder(console, read);
   }
@@ -384,7 +385,7 @@ std::string PairText(const RankInput& pair, const Health& health) {
   std::string text = fmt::format("\n{} + {}\n", pair.path, pair.device);
   if (const auto& time = health.graph_time) {
     TextTable facts({Align::kLeft, Align::kLeft});
-    facts.Row({"graph alone", GraphTimeText(*time)});
+    facts.Row({"graph time", GraphTimeText(*time)});
     text += facts.Text();
   }
   return text + ToText(health);

@@ -49,16 +49,16 @@ class ReportCommand : public Command {
  public:
   std::string_view name() const override { return "report"; }
   std::string_view summary() const override {
-    return "write one page about traces or jobs: verdict, figures, charts, timeline";
+    return "write an HTML page about traces or jobs: verdict, figures, charts, timeline";
   }
 
   void Declare(Options& options) override {
     options.Positionals("paths", &paths_,
                         "traces in any format, capture folders (all their ranks), or - for stdin");
-    options.Output("-o,--output", &output_, "FILE", "the page to write (HTML)", {".html"});
+    options.Output("-o,--output", &output_, "FILE", "HTML page to write", {".html"});
     options.Value("--title", &title_, "TEXT", "title of the page");
     options.Value("--events", &events_, "N",
-                  "max events in the timeline over all ranks; above, they are grouped",
+                  "max events in the timeline of all ranks; more are grouped",
                   {.least = 1000, .most = 5'000'000});
     options.Jobs(&jobs_, "traces");
     options.Flag("--json", &json_, "print the page's data as JSON");
@@ -67,8 +67,7 @@ class ReportCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     if (output_.empty() && !json_) {
       return MakeError(ErrorCode::kUsage,
-                       "report: -o FILE says where to write the page; --json "
-                       "prints its data");
+                       "report: missing -o FILE; or print the page's data with --json");
     }
     if (output_ == "-" && json_) {
       return MakeError(ErrorCode::kUsage, "report: -o - and --json both write to standard output");

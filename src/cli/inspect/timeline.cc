@@ -32,15 +32,16 @@ std::string ToText(const std::string& path, const TimelineReport& report) {
   std::string text =
       fmt::format("wrote {}: {}, {}, {}, {}\n", path, FormatCount(report.slices, "slice"),
                   FormatCount(report.flows, "arrow"),
-                  FormatCount(report.counters, "value of counters", "values of counters"),
+                  FormatCount(report.counters, "counter value", "counter values"),
                   WrittenSize(path, report.bytes));
   const auto line = [&](uint64_t count, std::string_view what) {
     if (count != 0) text += fmt::format("  {}: {}\n", what, FormatCount(count));
   };
-  line(report.untimed, "nodes without a time, which no timeline can show");
-  line(report.split_tracks, "tracks added for slices that overlap without nesting");
-  line(report.crowded, "nodes left out where too many overlap at once; --time or --stream narrow");
-  line(report.backward, "dependencies without an arrow: on what began later");
+  line(report.untimed, "nodes without a start time, left out");
+  line(report.split_tracks, "extra tracks for slices that overlap without nesting");
+  line(report.crowded,
+       "nodes left out because too many overlap; select less with --time or --stream");
+  line(report.backward, "dependencies not drawn because they point backward in time");
   return text;
 }
 
@@ -67,14 +68,15 @@ class TimelineCommand : public Command {
 
   void Declare(Options& options) override {
     options.Positionals("input", &inputs_, "traces in any format, capture folders, or -");
-    options.Value("-o,--output", &output_, "FILE", ".json: Chrome's format, .pftrace: Perfetto's");
+    options.Value("-o,--output", &output_, "FILE",
+                  "output file: .json for Chrome's format, .pftrace for Perfetto's");
     options.Required("--output");
     options.Choice("--to", &to_, {"chrome", "perfetto"},
-                   "the format (default: by the name of the output)");
+                   "output format (default: from the file name)");
     what_.Declare(options);
     options.Choice("--clocks", &clocks_, {"match", "keep"}, kClocksHelp);
-    options.Flag("--no-counters", &no_counters_, "slices and arrows only");
-    options.Flag("--json", &json_, "print what was written as JSON");
+    options.Flag("--no-counters", &no_counters_, "write slices and arrows only");
+    options.Flag("--json", &json_, "print a summary of the output as JSON");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -95,8 +97,8 @@ class TimelineCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const TimelineReport report, Write(parts, format == "perfetto"));
     if (report.slices == 0) {
       return BadInput(inputs.front().path +
-                      ": found no node that says when it began, expected a linked trace, a "
-                      "profile or a simulated job (etude simulate -o)");
+                      ": found no node with a start time, expected a linked trace, a profile or a "
+                      "simulated job (etude simulate -o)");
     }
     if (output_ == "-") return ExitCode::kOk;
     console.Print(json_ ? JsonText(ToJson(output_, report)) : ToText(output_, report));
@@ -129,7 +131,7 @@ class TimelineCommand : public Command {
     if (clocks_ != "keep" && !distinct) {
       return MakeError(ErrorCode::kUsage,
                        "timeline: several traces of one rank have no common clock; --clocks keep "
-                       "shows them as they are");
+                       "shows their times unchanged");
     }
     ETUDE_ASSIGN_OR_RETURN(const std::vector<Nanos> offsets, ClockOffsets(logs, clocks_));
     std::vector<TimelinePart> parts;
@@ -162,7 +164,7 @@ class TimelineCommand : public Command {
     }
     if (!last_begin || last_begin->first <= first_end->first) return;
     context.Warn(fmt::format(
-        "{} begins {} after {} is over: were they recorded by clocks that began together?",
+        "{} begins {} after the end of {}: check that they were recorded with the same clock",
         last_begin->second->name, FormatTime(last_begin->first - first_end->first),
         first_end->second->name));
   }
@@ -172,9 +174,9 @@ class TimelineCommand : public Command {
     const std::string ending = FormatEnding(output_);
     if (ending == ".json" || output_ == "-") return "chrome";
     if (ending == ".pftrace" || ending == ".perfetto-trace") return "perfetto";
-    return MakeError(ErrorCode::kUsage, "timeline: " + output_ +
-                                            ": expected a name that ends with .json or .pftrace, "
-                                            "or --to");
+    return MakeError(
+        ErrorCode::kUsage,
+        "timeline: " + output_ + ": expected a name that ends in .json or .pftrace, or --to");
   }
 
   Result<TimelineReport> Write(const std::vector<TimelinePart>& parts, bool perfetto) const {

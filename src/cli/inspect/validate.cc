@@ -213,7 +213,7 @@ class ValidateCommand : public Command {
  public:
   std::string_view name() const override { return "validate"; }
   std::string_view summary() const override {
-    return "check traces; exit code 1 and the reasons if one breaks its rules";
+    return "check traces against the rules of their format; exit code 1 if a rule is broken";
   }
 
   void Declare(Options& options) override {

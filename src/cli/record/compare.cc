@@ -73,79 +73,80 @@ class CompareCommand : public Command {
  public:
   std::string_view name() const override { return "compare"; }
   std::string_view summary() const override {
-    return "compare a capture's original step with its replay";
+    return "compare the original step of a capture with its replay";
   }
 
   void Declare(Options& options) override {
-    options.Positionals("dir", &paths_, "a capture folder", /*required=*/false);
+    options.Positionals("dir", &paths_, "capture folder", /*required=*/false);
     options.Value("--tolerance", &tolerance_, "SHARE",
                   "max error: exit code 1 if one exceeds it, as 8% or 0.08");
     options.Choice("--clock", &clock_, {"cpu", "wall"}, "clock that --tolerance applies to");
     options.Flag("--run", &by_running_,
-                 "run the program again and its replay, step by step in turn");
+                 "run the program and its replay now, alternating step by step");
     options.Value("--benchmark", &run_.benchmark, "PROGRAM",
-                  "with --run: compare a program of `etude benchmark`, FOLDER/benchmark.py or "
-                  "FOLDER/build/benchmark, instead of a replay");
-    options.Value("--pairs", &run_.pairs, "N", "with --run: measured pairs of steps",
+                  "with --run: compare a program written by `etude benchmark`, FOLDER/benchmark.py "
+                  "or FOLDER/build/benchmark, instead of the replay");
+    options.Value("--pairs", &run_.pairs, "N", "with --run: number of measured pairs of steps",
                   {.least = 1, .most = 100'000});
-    options.Value("--starts", &run_.starts, "N",
-                  "with --run: starts of program and replay, which share the pairs",
-                  {.least = 1, .most = 1000});
-    options.Choice("--until", &run_.until, {"decided"},
-                   "with --run: go on with more pairs and starts until no bar is undetermined, up "
-                   "to ten times --pairs");
+    options.Value(
+        "--starts", &run_.starts, "N",
+        "with --run: number of times to start program and replay; the pairs are divided among them",
+        {.least = 1, .most = 1000});
+    options.Choice(
+        "--until", &run_.until, {"decided"},
+        "with --run: add pairs and starts until no bar is undetermined, up to ten times --pairs");
     options.Value("--rank", &run_.rank, "N",
-                  "with --run: whose steps are timed (default: the first)", {.least = 0});
+                  "with --run: rank whose steps are timed (default: the first)", {.least = 0});
     options.Value("--warmup", &run_.warmup, "N",
                   "with --run: warm-up steps of the program before the pairs",
                   {.least = 1, .most = 1'000'000});
     options.Value("--lead", &run_.lead, "N",
-                  "with --run: steps of each side in its turn before the one that is measured "
-                  "(default: those of 50 ms, 4 at most)",
+                  "with --run: unmeasured steps before each measured step (default: as many as "
+                  "take 50 ms, at most 4)",
                   {.least = 0, .most = 1'000'000});
-    options.Values("--bar", &run_.bars, "NAME=SHARE",
-                   "with --run: the error that is allowed of a metric, such as wall_time=8%; "
-                   "NAME=none: no verdict");
+    options.Values(
+        "--bar", &run_.bars, "NAME=SHARE",
+        "with --run: max error of a metric, such as wall_time=8%; NAME=none for no verdict");
     options.Value("--timeout", &run_.timeout_s, "SECONDS", "with --run: max seconds of a step",
                   {.least = 1, .most = 1'000'000});
     options.Value("--seed", &run_.seed, "N", "with --run: seed for the order within pairs",
                   {.least = 0});
     options.Choice("--gaps", &run_.gaps, {"recorded", "none"},
-                   "with --run: whether the replay lets the program's gaps between operators pass");
+                   "with --run: gaps between operators in the replay: as recorded, or none");
     options.Flag("--pin", &run_.pin,
-                 "with --run: keep each rank of the replay to its own share of the processors, as "
-                 "a program does that pins its ranks");
+                 "with --run: pin each rank of the replay to its own share of the processors; use "
+                 "it if the program pins its ranks");
     options.Flag("--experimental", &run_.experimental,
-                 "with --run: allow devices other than CPU and CUDA, where replay is untested; and "
-                 "look at GPUs whether or not the program uses them");
+                 "with --run: allow devices other than CPU and CUDA, where replay is untested, and "
+                 "read GPU sensors even if the program uses no GPU");
     options.Values("--library", &run_.libraries, "FILE",
                    "with --run: load a shared library of operators into the replay");
     options.Flag("--finish", &run_.finish,
-                 "with --run: let the program run to its end when the pairs are done");
+                 "with --run: let the program run to its end after the last pair");
     options.Outputs("--certificate", &certificates_, "FILE",
-                    "with --run: write a certificate to it, as a page if it ends in .html, else as "
-                    "JSON; otherwise: show this one, or compare it with the next one",
+                    "with --run: write a certificate to FILE, as a page if it ends in .html, else "
+                    "as JSON; without --run: show this certificate, or compare two",
                     {".json", ".html"});
     options.Flag("--trust", &run_.trust,
-                 "with --run: run the command of job.json although this user has not recorded the "
+                 "with --run: run the command in job.json even if this user did not record the "
                  "folder on this machine");
     options.Flag("--keep-paths", &run_.keep_paths,
-                 "with --run: folders stay in the paths of the certificate's commands");
+                 "with --run: keep folders in the paths of the certificate's commands");
     options.Outputs("-o,--output", &outputs_, "FILE",
-                    "with --certificate, of certificates: write what is shown to it, as a page if "
-                    "it ends in .html, else as JSON",
+                    "with --certificate, without --run: write the result to FILE, as a page if it "
+                    "ends in .html, else as JSON",
                     {".json", ".html"});
     options.Flag("--json", &run_.json, "print JSON");
     options.After("COMMAND ...", &run_.command,
-                  "with --run: the program and its arguments (default: as recorded)");
+                  "with --run: program and arguments (default: as recorded)");
   }
 
   Result<ExitCode> Run(const Console& console) override {
     if (!by_running_ && !certificates_.empty()) return Certificates(console);
     if (!outputs_.empty()) {
-      return MakeError(
-          ErrorCode::kUsage,
-          "compare: -o is for certificates; with --run, --certificate FILE writes one");
+      return MakeError(ErrorCode::kUsage,
+                       "compare: -o requires --certificate without --run; with --run, "
+                       "--certificate FILE writes the certificate");
     }
     if (paths_.empty()) {
       return MakeError(ErrorCode::kUsage, "compare: missing argument 'dir': a capture folder");
@@ -159,12 +160,12 @@ class CompareCommand : public Command {
       run_.certificates = certificates_;
       if (!tolerance_) return CompareByRunning(run_, console);
       return MakeError(ErrorCode::kUsage,
-                       "compare: --tolerance is not for --run, whose bars are --bar NAME=SHARE");
+                       "compare: --tolerance cannot be combined with --run; use --bar NAME=SHARE");
     }
     if (run_ != CompareRunOptions{.path = run_.path, .json = run_.json}) {
       return MakeError(ErrorCode::kUsage,
-                       "compare: a command and all options but --tolerance, --clock and --json are "
-                       "for --run");
+                       "compare: a command and all options except --tolerance, --clock and --json "
+                       "require --run");
     }
     return CompareFiles(console);
   }
@@ -173,8 +174,7 @@ class CompareCommand : public Command {
   Result<ExitCode> Certificates(const Console& console) const {
     if (tolerance_ || run_ != CompareRunOptions{.json = run_.json}) {
       return MakeError(ErrorCode::kUsage,
-                       "compare: of certificates, options but -o and --json are for --run, which "
-                       "makes one");
+                       "compare: for certificates, all options except -o and --json require --run");
     }
     std::vector<std::string> paths = certificates_;
     paths.insert(paths.end(), paths_.begin(), paths_.end());

@@ -38,8 +38,8 @@ Status Show(const Document& document, const CompareCertificatesOptions& options,
 
 Result<Certificate> Read(const std::string& path, const Console& console) {
   if (IsFolder(path)) {
-    return BadInput(path +
-                    ": found a folder, expected a certificate; --run makes one of a capture");
+    return BadInput(
+        path + ": found a folder, expected a certificate; --run makes a certificate of a capture");
   }
   Result<Certificate> certificate = ReadCertificate(path, console.context());
   std::error_code error;
@@ -63,7 +63,7 @@ Result<ExitCode> CompareCertificates(const CompareCertificatesOptions& options,
         fmt::format("compare: found {} certificates, expected one or two", paths.size()));
   }
   if (paths.size() == 2 && paths.front() == "-" && paths.back() == "-") {
-    return MakeError(ErrorCode::kUsage, "compare: standard input is given twice");
+    return MakeError(ErrorCode::kUsage, "compare: standard input was given twice");
   }
   for (const std::string& output : options.outputs) {
     ETUDE_RETURN_IF_ERROR(CheckOutput(output, {paths.front(), paths.back()}));

@@ -98,11 +98,10 @@ Status CheckOwn(const CompareRunOptions& options, const JobFile& job) {
   if (!options.command.empty() || options.trust) return {};
   const std::string reason = WhyNotOwn(job);
   if (reason.empty()) return {};
-  return BadInput(fmt::format(
-      "{}: job.json names a command that you did not record on this machine ({}), and it was not "
-      "run: {}\n"
-      "--trust runs it; -- COMMAND runs another one",
-      options.path, reason, Printable(ShellLine(job.command))));
+  return BadInput(
+      fmt::format("{}: did not run the command in job.json because you did not record it on this "
+                  "machine ({}): {}\nto run it, add --trust; to run another one, add -- COMMAND",
+                  options.path, reason, Printable(ShellLine(job.command))));
 }
 
 // Checks that the program in job.json exists at its relative path, as far as a path shows.
@@ -111,10 +110,10 @@ Status CheckProgram(const std::string& capture, const std::vector<std::string>& 
       std::ranges::find_if(command, [](std::string_view word) { return word.ends_with(".py"); });
   std::error_code error;
   if (program == command.end() || std::filesystem::exists(*program, error)) return {};
-  return BadInput(fmt::format(
-      "{}: job.json names the program '{}', which is not there from this folder: call etude in the "
-      "folder that it was recorded in, or give the program after --",
-      capture, *program));
+  return BadInput(
+      fmt::format("{}: job.json names the program '{}', which is missing in this folder: run etude "
+                  "in the folder where it was recorded, or give the program after --",
+                  capture, *program));
 }
 
 Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& context) {
@@ -124,20 +123,21 @@ Result<Subject> FindSubject(const CompareRunOptions& options, const RunContext& 
   ETUDE_ASSIGN_OR_RETURN(subject.rank, FirstOrNamed(subject.folder, options.rank));
   subject.job = subject.folder.job_rank(*subject.rank);
   if (subject.job == nullptr) {
-    return BadInput(fmt::format("{}: job.json has no facts of rank {}, which --run needs",
-                                options.path, subject.rank->number()));
+    return BadInput(fmt::format("{}: job.json lacks rank {}, which --run requires", options.path,
+                                subject.rank->number()));
   }
   const auto ranks = static_cast<int64_t>(subject.folder.ranks.size());
   subject.world_size = std::max(subject.folder.job->world_size.value_or(ranks), int64_t{1});
   for (int64_t rank = 0; rank < subject.world_size && subject.world_size > 1; ++rank) {
     if (std::ranges::count(subject.folder.ranks, rank, &CaptureRank::number) != 0) continue;
-    return BadInput(fmt::format("{}: no trace of rank {}; --run replays all {} ranks of the job",
-                                options.path, rank, subject.world_size));
+    return BadInput(
+        fmt::format("{}: missing trace of rank {}; --run replays all {} ranks of the job",
+                    options.path, rank, subject.world_size));
   }
   subject.command = options.command.empty() ? subject.folder.job->command : options.command;
   if (subject.command.empty()) {
     return BadInput(options.path +
-                    ": job.json names no command; give the program after --: etude compare DIR "
+                    ": job.json contains no command; give the program after --: etude compare DIR "
                     "--run -- python train.py");
   }
   return subject;
@@ -174,10 +174,10 @@ class PairRun {
   Status Run(const RunContext& context) {
     ETUDE_RETURN_IF_ERROR(RunPairs(context));
     if (counted_ || !run_.pairs.empty() || other_.empty()) return {};
-    return BadInput(fmt::format(
-        "{}: none of {} steps of the program is of the recorded signature: expected '{}', found "
-        "'{}'; is it the program that was recorded?",
-        options_.path, run_.steps_of_other, expected_, other_));
+    return BadInput(
+        fmt::format("{}: none of {} steps of the program has the recorded signature: expected "
+                    "'{}', found '{}'; check that it is the recorded program",
+                    options_.path, run_.steps_of_other, expected_, other_));
   }
 
  private:
@@ -270,8 +270,8 @@ class PairRun {
     run_.ended = fmt::format("{} after {} of {} pairs{}", what, run_.pairs.size(), options_.pairs,
                              how.empty() ? "" : " (" + how + ")");
     if (run_.pairs.size() < kLeastPairs) {
-      run_.ended += fmt::format(", and fewer than {} decide nothing", kLeastPairs);
-      if (options_.lead != 0) run_.ended += "; --lead 0 needs fewer steps for each";
+      run_.ended += fmt::format(", and a verdict requires at least {}", kLeastPairs);
+      if (options_.lead != 0) run_.ended += "; --lead 0 reduces the steps per pair";
     }
   }
 
@@ -291,24 +291,24 @@ std::array<std::string, kStepMetricCount> Reasons(const StepWatch& original,
                                                   const StepWatch& replay, const GpuSensors& gpus) {
   using enum StepMetric;
   std::array<std::string, kStepMetricCount> reasons;
-  reasons.fill("the system does not tell it");
+  reasons.fill("the system does not report it");
   const auto set = [&](std::initializer_list<StepMetric> metrics, const std::string& reason) {
     for (const StepMetric metric : metrics) reasons[static_cast<size_t>(metric)] = reason;
   };
-  set({kPeakResident, kPeakMemory}, "the system does not tell the peak of a step");
+  set({kPeakResident, kPeakMemory}, "the system does not report the peak of a step");
   if (!original.has_level() || !replay.has_level()) {
     set({kPeakMemory, kAverageMemory},
-        "no memory was read before the first step: the program called no module");
+        "memory before the first step is unknown because the program called no module");
   }
   std::string counters = original.counters().why_none();
   if (counters.empty()) counters = replay.counters().why_none();
   if (counters.empty()) counters = "the processor or virtual machine has no such counter";
   set({kInstructions, kCycles, kCacheMisses, kBranchMisses}, counters);
-  set({kFlopRate, kByteRate}, "not every operator is replayed");
-  const std::string gpu = gpus.count() > 0 ? "the GPU does not tell it" : gpus.why_none();
+  set({kFlopRate, kByteRate}, "some operators are not replayed");
+  const std::string gpu = gpus.count() > 0 ? "the GPU does not report it" : gpus.why_none();
   set({kGpuEnergy, kGpuPower, kGpuUtilisation, kGpuMemoryUtilisation, kGpuMemory}, gpu);
   if (gpus.count() > 0) {
-    set({kGpuEnergy}, "the GPU tells energy for steps of half a second and more only");
+    set({kGpuEnergy}, "the GPU reports energy only for steps of at least 0.5 s");
   }
   return reasons;
 }
@@ -334,32 +334,30 @@ bool PassGaps(const Subject& subject, const CompareRunOptions& options) {
 void NoteGaps(const Subject& subject, const CompareRunOptions& options, RunComparison& run) {
   const std::string_view side = options.benchmark.empty() ? "replay" : "benchmark";
   if (PassGaps(subject, options)) {
-    run.notes.push_back(
-        fmt::format("the program's gaps between operators pass in the {} as recorded", side));
+    run.notes.push_back(fmt::format("the {} includes the recorded gaps between operators", side));
   } else if (options.gaps == "none") {
     run.notes.push_back(
-        fmt::format("the {} is without the program's gaps between operators", side));
+        fmt::format("the {} runs without the program's gaps between operators", side));
   } else {
     run.notes.emplace_back(
-        "the replay is without the program's gaps between operators, which are not known of a "
-        "capture without times");
+        "the replay runs without gaps between operators because the capture has no times");
   }
 }
 
 void NoteThreads(const Subject& subject, RunComparison& run) {
   const std::optional<int64_t>& recorded = subject.job->threads;
   if (!recorded || !run.threads || *recorded == *run.threads) return;
-  run.notes.push_back(fmt::format(
-      "PyTorch's pool has {} threads now, in the original and in the replay, and had {} when the "
-      "step was recorded",
-      *run.threads, *recorded));
+  run.notes.push_back(
+      fmt::format("PyTorch's pool now has {} threads in original and replay; it had {} when the "
+                  "step was recorded",
+                  *run.threads, *recorded));
 }
 
 // Adds facts that are known after all pairs.
 Status FindKernels(PacedReplay& replay, RunComparison& run) {
   const Status found = replay.FindKernels();
   if (!found && found.error().code != ErrorCode::kUnavailable) return found;
-  if (!found) run.notes.push_back("same kernels are unknown: " + found.error().message);
+  if (!found) run.notes.push_back("share of same kernels is unknown: " + found.error().message);
   run.replay = replay.facts();
   return {};
 }
@@ -415,11 +413,12 @@ Status CheckBenchmark(const Subject& subject, const CompareRunOptions& options) 
   if (!fs::is_regular_file(options.benchmark, error)) {
     return MakeError(ErrorCode::kUsage,
                      fmt::format("--benchmark: found '{}', expected FOLDER/benchmark.py or "
-                                 "FOLDER/build/benchmark of a folder that `etude benchmark` wrote",
+                                 "FOLDER/build/benchmark, written by `etude benchmark`",
                                  options.benchmark));
   }
   if (subject.world_size > 1 && subject.rank->number() != 0) {
-    return MakeError(ErrorCode::kUsage, "--benchmark of several ranks times rank 0; remove --rank");
+    return MakeError(ErrorCode::kUsage,
+                     "--benchmark of several ranks always times rank 0; remove --rank");
   }
   if (options.pin || options.experimental) {
     return MakeError(ErrorCode::kUsage,
@@ -452,9 +451,9 @@ Status TryCertificates(const std::vector<std::string>& paths, const CaptureFolde
       }
     }
     if (path == "-") {
-      return MakeError(ErrorCode::kUsage,
-                       "compare: --certificate: found '-', expected a file; --json prints what was "
-                       "measured");
+      return MakeError(
+          ErrorCode::kUsage,
+          "compare: --certificate: found '-', expected a file; --json prints the result");
     }
     const auto file = AtomicFile::Create(path);
     if (!file) return tl::unexpected<Error>(file.error());
@@ -560,10 +559,11 @@ Result<double> ParseShare(const std::string& option, std::string_view text) {
         fmt::format("{}: found '{}', expected a share such as 8% or 0.08", option, text));
   }
   if (!percent && *value > 1) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("{}: found '{}', more than the whole, expected a share such as 8% "
-                                 "or 0.08; did you mean {}%?",
-                                 option, text, text));
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format(
+            "{}: found '{}', expected a share up to 100 %, such as 8% or 0.08; did you mean {}%?",
+            option, text, text));
   }
   return percent ? *value / 100 : *value;
 }
@@ -588,7 +588,7 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
                     .noise = MeasureNoise()};
   WarnOfNoise(run, bars, context);
   if (options.command.empty()) {
-    console.Say("etude: running what job.json names: " + Printable(ShellLine(run.command)));
+    console.Say("etude: running the command in job.json: " + Printable(ShellLine(run.command)));
   }
   const bool with_gpus = options.experimental || UsesGpu(*subject.job);
   const GpuSensors gpus = with_gpus ? GpuSensors::Open() : GpuSensors();

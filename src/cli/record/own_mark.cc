@@ -54,7 +54,7 @@ Result<std::string> ReadKey() {
     return BadInput("this user has recorded nothing on this machine");
   }
   if (about.st_uid != geteuid() || (about.st_mode & 022) != 0) {
-    return BadInput(folder + ": others can write there");
+    return BadInput(folder + ": found write permission for other users, expected none");
   }
   const std::string path = folder + "/mark.key";
   const int file = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -68,7 +68,7 @@ Result<std::string> ReadKey() {
   const ssize_t count = is_alone ? ::read(file, bytes.data(), bytes.size()) : 0;
   ::close(file);
   if (!is_alone) {
-    return BadInput(path + ": found a file that is not this user's alone, expected mode 0600");
+    return BadInput(path + ": found a file that other users can access, expected mode 0600");
   }
   if (count != static_cast<ssize_t>(kKeyBytes)) {
     return BadInput(fmt::format("{}: found {} bytes, expected {}", path, count, kKeyBytes));
@@ -106,13 +106,13 @@ std::string MarkedText(const JobFile& job) {
 }  // namespace
 
 std::string WhyNotOwn(const JobFile& job) {
-  if (job.mark.empty()) return "its job.json has no mark of a user";
+  if (job.mark.empty()) return "its job.json has no user mark";
   const Result<std::string> key = ReadKey();
   if (!key) return key.error().message;
   if (SameSecret(HmacSha256(*key, MarkedText(job)), job.mark)) return "";
   return DependsOnFolder(job.command)
-             ? "its mark is not this user's, or of another command or working folder"
-             : "its mark is not this user's, or of another command";
+             ? "its mark belongs to another user, command or working folder"
+             : "its mark belongs to another user or command";
 }
 
 }  // namespace etude

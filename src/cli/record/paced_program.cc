@@ -74,7 +74,7 @@ Status PacedProgram::Listen() {
   const std::string name = folder_ + "/pace";
   sockaddr_un address{.sun_family = AF_UNIX};
   if (name.size() >= sizeof address.sun_path) {
-    return Unavailable(folder_ + ": too long a name for a socket: set TMPDIR to a shorter one");
+    return Unavailable(folder_ + ": path too long for a socket; set TMPDIR to a shorter path");
   }
   name.copy(address.sun_path, name.size());
   listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -164,7 +164,7 @@ Status PacedProgram::Greet(Peer& peer, const std::string& line) {
     const int64_t rank = CountIn(json, "rank").value_or(0);
     const int64_t world = CountIn(json, "world_size").value_or(1);
     if (world != options_.world_size) {
-      return BadInput(fmt::format("{}: the program now runs with {} rank{}, {} were recorded",
+      return BadInput(fmt::format("{}: found a program with {} rank{}, expected {} as recorded",
                                   options_.capture, world, world == 1 ? "" : "s",
                                   options_.world_size));
     }
@@ -175,8 +175,7 @@ Status PacedProgram::Greet(Peer& peer, const std::string& line) {
     }
     if (rank == options_.rank && json.value("has_recorded_step", ParsedJson()) != true) {
       return BadInput(
-          fmt::format("{}: job.json does not say which signature the recorded step of "
-                      "rank {} has",
+          fmt::format("{}: job.json lacks the signature of the recorded step of rank {}",
                       options_.capture, rank));
     }
     peer.rank = rank;
@@ -210,20 +209,20 @@ Status PacedProgram::Greet(Peer& peer, const std::string& line) {
 Error PacedProgram::WhyNotReady(const std::string& how) const {
   const std::string with = how.empty() ? "" : " (" + how + ")";
   if (peers_.empty() && !how.empty()) {
-    return {ErrorCode::kBadInput, "the program failed" + with + " before it had shown a step"};
+    return {ErrorCode::kBadInput, "the program failed" + with + " before its first step"};
   }
   if (peers_.empty()) {
     const NoCapture why = ExplainNoCapture(folder_, ReadStatuses(folder_), /*killed=*/false);
-    return {ErrorCode::kBadInput, "the program showed no step: " + why.reason};
+    return {ErrorCode::kBadInput, "found no step of the program: " + why.reason};
   }
   if (static_cast<int64_t>(ranks_.size()) < options_.world_size) {
     return {ErrorCode::kBadInput,
-            fmt::format("the program ended when {} of its {} ranks had shown a step{}",
+            fmt::format("the program ended when only {} of its {} ranks had completed a step{}",
                         ranks_.size(), options_.world_size, with)};
   }
   return {ErrorCode::kBadInput,
-          fmt::format("the program ended after {}{}, before its warm-up of {} was over; let it run "
-                      "for more steps, or take --warmup",
+          fmt::format("the program ended after {}{}, before the end of its warm-up of {}; run more "
+                      "steps, or reduce --warmup",
                       FormatCount(static_cast<uint64_t>(most_steps_seen_), "step"), with,
                       options_.warmup)};
 }
@@ -249,9 +248,9 @@ Result<std::optional<PacedStep>> PacedProgram::Step() {
 Result<std::optional<std::string>> PacedProgram::AnswerOf(int64_t rank) {
   Peer& peer = *ranks_.at(rank);
   std::string late =
-      fmt::format("rank {} of the program has not ended its step in time (--timeout)", rank);
+      fmt::format("rank {} of the program did not finish its step within --timeout", rank);
   if (ranks_.size() > 1) {
-    late += "; if the others have, the ranks' steps do not go together and cannot be paced";
+    late += "; if other ranks did, the ranks' steps do not match and cannot be measured in turn";
   }
   const auto look = [&] {
     if (rank == options_.rank) watch_->Look();

@@ -132,7 +132,7 @@ Result<PacedReplay> PacedReplay::Start(ProcessTree& tree, const Options& options
   if (!ready.is_object()) {
     ETUDE_RETURN_IF_ERROR(tree.AwaitEnd(*process, kReplayGrace));
     const auto end = tree.ended(*process);
-    return MakeError(CodeOf(end), fmt::format("the {} could not be set up (exit code {})", name,
+    return MakeError(CodeOf(end), fmt::format("setting up the {} failed (exit code {})", name,
                                               end ? end->exit_code() : 0));
   }
   PacedReplay replay(tree, *process, std::move(channel),
@@ -150,7 +150,7 @@ Result<PacedStep> PacedReplay::Step() {
   if (!channel_.Send("step")) return HasEnded();
   ETUDE_ASSIGN_OR_RETURN(const auto line,
                          AwaitLine(tree_, channel_, timeout_,
-                                   "the " + name_ + " has not ended its step in time (--timeout)",
+                                   "the " + name_ + " did not finish its step within --timeout",
                                    [this] { watch_.Look(); }));
   if (!line) return HasEnded();
   ETUDE_ASSIGN_OR_RETURN(PacedStep step, watch_.End(*line));
@@ -162,9 +162,9 @@ Result<PacedStep> PacedReplay::Step() {
 Status PacedReplay::FindKernels() {
   constexpr int kSteps = 5;  // as many as it records, plus the time to compare them
   if (!channel_.Send("kernels")) return HasEnded();
-  ETUDE_ASSIGN_OR_RETURN(
-      const auto line, AwaitLine(tree_, channel_, kSteps * timeout_,
-                                 "the replay has not recorded its steps in time (--timeout)", {}));
+  ETUDE_ASSIGN_OR_RETURN(const auto line,
+                         AwaitLine(tree_, channel_, kSteps * timeout_,
+                                   "the replay did not record its steps within --timeout", {}));
   if (!line) return HasEnded();
   const ParsedJson json = ParsedJson::parse(*line, nullptr, /*allow_exceptions=*/false);
   facts_.same_kernels = Number(json, "/same_kernels");

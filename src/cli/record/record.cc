@@ -118,41 +118,42 @@ class RecordCommand : public Command {
   }
 
   void Declare(Options& options) override {
-    options.Output("-o,--output", &output_, "DIR", "the capture folder to write", {});
-    options.Value("--warmup", &warmup_, "N", "warm-up steps before the first timed one",
+    options.Output("-o,--output", &output_, "DIR", "capture folder to write", {});
+    options.Value("--warmup", &warmup_, "N", "number of warm-up steps before the first timed step",
                   {.least = 0});
-    options.Value("--steps", &steps_, "N", "timed steps, without instrumentation", {.least = 1});
-    options.Value("--record-steps", &record_steps_, "N", "steps to record in a row", {.least = 1});
+    options.Value("--steps", &steps_, "N", "number of timed steps, run without instrumentation",
+                  {.least = 1});
+    options.Value("--record-steps", &record_steps_, "N", "number of consecutive steps to record",
+                  {.least = 1});
     options.Value("--kinds", &kinds_, "N|auto",
-                  "record on until the N kinds of steps with the most time are recorded, or those "
-                  "with 90 % of it");
+                  "record until the N kinds of steps with the most time are covered; auto: until "
+                  "90 % of the time is covered");
     options.Choice("--step", &kind_, {"auto", "optimizer", "module", "profiler"},
                    "event that ends a step");
     options.Choice("--integer-ranges", &ranges_, {"auto", "on", "off"},
-                   "record minima and maxima of integer inputs (auto: on the CPU)");
-    options.Choice(
-        "--recorder", &recorder_, {"auto", "observers", "native"},
-        "record with Etude's own recorder, or with PyTorch's observers (auto: its own where "
-        "it is built for the program's torch)");
+                   "record minimum and maximum of integer inputs (auto: on the CPU only)");
+    options.Choice("--recorder", &recorder_, {"auto", "observers", "native"},
+                   "recorder to use: Etude's native one or PyTorch's observers (auto: native if it "
+                   "is built for the program's torch)");
     options.Value("--index-values", &index_values_, "BYTES",
-                  "record index tensors whole, at most BYTES of them (native recorder)");
+                  "record all values of index tensors, up to BYTES (native recorder)");
     options.Choice("--modules", &modules_, {"on", "off"},
-                   "label the calls of modules (native recorder)");
+                   "record labels for module calls (native recorder)");
     options.Choice("--callback-cost", &callback_cost_, {"subtract", "keep"},
-                   "cost of calling the native recorder: subtract it from the times, or keep it");
-    options.Flag("--eager", &eager_, "switch torch.compile off");
-    options.Flag("--memory", &memory_, "record allocations and frees of the memory allocators");
-    options.Flag("--force", &force_, "replace a capture");
-    options.Value("--summary", &summary_file_, "FILE", "write what was recorded as JSON");
+                   "overhead of the native recorder: subtract it from the times, or keep it");
+    options.Flag("--eager", &eager_, "disable torch.compile");
+    options.Flag("--memory", &memory_, "record allocations and frees of memory allocators");
+    options.Flag("--force", &force_, "replace an existing capture");
+    options.Value("--summary", &summary_file_, "FILE", "write a summary of the recording as JSON");
     options.Value("--print-environment", &duty_, "SETTINGS",
-                  "print the variables that record a program started without `etude record`, by "
+                  "print environment variables that record a program without `etude record`, for "
                   "ETUDE_RECORD=SETTINGS");
     options.Value("--build-recorder", &build_for_, "PYTHON",
-                  "only build the native recorder, for the torch of this Python");
-    options.Rest("command", &command_, "the program and its arguments");
+                  "only build the native recorder for the torch of this Python, then exit");
+    options.Rest("command", &command_, "program and arguments");
     options.Footer(
-        "The program runs unchanged: its streams, its signals and its exit code pass through.\n"
-        "If it succeeds and no step could be recorded the exit code is 1.");
+        "The program runs unchanged: standard streams, signals and exit code pass through.\nIf it "
+        "succeeds but no step was recorded, the exit code is 1.");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -221,7 +222,7 @@ Status RecordCommand::Check() const {
   }
   if (command_.empty()) {
     return MakeError(ErrorCode::kUsage,
-                     "record: no program given, expected `etude record -o DIR -- python ...`");
+                     "record: missing program, expected `etude record -o DIR -- python ...`");
   }
   return {};
 }
@@ -245,7 +246,7 @@ void RecordCommand::PrepareRecorder(const Console& console, const std::string& p
                                        "etude.torch_tool.prepare_recorder(sys.argv[1])", {fits}),
                             {});
   if (!end || end->exit_code() != 0) {
-    console.Say("etude: there is no native recorder for this program: PyTorch's observers record");
+    console.Say("etude: no native recorder for this program; recording with PyTorch's observers");
   }
 }
 
@@ -323,7 +324,7 @@ Result<ExitCode> RecordCommand::Finish(const Console& console, const ChildEnd& e
     if (!why.remedy.empty()) console.Complain(why.remedy);
   }
   if (!recorded && folder.has_earlier()) {
-    console.Complain(output_ + ": the earlier capture stays as it was");
+    console.Complain(output_ + ": the earlier capture is unchanged");
   }
   if (!summary_file_.empty()) {
     ETUDE_RETURN_IF_ERROR(WriteFile(summary_file_, JsonText(summary)));
@@ -347,7 +348,7 @@ Result<bool> RecordCommand::Report(const Console& console, const ChildEnd& end,
   summary["ranks"] = std::move(ranks);
 
   if (!missing.empty()) {
-    console.Complain(fmt::format("{} of {} ranks are missing, rank {} for one", missing.size(),
+    console.Complain(fmt::format("{} of {} ranks are missing, for example rank {}", missing.size(),
                                  *job.world_size, missing.front()));
     Explain(ExplainNoCapture(folder.staging(), ReadStatuses(folder.staging()), end.killed),
             summary);
@@ -357,12 +358,13 @@ Result<bool> RecordCommand::Report(const Console& console, const ChildEnd& end,
       job.ranks, [](const auto& entry) { return entry.second.recorded_early; });
   summary["early"] = early > 0;
   if (early > 0 && early < std::ssize(job.ranks)) {
-    console.Complain(fmt::format(
-        "{} of {} ranks ended before a warm step was recorded: the ranks' steps are not the same",
-        early, job.ranks.size()));
+    console.Complain(
+        fmt::format("{} of {} ranks ended before a step after the warm-up was recorded: ranks "
+                    "recorded different steps",
+                    early, job.ranks.size()));
   }
   if (early > 0 && end.exit_code() != 0 && folder.has_earlier()) {
-    console.Complain("the program failed before a warm step was recorded");
+    console.Complain("the program failed before a step after the warm-up was recorded");
     return false;
   }
   ETUDE_RETURN_IF_ERROR(folder.Publish());

@@ -99,28 +99,27 @@ std::optional<RecordingStatus> ParseStatus(const std::string& text) {
   return status;
 }
 
-constexpr std::string_view kMakeRoom = "make room, or record into a folder on another disk";
+constexpr std::string_view kMakeRoom = "free disk space, or record into a folder on another disk";
 
 NoCapture DiskFull() {
-  return {"disk-full", "no space is left on the disk of the capture folder",
-          std::string(kMakeRoom)};
+  return {"disk-full", "the disk of the capture folder is full", std::string(kMakeRoom)};
 }
 
 std::string RemedyFor(const RecordingStatus& status) {
   if (status.code == "ended-early" || status.code.empty()) {
     if (status.fitting_warmup && status.fitting_steps) {
-      return fmt::format("with --warmup {} --steps {} it would have been recorded",
+      return fmt::format("use --warmup {} --steps {} for a program of this length",
                          *status.fitting_warmup, *status.fitting_steps);
     }
-    return "let the program run for more steps";
+    return "run the program for more steps";
   }
   if (status.code == "no-step") {
-    return "steps are optimizer steps, calls of the outermost module or profiler.step(); mark "
-           "them yourself with `with etude.record(DIR) as r:` and r.step()";
+    return "a step ends with an optimizer step, a call of the outermost module or profiler.step(); "
+           "to mark steps explicitly use `with etude.record(DIR) as r:` and r.step()";
   }
   if (status.code == "disk-full") return std::string(kMakeRoom);
   if (status.code == "busy") {
-    return "leave the program's own profiler or observer out for some steps";
+    return "run some steps without the program's own profiler or observer";
   }
   return "";
 }
@@ -139,17 +138,16 @@ Result<RecordingFolder> RecordingFolder::Open(const std::string& path, bool forc
                          is_ours);
   folder.keep_staging_ = true;  // until the object has its own
   if (folder.lock_ >= 0 && !TryLock(folder.lock_)) {
-    return BadInput(path + ": another `etude record` records into this folder now; choose another");
+    return BadInput(path +
+                    ": another `etude record` is writing to this folder; choose another one");
   }
   ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(path));
   const bool is_capture = IsJob(path + "/" + std::string(kJobFile));
   if (!is_capture && !std::ranges::all_of(names, IsTemporary)) {
-    return BadInput(path +
-                    ": found a folder that is not empty and not a capture, expected an empty or "
-                    "new one");
+    return BadInput(path + ": found a folder with other files, expected an empty or new folder");
   }
   if (is_capture && !force) {
-    return BadInput(path + ": holds a capture already; --force replaces it");
+    return BadInput(path + ": already contains a capture; --force replaces it");
   }
   for (const std::string& name : names) {
     if (IsTemporary(name)) fs::remove_all(path + "/" + name, error);
@@ -196,7 +194,7 @@ Status RecordingFolder::Publish() {
   std::error_code error;
   const auto lost = [&](const std::string& why) {
     keep_staging_ = true;
-    return MakeError(ErrorCode::kIo, fmt::format("{}; what was recorded is in {}", why, staging()));
+    return MakeError(ErrorCode::kIo, fmt::format("{}; the recording is in {}", why, staging()));
   };
   const auto failure = [&](const std::string& name) {
     return lost(fmt::format("{}/{}: {}", path_, name, error.message()));
@@ -241,8 +239,7 @@ NoCapture ExplainNoCapture(const std::string& path, const std::vector<RecordingS
     return {
         "killed",
         fmt::format("the program {}; at least {} seen (phase: {})",
-                    killed ? "was ended from outside"
-                           : "was ended from outside, or by os._exit, or the disk was full",
+                    killed ? "was killed" : "was killed or called os._exit, or the disk was full",
                     FormatCount(static_cast<uint64_t>(status.steps_seen), "step was", "steps were"),
                     status.phase),
         RemedyFor(status)};
@@ -251,16 +248,16 @@ NoCapture ExplainNoCapture(const std::string& path, const std::vector<RecordingS
   std::error_code error;
   const std::string hook = path + "/" + std::string(kHookFile);
   if (!fs::exists(hook, error)) {
-    return {"no-hook", "no Python program has started with the recording hook",
-            "the options -I, -E and -S of Python skip it, as does a program that clears "
-            "PYTHONPATH; `with etude.record(DIR):` in the program works everywhere"};
+    return {"no-hook", "no Python program started with the recording hook",
+            "Python's options -I, -E and -S disable the hook, and so does clearing PYTHONPATH; use "
+            "`with etude.record(DIR):` in the program instead"};
   }
   std::string text = ReadSmall(hook);
   if (!text.empty()) {
     text.erase(text.find_last_not_of('\n') + 1);
-    return {"internal", "the recorder could not be loaded: " + text, ""};
+    return {"internal", "cannot load the recorder: " + text, ""};
   }
-  return {"no-torch", "the program did not import torch, or was ended before it saw a step", ""};
+  return {"no-torch", "the program did not import torch, or ended before its first step", ""};
 }
 
 }  // namespace etude

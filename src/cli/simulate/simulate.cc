@@ -32,48 +32,49 @@ namespace {
 void DeclareJob(SimJobOptions& job, Options& options) {
   options.Positionals("job", &job.paths,
                       "folder of rank classes, capture folder, traces of all ranks in any format, "
-                      "or PREFIX of PREFIX.0.et …");
+                      "or PREFIX for PREFIX.0.et …");
   options.Value("--comm-groups", &job.groups, "FILE",
-                "ranks of process groups by name, in ASTRA-sim's format, where traces lack them "
-                "(default: PREFIX.comm_groups.json beside the traces)");
+                "file with the ranks of process groups, in ASTRA-sim's format, for traces that "
+                "lack them (default: PREFIX.comm_groups.json next to the traces)");
   options.Choice("--compute", &job.compute, {"durations", "flops"},
-                 "of recorded traces: their durations, or also operations and bytes by shapes, for "
-                 "a roofline");
+                 "computations of recorded traces: recorded durations, or also FLOPs and bytes by "
+                 "shapes for a roofline");
   options.Flag("--fill-ranks", &job.fill_ranks,
-               "use the nearest recorded rank's trace for ranks without one");
+               "use the trace of the nearest recorded rank for ranks without one");
   options.Flag("--with-recording", &job.with_recording,
-               "keep the cost of recording in the times of recorded jobs");
-  options.Jobs(&job.jobs, "traces read");
+               "keep the recording overhead in the times of recorded jobs");
+  options.Jobs(&job.jobs, "traces");
 }
 
 void DeclareMachine(MachineOptions& machine, Options& options) {
   options.Choice("--model", &machine.model, {"astra-sim-2.0"}, "machine model");
   options.Value("--network", &machine.network, "FILE",
-                "ASTRA-sim's network file, or dimensions: \"Ring(8):50GB/s,500ns …\"");
+                "ASTRA-sim network file, or dimensions such as \"Ring(8):50GB/s,500ns …\"");
   options.Value("--system", &machine.system, "FILE",
-                "ASTRA-sim's system file (default: rings in all dimensions)");
+                "ASTRA-sim system file (default: rings in all dimensions)");
   options.Value("--memory", &machine.memory, "FILE",
-                "ASTRA-sim's remote memory file (default: none)");
+                "ASTRA-sim remote memory file (default: none)");
   options.Choice("--congestion", &machine.congestion, {"unaware", "aware"},
-                 "unaware: messages do not wait for each other on links; aware: they do");
-  options.Value("--queues", &machine.queues, "N", "queues of chunks in each dimension",
+                 "aware: messages that share a link wait for each other; unaware: they do not");
+  options.Value("--queues", &machine.queues, "N", "number of chunk queues per dimension",
                 {.least = 1, .most = 1024});
   options.Flag("--rendezvous", &machine.rendezvous,
-               "send messages only when their receivers wait for them");
+               "send a message only after its receiver has started to wait");
   options.Value("--injection-scale", &machine.injection_scale, "N",
                 "factor on the system's endpoint delay", {.least = 0, .most = 1'000'000});
   options.Values("--straggler", &machine.stragglers, "RANK:FACTOR",
-                 "slow down the computations of a rank by FACTOR, as in 3:1.5");
+                 "slow down the computations of a rank by FACTOR, such as 3:1.5");
   options.Values("--slow-link", &machine.slow_links, "A-B:SHARE[+TIME]",
-                 "a link that has that share of its bandwidth, and so much more latency, as in "
-                 "0-1:0.5+2us; 3@0:0.5: all links of NPU 3 in dimension 0");
+                 "reduce the bandwidth of a link to SHARE and add latency, such as 0-1:0.5+2us; "
+                 "3@0:0.5 is all links of NPU 3 in dimension 0");
 }
 
 void DeclareFiles(SimulatedFilesOptions& files, Options& options) {
   options.Output("-o,--output", &files.folder, "FOLDER",
-                 "write the simulated job: its traces with simulated times", {});
-  options.Choice("--to", &files.to, {"et", "classes", "packed"},
-                 "a Chakra trace of each rank, or of each class of ranks, these packed");
+                 "write the simulated job: traces with simulated times", {});
+  options.Choice(
+      "--to", &files.to, {"et", "classes", "packed"},
+      "output format: one Chakra trace per rank, or one packed trace per class of ranks");
 }
 
 // Without times, and what is not finished, that are 0 or unknown in all rows.
@@ -99,7 +100,7 @@ std::string RecordedTextOf(const SimJob& job) {
   if (job.recorded_step) times.push_back("a step " + FormatTime(*job.recorded_step));
   if (job.program_step) times.push_back("without recording " + FormatTime(*job.program_step));
   if (job.recording_taken > Nanos{} && job.recorded_step) {
-    times.push_back(FormatTime(job.recording_taken) + " of recording are taken out of the times");
+    times.push_back(FormatTime(job.recording_taken) + " of recording overhead subtracted");
   }
   return times.empty() ? "" : fmt::format("  recorded     {}\n", fmt::join(times, ", "));
 }
@@ -108,13 +109,13 @@ class SimulateCommand : public Command {
  public:
   std::string_view name() const override { return "simulate"; }
   std::string_view summary() const override {
-    return "simulate a job on a machine: its step time, and what it waits for";
+    return "simulate a job on a machine: step time and waits";
   }
   void Declare(Options& options) override {
     DeclareJob(job_, options);
     DeclareMachine(machine_, options);
     options.Choice("--times", &times_, {"model", "recorded"},
-                   "times of nodes: simulated on the machine, or as recorded");
+                   "node times: simulated on a machine, or as recorded");
     DeclareFiles(files_, options);
     std::vector<std::string> names = SimTableNames();
     names.insert(names.end(), kSimPathTables.begin(), kSimPathTables.end());
@@ -147,7 +148,7 @@ class SimulateCommand : public Command {
         WriteSimulatedFiles(files_, step.job, step.result, strict, console.context()));
     Print(step, written, console);
     if (step.result.stopped) {
-      console.Complain("interrupted: these are the figures of what was simulated so far");
+      console.Complain("interrupted: figures cover only the part simulated so far");
       return ExitCode::kInterrupted;
     }
     if (!step.diagnosis) return ExitCode::kOk;
@@ -171,10 +172,9 @@ class SimulateCommand : public Command {
   Result<ExitCode> RunRecorded(const Console& console) const {
     const SimJobOptions job{.paths = job_.paths, .jobs = job_.jobs};
     if (machine_ != MachineOptions() || files_ != SimulatedFilesOptions() || job_ != job) {
-      return MakeError(
-          ErrorCode::kUsage,
-          "simulate: --times recorded simulates no machine; remove --network and other "
-          "machine options, --comm-groups, --compute, --fill-ranks and -o");
+      return MakeError(ErrorCode::kUsage,
+                       "simulate: --times recorded cannot be combined with --network and other "
+                       "machine options, --comm-groups, --compute, --fill-ranks or -o");
     }
     ETUDE_ASSIGN_OR_RETURN(
         const Inspected found,

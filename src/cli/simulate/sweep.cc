@@ -37,24 +37,24 @@ class SweepCommand : public Command {
  public:
   std::string_view name() const override { return "sweep"; }
   std::string_view summary() const override {
-    return "simulate every combination of jobs, plans and machines that a file lists, and rank "
-           "them";
+    return "simulate and rank all combinations of jobs, plans and machines in a file";
   }
 
   void Declare(Options& options) override {
-    options.Positional("spec", &request_.spec, "a sweep in TOML");
+    options.Positional("spec", &request_.spec, "sweep file in TOML");
     options.Output("-o,--output", &request_.folder, "DIR", "folder for results; created if missing",
                    {});
-    options.Flag("--dry-run", &request_.dry_run, "list the points, simulate none");
+    options.Flag("--dry-run", &request_.dry_run, "list the points without simulating");
     options.Value("--shard", &shard_, "I/N",
-                  "simulate part I of N only; a last call without --shard prints the whole");
+                  "simulate only part I of N; a final run without --shard prints all results");
     options.Jobs(&request_.threads, "points");
-    options.Value("--top", &top_, "N", "points to print as text; 0 for all", {.least = 0});
+    options.Value("--top", &top_, "N", "number of points to print as text; 0 for all",
+                  {.least = 0});
     std::vector<std::string> orders = {"auto"};
     for (const SweepOrder order : kSweepOrders) orders.emplace_back(Name(order));
-    options.Choice("--by", &by_, std::move(orders),
-                   "rank points by this figure; auto: throughput where all points have it, else "
-                   "step time");
+    options.Choice(
+        "--by", &by_, std::move(orders),
+        "rank points by this figure; auto: throughput if all points have it, else step time");
     options.Output("--report", &request_.report, "FILE", "also write a page with charts (HTML)",
                    {".html"});
     options.Flag("--json", &json_, "print JSON");
@@ -95,7 +95,7 @@ class SweepCommand : public Command {
     if (request_.folder == "-") return wrong("-o -: expected a folder");
     if (json_ && csv_) return wrong("use either --json or --csv");
     if (request_.report == "-" || (request_.dry_run && !request_.report.empty())) {
-      return wrong("--report requires a file, and cannot be combined with --dry-run");
+      return wrong("--report requires a file and cannot be combined with --dry-run");
     }
     return {};
   }
@@ -109,9 +109,9 @@ class SweepCommand : public Command {
   }
 
   static std::string ToText(const SweepCounts& counts) {
-    if (counts.simulated + counts.refused == 0) return "all points are known";
+    if (counts.simulated + counts.refused == 0) return "all points are already simulated";
     std::string text = fmt::format("{} simulated", FormatCount(counts.simulated, "point"));
-    if (counts.refused > 0) text += fmt::format(", {} refused", counts.refused);
+    if (counts.refused > 0) text += fmt::format(", {} rejected", counts.refused);
     return text;
   }
 

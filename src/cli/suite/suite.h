@@ -11,7 +11,7 @@ namespace etude {
 
 // Summary in the overview.
 inline constexpr std::string_view kSuiteSummary =
-    "AIBench's training tasks: list, run to a target quality, report, compare";
+    "AIBench training tasks: list, run to a target quality, report, compare";
 
 // Returns the commands of `etude suite`. Training commands belong to `etude-torch`; here they are
 // listed in the overview and report that it is missing.

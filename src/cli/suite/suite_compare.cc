@@ -75,18 +75,19 @@ ordered_json ToJson(const Ranking& ranking) {
 class SuiteCompareCommand : public Command {
  public:
   std::string_view name() const override { return "compare"; }
-  std::string_view summary() const override { return "rank systems by their runs"; }
+  std::string_view summary() const override { return "rank systems by their suite runs"; }
 
   void Declare(Options& options) override {
-    options.Positionals("folders", &folders_,
-                        "two or more, each what `etude suite run --output` wrote on one system");
-    options.Value("--seed", &seed_, "N", "seed for resampling of the intervals", {.least = 0});
+    options.Positionals(
+        "folders", &folders_,
+        "two or more folders, each written by `etude suite run --output` on one system");
+    options.Value("--seed", &seed_, "N", "seed for the resampling of intervals", {.least = 0});
     options.Flag("--json", &json_, "print JSON");
   }
 
   Result<ExitCode> Run(const Console& console) override {
     if (folders_.size() < 2) {
-      return MakeError(ErrorCode::kUsage, "expected at least two folders of runs");
+      return MakeError(ErrorCode::kUsage, "found one folder of runs, expected at least two");
     }
     std::vector<suite::RankedSystem> systems;
     for (const std::string& folder : folders_) {

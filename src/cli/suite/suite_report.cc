@@ -19,14 +19,16 @@ namespace {
 class SuiteReportCommand : public Command {
  public:
   std::string_view name() const override { return "report"; }
-  std::string_view summary() const override { return "show runs: tables, a page, MLPerf's log"; }
+  std::string_view summary() const override {
+    return "show runs as tables, as a page, or as an MLPerf log";
+  }
 
   void Declare(Options& options) override {
-    options.Positionals("folders", &folders_, "what `etude suite run --output` wrote");
-    options.Output("-o,--output", &output_, "FILE", "write a page with the course of each run",
-                   {".html"});
+    options.Positionals("folders", &folders_, "folder written by `etude suite run --output`");
+    options.Output("-o,--output", &output_, "FILE",
+                   "write an HTML page with the progress of each run", {".html"});
     options.Choice("--format", &format_, {"text", "json", "csv", "mllog"},
-                   "how to print the runs: for people, or as MLPerf's log lines");
+                   "output format: text, or MLPerf log lines");
   }
 
   Result<ExitCode> Run(const Console& console) override {

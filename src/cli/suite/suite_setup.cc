@@ -15,19 +15,19 @@ class SuiteSetupCommand : public Command {
  public:
   std::string_view name() const override { return "setup"; }
   std::string_view summary() const override {
-    return "get the data sets of the small tasks from packages";
+    return "download the data sets of the small tasks from packages";
   }
 
   void Declare(Options& options) override {
-    options.Positionals("sets", &sets_, "data sets by name (default: all)", false);
-    options.Value(
-        "--data", &data_, "FOLDER",
-        "destination of the data sets (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
+    options.Positionals("sets", &sets_, "names of data sets (default: all)", false);
+    options.Value("--data", &data_, "FOLDER",
+                  "destination folder (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
     options.Value("--python", &python_, "PYTHON",
                   "Python interpreter that downloads them (default: python3)");
     options.Footer(
-        "Each package is one file with one SHA-256, from the index that pip uses here; nothing in "
-        "it runs. What this machine lacks is listed first, with the command that gets it.");
+        "Each package is one file with a fixed SHA-256, from the package index that pip uses here; "
+        "no code in it runs. Missing programs and modules are listed first, with the commands that "
+        "install them.");
   }
 
   // Replaces this process by the Python module.
@@ -42,9 +42,9 @@ class SuiteSetupCommand : public Command {
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     execvp(argv.front(), argv.data());
-    return Unavailable(python +
-                       ": cannot be run, expected a Python: apt-get install python3, or name "
-                       "one with --python");
+    return Unavailable(
+        python +
+        ": cannot run it, expected a Python interpreter: apt-get install python3, or use --python");
   }
 
  private:

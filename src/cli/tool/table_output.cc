@@ -14,12 +14,12 @@ namespace etude {
 void TableOutput::Declare(Options& options, std::vector<std::string> tables) {
   options.Flag("--json", &json_, "print JSON");
   options.Flag("--csv", &csv_, "print one table as CSV");
-  std::string help = "print this table only:";
+  std::string help = "print only this table:";
   for (const std::string& table : tables) help += " " + table;
   tables_ = std::move(tables);
   options.Value("--table", &table_, "NAME", help);
-  options.Value("--top", &top_, "N", "rows to print of each table and rank as text; 0 for all",
-                {.least = 0});
+  options.Value("--top", &top_, "N",
+                "number of rows to print per table and rank as text; 0 for all", {.least = 0});
 }
 
 Status TableOutput::Check() const {

@@ -13,7 +13,7 @@ class TorchCommandStub : public Command {
   void Declare(Options&) override {}
   Result<ExitCode> Run(const Console&) override {
     return Unavailable(std::string(command_.words) +
-                       ": needs etude-torch, which is not beside this program; build with "
+                       ": requires etude-torch next to this program, which is missing; build with "
                        "-DETUDE_TORCH=ON or run ./quickstart");
   }
 

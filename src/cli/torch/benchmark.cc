@@ -30,49 +30,48 @@ class BenchmarkCommand : public Command {
   std::string_view summary() const override { return kBenchmarkSummary; }
 
   void Declare(Options& options) override {
-    options.Positional(
-        "trace", &path_,
-        "a capture folder, or a PyTorch execution trace: recorded, linked or composed");
-    options.Output("-o,--output", &output_, "FOLDER", "the folder to write to", {});
+    options.Positional("trace", &path_,
+                       "capture folder, or PyTorch execution trace: recorded, linked or composed");
+    options.Output("-o,--output", &output_, "FOLDER", "folder to write", {});
     options.Required("--output");
-    options.Value("--rank", &rank_, "N", "rank of a folder", {.least = 0});
+    options.Value("--rank", &rank_, "N", "rank in the capture folder", {.least = 0});
     options.Choice("--ranks", &ranks_, {"one", "all"},
-                   "one rank, without communication; or all ranks of a folder, with communication, "
-                   "to be started by torchrun");
-    options.Flag("--keep-names", &keep_names_, "keep names of modules, and text arguments");
-    options.Value(
-        "--device", &replay_.device, "DEVICE",
-        "device for the trial run: cpu or cuda:N (default: a GPU if the trace used one and "
-        "there is one, with --ranks all the CPU)");
+                   "one: one rank without communication; all: all ranks of a folder with "
+                   "communication, to be started by torchrun");
+    options.Flag("--keep-names", &keep_names_, "keep module names and string arguments");
+    options.Value("--device", &replay_.device, "DEVICE",
+                  "device for the trial run: cpu or cuda:N (default: a GPU if the trace used one "
+                  "and one is available; cpu with --ranks all)");
     options.Values("--library", &libraries_, "FILE",
                    "load a shared library that registers operators (TORCH_LIBRARY); its code runs");
     options.Value("--threads", &threads_, "N",
-                  "threads of PyTorch's pool (default: as recorded, else 1)",
+                  "number of threads in PyTorch's pool (default: as recorded, else 1)",
                   {.least = 1, .most = kThreadsMax});
     options.Value("--label", &replay_.label, "TEXT",
-                  "only the part below the first node with operators whose name contains TEXT");
+                  "take only operators below the first node whose name contains TEXT");
     options.Values("--skip", &replay_.skip, "OPERATOR",
-                   "skip this operator, or a class of operators: comm, compute, matrix");
+                   "skip this operator or class of operators: comm, compute, matrix");
     options.Values("--only", &replay_.only, "OPERATOR",
-                   "keep only this operator, or a class of operators: comm, compute, matrix");
+                   "keep only this operator or class of operators: comm, compute, matrix");
     options.Values("--stand-in", &replay_.stand_in, "OPERATOR",
-                   "wait for the recorded time of this operator if it cannot run");
-    options.Value("--warmup", &replay_.warmup, "N", "warm-up steps of the replay",
+                   "if this operator cannot run, wait for its recorded time instead");
+    options.Value("--warmup", &replay_.warmup, "N", "number of warm-up steps of the replay",
                   {.least = 0, .most = kMostSteps});
-    options.Value("--iterations", &replay_.iterations, "N",
-                  "timed steps of the replay, which the README compares with the original",
-                  {.least = 1, .most = kMostSteps});
+    options.Value(
+        "--iterations", &replay_.iterations, "N",
+        "number of timed steps of the replay, which the README compares with the original",
+        {.least = 1, .most = kMostSteps});
     options.Footer(
-        "Of several recorded steps the one with the median time is taken. Exit code 1 if "
-        "operators could not be taken over that took 0.05 % of the time or more, or that "
-        "communicate; the README lists them.");
+        "If several steps are recorded, the one with the median time is used. Exit code 1 if "
+        "operators are missing that communicate or took at least 0.05 % of the time; the README "
+        "lists them.");
   }
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_RETURN_IF_ERROR(CheckOtherFolder(name(), path_, output_));
     ETUDE_RETURN_IF_ERROR(CheckBenchmarkFolder(output_));
     if (ranks_ == "one") return RunRank(nullptr, console, console.context());
-    if (rank_) return MakeError(ErrorCode::kUsage, "--rank: --ranks all takes all");
+    if (rank_) return MakeError(ErrorCode::kUsage, "--rank cannot be combined with --ranks all");
     ETUDE_ASSIGN_OR_RETURN(const RanksOfJob ranks, ChooseRanks(path_, "all", console.context()));
     if (ranks.size == 1) return RunRank(nullptr, console, console.context());
     constexpr int64_t kLead = 0;
@@ -108,7 +107,7 @@ class BenchmarkCommand : public Command {
     ETUDE_RETURN_IF_ERROR(MakeFolder(output_));
     ETUDE_RETURN_IF_ERROR(WriteBenchmark(steps, FactsOf(source, report), output_));
     const std::string of_ranks =
-        steps.size() == 1 ? "" : fmt::format(" of rank 0, of {} ranks", steps.size());
+        steps.size() == 1 ? "" : fmt::format(" on rank 0 of {} ranks", steps.size());
     console.Print(fmt::format("wrote {}: {} of {}, {}{}\n", output_,
                               FormatCount(static_cast<uint64_t>(report.operators_replayed)),
                               FormatCount(report.operators, "operator"),

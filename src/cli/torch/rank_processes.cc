@@ -152,7 +152,7 @@ class Children {
                                           : "exit code " + std::to_string(WEXITSTATUS(status)))};
     }
     const auto failed = std::ranges::find(outcomes_, Outcome::Kind::kError, &Outcome::kind);
-    if (failed == outcomes_.end()) return {ErrorCode::kInternal, "the ranks were ended"};
+    if (failed == outcomes_.end()) return {ErrorCode::kInternal, "the ranks were stopped"};
     return {failed->error,
             fmt::format("rank {}: {}", ranks_[static_cast<size_t>(failed - outcomes_.begin())],
                         failed->message)};
@@ -170,7 +170,7 @@ Result<ExitCode> RunRanks(const std::vector<int64_t>& ranks, int64_t lead,
                           const std::function<Result<ExitCode>(int64_t rank)>& work) {
   const SharedOutcomes shared(ranks.size());
   const std::span<Outcome> outcomes = shared.get();
-  if (outcomes.empty()) return Unavailable("no memory for the ranks");
+  if (outcomes.empty()) return Unavailable("cannot allocate memory for the ranks");
   Children children(ranks, outcomes);
   const auto lead_at = static_cast<size_t>(std::ranges::find(ranks, lead) - ranks.begin());
   const pid_t parent = getpid();
@@ -186,7 +186,7 @@ Result<ExitCode> RunRanks(const std::vector<int64_t>& ranks, int64_t lead,
     if (child < 0) {
       const std::string reason = std::strerror(errno);
       children.EndAll(lead_at);
-      return Unavailable(fmt::format("no process for rank {}: {}", ranks[i], reason));
+      return Unavailable(fmt::format("cannot start the process of rank {}: {}", ranks[i], reason));
     }
     children.Add(child);
   }
@@ -210,7 +210,9 @@ Status PinToShare(size_t place, size_t count) {
   }
   const size_t share = processors.size() / count;
   if (share == 0) {
-    return Unavailable(fmt::format("--pin: {} ranks on {} processors", count, processors.size()));
+    return Unavailable(fmt::format(
+        "--pin: found {} ranks on {} processors, expected at least one processor per rank", count,
+        processors.size()));
   }
   cpu_set_t own;
   CPU_ZERO(&own);

@@ -40,61 +40,64 @@ class ReplayCommand : public Command {
   std::string_view summary() const override { return kReplaySummary; }
 
   void Declare(Options& options) override {
-    options.Positional("trace", &path_, "a capture folder, or a PyTorch execution trace");
-    options.Value("--rank", &rank_, "N", "rank of a folder", {.least = 0});
-    options.Value("--ranks", &ranks_, "WHICH",
-                  "replay several ranks of a folder at once, one process each, with their "
-                  "collectives: all, the first N, or a list as 0-3,6; the report is that of --rank "
-                  "(default: the first)");
+    options.Positional("trace", &path_, "capture folder, or PyTorch execution trace");
+    options.Value("--rank", &rank_, "N", "rank in the capture folder", {.least = 0});
+    options.Value(
+        "--ranks", &ranks_, "WHICH",
+        "replay several ranks of a folder with their collectives, one process each: all, the first "
+        "N, or a list such as 0-3,6; the report covers --rank (default: the first)");
     options.Value("--peers", &peers_text_, "MODEL",
-                  "model of ranks that are not replayed: fake takes no time; trace takes the "
-                  "recorded durations; or LATENCY,BANDWIDTH as 20us,10GB/s");
+                  "communication model for ranks that are not replayed: fake (no time), trace "
+                  "(recorded durations), or LATENCY,BANDWIDTH such as 20us,10GB/s");
     options.Value("--scale", &scale_, "FACTORS",
-                  "emulate another machine: factors on operator times, by class (comm, compute, "
-                  "matrix, host) or name, as comm=0.5,compute=2,aten::mm=1.5");
+                  "emulate another machine: factors for operator times by class (comm, compute, "
+                  "matrix, host) or name, such as comm=0.5,compute=2,aten::mm=1.5");
     options.Values("--straggler", &stragglers_, "RANK:FACTOR",
                    "slow down one rank by FACTOR, except its communication");
-    options.Flag("--pin", &pin_, "pin each of --ranks to its own share of the processors");
+    options.Flag("--pin", &pin_, "pin each rank of --ranks to its own share of the processors");
     options.Value("--timeout", &timeout_s_, "SECONDS",
-                  "seconds without progress before a collective counts as hung",
+                  "seconds without progress after which a collective counts as hung",
                   {.least = 1, .most = kMostStepsOrSeconds});
     options.Value("--device", &replay_.device, "DEVICE",
-                  "cpu or cuda:N (default: a GPU if the trace used one and there is one)");
+                  "cpu or cuda:N (default: a GPU if the trace used one and one is available)");
     options.Flag("--experimental", &replay_.experimental,
                  "allow devices other than CPU and CUDA, where replay is untested");
     options.Values("--library", &libraries_, "FILE",
                    "load a shared library that registers operators (TORCH_LIBRARY); its code runs");
-    options.Value("--warmup", &replay_.warmup, "N", "warm-up steps before the timed ones",
+    options.Value("--warmup", &replay_.warmup, "N",
+                  "number of warm-up steps before the timed steps",
                   {.least = 0, .most = kMostStepsOrSeconds});
-    options.Value("--iterations", &replay_.iterations, "N", "timed steps",
+    options.Value("--iterations", &replay_.iterations, "N", "number of timed steps",
                   {.least = 1, .most = kMostStepsOrSeconds});
     options.Value("--threads", &threads_, "N",
-                  "threads of PyTorch's pool (default: as recorded, else 1)",
+                  "number of threads in PyTorch's pool (default: as recorded, else 1)",
                   {.least = 1, .most = kThreadsMax});
     options.Value("--seed", &seed_, "N", "seed for random tensor contents", {.least = 0});
     options.Value("--label", &replay_.label, "TEXT",
-                  "only the part below the first node with operators whose name contains TEXT");
+                  "run only operators below the first node whose name contains TEXT");
     options.Values("--skip", &replay_.skip, "OPERATOR",
-                   "skip this operator, or a class of operators: comm, compute, matrix");
+                   "skip this operator or class of operators: comm, compute, matrix");
     options.Values("--only", &replay_.only, "OPERATOR",
-                   "run only this operator, or a class of operators: comm, compute, matrix");
+                   "run only this operator or class of operators: comm, compute, matrix");
     options.Values(
         "--stand-in", &replay_.stand_in, "OPERATOR",
-        "with --gaps recorded: wait for the recorded time of this operator if it cannot run");
+        "with --gaps recorded: if this operator cannot run, wait for its recorded time instead");
     options.Flag("--allow-skips", &allow_skips_, "exit with code 0 even if operators were skipped");
     options.Flag("--per-op", &per_operator_, "list the times of operators, recorded and replayed");
     options.Value("--record", &replay_.recording, "FILE",
                   "record the replay into FILE, a native capture");
-    options.Choice("--steps", &all_steps_, {"kinds", "first"},
-                   "of several recorded steps: one of each kind, weighted, or the first");
-    options.Choice("--gaps", &gaps_, {"none", "recorded"},
-                   "gaps between the recorded program's operators: go on at once, or wait as long");
+    options.Choice(
+        "--steps", &all_steps_, {"kinds", "first"},
+        "steps to replay if several are recorded: one of each kind, weighted; or the first");
+    options.Choice(
+        "--gaps", &gaps_, {"none", "recorded"},
+        "gaps between the recorded operators: skip them (none), or wait as long (recorded)");
     options.Flag("--paced", &paced_,
                  "after set-up, run one step per line of standard input and print its time");
     options.Flag("--json", &json_, "print JSON");
     options.Footer(
-        "Exit code 1 if operators could not be replayed that took 0.05 % of the time or more, or "
-        "that communicate, unless --allow-skips.");
+        "Exit code 1 if operators were skipped that communicate or took at least 0.05 % of the "
+        "time, unless --allow-skips is given.");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -108,7 +111,7 @@ class ReplayCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(peers_, PeersOption::Parse(peers_text_));
     ETUDE_ASSIGN_OR_RETURN(const std::optional<Launch> launch, FindLaunch(FromEnvironment));
     if (pin_ && !launch && ranks_.empty()) {
-      return MakeError(ErrorCode::kUsage, "--pin: shares the processors among --ranks");
+      return MakeError(ErrorCode::kUsage, "--pin requires --ranks");
     }
     if (launch && IsFolder(path_) && !rank_) return RunLaunched(*launch, console);
     if (ranks_.empty()) return RunRank(console, console.context());
@@ -127,8 +130,9 @@ class ReplayCommand : public Command {
   // Replays the rank for which a launcher started this process.
   Result<ExitCode> RunLaunched(const Launch& launch, const Console& console) {
     if (paced_ || pin_) {
-      return MakeError(ErrorCode::kUsage, fmt::format("{}: not for ranks that a launcher started",
-                                                      paced_ ? "--paced" : "--pin"));
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{} cannot be combined with ranks started by a launcher",
+                                   paced_ ? "--paced" : "--pin"));
     }
     if (ranks_.empty()) ranks_ = peers_.is_given() ? std::to_string(launch.size) : "all";
     ETUDE_ASSIGN_OR_RETURN(const RanksOfJob ranks, FindRanks(console));
@@ -143,8 +147,8 @@ class ReplayCommand : public Command {
     const size_t missing = static_cast<size_t>(ranks.size) - ranks.present.size();
     if (missing == 0 || peers_.is_given()) return ranks;
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("--ranks {}: of {} ranks that were recorded {} are not replayed; "
-                                 "--peers says what stands for them",
+                     fmt::format("--ranks {}: of {} recorded ranks {} are not replayed; choose a "
+                                 "model for them with --peers",
                                  ranks_, ranks.size, missing));
   }
 
@@ -236,8 +240,8 @@ class ReplayCommand : public Command {
     if (!is_lead()) return Answer(report);
     if (!json_ && !threads_ && !source.threads) {
       console.Say(
-          "etude: how many threads the program had is not recorded: 1 here, --threads says another "
-          "number");
+          "etude: the capture lacks the program's number of threads; using 1 (set it with "
+          "--threads)");
     }
     console.Print(json_ ? json : ReplayReportText(report));
     return Answer(report);

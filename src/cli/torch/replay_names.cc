@@ -56,7 +56,7 @@ std::string NamesLike(const std::string& word, const std::map<std::string, int64
 // Returns the class of operators that `word` may mean.
 std::string ClassLike(const std::string& word) {
   const std::string near = Nearest(word, {kOperatorClasses.begin(), kOperatorClasses.end()});
-  return near.empty() ? "" : fmt::format(", and the class {}", near);
+  return near.empty() ? "" : fmt::format(", or the class {}", near);
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ Status CheckNames(const Trace& trace, const ReplayOptions& options) {
     if (IsOperatorClass(name)) {
       return MakeError(
           ErrorCode::kUsage,
-          fmt::format("{} {}: no topmost operator of the step is one of these", option, name));
+          fmt::format("{} {}: the step has no topmost operator of this class", option, name));
     }
     for (uint32_t i = 0; i < step.nodes().size(); ++i) {
       const NodeId node = step.nodes()[i];
@@ -109,9 +109,10 @@ Status CheckNames(const Trace& trace, const ReplayOptions& options) {
           fmt::format("{}: '{}' runs only inside other operators of the step, such as {}", option,
                       name, OperatorNameOf(trace, caller)));
     }
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("{}: no topmost operator of the step is named '{}'; it has {}{}",
-                                 option, name, NamesLike(name, names), ClassLike(name)));
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("{}: the step has no topmost operator '{}'; expected one such as {}{}", option,
+                    name, NamesLike(name, names), ClassLike(name)));
   };
   for (const std::string& name : options.only) ETUDE_RETURN_IF_ERROR(check("--only", name));
   for (const std::string& name : options.skip) ETUDE_RETURN_IF_ERROR(check("--skip", name));

@@ -24,10 +24,11 @@ Result<CommModel> ParsePeers(std::string_view text) {
   if (latency && *latency >= Nanos{} && bytes && *bytes > Bytes{}) {
     return CommModel{.latency = *latency, .bytes_per_second = static_cast<double>(bytes->count)};
   }
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("--peers: found '{}', expected fake, trace, or LATENCY,BANDWIDTH as "
-                               "20us,10GB/s",
-                               text));
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format(
+          "--peers: found '{}', expected fake, trace, or LATENCY,BANDWIDTH such as 20us,10GB/s",
+          text));
 }
 
 }  // namespace

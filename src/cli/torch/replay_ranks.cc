@@ -33,7 +33,7 @@ Result<ExitCode> RunLaunchedRank(const Launch& launch, const RanksOfJob& ranks,
                                  const WorkOfRank& work) {
   if (launch.size != static_cast<int64_t>(ranks.present.size())) {
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("{} started {} processes, expected {}: one for each rank of {}",
+                     fmt::format("{} started {} processes, expected {}: one per rank of {}",
                                  launch.launcher, launch.size, ranks.present.size(), path));
   }
   RankGroup group({.rank = ranks.present[static_cast<size_t>(launch.rank)],

@@ -77,8 +77,8 @@ std::string BusyNote(const std::vector<StepTime>& steps) {
       wall.count > 0 ? static_cast<double>(stolen.count) / static_cast<double>(wall.count) : 0.0;
   if (share < kWorthSaying) return "";
   return fmt::format(
-      "the machine was busy: other work had the processor for {:.0f} % of the timed steps; their "
-      "wall times are not the program's, and CPU times may be longer than on a quiet machine",
+      "the machine was busy: other processes used the processor for {:.0f} % of the timed steps; "
+      "wall times are too long, and CPU times may be",
       100 * share);
 }
 
@@ -105,7 +105,7 @@ Result<Trace> ReadFromFolder(const CaptureFolder& folder, const CaptureRank& ran
     const std::string& joined = rank.linked.empty() ? rank.chakra : rank.linked;
     if (!joined.empty()) return ReadTrace(joined, options, context);
     return BadInput(folder.path +
-                    ": found no PyTorch execution trace of the rank, which a replay needs; " +
+                    ": found no PyTorch execution trace of the rank, which a replay requires; " +
                     std::string(kRecordHint));
   }
   ETUDE_ASSIGN_OR_RETURN(Trace host, ReadTrace(rank.host, options, context));
@@ -146,11 +146,11 @@ Status CheckOneProcess(const Trace& trace, const std::string& path) {
     }
   });
   if (processes.size() < 2) return {};
-  return BadInput(fmt::format(
-      "{}: has operators of {} processes ('{}', '{}'{}), expected those of one; ranks are replayed "
-      "together from a folder of their own traces, with --ranks",
-      path, processes.size(), *processes.begin(), *std::next(processes.begin()),
-      processes.size() > 2 ? ", …" : ""));
+  return BadInput(
+      fmt::format("{}: found operators of {} processes ('{}', '{}'{}), expected one process; to "
+                  "replay several ranks use a folder with one trace per rank, and --ranks",
+                  path, processes.size(), *processes.begin(), *std::next(processes.begin()),
+                  processes.size() > 2 ? ", …" : ""));
 }
 
 }  // namespace
@@ -176,15 +176,14 @@ Result<ReplaySource> OpenSource(const std::string& path, std::optional<int64_t> 
   if (!IsFolder(path)) {
     if (wanted_rank) {
       return MakeError(ErrorCode::kUsage,
-                       "--rank chooses from a folder, but " + path + " is one trace");
+                       "--rank requires a folder, but " + path + " is one trace");
     }
     ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadTrace(path, options, context));
     if (trace.traits().is_profile) {
-      return BadInput(
-          fmt::format("{}: found a profile (Kineto) alone, expected a PyTorch execution trace, a "
-                      "linked trace or "
-                      "a native capture, which have the arguments of operators; {}",
-                      path, kRecordHint));
+      return BadInput(fmt::format(
+          "{}: found only a profile (Kineto), expected a trace with operator arguments: a PyTorch "
+          "execution trace, a linked trace or a native capture; {}",
+          path, kRecordHint));
     }
     ReplaySource source{.trace = std::move(trace), .files = {path}, .notes = {}, .result_path = {}};
     source.launched = FindLaunchedWork(source.trace);
@@ -270,7 +269,7 @@ Result<int64_t> JobSize(const CaptureFolder& folder, const RunContext& context) 
 
 Status CheckJobSize(int64_t size, const std::string& path) {
   if (size <= kMostListedRanks) return {};
-  return BadInput(fmt::format("{}: found a job of {} ranks, expected {} at most", path, size,
+  return BadInput(fmt::format("{}: found a job of {} ranks, expected at most {}", path, size,
                               kMostListedRanks));
 }
 
@@ -279,7 +278,7 @@ Status CheckJobSize(int64_t size, const std::string& path) {
 Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wanted,
                                const RunContext& context) {
   if (!IsFolder(path)) {
-    return MakeError(ErrorCode::kUsage, path + ": --ranks needs a capture folder");
+    return MakeError(ErrorCode::kUsage, path + ": --ranks requires a capture folder");
   }
   ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
   ETUDE_ASSIGN_OR_RETURN(const int64_t size, JobSize(folder, context));
@@ -289,8 +288,8 @@ Result<RanksOfJob> ChooseRanks(const std::string& path, const std::string& wante
   ETUDE_ASSIGN_OR_RETURN(std::vector<int64_t> ranks, ChooseFromRanks(wanted, all, path));
   for (const int64_t rank : ranks) {
     if (std::ranges::find(folder.ranks, rank, &CaptureRank::number) == folder.ranks.end()) {
-      return BadInput(
-          fmt::format("{}: no trace of rank {}, which --ranks {} needs", path, rank, wanted));
+      return BadInput(fmt::format("{}: missing trace of rank {}, which --ranks {} includes", path,
+                                  rank, wanted));
     }
   }
   return RanksOfJob{.size = size, .present = std::move(ranks)};

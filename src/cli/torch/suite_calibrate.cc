@@ -112,15 +112,15 @@ class SuiteCalibrateCommand : public Command {
     tasks_.Declare(options);
     settings_.Declare(options);
     options.Value("--seeds", &seeds_, "N",
-                  "seeds to find the target, and as many others to check it",
+                  "number of seeds to determine the target, and of other seeds to check it",
                   {.least = 2, .most = kMostSeeds});
-    options.Output(
-        "-o,--output", &output_, "FOLDER",
-        "calibration.json, and the runs below it; those that are there are not run again", {});
+    options.Output("-o,--output", &output_, "FOLDER",
+                   "folder for calibration.json and the runs; finished runs there are not repeated",
+                   {});
     options.Required("--output");
     options.Footer(
-        "Exit code 1 if a task's target does not hold: a seed misses it, or a run reaches it that "
-        "has nothing to learn.");
+        "Exit code 1 if a target does not hold: a seed misses it, or a run with shuffled labels or "
+        "frozen weights reaches it.");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -158,7 +158,8 @@ class SuiteCalibrateCommand : public Command {
                                 const Console& console) const {
     const std::optional<suite::Target> target = task.TargetOf(settings_.run.scale);
     if (!target) {
-      return MakeError(ErrorCode::kUsage, fmt::format("{}: has no target at this scale", task.id));
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{}: found no target at this scale", task.id));
     }
     const auto run = [&](std::string_view kind, RunOptions options) {
       const SuiteRunner::Job job = JobOf(task, kind, std::move(options));
@@ -193,9 +194,9 @@ class SuiteCalibrateCommand : public Command {
                             {"metric", "metric"},
                             {"target", "target", Unit::kNumber},
                             {"baseline", "baseline", Unit::kNumber},
-                            {"worst", "worst best", Unit::kNumber},
+                            {"worst", "worst best value", Unit::kNumber},
                             {"proposal", "proposal", Unit::kNumber},
-                            {"reached", "reached by others"},
+                            {"reached", "reached by other seeds"},
                             {"shuffled", "shuffled", Unit::kNumber},
                             {"frozen", "frozen", Unit::kNumber},
                             {"holds", "holds"}},

@@ -47,10 +47,10 @@ class SuiteRunCommand : public Command {
     options.Value("--target", &settings_.run.target, "QUALITY",
                   "target quality (default: the task's)");
     options.Value("--warmup", &settings_.run.warmup, "N",
-                  "warm-up steps before the timed or recorded ones",
+                  "number of warm-up steps before timed or recorded steps",
                   {.least = 0, .most = kMostTrainingSteps});
-    options.Value("--iterations", &settings_.run.timed_steps, "N", "steps mode: timed steps",
-                  {.least = 1, .most = kMostTrainingSteps});
+    options.Value("--iterations", &settings_.run.timed_steps, "N",
+                  "steps mode: number of timed steps", {.least = 1, .most = kMostTrainingSteps});
     options.Output("-o,--output", &output_, "FOLDER",
                    "keep the runs in FOLDER; finished runs there are not repeated", {});
     options.Value("--record", &record_, "FOLDER",

@@ -53,7 +53,7 @@ void TaskChoice::Declare(Options& options) {
 Result<std::vector<const TaskFacts*>> TaskChoice::Choose() const {
   if (all_ == !names_.empty()) {
     return MakeError(ErrorCode::kUsage,
-                     "expected names of tasks, or --all; `etude suite list` shows them");
+                     "expected names of tasks, or --all; `etude suite list` lists the tasks");
   }
   std::vector<const TaskFacts*> tasks;
   std::vector<std::string> known;
@@ -76,12 +76,12 @@ void RunSettings::Declare(Options& options) {
   options.Choice("--scale", &scale, {"smoke", "paper"},
                  "smoke: a small task of a minute; paper: the published task");
   options.Value("--device", &run.device, "DEVICE",
-                "cpu, cuda:N, or another that PyTorch knows by name");
+                "cpu, cuda:N, or the name of another PyTorch device");
   options.Values("--library", &libraries, "FILE",
                  "load a shared library, for example for a device; its code runs");
-  options.Value("--ranks", &ranks, "N", "processes that train one model, data-parallel",
+  options.Value("--ranks", &ranks, "N", "number of data-parallel processes that train one model",
                 {.least = 1, .most = kMostProcesses});
-  options.Value("--threads", &run.threads, "N", "threads of PyTorch's pool in each rank",
+  options.Value("--threads", &run.threads, "N", "number of threads in PyTorch's pool per rank",
                 {.least = 1, .most = kMostProcesses});
   options.Flag("--deterministic", &run.deterministic,
                "refuse operators with nondeterministic results");
@@ -94,14 +94,16 @@ void RunSettings::Declare(Options& options) {
   options.Choice("--optimizer", &optimizer_, {"sgd", "adam", "adamw", "rmsprop"},
                  "optimizer (default: the task's)");
   options.Value("--rate", &run.rate, "RATE", "learning rate (default: the task's)", /*above=*/0);
-  options.Value("--most-steps", &run.most_steps, "N", "max steps; the target then counts as missed",
+  options.Value("--most-steps", &run.most_steps, "N",
+                "max number of steps; after that the target counts as missed",
                 {.least = 1, .most = kMostTrainingSteps});
-  options.Value("--evaluate-every", &run.evaluate_every, "N", "steps between evaluations",
+  options.Value("--evaluate-every", &run.evaluate_every, "N", "number of steps between evaluations",
                 {.least = 1, .most = kMostTrainingSteps});
   options.Value("--table-rows", &run.table_rows, "N",
                 "max rows of each embedding table of advertising (default: all)", {.least = 1});
-  options.Value("--data", &run.data, "FOLDER",
-                "where the data sets are (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
+  options.Value(
+      "--data", &run.data, "FOLDER",
+      "folder with the data sets (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
 }
 
 void RunSettings::Read() {
@@ -224,7 +226,7 @@ void SuiteRunner::TellBusyCores(const RunContext& context) {
       settings_.run.threads ? static_cast<double>(settings_.ranks * *settings_.run.threads) : cores;
   if (others < kBusyCores || wanted + others <= cores + kBusyCores) return;
   context.Warn(
-      fmt::format("other programs use {:.1f} of {:.3g} cores: runs take longer", others, cores));
+      fmt::format("other programs use {:.1f} of {:.3g} cores, so runs take longer", others, cores));
 }
 
 void SuiteRunner::TellBusyCores(const CoreUse& before, RunRecord& record,
@@ -238,9 +240,10 @@ void SuiteRunner::TellBusyCores(const CoreUse& before, RunRecord& record,
       std::min(wanted, cores) + *record.others_cores <= cores + kBusyCores) {
     return;
   }
-  context.Warn(fmt::format(
-      "{}, seed {}: other programs used {:.1f} of {:.3g} cores while it ran: its times are longer",
-      record.task, record.seed, *record.others_cores, cores));
+  context.Warn(
+      fmt::format("{}, seed {}: other programs used {:.1f} of {:.3g} cores during the run, so its "
+                  "times are too long",
+                  record.task, record.seed, *record.others_cores, cores));
 }
 
 Result<RunRecord> SuiteRunner::Run(const TaskFacts& task, Mode mode, const RunOptions& options,

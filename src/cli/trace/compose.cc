@@ -45,7 +45,7 @@ std::string PartsText(const Composition& composition) {
     note(part.dropped, "dropped");
     note(part.replaced, "replaced");
     note(part.scaled, "scaled");
-    note(part.taken_apart, "taken apart");
+    note(part.taken_apart, "expanded into callees");
     note(part.untimed, "without a time");
     table.Row({part.name, FormatCount(static_cast<uint64_t>(part.repetitions)),
                FormatCount(static_cast<uint64_t>(part.operators)),
@@ -57,10 +57,10 @@ std::string PartsText(const Composition& composition) {
 std::string ExpectedText(const Composition& composition) {
   const auto operators = static_cast<uint64_t>(composition.operators());
   if (const auto expected = composition.expected()) {
-    return fmt::format("expected: {} for the {} of a step, as recorded\n", FormatTime(*expected),
-                       FormatCount(operators, "operator"));
+    return fmt::format("expected: {} for the {} of a step, from recorded times\n",
+                       FormatTime(*expected), FormatCount(operators, "operator"));
   }
-  return fmt::format("expected: unknown, {} of {} operators of a step have no time of their own\n",
+  return fmt::format("expected: unknown, {} of {} operators of a step have no recorded time\n",
                      FormatCount(static_cast<uint64_t>(composition.untimed())),
                      FormatCount(operators));
 }
@@ -69,16 +69,16 @@ class ComposeCommand : public Command {
  public:
   std::string_view name() const override { return "compose"; }
   std::string_view summary() const override {
-    return "build one trace from parts of traces by a recipe: select, repeat, mix, change";
+    return "build a trace from parts of other traces by a recipe: select, repeat, mix, change";
   }
 
   void Declare(Options& options) override {
-    options.Positional("recipe", &recipe_, "a recipe in TOML");
-    options.Output("-o,--output", &output_, "FILE", "linked JSON to write", {".json"});
+    options.Positional("recipe", &recipe_, "recipe in TOML");
+    options.Output("-o,--output", &output_, "FILE", "linked JSON file to write", {".json"});
     options.Required("--output");
-    options.Value("--rank", &rank_, "N", "rank of folders, where the recipe gives none",
+    options.Value("--rank", &rank_, "N", "rank in capture folders, if the recipe gives none",
                   {.least = 0});
-    options.Flag("--json", &json_, "print what was composed as JSON");
+    options.Flag("--json", &json_, "print a summary of the output as JSON");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -127,8 +127,9 @@ class ComposeCommand : public Command {
       if (found.empty()) return fails(fmt::format("has no rank {}", *rank));
     }
     if (found.size() > 1) {
-      return fails(fmt::format(
-          "has {} ranks, expected one; 'rank' of the trace or --rank says which", found.size()));
+      return fails(
+          fmt::format("has {} ranks, expected one; choose it with 'rank' of the trace or --rank",
+                      found.size()));
     }
     return std::move(found.front());
   }

@@ -43,37 +43,38 @@ class ConvertCommand : public Command {
  public:
   std::string_view name() const override { return "convert"; }
   std::string_view summary() const override {
-    return "write traces in another format: Chakra (.et), linked JSON, PyTorch's pair of files";
+    return "convert traces to another format: Chakra (.et), linked JSON, or PyTorch's pair of "
+           "files";
   }
 
   void Declare(Options& options) override {
-    options.Positional("input", &input_, "trace, or capture folder: all its ranks");
+    options.Positional("input", &input_, "trace, or capture folder (converts all ranks)");
     options.Output("-o,--output", &output_, "PATH",
-                   "file to write; for a folder: the folder to write to (default: itself)",
+                   "file to write; for a folder: output folder (default: the input folder)",
                    {".et", ".json"});
     options.Choice("--to", &to_, {"et", "linked", "pytorch", "classes", "packed"},
-                   "Chakra, linked JSON (default: by the name of the output, else Chakra), or "
-                   "into a folder: host.N.json and device.N.json as PyTorch writes them, or all "
-                   "ranks as a job of rank classes, with Chakra files or packed ones");
+                   "output format: Chakra, linked JSON (default: from the file name, else Chakra); "
+                   "or a folder: host.N.json and device.N.json as PyTorch writes them, or a job of "
+                   "rank classes with Chakra or packed files");
     options.Output("--linked", &linked_, "FILE",
-                   "write the linked trace as well (one pair of traces)", {".json"});
+                   "also write the linked trace (only for one pair of traces)", {".json"});
     options.Jobs(&jobs_, "ranks of a folder");
     options.Choice("--for", &for_, {"astra-sim"}, "write all ranks as a job for this simulator");
     options.Choice("--compute", &compute_, {"durations", "flops"},
-                   "--for: recorded durations, or also operations and bytes by shapes");
+                   "--for: write recorded durations, or also FLOPs and bytes by shapes");
     options.Flag("--fill-ranks", &fill_ranks_,
-                 "--for: use the nearest recorded rank's trace for ranks without one");
+                 "--for: use the trace of the nearest recorded rank for ranks without one");
     options.Value("--ranks", &ranks_, "RANKS",
-                  "--for: how many the job has, where the traces do not say it; of a folder of "
-                  "classes: which to write: all, the first N, or a list as 0-7,12 (default: all)");
+                  "--for: number of ranks in the job, if the traces lack it; folder of classes: "
+                  "ranks to write: all, the first N, or a list such as 0-7,12 (default: all)");
     options.Value("--comm-groups", &comm_groups_, "FILE",
-                  "--for, --to classes: ranks of process groups by name, in ASTRA-sim's format, "
-                  "where traces lack them");
-    options.Flag("--json", &json_, "print what was written as JSON");
-    options.Positional("device", &device_, "Kineto trace of the same run, to link with on the way",
+                  "--for, --to classes: file with the ranks of process groups, in ASTRA-sim's "
+                  "format, for traces that lack them");
+    options.Flag("--json", &json_, "print a summary of the output as JSON");
+    options.Positional("device", &device_, "Kineto trace of the same run, to be linked first",
                        /*required=*/false);
     options.Choice("--compat", &compat_, {kCompatChakra},
-                   "write the same bytes as this version of Chakra");
+                   "write output byte-identical to this version of Chakra");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -93,7 +94,7 @@ class ConvertCommand : public Command {
     if (to_ == "classes" || to_ == "packed") return ConvertToClasses(console);
     ETUDE_ASSIGN_OR_RETURN(const std::vector<ConvertJob> jobs, FindJobs(console));
     if (!linked_.empty() && device_.empty()) {
-      return MakeError(ErrorCode::kUsage, "convert: --linked needs a host and a device trace");
+      return MakeError(ErrorCode::kUsage, "convert: --linked requires a host and a device trace");
     }
     ETUDE_RETURN_IF_ERROR(CheckOutput(linked_, {input_, device_}));
     for (const ConvertJob& job : jobs) {
@@ -247,7 +248,7 @@ class ConvertCommand : public Command {
     if (jobs.empty()) {
       return BadInput(
           folder.path +
-          ": found no trace that can be converted, expected a host, linked or native one");
+          ": found no trace that can be converted, expected a host, linked or native trace");
     }
     ETUDE_ASSIGN_OR_RETURN(made_folder_, MakeFolder(target));
     return jobs;

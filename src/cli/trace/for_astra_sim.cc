@@ -45,7 +45,7 @@ std::optional<int64_t> RankOfName(const std::string& path) {
 Result<AstraTarget> FindTarget(const AstraSimRequest& request) {
   if (request.output.empty() || request.output == "-") {
     return MakeError(ErrorCode::kUsage,
-                     "convert: --for astra-sim needs -o, a folder or PREFIX.RANK.et");
+                     "convert: --for astra-sim requires -o with a folder or PREFIX.RANK.et");
   }
   const std::filesystem::path output(request.output);
   if (!request.output.ends_with(kTraceEnding)) {
@@ -53,8 +53,9 @@ Result<AstraTarget> FindTarget(const AstraSimRequest& request) {
   }
   const std::filesystem::path stem = output.stem();
   if (request.inputs.size() != 1 || !RankOfName(request.output) || stem.extension().empty()) {
-    return MakeError(ErrorCode::kUsage, "convert: " + request.output +
-                                            ": ASTRA-sim reads PREFIX.RANK.et, one for each rank");
+    return MakeError(ErrorCode::kUsage,
+                     "convert: " + request.output +
+                         ": expected PREFIX.RANK.et, one file per rank as ASTRA-sim reads them");
   }
   const auto folder = output.parent_path();
   return AstraTarget{.folder = folder.empty() ? "." : folder.string(),
@@ -120,17 +121,17 @@ std::string TracePath(const AstraTarget& target, int64_t rank) {
 
 std::string ToText(const AstraJob& job) {
   if (!job.world_known) {
-    return "the trace does not say of how many ranks the job is: --ranks N does\n";
+    return "the trace lacks the number of ranks of the job; set it with --ranks N\n";
   }
   const std::string ranks =
       fmt::format("a job of {}", FormatCount(static_cast<uint64_t>(job.world_size), "rank"));
   if (job.world_size == 1) {
     return ranks +
-           ": the analytical networks of ASTRA-sim have two or more (--ranks, --fill-ranks)\n";
+           ": ASTRA-sim's analytical networks require at least two (--ranks, --fill-ranks)\n";
   }
-  if (job.missing.empty()) return ranks + ", all there\n";
-  return fmt::format("{}, {} without a trace ({}): ASTRA-sim does not start without their files\n",
-                     ranks, job.missing.size(), RankListText(job.missing));
+  if (job.missing.empty()) return ranks + ", all with a trace\n";
+  return fmt::format("{}, {} without a trace ({}): ASTRA-sim requires a file for each\n", ranks,
+                     job.missing.size(), RankListText(job.missing));
 }
 
 std::string ToText(const AstraJob& job, const AstraTarget& target, const std::string& groups) {

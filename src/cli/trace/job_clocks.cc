@@ -22,8 +22,8 @@ Result<std::vector<Nanos>> ClockOffsets(const std::vector<CommLog>& logs,
     if (clock.is_none) continue;  // nothing to shift
     if (!clock.offset) {
       return BadInput(
-          fmt::format("rank {}: how its clock differs from that of rank {} cannot be told: {}; "
-                      "--clocks keep leaves the clocks as they are",
+          fmt::format("rank {}: cannot determine its clock offset to rank {}: {}; --clocks keep "
+                      "leaves times unchanged",
                       logs[i].rank, logs.front().rank, clock.reason));
     }
     offsets[i] = *clock.offset;

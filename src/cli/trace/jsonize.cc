@@ -24,7 +24,7 @@ class JsonizeCommand : public Command {
  public:
   std::string_view name() const override { return "jsonize"; }
   std::string_view summary() const override {
-    return "write a trace as one JSON document of Chakra's messages";
+    return "write a trace as one JSON document of Chakra messages";
   }
 
   void Declare(Options& options) override {
@@ -32,7 +32,7 @@ class JsonizeCommand : public Command {
     options.Output("-o,--output", &output_, "FILE", "file to write (default: standard output)",
                    {".json"});
     options.Choice("--compat", &compat_, {kCompatChakra},
-                   "write the same bytes as this version of chakra_jsonizer");
+                   "write output byte-identical to this version of chakra_jsonizer");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -88,12 +88,12 @@ class JsonizeCommand : public Command {
   void Report(const Console& console, const ChakraJsonReport& report) const {
     if (report.malformed != 0) {
       console.context().Warn(
-          fmt::format("{}: left out {}", input_,
-                      FormatCount(report.malformed, "message that is no node of Chakra",
-                                  "messages that are no nodes of Chakra")));
+          fmt::format("{}: skipped {}", input_,
+                      FormatCount(report.malformed, "message that is not a Chakra node",
+                                  "messages that are not Chakra nodes")));
     }
     if (report.unknown_fields != 0) {
-      console.context().Warn(fmt::format("{}: left out {} that Chakra does not have", input_,
+      console.context().Warn(fmt::format("{}: skipped {} unknown in Chakra", input_,
                                          FormatCount(report.unknown_fields, "field")));
     }
     if (report.no_metadata) {
@@ -102,7 +102,7 @@ class JsonizeCommand : public Command {
     }
     if (report.misplaced != 0) {
       console.context().Warn(
-          fmt::format("{}: left out {}", input_,
+          fmt::format("{}: skipped {}", input_,
                       FormatCount(report.misplaced, "GlobalMetadata that is not the first message",
                                   "GlobalMetadata that are not the first message")));
     }

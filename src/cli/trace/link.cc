@@ -55,7 +55,7 @@ std::string AccountText(const LinkJob& job, const LinkResult& result) {
       fmt::format("  {} of {} host nodes have times ({})", FormatCount(result.host_matched()),
                   FormatCount(linkable), FormatShare(LinkedShare(result.host_matched(), linkable)));
   if (result.device_nodes() != 0) {
-    text += fmt::format(", {} of {} device operations have their operator ({})",
+    text += fmt::format(", {} of {} device operations have a host operator ({})",
                         FormatCount(result.device_linked()), FormatCount(result.device_nodes()),
                         FormatShare(LinkedShare(result.device_linked(), result.device_nodes())));
   }
@@ -77,22 +77,22 @@ std::string AccountText(const LinkJob& job, const LinkResult& result) {
   }
   text += table.Text();
   if (result.sync_edges + result.thread_edges != 0) {
-    text += fmt::format("  dependencies added: {} by synchronisation, {} between threads\n",
+    text += fmt::format("  dependencies added: {} by synchronization, {} between threads\n",
                         FormatCount(result.sync_edges), FormatCount(result.thread_edges));
   }
   if (result.contradictions != 0) {
     text += fmt::format(
         "  {} left out\n",
-        FormatCount(result.contradictions, "such dependency contradicts the rest and was",
-                    "such dependencies contradict the rest and were"));
+        FormatCount(result.contradictions, "such dependency contradicts the others and was",
+                    "such dependencies contradict the others and were"));
   }
   if (result.adopted != 0) {
-    text += fmt::format("  {} put below their thread\n",
-                        FormatCount(result.adopted, "host node without its caller was",
-                                    "host nodes without their caller were"));
+    text += fmt::format("  {} attached to their thread\n",
+                        FormatCount(result.adopted, "host node without a caller was",
+                                    "host nodes without a caller were"));
   }
   if (result.moved != 0) {
-    text += fmt::format("  {} put below their caller; the host trace names another or none\n",
+    text += fmt::format("  {} attached to another caller than in the host trace\n",
                         FormatCount(result.moved, "host node was", "host nodes were"));
   }
   if (result.ambiguous != 0) {
@@ -100,10 +100,11 @@ std::string AccountText(const LinkJob& job, const LinkResult& result) {
                         FormatCount(result.ambiguous, "link had", "links had"));
   }
   if (result.overhanging != 0) {
-    text += fmt::format("  {} past their caller; only the part inside was subtracted\n",
-                        FormatCount(result.overhanging, "node runs", "nodes run"));
+    text +=
+        fmt::format("  {} beyond the end of their caller; only the part inside was subtracted\n",
+                    FormatCount(result.overhanging, "node runs", "nodes run"));
   }
-  if (result.renumbered) text += "  host ids were not unique: all nodes have new ones\n";
+  if (result.renumbered) text += "  host ids were not unique: all nodes have new ids\n";
   return text;
 }
 
@@ -111,23 +112,24 @@ class LinkCommand : public Command {
  public:
   std::string_view name() const override { return "link"; }
   std::string_view summary() const override {
-    return "join host traces with device traces: operators, times and kernels in one";
+    return "join host and device traces: operators, times and kernels in one trace";
   }
 
   void Declare(Options& options) override {
     options.Positional("host", &host_, "PyTorch execution trace, or a capture folder");
     options.Positional("device", &device_, "Kineto trace of the same run", /*required=*/false);
     options.Output("-o,--output", &output_, "PATH",
-                   "file to write; for a folder: the folder to write to (default: itself)",
+                   "file to write; for a folder: output folder (default: the input folder)",
                    {".et", ".json"});
-    options.Choice("--to", &to_, {"linked", "et"},
-                   "linked JSON or Chakra (default: by the name of the output, else linked)");
+    options.Choice(
+        "--to", &to_, {"linked", "et"},
+        "output format: linked JSON or Chakra (default: from the file name, else linked)");
     options.Flag("--drop-orphans", &drop_orphans_,
-                 "leave out device operations whose operator is not found");
+                 "drop device operations without a host operator");
     options.Jobs(&jobs_, "ranks of a folder");
-    options.Flag("--json", &json_, "print the result as JSON");
+    options.Flag("--json", &json_, "print a summary of the output as JSON");
     options.Choice("--compat", &compat_, {kCompatChakra},
-                   "write the same bytes as this version of Chakra");
+                   "write output byte-identical to this version of Chakra");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -160,7 +162,7 @@ class LinkCommand : public Command {
   Result<std::vector<LinkJob>> FindJobs(const Console& console) const {
     if (device_.empty()) return FindJobsOfFolder(console);
     if (output_.empty()) {
-      return MakeError(ErrorCode::kUsage, "link: two traces need -o FILE for the linked one");
+      return MakeError(ErrorCode::kUsage, "link: missing -o FILE for the linked trace");
     }
     ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     return std::vector<LinkJob>{{.host = host_, .device = device_, .output = output_}};
@@ -195,19 +197,19 @@ class LinkCommand : public Command {
                       .output = target + "/" + RankFileName(format, rank.number(), host)});
     }
     if (!jobs.empty() && !timed.empty()) {
-      console.context().Warn(timed + ": has no profile of devices beside it; not linked");
+      console.context().Warn(timed + ": found no device profile next to it; not linked");
     }
     if (jobs.empty() && !timed.empty()) {
       const std::string why = timed +
-                              ": found a native capture, which has its times already: there is "
-                              "nothing to link, and every command reads it as it is";
+                              ": found a native capture, which already contains times; all "
+                              "commands read it without linking";
       if (!output_.empty() || !to_.empty()) return BadInput(why);
       console.Say("etude: " + why);
       return jobs;
     }
     if (jobs.empty()) {
       return BadInput(folder.path +
-                      ": found no rank with both a host and a device trace, expected one at least");
+                      ": found no rank with both a host and a device trace, expected at least one");
     }
     ETUDE_RETURN_IF_ERROR(MakeFolder(target));
     return jobs;

@@ -28,7 +28,7 @@ class MergeCommand : public Command {
  public:
   std::string_view name() const override { return "merge"; }
   std::string_view summary() const override {
-    return "merge traces of several ranks or processes into one, on one clock";
+    return "merge traces of several ranks or processes into one trace with one clock";
   }
 
   void Declare(Options& options) override {
@@ -36,9 +36,9 @@ class MergeCommand : public Command {
     options.Output("-o,--output", &output_, "FILE", "file to write", {".et", ".json"});
     options.Required("--output");
     options.Choice("--to", &to_, {"linked", "et"},
-                   "linked JSON or Chakra (default: by the name of the output)");
+                   "output format: linked JSON or Chakra (default: from the file name)");
     options.Choice("--clocks", &clocks_, {"match", "keep"}, kClocksHelp);
-    options.Flag("--json", &json_, "print what was merged as JSON");
+    options.Flag("--json", &json_, "print a summary of the output as JSON");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -46,7 +46,7 @@ class MergeCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
                            FindRanks(inputs_, console.context()));
     if (inputs.size() < 2) {
-      return MakeError(ErrorCode::kUsage, "merge: found one trace, expected several");
+      return MakeError(ErrorCode::kUsage, "merge: found one trace, expected at least two");
     }
     for (const RankInput& input : inputs) {
       ETUDE_RETURN_IF_ERROR(CheckOutput(output_, {input.path, input.device}));
@@ -79,7 +79,7 @@ class MergeCommand : public Command {
       std::string label = rank ? fmt::format("rank {}", *rank)
                                : std::filesystem::path(inputs[i].path).filename().string();
       if (!labels.insert(label).second) {
-        return MakeError(ErrorCode::kUsage, fmt::format("merge: {}: there is another trace of {}",
+        return MakeError(ErrorCode::kUsage, fmt::format("merge: {}: found a second trace of {}",
                                                         inputs[i].path, label));
       }
       by_rank = by_rank && rank;
@@ -87,10 +87,9 @@ class MergeCommand : public Command {
       parts.push_back({.trace = &traces[i], .label = std::move(label)});
     }
     if (!by_rank && clocks_ != "keep") {
-      return MakeError(
-          ErrorCode::kUsage,
-          "merge: the ranks of some traces cannot be told, so that their clocks cannot "
-          "be compared; --clocks keep leaves the clocks as they are");
+      return MakeError(ErrorCode::kUsage,
+                       "merge: the ranks of some traces are unknown, so their clocks cannot be "
+                       "compared; --clocks keep leaves times unchanged");
     }
     ETUDE_ASSIGN_OR_RETURN(const std::vector<Nanos> offsets, ClockOffsets(logs, clocks_));
     for (size_t i = 0; i < parts.size(); ++i) parts[i].offset = offsets[i];
@@ -124,12 +123,13 @@ class MergeCommand : public Command {
       text += "\n";
     }
     if (merged.renamed_groups != 0) {
-      text += fmt::format("  process groups renamed, of one name and other members: {}\n",
-                          FormatCount(merged.renamed_groups));
+      text += fmt::format(
+          "  process groups renamed because they share a name but have other members: {}\n",
+          FormatCount(merged.renamed_groups));
     }
     if (merged.dangling != 0) {
-      text += fmt::format("  references left out, to nodes that were never there: {}\n",
-                          FormatCount(merged.dangling));
+      text +=
+          fmt::format("  references to missing nodes, dropped: {}\n", FormatCount(merged.dangling));
     }
     console.Print(text + ToText(written));
   }

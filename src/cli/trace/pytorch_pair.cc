@@ -49,7 +49,10 @@ Result<Source> ReadSource(const RankInput& input, bool is_only_one, const Consol
   ETUDE_ASSIGN_OR_RETURN(Trace trace, ReadRank(host, options, console.context()));
   std::optional<int64_t> rank = trace.info().rank ? trace.info().rank : input.rank;
   if (!rank && is_only_one) rank = 0;
-  if (!rank) return BadInput(input.path + ": one of several traces, and its rank is not known");
+  if (!rank)
+    return BadInput(
+        input.path +
+        ": found one of several traces without a rank, expected a rank in its name or content");
   return Source{.trace = std::move(trace), .profile = std::move(profile), .rank = *rank};
 }
 
@@ -78,7 +81,7 @@ std::string ToText(const Pair& pair) {
       fmt::format("wrote {}: {}, and {}: {}\n", pair.host, FormatCount(pair.nodes.nodes, "node"),
                   pair.device, FormatCount(pair.events.slices, "event"));
   if (pair.events.untimed != 0) {
-    text += fmt::format("  nodes without a time, which have no event: {}\n",
+    text += fmt::format("  nodes without times, which have no event: {}\n",
                         FormatCount(pair.events.untimed));
   }
   return text;
@@ -88,7 +91,7 @@ std::string ToText(const Pair& pair) {
 
 Result<ExitCode> WritePyTorchPairs(const PyTorchPairRequest& request, const Console& console) {
   if (request.output.empty() || request.output == "-") {
-    return MakeError(ErrorCode::kUsage, "convert: --to pytorch needs -o FOLDER for its two files");
+    return MakeError(ErrorCode::kUsage, "convert: --to pytorch requires -o FOLDER");
   }
   ETUDE_RETURN_IF_ERROR(MakeFolder(request.output));
   nlohmann::ordered_json files = nlohmann::ordered_json::array();

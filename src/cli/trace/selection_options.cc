@@ -11,22 +11,24 @@ namespace etude {
 
 void SelectionOptions::Declare(Options& options) {
   options.Values("--label", &selection.labels, "TEXT",
-                 "select what is below nodes with TEXT in their name");
-  options.Values("--step", &selection.steps, "N", "the step ProfilerStep#N; FROM..TO for several");
-  options.Values("--thread", &selection.threads, "NAME", "a host thread, and what it launched");
-  options.Values("--stream", &selection.streams, "[DEVICE:]N", "a stream of a device");
-  options.Values("--module", &selection.modules, "NAME",
-                 "select what is below modules of this name");
+                 "select nodes below labels whose name contains TEXT");
+  options.Values("--step", &selection.steps, "N",
+                 "select step ProfilerStep#N, or several as FROM..TO");
+  options.Values("--thread", &selection.threads, "NAME",
+                 "select a host thread and the work it launched");
+  options.Values("--stream", &selection.streams, "[DEVICE:]N", "select a stream of a device");
+  options.Values("--module", &selection.modules, "NAME", "select nodes below modules of this name");
   options.Values("--time", &selection.times, "FROM..TO",
-                 "select a time range from the start of the trace, as 1.5ms..20ms");
+                 "select a time range relative to the start of the trace, such as 1.5ms..20ms");
   options.Values("--op", &selection.operators, "NAME",
-                 "nodes of this name, * for any text, and what is below");
-  options.Values("--phase", &selection.phases, "PHASE",
-                 "forward, backward or optimizer; of generated traces also prefill, decode");
+                 "select nodes of this name and nodes below them; * matches any text");
+  options.Values(
+      "--phase", &selection.phases, "PHASE",
+      "select a phase: forward, backward or optimizer; in generated traces also prefill, decode");
   options.Values("--micro-batch", &selection.micro_batches, "N",
-                 "this micro-batch of a generated trace");
-  options.Flag("--comm", &selection.communication, "communication, and what is below");
-  options.Values("--rank", &ranks, "N", "this rank of several");
+                 "select a micro-batch of a generated trace");
+  options.Flag("--comm", &selection.communication, "select communication and nodes below it");
+  options.Values("--rank", &ranks, "N", "select a rank");
 }
 
 Result<std::vector<RankInput>> SelectionOptions::FindInputs(const std::vector<std::string>& paths,
@@ -38,16 +40,15 @@ Result<std::vector<RankInput>> SelectionOptions::FindInputs(const std::vector<st
     if (input.rank) known.push_back(std::to_string(*input.rank));
   }
   if (inputs.size() == 1 && known.empty()) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("--rank {}: found one trace, {}, expected several or a folder of "
-                                 "ranks; without --rank it is taken",
-                                 ranks.front(), inputs.front().path));
+    return MakeError(ErrorCode::kUsage, fmt::format("--rank {}: found only one trace, {}, expected "
+                                                    "several or a folder of ranks; remove --rank",
+                                                    ranks.front(), inputs.front().path));
   }
   for (const std::string& rank : ranks) {
     if (std::ranges::count(known, rank) != 0) continue;
     return MakeError(ErrorCode::kUsage,
                      fmt::format("--rank {}: found {}", rank,
-                                 known.empty() ? "no trace whose name tells its rank"
+                                 known.empty() ? "no trace with a rank in its name"
                                                : fmt::format("ranks {}", fmt::join(known, ", "))));
   }
   std::erase_if(inputs, [&](const RankInput& input) {

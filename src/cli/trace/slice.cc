@@ -43,11 +43,11 @@ std::string ToText(const SliceJob& job, const SliceResult& slice, uint64_t nodes
   const auto line = [&](uint64_t count, std::string_view what) {
     if (count != 0) text += fmt::format("  {}: {}\n", what, FormatCount(count));
   };
-  line(slice.launched, "kept with them, device work that they launched");
-  line(slice.around, "kept because selected nodes are below them");
-  line(slice.cut_dependencies, "dependencies cut, on nodes outside");
-  line(slice.dangling, "references left out, to nodes that were never there");
-  line(slice.untimed, "nodes without a time, which --time cannot tell");
+  line(slice.launched, "kept: device work launched by selected nodes");
+  line(slice.around, "kept: parents of selected nodes");
+  line(slice.cut_dependencies, "dependencies on nodes outside, removed");
+  line(slice.dangling, "references to missing nodes, dropped");
+  line(slice.untimed, "nodes without a time, never selected by --time");
   return text;
 }
 
@@ -55,29 +55,30 @@ class SliceCommand : public Command {
  public:
   std::string_view name() const override { return "slice"; }
   std::string_view summary() const override {
-    return "cut a part out of a trace: label, step, thread, stream, module, time, operator, phase";
+    return "extract a part of a trace by label, step, thread, stream, module, time, operator or "
+           "phase";
   }
 
   void Declare(Options& options) override {
-    options.Positional("input", &input_, "trace in any format, or capture folder: all its ranks");
-    options.Output("-o,--output", &output_, "PATH",
-                   "file to write; for a folder: the folder to write to", {".et", ".json"});
+    options.Positional("input", &input_, "trace in any format, or capture folder (all ranks)");
+    options.Output("-o,--output", &output_, "PATH", "file to write; for a folder: output folder",
+                   {".et", ".json"});
     options.Required("--output");
     options.Choice("--to", &to_, {"linked", "et"},
-                   "linked JSON or Chakra (default: by the name of the output)");
+                   "output format: linked JSON or Chakra (default: from the file name)");
     what_.Declare(options);
     options.Jobs(&jobs_, "ranks of a folder");
-    options.Flag("--json", &json_, "print what was kept and cut as JSON");
+    options.Flag("--json", &json_, "print a summary of the output as JSON");
     options.Footer(
-        "Options of one kind may be given several times: any of them. Of different kinds all must "
-        "hold.");
+        "If an option is repeated, a node must match one of its values. If several options are "
+        "given, a node must match each of them.");
   }
 
   Result<ExitCode> Run(const Console& console) override {
     if (what_.selection.empty() && what_.ranks.empty()) {
       return MakeError(ErrorCode::kUsage,
-                       "slice: nothing is selected; give --label, --step, --thread, --stream, "
-                       "--module, --time, --op, --phase, --micro-batch, --comm or --rank");
+                       "slice: missing selector: --label, --step, --thread, --stream, --module, "
+                       "--time, --op, --phase, --micro-batch, --comm or --rank");
     }
     ETUDE_RETURN_IF_ERROR(CheckStandardOutput(output_, json_));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<SliceJob> jobs, FindJobs(console));
@@ -126,7 +127,7 @@ class SliceCommand : public Command {
     if (output_ == "-" || std::filesystem::is_regular_file(output_, error)) {
       return MakeError(
           ErrorCode::kUsage,
-          fmt::format("slice: -o {}: expected a folder, for the ranks of {}", output_, input_));
+          fmt::format("slice: -o {}: expected a folder for the ranks of {}", output_, input_));
     }
     // Slices in this folder would be taken for the job's linked traces.
     return CheckOtherFolder(name(), input_, output_);

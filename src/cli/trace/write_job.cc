@@ -41,7 +41,7 @@ Result<ExitCode> WriteJobClasses(const JobClassesRequest& request, bool json_out
                                  const Console& console) {
   if (request.output.empty() || request.output == "-") {
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("convert: --to {} needs -o FOLDER for its files",
+                     fmt::format("convert: --to {} requires -o FOLDER",
                                  request.files == ClassFiles::kPacked ? "packed" : "classes"));
   }
   ETUDE_RETURN_IF_ERROR(CheckNoTraces(request.output, console.context()));
@@ -77,17 +77,18 @@ Result<ExitCode> WriteJobRanks(const JobRanksRequest& request, bool json_output,
   std::error_code ignored;
   if (request.output.empty() || request.output == "-" ||
       std::filesystem::equivalent(request.output, request.folder, ignored)) {
-    return MakeError(ErrorCode::kUsage,
-                     "convert: a folder of classes needs -o FOLDER, another one, for its ranks");
+    return MakeError(
+        ErrorCode::kUsage,
+        "convert: a folder of classes requires -o FOLDER, other than the input, for its ranks");
   }
   // The whole job must be consistent, not only the part that a rank sees.
   ETUDE_ASSIGN_OR_RETURN(const Job job, ReadJobFolder(request.folder, context));
   ETUDE_ASSIGN_OR_RETURN(std::vector<int64_t> ranks, RanksOfJobFolder(request.folder, context));
   ETUDE_ASSIGN_OR_RETURN(ranks, ChooseFromRanks(request.ranks, ranks, request.folder));
   if (ranks.size() > static_cast<size_t>(kMostRankFiles)) {
-    return BadInput(
-        fmt::format("{}: found {} ranks, expected up to {}, a file each; --ranks chooses some",
-                    request.folder, FormatCount(ranks.size()), FormatCount(kMostRankFiles)));
+    return BadInput(fmt::format(
+        "{}: found {} ranks, expected at most {}, one file each; choose some with --ranks",
+        request.folder, FormatCount(ranks.size()), FormatCount(kMostRankFiles)));
   }
   const GroupRanks groups = UnlistedGroups(job);
   const std::string prefix = (std::filesystem::path(request.output) / "chakra").string();

@@ -100,8 +100,9 @@ Result<NodeView> Feeder::Lookup(uint64_t id) {
 
 Status Feeder::NotInFlight(uint64_t id, uint32_t row) const {
   std::string found = finished_.Contains(id) ? "has finished" : "has not been read";
-  if (row != IndexSet::kAbsent && rows_[row].state == State::kWaiting) found = "waits for others";
-  if (row != IndexSet::kAbsent && rows_[row].state == State::kReady) found = "was not handed out";
+  if (row != IndexSet::kAbsent && rows_[row].state == State::kWaiting)
+    found = "waits for other nodes";
+  if (row != IndexSet::kAbsent && rows_[row].state == State::kReady) found = "was not issued";
   return MakeError(ErrorCode::kUsage,
                    source_.name() + ": " + Named(id) + " " + found + ", so it cannot finish");
 }
@@ -227,7 +228,7 @@ Status Feeder::End() {
   ended_ = true;
   if (source_.trailing_bytes() != 0) {
     context_.Warn(source_.name() + ": " + std::to_string(source_.trailing_bytes()) +
-                  " bytes after the compressed data are left out");
+                  " bytes after the compressed data are ignored");
   }
   if (!has_metadata_) {
     context_.Warn(source_.name() +
@@ -235,12 +236,12 @@ Status Feeder::End() {
   }
   if (!misplaced_.empty()) {
     context_.Warn(misplaced_ + ": found GlobalMetadata, expected it once, as the first message; " +
-                  "the first one counts");
+                  "the first one is used");
   }
   ETUDE_RETURN_IF_ERROR(ReleaseUnread());
   if (missing_ != 0) {
     context_.Warn(source_.name() + ": " + first_missing_ + "; " + std::to_string(missing_) +
-                  " such dependencies hold nobody up");
+                  " such dependencies are ignored");
   }
   return {};
 }

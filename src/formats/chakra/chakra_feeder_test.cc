@@ -210,7 +210,7 @@ TEST(Feeder, MissingDependenciesHoldNobodyUpAndAreSaid) {
     EXPECT_EQ(feeder.counts().missing, 3u);
     EXPECT_EQ(warnings,
               "test.et: node 1 depends on node 77, which is not in the file; 3 such dependencies "
-              "hold nobody up\n");
+              "are ignored\n");
   }
   FeederOptions strict;
   strict.strict = true;
@@ -310,12 +310,12 @@ TEST(Feeder, OnlyNodesInFlightCanFinish) {
     const Status status = feeder.Finish(id);
     return status ? "" : status.error().message;
   };
-  EXPECT_EQ(fails(1), "test.et: node 1 was not handed out, so it cannot finish");
+  EXPECT_EQ(fails(1), "test.et: node 1 was not issued, so it cannot finish");
   EXPECT_EQ(fails(5), "test.et: node 5 has not been read, so it cannot finish");
   EXPECT_EQ(feeder.Next().value()->id(), 1u);
   EXPECT_EQ(feeder.Next().value()->id(), 3u);
   EXPECT_EQ(feeder.Next().value()->id(), 9u);
-  EXPECT_EQ(fails(2), "test.et: node 2 waits for others, so it cannot finish");
+  EXPECT_EQ(fails(2), "test.et: node 2 waits for other nodes, so it cannot finish");
   EXPECT_EQ(fails(1), "");
   EXPECT_EQ(fails(1), "test.et: node 1 has finished, so it cannot finish");
   EXPECT_EQ(feeder.counts().finished, 1u);

@@ -18,8 +18,9 @@ std::string Frames::Where() const {
 
 std::string Frames::Malformed(std::string_view why) const {
   const bool is_metadata = number_ == 0;
-  return Where() + ": found " + (is_metadata ? "no protobuf message (" : "a malformed message (") +
-         std::string(why) + "), expected " + (is_metadata ? "a Chakra trace" : "a node");
+  return Where() + ": found " +
+         (is_metadata ? "invalid protobuf message (" : "a malformed message (") + std::string(why) +
+         "), expected " + (is_metadata ? "a Chakra trace" : "a node");
 }
 
 std::string Frames::EndsEarly() const {

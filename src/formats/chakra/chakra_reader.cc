@@ -128,7 +128,7 @@ void ChakraReader::SayMetadata() {
   }
   if (!misplaced_.empty()) {
     context_.Warn(misplaced_ + ": found GlobalMetadata, expected it once, as the first message; " +
-                  "the first one counts");
+                  "the first one is used");
   }
 }
 
@@ -240,7 +240,7 @@ Result<Trace> ChakraReader::Finish(bool cut) {
     const std::string message = frames_.EndsEarly();
     if (options_.strict) return BadInput(message);
     builder_.stats().Count(Stat::kTruncated);
-    context_.Warn(message + "; the nodes before it are read");
+    context_.Warn(message + "; kept the nodes before it");
   }
   const uint64_t malformed = builder_.stats()[Stat::kMalformedElement];
   if (malformed != 0 && builder_.node_count() == 0) return BadInput(first_malformed_);

@@ -43,7 +43,7 @@ Result<std::string_view> HeldMessages::Get(uint32_t row, const Place& place,
   ETUDE_ASSIGN_OR_RETURN(const std::string_view message, ReadAgain(place, source));
   if (message.size() != place.size || Checksum(message) != place.checksum) {
     return MakeError(ErrorCode::kIo, source.name() + ":byte " + std::to_string(place.offset) +
-                                         ": the file was changed while it was read");
+                                         ": the file changed while it was read");
   }
   return message;
 }

@@ -373,7 +373,7 @@ Result<ByteSource> ByteSource::Open(const std::string& path, const Limits& limit
         std::make_unique<Impl>("stdin", std::make_unique<Input>(STDIN_FILENO, false), limits));
   }
   if (path.empty()) {
-    return MakeError(ErrorCode::kUsage, "found '' as the name of a file, expected a name");
+    return MakeError(ErrorCode::kUsage, "found an empty file name, expected a file name");
   }
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {

@@ -57,7 +57,7 @@ tl::unexpected<Error> TomlReader::WrongType(const toml::node& node, std::string_
 tl::unexpected<Error> TomlReader::WrongName(const toml::node& node, std::string_view key,
                                             std::string_view name,
                                             const std::vector<std::string>& names) const {
-  return Wrong(node, fmt::format("{}: there is no '{}'{}", key, name, MeantOrAll(name, names)));
+  return Wrong(node, fmt::format("{}: unknown '{}'{}", key, name, MeantOrAll(name, names)));
 }
 
 Status TomlReader::CheckKeys(const toml::table& table, std::string_view what, Keys known) const {
@@ -87,7 +87,7 @@ Status TomlReader::CheckFormat(const toml::table& root, std::string_view format,
 Result<std::string> TomlReader::Text(const toml::node& node, std::string_view key) const {
   const auto* text = node.as_string();
   if (text == nullptr) return WrongType(node, key, "text");
-  if (text->get().empty()) return Wrong(node, fmt::format("{}: found nothing in it", key));
+  if (text->get().empty()) return Wrong(node, fmt::format("{}: found an empty table", key));
   return text->get();
 }
 
@@ -95,7 +95,7 @@ Result<std::string> TomlReader::RequiredText(const toml::table& table, std::stri
                                              std::string_view what) const {
   const toml::node* node = table.get(key);
   if (node == nullptr) {
-    return Wrong(table, fmt::format("{} has no '{}', which it needs", what, key));
+    return Wrong(table, fmt::format("{}: missing '{}'", what, key));
   }
   return Text(*node, key);
 }

@@ -104,7 +104,7 @@ std::string DamageOf(const Candidate& file, std::string_view beginning) {
   if (expected.empty() && (file.words.rank || file.words.number)) expected = "a trace";
   if (expected.empty()) return "";
   return fmt::format("{}: {}, expected {}", file.path,
-                     beginning.empty() ? "empty file" : "found other bytes", expected);
+                     beginning.empty() ? "empty file" : "unknown content", expected);
 }
 
 // Returns the target of a link that leads outside of the folder; "" for all others.
@@ -124,7 +124,7 @@ std::string OutsideOf(const std::string& folder, const std::string& path) {
 void WarnOfOutside(const std::string& folder, const std::string& path, const RunContext& context) {
   const std::string target = OutsideOf(folder, path);
   if (target.empty()) return;
-  context.Warn(fmt::format("{}: is a link out of the folder: what is read is {}", path, target));
+  context.Warn(fmt::format("{}: symbolic link out of the folder; reading {}", path, target));
 }
 
 // Finds traces; appends messages about damaged files to `damaged`.
@@ -285,7 +285,7 @@ void WarnOfUnplaced(const std::string& folder, const std::vector<std::string>& n
                     const RunContext& context) {
   if (names.empty()) return;
   const bool one = names.size() == 1;
-  context.Warn(fmt::format("{}: left out {}: found no rank in {}, expected {}; to read {}", folder,
+  context.Warn(fmt::format("{}: skipped {}: found no rank in {}, expected {}; to read {}", folder,
                            NamesText(names), one ? "its name or content" : "their names or content",
                            kRankNames, one ? "it, give its path" : "them, give their paths"));
 }
@@ -304,18 +304,18 @@ void WarnOfSecond(const std::string& folder, const std::vector<SecondTrace>& sec
     const std::string what =
         is_copy ? "copy of it"
                 : fmt::format("{} trace of rank {}", Name(trace->kind), *trace->rank);
-    context.Warn(fmt::format(
-        "{}: took {} and left out {}, a second {}; to read that, give its path or move the first "
-        "out of the folder",
-        folder, taken->name, trace->name, what));
+    context.Warn(
+        fmt::format("{}: used {} and skipped {}, a second {}; to read the second one, give its "
+                    "path or move the first out of the folder",
+                    folder, taken->name, trace->name, what));
     return;
   }
   std::vector<std::string> names;
   for (const SecondTrace& second : seconds) names.push_back(second.trace->name);
-  context.Warn(fmt::format(
-      "{}: left out {}, second traces of their ranks; of rank {} it took {}; to read the others, "
-      "give their paths or move those taken out of the folder",
-      folder, NamesText(names), *trace->rank, taken->name));
+  context.Warn(
+      fmt::format("{}: skipped {}, second traces of their ranks (for rank {} it used {}); to read "
+                  "them, give their paths or move the first ones out of the folder",
+                  folder, NamesText(names), *trace->rank, taken->name));
 }
 
 // Returns the error for several traces without any known rank.
@@ -325,10 +325,10 @@ tl::unexpected<Error> NoRanks(const std::string& folder, const std::vector<Candi
   const bool has_number = std::ranges::any_of(
       names, [](const std::string& name) { return std::ranges::any_of(name, IsDigit); });
   return BadInput(fmt::format(
-      "{}: found {} traces ({}) and the rank of none{}, expected a job: files with {}; give traces "
-      "of one process by path, as {}/{}",
+      "{}: found {} traces ({}) without ranks{}, expected a job: files with {}; to read traces of "
+      "one process give their paths, such as {}/{}",
       folder, traces.size(), NamesText(names),
-      has_number ? " (a number that counts steps, or does not count from 0, is no rank)" : "",
+      has_number ? " (numbers that count steps or do not start at 0 are not ranks)" : "",
       kRankNames, folder, names.front()));
 }
 
@@ -379,11 +379,10 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
   if (traces.empty()) {
     const auto below = FirstFolderIn(folder.path);
     return BadInput(fmt::format(
-        "{}: found no trace{}, expected files that end in .json, .et or .etude (also .gz, .zst) "
-        "with "
-        "traces in them, such as host.0.json",
+        "{}: found no trace{}, expected trace files that end in .json, .et or .etude (also .gz, "
+        ".zst), such as host.0.json",
         path,
-        below ? fmt::format(" but folders, such as '{}', which are not looked into", *below) : ""));
+        below ? fmt::format(" but subfolders such as '{}', which are not searched", *below) : ""));
   }
   FindRanksOf(traces);
   const bool one_process = IsOneProcess(traces);
@@ -424,8 +423,8 @@ Result<CaptureFolder> ListCaptureFolder(const std::string& path, const RunContex
     const int64_t world = folder.job->world_size.value_or(0);
     const auto found = static_cast<int64_t>(folder.ranks.size());
     if (found < world) {
-      context.Warn(fmt::format("{}: traces of {} rank{}, the job had {}", path, found,
-                               found == 1 ? "" : "s", world));
+      context.Warn(fmt::format("{}: found traces of {} rank{}, expected {} as in job.json", path,
+                               found, found == 1 ? "" : "s", world));
     }
   }
   return folder;

@@ -52,7 +52,7 @@ TEST_F(CaptureFolderTest, WhatIsNamedLikeATraceAndIsNoneIsDamaged) {
   EXPECT_EQ(folder->ranks.size(), 1U);
   ASSERT_EQ(folder->damaged.size(), 2U);
   EXPECT_TRUE(folder->damaged[0].path.ends_with("capture.2.etude"));
-  EXPECT_TRUE(folder->damaged[1].message.ends_with("found other bytes, expected a trace"));
+  EXPECT_TRUE(folder->damaged[1].message.ends_with("unknown content, expected a trace"));
 }
 
 TEST_F(CaptureFolderTest, ASingleProcessNeedsNoRank) {

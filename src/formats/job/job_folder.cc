@@ -207,7 +207,7 @@ class ClassesParser {
     for (const JsonMembers& facts : members_.Objects("facts")) ReadFacts(facts);
     ETUDE_RETURN_IF_ERROR(status_);
     if (job_.rank_count() > kMostListedRanks) {
-      return BadInput(fmt::format("{}: found {} ranks, expected {} at most",
+      return BadInput(fmt::format("{}: found {} ranks, expected at most {}",
                                   members_.Place("classes"), job_.rank_count(), kMostListedRanks));
     }
     return std::move(job_);
@@ -266,7 +266,7 @@ class ClassesParser {
     Result<Mesh> mesh = Mesh::Make(std::move(axes));
     if (!mesh) return BadInput(members_.Place("mesh") + ": " + mesh.error().message);
     if (mesh->size() > kMostListedRanks) {
-      return BadInput(fmt::format("{}: found {} ranks, expected {} at most", members_.Place("mesh"),
+      return BadInput(fmt::format("{}: found {} ranks, expected at most {}", members_.Place("mesh"),
                                   mesh->size(), kMostListedRanks));
     }
     job_.mesh = *std::move(mesh);
@@ -323,7 +323,7 @@ class ClassesParser {
       for (const nlohmann::json& ranks : members.List("listed")) {
         kind.listed.push_back(Ranks(ranks, members.Place("listed")));
         if (kind.listed.back().size() > kMostListedRanks) {
-          return members.Refuse("listed", "1048576 ranks at most");
+          return members.Refuse("listed", "at most 1048576 ranks");
         }
       }
     }
@@ -377,7 +377,7 @@ class ClassesParser {
           moves = moves || route.shift[*axis] % job_.mesh.axes()[*axis].size != 0;
         }
       }
-      if (!moves && status_) return members.Refuse("shift", "a way to another rank");
+      if (!moves && status_) return members.Refuse("shift", "a route to another rank");
     } else {
       for (const nlohmann::json& pair : members.List("pairs")) {
         if (!pair.is_array() || pair.size() != 2) return members.Refuse("pairs", "pairs of ranks");
@@ -385,7 +385,7 @@ class ClassesParser {
                                  Number(pair[1], 0, members.Place("pairs")));
       }
       if (!std::ranges::is_sorted(route.pairs)) {
-        return members.Refuse("pairs", "pairs that ascend");
+        return members.Refuse("pairs", "pairs in ascending order");
       }
     }
     job_.routes.push_back(std::move(route));
@@ -406,7 +406,7 @@ class ClassesParser {
         return group.Refuse("kind", "one of the kinds of groups");
       }
       if (!one.groups.back().listed && status_ && names_repeat_[one.groups.back().kind]) {
-        return group.Refuse("kind", "a kind whose groups have names of their own");
+        return group.Refuse("kind", "a kind of groups with different names");
       }
     }
     one.states_rank = members.Truth("states_rank").value_or(false);
@@ -444,7 +444,7 @@ class ClassesParser {
                              .number = part.Has("number") ? Index(part, "number") : 0,
                              .states_self = part.Truth("states_self").value_or(false)});
     }
-    if (event.parts.empty()) return members.Refuse("parts", "a part at least");
+    if (event.parts.empty()) return members.Refuse("parts", "at least one part");
     job_.events.push_back(std::move(event));
   }
 
@@ -549,17 +549,16 @@ Result<Trace> ReadProgram(const ClassesFile& file, size_t rank_class, const std:
   const std::string path = folder + "/" + file.files[rank_class];
   std::error_code error;
   if (!std::filesystem::exists(path, error) && !error) {
-    return BadInput(fmt::format("{}: found no such file, which {} names", path, kClassesFile));
+    return BadInput(fmt::format("{}: missing file (listed in {})", path, kClassesFile));
   }
   ETUDE_RETURN_IF_ERROR(CheckRegular(path));
   ETUDE_ASSIGN_OR_RETURN(std::string bytes,
                          ReadWholeFile(path, context.limits, context.limits.total_bytes));
   const std::string hash = fmt::format("{:016x}", HashBytes(bytes));
   if (hash != file.hashes[rank_class]) {
-    return BadInput(
-        fmt::format("{}: found other bytes than {} was written with (hash {}, expected "
-                    "{})",
-                    path, kClassesFile, hash, file.hashes[rank_class]));
+    return BadInput(fmt::format(
+        "{}: found content that differs from the content listed in {} (hash {}, expected {})", path,
+        kClassesFile, hash, file.hashes[rank_class]));
   }
   ETUDE_ASSIGN_OR_RETURN(Trace program, ParseClassFile(path, std::move(bytes), context));
   if (!program.traits().states_order) {
@@ -568,8 +567,8 @@ Result<Trace> ReadProgram(const ClassesFile& file, size_t rank_class, const std:
   }
   for (const EventOfNode& of : (*file.events)[rank_class]) {
     if (of.node.index() >= program.node_count() || !IsCommunication(program.kind(of.node))) {
-      return BadInput(fmt::format("{}: found no communication at node {}, where {} has one", path,
-                                  of.node.value(), kClassesFile));
+      return BadInput(fmt::format("{}: found no communication at node {}, expected one as in {}",
+                                  path, of.node.value(), kClassesFile));
     }
     const std::string fault = EventFault(*of.event, program, of.node);
     if (!fault.empty()) return BadInput(path + ": " + fault);
@@ -606,14 +605,14 @@ Result<Job> ParseClassesFile(const std::string& path, std::string_view text,
 Status WriteJobFolder(const Job& job, const std::string& folder, const RunContext& context,
                       ClassFiles files) {
   if (job.mesh.size() > kMostListedRanks) {
-    return BadInput(fmt::format("{}: found a job of {} ranks, expected {} at most", folder,
+    return BadInput(fmt::format("{}: found a job of {} ranks, expected at most {}", folder,
                                 job.mesh.size(), kMostListedRanks));
   }
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
     return MakeError(ErrorCode::kIo,
-                     fmt::format("{}: cannot make it: {}", folder, error.message()));
+                     fmt::format("{}: cannot create it: {}", folder, error.message()));
   }
   std::vector<std::string> left;  // of the previous job
   if (const Result<ClassesFile> before = ReadClasses(folder, context)) left = before->files;
@@ -630,7 +629,7 @@ Status WriteJobFolder(const Job& job, const std::string& folder, const RunContex
   }
   const std::string classes = ClassesText(job, hashes, files);
   if (classes.size() > kMostClassesBytes) {
-    return BadInput(fmt::format("{}: found {} bytes of {}, expected {} at most", folder,
+    return BadInput(fmt::format("{}: found {} bytes of {}, expected at most {}", folder,
                                 classes.size(), kClassesFile, kMostClassesBytes));
   }
   ETUDE_RETURN_IF_ERROR(written.Add(folder + "/" + std::string(kClassesFile), classes));

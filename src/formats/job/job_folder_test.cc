@@ -104,7 +104,7 @@ TEST_F(JobFolder, RefusesWhatDoesNotFitTogether) {
   EXPECT_EQ(FaultWith("\"etude-classes\"", "\"other\""),
             "classes.json: expected \"format\": \"etude-classes\"");
   EXPECT_EQ(FaultWith("\"size\":2", "\"size\":0"),
-            "classes.json.mesh[0].size: found 0, expected a whole number from 1 on");
+            "classes.json.mesh[0].size: found 0, expected a whole number >= 1");
   EXPECT_EQ(FaultWith("\"axes\":[\"dp\"]", "\"axes\":[\"ep\"]"),
             "classes.json.group_kinds[0].axes: found [\"ep\"], expected axes of the mesh");
   EXPECT_EQ(FaultWith("\"shift\":{\"pp\":1}", "\"shift\":{\"pp\":\"x\"}"),
@@ -115,7 +115,7 @@ TEST_F(JobFolder, RefusesWhatDoesNotFitTogether) {
   EXPECT_EQ(FaultWith("\"type\":\"all_reduce\"", "\"type\":\"all\""),
             "classes.json.events[1].type: found \"all\", expected message, or a collective");
   EXPECT_EQ(FaultWith("\"node\":2", "\"node\":9"),
-            "class.0.et: found no communication at node 9, where classes.json has one");
+            "class.0.et: found no communication at node 9, expected one as in classes.json");
   EXPECT_EQ(FaultWith("\"file\":\"class.0.et\"", "\"file\":\"../x.et\""),
             "classes.json.classes[0].file: found \"../x.et\", expected the name of a file");
   EXPECT_EQ(FaultWith("\"shift\":{\"pp\":1}", "\"pairs\":[[0,2]]"),
@@ -152,11 +152,11 @@ TEST_F(JobFolder, RefusesGroupsAndRoutesThatTellNothing) {
             "classes.json.group_kinds[0].names: found [\"7\"], expected 2 names, one for each "
             "group");
   EXPECT_EQ(FaultWith("\"shift\":{\"pp\":1}", "\"shift\":{\"pp\":0}"),
-            "classes.json.routes[0].shift: found {\"pp\":0}, expected a way to another rank");
+            "classes.json.routes[0].shift: found {\"pp\":0}, expected a route to another rank");
   EXPECT_EQ(FaultWith("\"shift\":{\"pp\":1}", "\"shift\":{}"),
-            "classes.json.routes[0].shift: found {}, expected a way to another rank");
+            "classes.json.routes[0].shift: found {}, expected a route to another rank");
   EXPECT_EQ(FaultWith("\"shift\":{\"pp\":1}", "\"shift\":{\"pp\":2}"),
-            "classes.json.routes[0].shift: found {\"pp\":2}, expected a way to another rank");
+            "classes.json.routes[0].shift: found {\"pp\":2}, expected a route to another rank");
 }
 
 // The traces of the ranks do not list the members, so a name must identify the group.
@@ -166,11 +166,11 @@ TEST_F(JobFolder, RefusesNamesThatRepeat) {
   ASSERT_TRUE(WriteJobFolder(job, folder_, {}).has_value());
   EXPECT_EQ(Fault(), "");
   EXPECT_EQ(FaultWith("\"name_step\":1", "\"name_step\":0"),
-            "classes.json.classes[0].groups[0].kind: found 0, expected a kind whose groups have "
-            "names of their own");
+            "classes.json.classes[0].groups[0].kind: found 0, expected a kind of groups with "
+            "different names");
   EXPECT_EQ(FaultWith("\"first_name\":7,\"name_step\":1", "\"names\":[\"7\",\"7\"]"),
-            "classes.json.classes[0].groups[0].kind: found 0, expected a kind whose groups have "
-            "names of their own");
+            "classes.json.classes[0].groups[0].kind: found 0, expected a kind of groups with "
+            "different names");
 }
 
 // Left by an interrupted run.
@@ -179,10 +179,9 @@ TEST_F(JobFolder, RefusesClassesWithoutTheirJob) {
   std::filesystem::remove(File(std::string(kClassesFile)));
   const auto trace = ReadTrace(File("class.0.et"), {}, {});
   ASSERT_FALSE(trace.has_value());
-  EXPECT_EQ(trace.error().message,
-            File("class.0.et") +
-                ": found the trace of a class of ranks, expected classes.json "
-                "beside it; the job was not written to its end");
+  EXPECT_EQ(trace.error().message, File("class.0.et") +
+                                       ": found the trace of a rank class, expected classes.json "
+                                       "in the same folder; writing the job did not complete");
 }
 
 TEST_F(JobFolder, RefusesDamagedEvents) {
@@ -196,7 +195,7 @@ TEST_F(JobFolder, RefusesDamagedEvents) {
   const std::string reduce = text.substr(second, end - second);
   const std::string both = message + ",\n" + reduce;
   EXPECT_EQ(FaultWith("\"bytes\":1024", "\"bytes\":-1024"),
-            "classes.json.events[1].bytes: found -1024, expected a whole number from 0 on");
+            "classes.json.events[1].bytes: found -1024, expected a whole number >= 0");
   EXPECT_EQ(FaultWith("\"tag\":5", "\"tag\":\"x\""),
             "classes.json.events[0].tag: found \"x\", expected a whole number");
   EXPECT_EQ(FaultWith("\"group\":0", "\"group\":5"),
@@ -204,7 +203,7 @@ TEST_F(JobFolder, RefusesDamagedEvents) {
   EXPECT_EQ(FaultWith(reduce, "{\"type\":\"all_reduce\",\"group\":5,\"parts\":[]}"),
             "classes.json.events[1].group: found 5, expected one of the kinds of groups");
   EXPECT_EQ(FaultWith(reduce, "{\"type\":\"all_reduce\",\"group\":0,\"parts\":[]}"),
-            "classes.json.events[1].parts: found [], expected a part at least");
+            "classes.json.events[1].parts: found [], expected at least one part");
   EXPECT_EQ(FaultWith("\"bytes\":1024", "\"bytes\":1025"),
             "class.0.et: found 1024 bytes at node 2, for which classes.json has 1025");
   EXPECT_EQ(FaultWith("\"tag\":5", "\"tag\":6"),
@@ -241,7 +240,7 @@ TEST_F(JobFolder, RefusesARankInTwoClassesAndAMissingClass) {
   ASSERT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().code, ErrorCode::kBadInput);
   EXPECT_EQ(missing.error().message,
-            File("class.1.et") + ": found no such file, which classes.json names");
+            File("class.1.et") + ": missing file (listed in classes.json)");
 }
 
 // Each number of a communication is checked against the programs.
@@ -338,7 +337,8 @@ TEST_F(JobFolder, ReplacesAJob) {
 TEST_F(JobFolder, SeesFilesOfAnotherJob) {
   std::filesystem::copy_file(File("class.1.et"), File("class.0.et"),
                              std::filesystem::copy_options::overwrite_existing);
-  EXPECT_NE(Fault().find("class.0.et: found other bytes than classes.json was written with"),
+  EXPECT_NE(Fault().find(
+                "class.0.et: found content that differs from the content listed in classes.json"),
             std::string::npos)
       << Fault();
 }

@@ -40,7 +40,7 @@ std::optional<StepTime> ParseStep(const JsonMembers& step) {
 
 Result<JobRank> ParseRank(const std::string& where, const Json& json) {
   constexpr int64_t kMostThreads = 1 << 16;
-  if (!json.is_object()) return BadInput(where + ": found no object, expected a rank's facts");
+  if (!json.is_object()) return BadInput(where + ": expected an object with the facts of a rank");
   Status status;
   const JsonMembers members(where, json, status);
   JobRank rank;

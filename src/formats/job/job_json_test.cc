@@ -81,7 +81,7 @@ TEST_F(JobJsonTest, WhatIsAbsentOrNullIsUnknown) {
 // These must not be treated as missing or accepted unchanged.
 TEST_F(JobJsonTest, WrongTypesAndRangesAreErrorsWithTheirPlace) {
   EXPECT_EQ(Complaint(R"("world_size": "two", )", ""),
-            "job.world_size: found \"two\", expected a whole number from 1 on");
+            "job.world_size: found \"two\", expected a whole number >= 1");
   EXPECT_EQ(Complaint(R"("command": "text", )", ""),
             "job.command: found \"text\", expected a list");
   EXPECT_EQ(Complaint(R"("command": [1], )", ""), "job.command: found 1, expected a list of texts");
@@ -91,11 +91,11 @@ TEST_F(JobJsonTest, WrongTypesAndRangesAreErrorsWithTheirPlace) {
   EXPECT_EQ(Complaint("", R"("threads": {"intra_op": 1000000000})"),
             "ranks.0.threads.intra_op: found 1000000000, expected a whole number, 1 to 65536");
   EXPECT_EQ(Complaint("", R"("heap": {"mmap_threshold": -1})"),
-            "ranks.0.heap.mmap_threshold: found -1, expected a whole number from 0 on");
+            "ranks.0.heap.mmap_threshold: found -1, expected a whole number >= 0");
   EXPECT_EQ(Complaint("", R"("recorded_step": {"wall_ns": 1, "cpu_ns": 1, "steps": -1})"),
-            "ranks.0.recorded_step.steps: found -1, expected a whole number from 1 on");
+            "ranks.0.recorded_step.steps: found -1, expected a whole number >= 1");
   EXPECT_EQ(Complaint("", R"("timed_steps": [{"wall_ns": 1, "cpu_ns": 1, "minor_faults": -5}])"),
-            "ranks.0.timed_steps.minor_faults: found -5, expected a whole number from 0 on");
+            "ranks.0.timed_steps.minor_faults: found -5, expected a whole number >= 0");
   EXPECT_EQ(Complaint("", R"("timed_steps": [{"wall_ns": 18446744073709551615, "cpu_ns": 1}])"),
             "ranks.0.timed_steps.wall_ns: found 18446744073709551615, expected a whole number "
             "from 0 on");

@@ -66,7 +66,8 @@ Result<Json> ParseText(const std::string& path, std::string_view text, std::stri
     return BadInput(fmt::format("{}: not valid JSON, expected {}", path, name));
   }
   if (!keys.twice().empty() && !unique) {
-    context.Warn(fmt::format("{}{}: found the key twice, the last one counts", path, keys.twice()));
+    context.Warn(
+        fmt::format("{}{}: found the key twice, using the last value", path, keys.twice()));
   } else if (!keys.twice().empty()) {
     return BadInput(fmt::format("{}{}: found the key twice, expected it once", path, keys.twice()));
   }
@@ -79,11 +80,11 @@ Status CheckKind(const std::string& path, const Json& json, const DocumentKind& 
   }
   const Json found = json.value("version", Json());
   if (!found.is_number_integer() || found < 1) {
-    return BadInput(fmt::format("{}: expected a \"version\": a whole number from 1 on", path));
+    return BadInput(fmt::format("{}: expected a \"version\": a whole number >= 1", path));
   }
   if (found > kind.version) {
     return BadInput(
-        fmt::format("{}: found version {}, expected {} at most", path, found.dump(), kind.version));
+        fmt::format("{}: found version {}, expected at most {}", path, found.dump(), kind.version));
   }
   return {};
 }
@@ -131,7 +132,7 @@ std::optional<bool> JsonMembers::Truth(const char* key) const {
 
 std::optional<int64_t> JsonMembers::Whole(const char* key, int64_t least, int64_t most) const {
   std::string expected = fmt::format("a whole number, {} to {}", least, most);
-  if (most == INT64_MAX) expected = fmt::format("a whole number from {} on", least);
+  if (most == INT64_MAX) expected = fmt::format("a whole number >= {}", least);
   if (least == INT64_MIN && most == INT64_MAX) expected = "a whole number";
   const Json* value = Find(key, &Json::is_number_integer, expected);
   if (value == nullptr) return std::nullopt;

@@ -459,10 +459,10 @@ class JsonElements::Impl {
   Status TakeMended(const MendedElement& mended) {
     const uint64_t offset = text_offset_ + mended.first_repair;
     if (options_.strict) {
-      return BadInput(Message(
-          offset, mended.quotes != 0
-                      ? "found a quotation mark that is not escaped in this text, expected '\\\"'"
-                      : "found a comma too many or too few, expected one between values"));
+      return BadInput(
+          Message(offset, mended.quotes != 0
+                              ? "found an unescaped quotation mark in this string, expected '\\\"'"
+                              : "found a missing or surplus comma, expected one between values"));
     }
     if (mended.quotes != 0 && first_name_.empty()) first_name_ = Place(offset);
     if (mended.commas != 0 && first_comma_.empty()) first_comma_ = Place(offset);

@@ -87,9 +87,8 @@ Status JsonReaderBase::Malformed(const JsonItem& item, std::string_view what) {
 void JsonReaderBase::SayRepairs() {
   const Stats& stats = elements_.stats();
   if (const uint64_t names = stats[Stat::kRepairedName]; names != 0) {
-    context_.Warn(
-        name_ + ": repaired " + FormatCount(names, "name", "names") +
-        " with quotation marks that are not escaped; the first: " + elements_.first_name());
+    context_.Warn(name_ + ": repaired " + FormatCount(names, "name", "names") +
+                  " with unescaped quotation marks; the first: " + elements_.first_name());
   }
   if (const uint64_t commas = stats[Stat::kRepairedComma]; commas != 0) {
     context_.Warn(name_ + ": repaired " +

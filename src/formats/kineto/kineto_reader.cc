@@ -132,7 +132,7 @@ class KinetoReader : public JsonReaderBase {
     if (!has_name_) return Problem("found no 'name'", kMissing);
     if (ts_.empty()) return Problem("found no time 'ts'", kMissing);
     event_.start = Time(ts_);
-    return event_.start ? kSuccess : Problem("'ts' is no time in microseconds", kMissing);
+    return event_.start ? kSuccess : Problem("'ts' is not a time in microseconds", kMissing);
   }
 
   simdjson::error_code CutTexts() {
@@ -169,7 +169,7 @@ class KinetoReader : public JsonReaderBase {
   // An end need not say more than its thread and time.
   simdjson::error_code AddEnd() {
     if (!profile_.LocateEnd(event_)) {
-      return Problem("found an end ('E') without a beginning", kMissing);
+      return Problem("found an end ('E') without a begin ('B')", kMissing);
     }
     const std::optional<Nanos> end = ts_.empty() ? std::nullopt : Time(ts_);
     if (!end) return Problem("found no time 'ts'", kMissing);

@@ -54,7 +54,7 @@ std::optional<CaptureBlocks::Block> CaptureBlocks::Next() {
       ZSTD_decompress(block.records.data(), block.records.size(), frame.data(), frame.size());
   if (ZSTD_isError(size) || size != block.records.size()) {
     block.records.clear();
-    block.damage = "a block cannot be unpacked to the size that it states";
+    block.damage = "a block does not unpack to its stated size";
   }
   return block;
 }

@@ -131,7 +131,7 @@ Status CaptureReader::Damaged(std::string_view what) {
 Status CaptureReader::Lost(BlockKind kind, std::string_view what) {
   if (kind != BlockKind::kDefinitions) return Damaged(what);
   broken_ = true;
-  return Damaged(fmt::format("{}, and it defines names: the rest is not read", what));
+  return Damaged(fmt::format("{}, and it defines names: skipped the rest", what));
 }
 
 // Node numbers are consecutive: missing ones were lost.
@@ -152,11 +152,11 @@ Status CaptureReader::Push(std::string_view chunk) {
     ETUDE_RETURN_IF_ERROR(TakeBlock(*block));
   }
   if (blocks_.is_other_file()) {
-    return BadInput(name_ + ": found other bytes, expected a native capture");
+    return BadInput(name_ + ": found unknown content, expected a native capture");
   }
   if (!blocks_.is_broken() || broken_) return {};
   broken_ = true;
-  return Damaged("found no block, expected one: the rest is not read");
+  return Damaged("found no block, expected one: skipped the rest");
 }
 
 Status CaptureReader::TakeBlock(const CaptureBlocks::Block& block) {
@@ -176,14 +176,14 @@ Status CaptureReader::TakeBlock(const CaptureBlocks::Block& block) {
     case BlockKind::kEvents: good = ReadEvents(RecordView(block.records)); break;
     case BlockKind::kEnd: return ReadEnd(block.records);
   }
-  if (!good) return Lost(block.kind, "a block holds what it cannot mean: its rest is not read");
+  if (!good) return Lost(block.kind, "found invalid content in a block: skipped the rest of it");
   return {};
 }
 
 Status CaptureReader::ReadHeader(std::string_view text) {
   const Json json = ParseBounded<Json>(text, context_.limits.depth);
   if (!json.is_object() || !json.contains("version") || !json["version"].is_number_integer()) {
-    return BadInput(name_ + ": found a header that is no JSON object with a version");
+    return BadInput(name_ + ": found a header that is not a JSON object with a version");
   }
   const auto version = version_ = json["version"].get<int64_t>();
   if (version < 1 || version > capture::kVersion) {
@@ -220,7 +220,7 @@ Status CaptureReader::ReadHeader(std::string_view text) {
 Status CaptureReader::ReadEnd(std::string_view text) {
   saw_end_ = true;
   const Json json = ParseBounded<Json>(text, context_.limits.depth);
-  if (!json.is_object()) return Damaged("the end is no JSON object");
+  if (!json.is_object()) return Damaged("the end record is not a JSON object");
   if (const auto nodes = json.find("nodes"); nodes != json.end() && nodes->is_number_unsigned()) {
     said_nodes_ = nodes->get<uint64_t>();
   }
@@ -234,7 +234,8 @@ Status CaptureReader::ReadEnd(std::string_view text) {
     builder_.info().finish_ts = end->get<int64_t>() / kNanosOfMilli;
   }
   if (const auto why = json.find("no_allocations"); why != json.end() && why->is_string()) {
-    context_.Warn(fmt::format("{}: no memory is recorded: {}", name_, why->get<std::string>()));
+    context_.Warn(
+        fmt::format("{}: allocations were not recorded: {}", name_, why->get<std::string>()));
   }
   return {};
 }
@@ -463,7 +464,7 @@ void CaptureReader::AddRoots() {
 Result<Trace> CaptureReader::Finish(bool cut) {
   if (!saw_header_ && !first_damage_.empty()) return BadInput(first_damage_);
   if (!saw_header_) {
-    return BadInput(name_ + ": found the beginning of a native capture without its header");
+    return BadInput(name_ + ": found a native capture without a complete header");
   }
   if (!saw_end_ || cut) {
     if (options_.strict) {
@@ -471,7 +472,7 @@ Result<Trace> CaptureReader::Finish(bool cut) {
                                   name_, blocks_.end_offset()));
     }
     builder_.stats().Count(Stat::kTruncated);
-    context_.Warn(fmt::format("{}: the recording did not end: read up to byte {}", name_,
+    context_.Warn(fmt::format("{}: the recording is incomplete: read up to byte {}", name_,
                               blocks_.end_offset()));
   } else if (blocks_.rest() != 0) {
     builder_.stats().Count(Stat::kTrailingData, blocks_.rest());

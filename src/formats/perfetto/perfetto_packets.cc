@@ -54,7 +54,7 @@ Status PacketCutter::Push(std::string_view chunk, const Take& take) {
 Status PacketCutter::TakeWhole(std::string_view& bytes, const Take& take) {
   while (!bytes.empty()) {
     if (bytes.front() != kPacketTag) {
-      return BadInput(Where() + ": found bytes that are no packet, expected a Perfetto trace");
+      return BadInput(Where() + ": found bytes that are not a packet, expected a Perfetto trace");
     }
     uint64_t length = 0;
     size_t at = 1;

@@ -200,7 +200,7 @@ class PerfettoReader : public TraceReader {
           break;
         case Delimited(EventField::kAnnotations):
           if (!arguments_.Add(reader.get_view(), sequence, args)) {
-            return Malformed("its annotations are nested too deep (limit 'depth')");
+            return Malformed("its annotations are nested too deeply (limit 'depth')");
           }
           break;
         default: reader.skip();
@@ -245,13 +245,13 @@ class PerfettoReader : public TraceReader {
       builder_.stats().Count(Stat::kTrailingData, foreign_bytes());
     }
     if (arguments_.lost_texts() != 0) {
-      context_.Warn(fmt::format("{}: {} lost: the packets with their texts are not there", name_,
+      context_.Warn(fmt::format("{}: {} lost: the packets with their texts are missing", name_,
                                 FormatCount(arguments_.lost_texts(), "name is", "names are")));
     }
     if (unknown_clocks_ != 0) {
       context_.Warn(
-          fmt::format("{}: {} a clock of which no packet before says how it stands to the "
-                      "trace's: times by it are kept as they are",
+          fmt::format("{}: {} a clock whose offset to the trace's clock is unknown: their times "
+                      "are kept unchanged",
                       name_,
                       FormatCount(unknown_clocks_, "beginning or end of a slice has",
                                   "beginnings and ends of slices have")));
@@ -263,7 +263,7 @@ class PerfettoReader : public TraceReader {
     const uint64_t unpaired = slices_.Pair();
     if (unpaired == 0) return {};
     const std::string message =
-        fmt::format("{}: {} no beginning", name_,
+        fmt::format("{}: {} no begin", name_,
                     FormatCount(unpaired, "end of a slice has", "ends of slices have"));
     if (options_.strict) return BadInput(message);
     context_.Warn(message);

@@ -223,7 +223,7 @@ class EtJsonReader : public JsonReaderBase {
     switch (field) {
       case Field::kId: {
         const auto id = JsonUint(ScalarToken(value));
-        if (!id) return Problem("'id' is no number of 64 bits", kWrongType);
+        if (!id) return Problem("'id' is not a 64-bit integer", kWrongType);
         node_.row.source_id = *id;
         node_.has_id = true;
         return kSuccess;
@@ -297,7 +297,7 @@ class EtJsonReader : public JsonReaderBase {
   simdjson::error_code ReadIds(Value& value, std::vector<uint64_t>& ids) {
     const auto read_id = [&](Value& item) {
       const auto id = JsonUint(ScalarToken(item));
-      if (!id) return Problem("a dependency is no node's id", kWrongType);
+      if (!id) return Problem("a dependency is not a node id", kWrongType);
       ids.push_back(*id);
       return kSuccess;
     };
@@ -457,7 +457,8 @@ class EtJsonReader : public JsonReaderBase {
     row.name = builder().Intern(node_.name);
     const auto inputs = inputs_.Build(builder(), element_end());
     const auto outputs = outputs_.Build(builder(), element_end());
-    if (!inputs || !outputs) return Problem("inputs or outputs are no list of values", kWrongType);
+    if (!inputs || !outputs)
+      return Problem("inputs or outputs are not a list of values", kWrongType);
     row.inputs = *inputs;
     row.outputs = *outputs;
     SetParent();
@@ -571,7 +572,7 @@ class EtJsonReader : public JsonReaderBase {
     }
     if (linked_) info.SetFormat(TraceFormat::kLinked);
     if (!IsKnownEtVersion(info.schema)) {
-      context().Warn(name() + ": unknown version '" + info.schema + "', read like " +
+      context().Warn(name() + ": unknown version '" + info.schema + "', read as " +
                      std::string(kVersions.back().schema));
     }
     comms_.Finish();

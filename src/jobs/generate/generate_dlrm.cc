@@ -91,12 +91,12 @@ void WarnOfIdleTables(const ModelOptions& options, const DlrmModel& model, const
       std::ranges::max_element(model.tables, {}, &EmbeddingTable::dimension)->dimension;
   const auto rows = std::to_array<IdleOption>({
       {"--replicate-tables", alone, kAllTables},
-      {"--replicate-tables", !alone && facts.replicated == 0, "no table is so small"},
+      {"--replicate-tables", !alone && facts.replicated == 0, "all tables are larger"},
       {"--split-rows", alone, kAllTables},
-      {"--split-rows", !alone && facts.by_rows == 0, "no table that is left is larger"},
-      {"--split-columns", plan.most_columns.value_or(0) >= widest, "no table has more"},
+      {"--split-rows", !alone && facts.by_rows == 0, "no remaining table is larger"},
+      {"--split-columns", plan.most_columns.value_or(0) >= widest, "no table has more columns"},
       {"--table-cost", alone, kAllTables},
-      {"--bucket", alone, "one rank reduces no gradients"},
+      {"--bucket", alone, "one rank needs no gradient reduction"},
   });
   WarnOfIdle(options, rows, context);
 }
@@ -104,8 +104,8 @@ void WarnOfIdleTables(const ModelOptions& options, const DlrmModel& model, const
 std::string TextOfDlrm(const std::string& name, const DlrmModel& model, const DlrmPlan& plan,
                        const PlacementFacts& facts) {
   std::string text = fmt::format(
-      "{}: {} parameters in {}, {} beside them, dp {}\ntables: {} replicated, {} by rows, others "
-      "in {}, each on one rank; weights, gradients and optimizer of a rank: {}",
+      "{}: {} parameters in {}, {} in dense layers, dp {}\ntables: {} replicated, {} split by "
+      "rows, others in {}, each on one rank; weights, gradients and optimizer per rank: {}",
       name, FormatCount(static_cast<uint64_t>(TableParameters(model))),
       FormatCount(model.tables.size(), "table"),
       FormatCount(static_cast<uint64_t>(DenseParameters(model))), plan.ranks, facts.replicated,

@@ -50,9 +50,10 @@ class JobGenerator {
     }
     bench_.ranks = request_.ranks.value_or(bench_.ranks);
     if (bench_.ranks > kMostRankFiles) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("--ranks: found {}, expected up to {}, a file for each",
-                                   bench_.ranks, kMostRankFiles));
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("--ranks: found {}, expected at most {}, because each rank has a file",
+                      bench_.ranks, kMostRankFiles));
     }
     if (request_.what == "text") {
       ETUDE_RETURN_IF_ERROR(RunText(context));
@@ -70,9 +71,10 @@ class JobGenerator {
     ETUDE_ASSIGN_OR_RETURN(GeneratedJob made, kind.make(request_.model, request_.options, context));
     const int64_t ranks = made.job.ranks();
     if (request_.ranks && *request_.ranks != ranks) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("--ranks: found {}, expected {} as the other options say",
-                                   *request_.ranks, ranks));
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("--ranks: found {}, expected {}, the product of the parallelism options",
+                      *request_.ranks, ranks));
     }
     ETUDE_RETURN_IF_ERROR(TimeModel(made, context));
     TellMemory(made);
@@ -82,10 +84,10 @@ class JobGenerator {
     written_.plan = PlanFactsOf(made, device_ ? &*device_ : nullptr);
     if (request_.to == "classes") return WriteClasses(made.job, context);
     if (ranks > kMostRankFiles) {
-      return BadInput(fmt::format(
-          "found {} files, one for each rank, expected up to {}; --to classes has one for all "
-          "ranks that do the same",
-          FormatCount(static_cast<uint64_t>(ranks)), FormatCount(kMostRankFiles)));
+      return BadInput(
+          fmt::format("found {} files, one per rank, expected at most {}; --to classes writes one "
+                      "file per class of identical ranks",
+                      FormatCount(static_cast<uint64_t>(ranks)), FormatCount(kMostRankFiles)));
     }
     return WriteRanks(
         ranks, made.job.Groups(), [&](int64_t rank) { return made.job.TraceOf(rank); }, context);
@@ -116,9 +118,10 @@ class JobGenerator {
     if (const Status known = CheckGenerateWhat(request_.what); !known)
       return wrong(known.error().message);
     if (request_.model.empty()) {
-      if (kind != nullptr) return wrong("missing argument: the model; --help lists those known");
-      return wrong(request_.what == "text" ? "missing argument: the file with the model"
-                                           : "missing argument: the pattern; --help lists them");
+      if (kind != nullptr) return wrong("missing argument: the model; --help lists the models");
+      return wrong(request_.what == "text"
+                       ? "missing argument: the file with the model"
+                       : "missing argument: the pattern; --help lists the patterns");
     }
     if (const Status known = CheckGenerateModel(request_.what, request_.model); !known) {
       return wrong(known.error().message);
@@ -127,24 +130,22 @@ class JobGenerator {
     // "." and ".." are folders, into which classes go; of files they would be hidden ones' names.
     const bool is_folder = request_.to == "et" && (prefix == "." || prefix == "..");
     if (request_.output == "-" || prefix.empty() || is_folder) {
-      return wrong(
-          fmt::format("-o {}: expected what the names of the files begin with", request_.output));
+      return wrong(fmt::format("-o {}: expected a prefix of file names", request_.output));
     }
     if (request_.what != "microbench" &&
         (request_.size || request_.duration || request_.group_size != 0 || request_.native)) {
-      return wrong(
-          "--size, --duration, --group-size and --native are for microbench: "
-          "a model has its own sizes and times");
+      return wrong("--size, --duration, --group-size and --native require microbench");
     }
     if (kind == nullptr && (request_.device || request_.measured || request_.memory)) {
-      return wrong("--device, --measured and --memory are for models");
+      return wrong("--device, --measured and --memory require a model");
     }
     if (request_.to != "et" && request_.to != "classes") {
       return wrong(fmt::format("--to: found '{}', expected one of et, classes", request_.to));
     }
-    if (kind == nullptr && request_.to != "et") return wrong("--to classes is for models");
+    if (kind == nullptr && request_.to != "et") return wrong("--to classes requires a model");
     if (kind != nullptr && request_.count != 1) {
-      return wrong(fmt::format("--count is not for {}: it is one step", request_.what));
+      return wrong(
+          fmt::format("--count does not apply to {}, which generates one step", request_.what));
     }
     for (const std::string_view option : request_.options.Given()) {
       if (kind != nullptr && std::ranges::find(kind->options, option) != kind->options.end()) {
@@ -156,7 +157,7 @@ class JobGenerator {
           takers.push_back(other.name);
         }
       }
-      return wrong(fmt::format("{} is for {}", option, fmt::join(takers, ", ")));
+      return wrong(fmt::format("{} requires {}", option, fmt::join(takers, ", ")));
     }
     return CheckBounds();
   }
@@ -209,12 +210,12 @@ class JobGenerator {
     MicrobenchOptions for_astra = bench_;
     for_astra.native = false;
     const auto idle = [&](std::string_view option, std::string_view why) {
-      context.Warn(fmt::format("{}: does nothing, {} {}", option, request_.model, why));
+      context.Warn(fmt::format("{} has no effect: {} {}", option, request_.model, why));
     };
     if (request_.size && !sized) idle("--size", "has no size");
     if (request_.duration && !computes) idle("--duration", "computes nothing");
     if (bench_.native && !one_node && CheckMicrobench(for_astra)) {
-      idle("--native", "is the same for ASTRA-sim");
+      idle("--native", "is written the same way for ASTRA-sim");
     }
   }
 
@@ -258,7 +259,7 @@ class JobGenerator {
     };
     add(written_.durations->measured, "measured", request_.measured.has_value());
     if (request_.device)
-      add(written_.durations->modelled, "by the roofline of " + sources.device->name, true);
+      add(written_.durations->modelled, "from the roofline of " + sources.device->name, true);
     add(written_.durations->unknown, "unknown", written_.durations->unknown != 0);
     return {};
   }
@@ -273,12 +274,12 @@ class JobGenerator {
     }
     const auto [least, most] = std::ranges::minmax_element(written_.memory, {}, &PlaceMemory::peak);
     const StepStates& states = most->states;
-    made.text += fmt::format("\nmemory of a rank at its peak: {}{}, of it weights {}",
+    made.text += fmt::format("\npeak memory of a rank: {}{}, including weights {}",
                              least->peak == most->peak ? "" : FormatBytes(least->peak) + " to ",
                              FormatBytes(most->peak), FormatBytes(states.weights));
     for (const auto& [what, bytes] :
          {std::pair("gradients", states.gradients), std::pair("optimizer", states.optimizer),
-          std::pair("cache before", states.cache)}) {
+          std::pair("initial cache", states.cache)}) {
       if (bytes.count != 0) made.text += fmt::format(", {} {}", what, FormatBytes(bytes));
     }
     if (!device_ || device_->capacity.count == 0) return;
@@ -295,16 +296,15 @@ class JobGenerator {
     text = WithPlainLines(text);
     const auto model = ParseTextModel(text);
     if (!model) {
-      return BadInput(
-          fmt::format("{}: found {}, expected a model: parallelism, number of layers, "
-                      "a layer on a line",
-                      request_.model, model.error().message));
+      return BadInput(fmt::format(
+          "{}: found {}, expected a model: parallelism, number of layers, then one layer per line",
+          request_.model, model.error().message));
     }
     Result<TextWorkload> workload =
         MakeTextWorkload(*model, {.ranks = bench_.ranks, .passes = request_.count});
     if (!workload) return BadInput(request_.model + ": " + workload.error().message);
     if (workload->ignored != 0) {
-      context.Warn(fmt::format("{}: left out {} for which its parallelism has no place",
+      context.Warn(fmt::format("{}: skipped {} that its parallelism does not support",
                                request_.model, FormatCount(workload->ignored, "communication")));
     }
     return workload;
@@ -313,13 +313,13 @@ class JobGenerator {
   static void WarnOf(const AstraEdges& edges, const RunContext& context) {
     const auto warn = [&](std::string_view what, uint64_t count) {
       if (count == 0) return;
-      context.Warn(fmt::format("{}: {}; `etude convert --for astra-sim` mends it", what,
+      context.Warn(fmt::format("{}: {}; `etude convert --for astra-sim` fixes this", what,
                                FormatCount(count)));
     };
-    warn("all-gathers of less than 1,024 bytes, which in ASTRA-sim never end", edges.small_gathers);
+    warn("all-gathers of less than 1,024 bytes, which never end in ASTRA-sim", edges.small_gathers);
     warn("first computations of less than 65,536 bytes, which may take no time and abort ASTRA-sim",
          edges.small_firsts);
-    warn("collectives of one rank, which in ASTRA-sim hang", edges.alone);
+    warn("collectives of one rank, which hang in ASTRA-sim", edges.alone);
   }
 
   Status WriteClasses(const StepJob& made, const RunContext& context) {
@@ -409,7 +409,7 @@ Status CheckGenerateModel(std::string_view what, const std::string& model) {
   return MakeError(
       ErrorCode::kUsage,
       fmt::format("unknown pattern '{}'{}", model,
-                  hint.empty() ? fmt::format("; there are {}", fmt::join(names, ", ")) : hint));
+                  hint.empty() ? fmt::format("; expected {}", fmt::join(names, ", ")) : hint));
 }
 
 Status CheckGenerateDevice(const std::string& device) {
@@ -419,8 +419,7 @@ Status CheckGenerateDevice(const std::string& device) {
   const std::string hint = DidYouMean(device, names);
   return MakeError(ErrorCode::kUsage,
                    fmt::format("unknown device '{}'{}", device,
-                               hint.empty() ? fmt::format("; there are {}, and files that end in "
-                                                          ".toml",
+                               hint.empty() ? fmt::format("; expected {}, or a .toml file",
                                                           fmt::join(names, ", "))
                                             : hint));
 }

@@ -38,8 +38,9 @@ Result<TransformerFile> ReadTransformer(const ModelKind& kind, const std::string
   if (options.sequence) found.model.sequence = *options.sequence;
   if (options.imbalance || options.seed) {
     if (!found.model.experts) {
-      return BadInput(fmt::format("{}: found {} and a model without experts, expected experts",
-                                  model, options.imbalance ? "--imbalance" : "--seed"));
+      return BadInput(
+          fmt::format("{}: found {}, but the model has no experts; expected a model with experts",
+                      model, options.imbalance ? "--imbalance" : "--seed"));
     }
     found.model.experts->imbalance = options.imbalance.value_or(found.model.experts->imbalance);
     found.model.experts->seed = options.seed.value_or(found.model.experts->seed);
@@ -93,11 +94,11 @@ Status CheckPhase(const PlanSettings& settings, const ModelOptions& options,
   std::ranges::replace(option, '_', '-');
   if (options.Has(option)) {
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("generate: {} is for --phase {}", option, unfit->second));
+                     fmt::format("generate: {} requires --phase {}", option, unfit->second));
   }
   return tl::unexpected(PlacedError(
       Misfit({fmt::format("plan.{}", unfit->first)},
-             fmt::format("[plan] has '{}', which is for phase {}", unfit->first, unfit->second)),
+             fmt::format("[plan]: '{}' requires phase {}", unfit->first, unfit->second)),
       file.places, model));
 }
 
@@ -131,14 +132,14 @@ std::string CountText(int64_t value) { return FormatCount(static_cast<uint64_t>(
 std::string TextOfTransformer(const std::string& name, bool moe, const TransformerModel& model,
                               const TransformerPlan& plan) {
   std::string text = fmt::format("{}: {} parameters, ", name, CountText(ParameterCount(model)));
-  if (moe) text += fmt::format("{} of them active, ", CountText(ActiveParameterCount(model)));
+  if (moe) text += fmt::format("{} active, ", CountText(ActiveParameterCount(model)));
   text += fmt::format("tp {} × cp {} × dp {} × pp {}", plan.layer.tensor, plan.layer.context,
                       plan.data, plan.pipeline.stages);
-  if (plan.layer.expert > 1) text += fmt::format(", ep {} of dp", plan.layer.expert);
+  if (plan.layer.expert > 1) text += fmt::format(", ep {} within dp", plan.layer.expert);
   if (plan.phase == ModelPhase::kTraining) return text;
   const InferenceFacts facts = InferenceFactsOf(model, plan);
   text += fmt::format(
-      "\n{}: sequences {}, tokens {}, cached {}; at most {} of weights and {} of cache on a rank",
+      "\n{}: sequences {}, tokens {}, cached {}; per rank at most {} of weights and {} of cache",
       Name(plan.phase), CountText(facts.sequences), CountText(facts.tokens),
       CountText(facts.cached), FormatBytes(facts.most.weights), FormatBytes(facts.most.cache));
   return text;
@@ -194,7 +195,7 @@ KeyPlaces SaidOf(const TransformerFile& file) {
 void WarnOfIdleOptions(const ModelOptions& options, const TransformerModel& model,
                        const TransformerPlan& plan, const KeyPlaces& places,
                        const RunContext& context) {
-  constexpr std::string_view kAlone = "without replicas (--dp, --cp) nothing is shared";
+  constexpr std::string_view kAlone = "without replicas (--dp, --cp) there is nothing to shard";
   constexpr std::string_view kUnreduced = "without replicas (--dp, --cp) no gradients are reduced";
   constexpr std::string_view kByLayer = "with --zero 3 gradients are reduced by layer";
   const bool alone = plan.data * plan.layer.context == 1;
@@ -208,23 +209,24 @@ void WarnOfIdleOptions(const ModelOptions& options, const TransformerModel& mode
       {"--bucket", !alone && gathers, kByLayer},
       {"--first-bucket", alone, kUnreduced},
       {"--first-bucket", !alone && gathers, kByLayer},
-      {"--keep-ends", !gathers, "only with --zero 3 are weights gathered"},
+      {"--keep-ends", !gathers, "weights are gathered only with --zero 3"},
       {"--keep-ends", gathers && alone, kAlone},
       {"--keep-ends", gathers && !alone && model.tied && plan.pipeline.stages == 1,
-       "a tied embedding stays gathered anyway"},
-      {"--no-sequence-parallel", plan.layer.tensor == 1, "with --tp 1 no ranks share tokens"},
+       "a tied embedding always stays gathered"},
+      {"--no-sequence-parallel", plan.layer.tensor == 1,
+       "with --tp 1 no tokens are split among ranks"},
       {"--no-sequence-parallel", plan.layer.tensor > 1 && decodes,
-       "decode's single tokens are not shared anyway"},
+       "single tokens of decode are never split"},
       {"--context", plan.layer.context == 1, "with --cp 1 nothing is exchanged"},
       {"--schedule", one_batch && plan.pipeline.schedule == PipelineSchedule::kGpipe,
-       "with one micro-batch gpipe is 1f1b"},
+       "with one micro-batch gpipe equals 1f1b"},
       {"--recompute",
        plan.layer.recompute == Recompute::kSelective &&
            plan.layer.attention == AttentionKind::kFused,
-       "fused attention computes its core again anyway"},
-      {"--seed", !uneven, "without --imbalance tokens prefer no experts"},
+       "fused attention always recomputes its core"},
+      {"--seed", !uneven, "without --imbalance all experts are equally likely"},
       {"--sequence", decodes && options.plan.cached,
-       "--cached and --tokens say how long sequences of decode are"},
+       "--cached and --tokens set the sequence length of decode"},
   });
   WarnOfIdle(options, rows, context, places);
 }
@@ -247,8 +249,8 @@ tl::expected<PlannedTransformer, Misfit> PlanTransformer(const ModelKind& kind,
   if (!file) return wrong(file.error());
   if (kind.name == kMoe && !file->model.experts) {
     return wrong(
-        Error{ErrorCode::kBadInput, fmt::format("{}: found a model without experts, expected some; "
-                                                "'etude generate llm' takes it",
+        Error{ErrorCode::kBadInput, fmt::format("{}: found a model without experts, expected a "
+                                                "model with experts; use 'etude generate llm'",
                                                 model)});
   }
   settings->Complete(file->plan);

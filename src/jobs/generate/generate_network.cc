@@ -30,8 +30,8 @@ Result<std::optional<Extent>> ImageOf(const ModelOptions& options) {
   };
   if (fits(height) && fits(width)) return Extent{.height = *height, .width = *width};
   return MakeError(ErrorCode::kUsage,
-                   fmt::format("--image: found '{}', expected a side, or height and width, of 1 to "
-                               "{}, as in 224 or 224x320",
+                   fmt::format("--image: found '{}', expected one side or height x width, each 1 "
+                               "to {}, such as 224 or 224x320",
                                text, kMost));
 }
 
@@ -74,9 +74,9 @@ void WarnOfIdleSharing(const ModelOptions& options, const NetworkPlan& plan,
                        const RunContext& context) {
   const bool alone = plan.data == 1;
   const auto rows = std::to_array<IdleOption>({
-      {"--zero", alone && plan.zero_stage > 0, "one replica shares nothing"},
-      {"--bucket", alone, "one replica reduces no gradients"},
-      {"--bucket", !alone && plan.zero_stage == 3, "with --zero 3 gradients are reduced by unit"},
+      {"--zero", alone && plan.zero_stage > 0, "with one replica there is nothing to shard"},
+      {"--bucket", alone, "with one replica no gradients are reduced"},
+      {"--bucket", !alone && plan.zero_stage == 3, "with --zero 3 gradients are reduced per unit"},
   });
   WarnOfIdle(options, rows, context);
 }
@@ -103,8 +103,8 @@ std::string TextOfNetwork(const std::string& model, const Network& network, cons
                           const NetworkFacts& facts) {
   const Shape& image = network.shapes.front();
   std::string text = fmt::format(
-      "{}: {} parameters, {} multiply-accumulates for each image of {} × {} × {}, dp {} × {}",
-      model, FormatCount(static_cast<uint64_t>(network.parameters())),
+      "{}: {} parameters, {} multiply-accumulates per image of {} × {} × {}, dp {} × {}", model,
+      FormatCount(static_cast<uint64_t>(network.parameters())),
       FormatCount(facts.multiply_accumulates), image.channels, image.height, image.width, plan.data,
       FormatCount(static_cast<uint64_t>(plan.images), "image"));
   if (facts.kept) text += fmt::format(", {} kept for backward", FormatBytes(*facts.kept));

@@ -15,7 +15,7 @@ Result<Bytes> SizeOf(std::string_view option, const std::optional<std::string>& 
   const auto bucket = ParseBytes(*size);
   if (bucket) return *bucket;
   return MakeError(ErrorCode::kUsage,
-                   fmt::format("{}: found '{}', expected bytes, as in 25MiB", option, *size));
+                   fmt::format("{}: found '{}', expected bytes, such as 25MiB", option, *size));
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ Error UnknownModel(const ModelKind& kind, const std::string& model) {
   const std::string hint = DidYouMean(model, names);
   return Error{ErrorCode::kUsage,
                fmt::format("unknown model '{}'{}", model,
-                           hint.empty() ? fmt::format("; there are {}, and files that end in .toml",
+                           hint.empty() ? fmt::format("; expected {}, or a .toml file",
                                                       fmt::join(names, ", "))
                                         : hint)};
 }
@@ -55,7 +55,7 @@ Status CheckPhaseOptions(const ModelOptions& options, std::span<const std::strin
   for (const std::string_view option : options.Given()) {
     if (std::ranges::find(unfit, option) == unfit.end()) continue;
     return MakeError(ErrorCode::kUsage,
-                     fmt::format("generate: {} is for --phase {}", option, phase));
+                     fmt::format("generate: {} requires --phase {}", option, phase));
   }
   return {};
 }
@@ -65,12 +65,12 @@ void WarnOfIdle(const ModelOptions& options, std::span<const IdleOption> rows,
   for (const IdleOption& row : rows) {
     if (!row.idle) continue;
     if (options.Has(row.name)) {
-      context.Warn(fmt::format("{}: does nothing, {}", row.name, row.why));
+      context.Warn(fmt::format("{} has no effect: {}", row.name, row.why));
       continue;
     }
     const std::string key = KeyOfOption(row.name);
     if (const auto found = places.find("plan." + key); found != places.end()) {
-      context.Warn(fmt::format("{}: {}: does nothing, {}", found->second, key, row.why));
+      context.Warn(fmt::format("{}: {} has no effect: {}", found->second, key, row.why));
     }
   }
 }

@@ -50,7 +50,7 @@ Result<GenerateCall> GenerateCallOf(const SweepPoint& point) {
   for (const std::string_view key : kFirst) {
     const auto found = settings.find(std::string(key));
     if (found != settings.end() && found->second.is_string()) continue;
-    return BadInput(fmt::format("{}: generate has no '{}', which it needs", point.name, key));
+    return BadInput(fmt::format("{}: missing '{}' of generate", point.name, key));
   }
   const std::string what = TextOf(settings.at("what"));
   GenerateCall call;

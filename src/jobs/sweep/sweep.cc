@@ -117,7 +117,7 @@ Status Sweep::RemoveImpossiblePlans(const RunContext& context) {
     const std::string key = misfit->keys.empty() ? "" : misfit->keys.front();
     PlanRefusals& refusal = refused[key];
     if (refusal.count++ == 0) {
-      refusal.reason = key.empty() ? "options do not fit together"
+      refusal.reason = key.empty() ? "conflicting options"
                                    : fmt::format("{} does not fit", key.substr(key.find('.') + 1));
       refusal.example = fmt::format("{}: {}", axis->choices[i].label, misfit->message);
     }
@@ -125,7 +125,7 @@ Status Sweep::RemoveImpossiblePlans(const RunContext& context) {
   for (auto& [key, refusal] : refused) plans.refusals.push_back(std::move(refusal));
   plans.kept = kept.size();
   if (kept.empty()) {
-    return BadInput(fmt::format("{}: plans: none of {} is possible, first {}", request_.spec,
+    return BadInput(fmt::format("{}: plans: none of {} is possible; first: {}", request_.spec,
                                 FormatCount(axis->choices.size(), "plan"),
                                 plans.refusals.back().example));
   }
@@ -247,7 +247,7 @@ Status Sweep::TakeKept(const RunContext& context) {
     std::optional<SweepOutcome> outcome;
     if (text) outcome = ReadSweepFile(*text, task.identity);
     if (!outcome) {
-      context.Warn(fmt::format("{}: is damaged, its point is simulated again", path));
+      context.Warn(fmt::format("{}: damaged; its point is simulated again", path));
       continue;
     }
     // What refused it may lie in files or options that are others now.
@@ -286,7 +286,7 @@ Result<SweepCounts> Sweep::Simulate(const RunContext& context) {
   if (context.stopped()) {
     return MakeError(
         ErrorCode::kInterrupted,
-        fmt::format("interrupted with {} of {} done: the same command goes on",
+        fmt::format("interrupted with {} of {} done; repeat the command to continue",
                     results_.rows.size() - RowsLeft(), FormatCount(results_.rows.size(), "point")));
   }
   const auto is_refused = [&](const Task* task) {

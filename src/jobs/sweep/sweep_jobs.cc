@@ -167,7 +167,7 @@ Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepPoint& point,
   options.jobs = 1;
   Result<SimJob> read = ReadSimJob(options, npus, strict_, context);
   if (!read && !source.generate.empty() && !IsWhole(FolderOf(hash), hash, context)) {
-    return MakeError(ErrorCode::kIo, FolderOf(hash) + ": was changed while it was read");
+    return MakeError(ErrorCode::kIo, FolderOf(hash) + ": changed while it was read");
   }
   if (!read) return tl::unexpected<Error>(read.error());
   auto job = std::make_shared<const SimJob>(*std::move(read));
@@ -183,7 +183,7 @@ Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::stri
   const std::string path = has_classes ? folder : fmt::format("{}/{}", folder, kGeneratedPrefix);
   if (IsThere(folder)) {
     if (IsWhole(folder, hash, context)) return path;
-    context.Warn(fmt::format("{}: is damaged, the job is generated again", folder));
+    context.Warn(fmt::format("{}: damaged; the job is generated again", folder));
   }
   const std::string jobs = jobs_folder();
   ETUDE_RETURN_IF_ERROR(CheckNoLink(jobs));

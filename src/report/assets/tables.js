@@ -107,7 +107,7 @@ class TableView {
       }));
     }
     if (this.table.left_out) {
-      this.more.append(" (" + formatCount(this.table.left_out) + " more are not in this page)");
+      this.more.append(" (" + formatCount(this.table.left_out) + " more are not on this page)");
     }
   }
 }

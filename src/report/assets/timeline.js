@@ -136,7 +136,7 @@ class Timeline {
     this.search.setAttribute("aria-label", "Search names in the timeline");
     this.found = element("span", "found");
     this.found.setAttribute("role", "status");
-    bar.append(this.search, button("◂", "Match before (P)", () => this.step(-1)),
+    bar.append(this.search, button("◂", "Previous match (P)", () => this.step(-1)),
       button("▸", "Next match (N)", () => this.step(1)),
       button("+", "Zoom in (W)", () => this.zoom(0.6)),
       button("−", "Zoom out (S)", () => this.zoom(1 / 0.6)),
@@ -180,13 +180,13 @@ class Timeline {
     say(["W", "S"], "zoom");
     say(["A", "D"], "left, right");
     say(["↑", "↓"], "lanes");
-    say(["←", "→"], "event before, next in its row");
-    say(["N", "P"], "next match, the one before");
+    say(["←", "→"], "previous, next event in the row");
+    say(["N", "P"], "next, previous match");
     say(["F"], "zoom to the event");
-    say(["0"], "everything");
+    say(["0"], "show everything");
     say(["Enter"], "fold the event's lane");
-    keys.append("wheel zooms once the timeline has been clicked, or with Ctrl · drag moves · " +
-      "Shift and drag zooms to a stretch · click a lane's name to fold it");
+    keys.append("wheel: zoom, after a click on the timeline or with Ctrl · drag: move · " +
+      "Shift and drag: zoom to a range · click on a lane's name: fold it");
     return keys;
   }
 

@@ -220,7 +220,7 @@ std::vector<std::pair<std::string, std::string>> FactsOf(const Certificate& cert
           {"machine", ToText(run.machine)},
           {"software", VersionsText(run)},
           {"environment", known(VariablesText(run.environment))},
-          {"replay", fmt::format("on {}, of a trace that is {}", known(run.replay.device),
+          {"replay", fmt::format("on {}, trace verdict: {}", known(run.replay.device),
                                  known(run.replay.trace))},
           {"coverage", CoverageText(run.replay)},
           {"measured", MeasuredText(run)},

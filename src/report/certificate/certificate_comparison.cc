@@ -81,13 +81,13 @@ class Comparer {
       CompareMachines();
     } else if (const auto* other = OtherMachine(of_benchmark)) {
       return BadInput(
-          fmt::format("{} and {}: two benchmarks ({}, {}) on two machines ({}: {}, {}); expected "
-                      "the same benchmark or the same machine",
+          fmt::format("{} and {}: found different benchmarks ({}, {}) on different machines ({}: "
+                      "{}, {}); expected the same benchmark or the same machine",
                       comparison_.first_path, comparison_.second_path, NameOf(first),
                       NameOf(second), other->what, other->first, other->second));
     } else if (!known) {
       comparison_.notes.emplace_back(
-          "whether both are of one recording is unknown: they are taken for two benchmarks");
+          "it is unknown whether both are of the same recording; treated as two benchmarks");
     }
     AddDifferences(OtherRows(first), OtherRows(second));
     return {};
@@ -127,7 +127,7 @@ class Comparer {
     }
     if (first.gaps != second.gaps) {
       comparison_.notes.emplace_back(
-          "the program's gaps pass in one of the replays and not in the other: they are not alike");
+          "only one of the replays includes the program's gaps, so they are not comparable");
     }
   }
 
@@ -149,7 +149,7 @@ class Comparer {
     if (first.bar == second.bar) return first.bar;
     const double bar = std::min(first.bar.value_or(INFINITY), second.bar.value_or(INFINITY));
     comparison_.notes.push_back(
-        fmt::format("the bars of {} differ: the narrower one counts", InfoOf(first.metric).title));
+        fmt::format("the bars of {} differ; the stricter one is used", InfoOf(first.metric).title));
     return bar;
   }
 
@@ -158,9 +158,9 @@ class Comparer {
 
 std::string DifferencesText(const CertificateComparison& comparison) {
   using enum TextTable::Align;
-  if (comparison.differences.empty()) return "nothing of machine and software differs\n";
+  if (comparison.differences.empty()) return "same machine and software\n";
   TextTable table({kLeft, kLeft, kLeft});
-  table.Row({"what differs", "first", "second"});
+  table.Row({"differences", "first", "second"});
   for (const auto& row : comparison.differences) table.Row({row.what, row.first, row.second});
   return table.Text();
 }
@@ -185,7 +185,7 @@ std::string RatiosText(const CertificateComparison& comparison) {
                EstimateText(row.figures->replay, RatioText),
                EstimateText(row.figures->error, PercentText), BarText(row), VerdictName(row)});
   }
-  return "does the replay tell how much faster or slower the original is?\n" + table.Text() +
+  return "does the replay predict the original's speedup?\n" + table.Text() +
          AbsentText(comparison.ratios) + VerdictText(comparison.ratios);
 }
 

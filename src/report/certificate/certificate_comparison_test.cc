@@ -65,7 +65,7 @@ TEST(CertificateComparison, RatioOfTwoMachinesThatTheReplayMisses) {
   ASSERT_TRUE(found);
   EXPECT_EQ(RatioOf(*found, StepMetric::kCpuTime).verdict, BarVerdict::kMissed);
   EXPECT_FALSE(AllMet(found->ratios));
-  EXPECT_NE(ToText(*found).find("NOT every bar is met: CPU time missed"), std::string::npos);
+  EXPECT_NE(ToText(*found).find("NOT all bars are met: CPU time missed"), std::string::npos);
 }
 
 TEST(CertificateComparison, FewPairsOnOneMachineDecideNothing) {
@@ -77,8 +77,8 @@ TEST(CertificateComparison, FewPairsOnOneMachineDecideNothing) {
   EXPECT_EQ(RatioOf(*found, StepMetric::kCpuTime).verdict, BarVerdict::kUndetermined);
   EXPECT_TRUE(Differs(*found, "gaps") && Differs(*found, "environment"));
   EXPECT_EQ(found->notes,
-            std::vector<std::string>{"the program's gaps pass in one of the replays and not in the "
-                                     "other: they are not alike"});
+            std::vector<std::string>{
+                "only one of the replays includes the program's gaps, so they are not comparable"});
 }
 
 TEST(CertificateComparison, TheNarrowerBarCounts) {
@@ -87,7 +87,7 @@ TEST(CertificateComparison, TheNarrowerBarCounts) {
   const auto found = CompareCertificates("a", PlantedCertificate(100e6, 100e6), "b", second);
   ASSERT_TRUE(found);
   EXPECT_EQ(RatioOf(*found, StepMetric::kCpuTime).verdict, BarVerdict::kMissed);
-  EXPECT_EQ(found->notes.front(), "the bars of CPU time differ: the narrower one counts");
+  EXPECT_EQ(found->notes.front(), "the bars of CPU time differ; the stricter one is used");
 }
 
 TEST(CertificateComparison, TwoBenchmarksOfOneMachineStandSideBySide) {
@@ -99,7 +99,7 @@ TEST(CertificateComparison, TwoBenchmarksOfOneMachineStandSideBySide) {
   EXPECT_TRUE(ToJson(*found)["all_met"].is_null());
   const std::string text = ToText(*found);
   EXPECT_NE(text.find("100.000 ms [100.000 ms, 100.000 ms]"), std::string::npos) << text;
-  EXPECT_NE(text.find("second: NOT every bar is met: CPU time missed"), std::string::npos) << text;
+  EXPECT_NE(text.find("second: NOT all bars are met: CPU time missed"), std::string::npos) << text;
   EXPECT_EQ(MakeCertificatePage(*found).sections.size(), 7u);
 }
 
@@ -110,9 +110,9 @@ TEST(CertificateComparison, WhatHasNothingInCommonIsRefused) {
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, ErrorCode::kBadInput);
   EXPECT_EQ(found.error().message,
-            "a and b: two benchmarks (job rank 0, recording 18c0-4f2a, other rank 0, recording "
-            "7777-1) on two machines (processor: processor, another processor); expected the same "
-            "benchmark or the same machine");
+            "a and b: found different benchmarks (job rank 0, recording 18c0-4f2a, other rank 0, "
+            "recording 7777-1) on different machines (processor: processor, another processor); "
+            "expected the same benchmark or the same machine");
   const auto same =
       CompareCertificates("a", PlantedCertificate(1e6, 1e6), "b", PlantedCertificate(1e6, 1e6));
   ASSERT_FALSE(same);
@@ -126,7 +126,7 @@ TEST(CertificateComparison, AnUnknownRecordingIsNobodysTwin) {
   ASSERT_TRUE(found);
   EXPECT_FALSE(found->one_benchmark);
   EXPECT_EQ(found->notes.front(),
-            "whether both are of one recording is unknown: they are taken for two benchmarks");
+            "it is unknown whether both are of the same recording; treated as two benchmarks");
 }
 
 }  // namespace

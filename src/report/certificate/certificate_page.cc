@@ -13,8 +13,9 @@ namespace etude {
 namespace {
 
 constexpr std::string_view kAboutErrors =
-    "The replay's median over the original's, minus 1, with its 95 % interval. A bar is met if the "
-    "whole interval lies within it, missed if it lies wholly outside, else undetermined.";
+    "Error: median of the replay divided by median of the original, minus 1, with its 95 % "
+    "interval. A bar is met if the whole interval lies within it, missed if the whole interval "
+    "lies outside, and otherwise undetermined.";
 
 Cell FigureCell(const std::optional<double>& value) {
   if (!value || !std::isfinite(*value) || std::abs(*value) > 9e18) return {};
@@ -137,22 +138,23 @@ void AddSections(const Certificate& certificate, const std::string& key, const s
                                         static_cast<double>(run.replay.operators)),
        Unit::kShare},
       {"same kernels", ToCell(run.replay.same_kernels), Unit::kShare},
-      {"of the program's steps",
+      {"share of the program's steps",
        certificate.steps_seen == 0 ? Cell()
                                    : Cell(static_cast<double>(certificate.steps_alike) /
                                           static_cast<double>(certificate.steps_seen)),
        Unit::kShare}};
   Table compared = RunComparisonTable({run});
-  overview.charts.push_back(ErrorChart(compared, "errors, and how large they may be"));
+  overview.charts.push_back(ErrorChart(compared, "errors and their bars"));
   overview.tables.push_back(std::move(compared));
   AddKinds(run, overview);
   AddNotes(run, overview);
   page.sections.push_back(std::move(overview));
 
-  Page::Section pairs{.key = key + "pairs",
-                      .title = title + "Pairs",
-                      .about = "A step of the original and one of the replay, in turn.",
-                      .tables = {PairTable(run)}};
+  Page::Section pairs{
+      .key = key + "pairs",
+      .title = title + "Pairs",
+      .about = "Each pair is one step of the original and one step of the replay, run alternately.",
+      .tables = {PairTable(run)}};
   pairs.charts = {PairChart(pairs.tables[0], "cpu_ns", "CPU time of a step, by pair"),
                   PairChart(pairs.tables[0], "wall_ns", "wall time of a step, by pair")};
   page.sections.push_back(std::move(pairs));
@@ -160,18 +162,15 @@ void AddSections(const Certificate& certificate, const std::string& key, const s
 
 void AddMethod(Page& page) {
   page.remarks.push_back(
-      {"How the figures are made",
-       "Original and replay run step by step in turn, so that both meet the same machine; medians "
-       "and errors have the 95 % intervals of the bootstrap over starts and pairs "
-       "(docs/models/paired_comparison.md).\n"
-       "Of one benchmark measured twice: ratios are medians of the second over those of the first; "
-       "the error is the replay's ratio over the original's, minus 1; each measurement is "
-       "resampled "
-       "by itself.\n"
-       "Same kernels: the share of the innermost recorded operators that ran, with their types, "
-       "sizes and strides.\n"
-       "Unknown figures stand as –. `etude compare --certificate` prints the same from the "
-       "certificate."});
+      {"Method",
+       "Original and replay run alternately, step by step, so that both see the same machine "
+       "conditions. Medians and errors have 95 % intervals from a bootstrap over starts and pairs "
+       "(docs/models/paired_comparison.md).\nOne benchmark measured twice: ratios are the medians "
+       "of the second measurement divided by those of the first; the error is the replay's ratio "
+       "divided by the original's ratio, minus 1; each measurement is resampled separately.\nSame "
+       "kernels: share of the innermost recorded operators that ran with the same dtypes, sizes "
+       "and strides.\nUnknown figures are shown as –. `etude compare --certificate` prints the "
+       "same figures from the certificate."});
 }
 
 Table RatioTable(const CertificateComparison& comparison) {
@@ -190,7 +189,7 @@ Table RatioTable(const CertificateComparison& comparison) {
 
 Table DifferenceTable(const CertificateComparison& comparison) {
   Table table{.key = "differences",
-              .title = "what differs",
+              .title = "differences",
               .columns = {{"what", "what", Unit::kText},
                           {"first", "first", Unit::kText},
                           {"second", "second", Unit::kText}},
@@ -219,15 +218,14 @@ Page MakeCertificatePage(const CertificateComparison& comparison) {
   if (comparison.one_benchmark) {
     page.title = "One benchmark, measured twice: " + comparison.first.benchmark;
     section.about =
-        "How many times the first's median the second's is, of the original and of its replay: a "
-        "benchmark stands for its original if both ratios are the same.";
+        "Ratio of the second median to the first, for the original and for its replay. A benchmark "
+        "represents its original if both ratios are equal.";
     section.facts = {BarFact("bars met", comparison.ratios)};
     Table ratios = RatioTable(comparison);
-    section.charts = {
-        Bars(ratios, {.title = "second over first",
-                      .categories = {"metric"},
-                      .values = {"original", "replay"}}),
-        ErrorChart(ratios, "the replay's ratio against the original's, and how far it may be")};
+    section.charts = {Bars(ratios, {.title = "second over first",
+                                    .categories = {"metric"},
+                                    .values = {"original", "replay"}}),
+                      ErrorChart(ratios, "error of the replay's ratio, and its bar")};
     section.tables.push_back(std::move(ratios));
   } else {
     page.title = fmt::format("Two benchmarks on one machine: {} and {}", comparison.first.benchmark,

@@ -70,7 +70,7 @@ TEST(Certificate, VerdictsFollowFromThePairs) {
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, ErrorCode::kBadInput);
   EXPECT_EQ(read.error().message,
-            path + ": metric cpu_time: found figures that are not those of its pairs");
+            path + ": metric cpu_time: found figures that do not match its pairs");
   std::filesystem::remove(path);
 }
 
@@ -79,7 +79,7 @@ TEST(Certificate, SaysWhereItIsWrong) {
   EXPECT_EQ(Complaint(good), "");
   nlohmann::ordered_json json = good;
   json["version"] = 2;
-  EXPECT_EQ(Complaint(json), "c: found version 2, expected 1 at most");
+  EXPECT_EQ(Complaint(json), "c: found version 2, expected at most 1");
   json = good;
   json["format"] = "etude-job";
   EXPECT_EQ(Complaint(json), "c: expected \"format\": \"etude-certificate\"");
@@ -89,7 +89,7 @@ TEST(Certificate, SaysWhereItIsWrong) {
   json = good;
   json["benchmark"]["steps_seen"] = -1;
   EXPECT_EQ(Complaint(json),
-            "c: certificate.benchmark.steps_seen: found -1, expected a whole number from 0 on");
+            "c: certificate.benchmark.steps_seen: found -1, expected a whole number >= 0");
   json = good;
   json["comparison"]["samples"][3]["start"] = 2;
   EXPECT_EQ(Complaint(json),
@@ -102,7 +102,7 @@ TEST(Certificate, SaysWhereItIsWrong) {
   json["comparison"]["samples"][0]["original"]["cpu_time"] = 1e308;
   EXPECT_EQ(Complaint(json),
             "c: certificate.comparison.samples[0].original.cpu_time: found 1e+308, expected a "
-            "figure of 1e18 at most");
+            "figure of at most 1e18");
   json = good;
   json["comparison"]["metrics"][0]["verdict"] = "perhaps";
   EXPECT_EQ(Complaint(json),

@@ -58,20 +58,20 @@ Result<RankComparison> CompareWithReplay(const CaptureFolder& folder, const Capt
   }
   if (const auto part = json.find("part"); part != json.end() && !part->is_null()) {
     return BadInput(
-        fmt::format("{}: a replay of a part of the step (--label, --only, --skip), "
-                    "which the original's time is no measure for",
+        fmt::format("{}: found a replay of part of the step (--label, --only, --skip), which "
+                    "cannot be compared with the original's time",
                     path));
   }
   // Replays by earlier versions lack the id.
   if (const Json id = json.value("job", Json());
       id.is_string() && folder.job && id != folder.job->id) {
     return BadInput(
-        fmt::format("{}: the replay of another recording; `etude replay {}` makes one of this",
+        fmt::format("{}: found the replay of another recording; `etude replay {}` replays this one",
                     path, folder.path));
   }
   const JobRank* job = folder.job_rank(rank);
   if (job == nullptr) {
-    return BadInput(fmt::format("{}: job.json has no facts of rank {}: nothing to compare with",
+    return BadInput(fmt::format("{}: job.json lacks rank {}, so there is nothing to compare with",
                                 folder.path, rank.number()));
   }
   RankComparison comparison{
@@ -106,13 +106,13 @@ Status CheckReplayedTogether(const CaptureFolder& folder, std::span<const RankCo
   const auto how = [](const RankComparison& rank) {
     return rank.together.empty()
                ? std::string("alone")
-               : fmt::format("with those of ranks {}", fmt::join(rank.together, ", "));
+               : fmt::format("together with ranks {}", fmt::join(rank.together, ", "));
   };
   for (const RankComparison& rank : ranks) {
     if (rank.together == ranks.front().together) continue;
     return BadInput(fmt::format(
-        "{}: rank {} was replayed {}, rank {} {}: not by one command; `etude replay {} --ranks "
-        "all` replays all",
+        "{}: rank {} was replayed {}, but rank {} {}; replay all with one command, `etude replay "
+        "{} --ranks all`",
         folder.path, ranks.front().rank, how(ranks.front()), rank.rank, how(rank), folder.path));
   }
   return {};
@@ -131,17 +131,16 @@ std::vector<Table> ReplayTables(const std::vector<RankComparison>& ranks) {
                           {"replay_p75_ns", "p75", Unit::kTime},
                           {"error", "error", Unit::kChange}},
               .rows = {}};
-  Table coverage{
-      .key = "coverage",
-      .title = "how much was replayed",
-      .columns = {{"rank", "rank", Unit::kText},
-                  {"operators", "operators, by count", Unit::kShare},
-                  {"operator_time", "by time", Unit::kShare},
-                  {"same_kernels", "same kernels", Unit::kShare},
-                  {"operator_time_difference", "times of operators differ by", Unit::kShare},
-                  {"operator_share", "operators of the step's time", Unit::kShare},
-                  {"skipped", "kinds skipped", Unit::kCount}},
-      .rows = {}};
+  Table coverage{.key = "coverage",
+                 .title = "coverage of the replay",
+                 .columns = {{"rank", "rank", Unit::kText},
+                             {"operators", "operators, by count", Unit::kShare},
+                             {"operator_time", "by time", Unit::kShare},
+                             {"same_kernels", "same kernels", Unit::kShare},
+                             {"operator_time_difference", "operator times differ by", Unit::kShare},
+                             {"operator_share", "time of operators in the step", Unit::kShare},
+                             {"skipped", "kinds skipped", Unit::kCount}},
+                 .rows = {}};
   for (const RankComparison& rank : ranks) {
     const auto add = [&](std::string clock, std::optional<TimeSummary> StepTimes::*clock_times) {
       const auto &original = rank.original.*clock_times, &replay = rank.replay.*clock_times;

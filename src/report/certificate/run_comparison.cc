@@ -121,11 +121,11 @@ std::string UndecidedText(const RunComparison& run) {
   }
   std::string text;
   if (!parts.empty()) {
-    text +=
-        fmt::format("to decide: {}; --until decided goes on until then\n", fmt::join(parts, ", "));
+    text += fmt::format("pairs needed for a verdict: {}; --until decided runs them\n",
+                        fmt::join(parts, ", "));
   }
   if (!hopeless.empty()) {
-    text += fmt::format("more pairs would hardly decide, as the spread is: {}\n",
+    text += fmt::format("with this spread, more pairs will not give a verdict for: {}\n",
                         fmt::join(hopeless, ", "));
   }
   return text;
@@ -182,8 +182,8 @@ std::string EstimateText(const std::optional<Estimate>& estimate,
 
 std::string NoiseText(const MachineNoise& noise) {
   std::string text = fmt::format(
-      "machine noise: equal arithmetic took {} (median of {}); from the tenth to the ninetieth "
-      "percent {} wall, {} CPU",
+      "machine noise: a fixed computation took {} (median of {}); spread from the 10th to the 90th "
+      "percentile {} wall, {} CPU",
       FormatTime(noise.wall.median), noise.repeats, PercentText(noise.wall.share()),
       PercentText(noise.cpu.share()));
   if (noise.load) text += fmt::format("; load {:.2f}", *noise.load);
@@ -201,7 +201,7 @@ std::string AbsentText(std::span<const MetricComparison> metrics) {
   }
   std::string text;
   for (const auto& [reason, titles] : reasons) {
-    text += fmt::format("not available here ({}): {}\n", reason, fmt::join(titles, "; "));
+    text += fmt::format("not available ({}): {}\n", reason, fmt::join(titles, "; "));
   }
   return text;
 }
@@ -210,16 +210,16 @@ std::string VerdictText(std::span<const MetricComparison> metrics) {
   const bool any = std::ranges::any_of(
       metrics, [](const MetricComparison& metric) { return metric.verdict.has_value(); });
   if (!any) return "no metric has a bar\n";
-  if (AllMet(metrics)) return "every bar is met\n";
+  if (AllMet(metrics)) return "all bars are met\n";
   std::vector<std::string> failed;
   for (const MetricComparison& metric : metrics) {
     if (!metric.verdict || *metric.verdict == BarVerdict::kMet) continue;
     failed.push_back(fmt::format("{} {}", InfoOf(metric.metric).title, Name(*metric.verdict)));
   }
-  std::string text = fmt::format("NOT every bar is met: {}\n", fmt::join(failed, ", "));
+  std::string text = fmt::format("NOT all bars are met: {}\n", fmt::join(failed, ", "));
   for (const MetricComparison& metric : metrics) {
     if (!metric.verdict || !metric.figures || metric.figures->pairs >= kLeastPairs) continue;
-    return text + fmt::format("undetermined with {}: a verdict needs {} or more (--pairs)\n",
+    return text + fmt::format("undetermined with {}: a verdict requires at least {} (--pairs)\n",
                               FormatCount(metric.figures->pairs, "pair"), kLeastPairs);
   }
   return text;
@@ -228,7 +228,7 @@ std::string VerdictText(std::span<const MetricComparison> metrics) {
 std::string RunComparisonText(const RunComparison& run) {
   using enum TextTable::Align;
   std::string text =
-      fmt::format("rank {}: {} of a step of the original and one of {}, in turn{}\n", run.rank,
+      fmt::format("rank {}: {} of steps of the original and {}, run alternately{}\n", run.rank,
                   FormatCount(run.pairs.size(), "pair"),
                   run.benchmark.empty() ? "the replay" : "the benchmark " + run.benchmark,
                   run.starts == 1 ? "" : fmt::format("; {} starts of both", run.starts));
@@ -255,8 +255,7 @@ std::string RunComparisonText(const RunComparison& run) {
                     run.replay.same_kernels ? FormatShare(*run.replay.same_kernels) : "unknown");
   }
   if (run.steps_of_other > 0) {
-    text +=
-        fmt::format("steps of other signatures, let run between pairs: {}\n", run.steps_of_other);
+    text += fmt::format("steps with other signatures, run between pairs: {}\n", run.steps_of_other);
   }
   for (const std::string& note : run.notes) text += "note: " + note + "\n";
   if (!run.ended.empty()) text += run.ended + "\n";
@@ -294,7 +293,7 @@ void AddFigures(const MetricComparison& metric, double scale, std::vector<Cell>&
 
 Table RunComparisonTable(const std::vector<RunComparison>& runs) {
   Table table{.key = "compared",
-              .title = "original and replay in turn, medians with 95 % intervals",
+              .title = "original and replay run alternately, medians with 95 % intervals",
               .columns = WithFigures({{"rank", "rank", Unit::kText},
                                       {"metric", "metric", Unit::kText},
                                       {"unit", "unit", Unit::kText}}),

@@ -18,7 +18,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr DocumentKind kRunDocument = {.name = "what `etude compare --run` leaves",
+constexpr DocumentKind kRunDocument = {.name = "a result of `etude compare --run`",
                                        .format = "etude-compare-run"};
 constexpr int64_t kMostStarts = 1000;
 constexpr size_t kMostPairs = 100'000;
@@ -82,7 +82,7 @@ std::optional<BarVerdict> ParseVerdict(const JsonMembers& row) {
 
 std::optional<double> ParseBar(const JsonMembers& row) {
   const auto bar = row.Number("bar");
-  if (bar && *bar < 0) row.Refuse("bar", "a share from 0 on");
+  if (bar && *bar < 0) row.Refuse("bar", "a share >= 0");
   return bar;
 }
 
@@ -121,7 +121,7 @@ StepFigures ParseFigures(const JsonMembers& side) {
     const std::string name(info.name);
     figures[info.metric] = side.Number(name.c_str());
     if (std::abs(figures[info.metric].value_or(0)) > kMostFigure) {
-      side.Refuse(name.c_str(), "a figure of 1e18 at most");
+      side.Refuse(name.c_str(), "a figure of at most 1e18");
     }
   }
   return figures;
@@ -130,7 +130,7 @@ StepFigures ParseFigures(const JsonMembers& side) {
 std::vector<StepPair> ParsePairs(const JsonMembers& run, int64_t starts) {
   std::vector<StepPair> pairs;
   if (run.List("samples").size() > kMostPairs) {
-    run.Refuse("samples", fmt::format("{} pairs at most", kMostPairs));
+    run.Refuse("samples", fmt::format("at most {} pairs", kMostPairs));
     return pairs;
   }
   for (const JsonMembers& row : run.Objects("samples")) {
@@ -294,8 +294,8 @@ Result<RunComparison> ReadRunComparison(const std::string& path, const RunContex
 Status CheckFigures(const std::string& where, const RunComparison& run) {
   for (const MetricComparison& metric : run.metrics) {
     if (Agree(metric, JudgeMetric(run, metric.metric, metric.bar))) continue;
-    return BadInput(fmt::format("{}: metric {}: found figures that are not those of its pairs",
-                                where, InfoOf(metric.metric).name));
+    return BadInput(fmt::format("{}: metric {}: found figures that do not match its pairs", where,
+                                InfoOf(metric.metric).name));
   }
   return {};
 }

@@ -59,7 +59,7 @@ TEST(RunComparison, HowManyPairsWouldDecide) {
   ASSERT_TRUE(Of(run, kCpuTime).pairs_to_decide.has_value());
   EXPECT_GT(*Of(run, kCpuTime).pairs_to_decide, 20);
   const std::string text = RunComparisonText(run);
-  EXPECT_NE(text.find("to decide: CPU time about "), std::string::npos) << text;
+  EXPECT_NE(text.find("pairs needed for a verdict: CPU time about "), std::string::npos) << text;
   EXPECT_NE(text.find("--until decided"), std::string::npos);
   // A decided verdict needs no more pairs. For few pairs the minimum that decides is reported.
   RunComparison met = RunOf(20, 100e6, 101e6);
@@ -102,7 +102,7 @@ TEST(RunComparison, WithoutPairsEveryBarIsUndetermined) {
   JudgeRun(run, DefaultBars(), NoReasons());
   EXPECT_EQ(Of(run, kWallTime).verdict, BarVerdict::kUndetermined);
   EXPECT_FALSE(run.all_met());
-  EXPECT_NE(RunComparisonText(run).find("NOT every bar is met: CPU time undetermined"),
+  EXPECT_NE(RunComparisonText(run).find("NOT all bars are met: CPU time undetermined"),
             std::string::npos);
 }
 
@@ -110,11 +110,11 @@ TEST(RunComparison, TooFewPairsAreSaidToBe) {
   RunComparison run = RunOf(3, 100e6, 103e6);
   JudgeRun(run, DefaultBars(), NoReasons());
   EXPECT_EQ(Of(run, kCpuTime).verdict, BarVerdict::kUndetermined);
-  const std::string said = "undetermined with 3 pairs: a verdict needs 10 or more (--pairs)\n";
+  const std::string said = "undetermined with 3 pairs: a verdict requires at least 10 (--pairs)\n";
   EXPECT_NE(RunComparisonText(run).find(said), std::string::npos) << RunComparisonText(run);
   RunComparison enough = RunOf(10, 100e6, 103e6);
   JudgeRun(enough, DefaultBars(), NoReasons());
-  EXPECT_EQ(RunComparisonText(enough).find("a verdict needs"), std::string::npos);
+  EXPECT_EQ(RunComparisonText(enough).find("a verdict requires"), std::string::npos);
 }
 
 TEST(RunComparison, IsReadBackAsItWasWritten) {
@@ -156,7 +156,7 @@ TEST(RunComparison, FiguresThatAreNotThoseOfThePairsAreFound) {
   const Status found = CheckFigures("run", better);
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().message,
-            "run: metric cpu_time: found figures that are not those of its pairs");
+            "run: metric cpu_time: found figures that do not match its pairs");
   better = run;
   better.metrics[0].figures->error->value = 0.01;
   EXPECT_FALSE(CheckFigures("run", better));

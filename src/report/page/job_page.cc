@@ -176,7 +176,7 @@ class PageMaker {
     }
     section.facts = {{"ranks", static_cast<int64_t>(ranks_.size()), Unit::kCount},
                      {"nodes", nodes, Unit::kCount},
-                     {"time recorded", ToCell(longest), Unit::kTime},
+                     {"recorded time", ToCell(longest), Unit::kTime},
                      {"compute", ShareCell(compute, window), Unit::kShare},
                      {"exposed communication", ShareCell(communication, window), Unit::kShare},
                      {"idle", ShareCell(idle, window), Unit::kShare},
@@ -193,7 +193,7 @@ class PageMaker {
                             {"kind", "format", Unit::kText},
                             {"nodes", "nodes", Unit::kCount},
                             {"events", "in the timeline", Unit::kCount},
-                            {"window_ns", "time recorded", Unit::kTime},
+                            {"window_ns", "recorded time", Unit::kTime},
                             {"peak_bytes", "memory at the peak", Unit::kBytes},
                             {"verdict", "verdict", Unit::kText}},
                 .rows = {}};
@@ -212,8 +212,7 @@ class PageMaker {
   void StepSection() {
     Page::Section section =
         SectionOf("steps", "Steps",
-                  "Where the time went: computing, communicating and copying that nothing else "
-                  "hides, and doing nothing.",
+                  "Time per step: compute, exposed communication, exposed copies, and idle.",
                   &RankFigures::steps);
     const bool on_device = std::ranges::all_of(ranks_, [](const RankFigures* rank) {
       return rank->on_device && rank->times && rank->times->reasons;
@@ -245,7 +244,7 @@ class PageMaker {
   void OperatorSection() {
     Page::Section section = SectionOf(
         "operators", "Operators and modules",
-        "Self time is what a node takes without what runs inside it on the same thread or stream.",
+        "Self time is the time of a node without the nodes inside it on the same thread or stream.",
         &RankFigures::operators);
     const Table operators = JoinAll(&RankFigures::operators, 0);
     const auto by_place = [&](const std::string& title, const std::string& place) {
@@ -268,12 +267,11 @@ class PageMaker {
   }
 
   void Collectives() {
-    Page::Section section{
-        .key = "collectives",
-        .title = "Collectives",
-        .about =
-            "Skew is the time in which a rank waits in a collective for the last one to begin "
-            "it, by clocks made equal; transfer is the rest."};
+    Page::Section section{.key = "collectives",
+                          .title = "Collectives",
+                          .about =
+                              "Skew is the time a rank waits in a collective until the last rank "
+                              "enters it, on aligned clocks; transfer is the rest."};
     for (size_t i = 0; i < jobs_.size(); ++i) {
       const Matched& matched = matched_[i];
       if (!matched.is_job) continue;
@@ -286,7 +284,7 @@ class PageMaker {
     if (section.tables.empty()) {
       section.about.clear();
       section.notes.emplace_back(
-          "skew and transfer are told apart where several ranks of a job are given");
+          "separating skew from transfer requires traces of several ranks of a job");
     } else {
       SkewCharts(section);
       section.tables = CutForPage(std::move(section.tables));
@@ -324,11 +322,10 @@ class PageMaker {
   void CriticalPathSection() {
     Page::Section section = SectionOf(
         "critical_path", "Critical path",
-        "The longest chain of things that had to come one after the other: only what is on it can "
-        "make the run shorter.",
+        "The longest chain of dependent work. Only work on this chain can shorten the run.",
         &RankFigures::critical_path);
     section.charts.push_back(
-        Bars(JoinAll(&RankFigures::critical_path, 1), {.title = "what the span was spent with",
+        Bars(JoinAll(&RankFigures::critical_path, 1), {.title = "time of the span by activity",
                                                        .kind = Chart::Kind::kStacked,
                                                        .categories = {"rank"},
                                                        .values = {"time_ns"},
@@ -360,12 +357,13 @@ class PageMaker {
     }
     if (left_out != 0) lines.note = fmt::format("{} more lines are not drawn", left_out);
     section.charts.push_back(std::move(lines));
-    section.charts.push_back(Bars(JoinAll(&RankFigures::memory, 1),
-                                  {.title = OfAll("in use at the peak, by what made it"),
-                                   .categories = {"op"},
-                                   .values = {"bytes"},
-                                   .largest_first = true,
-                                   .most = 12}));
+    section.charts.push_back(
+        Bars(JoinAll(&RankFigures::memory, 1),
+             {.title = OfAll("memory at the peak, by the operator that created it"),
+              .categories = {"op"},
+              .values = {"bytes"},
+              .largest_first = true,
+              .most = 12}));
     page_.sections.push_back(std::move(section));
   }
 
@@ -388,11 +386,11 @@ class PageMaker {
       }
     }
     if (section.tracks.empty()) {
-      section.notes.emplace_back("no node has a start and a duration: there is no timeline");
+      section.notes.emplace_back("no timeline, because no node has a start and a duration");
     }
     if (unaligned != 0) {
       section.notes.push_back(
-          fmt::format("{} cannot be compared with the others': what it timed begins at 0",
+          fmt::format("{} cannot be aligned with the others; its times start at 0",
                       FormatCount(unaligned, "clock")));
     }
     page_.sections.push_back(std::move(section));
@@ -422,10 +420,10 @@ class PageMaker {
                         std::vector<std::string>& notes) const {
     const std::string who = Who(rank).empty() ? "" : Who(rank) + ": ";
     if (timeline.merged_below.count != 0) {
-      notes.push_back(fmt::format(
-          "{}{} events are drawn as {}: those shorter than {} that lie close together are one", who,
-          FormatCount(timeline.events), FormatCount(timeline.drawn),
-          FormatTime(timeline.merged_below)));
+      notes.push_back(
+          fmt::format("{}{} events are drawn as {}: adjacent events shorter than {} are merged",
+                      who, FormatCount(timeline.events), FormatCount(timeline.drawn),
+                      FormatTime(timeline.merged_below)));
     }
     if (timeline.too_deep != 0) {
       notes.push_back(fmt::format("{}{} nested more than {} deep and not drawn", who,
@@ -443,8 +441,7 @@ class PageMaker {
     Page::Section section{
         .key = "replay",
         .title = "Original and replay",
-        .about =
-            "Steps of the original, timed without instrumentation, beside those of its replay."};
+        .about = "Steps of the original, timed without instrumentation, and steps of its replay."};
     for (size_t i = 0; i < jobs_.size(); ++i) {
       section.notes.insert(section.notes.end(), jobs_[i].replay_notes.begin(),
                            jobs_[i].replay_notes.end());
@@ -468,29 +465,24 @@ class PageMaker {
 
   void Method() {
     page_.remarks.push_back(
-        {"How the figures are made",
-         "Verdict: docs/health.md. What could not be read, linked or matched is counted there.\n"
-         "Steps: unions over all streams of a rank, so that what runs at once counts once; of a "
-         "trace "
-         "without device work the same of the host's threads. Exposed is what nothing of the kinds "
-         "before it hides.\n"
-         "Operators: durations as recorded; self time is without what runs inside on the same "
-         "lane. "
-         "Modules are the labels nn.Module, or the program's own.\n"
-         "Collectives: matched by group and order of issue. Clocks are compared by the ends of "
-         "collectives that end for all ranks together; the median of the differences is the "
-         "offset.\n"
-         "Critical path: threads do their nodes in order, device work begins after its launch, the "
-         "work before it on its stream and what it waits for.\n"
-         "Memory: by tensors, from what made them to their last recorded use, a lower bound; and "
-         "as "
-         "the allocators reported it where the profile has their events.\n"
-         "Timeline: what is narrower than a pixel shares one, which is as strong as it is filled.\n"
-         "Replay: medians and quartiles of steps; the error is the replay's median over the "
-         "original's, minus 1. Of both in turn: medians with 95 % intervals of the bootstrap over "
-         "pairs (docs/models/paired_comparison.md).\n"
-         "Unknown figures stand as –. The commands stats, breakdown, critical-path, memory and "
-         "validate of etude print the same figures in full."});
+        {"Method",
+         "Verdict: see docs/health.md. It counts everything that could not be read, linked or "
+         "matched.\nSteps: unions over all streams of a rank, so that concurrent work counts once; "
+         "for a trace without device work, over the host threads. Exposed time is time that no "
+         "kind of work listed before it overlaps.\nOperators: durations as recorded; self time "
+         "excludes nodes inside on the same lane. Modules come from nn.Module labels, or from the "
+         "program's own labels.\nCollectives: matched by process group and issue order. Clocks are "
+         "aligned at the ends of collectives that end on all ranks together; the offset is the "
+         "median difference.\nCritical path: a thread runs its nodes in order; device work starts "
+         "after its launch, after the previous work on its stream, and after everything it waits "
+         "for.\nMemory: from tensors, from their creation to their last recorded use, which is a "
+         "lower bound; and from the allocators, if the profile contains their events.\nTimeline: "
+         "events narrower than a pixel share one, shaded by how much of it is filled.\nReplay: "
+         "medians and quartiles of steps; the error is the replay's median divided by the "
+         "original's, minus 1. For alternating runs: medians with 95 % intervals from a bootstrap "
+         "over pairs (docs/models/paired_comparison.md).\nUnknown figures are shown as –. The "
+         "commands stats, breakdown, critical-path, memory and validate of etude print the same "
+         "figures in full."});
   }
 
   std::vector<JobFigures> jobs_;

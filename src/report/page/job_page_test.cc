@@ -125,8 +125,7 @@ TEST(JobPage, ClocksThatCannotBeComparedAreSaid) {
   const Page::Section& timeline = SectionOf(page, "timeline");
   EXPECT_EQ(timeline.tracks[1].timeline.span->begin, timeline.tracks[1].clock_offset);
   ASSERT_EQ(timeline.notes.size(), 1U);
-  EXPECT_EQ(timeline.notes[0],
-            "1 clock cannot be compared with the others': what it timed begins at 0");
+  EXPECT_EQ(timeline.notes[0], "1 clock cannot be aligned with the others; its times start at 0");
 }
 
 }  // namespace

@@ -111,12 +111,12 @@ class HtmlWriter {
     }
     html_ += "</ul></nav>\n<main>\n";
     html_ +=
-        "<noscript><p class=\"note\">JavaScript is off: charts, the timeline and the rest of "
-        "long tables are not shown.</p></noscript>\n";
+        "<noscript><p class=\"note\">JavaScript is off: charts, the timeline and all but the first "
+        "rows of long tables are hidden.</p></noscript>\n";
     if (!HasCharts()) {
       html_ +=
-          "<p class=\"note\">This build of Etude has no chart library: figures are in "
-          "tables.</p>\n";
+          "<p class=\"note\">This build of Etude has no chart library; figures are in tables "
+          "only.</p>\n";
     }
   }
 
@@ -127,10 +127,10 @@ class HtmlWriter {
                                   : verdict == etude::Verdict::kUsable ? "usable"
                                                                        : "bad";
     const std::string_view means =
-        verdict == etude::Verdict::kGood ? "The traces say all they should."
+        verdict == etude::Verdict::kGood ? "The traces are complete."
         : verdict == etude::Verdict::kUsable
-            ? "Something is missing or guessed; figures that rest on it are to be read with care."
-            : "So much is missing or contradictory that figures would mislead.";
+            ? "Some data are missing or estimated; read figures based on them with care."
+            : "So many data are missing or contradictory that the figures are misleading.";
     Put("<section id=\"verdict\" class=\"verdict {}\" aria-label=\"Verdict\">\n"
         "<h2><span class=\"badge\">{}</span> <span class=\"means\">{}</span></h2>\n",
         look, Text(Name(verdict)), means);
@@ -248,8 +248,8 @@ class HtmlWriter {
       remark(fmt::format("Charts: {}", page_assets::kChartName), page_assets::kChartLicence,
              "licence");
     }
-    Put("<p class=\"about\">Written by etude {}. The page needs no network and no other file.</p>\n"
-        "</section>\n",
+    Put("<p class=\"about\">Written by etude {}. This page requires no network and no other "
+        "files.</p>\n</section>\n",
         Text(kVersion));
   }
 

@@ -91,20 +91,20 @@ std::string ToText(const WrittenTrace& written) {
   };
   if (written.is_chakra) {
     const ToChakraResult& chakra = written.chakra;
-    line(chakra.order_edges, "dependencies added, order of the host threads");
-    line(chakra.stream_edges, "dependencies added, order of the device streams");
-    line(chakra.thread_edges, "dependencies added, threads that waited for threads");
-    line(chakra.launch_edges, "dependencies added, device work on its operator");
-    line(chakra.contradictions,
-         "of these left out because the trace's own dependencies say otherwise");
-    line(chakra.adopted, "host nodes without their caller, put below their thread");
-    line(chakra.broken_edges, "dependencies taken out of cycles");
-    line(chakra.retyped, "host communications that a device node does, now plain operators");
+    line(chakra.order_edges, "dependencies added: order on host threads");
+    line(chakra.stream_edges, "dependencies added: order on device streams");
+    line(chakra.thread_edges, "dependencies added: threads waiting for other threads");
+    line(chakra.launch_edges, "dependencies added: device work on its operator");
+    line(chakra.contradictions, "of these, left out because they contradict recorded dependencies");
+    line(chakra.adopted, "host nodes without a caller, attached to their thread");
+    line(chakra.broken_edges, "dependencies removed to break cycles");
+    line(chakra.retyped, "host communications done by a device node, written as plain operators");
   }
-  if (written.renumbered) text += "  ids were not unique: nodes have new ones\n";
-  line(written.lost_references, "references lost, to nodes that are not there or without a place");
-  line(written.lost_extras, "facts lost that the format cannot hold");
-  line(written.clipped_times, "times before the clock's zero, which only Etude's attributes hold");
+  if (written.renumbered) text += "  ids were not unique: nodes have new ids\n";
+  line(written.lost_references,
+       "references dropped: to missing nodes, or unsupported by the format");
+  line(written.lost_extras, "attributes dropped: unsupported by the format");
+  line(written.clipped_times, "negative times, kept only in Etude's attributes");
   return text;
 }
 

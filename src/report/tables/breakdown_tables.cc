@@ -84,12 +84,12 @@ std::vector<std::string> BreakdownNotes(const Breakdown& breakdown) {
                            : "no work has a start and a duration: nothing to break down");
   } else if (breakdown.untimed != 0) {
     notes.push_back(FormatCount(breakdown.untimed,
-                                "piece of work has no start or no duration and does not count",
-                                "pieces of work have no start or no duration and do not count"));
+                                "piece of work lacks a start or duration and is ignored",
+                                "pieces of work lack a start or duration and are ignored"));
   }
   if (breakdown.unlaunched != 0) {
     notes.push_back(
-        fmt::format("when {} asked for is not known: idle time before that is \"other\"",
+        fmt::format("{} launched at an unknown time; idle time before is counted as \"other\"",
                     FormatCount(breakdown.unlaunched, "piece of device work was",
                                 "pieces of device work were")));
   }

@@ -12,7 +12,7 @@ namespace {
 
 Table Shares(const CommSkew& skew) {
   Table table{.key = "skew",
-              .title = "waiting for the last rank (skew) and transfer, by rank",
+              .title = "skew (waiting for the last rank) and transfer, by rank",
               .columns = {{"rank", "rank", Unit::kText},
                           {"type", "type", Unit::kText},
                           {"group", "group", Unit::kText},
@@ -20,7 +20,7 @@ Table Shares(const CommSkew& skew) {
                           {"last", "was last", Unit::kCount},
                           {"skew_ns", "skew", Unit::kTime},
                           {"transfer_ns", "transfer", Unit::kTime},
-                          {"skew_share", "skew of both", Unit::kShare}},
+                          {"skew_share", "skew share", Unit::kShare}},
               .rows = {}};
   for (const CommSkew::RankShare& row : skew.ranks) {
     table.rows.push_back({row.rank, row.type, row.group, CountCell(row.count), CountCell(row.last),
@@ -32,12 +32,12 @@ Table Shares(const CommSkew& skew) {
 
 Table Slowest(const CommSkew& skew) {
   Table table{.key = "slowest",
-              .title = "single collectives, the most skew first",
+              .title = "individual collectives, largest skew first",
               .columns = {{"call", "collective", Unit::kText},
                           {"ranks", "ranks", Unit::kCount},
                           {"bytes", "size", Unit::kBytes},
                           {"last_rank", "last rank", Unit::kNumber},
-                          {"node", "its node", Unit::kNumber},
+                          {"node", "last node", Unit::kNumber},
                           {"skew_ns", "skew", Unit::kTime},
                           {"transfer_ns", "transfer", Unit::kTime}},
               .rows = {}};
@@ -74,7 +74,7 @@ std::vector<Table> CommTables(const CommSkew& skew, const CommMatch& match) {
 std::vector<std::string> CommNotes(const CommSkew& skew, const CommMatch& match) {
   std::vector<std::string> notes;
   if (match.one_clock) notes.emplace_back("the job was simulated: its ranks have one clock");
-  if (match.one_machine) notes.emplace_back("the ranks ran on one machine, by one clock");
+  if (match.one_machine) notes.emplace_back("the ranks ran on one machine with one clock");
   const auto note = [&](uint64_t count, std::string_view what) {
     if (count == 0) return;
     notes.push_back(fmt::format("{} not split{}",
@@ -86,19 +86,20 @@ std::vector<std::string> CommNotes(const CommSkew& skew, const CommMatch& match)
   if (match.unmatched != 0) {
     notes.push_back(
         FormatCount(match.unmatched, "collective or other call", "collectives and other calls") +
-        " found no partners");
+        " without a match on other ranks");
   }
   if (!match.missing_ranks.empty() && !skew.meetings.empty()) {
     notes.push_back(
-        fmt::format("{} the last, skew is a lower bound",
-                    FormatCount(match.missing_ranks.size(), "rank has no trace: where it was",
-                                "ranks have no trace: where they were")));
+        fmt::format("{} last; skew is a lower bound",
+                    FormatCount(match.missing_ranks.size(), "rank has no trace and may have been",
+                                "ranks have no trace and may have been")));
   }
   if (!skew.meetings.empty()) {
     const auto widest = std::ranges::max_element(match.clocks, {}, &ClockOffset::spread);
     if (widest->spread.count > 0) {
-      notes.push_back(fmt::format("clocks are known to ± {} (rank {}): less skew says nothing",
-                                  FormatTime(widest->spread), widest->rank));
+      notes.push_back(fmt::format(
+          "clock offsets are uncertain by ± {} (rank {}): smaller skew is not significant",
+          FormatTime(widest->spread), widest->rank));
     }
   }
   return notes;

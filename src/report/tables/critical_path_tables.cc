@@ -89,7 +89,7 @@ class Tables {
 
   Table Parts() const {
     Table table{.key = "parts",
-                .title = "what the span was spent with",
+                .title = "time of the span by activity",
                 .columns = {{"part", "part", Unit::kText},
                             {"place", "on", Unit::kText},
                             {"on_path", "path", Unit::kText},
@@ -207,16 +207,16 @@ std::vector<Table> CriticalPathTables(const Trace& trace, const CriticalPath& pa
 std::vector<std::string> CriticalPathNotes(const CriticalPath& path) {
   std::vector<std::string> notes;
   if (path.nodes == 0) {
-    notes.emplace_back("no operator or piece of work has a duration: there is no path");
+    notes.emplace_back("no path, because no operator or device work has a duration");
     return notes;
   }
   if (!path.by_clock) {
-    notes.emplace_back("starts are unknown: the path goes by dependencies and durations");
+    notes.emplace_back("starts are unknown; the path is based on dependencies and durations");
   }
   if (path.untimed != 0) {
     notes.push_back(fmt::format(
-        "{} nothing", FormatCount(path.untimed, "operator or piece of work has no times and counts",
-                                  "operators and pieces of work have no times and count")));
+        "{}", FormatCount(path.untimed, "operator or device work without times counts as zero",
+                          "operators and device work without times count as zero")));
   }
   if (path.contradictions != 0) {
     notes.push_back(

@@ -10,7 +10,7 @@ namespace etude {
 
 std::vector<Table> GraphTimeTables(const GraphTime& time, size_t ranks) {
   Table summary{.key = "recorded",
-                .title = "step by the graph alone",
+                .title = "step time from the graph",
                 .columns = {{"ranks", "ranks", Unit::kCount},
                             {"recorded_ns", "recorded", Unit::kTime},
                             {"simulated_ns", "simulated", Unit::kTime},
@@ -22,7 +22,7 @@ std::vector<Table> GraphTimeTables(const GraphTime& time, size_t ranks) {
                           time.recorded.count > 0 ? Cell(time.error()) : Cell(),
                           CountCell(time.nodes), CountCell(time.joint)});
   Table gaps{.key = "gaps",
-             .title = "where the difference arises, along the longest chain",
+             .title = "sources of the difference along the longest chain",
              .columns = {{"kind", "kind", Unit::kText},
                          {"rank", "rank", Unit::kNumber},
                          {"lane", "on", Unit::kText},
@@ -47,14 +47,13 @@ std::vector<std::string> GraphTimeNotes(const GraphTime& time) {
   const auto add = [&](uint64_t count, std::string_view what) {
     if (count > 0) notes.push_back(fmt::format("{}: {}", what, FormatCount(count)));
   };
-  add(time.untimed, "operators and works without times, which are not in it");
-  add(time.contradictions, "dependencies that times deny, which are not in it");
+  add(time.untimed, "operators and device work without times, ignored");
+  add(time.contradictions, "dependencies that contradict times, ignored");
   add(time.apart,
-      "communications that some ranks had ended before others began: calls that do not "
-      "wait, which take their own times");
+      "communications that ended on some ranks before others began (asynchronous calls), which "
+      "take their recorded times");
   add(time.unaligned,
-      "communications of ranks whose clocks cannot be compared, which take their "
-      "own times");
+      "communications of ranks whose clocks cannot be compared, which take their recorded times");
   return notes;
 }
 

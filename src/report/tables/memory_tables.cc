@@ -45,7 +45,7 @@ MemoryFigures FindMemory(const Trace& trace, const Trace* device) {
   if (auto devices = TensorMemory(trace)) {
     found.sources.push_back({"tensors", &trace, std::move(*devices)});
     found.notes.emplace_back(
-        "tensors give a lower bound: from what made them to their last recorded use");
+        "tensors give a lower bound: they count from creation to last recorded use");
   } else {
     found.notes.push_back("tensors: " + devices.error().message);
   }
@@ -62,10 +62,9 @@ MemoryFigures FindMemory(const Trace& trace, const Trace* device) {
       found.notes.push_back(fmt::format(
           "the allocator of {} {}", memory.device,
           memory.has_totals
-              ? "counts what it gave out while it was recorded: what was there before is in none "
-                "of its figures"
-              : "does not say how much is in use: figures are the least that can have been, by "
-                "what it gave out and took back; what was there before is unknown"));
+              ? "counts only memory allocated during the recording, not memory allocated before"
+              : "does not report memory in use: figures are a lower bound from its allocations and "
+                "frees; memory allocated before is unknown"));
     }
     found.sources.push_back({"allocator", with_events, std::move(devices)});
     break;
@@ -90,8 +89,8 @@ std::vector<Table> MemoryTables(const std::vector<MemorySource>& sources) {
                                        {"allocations", "allocations", Unit::kCount}}),
                 .rows = {}};
   Table peak{.key = "peak",
-             .title = "in use at the peak, by what made it",
-             .columns = WithSource({{"op", "made by", Unit::kText},
+             .title = "memory at the peak, by the operator that created it",
+             .columns = WithSource({{"op", "created by", Unit::kText},
                                     {"module", "module", Unit::kText},
                                     {"count", "count", Unit::kCount},
                                     {"bytes", "size", Unit::kBytes},

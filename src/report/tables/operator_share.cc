@@ -10,8 +10,8 @@ std::string OperatorShareText(double share) {
   // Below this share a replay's error is mostly due to what it omits.
   constexpr double kMostly = 0.75;
   return fmt::format(
-      "operators cover {} of the recorded step; a replay lacks the rest (Python, autograd's "
-      "engine, waiting){}\n",
+      "operators cover {} of the recorded step; a replay lacks the rest (Python, autograd engine, "
+      "waits){}\n",
       FormatShare(share), share < kMostly ? ": expect it to be shorter" : "");
 }
 

@@ -10,7 +10,7 @@ Table SimMemoryTable(std::vector<SimMemoryRow> rows) {
   const std::string ending = in_bytes ? "bytes" : "size";
   const Unit unit = in_bytes ? Unit::kBytes : Unit::kCount;
   Table table{.key = std::string(kSimMemoryTable),
-              .title = in_bytes ? "memory in use" : "memory in use, as sizes of no known unit",
+              .title = in_bytes ? "memory in use" : "memory in use, in an unknown unit",
               .columns = {{"rank", "rank", Unit::kNumber},
                           {"ranks", "ranks", Unit::kCount},
                           {"peak_" + ending, "peak", unit},

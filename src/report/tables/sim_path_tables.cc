@@ -51,12 +51,12 @@ class SimPathRows {
 
   Table Parts() const {
     Table table{.key = "path_parts",
-                .title = "critical path by what it was spent with",
+                .title = "critical path by activity",
                 .columns = {{"part", "part", Unit::kText},
                             {"time_ns", "time", Unit::kTime},
                             {"share", "of the step", Unit::kShare},
                             {"count", "count", Unit::kCount},
-                            {"held_ns", "ready before", Unit::kTime}},
+                            {"held_ns", "queued", Unit::kTime}},
                 .rows = {}};
     std::array<Sum, kSimPartCount> sums;
     for (const SimPath::Stretch& stretch : path_.stretches) {
@@ -90,7 +90,7 @@ class SimPathRows {
 
   Table NodeNames() const {
     Table table{.key = "path_names",
-                .title = "critical path by name, without numbers",
+                .title = "critical path by name, ignoring numbers",
                 .columns = {{"name", "name", Unit::kText},
                             {"part", "part", Unit::kText},
                             {"time_ns", "time", Unit::kTime},
@@ -118,7 +118,7 @@ class SimPathRows {
                             {"name", "name", Unit::kText},
                             {"node", "node", Unit::kNumber},
                             {"after", "began after", Unit::kText},
-                            {"held_ns", "ready before", Unit::kTime},
+                            {"held_ns", "queued", Unit::kTime},
                             {"awaited_ns", "others waited", Unit::kTime}},
                 .rows = {}};
     for (size_t i = 0; i < names_.size(); ++i) {

@@ -97,7 +97,7 @@ void AddTimes(const SimClassAccount& one, std::vector<Cell>& row) {
 }
 
 Table TimesTable(const SimAccount& account) {
-  Table table{.key = "times", .title = "where the step's time goes", .columns = {}, .rows = {}};
+  Table table{.key = "times", .title = "time of the step by activity", .columns = {}, .rows = {}};
   table.columns = {{"who", "", Unit::kText}, {"rank", "rank", Unit::kCount}};
   for (Table::Column& column : TimeColumns()) table.columns.push_back(std::move(column));
   const auto add = [&](const char* who, std::optional<int64_t> rank, const SimClassAccount& one) {
@@ -131,7 +131,7 @@ std::vector<std::string> RankTexts(const SimResult& result) {
 }
 
 Table RanksTable(const SimAccount& account, const std::vector<std::string>& names) {
-  Table table{.key = "ranks", .title = "ranks that do the same", .columns = {}, .rows = {}};
+  Table table{.key = "ranks", .title = "classes of identical ranks", .columns = {}, .rows = {}};
   table.columns = {{"ranks", "ranks", Unit::kText},
                    {"count", "count", Unit::kCount},
                    {"finished", "finished", Unit::kText}};
@@ -284,8 +284,8 @@ std::string ToText(const SimMachine& machine) {
                fmt::format("{}({}), links of {}, {:.6g} ns", Name(dim.shape), dim.npus,
                            RateText(dim.bandwidth), dim.latency)});
   }
-  table.Row({"", machine.congestion ? "messages wait for each other on links"
-                                    : "messages do not wait for each other"});
+  table.Row({"", machine.congestion ? "messages wait for each other on shared links"
+                                    : "messages do not wait for each other on shared links"});
   const SystemModel& system = machine.system;
   what = "system";
   std::set<std::string> all;
@@ -298,10 +298,11 @@ std::string ToText(const SimMachine& machine) {
   }
   if (all.size() == 1) each = {"collectives " + *all.begin()};
   table.Row({std::string(std::exchange(what, "")), fmt::format("{}", fmt::join(each, ", "))});
-  table.Row({"", fmt::format("chunks of a collective {}, at a time in a dimension {}, queues {}, "
-                             "{}{}",
-                             system.splits, system.active_chunks, system.queues, Name(system.order),
-                             system.bandwidth_aware ? ", localBWAware" : "")});
+  table.Row(
+      {"",
+       fmt::format("chunks per collective {}, concurrent chunks per dimension {}, queues {}, {}{}",
+                   system.splits, system.active_chunks, system.queues, Name(system.order),
+                   system.bandwidth_aware ? ", localBWAware" : "")});
   std::string ends = fmt::format("endpoint delay {} ns", system.endpoint_delay);
   if (const auto& bus = system.shared_bus) {
     ends = fmt::format("shared bus L {} ns, o {} ns, g {} ns, G {:.6g} ns/B, reduction {} ns/100 B",
@@ -329,15 +330,16 @@ std::string ToText(const SimMachine& machine) {
   table.Row({"memory", fmt::format("local {}, {}", local, remote)});
   what = "faults";
   for (const auto& [rank, factor] : machine.stragglers) {
-    table.Row({std::string(std::exchange(what, "")),
-               fmt::format("rank {}: computations take {:.6g} times as long", rank, factor)});
+    table.Row(
+        {std::string(std::exchange(what, "")),
+         fmt::format("rank {}: computations slowed down by a factor of {:.6g}", rank, factor)});
   }
   for (const SlowLink& link : machine.slow_links) {
     const std::string which = link.other
                                   ? fmt::format("link {}-{}", link.npu, *link.other)
                                   : fmt::format("links of {} in dimension {}", link.npu, link.dim);
     table.Row({std::string(std::exchange(what, "")),
-               fmt::format("{}: {:.6g} of the bandwidth, {:.6g} ns more", which, link.share,
+               fmt::format("{}: {:.6g} of the bandwidth, {:.6g} ns more latency", which, link.share,
                            link.latency)});
   }
   return table.Text();

@@ -155,12 +155,11 @@ Table RankedTable(const SweepResults& results) {
   const SweepOrder order = OrderOf(results);
   Table table = RowsTable(results, Ranking(results.rows, order), /*whole=*/true);
   if (std::ranges::none_of(results.rows, IsDone)) return table;
-  table.title = order == SweepOrder::kStep
-                    ? std::string("Points, the fastest first")
-                    : fmt::format("Points by {}, the best first", Title(order));
+  table.title = order == SweepOrder::kStep ? std::string("Points, fastest first")
+                                           : fmt::format("Points by {}, best first", Title(order));
   const bool some_exceed = std::ranges::any_of(
       results.rows, [](const SweepRow& row) { return row.is_done() && row.fits() == false; });
-  if (some_exceed) table.title += "; what does not fit the memory is last";
+  if (some_exceed) table.title += "; points that exceed the memory last";
   return table;
 }
 
@@ -207,7 +206,7 @@ Table ShortTable(Table table) {
 Table BestTable(const SweepResults& results) {
   const std::vector<const SweepRow*> ranking = Ranking(results.rows, OrderOf(results));
   Table table{.key = "best_of",
-              .title = "Best point of each value",
+              .title = "Best point for each value",
               .columns = {{"axis", "axis"},
                           {"value", "value"},
                           {"point", "point", Unit::kCount},
@@ -231,11 +230,10 @@ Table BestTable(const SweepResults& results) {
 }
 
 Page::Section AxisSection(const SweepResults& results) {
-  Page::Section section{.key = "axes",
-                        .title = "Axes",
-                        .about =
-                            "Step time of the best point with each value, over all values of the "
-                            "other axes."};
+  Page::Section section{
+      .key = "axes",
+      .title = "Axes",
+      .about = "Step time of the best point for each value, over all values of the other axes."};
   Table best = BestTable(results);
   for (const std::string& axis : results.axes) {
     section.charts.push_back(Bars(best, {.title = axis,
@@ -352,7 +350,7 @@ Table SweepFailureTable(const SweepResults& results) {
 std::string SweepText(const SweepResults& results, size_t top) {
   std::string text = fmt::format("{}: {}", results.path, FormatCount(results.points, "point"));
   if (results.rows.size() != results.points) {
-    text += fmt::format(", {} of them here", FormatCount(results.rows.size()));
+    text += fmt::format(", {} of them in this part", FormatCount(results.rows.size()));
   }
   text += "\n" + PlansText(results) + ToText(ShortTable(RankedTable(results)), top);
   if (!results.measures.empty()) text += ToText(ShortTable(SweepFrontTable(results)), top);
@@ -398,23 +396,22 @@ Page SweepPage(const SweepResults& results) {
   Page page{
       .title = "Sweep", .inputs = {results.path}, .health = {}, .sections = {}, .remarks = {}};
   Table points = RankedTable(results);
-  Page::Section section{.key = "points",
-                        .title = "Points",
-                        .about =
-                            "Simulated step time of each point of the sweep: until the last "
-                            "rank is done."};
+  Page::Section section{
+      .key = "points",
+      .title = "Points",
+      .about = "Simulated step time of each point: the time until the last rank ends."};
   const auto done = static_cast<int64_t>(std::ranges::count_if(results.rows, IsDone));
   section.facts.push_back({"points", CountCell(results.rows.size()), Unit::kCount});
   section.facts.push_back({"done", done, Unit::kCount});
   if (done > 0) {
     const SweepRow& best = *Ranking(results.rows, OrderOf(results)).front();
-    section.facts.push_back({"step time of the best", StepOf(best), Unit::kTime});
+    section.facts.push_back({"step time of the best points", StepOf(best), Unit::kTime});
   }
   AddFrontCharts(results, points, section);
   std::vector<std::string> names = results.axes;
   if (names.empty()) names = {"point"};
   section.charts.push_back(Bars(
-      points, {.title = "Where the time of a step goes",
+      points, {.title = "Time of a step by activity",
                .kind = Chart::Kind::kStacked,
                .categories = names,
                .values = {"compute_ns", "exposed_communication_ns", "exposed_memory_ns", "idle_ns"},

@@ -37,9 +37,9 @@ nlohmann::ordered_json ToJson(const Health& health) {
 
 std::string WaitsText(const WaitCounts& waits) {
   const std::string text = FormatCount(waits.count) + " found";
-  if (waits.guessed == 0) return text + ", none guessed from times";
+  if (waits.guessed == 0) return text + ", none inferred from times";
   const double share = static_cast<double>(waits.guessed) / static_cast<double>(waits.count);
-  return fmt::format("{}, {} ({}) guessed from times", text, FormatCount(waits.guessed),
+  return fmt::format("{}, {} ({}) inferred from times", text, FormatCount(waits.guessed),
                      FormatShare(share));
 }
 

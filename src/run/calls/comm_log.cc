@@ -146,9 +146,9 @@ std::string CommCall::Text(const CommLog& log) const {
 }
 
 std::string UngroupedText(uint64_t count) {
-  return FormatCount(count, "collective does", "collectives do") +
-         " not say in which of the job's groups, and count as of all ranks; captures of "
-         "`etude record --recorder native` do";
+  return FormatCount(count, "collective has", "collectives have") +
+         " no process group in the trace, and are treated as collectives of all ranks; record with "
+         "`etude record --recorder native` to include the group";
 }
 
 CommLog ReadCommLog(const Trace& trace, int64_t rank) {

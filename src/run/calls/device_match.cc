@@ -13,18 +13,18 @@ namespace etude {
 namespace {
 
 constexpr std::array<EventLinkInfo, kEventLinkCount> kEventLinkInfos = {{
-    {"host_linked", "operators and labels that stand for a host node"},
+    {"host_linked", "operators and labels with a host node"},
     {"host_unlinked", "operators and labels without a host node"},
     {"launches", "runtime calls that launched device work"},
     {"other_runtime_calls", "runtime calls that launched no recorded work"},
     {"device_by_correlation", "device work linked by its launch"},
-    {"device_by_external_id", "device work linked by External id alone"},
+    {"device_by_external_id", "device work linked only by External id"},
     {"device_without_launch", "device work whose launch was not recorded"},
-    {"device_without_operator", "device work launched where no operator of the host trace ran"},
-    {"device_outside", "device work launched before or after what the host trace covers"},
+    {"device_without_operator", "device work launched outside all operators of the host trace"},
+    {"device_outside", "device work launched before or after the time of the host trace"},
     {"syncs", "waits of streams and events"},
-    {"device_labels", "labels on the device's time line"},
-    {"others", "the profiler's own spans, and events of unknown categories"},
+    {"device_labels", "labels on the device timeline"},
+    {"others", "profiler spans, and events of unknown categories"},
 }};
 
 EventLink FirstLink(const Trace& device, NodeId event, NodeId node) {

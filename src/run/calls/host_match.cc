@@ -15,7 +15,7 @@ namespace etude {
 namespace {
 
 constexpr std::array<HostLinkInfo, kHostLinkCount> kHostLinkInfos = {{
-    {"roots", "process, thread and metadata nodes, which stand for no event"},
+    {"roots", "process, thread and metadata nodes, which have no event"},
     {"by_rf_id", "linked by record function id"},
     {"by_external_id", "linked by External id"},
     {"by_order", "linked by names and order on their thread, because ids were missing"},

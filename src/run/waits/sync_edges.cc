@@ -25,8 +25,8 @@ constexpr std::array<SyncKindInfo, kSyncKindCount> kSyncKindInfos = {{
     {"stream_sync", "threads that waited for a stream"},
     {"device_sync", "threads that waited for all streams of a device"},
     {"blocking_copy", "threads that waited for their copy"},
-    {"by_times", "waits of which only times say for what"},
-    {"unresolved", "waits of which the trace does not say for what"},
+    {"by_times", "waits whose target was inferred from times"},
+    {"unresolved", "waits whose target is unknown"},
 }};
 
 // Names of the profiler's synchronization records.

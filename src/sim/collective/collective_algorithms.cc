@@ -106,8 +106,8 @@ Result<AlgorithmChoice> AlgorithmNamed(std::string_view name, std::string_view w
       return choice;
     }
   }
-  return BadInput(fmt::format("{}: found '{}', expected {}, or one of them behind 'one'", where,
-                              name, NamesInFiles()));
+  return BadInput(fmt::format("{}: found '{}', expected {}, optionally after the prefix 'one'",
+                              where, name, NamesInFiles()));
 }
 
 }  // namespace etude

@@ -28,7 +28,7 @@ TEST(CollectiveAlgorithms, OtherNamesAreErrors) {
     EXPECT_EQ(read.error().message,
               "system.json: all-reduce: found '" + std::string(name) +
                   "', expected ring, direct, direct4 (with a window), halvingDoubling or "
-                  "doubleBinaryTree, or one of them behind 'one'");
+                  "doubleBinaryTree, optionally after the prefix 'one'");
   }
 }
 

@@ -61,7 +61,7 @@ std::optional<CollectiveCall> SimCollectives::CallOf(RankClassId rank_class, Sim
       return fail(fmt::format(
           "found {}, expected all_reduce, all_gather, all_to_all, reduce_scatter, broadcast, "
           "reduce, gather, scatter or barrier",
-          node.collective == CollectiveType::kUnknown ? "a type of collective that is not known"
+          node.collective == CollectiveType::kUnknown ? "an unknown type of collective"
                                                       : Name(node.collective)));
   }
   if (node.bytes < 0) return fail("found fewer than 0 bytes");
@@ -86,7 +86,8 @@ std::optional<CollectiveCall> SimCollectives::CallOf(RankClassId rank_class, Sim
   if (number == 0) return call;
   const auto found = input_.workload.groups.find(number);
   if (found == input_.workload.groups.end()) {
-    return fail(fmt::format("found group {}, expected its ranks in a file of groups", number));
+    return fail(
+        fmt::format("found group {}, expected its ranks in a file of process groups", number));
   }
   const std::vector<int64_t>& group = found->second;
   call.members = static_cast<int64_t>(group.size());
@@ -98,7 +99,7 @@ std::optional<CollectiveCall> SimCollectives::CallOf(RankClassId rank_class, Sim
   call.group = &group;
   call.me = std::ranges::find(group, call.rank) - group.begin();
   if (call.me == call.members) {
-    return fail("found a collective of a group that the rank is not in");
+    return fail("found a collective in a group that does not contain the rank");
   }
   return call;
 }

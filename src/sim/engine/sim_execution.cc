@@ -105,8 +105,8 @@ void SimExecution::Start(RankClassId rank_class, SimIndex index, const SimNode& 
       time = memory_.Time(input_.RankOf(rank_class), node.bytes, timeline_.now());
       if (!time)
         return listener_.Fail(rank_class, index,
-                              "found an access to remote memory, expected a memory "
-                              "file with a memory-type other than NO_MEMORY_EXPANSION");
+                              "found an access to remote memory, expected a memory file whose "
+                              "memory-type is not NO_MEMORY_EXPANSION");
       return Wait(rank_class, index, *time);
     default: break;
   }

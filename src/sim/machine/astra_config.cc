@@ -62,14 +62,14 @@ constexpr Quantity kNumber{"a number", [](std::string_view text) {
                              const auto value = NumberIn(text, unit);
                              return unit.empty() ? value : std::nullopt;
                            }};
-constexpr Quantity kNanos{"nanoseconds, or a time as in 25us", [](std::string_view text) {
+constexpr Quantity kNanos{"nanoseconds, or a time such as 25us", [](std::string_view text) {
                             static constexpr std::pair<std::string_view, double> kUnits[] = {
                                 {"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
                             return InUnits(text, kUnits);
                           }};
 // In network files a number without a unit is in GiB/s.
 constexpr Quantity kNetworkRate{
-    "GiB/s, or a rate as in 200Gbps, 50GB/s or 50GiB/s", [](std::string_view text) {
+    "GiB/s, or a rate such as 200Gbps, 50GB/s or 50GiB/s", [](std::string_view text) {
       static constexpr std::pair<std::string_view, double> kUnits[] = {{"GiB/s", 1},
                                                                        {"MiB/s", 1.0 / 1024},
                                                                        {"TiB/s", 1024},
@@ -85,7 +85,7 @@ constexpr Quantity kNetworkRate{
                                                                        {"Kbps", 125 / kGib}};
       return InUnits(text, kUnits);
     }};
-constexpr Quantity kMemoryRate{"GB/s, or a rate as in 3.35TB/s or 900GiB/s",
+constexpr Quantity kMemoryRate{"GB/s, or a rate such as 3.35TB/s or 900GiB/s",
                                [](std::string_view text) {
                                  static constexpr std::pair<std::string_view, double> kUnits[] = {
                                      {"GB/s", 1},
@@ -99,7 +99,7 @@ constexpr Quantity kMemoryRate{"GB/s, or a rate as in 3.35TB/s or 900GiB/s",
                                      {"TiB/s", 1024 * kGib / 1e9}};
                                  return InUnits(text, kUnits);
                                }};
-constexpr Quantity kPeak{"TFLOPS, or a rate as in 989TFLOPS", [](std::string_view text) {
+constexpr Quantity kPeak{"TFLOPS, or a rate such as 989TFLOPS", [](std::string_view text) {
                            static constexpr std::pair<std::string_view, double> kUnits[] = {
                                {"GFLOPS", 1e-3}, {"TFLOPS", 1}, {"PFLOPS", 1e3}};
                            return InUnits(text, kUnits);
@@ -151,10 +151,10 @@ class JsonConfig {
     try {
       json = Json::parse(text, nullptr, /*allow_exceptions=*/true, /*ignore_comments=*/true);
     } catch (const Json::parse_error& error) {
-      return BadInput(fmt::format("{}:{}: found what is no JSON object: {}", path,
+      return BadInput(fmt::format("{}:{}: found invalid JSON, expected a JSON object: {}", path,
                                   PlaceIn(text, error.byte), ReasonOf(error)));
     } catch (const Json::exception&) {
-      return BadInput(fmt::format("{}: found what is no JSON object", path));
+      return BadInput(fmt::format("{}: found invalid JSON, expected a JSON object", path));
     }
     if (!json.is_object()) return BadInput(fmt::format("{}: expected a JSON object", path));
     std::vector<std::string>& keys = watch.keys;
@@ -280,7 +280,7 @@ Result<SharedBus> BusOf(const JsonConfig& json, std::vector<std::string>& remark
     *time = WholeNanos(value);
     if (static_cast<double>(*time) == value) continue;
     remarks.push_back(
-        fmt::format("{}: found {:.6g} ns, taken for {} ns as in ASTRA-sim", key, value, *time));
+        fmt::format("{}: found {:.6g} ns, rounded to {} ns as in ASTRA-sim", key, value, *time));
   }
   ETUDE_RETURN_IF_ERROR(take("G", kNumber, bus.nanos_of_byte));
   ETUDE_RETURN_IF_ERROR(json.TakeWhole("local-reduction-delay", kNanos, 0, bus.reduction));
@@ -349,9 +349,9 @@ Result<NetworkDim> NetworkDimOf(const NetworkLists& lists, size_t i, const std::
   }
   const auto npus = ParseWhole(npus_count[i]);
   if (!npus || *npus < 1 || *npus > most) {
-    return BadInput(
-        fmt::format("{}: npus_count: found '{}', expected 1 or more, and up to {} in all", path,
-                    npus_count[i], kMostNpus));
+    return BadInput(fmt::format(
+        "{}: npus_count: found '{}', expected 1 or more per dimension and at most {} in total",
+        path, npus_count[i], kMostNpus));
   }
   const auto bandwidth = kNetworkRate.of_text(rate[i]);
   if (!bandwidth || !(*bandwidth > 0) || !std::isfinite(*bandwidth)) {
@@ -397,9 +397,8 @@ Result<AstraCollectives> ReadAlgorithms(const JsonConfig& json, const std::strin
                            json.Names((key + "-custom").c_str()));
     if (!files.empty()) collectives[type] = files.front();
     if (files.size() > 1) {
-      machine.system_remarks.push_back(
-          fmt::format("{}-custom: found {} programs, of which the first one runs in all dimensions",
-                      key, files.size()));
+      machine.system_remarks.push_back(fmt::format(
+          "{}-custom: found {} programs; the first one runs in all dimensions", key, files.size()));
     }
   }
   return collectives;
@@ -493,8 +492,8 @@ Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::st
     ETUDE_ASSIGN_OR_RETURN(system.shared_bus, BusOf(json, machine.system_remarks));
   }
   if (system.roofline && (!(system.memory_bandwidth > 0) || !(system.peak > 0))) {
-    return BadInput(fmt::format(
-        "{}: roofline-enabled: expected local-mem-bw and peak-perf above 0 with it", path));
+    return BadInput(
+        fmt::format("{}: roofline-enabled: requires local-mem-bw and peak-perf above 0", path));
   }
   return ReadAlgorithms(json, path, machine);
 }
@@ -520,20 +519,19 @@ Status ParseAstraMemory(const std::string& text, const std::string& path, SimMac
   if (!json.IsText("remote-mem-bw")) memory.bandwidth = std::floor(memory.bandwidth);
   if (memory.kind != RemoteMemoryKind::kNone && !(memory.bandwidth > 0)) {
     return BadInput(fmt::format(
-        "{}: remote-mem-bw: expected 1 byte a nanosecond or more, or a rate with a unit", path));
+        "{}: remote-mem-bw: expected at least 1 byte per nanosecond, or a rate with a unit", path));
   }
   const auto remark = [&](std::string what) { machine.memory_remarks.push_back(std::move(what)); };
   if (memory.kind != RemoteMemoryKind::kNone && !json.Has("remote-mem-latency")) {
-    remark("has no remote-mem-latency, taken for 0 ns");
+    remark("missing remote-mem-latency, using 0 ns");
   }
   if (memory.kind != RemoteMemoryKind::kPerNode) return {};
-  if (!json.Has("num-npus-per-node")) remark("has no num-npus-per-node, taken for 1");
+  if (!json.Has("num-npus-per-node")) remark("missing num-npus-per-node, using 1");
   if (const int64_t npus = machine.npus();
       nodes > 0 && !machine.dims.empty() &&
       (npus % nodes != 0 || npus / nodes != memory.npus_per_node)) {
-    remark(
-        fmt::format("found {} nodes of {}, but the network has {} NPUs: ranks are on nodes of {}",
-                    nodes, memory.npus_per_node, npus, memory.npus_per_node));
+    remark(fmt::format("found {} nodes of {}, but the network has {} NPUs; using nodes of {}",
+                       nodes, memory.npus_per_node, npus, memory.npus_per_node));
   }
   return {};
 }

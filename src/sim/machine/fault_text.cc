@@ -54,8 +54,8 @@ Status AddStragglers(std::string_view text, SimMachine& machine) {
   return ForEachWord(text, [&](std::string_view word) -> Status {
     const std::optional<Straggler> straggler = ParseStraggler(word);
     if (!straggler) {
-      return BadInput(fmt::format(
-          "found '{}', expected a rank and how many times as long it computes, as in 3:1.5", word));
+      return BadInput(
+          fmt::format("found '{}', expected a rank and its slowdown factor, such as 3:1.5", word));
     }
     if (!machine.stragglers.emplace(straggler->rank, straggler->factor).second) {
       return BadInput(fmt::format("found rank {} twice", straggler->rank));
@@ -68,11 +68,10 @@ Status AddSlowLinks(std::string_view text, SimMachine& machine) {
   return ForEachWord(text, [&](std::string_view word) -> Status {
     const std::optional<SlowLink> link = LinkOf(word);
     if (!link) {
-      return BadInput(
-          fmt::format("found '{}', expected two NPUs and a share of the bandwidth above 0 and up "
-                      "to 1, as in 0-1:0.5 or, with more latency, 0-1:0.5+2us; or a NPU and a "
-                      "dimension, as in 3@0:0.5",
-                      word));
+      return BadInput(fmt::format(
+          "found '{}', expected two NPUs and a share of the bandwidth above 0 and up to 1, such as "
+          "0-1:0.5 or, with extra latency, 0-1:0.5+2us; or an NPU and a dimension, such as 3@0:0.5",
+          word));
     }
     machine.slow_links.push_back(*link);
     return {};

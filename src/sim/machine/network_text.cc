@@ -12,11 +12,11 @@
 namespace etude {
 namespace {
 
-constexpr std::string_view kExample = "as in \"Ring(8):50GB/s,500ns Switch(4):25GB/s,1us\"";
+constexpr std::string_view kExample = "such as \"Ring(8):50GB/s,500ns Switch(4):25GB/s,1us\"";
 
 tl::unexpected<Error> Missing(std::string_view dim, std::string_view what) {
-  return BadInput(fmt::format("found '{}' without {}, expected {}{}", dim, what, kExample,
-                              TopologyHint(dim.substr(0, dim.find('(')))));
+  return BadInput(fmt::format("found '{}' without {}, expected dimensions {}{}", dim, what,
+                              kExample, TopologyHint(dim.substr(0, dim.find('(')))));
 }
 
 std::string_view WithoutSpaces(std::string_view text) {

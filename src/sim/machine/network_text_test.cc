@@ -29,8 +29,9 @@ TEST(NetworkText, BlanksBeforeUnitsAndAfterCommas) {
 TEST(NetworkText, SaysWhatIsMissing) {
   const auto missing = [](const char* dims) { return NetworkOfDims(dims).error().message; };
   const auto expect = [&](const char* dims, const char* what) {
-    EXPECT_EQ(missing(dims), std::string("found '") + dims + "' without " + what +
-                                 ", expected as in \"Ring(8):50GB/s,500ns Switch(4):25GB/s,1us\"");
+    EXPECT_EQ(missing(dims),
+              std::string("found '") + dims + "' without " + what +
+                  ", expected dimensions such as \"Ring(8):50GB/s,500ns Switch(4):25GB/s,1us\"");
   };
   expect("Ring(4)", "a bandwidth and a latency");
   expect("Ring(4):", "a latency");
@@ -39,7 +40,7 @@ TEST(NetworkText, SaysWhatIsMissing) {
   expect("Ring(4:50GB/s,1us", "a closing parenthesis");
   expect("Ring", "ranks in parentheses");
   EXPECT_EQ(missing("Ring(4):50GB/s,1us Switch(2)"),
-            "found 'Switch(2)' without a bandwidth and a latency, expected as in "
+            "found 'Switch(2)' without a bandwidth and a latency, expected dimensions such as "
             "\"Ring(8):50GB/s,500ns Switch(4):25GB/s,1us\"");
 }
 

@@ -84,7 +84,7 @@ uint32_t NumberAmong(std::vector<int64_t>& values, std::unordered_map<int64_t, u
 
 void WarnOfIds(const Trace& trace, const std::string& path, const RunContext& context) {
   if (const size_t dangling = trace.dangling().size(); dangling > 0) {
-    context.Warn(fmt::format("{}: nodes wait for {} that are not there", path, dangling));
+    context.Warn(fmt::format("{}: nodes depend on {} missing nodes", path, dangling));
   }
   if (trace.stats()[Stat::kDuplicateId] == 0) return;
   std::vector<uint64_t> ids;
@@ -92,7 +92,7 @@ void WarnOfIds(const Trace& trace, const std::string& path, const RunContext& co
   std::ranges::sort(ids);
   const auto repeated = std::ranges::adjacent_find(ids);
   if (repeated == ids.end()) return;
-  context.Warn(fmt::format("{}: several nodes have the id {}: who waits for it waits for the first",
+  context.Warn(fmt::format("{}: several nodes have the id {}; dependencies on it mean the first",
                            path, *repeated));
 }
 

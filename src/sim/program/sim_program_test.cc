@@ -24,7 +24,7 @@ std::vector<std::string> WarningsOf(const std::vector<uint64_t>& ids, uint64_t s
 TEST(WarnOfIds, NamesAnIdThatSeveralNodesHave) {
   EXPECT_EQ(WarningsOf({7, 5, 7}, 0),
             std::vector<std::string>{
-                "a.et: several nodes have the id 7: who waits for it waits for the first"});
+                "a.et: several nodes have the id 7; dependencies on it mean the first"});
   EXPECT_TRUE(WarningsOf({7, 5}, 0).empty());
 }
 

@@ -73,8 +73,8 @@ bool WarnOfGroupName(const Trace& trace, const std::string& path, const RunConte
     const std::string_view name = trace.text(comm->group);
     if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return;
     context.Warn(
-        fmt::format("{}: node {}: found the group '{}', expected a number: groups of other names "
-                    "have all ranks, as in ASTRA-sim",
+        fmt::format("{}: node {}: found the group '{}', expected a number; groups with other names "
+                    "include all ranks, as in ASTRA-sim",
                     path, trace.source_id(node), name));
     warned = true;
   });
@@ -181,9 +181,8 @@ Result<SimWorkload> ReadSimFiles(const std::string& prefix, int64_t ranks,
   }
   for (const auto& [rank, others] : warned_of) {
     if (others == 0) continue;
-    context.Warn(fmt::format("{}: so {} of {} more rank{} with the same bytes",
-                             RankFileOf(prefix, rank), others == 1 ? "is that" : "are those",
-                             others, others == 1 ? "" : "s"));
+    context.Warn(fmt::format("{}: the same holds for {} more rank{} with the same bytes",
+                             RankFileOf(prefix, rank), others, others == 1 ? "" : "s"));
   }
   return workload;
 }
@@ -262,12 +261,14 @@ Result<RankGroups> NumberedGroups(const std::map<std::string, std::vector<int64_
           "{}: found a group named '{}', expected {}; give the folder of the traces instead of "
           "PREFIX, or rename the group in this file and in the traces",
           path, name,
-          is_number ? "all ranks in it: in traces PREFIX.RANK.et group 0 is that of all ranks, as "
-                      "in ASTRA-sim"
-                    : "a number: traces PREFIX.RANK.et have groups by numbers, as in ASTRA-sim"));
+          is_number
+              ? "all ranks in it, because group 0 of PREFIX.RANK.et traces is the group of all "
+                "ranks, as in ASTRA-sim"
+              : "a number, because groups in PREFIX.RANK.et traces are numbered, as in ASTRA-sim"));
     }
     if (sorted.empty()) {
-      return BadInput(fmt::format("{}: group {}: found no ranks, expected some", path, name));
+      return BadInput(
+          fmt::format("{}: group {}: found no ranks, expected at least one", path, name));
     }
     if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end()) {
       return BadInput(fmt::format("{}: group {}: found rank {} twice, expected each rank once",

@@ -37,12 +37,12 @@ SimWait WaitOf(const SimWorkload& workload, const SimResult& result, const Arriv
     SimWait wait{.rank = rank,
                  .node = program.source_ids[i],
                  .since = done.begins[i],
-                 .what = "work that does not end",
+                 .what = "work that never ends",
                  .for_rank = arrivals.AbsentFrom(rank_class, i)};
     const int64_t peer = self.PeerOf(node);
     if (node.kind == NodeKind::kSend) {
       wait.what =
-          fmt::format("that {} bytes with tag {} come to rank {}", node.bytes, node.tag, peer);
+          fmt::format("the arrival of {} bytes with tag {} at rank {}", node.bytes, node.tag, peer);
     } else if (node.kind == NodeKind::kRecv) {
       wait.what = fmt::format("{} bytes from rank {} with tag {}", node.bytes, peer, node.tag) +
                   SentInstead(workload, result, rank, node, peer);
@@ -52,15 +52,15 @@ SimWait WaitOf(const SimWorkload& workload, const SimResult& result, const Arriv
       if (group != 0) wait.what += fmt::format(" in group {}", group);
       if (const auto other = arrivals.OtherSizeAt(rank_class, i)) {
         const SimProgram& its = *workload.ranks[static_cast<size_t>(other->rank)].program;
-        wait.what += fmt::format(" (rank {} has come with {} bytes in its node {})", other->rank,
+        wait.what += fmt::format(" (rank {} reached it with {} bytes in its node {})", other->rank,
                                  its.nodes[other->node].bytes, its.source_ids[other->node]);
       }
       const auto in_program = std::ranges::find(done.waits, i, &SimProgramWait::node);
       if (in_program != done.waits.end()) {
         const auto way = in_program->receives
                              ? fmt::format("for {} bytes from", in_program->bytes)
-                             : fmt::format("that {} bytes come to", in_program->bytes);
-        wait.what += fmt::format(", whose program waits in its node {} {} rank {} with tag {}",
+                             : fmt::format("the arrival of {} bytes at", in_program->bytes);
+        wait.what += fmt::format(", whose algorithm waits in its node {} {} rank {} with tag {}",
                                  in_program->id, way, in_program->peer, in_program->tag);
       }
     }
@@ -99,24 +99,26 @@ std::vector<std::string> ToLines(const SimDiagnosis& diagnosis,
   std::vector<std::string> lines;
   for (const SimWait& wait : diagnosis.chain) {
     if (!wait.node) {
-      lines.push_back(fmt::format("{}: nothing that it could begin", name(wait.rank)));
+      lines.push_back(fmt::format("{}: no node is ready", name(wait.rank)));
       continue;
     }
-    std::string line = fmt::format("{}: node {} waits since {} ns for {}", name(wait.rank),
+    std::string line = fmt::format("{}: node {} has waited since {} ns for {}", name(wait.rank),
                                    *wait.node, wait.since, wait.what);
-    if (wait.for_rank) line += fmt::format(": rank {} has not come", *wait.for_rank);
+    if (wait.for_rank) line += fmt::format(": rank {} has not reached it", *wait.for_rank);
     lines.push_back(std::move(line));
   }
   const SimWait& last = diagnosis.chain.back();
   switch (diagnosis.end) {
     case SimDiagnosis::End::kCycle:
-      lines.push_back(fmt::format("a cycle: rank {} waits, see above", *last.for_rank));
+      lines.push_back(fmt::format("a cycle: rank {} also waits, see above", *last.for_rank));
       break;
     case SimDiagnosis::End::kDone:
-      lines.push_back(fmt::format("rank {} is done, and has nothing more to do", *last.for_rank));
+      lines.push_back(fmt::format("rank {} has finished and has no more nodes", *last.for_rank));
       break;
     case SimDiagnosis::End::kUnknown:
-      if (last.node) lines.push_back("all who take part have come, and do not fit together");
+      if (last.node)
+        lines.push_back(
+            "all ranks that take part have reached it, but their operations do not match");
   }
   return lines;
 }

@@ -60,42 +60,42 @@ TEST(Diagnosis, NobodyWaits) {
 TEST(Diagnosis, ForOneWhoIsDone) {
   EXPECT_EQ(
       LinesOf({ChainedRank({{.duration = 5}, ReceiveOf(8)}, {1}), ChainedRank({{.duration = 3}})}),
-      Lines({"rank 0: node 11 waits since 5 ns for 8 bytes from rank 1 with tag 0: "
-             "rank 1 has not come",
-             "rank 1 is done, and has nothing more to do"}));
+      Lines({"rank 0: node 11 has waited since 5 ns for 8 bytes from rank 1 with tag 0: rank 1 has "
+             "not reached it",
+             "rank 1 has finished and has no more nodes"}));
 }
 
 TEST(Diagnosis, ForAnotherSize) {
   EXPECT_EQ(LinesOf({ChainedRank({ReceiveOf(8)}, {1}), ChainedRank({SendOf(16)}, {0})}),
-            Lines({"rank 0: node 10 waits since 0 ns for 8 bytes from rank 1 with tag 0 (rank 1 "
-                   "has sent 16 bytes with tag 0 in its node 10): rank 1 has not come",
-                   "rank 1 is done, and has nothing more to do"}));
+            Lines({"rank 0: node 10 has waited since 0 ns for 8 bytes from rank 1 with tag 0 (rank "
+                   "1 has sent 16 bytes with tag 0 in its node 10): rank 1 has not reached it",
+                   "rank 1 has finished and has no more nodes"}));
 }
 
 TEST(Diagnosis, ForEachOther) {
   EXPECT_EQ(LinesOf({ChainedRank({ReceiveOf(8), SendOf(8)}, {1}),
                      ChainedRank({ReceiveOf(8), SendOf(8)}, {0})}),
-            Lines({"rank 0: node 10 waits since 0 ns for 8 bytes from rank 1 with tag 0: rank 1 "
-                   "has not come",
-                   "rank 1: node 10 waits since 0 ns for 8 bytes from rank 0 with tag 0: rank 0 "
-                   "has not come",
-                   "a cycle: rank 0 waits, see above"}));
+            Lines({"rank 0: node 10 has waited since 0 ns for 8 bytes from rank 1 with tag 0: rank "
+                   "1 has not reached it",
+                   "rank 1: node 10 has waited since 0 ns for 8 bytes from rank 0 with tag 0: rank "
+                   "0 has not reached it",
+                   "a cycle: rank 0 also waits, see above"}));
 }
 
 // Rank 2 calls no collective at all.
 TEST(Diagnosis, ForACollective) {
   EXPECT_EQ(LinesOf({ChainedRank({GatherOf(8)}), ChainedRank({GatherOf(8)}),
                      ChainedRank({{.duration = 3}})}),
-            Lines({"rank 0: node 10 waits since 0 ns for all_gather of 8 bytes: rank 2 has not "
-                   "come",
-                   "rank 2 is done, and has nothing more to do"}));
+            Lines({"rank 0: node 10 has waited since 0 ns for all_gather of 8 bytes: rank 2 has "
+                   "not reached it",
+                   "rank 2 has finished and has no more nodes"}));
 }
 
 TEST(Diagnosis, CollectivesOfOtherSizes) {
   EXPECT_EQ(LinesOf({ChainedRank({GatherOf(8)}), ChainedRank({GatherOf(16)})}),
-            Lines({"rank 0: node 10 waits since 0 ns for all_gather of 8 bytes (rank 1 has come "
-                   "with 16 bytes in its node 10)",
-                   "all who take part have come, and do not fit together"}));
+            Lines({"rank 0: node 10 has waited since 0 ns for all_gather of 8 bytes (rank 1 "
+                   "reached it with 16 bytes in its node 10)",
+                   "all ranks that take part have reached it, but their operations do not match"}));
 }
 
 }  // namespace

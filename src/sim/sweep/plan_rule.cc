@@ -55,10 +55,10 @@ class PlanLister {
                          rule.ranks / mesh.tensor % mesh.context == 0 &&
                          rule.ranks / mesh.tensor / mesh.context % mesh.pipeline == 0;
     if (!divides) {
-      return Refuse(rule, fmt::format("tp · cp · pp is no divisor of {} ranks", rule.ranks));
+      return Refuse(rule, fmt::format("tp · cp · pp does not divide {} ranks", rule.ranks));
     }
     if (!rule.data.empty() && std::ranges::find(rule.data, mesh.data) == rule.data.end()) {
-      return Refuse(rule, "dp is not among the values given");
+      return Refuse(rule, "dp is not one of the given values");
     }
     if (rule.devices_per_node && mesh.tensor > *rule.devices_per_node) {
       return Refuse(rule,
@@ -68,7 +68,7 @@ class PlanLister {
       PlanChoice plan = mesh;
       plan.expert = expert;
       if (mesh.data % expert != 0) {
-        ETUDE_RETURN_IF_ERROR(Refuse(rule, "ep is no divisor of dp"));
+        ETUDE_RETURN_IF_ERROR(Refuse(rule, "ep does not divide dp"));
         continue;
       }
       ETUDE_RETURN_IF_ERROR(AddBatches(rule, plan));
@@ -95,7 +95,7 @@ class PlanLister {
       }
       plan.micro_batches = of_replica / sequences;
     }
-    if (!known_.insert(plan).second) return Refuse(rule, "the same plan again");
+    if (!known_.insert(plan).second) return Refuse(rule, "duplicate plan");
     ETUDE_RETURN_IF_ERROR(Count(rule));
     if (list_.plans.size() == kMaxSweepPlans) return TooMany(rule, kMaxSweepPlans, "plans");
     list_.plans.push_back(plan);
@@ -108,10 +108,10 @@ class PlanLister {
   }
 
   static Status TooMany(const PlanRule& rule, uint64_t most, std::string_view what) {
-    return BadInput(fmt::format(
-        "{}: plans: found more than {} {}, expected up to that many; list values of tp, pp, cp, ep "
-        "or dp, or give devices_per_node or global_batch",
-        rule.place, most, what));
+    return BadInput(
+        fmt::format("{}: plans: found more than {} {}, the maximum; list values of tp, pp, cp, ep "
+                    "or dp, or give devices_per_node or global_batch",
+                    rule.place, most, what));
   }
 
   Status Refuse(const PlanRule& rule, std::string reason) {

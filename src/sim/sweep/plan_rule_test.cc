@@ -59,8 +59,8 @@ TEST(PlanRule, ListsOfValues) {
   const auto list = ListPlans({rule});
   ASSERT_TRUE(list) << list.error().message;
   // tp 5 divides nothing: 4 meshes. dp is 6, 2, 3 and 1; 4 divides none of them.
-  EXPECT_EQ(RefusalsOf(*list, "tp · cp · pp is no divisor of 12 ranks"), 4u);
-  EXPECT_EQ(RefusalsOf(*list, "ep is no divisor of dp"), 4u);
+  EXPECT_EQ(RefusalsOf(*list, "tp · cp · pp does not divide 12 ranks"), 4u);
+  EXPECT_EQ(RefusalsOf(*list, "ep does not divide dp"), 4u);
   EXPECT_EQ(list->plans.size(), 4u);
   EXPECT_EQ(PlanLabels(list->plans),
             (std::vector<std::string>{"tp2 cp1 pp1 dp6", "tp2 cp1 pp3 dp2", "tp2 cp2 pp1 dp3",
@@ -86,7 +86,7 @@ TEST(PlanRule, DuplicatesOfRulesAreRemoved) {
   ASSERT_TRUE(list) << list.error().message;
   EXPECT_EQ(list->plans.size(), 10u);
   // Four with tp 1, three with tp 2, and the same again.
-  EXPECT_EQ(RefusalsOf(*list, "the same plan again"), 10u);
+  EXPECT_EQ(RefusalsOf(*list, "duplicate plan"), 10u);
 }
 
 TEST(PlanRule, TooManyAreRefused) {
@@ -95,8 +95,8 @@ TEST(PlanRule, TooManyAreRefused) {
   const auto list = ListPlans({rule});
   ASSERT_FALSE(list);
   EXPECT_EQ(list.error().message,
-            "s.toml:1:1: plans: found more than 10000 plans, expected up to that many; list values "
-            "of tp, pp, cp, ep or dp, or give devices_per_node or global_batch");
+            "s.toml:1:1: plans: found more than 10000 plans, the maximum; list values of tp, pp, "
+            "cp, ep or dp, or give devices_per_node or global_batch");
   PlanRule wide = RuleOf(7);
   for (int64_t i = 2; i < 1'002; ++i) {
     if (i != 7) wide.tensor.push_back(i);

@@ -166,8 +166,7 @@ Result<double> CostOf(const SimMachine& machine, const SweepPrices& prices) {
   const size_t dims = machine.dims.size();
   if (prices.bandwidth.size() > 1 && prices.bandwidth.size() != dims) {
     return BadInput(
-        fmt::format("prices: found {} of bandwidth, expected one, or {} as there are "
-                    "dimensions",
+        fmt::format("prices: found {} bandwidth prices, expected one, or {} (one per dimension)",
                     prices.bandwidth.size(), dims));
   }
   double cost = static_cast<double>(machine.npus()) * prices.npu;
@@ -207,8 +206,8 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
                                  [&](const SweepSetting& one) { return one.path[0] == key; });
     };
     if (!has("job") || !has("generate")) return {};
-    return BadInput(fmt::format("{}: found 'job' and 'generate' in one place, expected one of them",
-                                point.name));
+    return BadInput(
+        fmt::format("{}: found both 'job' and 'generate', expected one of them", point.name));
   };
   ETUDE_RETURN_IF_ERROR(check_jobs(spec_.base));
   for (const SweepSetting& setting : spec_.base) ETUDE_RETURN_IF_ERROR(Apply(setting, point));
@@ -219,7 +218,7 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
     }
   }
   if (point.job.path.empty() && point.job.generate.empty()) {
-    return BadInput(fmt::format("{}: has no job, expected 'job' or 'generate'", point.name));
+    return BadInput(fmt::format("{}: missing 'job' or 'generate'", point.name));
   }
   FillDims(point.machine);
   return point;
@@ -295,8 +294,8 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& poi
     return {};
   }
   return BadInput(
-      fmt::format("{}: expected {}, a list with a value for each dimension, and the "
-                  "number of one of them, from 0",
+      fmt::format("{}: expected {}, a list with a value for each dimension, and the index of one "
+                  "of them, from 0",
                   fmt::join(setting.path, "."), setting.path[1]));
 }
 

@@ -172,16 +172,15 @@ TEST_F(SweepPointTest, FaultsOfMachines) {
 
 TEST_F(SweepPointTest, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorOf("grid.queues = [1]"),
-            "s.toml: point 1 (queues 1): has no job, expected 'job' or 'generate'");
+            "s.toml: point 1 (queues 1): missing 'job' or 'generate'");
   EXPECT_EQ(ErrorOf("base.generate.what = 'llm'\nbase.job = 'a'"),
-            "s.toml: point 1: found 'job' and 'generate' in one place, expected one of them");
+            "s.toml: point 1: found both 'job' and 'generate', expected one of them");
   EXPECT_EQ(ErrorOf("base.job = 'a'"),
             "s.toml: point 1: network: expected 'topology', a list with a value for each "
             "dimension");
-  EXPECT_EQ(
-      ErrorOf(std::string(kTwoDims) + "grid.network.npus_count.2 = [1]\n"),
-      "s.toml: point 1 (network.npus_count.2 1): network.npus_count.2: expected npus_count, a "
-      "list with a value for each dimension, and the number of one of them, from 0");
+  EXPECT_EQ(ErrorOf(std::string(kTwoDims) + "grid.network.npus_count.2 = [1]\n"),
+            "s.toml: point 1 (network.npus_count.2 1): network.npus_count.2: expected npus_count, "
+            "a list with a value for each dimension, and the index of one of them, from 0");
   EXPECT_EQ(ErrorOf(std::string(kTwoDims) + "base.system.actve-chunks-per-dimension = 1\n"),
             "s.toml: point 1: system: unknown key 'actve-chunks-per-dimension'; did you mean "
             "'active-chunks-per-dimension'?");

@@ -118,7 +118,7 @@ class SweepParser : private TomlReader {
           fmt::format("{}: {} of generate{}", PlaceOf(key.source()),
                       is_own ? fmt::format("found '{}'", key.str())
                              : fmt::format("unknown key '{}'", key.str()),
-                      is_own ? ", which is the sweep's own matter" : MeantOrAll(name, known)));
+                      is_own ? ", which the sweep sets itself" : MeantOrAll(name, known)));
     }
     return {};
   }
@@ -130,7 +130,7 @@ class SweepParser : private TomlReader {
     const bool deep = path.size() > kMostSweepDepth;
     if (!deep && (path.size() < 2 || IsSection(path[0]))) return {};
     return WrongType(node, path[0],
-                     deep ? "a value" : "text or a number: this setting has no parts");
+                     deep ? "a value" : "text or a number: this setting has no sub-settings");
   }
 
   // Reads a table of settings.
@@ -161,7 +161,7 @@ class SweepParser : private TomlReader {
   // Reads a text, a number, a bool, or a list of them.
   Result<Json> ValueOf(const toml::node& node, const std::string& key, bool in_list = false) const {
     if (const auto* text = node.as_string()) {
-      if (text->get().empty()) return Wrong(node, fmt::format("{}: found nothing in it", key));
+      if (text->get().empty()) return Wrong(node, fmt::format("{}: found an empty table", key));
       return Json(text->get());
     }
     if (const auto* whole = node.as_integer()) return Json(whole->get());
@@ -242,7 +242,8 @@ class SweepParser : private TomlReader {
         ETUDE_ASSIGN_OR_RETURN(choice.label, Text(*name, "name"));
       }
       if (!names.insert(choice.label).second) {
-        return Wrong(one, fmt::format("name: there is another point '{}'", choice.label));
+        return Wrong(one, fmt::format("name: found another point '{}', expected unique names",
+                                      choice.label));
       }
       ETUDE_RETURN_IF_ERROR(ReadSettings(*table, "[[point]]", {}, choice.settings));
       placed.axis.choices.push_back(std::move(choice));
@@ -374,10 +375,8 @@ class SweepParser : private TomlReader {
           if (setting.path.size() != 2 || setting.path[0] != "generate") continue;
           const std::string& key = setting.path[1];
           if (!given.contains(key) && !(batch && key == "sequences")) continue;
-          return BadInput(
-              fmt::format("{}: generate.{}: [plans] gives it, too; expected it in one "
-                          "place",
-                          setting.place, key));
+          return BadInput(fmt::format(
+              "{}: generate.{}: also given by [plans], expected in one place", setting.place, key));
         }
       }
     }
@@ -444,8 +443,8 @@ class SweepParser : private TomlReader {
     for (const SweepAxis& axis : spec_.axes) {
       count *= axis.choices.size();
       if (count > kMostSweepPoints) {
-        return BadInput(fmt::format("{}: found more than {} points, expected up to that many",
-                                    path(), kMostSweepPoints));
+        return BadInput(
+            fmt::format("{}: found more than {} points, the maximum", path(), kMostSweepPoints));
       }
     }
     return {};
@@ -463,7 +462,7 @@ class SweepParser : private TomlReader {
     const toml::table* table = node.as_table();
     if (table == nullptr) return WrongType(node, "prices", "a table");
     ETUDE_RETURN_IF_ERROR(CheckKeys(*table, "prices", {"npu", "bandwidth"}));
-    if (table->empty()) return Wrong(node, "[prices] has neither 'npu' nor 'bandwidth'");
+    if (table->empty()) return Wrong(node, "[prices]: missing 'npu' or 'bandwidth'");
     SweepPrices prices;
     if (const toml::node* npu = table->get("npu")) {
       ETUDE_ASSIGN_OR_RETURN(prices.npu, Price(*npu, "npu"));
@@ -501,7 +500,7 @@ class SweepParser : private TomlReader {
         return Wrong(one, fmt::format("pareto: found '{}' twice", name));
       }
       if (measure == SweepMeasure::kCost && !spec_.prices) {
-        return Wrong(one, "pareto: found 'cost', which needs [prices]");
+        return Wrong(one, "pareto: 'cost' requires [prices]");
       }
       spec_.pareto.push_back(measure);
     }

@@ -100,8 +100,7 @@ TEST(SweepSpec, SaysWhatIsWrong) {
   for (int i = 0; i < 100'000; ++i) deep += ".a";
   EXPECT_EQ(ErrorOf("# 'it''s fine'\n" + deep + " = 1"), "s.toml:2: nested too deeply");
   EXPECT_NE(ErrorOf("x = '" + deep + "'").find("unknown key 'x'"), std::string::npos);
-  EXPECT_EQ(ErrorOf("pareto = ['step', 'cost']"),
-            "s.toml:1:19: pareto: found 'cost', which needs [prices]");
+  EXPECT_EQ(ErrorOf("pareto = ['step', 'cost']"), "s.toml:1:19: pareto: 'cost' requires [prices]");
   EXPECT_EQ(ErrorOf("pareto = ['step']"),
             "s.toml:1:10: pareto: found one, expected at least two measures");
   EXPECT_EQ(ErrorOf("pareto = []"),
@@ -110,7 +109,7 @@ TEST(SweepSpec, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorOf("[grid]\nalgorithm = []"),
             "s.toml:2:13: algorithm: found an empty list, expected a list of values");
   EXPECT_EQ(ErrorOf("[[point]]\nname = 'a'\n[[point]]\nname = 'a'\n"),
-            "s.toml:3:1: name: there is another point 'a'");
+            "s.toml:3:1: name: found another point 'a', expected unique names");
 }
 
 TEST(SweepSpec, KeysOfGenerate) {
@@ -127,7 +126,7 @@ TEST(SweepSpec, KeysOfGenerate) {
             "s.toml:2:28: unknown key 'xyzzy' of generate, expected one of what, model, dp, "
             "micro_batches");
   EXPECT_EQ(error_of("[grid]\ngenerate.output = ['x']"),
-            "s.toml:2:10: found 'output' of generate, which is the sweep's own matter");
+            "s.toml:2:10: found 'output' of generate, which the sweep sets itself");
   EXPECT_EQ(error_of("[grid]\ngenerate.dp.x = [1]"),
             "s.toml:2:10: generate.dp: found a table, expected an option's value");
 }
@@ -173,7 +172,7 @@ TEST(SweepSpec, WrongPlans) {
   EXPECT_EQ(ErrorOf("plans = []").substr(0, 15), "s.toml:1:9: pla");
   EXPECT_EQ(ErrorOf("[plans]\ntp = 2"), "s.toml:1:1: missing 'ranks' of [plans]");
   EXPECT_EQ(ErrorOf("[plans]\nranks = 4\n[grid]\ngenerate.tp = [1]"),
-            "s.toml:4:16: generate.tp: [plans] gives it, too; expected it in one place");
+            "s.toml:4:16: generate.tp: also given by [plans], expected in one place");
 }
 
 TEST(SweepSpec, Prices) {
@@ -181,7 +180,7 @@ TEST(SweepSpec, Prices) {
   EXPECT_EQ(ErrorOf("[prices]\nnpu = -1"), "s.toml:2:7: npu: found -1, expected 0 to 1000000000");
   EXPECT_EQ(ErrorOf("[prices]\nnpu = 'a'"),
             "s.toml:2:7: npu: found text, expected a number, 0 or more");
-  EXPECT_EQ(ErrorOf("[prices]"), "s.toml:1:1: [prices] has neither 'npu' nor 'bandwidth'");
+  EXPECT_EQ(ErrorOf("[prices]"), "s.toml:1:1: [prices]: missing 'npu' or 'bandwidth'");
 }
 
 TEST(SweepSpec, TooManyPoints) {
@@ -189,7 +188,7 @@ TEST(SweepSpec, TooManyPoints) {
   for (const std::string key : {"a", "b", "c", "d", "e", "f"}) {
     text += "system." + key + " = [1, 2, 3, 4, 5, 6, 7]\n";
   }
-  EXPECT_EQ(ErrorOf(text), "s.toml: found more than 100000 points, expected up to that many");
+  EXPECT_EQ(ErrorOf(text), "s.toml: found more than 100000 points, the maximum");
 }
 
 }  // namespace

@@ -72,15 +72,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--iterations", type=whole(1, 10**9), default=20)
     parser.add_argument("--warmup", type=whole(0, 10**9), default=5)
-    parser.add_argument("--threads", type=whole(1, 1024), help="default: as recorded")
+    parser.add_argument("--threads", type=whole(1, 1024), help="number of threads (default: as recorded)")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--library", action="append", default=[], help="a library of operators to load")
+    parser.add_argument("--library", action="append", default=[], help="load a shared library of operators")
     parser.add_argument("--gaps", choices=["recorded", "none"],
-                        help="whether the time that passed between operators passes here, too (default: recorded, if known)")
+                        help="reproduce the recorded gaps between operators, or leave them out (default: recorded, if known)")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--paced", action="store_true",
-                        help="one step for each line on standard input, for `etude compare --run --benchmark`")
+                        help="run one step per line of standard input, for `etude compare --run --benchmark`")
     args = parser.parse_args()
     folder = pathlib.Path(__file__).resolve().parent
     try:

@@ -376,7 +376,7 @@ void Op::Find() {
   prepared_ = std::make_unique<Prepared>(Prepared{::Find(name_, overload_), {}});
   const auto& wanted = prepared_->handle.schema().arguments();
   if (wanted.size() != written_.size()) {
-    Fail(std::string(name_) + " takes other arguments in this torch");
+    Fail(std::string(name_) + " has a different schema in this torch");
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
     prepared_->arguments.push_back(Prepare(written_[i], wanted[i].real_type()));
@@ -555,7 +555,7 @@ namespace {
 class Words {
  public:
   explicit Words(const std::string& path) : file_(path) {
-    if (!file_) Fail(path + ": cannot be read");
+    if (!file_) Fail(path + ": cannot read it");
   }
 
   std::string Word() {
@@ -888,17 +888,12 @@ struct Options {
 
 constexpr const char* kUsage =
     "usage: benchmark [--iterations 20] [--warmup 5] [--threads N] [--device cpu] [--seed 0] "
-    "[--json]\n"
-    "                 [--gaps recorded|none]\n"
-    "                 [--library FILE]... [--data FOLDER] [--paced]\n"
-    "Runs the step and prints how long it takes, with the time that passed in the original "
-    "program\n"
-    "between operators (--gaps recorded) or without. --library loads a library of operators. Data "
-    "are\n"
-    "looked for beside the program, or in the folder that --data names. --paced runs one step for "
-    "each\n"
-    "line on standard input and prints its figures as JSON, for `etude compare --run "
-    "--benchmark`.\n";
+    "[--json]\n                 [--gaps recorded|none]\n                 [--library FILE]... "
+    "[--data FOLDER] [--paced]\nRuns the step and prints its time. --gaps recorded includes the "
+    "gaps between operators of the\noriginal program, --gaps none leaves them out. --library loads "
+    "a shared library of operators.\n--data names the folder with the data files (default: next to "
+    "the program). --paced runs one step\nper line on standard input and prints its figures as "
+    "JSON, for `etude compare --run --benchmark`.\n";
 
 Options ParseOptions(int count, char** words) {
   Options options;
@@ -910,7 +905,7 @@ Options ParseOptions(int count, char** words) {
     const std::string word = words[i];
     const auto value = [&]() -> std::string {
       if (i + 1 < count) return words[++i];
-      std::fprintf(stderr, "benchmark: %s needs a value\n%s", word.c_str(), kUsage);
+      std::fprintf(stderr, "benchmark: %s requires a value\n%s", word.c_str(), kUsage);
       std::exit(2);
     };
     const auto number = [&](int64_t least, int64_t most) {
@@ -1003,7 +998,7 @@ void UseDevice(const std::string& name) {
     const std::string why = error.what();
     Fail("--device " + name + ": " + why.substr(0, why.find('\n')));
   }
-  if (device.is_meta()) Fail("--device meta: no values can be there");
+  if (device.is_meta()) Fail("--device meta: expected a device that holds values");
   try {
     Empty(0, c10::kByte, device);
   } catch (const std::exception& error) {

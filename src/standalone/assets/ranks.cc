@@ -86,8 +86,8 @@ void ChooseDevice(c10::Device& wanted) {
   }
 #endif
   Fail(
-      "ranks talk on the CPU (Gloo) and, where this was built with headers of CUDA and NCCL, on "
-      "CUDA devices (NCCL); found --device " +
+      "found an unsupported device, expected the CPU (Gloo) or, if built with CUDA and NCCL "
+      "headers, a CUDA device (NCCL): --device " +
       wanted.str());
 }
 
@@ -170,7 +170,7 @@ Job Join(const std::string& folder, c10::Device& wanted) {
   for (const size_t number : order) {
     const std::vector<int>& ranks = all.at(number);
     const auto place = std::find(ranks.begin(), ranks.end(), job.rank);
-    if (place == ranks.end()) Fail("ranks.data: a rank uses a group that it is not in");
+    if (place == ranks.end()) Fail("ranks.data: a rank uses a group that does not contain it");
     MakeGroup("group_" + std::to_string(number), ranks, static_cast<int>(place - ranks.begin()));
   }
   std::vector<c10::intrusive_ptr<c10d::ProcessGroup>> made;

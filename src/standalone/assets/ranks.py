@@ -26,7 +26,7 @@ def join(folder):
     ]
     size = len(members)
     if os.environ.get("WORLD_SIZE") != str(size) or "RANK" not in os.environ:
-        raise SystemExit(f"a job of {size} ranks: torchrun --nproc-per-node={size} benchmark.py")
+        raise SystemExit(f"this is a job of {size} ranks; run torchrun --nproc-per-node={size} benchmark.py")
     if runtime.device().type == "cuda" and runtime.device().index is None:
         runtime.run_on(f"cuda:{os.environ['LOCAL_RANK']}")
         torch.cuda.set_device(runtime.device())
@@ -98,7 +98,7 @@ def reduction(name):
             dist.all_reduce(tensor, op=getattr(dist.ReduceOp, name))
     except _Seen as seen:
         return seen.arguments[2]
-    raise SystemExit("this torch calls communications in another way")
+    raise SystemExit("this torch has a different communication interface")
 
 
 _batch = []  # numbers of the works begun since begin_batch

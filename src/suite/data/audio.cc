@@ -32,18 +32,17 @@ Result<at::Tensor> ReadAudio(const std::string& path, int64_t rate) {
   }
   if (info.samplerate != rate) {
     return BadInput(
-        fmt::format("{}: {} samples a second, expected {}", path, info.samplerate, rate));
+        fmt::format("{}: found {} samples per second, expected {}", path, info.samplerate, rate));
   }
   if (info.channels < 1 || info.frames < 1 || info.frames > kMostAudioValues / info.channels) {
-    return BadInput(
-        fmt::format("{}: {} samples of {} channels, expected at least one and fewer "
-                    "than {} in all",
-                    path, info.frames, info.channels, kMostAudioValues));
+    return BadInput(fmt::format(
+        "{}: found {} samples of {} channels, expected at least one and fewer than {} in total",
+        path, info.frames, info.channels, kMostAudioValues));
   }
   std::vector<float> values(static_cast<size_t>(info.frames * info.channels));
   const int64_t read = sf_readf_float(file.get(), values.data(), info.frames);
   if (read != info.frames || sf_error(file.get()) != SF_ERR_NO_ERROR) {
-    return BadInput(fmt::format("{}: {} of {} samples can be read ({})", path, read, info.frames,
+    return BadInput(fmt::format("{}: found only {} of {} samples ({})", path, read, info.frames,
                                 sf_strerror(file.get())));
   }
   return FromValues(values, {info.frames, info.channels}).mean(1);
@@ -52,7 +51,7 @@ Result<at::Tensor> ReadAudio(const std::string& path, int64_t rate) {
 #else
 
 Result<at::Tensor> ReadAudio(const std::string& path, int64_t /*rate*/) {
-  return Unavailable(path + ": this build has no libsndfile, which reads sounds");
+  return Unavailable(path + ": reading audio requires a build with libsndfile");
 }
 
 #endif

@@ -44,9 +44,9 @@ std::map<int64_t, std::string> ReadPictures(const JsonMembers& document) {
     if (!id) {
       image.Refuse("id", "a number");
     } else if (!name || name->empty() || name->find('/') != std::string::npos) {
-      image.Refuse("file_name", "the name of a picture's file");
+      image.Refuse("file_name", "the file name of an image");
     } else if (!files.emplace(*id, *name).second) {
-      image.Refuse("id", "one that no other picture has");
+      image.Refuse("id", "a unique value");
     }
   }
   return files;
@@ -83,7 +83,8 @@ Result<CocoCaptions> CocoCaptions::Read(const std::string& folder, std::string_v
   }
   ETUDE_RETURN_IF_ERROR(status);
   if (captions.sentences.empty()) {
-    return BadInput(path + ": no captions, expected \"images\" and \"annotations\" as COCO's");
+    return BadInput(path +
+                    ": found no captions, expected \"images\" and \"annotations\" as in COCO");
   }
   return captions;
 }

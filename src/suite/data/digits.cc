@@ -29,7 +29,8 @@ Result<Part> ReadPart(const std::string& images_path, const std::string& labels_
   ETUDE_ASSIGN_OR_RETURN(const IdxArray labels, ReadIdx(labels_path, context));
   if (images.sizes.size() != 3 || labels.sizes.size() != 1 || images.sizes[0] != labels.sizes[0]) {
     return BadInput(
-        fmt::format("{}: not as many images as {} has labels", images_path, labels_path));
+        fmt::format("{}: found a number of images that differs from the number of labels in {}",
+                    images_path, labels_path));
   }
   std::vector<float> pixels(images.bytes.size());
   std::ranges::transform(images.bytes, pixels.begin(), [](char byte) {
@@ -38,7 +39,7 @@ Result<Part> ReadPart(const std::string& images_path, const std::string& labels_
   std::vector<int64_t> classes(labels.bytes.begin(), labels.bytes.end());
   for (const int64_t one : classes) {
     if (one >= 0 && one < kDigits) continue;
-    return BadInput(fmt::format("{}: a label {}, expected 0 to 9", labels_path, one));
+    return BadInput(fmt::format("{}: found label {}, expected 0 to 9", labels_path, one));
   }
   return Part{FromValues(pixels, {images.sizes[0], 1, images.sizes[1], images.sizes[2]}),
               FromValues(classes, {labels.sizes[0]})};
@@ -59,7 +60,7 @@ Result<LabelledImages> ReadMnist5k(const std::string& folder, const RunContext& 
   const std::string base = folder + "/mnist-5k/";
   std::error_code error;
   if (!std::filesystem::exists(base, error)) {
-    return Unavailable(base + ": not there; `etude suite setup` gets it");
+    return Unavailable(base + ": missing; `etude suite setup` downloads it");
   }
   ETUDE_ASSIGN_OR_RETURN(const Part all,
                          ReadPart(base + "images-idx3-ubyte", base + "labels-idx1-ubyte", context));

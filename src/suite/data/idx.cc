@@ -35,7 +35,7 @@ Result<IdxArray> ReadIdx(const std::string& path, const RunContext& context) {
   if (all.size() < 4 || all[0] != 0 || all[1] != 0 ||
       static_cast<uint8_t>(all[2]) != kUnsignedBytes || dimensions == 0 ||
       all.size() < 4 + 4 * dimensions) {
-    return BadInput(file + ": no idx file of bytes, expected one as MNIST's");
+    return BadInput(file + ": found no idx file of bytes, expected MNIST's format");
   }
   IdxArray array;
   int64_t elements = 1;
@@ -47,8 +47,8 @@ Result<IdxArray> ReadIdx(const std::string& path, const RunContext& context) {
   }
   array.bytes = all.substr(4 + 4 * dimensions);
   if (std::ssize(array.bytes) != elements) {
-    return BadInput(
-        fmt::format("{}: {} bytes of elements, expected {}", file, array.bytes.size(), elements));
+    return BadInput(fmt::format("{}: found {} bytes of elements, expected {}", file,
+                                array.bytes.size(), elements));
   }
   return array;
 }

@@ -35,7 +35,7 @@ double Draw(double low, double high) { return Uniform({1}, low, high).item<doubl
 Result<ImageFolder> ImageFolder::Open(const std::string& folder) {
   ImageFolder pictures;
   std::error_code error;
-  if (!fs::exists(folder, error)) return Unavailable(folder + ": not there");
+  if (!fs::exists(folder, error)) return Unavailable(folder + ": missing");
   ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
   for (const std::string& name : names) {
     if (fs::is_directory(folder + "/" + name, error)) pictures.classes_.push_back(name);
@@ -51,7 +51,7 @@ Result<ImageFolder> ImageFolder::Open(const std::string& folder) {
   }
   std::ranges::sort(pictures.files_, {}, &File::path);
   if (pictures.files_.empty()) {
-    return BadInput(folder + ": no pictures, expected a folder for each class with .JPEG files");
+    return BadInput(folder + ": found no images, expected one folder per class with .JPEG files");
   }
   return pictures;
 }

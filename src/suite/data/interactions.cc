@@ -109,7 +109,7 @@ Result<Interactions> ReadInteractions(const std::string& folder, const RunContex
                   data.users[number].learned.push_back(chosen);
                   return {};
                 }));
-  if (data.users.empty()) return BadInput(train + ": no lines, expected 'user item rating'");
+  if (data.users.empty()) return BadInput(train + ": found no lines, expected 'user item rating'");
   const std::string test = folder + "/test.txt";
   bool is_any_asked = false;
   ETUDE_RETURN_IF_ERROR(
@@ -117,15 +117,15 @@ Result<Interactions> ReadInteractions(const std::string& folder, const RunContex
                 [&](const auto& place, std::string_view user, std::string_view item) -> Status {
                   const std::optional<int64_t> number = users.Find(user);
                   if (!number) {
-                    return BadInput(fmt::format("{}: user '{}', expected one of train.txt", place(),
-                                                Printable(user.substr(0, 60))));
+                    return BadInput(fmt::format("{}: found user '{}', expected a user of train.txt",
+                                                place(), Printable(user.substr(0, 60))));
                   }
                   Interactions::User& one = data.users[static_cast<size_t>(*number)];
                   one.is_asked = is_any_asked = true;
                   if (const auto known = items.Find(item)) one.held_out.push_back(*known);
                   return {};
                 }));
-  if (!is_any_asked) return BadInput(test + ": no lines, expected 'user item rating'");
+  if (!is_any_asked) return BadInput(test + ": found no lines, expected 'user item rating'");
   return data;
 }
 

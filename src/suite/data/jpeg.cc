@@ -35,14 +35,14 @@ Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) 
   int colours = 0;
   const auto wrong = [&] {
     return BadInput(
-        fmt::format("{}: {}, expected a JPEG picture", path, tjGetErrorStr2(decoder.get())));
+        fmt::format("{}: {}, expected a JPEG image", path, tjGetErrorStr2(decoder.get())));
   };
   if (tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &subsampling,
                           &colours) != 0) {
     return wrong();
   }
   if (int64_t{width} * height > kMostPixels) {
-    return BadInput(fmt::format("{}: {} × {} pixels, expected fewer", path, width, height));
+    return BadInput(fmt::format("{}: found {} × {} pixels, expected fewer", path, width, height));
   }
   std::vector<unsigned char> pixels(static_cast<size_t>(width) * static_cast<size_t>(height) * 3);
   // Warnings, such as missing bytes at the end, are errors, too.
@@ -59,7 +59,7 @@ Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) 
 }
 #else
 Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext&) {
-  return Unavailable(path + ": this build reads no JPEG, libturbojpeg was not there");
+  return Unavailable(path + ": reading JPEG requires a build with libturbojpeg");
 }
 #endif
 

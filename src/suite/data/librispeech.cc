@@ -65,8 +65,8 @@ Status AddChapter(const std::string& path, const RunContext& context,
     if (name.empty() || name.find('/') != name.npos || text.empty() ||
         text.find_first_not_of(kAlphabet.substr(1)) != text.npos) {
       return BadInput(
-          fmt::format("{}:{}: found '{}', expected an utterance's name and what is "
-                      "said, in capitals, apostrophes and spaces",
+          fmt::format("{}:{}: found '{}', expected the name of an utterance and its text in "
+                      "capitals, apostrophes and spaces",
                       path, number, line.substr(0, 80)));
     }
     utterances.push_back({fmt::format("{}/{}.flac", folder, name), std::string(text)});
@@ -90,7 +90,8 @@ Status AddPart(const std::string& folder, const RunContext& context,
     ETUDE_RETURN_IF_ERROR(AddChapter(chapter, context, utterances));
   }
   if (utterances.size() > before) return {};
-  return BadInput(folder + ": no utterances, expected {speaker}/{chapter}/{speaker}-{chapter}" +
+  return BadInput(folder +
+                  ": found no utterances, expected {speaker}/{chapter}/{speaker}-{chapter}" +
                   std::string(kTranscriptEnd));
 }
 
@@ -127,7 +128,7 @@ Result<SpeechParts> ReadLibriSpeech(const std::string& folder, const RunContext&
   }
   const std::string held_out = base + "test-clean";
   if (train.empty() || !std::filesystem::exists(held_out, error)) {
-    return Unavailable(fmt::format("{}: not there; unpack LibriSpeech's archives into {}",
+    return Unavailable(fmt::format("{}: missing; unpack LibriSpeech's archives into {}",
                                    train.empty() ? base + kTrainingParts.front() : held_out,
                                    folder));
   }

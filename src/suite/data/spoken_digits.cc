@@ -125,7 +125,7 @@ Result<SpeechParts> ReadRecordings(const std::string& folder, double noise) {
   for (const std::string& path : paths) {
     const auto name = ParseDigitName(std::filesystem::path(path).stem().string());
     if (!name) {
-      return BadInput(path + ": expected a name such as 7_jackson_32.wav: digit, speaker, take");
+      return BadInput(path + ": expected a name such as 7_jackson_32.wav (digit, speaker, take)");
     }
     ETUDE_ASSIGN_OR_RETURN(const at::Tensor wave, ReadAudio(path, kDigitRate));
     const double deviation = wave.square().mean().sqrt().item<double>();
@@ -139,9 +139,9 @@ Result<SpeechParts> ReadRecordings(const std::string& folder, double noise) {
   };
   if (train.empty() || test.empty()) {
     return BadInput(
-        fmt::format("{}: no recordings to {}, expected {{digit}}_{{speaker}}_{{take}}"
-                    ".wav with takes from {} on to learn from, others to test",
-                    folder, train.empty() ? "learn from" : "test", kHeldOutTakes));
+        fmt::format("{}: found no recordings to {}, expected {{digit}}_{{speaker}}_{{take}}.wav "
+                    "with takes >= {} for training and others for testing",
+                    folder, train.empty() ? "train with" : "test", kHeldOutTakes));
   }
   SpeechParts parts{.name = {},
                     .train = strings(train, 1, kTrainingStrings),
@@ -172,7 +172,7 @@ Result<SpeechParts> ReadSpokenDigits(const std::string& folder) {
     parts.name = name;
     return parts;
   }
-  return Unavailable(folder + "/spoken-digits: not there; `etude suite setup` makes it");
+  return Unavailable(folder + "/spoken-digits: missing; `etude suite setup` creates it");
 }
 
 }  // namespace etude::suite

@@ -39,14 +39,14 @@ class VocAnnotation {
 
   Status Take(const XmlElement& root) {
     if (root.name != "annotation") {
-      return BadInput(fmt::format("{}: <{}>, expected <annotation>", path_, root.name));
+      return BadInput(fmt::format("{}: found <{}>, expected <annotation>", path_, root.name));
     }
     ETUDE_ASSIGN_OR_RETURN(const XmlElement* size, Part(root, "size"));
     ETUDE_ASSIGN_OR_RETURN(annotation_.size.width, Number(*size, "width"));
     ETUDE_ASSIGN_OR_RETURN(annotation_.size.height, Number(*size, "height"));
     for (const float side : {annotation_.size.width, annotation_.size.height}) {
       if (side >= 1 && side <= kLargestVocSide) continue;
-      return BadInput(fmt::format("{}: a picture of {} × {} pixels, expected 1 to {}", path_,
+      return BadInput(fmt::format("{}: found an image of {} × {} pixels, expected 1 to {}", path_,
                                   annotation_.size.width, annotation_.size.height,
                                   kLargestVocSide));
     }
@@ -58,7 +58,7 @@ class VocAnnotation {
 
   Status TakeObject(const XmlElement& element) {
     ETUDE_ASSIGN_OR_RETURN(const XmlElement* name, Part(element, "name"));
-    if (name->text.empty()) return BadInput(path_ + ": an object without a name");
+    if (name->text.empty()) return BadInput(path_ + ": found an object without a name");
     ETUDE_ASSIGN_OR_RETURN(const XmlElement* box, Part(element, "bndbox"));
     Object object;
     ETUDE_ASSIGN_OR_RETURN(const float left, Number(*box, "xmin"));
@@ -68,17 +68,16 @@ class VocAnnotation {
     const auto [width, height] = annotation_.size;
     if (!(left >= 1 && left <= right && right <= width && top >= 1 && top <= bottom &&
           bottom <= height)) {
-      return BadInput(
-          fmt::format("{}: {} at ({}, {}) to ({}, {}), expected a box from (1, 1) to "
-                      "({}, {})",
-                      path_, name->text, left, top, right, bottom, width, height));
+      return BadInput(fmt::format(
+          "{}: found {} at ({}, {}) to ({}, {}), expected a box within (1, 1) to ({}, {})", path_,
+          name->text, left, top, right, bottom, width, height));
     }
     object.box = {left - 1, top - 1, right, bottom};
     const XmlElement* difficult = element.Child("difficult");
     object.difficult = difficult != nullptr && difficult->text == "1";
     if (difficult != nullptr && difficult->text != "0" && difficult->text != "1") {
       return BadInput(
-          fmt::format("{}: <difficult> is '{}', expected 0 or 1", path_, difficult->text));
+          fmt::format("{}: <difficult>: found '{}', expected 0 or 1", path_, difficult->text));
     }
     annotation_.objects.push_back(object);
     names_.push_back(name->text);
@@ -88,7 +87,8 @@ class VocAnnotation {
   Result<const XmlElement*> Part(const XmlElement& of, std::string_view name) const {
     const XmlElement* part = of.Child(name);
     if (part == nullptr) {
-      return BadInput(fmt::format("{}: <{}> without <{}>, expected one", path_, of.name, name));
+      return BadInput(
+          fmt::format("{}: found <{}> without <{}>, expected one", path_, of.name, name));
     }
     return part;
   }
@@ -99,7 +99,7 @@ class VocAnnotation {
     float value = 0;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
     if (read.ec != std::errc() || read.ptr != text.data() + text.size()) {
-      return BadInput(fmt::format("{}: <{}> is '{}', expected a number", path_, name, text));
+      return BadInput(fmt::format("{}: <{}>: found '{}', expected a number", path_, name, text));
     }
     return value;
   }
@@ -128,7 +128,7 @@ Result<VocPart> ReadVocPart(const std::string& folder, std::string_view name,
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
     if (line.empty()) continue;
     if (line.find('/') != std::string_view::npos) {
-      return BadInput(fmt::format("{}: '{}', expected the name of a picture", list, line));
+      return BadInput(fmt::format("{}: found '{}', expected the name of an image", list, line));
     }
     ETUDE_ASSIGN_OR_RETURN(
         const VocAnnotation file,
@@ -137,7 +137,8 @@ Result<VocPart> ReadVocPart(const std::string& folder, std::string_view name,
     part.names.push_back(file.names());
     if (context.stopped()) return MakeError(ErrorCode::kInterrupted, "stopped");
   }
-  if (part.pictures.empty()) return BadInput(list + ": no pictures, expected one name a line");
+  if (part.pictures.empty())
+    return BadInput(list + ": found no images, expected one name per line");
   return part;
 }
 
@@ -146,9 +147,7 @@ Result<VocPart> ReadVocPart(const std::string& folder, std::string_view name,
 Result<VocPictures> ReadVoc(const std::string& folder, const RunContext& context) {
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) {
-    return Unavailable(folder +
-                       ": not there; the archives of VOC 2007 (trainval and test) "
-                       "unpack to it");
+    return Unavailable(folder + ": missing; unpack the archives of VOC 2007 (trainval and test)");
   }
   ETUDE_ASSIGN_OR_RETURN(VocPart train, ReadVocPart(folder, "trainval", context));
   ETUDE_ASSIGN_OR_RETURN(VocPart test, ReadVocPart(folder, "test", context));
@@ -178,8 +177,8 @@ Result<at::Tensor> ReadVocPicture(const VocPicture& picture, const RunContext& c
   ETUDE_ASSIGN_OR_RETURN(at::Tensor pixels, ReadJpeg(picture.path, context));
   const auto [width, height] = picture.annotation.size;
   if (static_cast<float>(pixels.size(2)) != width || static_cast<float>(pixels.size(1)) != height) {
-    return BadInput(fmt::format("{}: {} × {} pixels, expected {} × {} as annotated", picture.path,
-                                pixels.size(2), pixels.size(1), width, height));
+    return BadInput(fmt::format("{}: found {} × {} pixels, expected {} × {} as annotated",
+                                picture.path, pixels.size(2), pixels.size(1), width, height));
   }
   return pixels;
 }

@@ -74,18 +74,18 @@ TEST_F(VocTest, ReadsBoxesAndClasses) {
 TEST_F(VocTest, SaysWhatIsWrongWithAnAnnotation) {
   EXPECT_EQ(MessageWith("<annotation>", "<annotations>"),
             ":6: mismatched tag, expected '</annotations>'");
-  EXPECT_EQ(MessageWith("<xmin>1</xmin>", ""), ": <bndbox> without <xmin>, expected one");
+  EXPECT_EQ(MessageWith("<xmin>1</xmin>", ""), ": found <bndbox> without <xmin>, expected one");
   EXPECT_EQ(MessageWith("<xmin>1</xmin>", "<xmin>one</xmin>"),
-            ": <xmin> is 'one', expected a number");
+            ": <xmin>: found 'one', expected a number");
   EXPECT_EQ(MessageWith("<xmax>100<", "<xmax>101<"),
-            ": dog at (1, 2.5) to (101, 40), expected a box from (1, 1) to (100, 40)");
+            ": found dog at (1, 2.5) to (101, 40), expected a box within (1, 1) to (100, 40)");
   EXPECT_EQ(MessageWith("<xmin>1<", "<xmin>nan<"),
-            ": dog at (nan, 2.5) to (100, 40), expected a box from (1, 1) to (100, 40)");
+            ": found dog at (nan, 2.5) to (100, 40), expected a box within (1, 1) to (100, 40)");
   EXPECT_EQ(MessageWith("<width>100<", "<width>0<"),
-            ": a picture of 0 × 40 pixels, expected 1 to 65535");
+            ": found an image of 0 × 40 pixels, expected 1 to 65535");
   EXPECT_EQ(MessageWith("<difficult>1<", "<difficult>yes<"),
-            ": <difficult> is 'yes', expected 0 or 1");
-  EXPECT_EQ(MessageWith("<name>dog</name>", "<name/>"), ": an object without a name");
+            ": <difficult>: found 'yes', expected 0 or 1");
+  EXPECT_EQ(MessageWith("<name>dog</name>", "<name/>"), ": found an object without a name");
 }
 
 TEST_F(VocTest, AnAnnotationThatIsTooLargeSaysHowToReadIt) {
@@ -102,10 +102,10 @@ TEST_F(VocTest, SaysWhatIsMissing) {
   EXPECT_EQ(ReadVoc(folder_, {}).error().code, ErrorCode::kIo);
   Write("ImageSets/Main/test.txt", "\n");
   EXPECT_EQ(ReadVoc(folder_, {}).error().message,
-            folder_ + "/ImageSets/Main/test.txt: no pictures, expected one name a line");
+            folder_ + "/ImageSets/Main/test.txt: found no images, expected one name per line");
   Write("ImageSets/Main/test.txt", "../one\n");
   EXPECT_EQ(ReadVoc(folder_, {}).error().message,
-            folder_ + "/ImageSets/Main/test.txt: '../one', expected the name of a picture");
+            folder_ + "/ImageSets/Main/test.txt: found '../one', expected the name of an image");
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ class XmlParser {
   }
 
   Result<XmlElement> Parse(std::string_view text) {
-    if (expat_ == nullptr) return Unavailable("no memory to read XML");
+    if (expat_ == nullptr) return Unavailable("out of memory");
     bool last = false;
     while (!last) {
       const std::string_view piece = text.substr(0, kXmlPiece);
@@ -75,7 +75,7 @@ class XmlParser {
   }
   void Begin(const char* name) {
     if (open_.size() >= limits_.depth) {
-      Stop(fmt::format("nested too deeply, expected elements at most {} deep (--limit depth=N)",
+      Stop(fmt::format("nested too deeply, expected at most {} levels (--limit depth=N)",
                        limits_.depth));
       return;
     }
@@ -112,7 +112,7 @@ Result<XmlElement> ParseXml(const std::string& path, std::string_view text, cons
 }
 #else
 Result<XmlElement> ParseXml(const std::string& path, std::string_view, const Limits&) {
-  return Unavailable(path + ": this build reads no XML, libexpat was not there");
+  return Unavailable(path + ": reading XML requires a build with libexpat");
 }
 #endif
 

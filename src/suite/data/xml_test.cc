@@ -69,7 +69,7 @@ TEST(Xml, DepthIsBounded) {
     const auto root = Parsed(text);
     ASSERT_FALSE(root);
     EXPECT_EQ(root.error().message,
-              "a.xml:1: nested too deeply, expected elements at most 256 deep (--limit depth=N)");
+              "a.xml:1: nested too deeply, expected at most 256 levels (--limit depth=N)");
   }
 }
 

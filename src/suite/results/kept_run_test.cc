@@ -55,9 +55,9 @@ TEST(CheckKept, EachSettingCounts) {
     EXPECT_NE(Against(KeptWith(other), {}).find("a run with " + option), std::string::npos);
   }
   EXPECT_EQ(Against(KeptWith({.rate = 0.5}), {.rate = 0.25}),
-            "x: a run with rate 0.5, not 0.25; name another --output");
+            "x: found an earlier run with rate 0.5, expected 0.25; use another --output");
   EXPECT_EQ(Against(KeptWith({}), {.precision = Precision::kBf16}),
-            "x: a run with precision fp32, not bf16; name another --output");
+            "x: found an earlier run with precision fp32, expected bf16; use another --output");
 }
 
 TEST(CheckKept, ARecordIsOfTheRunThatItsNameSays) {
@@ -71,12 +71,14 @@ TEST(CheckKept, ARecordIsOfTheRunThatItsNameSays) {
     EXPECT_EQ(same.error().code, ErrorCode::kBadInput);
     return same.error().message;
   };
-  EXPECT_EQ(against([](RunRecord& kept) { kept.task = "u"; }), "x: a run with id u, expected t");
+  EXPECT_EQ(against([](RunRecord& kept) { kept.task = "u"; }),
+            "x: found a run with id u, expected t");
   EXPECT_EQ(against([](RunRecord& kept) { kept.scale = "paper"; }),
-            "x: a run with scale paper, expected smoke");
+            "x: found a run with scale paper, expected smoke");
   EXPECT_EQ(against([](RunRecord& kept) { kept.mode = "steps"; }),
-            "x: a run with mode steps, expected quality");
-  EXPECT_EQ(against([](RunRecord& kept) { kept.seed = 7; }), "x: a run with seed 7, expected 0");
+            "x: found a run with mode steps, expected quality");
+  EXPECT_EQ(against([](RunRecord& kept) { kept.seed = 7; }),
+            "x: found a run with seed 7, expected 0");
 }
 
 TEST(CheckKept, ARunThatGoesOnMayHaveOtherMostSteps) {

@@ -109,8 +109,8 @@ Status CheckDataSets(const std::vector<const Score*>& scores,
   for (size_t i = 0; i < scores.size(); ++i) {
     const std::string& own = DataSetOf(*scores[i]);
     if (own.empty()) {
-      notes.push_back(fmt::format("{}: {} does not say whether its data set is {}", scores[i]->task,
-                                  systems[i].name, data_set));
+      notes.push_back(fmt::format("{}: the data set of {} is unknown; treated as {}",
+                                  scores[i]->task, systems[i].name, data_set));
     } else if (own != data_set) {
       return BadInput(fmt::format("{}: {} has runs on {}, {} on {}, expected one data set",
                                   scores[i]->task, systems[known].name, data_set, systems[i].name,
@@ -300,8 +300,8 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
     }
     if (row.noise.value_or(0) > kNoisy) {
       ranking.notes.push_back(
-          fmt::format("{}: equal work spread by {:.0f} % when the runs began: "
-                      "other work ran beside them",
+          fmt::format("{}: times of a fixed computation varied by {:.0f} % when the runs began, so "
+                      "other programs were running",
                       system.name, *row.noise * 100));
     }
   }
@@ -312,7 +312,8 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
   for (const Score& score : systems.front().scores) {
     const std::pair kind(score.task, score.runs.front().scale);
     if (ranked.contains(kind)) {
-      ranking.notes.push_back(score.task + ": found runs of several kinds, one of them is ranked");
+      ranking.notes.push_back(
+          score.task + ": found runs of several scales or modes; only one of them is ranked");
       continue;
     }
     std::vector<const Score*> counterparts;
@@ -325,7 +326,7 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
       counterparts.push_back(found);
     }
     if (counterparts.size() != systems.size()) {
-      ranking.notes.push_back(score.task + ": not run by all, left out");
+      ranking.notes.push_back(score.task + ": not run on all systems; left out");
       continue;
     }
     ranked.insert(kind);
@@ -342,8 +343,8 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
       const bool too_fast = IsTooFast(*counterparts[system]);
       if (too_fast) {
         comparable = false;
-        ranking.notes.push_back(fmt::format("{}: {}: {}; not ranked by it", systems[system].name,
-                                            score.task,
+        ranking.notes.push_back(fmt::format("{}: {}: {}; excluded from the ranking",
+                                            systems[system].name, score.task,
                                             ToText(*counterparts[system]->convergence)));
       }
       const bool beside_too_fast = too_fast || IsTooFast(*counterparts.front());
@@ -355,7 +356,7 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
            .speed = beside_too_fast ? std::nullopt : SpeedOf(of_task.front(), own, seed)});
     }
     if (!all) {
-      ranking.notes.push_back(score.task + ": the target was missed, not ranked by it");
+      ranking.notes.push_back(score.task + ": target missed; excluded from the ranking");
       continue;
     }
     if (!comparable) continue;
@@ -369,13 +370,11 @@ Result<Ranking> RankSystems(const std::vector<RankedSystem>& systems, uint64_t s
   }
   if (ranking.by_task.empty()) {
     return BadInput(
-        "there is no task that all of these ran, expected one of the same scale and mode");
+        "found no task that ran on all systems, expected one with the same scale and mode");
   }
   if (few) {
-    ranking.notes.push_back(
-        fmt::format("fewer than {} runs of a task: its interval says nothing; "
-                    "run more --seeds",
-                    kFewRuns));
+    ranking.notes.push_back(fmt::format(
+        "fewer than {} runs of a task: its interval is meaningless; run more --seeds", kFewRuns));
   }
   if (!ranking.tasks.empty()) RankThem(times, seed, ranking);
   return ranking;

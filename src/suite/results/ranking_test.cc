@@ -71,7 +71,7 @@ TEST(RankSystems, RunsThatConvergedTooFastDoNotRank) {
   EXPECT_NEAR(*ranking->by_task[1].seconds, 1, 1e-9);
   EXPECT_EQ(ranking->notes, std::vector<std::string>{
                                 "b: t: 2 epochs to the target (reference 5, at least 4): converged "
-                                "too fast: not comparable; not ranked by it"});
+                                "too fast: not comparable; excluded from the ranking"});
   // Without a valid first system nothing is compared, and without another task nobody is ranked.
   const auto first = RankSystems({{"b", {fast}}, {"a", {fair}}}, 1);
   ASSERT_TRUE(first.has_value());
@@ -113,7 +113,7 @@ TEST(RankSystems, DifferentDataSetsAreNotRanked) {
   const auto unknown = RankSystems({{"a", {on("x")}}, {"b", {on("")}}}, 1);
   ASSERT_TRUE(unknown.has_value());
   EXPECT_EQ(unknown->notes,
-            std::vector<std::string>{"t: b does not say whether its data set is x"});
+            std::vector<std::string>{"t: the data set of b is unknown; treated as x"});
 }
 
 TEST(RankSystems, OtherWorkIsNotRankedAndOtherSettingsAreNoted) {

@@ -191,7 +191,7 @@ const ConvergenceReference* FindReference(std::span<const RunRecord> runs,
     });
   });
   found.verdict = Convergence::Verdict::kUnknown;
-  found.why = known == fitting.end() ? "the reference does not say all of its settings" : "";
+  found.why = known == fitting.end() ? "the reference lacks some of its settings" : "";
   return known == fitting.end() ? nullptr : *known;
 }
 
@@ -258,7 +258,7 @@ Convergence JudgeConvergence(std::span<const RunRecord> runs,
                              std::span<const ConvergenceReference> references) {
   Convergence found;
   if (runs.empty() || !runs.front().target) {
-    found.why = "there is no target";
+    found.why = "missing target";
     return found;
   }
   std::vector<double> epochs;
@@ -273,7 +273,7 @@ Convergence JudgeConvergence(std::span<const RunRecord> runs,
   if (reference == nullptr) return found;
   if (reference->missed != 0 || reference->epochs.size() < 2) {
     found.why = reference->missed != 0 ? "a run of the reference missed the target"
-                                       : "the reference is of fewer than two runs";
+                                       : "the reference has fewer than two runs";
     return found;
   }
   const OlympicMean middle = *OlympicMeanOf({.values = reference->epochs});

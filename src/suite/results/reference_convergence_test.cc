@@ -171,7 +171,7 @@ TEST(JudgeConvergence, AReferenceThatMissedIsNone) {
   EXPECT_EQ(VerdictText(Judge(RunsWith({12}), reference)),
             "unknown: a run of the reference missed the target");
   EXPECT_EQ(VerdictText(Judge(RunsWith({12}), ReferenceWith({12}))),
-            "unknown: the reference is of fewer than two runs");
+            "unknown: the reference has fewer than two runs");
 }
 
 TEST(ParseReferences, ReadsWhatACalibrationSays) {
@@ -201,7 +201,7 @@ TEST(ParseReferences, ReadsOldCalibrations) {
   EXPECT_EQ(read->front().epochs, (std::vector<double>{13}));
   EXPECT_EQ(read->front().missed, 1);
   EXPECT_EQ(VerdictText(Judge(RunsWith({12}), read->front())),
-            "unknown: the reference does not say all of its settings");
+            "unknown: the reference lacks some of its settings");
 }
 
 TEST(ParseReferences, WhatIsNoCalibrationIsRefusedWithItsPlace) {

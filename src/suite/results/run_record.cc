@@ -117,7 +117,7 @@ std::string ToText(const RunRecord& run) {
   const std::string what = TaskText(run);
   if (run.mode == "steps") {
     const double median = Median(run.step_seconds);
-    return fmt::format("{}, seed {}: {:.2f} ms a step (median of {}), {:.1f} samples/s", what,
+    return fmt::format("{}, seed {}: {:.2f} ms per step (median of {}), {:.1f} samples/s", what,
                        run.seed, median * 1e3, run.step_seconds.size(),
                        static_cast<double>(run.batch) / median);
   }

@@ -97,7 +97,8 @@ Result<std::vector<Score>> ReadScores(const std::string& folder, const RunContex
         .push_back(std::move(run));
   }
   if (groups.empty()) {
-    return BadInput(folder + ": no runs, expected what `etude suite run --output` writes");
+    return BadInput(folder +
+                    ": found no runs, expected a folder written by `etude suite run --output`");
   }
   ETUDE_ASSIGN_OR_RETURN(const auto references, BuiltInReferences(context));
   std::vector<Score> scores;

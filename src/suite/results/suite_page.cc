@@ -69,7 +69,8 @@ Page::Section CurveSection(const Score& score, const std::string& key) {
 }
 
 Page::Section MachineSection(const std::vector<Score>& scores) {
-  Page::Section section{.key = "machines", .title = "Machines", .about = "What the runs ran on."};
+  Page::Section section{
+      .key = "machines", .title = "Machines", .about = "Machine and software of the runs."};
   std::set<std::string> machines;
   for (const Score& score : scores) {
     for (const RunRecord& run : score.runs) {
@@ -182,13 +183,12 @@ Table ConvergenceTable(const std::vector<Score>& scores) {
 
 Page MakeSuitePage(const std::vector<Score>& scores, const std::vector<std::string>& folders) {
   Page page{.title = "Etude suite", .inputs = folders};
-  Page::Section results{
-      .key = "results",
-      .title = "Results",
-      .about =
-          "Time to quality of each task: the mean over its runs, from five on without the "
-          "fastest and the slowest. Variation: of the epochs to the target, the standard "
-          "deviation over the mean."};
+  Page::Section results{.key = "results",
+                        .title = "Results",
+                        .about =
+                            "Time to quality of each task: the mean over its runs; with five or "
+                            "more runs, without the fastest and the slowest. Variation: standard "
+                            "deviation of the epochs to the target, divided by their mean."};
   Table table = ScoreTable(scores);
   results.charts.push_back(
       Bars(table, {.title = "Time to quality", .categories = {"task"}, .values = {"time_ns"}}));
@@ -202,7 +202,7 @@ Page MakeSuitePage(const std::vector<Score>& scores, const std::vector<std::stri
     page.sections.push_back(
         CurveSection(score, number == 1 ? score.task : fmt::format("{}_{}", score.task, number)));
   }
-  Page::Section runs{.key = "all_runs", .title = "Runs", .about = "Each run by itself."};
+  Page::Section runs{.key = "all_runs", .title = "Runs", .about = "Individual runs."};
   runs.tables.push_back(RunTable(scores));
   page.sections.push_back(std::move(runs));
   page.sections.push_back(MachineSection(scores));

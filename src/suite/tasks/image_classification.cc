@@ -171,13 +171,11 @@ Result<std::unique_ptr<Task>> MakeImageClassification(const TaskOptions& options
   ETUDE_ASSIGN_OR_RETURN(ImageFolder test, ImageFolder::Open(options.data + "/imagenet/val"));
   for (const ImageFolder* part : {&train, &test}) {
     if (part->classes() <= PictureClassification::kClasses) continue;
-    return BadInput(options.data + "/imagenet: more than 1,000 classes");
+    return BadInput(options.data + "/imagenet: found more than 1,000 classes");
   }
   if (train.class_names() != test.class_names()) {
-    return BadInput(
-        options.data +
-        "/imagenet: the folders of train and val differ in their names, expected the same "
-        "classes in both");
+    return BadInput(options.data +
+                    "/imagenet: found different classes in train and val, expected the same");
   }
   const int64_t batch = std::min<int64_t>(256, train.size());
   const int64_t epoch = train.size() / batch;

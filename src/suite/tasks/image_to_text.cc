@@ -207,7 +207,8 @@ class PictureCaptioning : public Task {
   Status LoadTrunk(const std::string& path) {
     std::error_code error;
     if (!std::filesystem::exists(path, error)) {
-      context_.Warn(path + ": not there: the trunk has learned nothing, and no target is in reach");
+      context_.Warn(path +
+                    ": missing pretrained weights; without them the target cannot be reached");
       return {};
     }
     ETUDE_RETURN_IF_ERROR(ReadCheckpoint(path, weights().Below("trunk"), context_));
@@ -216,9 +217,9 @@ class PictureCaptioning : public Task {
 
   Result<at::Tensor> Loss(const Batch& batch) override {
     if (batch.samples.size() < 2) {
-      return MakeError(ErrorCode::kUsage,
-                       "a batch of 1, expected at least 2 in each rank: pictures are normalised by "
-                       "each other");
+      return MakeError(
+          ErrorCode::kUsage,
+          "found a batch of 1, expected at least 2 per rank because of batch normalization");
     }
     std::vector<at::Tensor> pictures;
     std::vector<Caption> captions;
@@ -331,7 +332,7 @@ Result<CocoData> ReadCaptionedCoco(const std::string& folder, const RunContext& 
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) {
     return Unavailable(folder +
-                       ": not there, expected MS COCO 2014: annotations/, train2014/ and val2014/");
+                       ": missing; expected MS COCO 2014: annotations/, train2014/ and val2014/");
   }
   ETUDE_ASSIGN_OR_RETURN(CocoCaptions train, CocoCaptions::Read(folder, "train2014", context));
   ETUDE_ASSIGN_OR_RETURN(CocoCaptions test, CocoCaptions::Read(folder, "val2014", context));

@@ -233,7 +233,7 @@ Result<Interactions> ReadRankingData(const std::string& folder, std::string_view
                                      const TaskOptions& options) {
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) {
-    return Unavailable(fmt::format("{}: not there; {}", folder, hint));
+    return Unavailable(fmt::format("{}: missing; {}", folder, hint));
   }
   ETUDE_ASSIGN_OR_RETURN(Interactions data, ReadInteractions(folder, options.context));
   if (options.shuffled_labels) ShuffleLearned(data, options.seed);
@@ -282,22 +282,21 @@ Hyperparameters RankingHyperparameters(Scale scale, int64_t samples, Distillatio
 Result<std::unique_ptr<Task>> MakeLearningToRank(const TaskOptions& options) {
   const bool smoke = options.scale == Scale::kSmoke;
   const std::string folder = options.data + (smoke ? "/nycflights" : "/gowalla/test");
-  const std::string_view hint = smoke
-                                    ? "`etude suite setup` gets it"
-                                    : "expected train.txt and test.txt as the paper's authors have "
-                                      "them";
+  const std::string_view hint =
+      smoke ? "`etude suite setup` downloads it"
+            : "expected train.txt and test.txt as published by the paper's authors";
   ETUDE_ASSIGN_OR_RETURN(Interactions data, ReadRankingData(folder, hint, options));
   RankingPlan plan = PlanFor(options.scale, data);
   const int64_t fewest = plan.targets + std::max(kNamed, plan.distillation.items);
   if (data.items < fewest) {
-    return BadInput(
-        fmt::format("{}/train.txt: {} items, expected at least {}", folder, data.items, fewest));
+    return BadInput(fmt::format("{}/train.txt: found {} items, expected at least {}", folder,
+                                data.items, fewest));
   }
   SequenceWindows windows = WindowsOf(data, plan.student.length, plan.targets);
   const int64_t samples = windows.users.size(0);
   if (samples == 0) {
     return BadInput(
-        fmt::format("{}/train.txt: no user with more than {} lines", folder, plan.targets));
+        fmt::format("{}/train.txt: found no user with more than {} lines", folder, plan.targets));
   }
   Hyperparameters hyperparameters =
       RankingHyperparameters(options.scale, samples, plan.distillation);

@@ -334,8 +334,8 @@ Result<std::unique_ptr<Task>> MakeObjectDetection(const TaskOptions& options) {
   const std::string folder = options.data + "/VOCdevkit/VOC2007";
   ETUDE_ASSIGN_OR_RETURN(VocPictures data, ReadVoc(folder, options.context));
   if (std::ssize(data.classes) > kVocClasses) {
-    return BadInput(fmt::format("{}: {} classes, expected at most {}", folder, data.classes.size(),
-                                kVocClasses));
+    return BadInput(fmt::format("{}: found {} classes, expected at most {}", folder,
+                                data.classes.size(), kVocClasses));
   }
   const std::string trunk = options.data + kTrunkFile;
   std::error_code error;

@@ -79,9 +79,9 @@ class DeviceParser : private TomlReader {
       ETUDE_ASSIGN_OR_RETURN(const std::string text, Text(*node, key));
       const auto peak = ParseOperationsPerSecond(text);
       if (!peak || *peak == 0) {
-        return Wrong(*node, fmt::format("{}: found '{}', expected operations a second, as in "
-                                        "989TFLOPS",
-                                        key, text));
+        return Wrong(
+            *node, fmt::format("{}: found '{}', expected operations per second, such as 989TFLOPS",
+                               key, text));
       }
       *value = *peak;
     }
@@ -95,9 +95,9 @@ class DeviceParser : private TomlReader {
     std::optional<Bytes> rate;
     if (text.ends_with("/s")) rate = ParseBytes(std::string_view(text).substr(0, text.size() - 2));
     if (!rate || rate->count == 0) {
-      return Wrong(*node, fmt::format("memory: found '{}', expected bytes a second, as in "
-                                      "3.35TB/s",
-                                      text));
+      return Wrong(
+          *node,
+          fmt::format("memory: found '{}', expected bytes per second, such as 3.35TB/s", text));
     }
     device_.memory = *rate;
     return {};
@@ -109,7 +109,7 @@ class DeviceParser : private TomlReader {
     ETUDE_ASSIGN_OR_RETURN(const std::string text, Text(*node, "capacity"));
     const std::optional<Bytes> bytes = ParseBytes(text);
     if (!bytes || bytes->count == 0) {
-      return Wrong(*node, fmt::format("capacity: found '{}', expected bytes, as in 80GB", text));
+      return Wrong(*node, fmt::format("capacity: found '{}', expected bytes, such as 80GB", text));
     }
     device_.capacity = *bytes;
     return {};

@@ -26,9 +26,9 @@ constexpr auto kDevicePresets = std::to_array<DevicePreset>({
      67'000, 989'500, 989'500, 1'979'000, 67'000, 3'350, 80 * kBillion},
     {"h200-sxm", "NVIDIA H200 data sheet, 2024",
      67'000, 989'500, 989'500, 1'979'000, 67'000, 4'800, 141 * kBillion},
-    {"b200-sxm", "NVIDIA HGX B200 and DGX B200 data sheets, 2024: an eighth",
+    {"b200-sxm", "NVIDIA HGX B200 and DGX B200 data sheets, 2024: one of eight devices",
      75'000, 2'250'000, 2'250'000, 4'500'000, 75'000, 8'000, 180 * kBillion},
-    {"mi250x-gcd", "AMD Instinct MI250X data sheet, 2021: half, one of its two devices",
+    {"mi250x-gcd", "AMD Instinct MI250X data sheet, 2021: one of its two devices",
      47'850, 191'500, 191'500, 0, 23'950, 1'638, 64 * kBillion},
     {"mi300x", "AMD Instinct MI300X data sheet, 2023",
      163'400, 1'307'400, 1'307'400, 2'614'900, 163'400, 5'300, 192 * kBillion},
@@ -72,7 +72,7 @@ Result<Nanos> RooflineTime(const DeviceModel& device, const StepWork& work) {
   std::optional<int64_t> peak = 0;
   if (work.matrix_flops != 0) peak = device.MatrixPeak(work.type);
   if (!peak) {
-    return BadInput(fmt::format("{}: found no peak for matrix products of {}, which '{}' has",
+    return BadInput(fmt::format("{}: found no peak for matrix products of {}, which '{}' uses",
                                 device.name, Name(work.type), work.name));
   }
   struct Demand {
@@ -87,7 +87,7 @@ Result<Nanos> RooflineTime(const DeviceModel& device, const StepWork& work) {
     const std::optional<Nanos> time = TimeAt(demand.amount, demand.rate);
     if (!time) {
       return BadInput(fmt::format(
-          "{}: '{}' takes {:.1e} s, {} {} at {} a second, expected up to {:.1e} s", device.name,
+          "{}: '{}' takes {:.1e} s, {} {} at {} per second, expected at most {:.1e} s", device.name,
           work.name, static_cast<double>(demand.amount) / static_cast<double>(demand.rate),
           demand.amount, demand.unit, demand.rate, kMostSeconds));
     }

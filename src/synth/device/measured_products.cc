@@ -71,18 +71,18 @@ Result<MeasuredProducts> MeasuredProducts::Parse(std::string_view text, const st
       return wrong(fmt::format("found '{}', expected {}", fields[4], FloatTypeNames()));
     }
     const auto time = ParseTime(fields[5]);
-    if (!time) return wrong(fmt::format("found '{}', expected a time, as in 120us", fields[5]));
+    if (!time) return wrong(fmt::format("found '{}', expected a time, such as 120us", fields[5]));
     if (time->count == 0) {
       return wrong(fmt::format("found '{}', expected a time of one nanosecond or more", fields[5]));
     }
     const ProductShape shape{sizes[0], sizes[1], sizes[2], sizes[3]};
     if (!products.times_.emplace(std::pair(shape, *type), *time).second) {
-      return wrong("found a second time of this product, expected one of each");
+      return wrong("found a second time of this product, expected one time per product");
     }
   }
   if (!headed) {
-    return BadInput(fmt::format("{}: found nothing, expected a table with the heading '{}'", path,
-                                kProductHeading));
+    return BadInput(fmt::format("{}: found an empty file, expected a table with the heading '{}'",
+                                path, kProductHeading));
   }
   return products;
 }

@@ -50,7 +50,7 @@ class DlrmParser : private TomlReader {
     if (const toml::node* node = table.get(key)) {
       ETUDE_ASSIGN_OR_RETURN(value, Whole(*node, key, 1, kMostOfDlrm));
     } else if (required) {
-      return Wrong(table, fmt::format("{} has no '{}', which it needs", what, key));
+      return Wrong(table, fmt::format("{}: missing '{}'", what, key));
     }
     return {};
   }
@@ -59,11 +59,11 @@ class DlrmParser : private TomlReader {
     const toml::node* node = table.get(key);
     if (node == nullptr) {
       if (has_preset_) return {};
-      return Wrong(table, fmt::format("[dlrm] has no '{}', which it needs", key));
+      return Wrong(table, fmt::format("[dlrm]: missing '{}'", key));
     }
     const toml::array* array = node->as_array();
     if (array == nullptr || array->empty()) {
-      return WrongType(*node, key, "a list of numbers of units, as in [512, 256, 64]");
+      return WrongType(*node, key, "a list of layer widths, such as [512, 256, 64]");
     }
     units.clear();
     for (const toml::node& unit : *array) {
@@ -76,7 +76,7 @@ class DlrmParser : private TomlReader {
     const toml::node* node = root_.get("dlrm");
     if (node == nullptr) {
       if (has_preset_) return {};
-      return BadInput(path() + ": found neither 'preset' nor [dlrm], expected one of them");
+      return BadInput(path() + ": missing 'preset' or [dlrm]");
     }
     const toml::table* table = node->as_table();
     if (table == nullptr) return WrongType(*node, "dlrm", "a table: [dlrm]");
@@ -117,7 +117,7 @@ class DlrmParser : private TomlReader {
       model_.cross_rank = 0;
       for (const std::string_view key : {"cross_layers", "cross_rank"}) {
         if (const toml::node* node = table.get(key)) {
-          return Wrong(*node, fmt::format("{} is for interaction = \"cross\"", key));
+          return Wrong(*node, fmt::format("{} requires interaction = \"cross\"", key));
         }
       }
       return {};

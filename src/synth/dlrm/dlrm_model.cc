@@ -123,8 +123,7 @@ Fits CheckTables(const DlrmModel& model) {
     if (model.interaction == Interaction::kDot && table.dimension != model.bottom.back()) {
       return MakeMisfit(
           {key + "dimension", "dlrm.bottom"},
-          fmt::format("dimension: found {}, expected {} as the bottom's output, which "
-                      "it interacts with",
+          fmt::format("dimension: found {}, expected {}, the output width of the bottom MLP",
                       table.dimension, model.bottom.back()));
     }
   }
@@ -170,8 +169,7 @@ Fits CheckDlrm(const DlrmModel& model) {
   if (widest > std::ldexp(1, 55)) {
     return MakeMisfit(
         {"dlrm.top", "dlrm.cross_rank", "dlrm"},
-        fmt::format("found about {:.1e} weights behind the {} features, expected fewer "
-                    "than {:.1e}",
+        fmt::format("found about {:.1e} weights after the {} features, expected fewer than {:.1e}",
                     widest, model.feature_elements(), std::ldexp(1, 55)));
   }
   if (!ElementBytes(model.type)) {

@@ -64,7 +64,7 @@ Status CheckDlrmPlan(const DlrmModel& model, const DlrmPlan& plan) {
   const double works =
       2 * parts + (2 * Double(model.features()) + 8 * layers + 16) * Double(plan.ranks);
   if (works > kMostDlrmWork) {
-    return BadInput(fmt::format("found about {:.1e} nodes of all ranks, expected up to {:.1e}",
+    return BadInput(fmt::format("found about {:.1e} nodes on all ranks, expected at most {:.1e}",
                                 works, kMostDlrmWork));
   }
   if (const double most = MostOfStep(model, plan); most > std::ldexp(1, 62)) {

@@ -371,7 +371,7 @@ TEST(DlrmFile, WhatDoesNotFitIsSaid) {
     EXPECT_NE(message(text).find(part), std::string::npos) << message(text);
   };
   says("", "expected one of them");
-  says("preset = 'rm9'", "m.toml:1:10: preset: there is no 'rm9'; did you mean 'rm");
+  says("preset = 'rm9'", "m.toml:1:10: preset: unknown 'rm9'; did you mean 'rm");
   says("[dlrm]\ndense = 3\nbottom = [2]\n", "has no 'top'");
   says("[dlrm]\ndense = 3\nbottom = [2]\ntop = [1]\n", "no [[tables]]");
   says("preset = 'rm1'\n[dlrm]\nbottom = 4\n", "a list of numbers of units");

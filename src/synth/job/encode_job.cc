@@ -96,7 +96,7 @@ class JobEncoder {
     }
     if (world > kMostRanksOfJob) {
       return BadInput(
-          fmt::format("found a job of {} ranks, expected {} at most", world, kMostRanksOfJob));
+          fmt::format("found a job of {} ranks, expected at most {}", world, kMostRanksOfJob));
     }
     if (options_.mesh) {
       if (options_.mesh->size() < world) {
@@ -342,10 +342,9 @@ class JobEncoder {
       text += fmt::format("{}rank {} in {} (node {})", i == 0 ? "" : ", ", log.rank,
                           log.calls[call].Text(log), log.calls[call].node);
     }
-    return BadInput(
-        fmt::format("found {} communications that wait for each other: {}{}; expected "
-                    "an order in which all can happen",
-                    cycle.size(), text, cycle.size() > kShown ? " …" : ""));
+    return BadInput(fmt::format(
+        "found a deadlock of {} communications: {}{}; expected an order in which all can complete",
+        cycle.size(), text, cycle.size() > kShown ? " …" : ""));
   }
 
   Result<Job> Finish(Draft& draft) const {

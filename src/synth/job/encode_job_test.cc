@@ -161,20 +161,20 @@ TEST(EncodeJob, RefusesCommunicationsThatDoNotMeet) {
   std::vector<Trace> traces;
   traces.push_back(Reduces("a", 8));
   traces.push_back(Reduces("a", 16));
-  EXPECT_EQ(Encode(traces).error().message,
-            "rank 0 waits in all_reduce #0 of group 'a' (8 bytes) (node 10); rank 1 is in "
-            "all_reduce #0 of group 'a' (16 bytes) (node 10); expected communications that meet "
-            "their partners on all ranks");
+  EXPECT_EQ(
+      Encode(traces).error().message,
+      "rank 0 waits in all_reduce #0 of group 'a' (8 bytes) (node 10); rank 1 is in all_reduce #0 "
+      "of group 'a' (16 bytes) (node 10); expected communications that match on all ranks");
 }
 
 TEST(EncodeJob, RefusesCommunicationsThatWaitForEachOther) {
   std::vector<Trace> traces;
   traces.push_back(Reduces("ab"));
   traces.push_back(Reduces("ba"));
-  EXPECT_EQ(Encode(traces).error().message,
-            "found 2 communications that wait for each other: rank 0 in all_reduce #0 of group 'a' "
-            "(node 10), rank 0 in all_reduce #0 of group 'b' (node 11); expected an order in which "
-            "all can happen");
+  EXPECT_EQ(
+      Encode(traces).error().message,
+      "found a deadlock of 2 communications: rank 0 in all_reduce #0 of group 'a' (node 10), rank "
+      "0 in all_reduce #0 of group 'b' (node 11); expected an order in which all can complete");
 }
 
 TEST(EncodeJob, RefusesARankTwice) {

@@ -79,8 +79,7 @@ class RankFormMaker {
     }
     const CommMatch match = MatchComms(logs_);
     if (match.unmatched != 0) {
-      return BadInput(match.first_mismatch +
-                      "; expected communications that meet their partners on all ranks");
+      return BadInput(match.first_mismatch + "; expected communications that match on all ranks");
     }
     for (const auto& meeting : match.meetings) events_.push_back({.calls = meeting});
     MatchMessages();

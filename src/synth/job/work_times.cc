@@ -30,7 +30,7 @@ Result<TimedWorks> TimeWorks(const TimeSources& sources, StepJob& job) {
       }
       if (__builtin_add_overflow(sum, time->count, &sum)) {
         return BadInput(fmt::format(
-            "computations of a rank, up to '{}', take more than {:.1e} s, expected less", work.name,
+            "the computations of a rank up to '{}' take more than {:.1e} s, the maximum", work.name,
             kMostSeconds));
       }
       job.SetDuration(place, i, *time);

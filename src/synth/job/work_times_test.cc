@@ -57,12 +57,12 @@ TEST(RooflineTime, WhatDoesNotFitIsRefused) {
   ASSERT_FALSE(longer);
   EXPECT_EQ(longer.error().code, ErrorCode::kBadInput);
   EXPECT_EQ(longer.error().message,
-            "plain: 'work' takes 9.2e+09 s, 9223372037 operations at 1 a second, expected up to "
-            "9.2e+09 s");
+            "plain: 'work' takes 9.2e+09 s, 9223372037 operations at 1 per second, expected at "
+            "most 9.2e+09 s");
   device = Plain();
   device.memory = Bytes{2};
   EXPECT_EQ(RooflineTime(device, Work(0, 0, 40'000'000'000)).error().message,
-            "plain: 'work' takes 2.0e+10 s, 40000000000 bytes at 2 a second, expected up to "
+            "plain: 'work' takes 2.0e+10 s, 40000000000 bytes at 2 per second, expected at most "
             "9.2e+09 s");
 }
 
@@ -74,7 +74,7 @@ TEST(TimeWorks, ComputationsThatTakeTooLongTogether) {
   const auto timed = TimeWorks({.measured = {}, .device = device}, job);
   ASSERT_FALSE(timed);
   EXPECT_EQ(timed.error().message,
-            "computations of a rank, up to 'work', take more than 9.2e+09 s, expected less");
+            "the computations of a rank up to 'work' take more than 9.2e+09 s, the maximum");
 }
 
 TEST(RooflineTime, NeedsAPeakOfTheType) {
@@ -83,7 +83,7 @@ TEST(RooflineTime, NeedsAPeakOfTheType) {
   const auto time = RooflineTime(Plain(), work);
   ASSERT_FALSE(time);
   EXPECT_EQ(time.error().message,
-            "plain: found no peak for matrix products of float32, which 'work' has");
+            "plain: found no peak for matrix products of float32, which 'work' uses");
 }
 
 TEST(RooflineTime, WithoutAVectorPeakTheRestIsMemory) {
@@ -146,7 +146,7 @@ TEST(DeviceFile, WhatDoesNotFitIsSaid) {
             std::string::npos);
   EXPECT_NE(message("[device]\nmemory = '2TB/s'\ncapacity = '80'\ncapacity = '1'\n"), "");
   EXPECT_EQ(message("[device]\nmemory = '2TB/s'\ncapacity = '80 apples'\n"),
-            "d.toml:3:12: capacity: found '80 apples', expected bytes, as in 80GB");
+            "d.toml:3:12: capacity: found '80 apples', expected bytes, such as 80GB");
   EXPECT_EQ(message("preset = 'mi300x'\ndevice = 1\n").substr(0, 9), "d.toml:2:");
 }
 
@@ -179,7 +179,7 @@ TEST(MeasuredProducts, WhatDoesNotFitIsSaid) {
   };
   EXPECT_EQ(message("1,2,3,4,float32\n"), "m.csv:2: found 5 values, expected 6");
   EXPECT_EQ(message("1,2,3,0,float32,1us\n"), "m.csv:2: found '0', expected a whole number from 1");
-  EXPECT_EQ(message("1,2,3,4,float32,1\n"), "m.csv:2: found '1', expected a time, as in 120us");
+  EXPECT_EQ(message("1,2,3,4,float32,1\n"), "m.csv:2: found '1', expected a time, such as 120us");
   EXPECT_EQ(message("1,2,3,4,float32,0us\n"),
             "m.csv:2: found '0us', expected a time of one nanosecond or more");
   EXPECT_EQ(message("1,2,3,4,float32,0.4ns\n").substr(0, 15), "m.csv:2: found ");

@@ -388,9 +388,10 @@ tl::expected<Network, Misfit> MakeNetwork(NetworkModel model, std::optional<Exte
       keys.push_back("layer." + layer.name);
       return MakeMisfit(std::move(keys), fmt::format("layer '{}': {}", layer.name, message));
     };
-    if (!names.insert(layer.name).second) return wrong({"name"}, "there are two of this name");
+    if (!names.insert(layer.name).second)
+      return wrong({"name"}, "found two layers with this name, expected unique names");
     for (const size_t input : layer.inputs) {
-      if (input >= i) return wrong({"inputs"}, "found an input that is no earlier layer");
+      if (input >= i) return wrong({"inputs"}, "found an input that is not an earlier layer");
       used[input] = true;
     }
     if (IsLoss(layer.kind) != (i + 1 == layers.size())) {
@@ -407,10 +408,11 @@ tl::expected<Network, Misfit> MakeNetwork(NetworkModel model, std::optional<Exte
   const auto unused = std::ranges::find(used, false);
   if (unused != used.end()) {
     const std::string& name = layers[static_cast<size_t>(unused - used.begin())].name;
-    return MakeMisfit({"layer." + name},
-                      fmt::format("layer '{}': found nothing that uses it, expected the loss to "
-                                  "depend on all layers",
-                                  name));
+    return MakeMisfit(
+        {"layer." + name},
+        fmt::format(
+            "layer '{}': found no use of its output, expected the loss to depend on all layers",
+            name));
   }
   return network;
 }

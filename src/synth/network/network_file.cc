@@ -139,7 +139,8 @@ class NetworkParser : private TomlReader {
     NetworkLayer layer;
     ETUDE_ASSIGN_OR_RETURN(layer.name, RequiredText(table, "name", "[[layer]]"));
     if (index_.contains(layer.name)) {
-      return Wrong(*table.get("name"), fmt::format("name: there are two of '{}'", layer.name));
+      return Wrong(*table.get("name"),
+                   fmt::format("name: found '{}' twice, expected unique names", layer.name));
     }
     ETUDE_RETURN_IF_ERROR(ReadKind(table, layer));
     ETUDE_RETURN_IF_ERROR(ReadInputs(table, layer));
@@ -187,7 +188,8 @@ class NetworkParser : private TomlReader {
     const LayerKeys keys = KeysOf(layer.kind);
     for (const std::string_view key : keys.needs) {
       if (table.contains(key)) continue;
-      return Wrong(table, fmt::format("{} has no '{}', which {} needs", layer.name, key, type));
+      return Wrong(table,
+                   fmt::format("{}: missing '{}', which {} requires", layer.name, key, type));
     }
     for (const auto& [key, value] : table) {
       const auto is = [&](std::string_view other) { return key.str() == other; };
@@ -195,7 +197,7 @@ class NetworkParser : private TomlReader {
           std::ranges::any_of(keys.needs, is) || std::ranges::any_of(keys.takes, is)) {
         continue;
       }
-      return Wrong(value, fmt::format("{}: {} has no '{}'", layer.name, type, key.str()));
+      return Wrong(value, fmt::format("{}: {} does not support '{}'", layer.name, type, key.str()));
     }
     return {};
   }
@@ -217,7 +219,7 @@ class NetworkParser : private TomlReader {
       if (found == index_.end()) {
         std::vector<std::string> names;
         for (const NetworkLayer& earlier : model_.layers) names.push_back(earlier.name);
-        return Wrong(element, fmt::format("inputs: there is no '{}' above{}", name,
+        return Wrong(element, fmt::format("inputs: found '{}', expected a layer above it{}", name,
                                           DidYouMean(name, names)));
       }
       layer.inputs.push_back(found->second);

@@ -315,7 +315,7 @@ Status CheckNetworkPlan(const Network& network, const NetworkPlan& plan) {
                     network.shapes.front().width));
   }
   if (plan.steps > 1 && (plan.phase != NetworkPhase::kInference || !network.model.denoises)) {
-    return BadInput("steps: expected one, unless noise is taken away step by step");
+    return BadInput("steps: expected one, unless phase is sampling");
   }
   constexpr double kNodesOfLayer = 4;
   const double nodes = static_cast<double>(network.model.layers.size() + 3) * kNodesOfLayer *

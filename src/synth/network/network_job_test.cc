@@ -257,19 +257,20 @@ TEST(NetworkFile, IsTheNetworkItSays) {
 TEST(NetworkFile, SaysWhereAndWhatIsWrong) {
   const std::string in(kInput);
   EXPECT_EQ(ErrorOf("preset = \"resnet-5\"\n"),
-            "net.toml:1:10: preset: there is no 'resnet-5'; did you mean 'resnet-50'?");
+            "net.toml:1:10: preset: unknown 'resnet-5'; did you mean 'resnet-50'?");
   EXPECT_EQ(ErrorOf(""), "net.toml: found neither 'preset' nor [[layer]], expected one of them");
   EXPECT_EQ(ErrorOf(in + "[[layer]]\nname = \"c\"\ntype = \"conv\"\nkernel = 3\n"),
             "net.toml:5:1: c has no 'channels', which conv needs");
   EXPECT_EQ(ErrorOf(in + "[[layer]]\nname = \"r\"\ntype = \"relu\"\nheads = 3\n"),
             "net.toml:8:9: r: relu has no 'heads'");
-  EXPECT_EQ(ErrorOf(in + "[[layer]]\nname = \"r\"\ntype = \"relu\"\ninputs = [\"imge\"]\n"),
-            "net.toml:8:11: inputs: there is no 'imge' above; did you mean 'image'?");
+  EXPECT_EQ(
+      ErrorOf(in + "[[layer]]\nname = \"r\"\ntype = \"relu\"\ninputs = [\"imge\"]\n"),
+      "net.toml:8:11: inputs: found 'imge', expected a layer above it; did you mean 'image'?");
   EXPECT_EQ(ErrorOf(in + "[[layer]]\nname = \"c\"\ntype = \"conv\"\nkernel = 9\nchannels = 2\n"),
             "net.toml:8:10: c: found an input of 3 × 8 × 8, expected one that the kernel of 9 × 9 "
             "fits into");
   EXPECT_EQ(ErrorOf(in + "[[layer]]\nname = \"image\"\ntype = \"relu\"\n"),
-            "net.toml:6:8: name: there are two of 'image'");
+            "net.toml:6:8: name: found 'image' twice, expected unique names");
   EXPECT_FALSE(ErrorOf(in + "[[layer]]\nname = \"r\"\ntype = \"relu\"\nkernal = 1\n").empty());
   EXPECT_FALSE(ErrorOf(in).empty()) << "no loss";
 }

@@ -27,11 +27,11 @@ constexpr auto kPatterns = std::to_array<PatternInfo>({
     {Pattern::kScatter, "scatter", "from the first rank to the others"},
     {Pattern::kBarrier, "barrier", "collective"},
     {Pattern::kRing, "ring", "each rank sends to the next one"},
-    {Pattern::kPairs, "pairs", "ranks 0 and 1, 2 and 3 … send to and fro"},
-    {Pattern::kCompute, "compute", "computes for --duration"},
-    {Pattern::kMemLoad, "mem_load", "loads --size from remote memory"},
-    {Pattern::kMemStore, "mem_store", "stores --size to remote memory"},
-    {Pattern::kOverlap, "overlap", "computes while the last result is all-reduced"},
+    {Pattern::kPairs, "pairs", "ranks 0 and 1, 2 and 3 … exchange messages"},
+    {Pattern::kCompute, "compute", "compute for --duration"},
+    {Pattern::kMemLoad, "mem_load", "load --size from remote memory"},
+    {Pattern::kMemStore, "mem_store", "store --size to remote memory"},
+    {Pattern::kOverlap, "overlap", "compute while the previous result is all-reduced"},
 });
 
 std::optional<CollectiveType> CollectiveOf(Pattern pattern) {
@@ -193,10 +193,9 @@ Status CheckMicrobench(const MicrobenchOptions& options) {
   const bool collective = CollectiveOf(options.pattern).has_value();
   const bool as_recorded = collective && options.native;  // even if ASTRA-sim does not support it
   if (Communicates(options.pattern) && options.ranks < 2 && !as_recorded) {
-    return fails(collective
-                     ? "--ranks: expected two or more, because ASTRA-sim does not end with one "
-                       "(--native writes it all the same)"
-                     : "--ranks: expected two or more: a message needs two");
+    return fails(collective ? "--ranks: expected two or more, because ASTRA-sim never ends with "
+                              "one (--native allows one)"
+                            : "--ranks: expected two or more, a sender and a receiver");
   }
   if (options.group_size != 0) {
     if (!collective) return fails("--group-size: this pattern has no collectives");
@@ -207,20 +206,19 @@ Status CheckMicrobench(const MicrobenchOptions& options) {
   }
   const bool sized = options.pattern != Pattern::kCompute && options.pattern != Pattern::kBarrier;
   if (sized && options.size.count < 1 && !as_recorded) {
-    return fails(collective
-                     ? "--size: expected 1 byte or more: of none ASTRA-sim takes a size of its "
-                       "own (--native writes it all the same)"
-                     : "--size: expected 1 byte or more");
+    return fails(collective ? "--size: expected 1 byte or more, because ASTRA-sim replaces 0 by "
+                              "another size (--native allows 0)"
+                            : "--size: expected 1 byte or more");
   }
   if (options.pattern == Pattern::kAllGather && options.size.count < kAstraLeastGather &&
       !as_recorded) {
-    return fails(fmt::format(
-        "--size: expected {} bytes or more for all_gather, which ASTRA-sim does not end below "
-        "(--native writes it all the same)",
-        kAstraLeastGather));
+    return fails(
+        fmt::format("--size: expected {} bytes or more for all_gather, because ASTRA-sim never "
+                    "ends with less (--native allows less)",
+                    kAstraLeastGather));
   }
   if (options.duration.count % kNanosPerMicro != 0 || options.duration.count < kNanosPerMicro) {
-    return fails("--duration: expected whole microseconds, 1us or more: Chakra has no others");
+    return fails("--duration: expected a whole number of microseconds, 1us or more, as in Chakra");
   }
   return {};
 }

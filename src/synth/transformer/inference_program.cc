@@ -167,12 +167,12 @@ Fits CheckInferencePlan(const TransformerModel& model, const TransformerPlan& pl
   }
   if (model.latent) {
     return MakeMisfit({"plan.phase", "latent"},
-                      "found latent attention, expected training: its cache is not described");
+                      "found latent attention, which is supported for training only");
   }
   if (plan.phase == ModelPhase::kDecode && plan.layer.context != 1) {
     return MakeMisfit({"plan.cp", "plan.phase"},
-                      fmt::format("context-parallel ranks: found {}, expected 1 in decode, where a "
-                                  "sequence has one token",
+                      fmt::format("context-parallel ranks: found {}, expected 1 in decode, which "
+                                  "processes one token at a time",
                                   plan.layer.context));
   }
   const int64_t cached = CachedAtTheEnd(model, plan);
@@ -183,10 +183,9 @@ Fits CheckInferencePlan(const TransformerModel& model, const TransformerPlan& pl
   }
   if (plan.zero_stage != 0 || plan.layer.recompute != Recompute::kNone ||
       plan.pipeline.chunks != 1) {
-    return MakeMisfit(
-        {"plan.zero", "plan.recompute", "plan.chunks"},
-        "found ZeRO, recomputation or chunks, expected none of them in inference, which has no way "
-        "back");
+    return MakeMisfit({"plan.zero", "plan.recompute", "plan.chunks"},
+                      "found ZeRO, recomputation or chunks, expected none of them in inference, "
+                      "which has no backward pass");
   }
   const int64_t last = plan.phase == ModelPhase::kDecode ? plan.tokens - 1 : 0;
   ETUDE_RETURN_IF_MISFIT(CheckLayerPlan(model, InferenceLayerPlan(model, plan, last)));

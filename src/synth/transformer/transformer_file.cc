@@ -62,7 +62,7 @@ class TransformerParser : private TomlReader {
       if (node != nullptr) {
         ETUDE_ASSIGN_OR_RETURN(*number.value, Whole(*node, number.key, number.least, kMostOfModel));
       } else if (number.required && !complete) {
-        return Wrong(table, fmt::format("{} has no '{}', which it needs", what, number.key));
+        return Wrong(table, fmt::format("{}: missing '{}'", what, number.key));
       }
     }
     return {};
@@ -72,7 +72,7 @@ class TransformerParser : private TomlReader {
     const toml::node* node = root_.get("model");
     if (node == nullptr) {
       if (has_preset_) return {};
-      return BadInput(path() + ": found neither 'preset' nor [model], expected one of them");
+      return BadInput(path() + ": missing 'preset' or [model]");
     }
     const toml::table* table = node->as_table();
     if (table == nullptr) return WrongType(*node, "model", "a table: [model]");
@@ -100,10 +100,10 @@ class TransformerParser : private TomlReader {
     if (resized && !latent && !table->contains("head_size")) {
       if (model_.hidden % model_.heads != 0) {
         const toml::node* heads = table->get("heads");
-        return Wrong(heads == nullptr ? *table->get("hidden") : *heads,
-                     fmt::format("found {} heads, which {} hidden units cannot be split "
-                                 "into, and no 'head_size'",
-                                 model_.heads, model_.hidden));
+        return Wrong(
+            heads == nullptr ? *table->get("hidden") : *heads,
+            fmt::format("found {} heads, which do not divide {} hidden units, and no 'head_size'",
+                        model_.heads, model_.hidden));
       }
       model_.head_size = model_.hidden / model_.heads;
     }
@@ -231,7 +231,7 @@ class TransformerParser : private TomlReader {
     const auto unfit = plan_.phase ? SettingOfOtherPhase(plan_) : std::nullopt;
     if (!unfit) return {};
     return Wrong(*table->get(unfit->first),
-                 fmt::format("{} is for phase {}", unfit->first, unfit->second));
+                 fmt::format("{} requires phase {}", unfit->first, unfit->second));
   }
 
   Status ReadBytes(const toml::table& table, std::string_view key,
@@ -241,7 +241,8 @@ class TransformerParser : private TomlReader {
     ETUDE_ASSIGN_OR_RETURN(const std::string text, Text(*node, key));
     value = ParseBytes(text);
     if (value) return {};
-    return Wrong(*node, fmt::format("{}: found '{}', expected bytes, as in \"25MiB\"", key, text));
+    return Wrong(*node,
+                 fmt::format("{}: found '{}', expected bytes, such as \"25MiB\"", key, text));
   }
 
   template <typename T>

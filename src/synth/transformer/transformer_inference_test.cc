@@ -277,13 +277,12 @@ TEST(TransformerInference, PlansThatDoNotFit) {
   plan.layer.context = 2;
   EXPECT_EQ(
       error(SmallLlama(), plan),
-      "context-parallel ranks: found 2, expected 1 in decode, where a sequence has one token");
+      "context-parallel ranks: found 2, expected 1 in decode, which processes one token at a time");
   plan.phase = ModelPhase::kPrefill;
   EXPECT_EQ(error(SmallLlama(), plan), "");
   plan.cached = 1;
   EXPECT_EQ(error(SmallLlama(), plan),
-            "context-parallel ranks: found 2 and tokens in the cache, expected a prompt without "
-            "any before it");
+            "context-parallel ranks: found 2 and cached tokens, expected no cached tokens");
   plan.layer.context = 1;
   EXPECT_EQ(error(SmallLlama(), plan), "");
   TransformerModel learned = SmallLlama();
@@ -292,7 +291,7 @@ TEST(TransformerInference, PlansThatDoNotFit) {
   plan.zero_stage = 1;
   EXPECT_EQ(error(SmallLlama(), plan),
             "found ZeRO, recomputation or chunks, expected none of them in inference, which has no "
-            "way back");
+            "backward pass");
   plan.zero_stage = 0;
   plan.cached = int64_t{1} << 24;
   plan.layer.sequences = plan.pipeline.micro_batches = int64_t{1} << 18;

@@ -426,10 +426,8 @@ Fits CheckContext(const TransformerModel& model, const LayerPlan& plan) {
                   plan.tensor * plan.context);
   }
   if (plan.context_kind == ContextKind::kRing && plan.attention == AttentionKind::kUnfused) {
-    return MakeMisfit(
-        {"plan.attention", "plan.context"},
-        "ring: found unfused attention, expected fused attention, whose blocks can be put "
-        "together");
+    return MakeMisfit({"plan.attention", "plan.context"},
+                      "ring: found unfused attention, expected fused attention");
   }
   // Each rank has an early and a late piece.
   return Splits({"plan.cp", "model.sequence"}, "sequence", PassTokens(model, plan),
@@ -449,10 +447,10 @@ Fits CheckInference(const InferencePass& pass, int64_t context) {
         fmt::format("tokens in the cache: found {}, expected 0 to {}", pass.cached, kMost));
   }
   if (pass.cached > 0 && context > 1) {
-    return MakeMisfit({"plan.cp", "plan.cached"},
-                      fmt::format("context-parallel ranks: found {} and tokens in the cache, "
-                                  "expected a prompt without any before it",
-                                  context));
+    return MakeMisfit(
+        {"plan.cp", "plan.cached"},
+        fmt::format("context-parallel ranks: found {} and cached tokens, expected no cached tokens",
+                    context));
   }
   if (!ElementBytes(pass.cache)) {
     return MakeMisfit(
@@ -495,10 +493,9 @@ Fits CheckLayerPlan(const TransformerModel& model, const LayerPlan& plan) {
   if (model.experts) {
     const ExpertsModel& experts = *model.experts;
     if (plan.tensor > 1 && !plan.sequence_parallel && !plan.inference) {
-      return MakeMisfit(
-          {"plan.sequence_parallel", "plan.tp"},
-          "experts: found tensor-parallel ranks without sequence parallelism, expected "
-          "it, because each token is to be sent once");
+      return MakeMisfit({"plan.sequence_parallel", "plan.tp"},
+                        "experts: found tensor-parallel ranks without sequence parallelism, "
+                        "expected sequence parallelism, so that each token is sent once");
     }
     ETUDE_RETURN_IF_MISFIT(Splits({"plan.ep", "experts.experts"}, "experts", experts.experts,
                                   "expert-parallel ranks", plan.expert));

@@ -211,10 +211,11 @@ Fits CheckRouting(const ExpertsModel& experts) {
     chosen += share > 0 ? 1 : 0;
   }
   if (chosen < experts.top_k) {
-    return MakeMisfit({"experts.shares", "experts.top_k"},
-                      fmt::format("shares: found {} above 0, expected {} or more, as a token goes "
-                                  "through so many experts",
-                                  chosen, experts.top_k));
+    return MakeMisfit(
+        {"experts.shares", "experts.top_k"},
+        fmt::format(
+            "shares: found {} above 0, expected {} or more, the number of experts per token",
+            chosen, experts.top_k));
   }
   return {};
 }

@@ -486,10 +486,11 @@ Fits CheckTransformerPlan(const TransformerModel& model, const TransformerPlan& 
                                                plan.data, kMostRanks));
   }
   if (plan.data % plan.layer.expert != 0) {
-    return MakeMisfit({"plan.ep", "plan.dp"},
-                      fmt::format("data-parallel ranks: found {}, expected a multiple of the {} "
-                                  "expert-parallel ranks, which are among them",
-                                  plan.data, plan.layer.expert));
+    return MakeMisfit(
+        {"plan.ep", "plan.dp"},
+        fmt::format(
+            "data-parallel ranks: found {}, expected a multiple of the {} expert-parallel ranks",
+            plan.data, plan.layer.expert));
   }
   double ranks = 1;
   for (const int64_t size :

@@ -63,9 +63,8 @@ Result<JobGroup> OnlyGroup(const Trace& trace, RankGroup& ranks) {
   for (const ProcessGroup& group : trace.process_groups()) {
     if (trace.GroupSize(group).value_or(ranks.size()) == ranks.size()) continue;
     return Unavailable(
-        "the job has several process groups; the trace lacks which one this used, which captures "
-        "of "
-        "the native recorder have");
+        "the trace lacks the process group of this call, and the job has several; record with the "
+        "native recorder");
   }
   return Made("", AllRanks(ranks), ranks);
 }
@@ -107,7 +106,7 @@ Result<JobGroup> GroupOf(const RecordedStep& step, NodeId node, const Value* rec
       groups, [&](const ProcessGroup& one) { return trace.text(one.name) == *name; });
   const auto members = group == groups.end() ? std::nullopt : RanksOf(trace, *group, ranks);
   if (!members) {
-    return Unavailable("the trace does not say which ranks the process group '" + *name + "' has");
+    return Unavailable("the trace lacks the ranks of process group '" + *name + "'");
   }
   return Made(*name, *members, ranks);
 }
@@ -124,9 +123,9 @@ Result<c10::IValue> ReductionOf(const Trace& trace, NodeId node, const Value* re
     return MakeReduction(DividesInside(trace, node) ? kAverage : kSum);
   }
   if (*name == kWithFactor)
-    return Unavailable("reduction PREMUL_SUM: its factor is not in the trace");
+    return Unavailable("reduction PREMUL_SUM: its factor is missing in the trace");
   const std::optional<uint8_t> number = ReductionNumber(*name);
-  if (!number) return Unavailable("reduction " + std::string(*name) + " is not known");
+  if (!number) return Unavailable("reduction " + std::string(*name) + " is unknown");
   return MakeReduction(*number);
 }
 

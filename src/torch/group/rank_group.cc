@@ -65,7 +65,8 @@ Status Caught(Fn fn) {
     fn();
     return {};
   } catch (const std::exception& error) {
-    return MakeError(ErrorCode::kInternal, "meeting the other ranks: " + FirstLine(error.what()));
+    return MakeError(ErrorCode::kInternal,
+                     "connecting to the other ranks: " + FirstLine(error.what()));
   }
 }
 
@@ -121,7 +122,7 @@ Result<MeetingPlace> MeetingPlace::Open() {
       getsockname(listener, generic, &length) != 0) {
     const std::string reason = std::strerror(errno);
     if (listener >= 0) close(listener);
-    return Unavailable("no local socket for the ranks to meet: " + reason);
+    return Unavailable("cannot open a local socket for the ranks: " + reason);
   }
   return MeetingPlace{.port = ntohs(address.sin_port), .listener = listener};
 }
@@ -229,7 +230,8 @@ Status RankGroup::CheckDevice(const std::string& device) const {
   const c10::Device wanted(device);
   if (wanted.is_cpu() || is_alone()) return {};
   const std::string_view reason =
-      wanted.is_cuda() ? WhyNoNccl() : "ranks talk on the CPU (Gloo) and on CUDA devices (NCCL)";
+      wanted.is_cuda() ? WhyNoNccl()
+                       : "communication is supported on the CPU (Gloo) and on CUDA devices (NCCL)";
   return reason.empty() ? Status() : Unavailable(fmt::format("device '{}': {}", device, reason));
 }
 
@@ -254,7 +256,7 @@ Result<c10::IValue> RankGroup::Group(const std::string& name, const std::vector<
   const Impl::Key key(ranks, name);
   if (const auto known = impl_->by_name.find(name); known != impl_->by_name.end()) {
     if (known->second == key) return c10::IValue(impl_->groups.at(key));
-    return Unavailable("the process group '" + name + "' stands for several in the trace");
+    return Unavailable("the process group '" + name + "' is ambiguous in the trace");
   }
   for (const int64_t one : ranks) {
     if (one >= 0 && one < size()) continue;
@@ -264,7 +266,7 @@ Result<c10::IValue> RankGroup::Group(const std::string& name, const std::vector<
   const std::set<int64_t> distinct(ranks.begin(), ranks.end());
   const auto own = std::ranges::find(ranks, rank());
   if (distinct.size() != ranks.size() || own == ranks.end()) {
-    return Unavailable("the trace gives the process group '" + name + "' ranks that cannot be");
+    return Unavailable("the trace has invalid ranks for process group '" + name + "'");
   }
   auto group = c10::make_intrusive<c10d::ProcessGroup>(static_cast<int>(own - ranks.begin()),
                                                        static_cast<int>(ranks.size()));
@@ -280,7 +282,7 @@ Status RankGroup::Impl::CheckAgreement(const Key& key) const {
   const auto& [ranks, name] = key;
   for (const int64_t rank : PresentOf(member, ranks)) {
     if (store->check({GroupKey(rank, key)})) continue;
-    return BadInput("the process group '" + name + "' is of ranks " + JoinedRanks(ranks) +
+    return BadInput("the process group '" + name + "' contains ranks " + JoinedRanks(ranks) +
                     ", but rank " + std::to_string(rank) +
                     " has no collective in it that can be replayed" + LeftOut());
   }
@@ -297,7 +299,8 @@ std::string RankGroup::Impl::LeftOut() const {
     if (left_out.empty() || ++count > kShown) continue;
     text += fmt::format("; rank {} leaves out {}", rank, left_out);
   }
-  if (count > kShown) text += fmt::format("; and {} more ranks leave out some", count - kShown);
+  if (count > kShown)
+    text += fmt::format("; and {} more ranks leave out operators", count - kShown);
   return text;
 }
 
@@ -315,8 +318,8 @@ Status RankGroup::Impl::CheckCalls() {
   Await(kFit, std::nullopt);
   const std::string mismatch = TextOf(store->get(kFit));
   if (mismatch.empty()) return {};
-  return BadInput("the ranks' communications do not fit together, and would wait for ever: " +
-                  mismatch + LeftOut());
+  return BadInput("the communications of the ranks do not match and would deadlock: " + mismatch +
+                  LeftOut());
 }
 
 namespace {
@@ -416,10 +419,10 @@ Status RankGroup::Impl::Ask(Fn fn) {
       is_lost = true;
       const MeetingPlace& place = member.place;
       throw std::runtime_error(fmt::format(
-          "{} says nothing: it has stopped, or cannot be reached",
+          "{} does not answer: it stopped or is unreachable",
           place.store_is_there
               ? fmt::format("the store at {}:{}", place.host, place.port)
-              : fmt::format("rank {}, which keeps what the ranks tell each other,", member.lead)));
+              : fmt::format("rank {}, which hosts the store of the ranks,", member.lead)));
     }
   });
 }
@@ -531,7 +534,7 @@ Error RankGroup::Explain(Error error) {
       // Another rank has asked. The launcher ends this rank, or it ends itself.
       store->wait({kVerdict}, kAnswering);
       if (!impl_->member.place.each_ends_itself) std::this_thread::sleep_for(kAnswering);
-      error.message += fmt::format(" (see what rank {} says)", TextOf(store->get(kVerdict)));
+      error.message += fmt::format(" (see the output of rank {})", TextOf(store->get(kVerdict)));
       return;
     }
     for (const int64_t rank : present()) store->set(WakeKey(rank), ToBytes(kAsked));
@@ -540,11 +543,10 @@ Error RankGroup::Explain(Error error) {
     while (all.size() < present().size() && std::chrono::steady_clock::now() - begin < kAsking) {
       for (const int64_t rank : present()) {
         if (all.contains(rank) || !store->check({StatusKey(rank)})) continue;
-        all[rank] = ToStatus(store->get(StatusKey(rank)))
-                        .value_or(RankStatus{.doing = "not understood",
-                                             .begun = {},
-                                             .partners = {},
-                                             .partners_channel = {}});
+        all[rank] =
+            ToStatus(store->get(StatusKey(rank)))
+                .value_or(RankStatus{
+                    .doing = "unknown state", .begun = {}, .partners = {}, .partners_channel = {}});
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }

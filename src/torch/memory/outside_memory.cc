@@ -296,7 +296,7 @@ Status OutsideMemory::KeepOriginal(Block& block) {
     const auto size = static_cast<size_t>(bytes.numel());
     block.original = OffHeapBytes({static_cast<const uint8_t*>(bytes.const_data_ptr()), size});
     if (block.original.bytes().size() == size) return {};
-    return Unavailable("no memory for a copy of " + std::to_string(size) + " bytes");
+    return Unavailable("cannot allocate memory for a copy of " + std::to_string(size) + " bytes");
   } catch (const std::exception& error) {
     return Unavailable("copying memory: " + FirstLine(error.what()));
   }

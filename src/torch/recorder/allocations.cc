@@ -52,7 +52,7 @@ bool WatchAllocations(AllocationReport report, std::string& why) {
   c10::Allocator* const now = c10::GetCPUAllocator();
   if (watched == nullptr) {
     if (now->raw_deleter() == nullptr) {
-      why = "the program's allocator does not say how its memory is freed";
+      why = "the program's allocator does not report how its memory is freed";
       return false;
     }
     release_inner = now->raw_deleter();

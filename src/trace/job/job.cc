@@ -167,17 +167,17 @@ class JobChecker {
     std::vector<std::pair<int64_t, size_t>> firsts;
     for (size_t i = 0; i < job_.classes.size(); ++i) {
       const RankClass& one = job_.classes[i];
-      if (one.ranks.size() == 0) return BadInput(fmt::format("class {}: expected ranks", i));
+      if (one.ranks.size() == 0)
+        return BadInput(fmt::format("class {}: found no ranks, expected at least one", i));
       if (one.ranks.At(one.ranks.size() - 1) >= job_.mesh.size()) {
         return BadInput(fmt::format("class {}: found rank {}, expected ranks of the mesh of {}", i,
                                     one.ranks.At(one.ranks.size() - 1), job_.mesh.size()));
       }
       ETUDE_RETURN_IF_ERROR(CheckGroups(i));
       if (!one.program.is_acyclic()) {
-        return BadInput(
-            fmt::format("class {}: found nodes that wait for each other, node {} among "
-                        "them, expected none",
-                        i, one.program.source_id(one.program.cycle().front())));
+        return BadInput(fmt::format(
+            "class {}: found a cycle of dependencies that contains node {}, expected none", i,
+            one.program.source_id(one.program.cycle().front())));
       }
     }
     std::vector<int64_t> all;
@@ -220,20 +220,20 @@ class JobChecker {
   Status CheckEvent(size_t index) {
     const CommEvent& event = job_.events[index];
     if (event.route != CommEvent::kNone && event.route >= job_.routes.size()) {
-      return EventFault(index, fmt::format("found route {}, which is not there", event.route));
+      return EventFault(index, fmt::format("found unknown route {}", event.route));
     }
     if (event.received_after >= job_.events.size()) {
-      return EventFault(index,
-                        fmt::format("found that it is received after communication {}, which "
-                                    "is not there",
-                                    event.received_after));
+      return EventFault(
+          index,
+          fmt::format("found that it is received after communication {}, which does not exist",
+                      event.received_after));
     }
     std::set<size_t> classes;
     for (const CommPart& part : event.parts) {
       if (part.rank_class >= job_.classes.size() ||
           part.node.index() >= event_of_[part.rank_class].size()) {
-        return EventFault(index, fmt::format("found node {} of class {}, which is not there",
-                                             part.node.value(), part.rank_class));
+        return EventFault(index, fmt::format("found unknown node {} of class {}", part.node.value(),
+                                             part.rank_class));
       }
       const Trace& program = job_.classes[part.rank_class].program;
       int64_t& of = event_of_[part.rank_class][part.node.index()];

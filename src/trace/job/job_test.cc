@@ -94,7 +94,7 @@ TEST(Job, RefusesWhatDoesNotFitTogether) {
   EXPECT_EQ(fault([](Job& job) { job.events[0].is_message = false; }),
             "communication 0: found node 2 of class 0, a send, expected a collective");
   EXPECT_EQ(fault([](Job& job) { job.events[0].parts[0].node = NodeId(77); }),
-            "communication 0: found node 77 of class 0, which is not there");
+            "communication 0: found unknown node 77 of class 0");
   EXPECT_EQ(fault([](Job& job) { job.classes[0].groups[0].kind = 3; }),
             "class 0: found kind 3 of groups, expected 0 to 0");
 }

@@ -12,7 +12,7 @@ namespace etude {
 Result<Mesh> Mesh::Make(std::vector<MeshAxis> axes) {
   if (axes.size() > kMostAxes) {
     return BadInput(
-        fmt::format("found a mesh of {} axes, expected {} at most", axes.size(), kMostAxes));
+        fmt::format("found a mesh of {} axes, expected at most {}", axes.size(), kMostAxes));
   }
   Mesh mesh;
   for (const MeshAxis& axis : axes) {

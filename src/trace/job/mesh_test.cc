@@ -61,7 +61,7 @@ TEST(Mesh, RefusesWhatIsNone) {
   EXPECT_EQ(fault({{"dp", 2}, {"dp", 2}}), "found axis 'dp', expected names of axes that differ");
   EXPECT_EQ(fault({{"dp", 0}}), "found axis 'dp' of 0 ranks, expected 1 or more");
   EXPECT_EQ(fault({{"a", 1 << 20}, {"b", 1 << 20}}), "found a mesh of more than 2147483648 ranks");
-  EXPECT_EQ(fault(std::vector<MeshAxis>(17)), "found a mesh of 17 axes, expected 16 at most");
+  EXPECT_EQ(fault(std::vector<MeshAxis>(17)), "found a mesh of 17 axes, expected at most 16");
 }
 
 }  // namespace

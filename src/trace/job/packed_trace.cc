@@ -460,10 +460,10 @@ class TraceUnpacker {
     UnpackDangling();
     if (too_large_) {
       return BadInput(
-          "found much more in it than its bytes can hold, expected a trace within the "
-          "limit 'ratio'");
+          "found far more content than its size allows, expected a trace within the limit 'ratio'");
     }
-    if (fault_) return BadInput("found numbers that fit no trace, expected a packed trace");
+    if (fault_)
+      return BadInput("found numbers that are invalid in a trace, expected a packed trace");
     return builder_.Finish();
   }
 

@@ -90,7 +90,7 @@ class PackedTraceReader {
 
   Result<PackedTrace> Run() {
     if (!bytes_.starts_with(kPackedMagic)) {
-      return BadInput("found other bytes, expected a packed trace");
+      return BadInput("found unknown content, expected a packed trace");
     }
     at_ = kPackedMagic.size();
     const uint64_t version = Number();
@@ -121,10 +121,9 @@ class PackedTraceReader {
       numbers.bytes = Text();
     }
     if (fault_ || at_ != bytes_.size()) {
-      return BadInput(
-          fmt::format("found bytes that do not fit at byte {}, expected a whole packed "
-                      "trace of {} bytes",
-                      fault_ ? fault_at_ : at_, bytes_.size()));
+      return BadInput(fmt::format(
+          "found invalid content at byte {}, expected a complete packed trace of {} bytes",
+          fault_ ? fault_at_ : at_, bytes_.size()));
     }
     return std::move(packed_);
   }

@@ -125,8 +125,8 @@ TEST(PackedTrace, TakesAnyBytes) {
   }
   EXPECT_GT(refused, bytes.size());
   EXPECT_EQ(PackedTrace::FromBytes(bytes + "x").error().message,
-            "found bytes that do not fit at byte " + std::to_string(bytes.size()) +
-                ", expected a whole packed trace of " + std::to_string(bytes.size() + 1) +
+            "found invalid content at byte " + std::to_string(bytes.size()) +
+                ", expected a complete packed trace of " + std::to_string(bytes.size() + 1) +
                 " bytes");
 }
 

@@ -10,12 +10,12 @@ namespace etude {
 constexpr std::string_view AstraReason(RunnableNote note) {
   switch (note) {
     case RunnableNote::kMemory: return ", for which ASTRA-sim prints no statistics";
-    case RunnableNote::kOneRank: return ", in which ASTRA-sim hangs";
-    case RunnableNote::kNoSize: return ", for which ASTRA-sim makes one up";
+    case RunnableNote::kOneRank: return ", which hang ASTRA-sim";
+    case RunnableNote::kNoSize: return ", for which ASTRA-sim invents one";
     case RunnableNote::kReplayed: return ", which ASTRA-sim does not simulate";
-    case RunnableNote::kSizeRaised: return ": all sides must say the same";
-    case RunnableNote::kSmallGather: return ": with fewer than chunks ASTRA-sim never ends";
-    case RunnableNote::kRenamedGroup: return ": ASTRA-sim knows no other";
+    case RunnableNote::kSizeRaised: return ": all ranks must have the same";
+    case RunnableNote::kSmallGather: return ": with fewer bytes than chunks ASTRA-sim never ends";
+    case RunnableNote::kRenamedGroup: return ": ASTRA-sim requires them";
     case RunnableNote::kEmptyRank: return ": ASTRA-sim aborts without one";
     case RunnableNote::kFirstRaised: return ": ASTRA-sim aborts if one takes no time";
     case RunnableNote::kHostWork:

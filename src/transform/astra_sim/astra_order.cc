@@ -145,8 +145,9 @@ class Scheduler {
     waiting_.erase(waiting_.begin());
     const At at = matches_[number].here.front();
     if (order_.first_cut.empty()) {
-      order_.first_cut = fmt::format("rank {} would wait in '{}' for a rank that waits for it",
-                                     *ranks_[at.rank].rank, ranks_[at.rank].names[NodeOf(at).name]);
+      order_.first_cut =
+          fmt::format("rank {} would deadlock in '{}', waiting for a rank that waits for it",
+                      *ranks_[at.rank].rank, ranks_[at.rank].names[NodeOf(at).name]);
     }
     for (const At side : matches_[number].all) {
       if (NodeOf(side).kind == NodeKind::kCollective) {

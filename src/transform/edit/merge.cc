@@ -48,14 +48,14 @@ class Merger {
       const TraceInfo& info = input.trace->info();
       if (info.traits.is_profile) {
         return BadInput(input.label +
-                        ": found a profile alone, expected a host, linked or Chakra trace; `etude "
+                        ": found only a profile, expected a host, linked or Chakra trace; `etude "
                         "link` joins it with its host trace, `etude timeline` shows several, " +
                         std::string(kRecordHint));
       }
       if (info.traits.exclusive_durations != info_of(0).traits.exclusive_durations) {
         return BadInput(input.label +
-                        ": its durations are without children and others' are with them, expected "
-                        "traces of one format; `etude convert` makes them so");
+                        ": found durations that exclude children, but other traces include them; "
+                        "convert all to one format with `etude convert`");
       }
     }
     return {};

@@ -250,8 +250,8 @@ class Selector {
       if (found[i]) continue;
       if (names.empty()) {
         return Usage(fmt::format(
-            "{}: the trace names no modules; the native recorder does, and the profiler with "
-            "with_stack or with_modules; {} selects by names of labels",
+            "{}: the trace has no module names; record them with the native recorder, or with the "
+            "profiler's with_stack or with_modules; {} selects by label names",
             KindName("module"), KindName("label")));
       }
       const std::string& word = selection_.modules[i];
@@ -321,7 +321,7 @@ class Selector {
     if (!first || !second || *first >= *second) {
       return Usage(fmt::format("{}: found '{}', expected a number or FROM..TO, as in 3..6{}",
                                KindName("step"), text,
-                               first && second ? ", with TO behind FROM" : ""));
+                               first && second ? ", with TO after FROM" : ""));
     }
     return StepRange({*first, *second});
   }
@@ -489,7 +489,7 @@ class Selector {
       if (!time) return fails();
       range.end = origin + *time;
     }
-    if (range.end <= range.begin) return fails(", with TO behind FROM");
+    if (range.end <= range.begin) return fails(", with TO after FROM");
     return range;
   }
 
@@ -524,7 +524,8 @@ class Selector {
       hits += inside ? 1 : 0;
     });
     if (hits == 0) {
-      return Usage(KindName("time") + ": nothing ran then; times count from the trace's begin");
+      return Usage(KindName("time") +
+                   ": nothing ran in this range; times are relative to the start of the trace");
     }
     Intersect(nodes);
     return {};
@@ -568,7 +569,8 @@ class Selector {
       if (span.part.micro_batch) names.insert(std::to_string(*span.part.micro_batch));
     }
     if (names.empty()) {
-      return Usage(KindName(kind) + ": the trace says nothing of micro-batches; generated ones do");
+      return Usage(KindName(kind) +
+                   ": the trace has no micro-batches; only generated traces have them");
     }
     for (const std::string& word : selection_.micro_batches) {
       if (names.contains(word)) continue;

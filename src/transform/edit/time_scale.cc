@@ -40,18 +40,20 @@ Result<TimeScale> TimeScale::Parse(std::string_view text) {
                             : ParseFactor(rule.substr(equals + 1), kLeastFactor);
     const std::string what(rule.substr(0, equals));
     if (!factor) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("found '{}', expected CLASS=FACTOR as compute=2, with a "
-                                   "factor from {} to {}",
-                                   rule, kLeastFactor, kMostFactor));
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format(
+              "found '{}', expected CLASS=FACTOR such as compute=2, with a factor from {} to {}",
+              rule, kLeastFactor, kMostFactor));
     }
     std::vector<std::string> classes(kOperatorClasses.begin(), kOperatorClasses.end());
     classes.emplace_back(kHost);
     if (what.find("::") == std::string::npos && !std::ranges::count(classes, what)) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("found '{}', expected comm, compute, matrix, host, or an "
-                                   "operator as aten::mm{}",
-                                   what, DidYouMean(what, classes)));
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format(
+              "found '{}', expected comm, compute, matrix, host, or an operator such as aten::mm{}",
+              what, DidYouMean(what, classes)));
     }
     scale.rules_.emplace_back(what, *factor);
   }
@@ -61,10 +63,10 @@ Result<TimeScale> TimeScale::Parse(std::string_view text) {
 Status TimeScale::AddStraggler(std::string_view text) {
   const std::optional<Straggler> straggler = ParseStraggler(text);
   if (!straggler || straggler->factor < 1 || straggler->factor > kMostFactor) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("found '{}', expected RANK:FACTOR as 1:1.5, with a "
-                                 "factor from 1 to {}",
-                                 text, kMostFactor));
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("found '{}', expected RANK:FACTOR such as 1:1.5, with a factor from 1 to {}",
+                    text, kMostFactor));
   }
   if (std::ranges::count(stragglers_, straggler->rank, &Straggler::rank) != 0) {
     return MakeError(ErrorCode::kUsage, fmt::format("found rank {} twice", straggler->rank));
@@ -128,7 +130,7 @@ std::string TimeScale::Text(std::span<const ScaledOperator> step) const {
   for (const auto& [what, factor] : rules_) {
     add(what, factor);
     const auto means = [&](const ScaledOperator& op) { return Means(what, op); };
-    if (what != kHost && std::ranges::none_of(step, means)) text += " (nothing of it in this step)";
+    if (what != kHost && std::ranges::none_of(step, means)) text += " (none in this step)";
   }
   for (const Straggler& straggler : stragglers_) {
     add(fmt::format("rank {}", straggler.rank), straggler.factor);

@@ -54,17 +54,17 @@ TEST(TimeScale, AStragglerIsSlowerButForCommunication) {
 TEST(TimeScale, SaysWhatNothingIsMeantBy) {
   TimeScale scale = TimeScale::Parse("host=2,comm=2,aten::nomm=3").value();
   ASSERT_TRUE(scale.AddStraggler("0:2"));
-  EXPECT_EQ(scale.Text(std::vector<ScaledOperator>{kProduct}),
-            "host × 2, comm × 2 (nothing of it in this step), aten::nomm × 3 (nothing of it in "
-            "this step), rank 0 × 2");
+  EXPECT_EQ(
+      scale.Text(std::vector<ScaledOperator>{kProduct}),
+      "host × 2, comm × 2 (none in this step), aten::nomm × 3 (none in this step), rank 0 × 2");
 }
 
 TEST(TimeScale, WrongTextsSayWhatWasExpected) {
   EXPECT_EQ(ScaleError("comput=2"),
-            "found 'comput', expected comm, compute, matrix, host, or an operator as "
+            "found 'comput', expected comm, compute, matrix, host, or an operator such as "
             "aten::mm; did you mean 'compute'?");
   EXPECT_EQ(ScaleError("comm=0.5,compute=fast"),
-            "found 'compute=fast', expected CLASS=FACTOR as compute=2, with a factor from "
+            "found 'compute=fast', expected CLASS=FACTOR such as compute=2, with a factor from "
             "0.01 to 100");
   EXPECT_NE(ScaleError("compute"), "none");
   EXPECT_NE(ScaleError("compute=0"), "none");

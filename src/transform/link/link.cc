@@ -79,7 +79,7 @@ class Linker {
                       ", the device trace of rank " + std::to_string(*device.rank));
     }
     if (device_.stats()[Stat::kSharedNumber] != 0) {
-      return BadInput("the device trace has the processes of several ranks, expected that of one");
+      return BadInput("found processes of several ranks in the device trace, expected one rank");
     }
     copy_host_.CopyInfo();
     TraceInfo& info = builder_.info();

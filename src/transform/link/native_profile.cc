@@ -67,8 +67,8 @@ class ProfileMaker {
     if (!realtime || !monotonic || __builtin_sub_overflow(*monotonic, *realtime, &shift_) ||
         __builtin_add_overflow(shift_, base, &shift_)) {
       return BadInput(
-          "found no two clocks in the header of the native capture, expected "
-          "realtime_ns and monotonic_ns");
+          "found incomplete clocks in the header of the native capture, expected realtime_ns and "
+          "monotonic_ns");
     }
     return {};
   }

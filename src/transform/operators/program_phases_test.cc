@@ -84,7 +84,7 @@ TEST(StatedParts, WhatIsNotThereIsRefused) {
   const auto slice = Slice(none.Finish().value(), {.micro_batches = {"0"}}, {});
   ASSERT_FALSE(slice);
   EXPECT_EQ(slice.error().message,
-            "--micro-batch: the trace says nothing of micro-batches; generated ones do");
+            "--micro-batch: the trace has no micro-batches; only generated traces have them");
 }
 
 // Two nodes below autograd's function, one elsewhere; a step's mark has no phase.

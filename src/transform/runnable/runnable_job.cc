@@ -61,7 +61,8 @@ class RunnableJobMaker {
     if (job_.ranks.empty()) return BadInput("found no trace, expected at least one");
     if (job_.ranks.size() == 1 && !job_.ranks.front().rank) job_.ranks.front().rank = 0;
     for (const RunnableRank& rank : job_.ranks) {
-      if (!rank.rank) return BadInput("found a trace of unknown rank among several");
+      if (!rank.rank)
+        return BadInput("found a trace of unknown rank among several, expected a rank in each");
       if (*rank.rank < 0 || *rank.rank >= kMostListedRanks) {
         return BadInput(
             fmt::format("found rank {}, expected 0 to {}", *rank.rank, kMostListedRanks - 1));
@@ -93,8 +94,8 @@ class RunnableJobMaker {
     for (const RunnableRank& rank : job_.ranks) at_least(*rank.rank + 1);
     if (options_.ranks > kMostListedRanks ||
         (options_.ranks > 0 && world > 1 && options_.ranks != world)) {
-      return BadInput(
-          fmt::format("found a job of {} ranks, expected {} as asked", world, options_.ranks));
+      return BadInput(fmt::format("found a job of {} ranks, expected {} as given by --ranks", world,
+                                  options_.ranks));
     }
     job_.world_size = std::max(world, options_.ranks);
     return {};
@@ -130,13 +131,13 @@ class RunnableJobMaker {
     for (const RunnableNode& node : rank.nodes) {
       if (node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv) {
         return BadInput(fmt::format(
-            "cannot fill in ranks: rank {} sends to or receives from one of its own", *rank.rank));
+            "cannot fill in ranks: rank {} sends to or receives from a certain rank", *rank.rank));
       }
       if (node.kind != NodeKind::kCollective) continue;
       const GroupMembers members = groups.MembersOf(node);
       if (members.ranks != nullptr) {
         return BadInput(fmt::format(
-            "cannot fill in ranks: rank {} is in a group of {} ranks that other ranks are not in",
+            "cannot fill in ranks: rank {} is in a group of {} ranks that excludes other ranks",
             *rank.rank, members.size));
       }
     }

@@ -116,7 +116,7 @@ class Matcher {
       text += fmt::format("{} {} on rank {}", told.size() == 1 ? "" : ",", type,
                           *ranks_[list.front().rank].rank);
     }
-    if (lists.size() < Present(group)) text += ", missing on ranks that have none at all";
+    if (lists.size() < Present(group)) text += ", missing on ranks without collectives";
     return text;
   }
 

@@ -247,8 +247,7 @@ class RankMaker {
       if (stretches_ != nullptr) AddStretch(stretches_->behind, node, std::array{part});
       if (contraction_.size() + rank_.deps.size() > options_.limits.edges) {
         return BadInput(
-            "found more dependencies than the limit edges allows, once the host nodes "
-            "were taken out");
+            "found more dependencies than the limit 'edges' allows after removal of host nodes");
       }
     }
     return {};
