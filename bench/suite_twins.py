@@ -19,6 +19,7 @@ from torch import nn
 import twin_captions
 import twin_detection
 import twin_speech
+import twin_words
 
 
 def idx(path):
@@ -293,6 +294,8 @@ TWINS = {
     "learning-to-rank": learning_to_rank,
     "recommendation": recommendation,
     "advertising": advertising,
+    "text-to-text": twin_words.translation,
+    "language-modelling": twin_words.language_modelling,
 }
 
 

@@ -14,12 +14,14 @@ import collections
 import csv
 import dataclasses
 import functools
+import hashlib
 import importlib.util
 import io
 import math
 import operator
 import os
 import pathlib
+import re
 import shutil
 import struct
 import subprocess
@@ -165,6 +167,111 @@ def spoken_digits(_temporary: pathlib.Path, to: pathlib.Path) -> None:
         raise Unavailable("espeak-ng lacks voices for the spoken digits, expected version 1.51")
 
 
+# Descriptions of Debian packages are read from the lists that apt gets, which change with each point release.
+LANGUAGES = ("en", "de")
+LONGEST_PAIR = 12  # tokens of a synopsis in each language
+WORD = re.compile(r"\w+(?:[-+.'_]\w+)*|[^\w\s]")
+
+
+def held_out(package_name: str) -> bool:
+    """One package in 20, the same on every machine."""
+    return hashlib.sha256(package_name.encode()).digest()[0] % 20 == 0
+
+
+def apt_lists(temporary: pathlib.Path) -> pathlib.Path:
+    """The folder with apt's lists of translations: of the machine's own sources, in private folders, uncompressed."""
+    lists, cache = temporary / "lists", temporary / "cache"
+    for folder in (lists / "partial", cache):
+        folder.mkdir(parents=True)
+    temporary.chmod(0o755)  # root's apt downloads as another user
+    options = {"Acquire::Languages": ",".join(LANGUAGES), "Acquire::GzipIndexes": "false", "Dir::State::lists": lists, "Dir::Cache": cache,
+               "Acquire::IndexTargets::deb::Packages::DefaultEnabled": "false",
+               "Acquire::IndexTargets::deb-src::Sources::DefaultEnabled": "false", "Acquire::Retries": 2}  # fmt: skip
+    command = ["apt-get", "-q", *(part for name, value in options.items() for part in ("-o", f"{name}={value}")), "update"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          env=os.environ | {"LC_ALL": "C"})  # fmt: skip
+    # One source of several that fails is no error here: what counts is what has come.
+    if not list(lists.glob("*_i18n_Translation-de")):
+        told = [line for line in done.stdout.splitlines() if line.startswith(("E:", "W:", "Err:"))]
+        raise Unavailable("apt-get update got no German package descriptions: " +
+                          ("; ".join(told[-3:]) or "none of its sources has any"))  # fmt: skip
+    return lists
+
+
+@dataclasses.dataclass(frozen=True)
+class Description:
+    """What one package is: a line, and paragraphs."""
+
+    synopsis: str
+    paragraphs: list[str]
+
+
+def read_descriptions(path: pathlib.Path, language: str) -> dict[tuple[str, str], Description]:
+    """By name and MD5 of the English text, the descriptions of one of apt's lists; lists of items are left out of them."""
+    found = {}
+    for entry in path.read_text(encoding="utf-8", errors="replace").split("\n\n"):
+        fields: dict[str, list[str]] = collections.defaultdict(list)
+        name = ""
+        for line in entry.split("\n"):
+            if line[:1] not in ("", " "):
+                name, _, line = line.partition(":")
+            fields[name].append(line.strip("\n"))
+        text = fields.get(f"Description-{language}")
+        if not text or "Package" not in fields:
+            continue
+        paragraphs = [""]
+        for line in text[1:]:
+            if line.strip() == ".":
+                paragraphs.append("")
+            elif not line.startswith("  "):
+                paragraphs[-1] += line
+        key = (fields["Package"][0].strip(), fields["Description-md5"][0].strip() if "Description-md5" in fields else "")
+        found[key] = Description(" ".join(text[0].split()), [" ".join(one.split()) for one in paragraphs if one.strip()])
+    return found
+
+
+def package_texts(temporary: pathlib.Path, to: pathlib.Path) -> None:
+    """Debian's package descriptions: synopses in English and German, descriptions, and descriptions with their synopses. One package in
+    20 is held out; a text that several packages have counts once."""
+    lists = apt_lists(temporary)
+    english, german = {}, {}
+    for path in sorted(lists.glob("*_i18n_Translation-de")):
+        german |= read_descriptions(path, "de")
+        other = path.with_name(path.name[:-2] + "en")
+        if other.exists():
+            english |= read_descriptions(other, "en")
+    parts = {part: {name: [] for name in ("en", "de", "sentences", "article", "title")} for part in ("train", "test")}
+    known: set[str] = set()
+    for (package_name, md5), text in sorted(english.items()):
+        if text.synopsis in known or not text.synopsis:
+            continue
+        known.add(text.synopsis)
+        lines = parts["test" if held_out(package_name) else "train"]
+        lines["sentences"] += [text.synopsis, *text.paragraphs, ""]
+        if text.paragraphs:
+            lines["article"].append(" ".join(text.paragraphs))
+            lines["title"].append(text.synopsis)
+        other = german.get((package_name, md5))
+        pair = (text.synopsis, other.synopsis) if other else ("", "")
+        if all(0 < len(WORD.findall(one)) <= LONGEST_PAIR for one in pair) and pair[0] != pair[1]:
+            lines["en"].append(pair[0])
+            lines["de"].append(pair[1])
+    total = hashlib.sha256()
+    manifest = []
+    for part, files in parts.items():
+        for name, lines in files.items():
+            file = {"sentences": f"{part}.txt", "article": f"{part}.article.txt", "title": f"{part}.title.txt"}.get(name, f"{part}.{name}")
+            contents = "".join(line + "\n" for line in lines).encode()
+            if name != "sentences" and not lines:
+                raise Unavailable(f"apt's lists have no texts for {file}")
+            (to / file).write_bytes(contents)
+            total.update(contents)
+            manifest.append(f"{hashlib.sha256(contents).hexdigest()}  {file}  {len(lines)} lines\n")
+    manifest.append(f"{total.hexdigest()}  all\n")
+    (to / "MANIFEST").write_text("".join(manifest))
+    print("".join(manifest), end="", file=sys.stderr)
+
+
 @dataclasses.dataclass(frozen=True)
 class DataSet:
     """A data set: its maker and requirements."""
@@ -180,12 +287,14 @@ SETS = {
     "mnist-5k": DataSet(mnist_5k, 8_000_000, modules=("ssl", "zlib")),
     "nycflights": DataSet(nycflights, 24_000_000, modules=("ssl", "zlib")),
     "spoken-digits": DataSet(spoken_digits, 24_000_000, programs=("espeak-ng",)),
+    "package-texts": DataSet(package_texts, 150_000_000, programs=("apt-get",)),
 }
 # Modules and programs, with the Debian command that installs them.
 COMMANDS = {
     "ssl": "apt-get install libssl-dev, then build Python again; or --python another",
     "zlib": "apt-get install zlib1g-dev, then build Python again; or --python another",
     "espeak-ng": "apt-get install espeak-ng",
+    "apt-get": "part of Debian and of systems made from it; or copy the folder from such a machine",
 }
 
 

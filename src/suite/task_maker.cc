@@ -7,17 +7,20 @@
 #include "src/suite/tasks/advertising.h"
 #include "src/suite/tasks/image_classification.h"
 #include "src/suite/tasks/image_to_text.h"
+#include "src/suite/tasks/language_modelling.h"
 #include "src/suite/tasks/learning_to_rank.h"
 #include "src/suite/tasks/object_detection.h"
 #include "src/suite/tasks/recommendation.h"
 #include "src/suite/tasks/spatial_transformer.h"
 #include "src/suite/tasks/speech_recognition.h"
+#include "src/suite/tasks/text_to_text.h"
 
 namespace etude::suite {
 namespace {
 
 constexpr std::array kMakers = {
     TaskMaker{.id = "image-classification", .make = MakeImageClassification},
+    TaskMaker{.id = "text-to-text", .make = MakeTextToText, .find_data_set = FindTranslations},
     TaskMaker{.id = "image-to-text", .make = MakeImageToText},
     TaskMaker{.id = "speech-recognition",
               .make = MakeSpeechRecognition,
@@ -27,6 +30,7 @@ constexpr std::array kMakers = {
     TaskMaker{.id = "spatial-transformer", .make = MakeSpatialTransformer},
     TaskMaker{.id = "learning-to-rank", .make = MakeLearningToRank},
     TaskMaker{.id = "advertising", .make = MakeAdvertising},
+    TaskMaker{.id = "language-modelling", .make = MakeLanguageModelling},
 };
 
 }  // namespace

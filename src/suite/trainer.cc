@@ -124,6 +124,7 @@ double Trainer::RateFactor() const {
   if (schedule.anneal_every > 0) {
     return std::pow(schedule.annealing, -static_cast<double>(step_ / schedule.anneal_every));
   }
+  if (schedule.inverse_root) return std::sqrt(std::max(warmup, 1.0) / (step + 1));
   if (!schedule.cosine) return 1;
   const double rest =
       std::max(1.0, static_cast<double>(options_.hyperparameters.most_steps) - warmup);

@@ -159,3 +159,30 @@ def write_criteo(data, lines):
         categories = [draw.choice(["", "68fd1e64", "80e26c9b", "fb936136"]) for _ in range(26)]
         text += "\t".join([str(draw.randint(0, 1)), *numbers, *categories]) + "\n"
     (folder / "train.txt").write_text(text)
+
+
+PAIRS = {
+    "train": ["a dog|ein hund", "a dog|ein hund", "a cat|eine katze", "a cat|eine katze"],
+    "test": ["a cat|eine katze", "dog|hund"],
+}
+
+
+def write_en_de(data):
+    (data / "en-de").mkdir()
+    for part, pairs in PAIRS.items():
+        for language, texts in zip(("en", "de"), zip(*(pair.split("|") for pair in pairs))):
+            (data / f"en-de/{part}.{language}").write_text("".join(text + "\n" for text in texts))
+
+
+DOCUMENTS = {
+    "train": ["the dog sees a cat", "it runs", "", "cats sleep", "", "a cat sees the dog", "it sleeps", "dogs run", "", "it", "runs"],
+    "test": ["a dog sleeps", "it runs", "", "the cat", "it sees"],
+}
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "it", "dog", "cat", "##s", "see", "run", "sleep"]
+
+
+def write_wikipedia(data):
+    (data / "wikipedia").mkdir()
+    for part, sentences in DOCUMENTS.items():
+        (data / f"wikipedia/{part}.txt").write_text("\n".join(sentences) + "\n")
+    (data / "wikipedia/vocab.txt").write_text("\n".join(PIECES) + "\n")

@@ -160,8 +160,9 @@ def test_all_that_is_missing_is_said_at_once(monkeypatch, tmp_path, capsys):
     assert suite_data.main([str(tmp_path / "data")]) == 4
     told = capsys.readouterr().err
     assert "program espeak-ng: apt-get install espeak-ng (for spoken-digits)" in told
+    assert "program apt-get: part of Debian" in told and "(for package-texts)" in told
     assert "Python module zlib" in told and "(for mnist-5k, nycflights)" in told
-    assert f"disk space in {tmp_path / 'data'}: 56 MB needed, 2 MB free" in told
+    assert f"disk space in {tmp_path / 'data'}: 206 MB needed, 2 MB free" in told
     assert list((tmp_path / "data").iterdir()) == []
 
 
@@ -181,6 +182,82 @@ def test_what_can_be_made_is_made(monkeypatch, tmp_path, capsys):
     assert suite_data.main([str(tmp_path), "mnist-5k", "nycflights"]) == 4
     told = capsys.readouterr().err
     assert "etude: mnist-5k: could not get it" in told and sorted(os.listdir(tmp_path)) == ["nycflights"]
+
+
+APT = """#!{python}
+# Stands in for apt-get: keeps its options, and has lists of translations.
+import pathlib, sys
+options = dict(word.split("=", 1) for word in sys.argv if "=" in word)
+pathlib.Path({told!r}).write_text(repr(options))
+if {fails}:
+    print("Reading package lists...")
+    print("E: The repository has no Release file.")
+    sys.exit(100)
+lists = pathlib.Path(options["Dir::State::lists"])
+for name, text in {lists!r}.items():
+    (lists / name).write_text(text)
+print("W: another source failed")
+"""
+ENTRY = "Package: {name}\nDescription-md5: {md5}\nDescription-{language}: {text}\n\n"
+
+
+def fake_apt(folder, monkeypatch, lists, fails=False):
+    """Puts a program apt-get first in PATH."""
+    program = folder / "bin/apt-get"
+    program.parent.mkdir()
+    program.write_text(APT.format(python=sys.executable, told=str(folder / "told"), lists=lists, fails=fails))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
+def entries(language, texts):
+    return "".join(ENTRY.format(name=name, md5=md5, language=language, text=text) for name, md5, text in texts)
+
+
+# Of these names the hash holds out one.
+NAMES = [f"tool-{number}" for number in range(40)]
+
+
+def test_package_texts_are_those_of_apts_lists(monkeypatch, tmp_path, capsys):
+    body = "\n A fast tool\n for text.\n   * lists are left out\n .\n It has two paragraphs."
+    english = [(name, f"{number}", f"tool number {number}{body}") for number, name in enumerate(NAMES)]
+    english += [("zz-again", "x", "tool number 3"), ("zz-long", "y", "one " * 13)]
+    german = [(name, f"{number}", f"Werkzeug Nummer {number}") for number, name in enumerate(NAMES[:39])]
+    german += [(NAMES[39], "another text", "Altes Werkzeug"), ("zz-long", "y", "kurz")]
+    fake_apt(tmp_path, monkeypatch, {
+        "a_dists_b_main_i18n_Translation-en": entries("en", english),
+        "a_dists_b_main_i18n_Translation-de": entries("de", german),
+        "c_dists_d_main_i18n_Translation-en": entries("en", [("other", "z", "of a source without German")]),
+    })  # fmt: skip
+    data = tmp_path / "data"
+    assert suite_data.main([str(data), "package-texts"]) == 0
+    told = capsys.readouterr().err
+    folder = data / "package-texts"
+    lines = {path.name: path.read_text().splitlines() for path in folder.iterdir()}
+    held_out = [name for name in NAMES if suite_data.held_out(name)]
+    assert 0 < len(held_out) < 10
+    assert len(lines["test.en"]) == len(lines["test.de"]) == len([name for name in held_out if name != NAMES[39]])
+    assert len(lines["train.en"]) == len(lines["train.de"]) == 39 - len(lines["test.en"])
+    for source, target in zip(lines["train.en"], lines["train.de"]):
+        assert source.replace("tool number", "Werkzeug Nummer") == target
+    assert lines["train.txt"][:4] == ["tool number 0", "A fast tool for text.", "It has two paragraphs.", ""]
+    assert len(lines["train.title.txt"]) + len(lines["test.title.txt"]) == 40
+    assert set(lines["train.article.txt"]) == {"A fast tool for text. It has two paragraphs."}
+    manifest = "".join(line + "\n" for line in lines["MANIFEST"])
+    assert manifest in told and f"train.en  {len(lines['train.en'])} lines" in manifest
+    # apt works in folders of its own, which are gone.
+    options = eval((tmp_path / "told").read_text())
+    assert options["Acquire::Languages"] == "en,de"
+    for name in ("Dir::State::lists", "Dir::Cache"):
+        assert str(data) in options[name] and not os.path.exists(options[name])
+
+
+def test_apt_that_gets_nothing(monkeypatch, tmp_path, capsys):
+    fake_apt(tmp_path, monkeypatch, {}, fails=True)
+    assert suite_data.main([str(tmp_path / "data"), "package-texts"]) == 4
+    told = capsys.readouterr().err
+    assert "package-texts: apt-get update got no German package descriptions: E: The repository has no Release file." in told
+    assert list((tmp_path / "data").iterdir()) == []
 
 
 def test_nothing_but_the_standard_library_is_needed(tmp_path):

@@ -14,7 +14,9 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/feature_dropout.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/grid_sampler.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/smooth_l1_loss.h>
@@ -84,6 +86,12 @@ at::Tensor Dropout(const at::Tensor& x, double share, bool training) {
 at::Tensor ChannelDropout(const at::Tensor& x, double share, bool training) {
   return at::feature_dropout(x, share, training);
 }
+
+at::Tensor Normalized(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift,
+                      double epsilon) {
+  return at::layer_norm(x, scale.sizes(), scale, shift, epsilon);
+}
+at::Tensor Gelu(const at::Tensor& x) { return at::gelu(x); }
 
 at::Tensor GridSample(const at::Tensor& x, const at::Tensor& grid, bool border) {
   return at::grid_sampler(x, grid, /*interpolation_mode=*/0, /*padding_mode=*/border ? 1 : 0,

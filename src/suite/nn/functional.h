@@ -51,6 +51,13 @@ at::Tensor Dropout(const at::Tensor& x, double share, bool training);
 // Drops whole channels of [N, C, H, W].
 at::Tensor ChannelDropout(const at::Tensor& x, double share, bool training);
 
+// Moves and scales the last dimension to mean 0 and variance 1, then applies `scale` and `shift` of
+// its length.
+at::Tensor Normalized(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift,
+                      double epsilon);
+// Gaussian error linear unit (Hendrycks & Gimpel, 1606.08415).
+at::Tensor Gelu(const at::Tensor& x);
+
 // Samples [N, C, H, W] at positions `grid` [N, h, w, 2] (x, y, from -1 to 1 at the outer edges of
 // the first and last pixel): [N, C, h, w], bilinear. Outside values are 0, or with `border` those
 // of the nearest pixel.

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/base/result.h"
+#include "src/suite/task.h"
+
+namespace etude::suite {
+
+// C3: translation by a Transformer (Vaswani et al., 1706.03762). Paper scale: the base model on
+// pairs of sentences of the user's; smoke scale: width 128 and two layers on synopses of Debian's
+// packages in English and German, or on generated sentences where that folder is missing.
+Result<std::unique_ptr<Task>> MakeTextToText(const TaskOptions& options);
+
+// The data set that would be learned from; "" if none.
+std::string FindTranslations(Scale scale, const std::string& data);
+
+}  // namespace etude::suite
