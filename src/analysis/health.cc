@@ -306,7 +306,7 @@ class TraceJudge {
     Say(Verdict::kUsable, "lost_labels",
         fmt::format("{} known only from {}: the end of the communication was not recorded",
                     FormatCount(calls, "collective is", "collectives are"),
-                    calls == 1 ? "its call" : "their calls", calls == 1 ? "it was" : "they were"));
+                    calls == 1 ? "its call" : "their calls"));
   }
 
   // Returns the quoted JSON text; "" if missing.

@@ -81,7 +81,7 @@ Status CheckGroupRanks(const std::string& path, const GroupRanks& groups, const 
       return fault(fmt::format("rank {} among them because it calls this group", log.rank));
     }
     if (log.world_size && ranks.back() >= *log.world_size) {
-      return fault(fmt::format("ranks of the job of {}", *log.world_size));
+      return fault(fmt::format("ranks of the job, which has {}", *log.world_size));
     }
     std::vector<int64_t> listed = group.ranks;
     std::ranges::sort(listed);
