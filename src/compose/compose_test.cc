@@ -562,7 +562,7 @@ TEST(ComposeTest, SelectionsThatMeanNothingAreRefusedWithTheirPlace) {
   refuses("[[part]]\ndrop = { comm = true }\n", "comm: the trace has no communication");
   refuses("[[part]]\nselect = { op = \"aten::mm\" }\ndrop = { op = \"aten::relu\" }\n",
           "r.toml:5:8: t0.json: drop: found no matching operator in the part");
-  refuses("[[part]]\ndrop = { op = \"*\" }\n", "none of what is selected is an operator");
+  refuses("[[part]]\ndrop = { op = \"*\" }\n", "found no operator to run among the selected nodes");
   refuses(
       "[[part]]\nreplace = { op = \"aten::rellu\", with = \"a::b\" }\n",
       "replace: op aten::rellu: the trace has no node of this name; did you mean 'aten::relu'?");

@@ -372,15 +372,15 @@ TEST(DlrmFile, WhatDoesNotFitIsSaid) {
   };
   says("", "expected one of them");
   says("preset = 'rm9'", "m.toml:1:10: preset: unknown 'rm9'; did you mean 'rm");
-  says("[dlrm]\ndense = 3\nbottom = [2]\n", "has no 'top'");
+  says("[dlrm]\ndense = 3\nbottom = [2]\n", "missing 'top'");
   says("[dlrm]\ndense = 3\nbottom = [2]\ntop = [1]\n", "no [[tables]]");
   says("preset = 'rm1'\n[dlrm]\nbottom = 4\n", "a list of numbers of units");
   says("preset = 'rm1'\n[dlrm]\ntop = [4]\n", "found 4 outputs, expected 1");
-  says("preset = 'rm1'\n[dlrm]\ncross_rank = 4\n", "is for interaction");
-  says("preset = 'rm1'\n[dlrm]\ninteraction = 'cross'\n", "has no 'cross_layers'");
+  says("preset = 'rm1'\n[dlrm]\ncross_rank = 4\n", "requires interaction");
+  says("preset = 'rm1'\n[dlrm]\ninteraction = 'cross'\n", "missing 'cross_layers'");
   says("preset = 'criteo-kaggle'\n[[tables]]\nrows = 4\ndimension = 8\n",
-       "expected 16 as the bottom's output");
-  says("preset = 'rm1'\n[[tables]]\nlookups = 4\n", "[[tables]] has no 'rows'");
+       "expected 16, the output width of the bottom MLP");
+  says("preset = 'rm1'\n[[tables]]\nlookups = 4\n", "[[tables]]: missing 'rows'");
   says("preset = 'rm1'\n[[tables]]\nrows = 4\ncount = 100000\n", "more than");
 }
 

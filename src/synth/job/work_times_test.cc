@@ -137,9 +137,9 @@ TEST(DeviceFile, WhatDoesNotFitIsSaid) {
   };
   EXPECT_NE(message("[device]\npeak.float32 = '1TFLOPS'\n").find("'memory' of [device]"),
             std::string::npos);
-  EXPECT_NE(message("[device]\nmemory = '2TB'\n").find("expected bytes a second"),
+  EXPECT_NE(message("[device]\nmemory = '2TB'\n").find("expected bytes per second"),
             std::string::npos);
-  EXPECT_NE(message("[device]\npeak.bfloat16 = '1TB'\n").find("expected operations a second"),
+  EXPECT_NE(message("[device]\npeak.bfloat16 = '1TB'\n").find("expected operations per second"),
             std::string::npos);
   EXPECT_NE(message("preset = 'h100-sxn'\n").find("did you mean 'h100-sxm'"), std::string::npos);
   EXPECT_NE(message("preset = 'mi300x'\n[device]\nefficiency.memory = 1.5\n").find("up to 1"),

@@ -260,9 +260,9 @@ TEST(NetworkFile, SaysWhereAndWhatIsWrong) {
             "net.toml:1:10: preset: unknown 'resnet-5'; did you mean 'resnet-50'?");
   EXPECT_EQ(ErrorOf(""), "net.toml: found neither 'preset' nor [[layer]], expected one of them");
   EXPECT_EQ(ErrorOf(in + "[[layer]]\nname = \"c\"\ntype = \"conv\"\nkernel = 3\n"),
-            "net.toml:5:1: c has no 'channels', which conv needs");
+            "net.toml:5:1: c: missing 'channels', which conv requires");
   EXPECT_EQ(ErrorOf(in + "[[layer]]\nname = \"r\"\ntype = \"relu\"\nheads = 3\n"),
-            "net.toml:8:9: r: relu has no 'heads'");
+            "net.toml:8:9: r: relu does not support 'heads'");
   EXPECT_EQ(
       ErrorOf(in + "[[layer]]\nname = \"r\"\ntype = \"relu\"\ninputs = [\"imge\"]\n"),
       "net.toml:8:11: inputs: found 'imge', expected a layer above it; did you mean 'image'?");
