@@ -205,6 +205,7 @@ class LanguageModel:
     def __init__(self, data):
         self.documents = {part: self.read(data, part) for part in ("train.txt", "test.txt")}
         self.vocabulary = Vocabulary([one for document in self.documents["train.txt"] for one in document], self.MOST, special=SPECIAL + 1)
+        self.documents["train.txt"] = self.documents["train.txt"][::3]
         for part, documents in self.documents.items():
             self.documents[part] = [[self.vocabulary.of(one) for one in document] for document in documents]
         self.model = Bert(self.vocabulary.size, 128, 2, 512, 2, self.LENGTH, self.DROPPED, self.DEVIATION)

@@ -88,7 +88,7 @@ def test_neighbours_say_what_words_are(tmp_path):
     made = record(run(tmp_path, "--frozen", "--most-steps", "1"), 1)
     words = len("tool number this reads a text".split()) + 7
     assert made["parameters"] == bert(5 + words, 128, 512, 2, 20)
-    assert made["samples"] == 64
+    assert made["samples"] == 22  # every third document
     assert 0.5 < made["baseline"] < 0.9
     (loss,) = (point["loss"] for point in made["curve"] if point["loss"] is not None)
     assert loss == pytest.approx(math.log(5 + words) + math.log(2), abs=0.7)

@@ -284,6 +284,12 @@ Result<std::unique_ptr<Task>> MakeLanguageModelling(const TaskOptions& options) 
   LanguageSetup setup;
   if (smoke) {
     ETUDE_ASSIGN_OR_RETURN(setup.documents, ReadDocuments(folder, 1'000, 2, options.context));
+    // A third of the documents: what they say of neighbours is learned in less than a minute.
+    std::vector<Document> kept;
+    for (size_t i = 0; i < setup.documents.train.size(); i += 3) {
+      kept.push_back(std::move(setup.documents.train[i]));
+    }
+    setup.documents.train = std::move(kept);
     setup.model = {.width = 128,
                    .heads = 2,
                    .hidden = 512,
@@ -296,7 +302,7 @@ Result<std::unique_ptr<Task>> MakeLanguageModelling(const TaskOptions& options) 
     setup.hyperparameters = {.batch = 64,
                              .optimizers = {{.kind = OptimizerOptions::Kind::kAdam, .rate = 2e-3}},
                              .schedule = {.warmup_steps = 50},
-                             .evaluate_every = 20,
+                             .evaluate_every = 15,
                              .most_steps = 1'500};
   } else {
     ETUDE_ASSIGN_OR_RETURN(setup.documents, ReadDocumentsInPieces(folder, options.context));
