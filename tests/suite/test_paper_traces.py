@@ -10,12 +10,15 @@ import pytest
 from paper_data import (
     write_coco,
     write_criteo,
+    write_en_de,
+    write_faces,
     write_gowalla,
     write_imagenet,
     write_librispeech,
     write_mnist,
     write_movielens,
     write_voc,
+    write_wikipedia,
 )
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
@@ -169,6 +172,13 @@ def heard(trace):
     return deep_speech([x[3]])
 
 
+def embedded(trace):
+    """Of as many pictures as the first convolution has, and each with each."""
+    (x, *_), _ = next(trace.forward("aten::convolution"))
+    tables = len(list(trace.forward("aten::mm")))  # none if all show one person
+    return x[0] * (resnet((224, 224), (3, 4, 6, 3))[0] + 2048 * 128) + tables * x[0] * x[0] * 128
+
+
 def detected(trace):
     """Of as many proposals as the layer of the classes has rows."""
     (regions,) = [out[0] for _, (out, *_) in trace.forward("aten::addmm") if out[1] == 21]
@@ -190,6 +200,8 @@ PAPER = {
     "image-classification": (write_imagenet, 1, lambda _: 4_089_184_256),
     "image-to-text": (write_coco, 2, captioned),
     "speech-recognition": (write_librispeech, 1, heard),
+    # Two samples, one or two other pictures of the same person for each, and the table of their distances.
+    "face-embedding": (write_faces, 2, embedded),
     "object-detection": (write_voc, 1, detected),
     # Distorting a digit takes a map, too.
     "spatial-transformer": (write_mnist, 2, lambda _: 2 * (SPATIAL_TRANSFORMER + 28 * 28 * 3 * 2)),

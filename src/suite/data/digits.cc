@@ -18,13 +18,10 @@ namespace {
 constexpr int64_t kDigits = 10;
 constexpr int64_t kHeldOutEvery = 5;
 
-struct Part {
-  at::Tensor images;
-  at::Tensor labels;
-};
+}  // namespace
 
-Result<Part> ReadPart(const std::string& images_path, const std::string& labels_path,
-                      const RunContext& context) {
+Result<ImagesAndLabels> ReadImages(const std::string& images_path, const std::string& labels_path,
+                                   int64_t classes, const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const IdxArray images, ReadIdx(images_path, context));
   ETUDE_ASSIGN_OR_RETURN(const IdxArray labels, ReadIdx(labels_path, context));
   if (images.sizes.size() != 3 || labels.sizes.size() != 1 || images.sizes[0] != labels.sizes[0]) {
@@ -36,23 +33,31 @@ Result<Part> ReadPart(const std::string& images_path, const std::string& labels_
   std::ranges::transform(images.bytes, pixels.begin(), [](char byte) {
     return static_cast<float>(static_cast<uint8_t>(byte)) / 255.0F;
   });
-  std::vector<int64_t> classes(labels.bytes.begin(), labels.bytes.end());
-  for (const int64_t one : classes) {
-    if (one >= 0 && one < kDigits) continue;
-    return BadInput(fmt::format("{}: found label {}, expected 0 to 9", labels_path, one));
+  std::vector<int64_t> numbers(labels.bytes.begin(), labels.bytes.end());
+  for (const int64_t one : numbers) {
+    if (one >= 0 && one < classes) continue;
+    return BadInput(
+        fmt::format("{}: found label {}, expected 0 to {}", labels_path, one, classes - 1));
   }
-  return Part{FromValues(pixels, {images.sizes[0], 1, images.sizes[1], images.sizes[2]}),
-              FromValues(classes, {labels.sizes[0]})};
+  return ImagesAndLabels{FromValues(pixels, {images.sizes[0], 1, images.sizes[1], images.sizes[2]}),
+                         FromValues(numbers, {labels.sizes[0]})};
 }
 
-}  // namespace
+LabelledImages Split(const ImagesAndLabels& all, const at::Tensor& is_held_out, int64_t classes) {
+  const at::Tensor held_out = is_held_out.nonzero().squeeze(1);
+  const at::Tensor learned = is_held_out.logical_not().nonzero().squeeze(1);
+  return {all.images.index_select(0, learned), all.labels.index_select(0, learned),
+          all.images.index_select(0, held_out), all.labels.index_select(0, held_out), classes};
+}
 
 Result<LabelledImages> ReadMnist(const std::string& folder, const RunContext& context) {
   const std::string base = folder + "/mnist/";
-  ETUDE_ASSIGN_OR_RETURN(Part train, ReadPart(base + "train-images-idx3-ubyte",
-                                              base + "train-labels-idx1-ubyte", context));
-  ETUDE_ASSIGN_OR_RETURN(Part test, ReadPart(base + "t10k-images-idx3-ubyte",
-                                             base + "t10k-labels-idx1-ubyte", context));
+  ETUDE_ASSIGN_OR_RETURN(ImagesAndLabels train,
+                         ReadImages(base + "train-images-idx3-ubyte",
+                                    base + "train-labels-idx1-ubyte", kDigits, context));
+  ETUDE_ASSIGN_OR_RETURN(ImagesAndLabels test,
+                         ReadImages(base + "t10k-images-idx3-ubyte",
+                                    base + "t10k-labels-idx1-ubyte", kDigits, context));
   return LabelledImages{train.images, train.labels, test.images, test.labels, kDigits};
 }
 
@@ -62,14 +67,10 @@ Result<LabelledImages> ReadMnist5k(const std::string& folder, const RunContext& 
   if (!std::filesystem::exists(base, error)) {
     return Unavailable(base + ": missing; `etude suite setup` downloads it");
   }
-  ETUDE_ASSIGN_OR_RETURN(const Part all,
-                         ReadPart(base + "images-idx3-ubyte", base + "labels-idx1-ubyte", context));
-  const at::Tensor is_held_out = Arange(all.labels.size(0)).remainder(kHeldOutEvery).eq(0);
-  const at::Tensor held_out = is_held_out.nonzero().squeeze(1);
-  const at::Tensor learned = is_held_out.logical_not().nonzero().squeeze(1);
-  return LabelledImages{all.images.index_select(0, learned), all.labels.index_select(0, learned),
-                        all.images.index_select(0, held_out), all.labels.index_select(0, held_out),
-                        kDigits};
+  ETUDE_ASSIGN_OR_RETURN(
+      const ImagesAndLabels all,
+      ReadImages(base + "images-idx3-ubyte", base + "labels-idx1-ubyte", kDigits, context));
+  return Split(all, Arange(all.labels.size(0)).remainder(kHeldOutEvery).eq(0), kDigits);
 }
 
 at::Tensor Shuffled(const at::Tensor& labels, uint64_t seed) {

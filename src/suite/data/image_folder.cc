@@ -34,6 +34,7 @@ double Draw(double low, double high) { return Uniform({1}, low, high).item<doubl
 
 Result<ImageFolder> ImageFolder::Open(const std::string& folder) {
   ImageFolder pictures;
+  pictures.folder_ = folder;
   std::error_code error;
   if (!fs::exists(folder, error)) return Unavailable(folder + ": missing");
   ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
@@ -54,6 +55,13 @@ Result<ImageFolder> ImageFolder::Open(const std::string& folder) {
     return BadInput(folder + ": found no images, expected one folder per class with .JPEG files");
   }
   return pictures;
+}
+
+std::optional<int64_t> ImageFolder::Find(const std::string& name) const {
+  const std::string path = folder_ + "/" + name;
+  const auto found = std::ranges::lower_bound(files_, path, {}, &File::path);
+  if (found == files_.end() || found->path != path) return std::nullopt;
+  return found - files_.begin();
 }
 
 Result<at::Tensor> ImageFolder::RandomPart(int64_t number, int64_t side,

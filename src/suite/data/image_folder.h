@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ class ImageFolder {
   int64_t classes() const { return static_cast<int64_t>(classes_.size()); }
   // Returns the folder names, by label.
   const std::vector<std::string>& class_names() const { return classes_; }
+  // The picture FOLDER/NAME; nullopt if there is none.
+  std::optional<int64_t> Find(const std::string& name) const;
   int64_t LabelOf(int64_t number) const { return files_[static_cast<size_t>(number)].label; }
   void set_label(int64_t number, int64_t label) {
     files_[static_cast<size_t>(number)].label = label;
@@ -39,7 +42,8 @@ class ImageFolder {
     std::string path;
     int64_t label;
   };
-  std::vector<File> files_;
+  std::string folder_;
+  std::vector<File> files_;  // ordered by path
   std::vector<std::string> classes_;
 };
 
