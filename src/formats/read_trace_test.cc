@@ -113,8 +113,7 @@ TEST(ReadTrace, SaysWhatItFoundInstead) {
   EXPECT_TRUE(message(zeros("{000\"000")).starts_with("mem: found UTF-32 text"));
   EXPECT_TRUE(message(zeros("000{000\"")).starts_with("mem: found UTF-32 text"));
   EXPECT_EQ(message("{x"), "mem:byte 1: found 'x', expected a key in quotes");
-  EXPECT_TRUE(
-      message("PK\x03\x04").starts_with("mem: found a zip archive, which is to be unpacked"));
+  EXPECT_TRUE(message("PK\x03\x04").starts_with("mem: found a zip archive; unpack it first"));
   EXPECT_TRUE(message("BZh9").starts_with("mem: found bzip2 data"));
   EXPECT_TRUE(message("\xFD"
                       "7zXZ")
@@ -128,10 +127,11 @@ TEST(ReadTrace, SaysWhatItFoundInstead) {
                           "m":1})J")
                   .find("'k', 'l', …, expected") != std::string::npos);
   EXPECT_TRUE(message("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n")
-                  .starts_with("mem: found a pointer of Git LFS, whose file is to be fetched"));
+                  .starts_with("mem: found a Git LFS pointer; fetch its file first"));
   EXPECT_TRUE(message("\x0a\x30\x08\x01\x12\x0d/device:GPU:0" + std::string(40, '\x2a'))
-                  .starts_with("mem: found a profile of XLA"));
-  EXPECT_TRUE(message(R"J({"workload_graph":[]})J").starts_with("mem: found a graph of Chakra's"));
+                  .starts_with("mem: found an XLA profile"));
+  EXPECT_TRUE(
+      message(R"J({"workload_graph":[]})J").starts_with("mem: found a Chakra feeder graph"));
   EXPECT_TRUE(message("\x7f"
                       "ELF")
                   .starts_with("mem: found data in an unknown format"));

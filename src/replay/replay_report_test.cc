@@ -45,7 +45,7 @@ TEST(ReplayReport, WhatOverlappedInTheRecordedStep) {
   ReplayReport report;
   report.recorded_step = Nanos{10'000'000};
   const auto is_said = [&] {
-    return ReplayReportText(report).find("one after the other") != std::string::npos;
+    return ReplayReportText(report).find("sequentially") != std::string::npos;
   };
   EXPECT_FALSE(is_said());
   EXPECT_NE(ReplayReportJson(report).find("\"thread_overlap_ms\": null"), std::string::npos);
@@ -53,7 +53,8 @@ TEST(ReplayReport, WhatOverlappedInTheRecordedStep) {
   report.stream_overlap = Nanos{};
   EXPECT_FALSE(is_said());
   report.stream_overlap = Nanos{2'000'000};
-  EXPECT_NE(ReplayReportText(report).find("step, device work of several streams for 2.000 ms; a"),
+  EXPECT_NE(ReplayReportText(report).find(
+                "step overlapped device work of several streams for 2.000 ms; a"),
             std::string::npos)
       << ReplayReportText(report);
   report.recorded_step.reset();

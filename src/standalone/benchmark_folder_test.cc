@@ -56,11 +56,10 @@ TEST_F(BenchmarkFolder, SaysWhatIsWrongWithTheTraceButNoNameOfAThread) {
   facts.health.graph_time = GraphTime{.recorded = Nanos{200}, .simulated = Nanos{150}};
   ASSERT_TRUE(WriteBenchmark(step, facts, folder_));
   const std::string readme = Read("README.md");
-  EXPECT_NE(
-      readme.find(
-          "Verdict on the recorded trace: \"don't trust\":\n\n* don't trust: 2 nodes wait for "
-          "themselves\n* usable: the time from its dependency graph differs by -25.0 %\n"),
-      std::string::npos)
+  EXPECT_NE(readme.find(
+                "Verdict on the recorded trace: \"don't trust\"\n\n* don't trust: 2 nodes wait for "
+                "themselves\n* usable: the time from its dependency graph differs by -25.0 %\n"),
+            std::string::npos)
       << readme;
   EXPECT_EQ(readme.find("secret"), std::string::npos);
 }
@@ -87,7 +86,8 @@ TEST_F(BenchmarkFolder, NamesOnlyOperatorsOfPyTorchAmongThoseThatAreNotRun) {
             std::string::npos)
       << readme;
   EXPECT_NE(readme.find("* usable: 1 kernel counts as computation: '…'\n"), std::string::npos);
-  EXPECT_NE(readme.find("\nNothing of its names, its data or its weights:"), std::string::npos);
+  EXPECT_NE(readme.find("\nThe benchmark does not contain the program's names, data or weights:"),
+            std::string::npos);
 
   facts.keep_names = true;
   step[0].library_operators = {"acme::secret_gate"};
@@ -95,10 +95,11 @@ TEST_F(BenchmarkFolder, NamesOnlyOperatorsOfPyTorchAmongThoseThatAreNotRun) {
   const std::string named = Read("README.md");
   EXPECT_NE(named.find("* not run: `acme::secret_attention`, 3 ×: cannot open /secret/table\n"),
             std::string::npos);
-  EXPECT_NE(named.find("the code calls them: `acme::secret_gate`.\n\nNothing of its data"),
+  EXPECT_NE(named.find("that the code calls: `acme::secret_gate`.\n\nThe benchmark does not "
+                       "contain the program's data"),
             std::string::npos)
       << named;
-  EXPECT_EQ(named.find("Nothing of its names"), std::string::npos);
+  EXPECT_EQ(named.find("the program's names, data"), std::string::npos);
 }
 
 TEST_F(BenchmarkFolder, WhatWasNotWrittenToItsEndIsReplacedAndWhatIsOfNoneIsNot) {

@@ -31,7 +31,7 @@ def test_main_job(tmp_path, recorder):
     assert (job / "job.json").exists()
     if recorder == "auto":
         assert (job / "capture.0.etude").exists()
-        assert "nothing to link" in etude("link", job).stderr
+        assert "already contains times" in etude("link", job).stderr
     else:
         assert (job / "host.0.json.gz").exists() and (job / "device.0.json.gz").exists()
         etude("link", job)

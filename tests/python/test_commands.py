@@ -121,7 +121,7 @@ def test_a_program_that_is_nowhere(monkeypatch):
     monkeypatch.delenv("ETUDE_PROGRAM")
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(commands.sysconfig, "get_path", lambda name: "/nowhere")
-    with pytest.raises(etude.Error, match="found no program etude"):
+    with pytest.raises(etude.Error, match="missing program etude"):
         etude.info(DATA / "mlp_et.json.gz")
 
 

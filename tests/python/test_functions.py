@@ -115,7 +115,7 @@ def test_slice_by_each_filter(planted):
     assert "gemm" in names(thread=7) and "gemm" in names(thread="7")
     assert names(stream=9).count("gemm") == 1 and names(stream=[7, "9"]).count("gemm") == 2
     assert "aten::mm" in names(time="0us..2us")
-    with pytest.raises(etude.Error, match="nothing is selected") as error:
+    with pytest.raises(etude.Error, match="missing selector") as error:
         etude.slice(planted)
     assert error.value.code == "usage"
     with pytest.raises(etude.Error, match="aten::relu"):

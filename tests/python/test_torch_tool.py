@@ -118,7 +118,7 @@ def test_another_torch_is_another_build(installation):
 def test_without_torch(installation):
     shutil.rmtree(installation.site / "torch")
     code, out, err = installation.run("replay")
-    assert (code, out) == (4, "") and "this command needs PyTorch" in err and "ETUDE_TORCH_PYTHON" in err
+    assert (code, out) == (4, "") and "this command requires PyTorch" in err and "ETUDE_TORCH_PYTHON" in err
     assert sys.executable in err and "Traceback" not in err
 
 

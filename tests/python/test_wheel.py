@@ -151,7 +151,7 @@ def test_a_folder_of_its_own(wheel, tmp_path):
     said = run(etude, "record", "-o", tmp_path / "job", "--", sys.executable, "-c", "pass", code=1)
     assert "the program did not import torch" in said  # the hook was found, and ran
     said = run(etude, "replay", CAPTURE, code=4, PATH=f"{pathlib.Path(sys.executable).parent}:/usr/bin:/bin")
-    assert "this command needs PyTorch" in said
+    assert "this command requires PyTorch" in said
 
 
 def test_a_prefix_of_its_own(wheel, tmp_path):

@@ -94,7 +94,7 @@ def test_earlier_capture_stays_if_nothing_replaces_it(tmp_path):
     assert mistyped.returncode == 4
     early = record(tmp_path, program("for _ in range(4): train()"), "--force", "-q")
     assert early.returncode == 1
-    assert "4 steps" in early.stderr and "the earlier capture stays" in early.stderr
+    assert "4 steps" in early.stderr and "the earlier capture is unchanged" in early.stderr
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -103,7 +103,7 @@ def test_folder_with_other_things_is_refused(tmp_path, force):
     (tmp_path / "job").mkdir()
     (tmp_path / "job" / "thesis.tex").write_text("mine")
     done = record(tmp_path, TRAINING, *force)
-    assert done.returncode == 3 and "not a capture" in done.stderr
+    assert done.returncode == 3 and "expected an empty or new folder" in done.stderr
     assert captured(tmp_path).names() == ["thesis.tex"]
 
 
@@ -118,7 +118,7 @@ def test_two_recordings_into_one_folder(tmp_path):
         assert first.stdout.readline() == b"ready\n"
         second = etude(*line, cwd=tmp_path, stdin=subprocess.DEVNULL)
         assert (second.returncode, second.stdout) == (3, "")
-        assert "records into this folder now" in second.stderr
+        assert "is writing to this folder" in second.stderr
         _, told = first.communicate(b"\n", timeout=120)
         assert first.returncode == 0, told
     check_traces(captured(tmp_path))
@@ -149,7 +149,7 @@ def test_program_that_fails_early_replaces_no_capture(tmp_path):
     line = ["record", "--force", "-o", "job", "--", sys.executable, "program.py"]
     (tmp_path / "program.py").write_text(program("for _ in range(8): train()\nraise ValueError('mine')"))
     done = etude(*line, cwd=tmp_path)
-    assert done.returncode == 1 and "the earlier capture stays" in done.stderr
+    assert done.returncode == 1 and "the earlier capture is unchanged" in done.stderr
     assert job.read_text() == before
     (tmp_path / "program.py").write_text(program("for _ in range(8): train()"))
     done = etude(*line, cwd=tmp_path)

@@ -162,7 +162,7 @@ def test_block_that_fails_keeps_the_earlier_capture(run, steps):
         hook=False,
     )
     assert (result.code, result.out) == (0, "True\n"), result.err
-    assert "the earlier capture stays" in result.err
+    assert "the earlier capture is unchanged" in result.err
     check_traces(result)
     assert result.hidden() == [".lock"]
 

@@ -191,7 +191,7 @@ def test_a_replay_says_what_of_the_device_work_it_lacks(job):
     report = json.loads(etude("replay", "--iterations", 2, "--allow-skips", "--json", job.folder))
     assert report["coverage"]["device_time"] == 0
     reasons = {row["op"]: row["reason"] for row in report["skipped"]}
-    assert "device work that no operator launched" in reasons["replay of a graph"]
+    assert "device work not launched by an operator" in reasons["replay of a graph"]
 
 
 def test_a_whole_profile_beside_a_capture_is_not_joined(job):
@@ -203,7 +203,7 @@ def test_a_whole_profile_beside_a_capture_is_not_joined(job):
     etude("convert", "-q", job.folder, "-o", job.folder.parent / "alone")
     joined, alone = (info(job.folder.parent / name / "chakra.0.et")["nodes"] for name in ("joined", "alone"))
     assert joined == alone + 5
-    assert "expected one of devices only" in refused("link", job.folder, "-o", job.folder.parent / "linked")
+    assert "expected a profile of devices only" in refused("link", job.folder, "-o", job.folder.parent / "linked")
 
 
 def refused(*arguments):

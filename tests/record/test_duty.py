@@ -111,7 +111,7 @@ def test_without_the_library_it_says_so_in_the_notes(run):
     ("settings", "said"),
     [
         ("every=10", "missing folder, expected dir=FOLDER"),
-        ("dir=x", "found neither every=N nor signal=NAME"),
+        ("dir=x", "missing every=N or signal=NAME"),
         ("dir=x,evry=10", "did you mean every?"),
         ("dir=x,every=ten", "every: found 'ten', expected a whole number"),
         ("dir=x,every=10,every=20", "found every twice"),
@@ -122,7 +122,7 @@ def test_without_the_library_it_says_so_in_the_notes(run):
         ("dir=x,every=5,max_bytes=1mb", "max_bytes: found '1mb'"),
         ("dir=x,every=5,max_bytes=1.0001KiB", "max_bytes: found '1.0001KiB'"),
         ("dir=x,every=5,max_bytes=8388608TiB", "max_bytes: found '8388608TiB'"),
-        ("dir=x,every=0", "found neither every=N nor signal=NAME"),
+        ("dir=x,every=0", "missing every=N or signal=NAME"),
         ("dir=x,every=5,recorder=best", "recorder: found 'best'"),
     ],
 )
@@ -376,7 +376,7 @@ def test_the_environment_that_etude_record_prints(run, tmp_path):
 
 @pytest.mark.parametrize(
     "settings, why",
-    [("dri=x,every=5", "did you mean dir?"), ("dir=x", "neither every=N nor signal=NAME"), ("dir=x,every=soon", "found 'soon'")],
+    [("dri=x,every=5", "did you mean dir?"), ("dir=x", "missing every=N or signal=NAME"), ("dir=x,every=soon", "found 'soon'")],
 )
 def test_wrong_settings_are_refused_where_they_are_printed(settings, why):
     command = [f"{BIN}/etude", "record", "--print-environment", settings]

@@ -411,7 +411,7 @@ def test_calls_of_other_threads_are_no_steps_and_hide_none(run):
     assert result.code == 0, result.err
     rank = result.rank()
     assert rank["step_kind"] == "module"
-    assert any("on other threads are no steps" in note for note in rank["notes"])
+    assert any("on other threads were not counted as steps" in note for note in rank["notes"])
 
 
 def test_children_and_threads(run, tmp_path):
@@ -608,7 +608,7 @@ def test_where_it_cannot_be_built_the_observers_record(elsewhere, tmp_path):
     (tmp_path / "asked.broken").touch()
     done, names = elsewhere("--", sys.executable, "program.py")
     assert done.returncode == 0 and "building etude-recorder failed" in done.stderr
-    assert "PyTorch's observers record" in done.stderr
+    assert "recording with PyTorch's observers" in done.stderr
     assert names == ["device.0.json.gz", "host.0.json.gz", "job.json"]
 
 

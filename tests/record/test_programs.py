@@ -113,8 +113,8 @@ def test_eager(record):
     assert "aten::gelu" in names
     rank = recorded.rank()
     assert rank["state"]["environment"]["TORCH_COMPILE_DISABLE"] == "1"
-    assert any("torch.compile was switched off" in note for note in rank["notes"])
-    assert "torch.compile was switched off" in recorded.err
+    assert any("torch.compile was disabled" in note for note in rank["notes"])
+    assert "torch.compile was disabled" in recorded.err
 
 
 def test_several_optimizers(record):

@@ -282,7 +282,7 @@ def test_files_that_are_of_no_benchmark_stay(made, tmp_path, name):
     for file in (name, "step_by_step.py"):
         (tmp_path / file).write_text("mine")
     done = make(made, "job", tmp_path)
-    assert done.returncode == 3 and f"found {name} that is of no benchmark" in done.stderr
+    assert done.returncode == 3 and f"found {name}, which is not part of a benchmark" in done.stderr
     (tmp_path / name).unlink()
     assert make(made, "job", tmp_path).returncode == 0
     assert (tmp_path / "step_by_step.py").read_text() == "mine"

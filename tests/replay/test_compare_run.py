@@ -208,7 +208,7 @@ def test_gpus_are_looked_at_where_it_is_asked_for(tmp_path, monkeypatch):
         assert metric(result, "gpu_power")[side]["median"] == 300
         assert metric(result, "gpu_utilisation")[side]["median"] == 0.8
         assert metric(result, "gpu_memory")[side]["median"] == 8192
-    assert "half a second" in metric(result, "gpu_energy")["not_available"]
+    assert "at least 0.5 s" in metric(result, "gpu_energy")["not_available"]
 
 
 def test_same_pairs_same_order(tmp_path):
@@ -311,7 +311,7 @@ def test_recorded_command_runs_where_it_was_recorded(tmp_path):
     assert len(document["mark"]) == 64
     done = compare(tmp_path, "--lead", 0, "--pairs", 10)
     assert done.returncode in (0, 1), done.stderr
-    assert f"running what job.json names: {sys.executable} program.py 20\n" in done.stderr
+    assert f"running the command in job.json: {sys.executable} program.py 20\n" in done.stderr
     document["command"][-1] = "21"
     (tmp_path / "job/job.json").write_text(json.dumps(document))
     done = compare(tmp_path, "--lead", 0, "--pairs", 10)

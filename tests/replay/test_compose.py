@@ -157,4 +157,4 @@ def test_recordings_of_other_programs_are_refused(tmp_path, recorded):
         'resize = { with = "b", sizes = [2, 4], to = 6 }\n'
     )
     done = subprocess.run([ETUDE, "compose", recipe, "-o", tmp_path / "x.json"], capture_output=True, text=True)
-    assert done.returncode == 3 and "recipe.toml:4:1: " in done.stderr and "differ in sizes only" in done.stderr
+    assert done.returncode == 3 and "recipe.toml:4:1: " in done.stderr and "differ only in sizes" in done.stderr

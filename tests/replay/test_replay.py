@@ -656,7 +656,7 @@ def test_gaps_need_times(tmp_path):
         [ETUDE, "replay", path, "--gaps", "recorded"], text=True, capture_output=True
     )
     assert done.returncode == 3
-    assert "does not say when" in done.stderr
+    assert "the trace has no times" in done.stderr
 
 
 def test_what_a_step_changes_counts_against_the_limit(tmp_path):

@@ -33,7 +33,7 @@ def test_a_rank_alone_communicates_on_the_device(job):  # noqa: F811
     "options, code, words",
     [
         (("--ranks", "all", *THERE), 4, "communication is supported on the CPU (Gloo) and on CUDA devices (NCCL)"),
-        (("--ranks", "all", *THERE, "--device", "loopback:0"), 2, "each of --ranks needs a device of its own"),
+        (("--ranks", "all", *THERE, "--device", "loopback:0"), 2, "each rank requires its own device"),
         (("--rank", "0", "--peers", "fake", *THERE, "--scale", "comm=2"), 4, "--scale and --straggler"),
         (("--rank", "0", "--peers", "fake", *THERE[:2], *LIBRARY), 2, "--experimental"),
         (("--ranks", "all", "--device", "maia"), 4, "'maia' is not available here"),

@@ -97,7 +97,7 @@ def test_receives_from_any_rank_are_told(log, tmp_path, monkeypatch):
     folder = record(tmp_path / "any", JOB)
     monkeypatch.setenv("LD_PRELOAD", str(STAND_IN))
     done = run(folder, "--ranks", "all", *ON_GPUS)
-    assert done.returncode == 3 and "do not fit together" in done.stderr, done.stderr
+    assert done.returncode == 3 and "do not match and would deadlock" in done.stderr, done.stderr
     alone = replay(folder, "--rank", "0", "--peers", "fake", *ON_GPUS)
     assert alone["skipped"] == []
 

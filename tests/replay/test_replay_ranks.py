@@ -151,7 +151,7 @@ def test_communications_that_do_not_fit_are_found_before_ranks_start(copy):
     edit_host(copy, 1, lambda text: text.replace("c10d::allreduce_", "c10d::unknown_"))
     done = run(copy, "--ranks", "all", "--timeout", "1")
     assert done.returncode == 3 and done.stdout == ""
-    assert "do not fit together" in done.stderr and "rank 1" in done.stderr
+    assert "do not match and would deadlock" in done.stderr and "rank 1" in done.stderr
 
 
 def launched(folder, rank, *options, variables=None):

@@ -314,7 +314,7 @@ class BrowserTest(Case):
         page, _ = self.report("empty", "empty")
         dom, said = self.browse(page, "--dump-dom")
         self.assertEqual(said, [])
-        self.assertIn("there is no timeline", dom)
+        self.assertIn("no timeline, because no node has a start", dom)
 
 
 def main():

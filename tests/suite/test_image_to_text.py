@@ -56,7 +56,7 @@ def test_a_trunk_that_is_none(tmp_path, coco):
     [
         (lambda data: data.pop("annotations"), "captions_val2014.json", "no captions"),
         (lambda data: data.update(images=3), "captions_val2014.json.images", "a list"),
-        (lambda data: data["images"][1].update(id=7), "images[1].id", "that no other picture has"),
+        (lambda data: data["images"][1].update(id=7), "images[1].id", "a unique value"),
         (lambda data: data["images"][1].update(file_name="../x.jpg"), "images[1].file_name", "file name of an image"),
         (lambda data: data["annotations"][1].update(image_id=5), "annotations[1].image_id", "one of the images"),
         (lambda data: data["annotations"][0].update(caption=None), "annotations[0].caption", "a sentence"),

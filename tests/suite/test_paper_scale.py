@@ -47,7 +47,7 @@ def test_without_imagenet(tmp_path):
     assert done.returncode == 4 and "imagenet/train" in done.stderr
     (tmp_path / "imagenet/train").mkdir(parents=True)
     done = step("image-classification", tmp_path)
-    assert done.returncode == 3 and "expected a folder for each class" in done.stderr
+    assert done.returncode == 3 and "expected one folder per class" in done.stderr
 
 
 def test_spatial_transformer(tmp_path):
@@ -57,4 +57,4 @@ def test_spatial_transformer(tmp_path):
     assert run["target_origin"] == "recalled"
     (tmp_path / "mnist/train-labels-idx1-ubyte").write_bytes(struct.pack(">BBBBI", 0, 0, 8, 1, 4) + b"\1\2\3\x0b")
     done = step("spatial-transformer", tmp_path)
-    assert done.returncode == 3 and "a label 11, expected 0 to 9" in done.stderr
+    assert done.returncode == 3 and "found label 11, expected 0 to 9" in done.stderr

@@ -64,7 +64,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path):
     running.process.send_signal(signal.SIGINT)
     code, said = running.end(), running.text
     assert code == 130, said
-    assert "the same command goes on" in said
+    assert "repeat the command to continue" in said
     stopped = int(re.search(r"stopped after (\d+) steps?", said)[1])
     assert [path.suffix for path in tmp_path.iterdir()] == [".safetensors"]
     other = subprocess.run([*words, "1000000", "--rate", "0.5"], capture_output=True, text=True)

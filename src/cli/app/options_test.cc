@@ -124,7 +124,7 @@ TEST(Options, NumbersAreDecimalWholeAndInBounds) {
   for (const std::string wrong : {"-1", "9223372036854775808", "0x10", "1.5", "1 ", ""}) {
     const bool is_large = wrong == "9223372036854775808";
     EXPECT_EQ(parse(wrong), "--rank: found '" + wrong + "', expected " +
-                                (is_large ? "9223372036854775807 at most" : "0 or more"));
+                                (is_large ? "at most 9223372036854775807" : "0 or more"));
   }
 }
 

@@ -89,7 +89,7 @@ TEST_F(CaptureFolderTest, LeavesOutWhatHasNoRank) {
   ASSERT_EQ(folder->left_out.size(), 1u);
   EXPECT_TRUE(folder->left_out[0].ends_with("mystery.json"));
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_NE(warnings_[0].find("left out mystery.json"), std::string::npos) << warnings_[0];
+  EXPECT_NE(warnings_[0].find("skipped mystery.json"), std::string::npos) << warnings_[0];
 }
 
 TEST_F(CaptureFolderTest, SeveralTracesWithoutARankAreNoJob) {
@@ -130,8 +130,8 @@ TEST_F(CaptureFolderTest, TakesOneOfTwoTracesOfARank) {
   ASSERT_EQ(folder->ranks.size(), 1u);
   EXPECT_TRUE(folder->ranks[0].host.ends_with("host.0.json"));
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_NE(warnings_[0].find("left out rank-0.json"), std::string::npos) << warnings_[0];
-  EXPECT_NE(warnings_[0].find("took host.0.json"), std::string::npos) << warnings_[0];
+  EXPECT_NE(warnings_[0].find("skipped rank-0.json"), std::string::npos) << warnings_[0];
+  EXPECT_NE(warnings_[0].find("used host.0.json"), std::string::npos) << warnings_[0];
 }
 
 TEST_F(CaptureFolderTest, TakesTheRecordingsOfOneRun) {
@@ -219,7 +219,7 @@ TEST_F(CaptureFolderTest, LinksOutOfTheFolderAreSaid) {
   std::filesystem::create_symlink("../elsewhere.json", capture / "host.1.json");
   ASSERT_TRUE(ListCaptureFolder(capture.string(), context));
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_TRUE(warnings[0].starts_with((capture / "host.1.json").string() + ": is a link out"))
+  EXPECT_TRUE(warnings[0].starts_with((capture / "host.1.json").string() + ": symbolic link out"))
       << warnings[0];
 }
 
