@@ -184,7 +184,7 @@ def test_most_seconds(run):
     """
     run(source, "dir={dir},every=10,max_seconds=1,library={library}")
     assert not (run.folder / "step-000000020").exists()
-    assert run.err.count("\n") == 1 and "max_seconds=1 are over" in run.err
+    assert run.err.count("\n") == 1 and "max_seconds=1 reached" in run.err
 
 
 def test_a_signal_and_the_handler_of_the_program(run):

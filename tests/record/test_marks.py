@@ -66,7 +66,7 @@ def test_key_is_the_user_s_alone_and_stays(state):
 
 def test_other_command_or_job_or_user(state, absolute):
     mark = marks.mark("1-2", absolute, os.getcwd())
-    assert "did not record on this machine (its mark is not this user's" in compare([*absolute, "x"], mark)
+    assert "did not record it on this machine (its mark belongs to another user" in compare([*absolute, "x"], mark)
     # What is one word is not two.
     assert "did not record" in compare([*absolute[:-2], "".join(absolute[-2:])], mark)
     assert "did not record" in compare(absolute, mark, "1-3")

@@ -242,7 +242,7 @@ def test_lengths_that_seldom_repeat_are_said_to_be_timed_seldom(run):
     result = run(program("for i in range(80): train(batch=i % 12 + 1)"), steps=4)
     recorded = [s for s in result.rank()["signatures"] if s["recorded"]]
     assert 0 < recorded[0]["timed"] < 3
-    assert any("4 asked for could be timed" in note for note in result.rank()["notes"])
+    assert any("of 4 requested steps" in note for note in result.rank()["notes"])
 
 
 def test_range_of_the_user_around_the_step_leaves_no_dangling_parent(run):

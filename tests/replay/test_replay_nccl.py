@@ -106,7 +106,7 @@ def test_a_time_out_says_who_waits_for_whom(job, log):
     errors = replay_with_a_pause(job, None, options=ON_GPUS)
     # Between steps it is the store that is waited for.
     assert "the device has made no progress for 1000 ms" in errors or "wait timeout" in errors, errors
-    assert "rank 1 says nothing" in errors, errors
+    assert "rank 1 does not answer" in errors, errors
     assert any(re.search(r"rank 0 is (in c10d::.*|after step \d+); waits for rank 1$", line) for line in errors.splitlines()), errors
 
 

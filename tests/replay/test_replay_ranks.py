@@ -236,7 +236,7 @@ def replay_with_a_pause(job, seconds, rank=1, options=()):
 
 def test_a_time_out_says_who_waits_for_whom(job):
     errors = replay_with_a_pause(job, None)
-    assert "rank 1 says nothing" in errors
+    assert "rank 1 does not answer" in errors
     assert any(re.search(r"rank 0 is (in c10d::.*|after step \d+); waits for rank 1$", line) for line in errors.splitlines()), errors
 
 
@@ -248,10 +248,10 @@ def test_a_time_out_says_that_the_rank_has_stopped_through_which_all_meet(job):
 
 
 def test_a_time_out_says_what_all_ranks_are_at(job):
-    # Who goes on too late, as on a busy machine, says nothing.
+    # Who goes on too late, as on a busy machine, does not answer.
     for _ in range(5):
         errors = replay_with_a_pause(job, 2)
-        if "says nothing" not in errors:
+        if "does not answer" not in errors:
             break
     assert re.search(r"\n  rank 0 is .* step \d+", errors) and re.search(r"\n  rank 1 is .* step \d+", errors), errors
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include "src/jobs/generate/generate_job.h"
 #include "src/jobs/machine_options.h"
@@ -38,7 +39,7 @@ TEST(Sweep, RunSweepTakesAsLongAsTheSameJobSimulated) {
   const std::string folder = NewFolder("run_sweep");
   const auto swept = RunSweep(RequestIn(folder), {});
   ASSERT_TRUE(swept) << swept.error().message;
-  ASSERT_EQ(swept->rows.size(), 2);
+  ASSERT_EQ(swept->rows.size(), 2u);
   ASSERT_TRUE(swept->rows[1].is_done());
 
   const auto job = GenerateJob({.what = "microbench",
@@ -48,7 +49,7 @@ TEST(Sweep, RunSweepTakesAsLongAsTheSameJobSimulated) {
                                 .size = "2MiB"},
                                {});
   ASSERT_TRUE(job) << job.error().message;
-  EXPECT_EQ(job->files.size(), 2);
+  EXPECT_EQ(job->files.size(), 2u);
   const MachineOptions options{.network = "Ring(2):50GB/s,500ns"};
   auto machine = ReadMachine(options, /*strict=*/false, {});
   ASSERT_TRUE(machine) << machine.error().message;
@@ -74,7 +75,7 @@ TEST(Sweep, GoesOnWhereItWasStopped) {
   ASSERT_TRUE(again.Prepare({}));
   const auto counts = again.Simulate({});
   ASSERT_TRUE(counts);
-  EXPECT_EQ(counts->simulated + counts->refused, 0);
+  EXPECT_EQ(counts->simulated + counts->refused, 0u);
 }
 
 TEST(Sweep, RefusesARunWithoutAFolderAndAWrongRequest) {

@@ -60,7 +60,7 @@ TextBatch GatherTexts(const std::vector<TwoPartText>& texts, int64_t padding) {
     tokens.push_back(text.tokens);
     parts.push_back(text.parts);
   }
-  return {SideBySide(tokens, padding), SideBySide(parts, 0)};
+  return {PaddedRows(tokens, padding), PaddedRows(parts, 0)};
 }
 
 class LanguageModelling : public Task {

@@ -72,7 +72,7 @@ PairBatch Gather(const TextPairs& pairs, std::span<const int64_t> sources,
       next.push_back(wanted);
     }
   }
-  return {SideBySide(from), SideBySide(before), FromValues(places, {std::ssize(places)}),
+  return {PaddedRows(from), PaddedRows(before), FromValues(places, {std::ssize(places)}),
           FromValues(next, {std::ssize(next)})};
 }
 
@@ -185,7 +185,7 @@ class TextToText : public Task {
       framed.push_back(Framed(source, kPaddingToken, kEndToken));
       longest = std::max(longest, framed.back().size());
     }
-    AttendedText memory = model_.Encode(There(SideBySide(framed)));
+    AttendedText memory = model_.Encode(There(PaddedRows(framed)));
     memory.x = memory.x.repeat_interleave(kBeams, 0);
     memory.mask = memory.mask.repeat_interleave(kBeams, 0);
     const BeamSearch search{.texts = std::ssize(sources),

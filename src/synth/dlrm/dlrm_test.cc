@@ -370,11 +370,11 @@ TEST(DlrmFile, WhatDoesNotFitIsSaid) {
   const auto says = [&](const std::string& text, const std::string& part) {
     EXPECT_NE(message(text).find(part), std::string::npos) << message(text);
   };
-  says("", "expected one of them");
+  says("", "missing 'preset' or [dlrm]");
   says("preset = 'rm9'", "m.toml:1:10: preset: unknown 'rm9'; did you mean 'rm");
   says("[dlrm]\ndense = 3\nbottom = [2]\n", "missing 'top'");
   says("[dlrm]\ndense = 3\nbottom = [2]\ntop = [1]\n", "no [[tables]]");
-  says("preset = 'rm1'\n[dlrm]\nbottom = 4\n", "a list of numbers of units");
+  says("preset = 'rm1'\n[dlrm]\nbottom = 4\n", "a list of layer widths");
   says("preset = 'rm1'\n[dlrm]\ntop = [4]\n", "found 4 outputs, expected 1");
   says("preset = 'rm1'\n[dlrm]\ncross_rank = 4\n", "requires interaction");
   says("preset = 'rm1'\n[dlrm]\ninteraction = 'cross'\n", "missing 'cross_layers'");

@@ -98,7 +98,7 @@ Tokens Vocabulary::NumbersOf(std::span<const std::string> words) const {
   return numbers;
 }
 
-at::Tensor SideBySide(std::span<const Tokens> texts, int64_t padding) {
+at::Tensor PaddedRows(std::span<const Tokens> texts, int64_t padding) {
   size_t longest = 0;
   for (const Tokens& text : texts) longest = std::max(longest, text.size());
   std::vector<int64_t> values;

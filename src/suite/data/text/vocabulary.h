@@ -78,6 +78,6 @@ class Vocabulary {
 };
 
 // Texts side by side, filled up with `padding`: int64 [N, length of the longest].
-at::Tensor SideBySide(std::span<const Tokens> texts, int64_t padding = kPaddingToken);
+at::Tensor PaddedRows(std::span<const Tokens> texts, int64_t padding = kPaddingToken);
 
 }  // namespace etude::suite
