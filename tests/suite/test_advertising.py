@@ -63,7 +63,8 @@ def test_generated_clicks_have_a_known_bound(tmp_path):
     assert 0.65 < run_record["baseline"] < bound - 0.05
     assert 0.4 < run_record["quality"] < 0.6
     assert run_record["figures"]["accuracy of the most frequent answer"] == pytest.approx(0.7, abs=0.05)
-    assert run_record["curve"][0]["loss"] == pytest.approx(math.log(2), abs=0.25)
+    # Weights start as the authors' do: logits are not 0, so the loss is above that of guessing.
+    assert math.log(2) < run_record["curve"][0]["loss"] < 1.5
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def accuracy(scored, threshold):
 def verification_accuracy(people, scores):
     """For each two people the pairs among them, at the threshold that is best for the pairs among all others."""
     found = []
-    for out in itertools.combinations(sorted(set(people)), 2):
+    for out in itertools.combinations(sorted({people[i] for pair in scores for i in pair}), 2):
         asked, others = [], []
         for (i, j), score in scores.items():
             count = (people[i] in out) + (people[j] in out)

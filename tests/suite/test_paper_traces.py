@@ -185,6 +185,29 @@ def detected(trace):
     return detector((10, 1000), regions)
 
 
+def attention(texts, seen, width):
+    """Of texts [N, T] that attend to others [N, S]: four linear layers, products with all keys, and of weights with all values."""
+    (n, t), (_, s) = texts, seen
+    return n * (2 * t + 2 * s) * width**2 + 2 * n * t * s * width
+
+
+def translated(trace):
+    """The Transformer's six layers twice; the words that both languages share are eleven."""
+    source, target = [index for (_, index, *_), _ in trace.forward("aten::embedding")]
+    (said,) = [out[0] for _, (out, *_) in trace.forward("aten::mm") if out[1] == 11]
+    layers = attention(source, source, 512) + attention(target, target, 512) + attention(target, source, 512)
+    hidden = (math.prod(source) + math.prod(target)) * 2 * 512 * 2048
+    return 6 * (layers + hidden) + said * 512 * 11
+
+
+def masked(trace):
+    """BERT's twelve layers, the first words' answer, and those of the words that are masked, of fourteen."""
+    texts = next(iter(trace.forward("aten::embedding")))[0][1]
+    said = sum(out[0] for _, (out, *_) in trace.forward("aten::mm") if out[1] == 14)
+    layers = 12 * (attention(texts, texts, 768) + math.prod(texts) * 2 * 768 * 3072)
+    return layers + texts[0] * (768 * 768 + 768 * 2) + said * (768 * 768 + 768 * 14)
+
+
 def perceptron(*widths):
     return sum(a * b for a, b in zip(widths, widths[1:]))
 
@@ -200,6 +223,7 @@ PAPER = {
     "image-classification": (write_imagenet, 1, lambda _: 4_089_184_256),
     "image-to-text": (write_coco, 2, captioned),
     "speech-recognition": (write_librispeech, 1, heard),
+    "text-to-text": (write_en_de, 2, translated),
     # Two samples, one or two other pictures of the same person for each, and the table of their distances.
     "face-embedding": (write_faces, 2, embedded),
     "object-detection": (write_voc, 1, detected),
@@ -208,6 +232,7 @@ PAPER = {
     "learning-to-rank": (lambda data: write_gowalla(data, 6, 30), 8, lambda _: 8 * caser(100, 4)),
     "recommendation": (lambda data: write_movielens(data, 6, 40), 8, lambda _: 8 * NEUMF),
     "advertising": (lambda data: write_criteo(data, 70), 8, lambda _: 8 * DLRM),
+    "language-modelling": (write_wikipedia, 2, masked),
 }
 
 

@@ -177,7 +177,7 @@ def test_what_can_be_made_is_made(monkeypatch, tmp_path, capsys):
     (tmp_path / "mnist-5k").mkdir()
     assert suite_data.main([str(tmp_path)]) == 4
     told = capsys.readouterr().err
-    assert "mnist-5k: exists" in told and "espeak-ng" in told and (tmp_path / "nycflights/train.txt").exists()
+    assert "mnist-5k: already exists" in told and "espeak-ng" in told and (tmp_path / "nycflights/train.txt").exists()
     (tmp_path / "mnist-5k").rmdir()
     assert suite_data.main([str(tmp_path), "mnist-5k", "nycflights"]) == 4
     told = capsys.readouterr().err

