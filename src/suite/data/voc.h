@@ -7,7 +7,7 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
-#include "src/suite/nn/boxes.h"
+#include "src/suite/nn/detection/boxes.h"
 
 namespace etude::suite {
 

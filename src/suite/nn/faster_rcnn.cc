@@ -6,8 +6,8 @@
 #include <functional>
 #include <utility>
 
+#include "src/suite/nn/detection/roi_align.h"
 #include "src/suite/nn/functional.h"
-#include "src/suite/nn/roi_align.h"
 
 namespace etude::suite {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "src/suite/nn/box_targets.h"
-#include "src/suite/nn/boxes.h"
+#include "src/suite/nn/detection/box_targets.h"
+#include "src/suite/nn/detection/boxes.h"
 #include "src/suite/nn/layers.h"
 #include "src/suite/nn/weights.h"
 

@@ -12,7 +12,7 @@
 #include "src/base/container/hash.h"
 #include "src/base/random_stream.h"
 #include "src/suite/data/digits.h"
-#include "src/suite/data/faces.h"
+#include "src/suite/data/faces/labelled_faces.h"
 #include "src/suite/data/image_folder.h"
 #include "src/suite/data/jpeg.h"
 #include "src/suite/nn/functional.h"

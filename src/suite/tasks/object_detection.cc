@@ -18,7 +18,7 @@
 #include "src/suite/data/detection_scenes.h"
 #include "src/suite/data/jpeg.h"
 #include "src/suite/data/voc.h"
-#include "src/suite/nn/average_precision.h"
+#include "src/suite/nn/detection/average_precision.h"
 #include "src/suite/nn/faster_rcnn.h"
 #include "src/suite/nn/functional.h"
 #include "src/suite/nn/layers.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/base/random_stream.h"
-#include "src/suite/nn/boxes.h"
+#include "src/suite/nn/detection/boxes.h"
 
 // Training targets of the two parts of a Faster R-CNN (Ren, 1506.01497). Callers must remove
 // difficult objects.

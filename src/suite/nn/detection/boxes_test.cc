@@ -1,4 +1,4 @@
-#include "src/suite/nn/boxes.h"
+#include "src/suite/nn/detection/boxes.h"
 
 #include <gtest/gtest.h>
 

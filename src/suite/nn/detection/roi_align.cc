@@ -1,4 +1,4 @@
-#include "src/suite/nn/roi_align.h"
+#include "src/suite/nn/detection/roi_align.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "src/suite/nn/boxes.h"
+#include "src/suite/nn/detection/boxes.h"
 
 namespace etude::suite {
 

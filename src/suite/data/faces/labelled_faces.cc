@@ -1,4 +1,4 @@
-#include "src/suite/data/faces.h"
+#include "src/suite/data/faces/labelled_faces.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "src/suite/nn/boxes.h"
+#include "src/suite/nn/detection/boxes.h"
 
 namespace etude::suite {
 

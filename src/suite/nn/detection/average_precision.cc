@@ -1,4 +1,4 @@
-#include "src/suite/nn/average_precision.h"
+#include "src/suite/nn/detection/average_precision.h"
 
 #include <algorithm>
 #include <functional>

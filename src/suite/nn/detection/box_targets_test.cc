@@ -1,4 +1,4 @@
-#include "src/suite/nn/box_targets.h"
+#include "src/suite/nn/detection/box_targets.h"
 
 #include <gtest/gtest.h>
 
