@@ -69,7 +69,7 @@ def test_full_disk_is_the_reason(run):
     )
     assert (result.code, result.err, result.names()) == (0, "", [])
     status = result.status()
-    assert status["code"] == "disk-full" and "no space" in status["reason"]
+    assert status["code"] == "disk-full" and "is full" in status["reason"]
 
 
 def test_exception_is_named(run):

@@ -66,7 +66,7 @@ def test_what_another_user_has_built_is_not_taken(built, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
     if owner == 0:  # whom everybody has to trust
         os.chown(built, 12345, -1)
-    with pytest.raises(torch_cache.Unsafe, match="belongs to another user"):
+    with pytest.raises(torch_cache.Unsafe, match="file of another user"):
         look()
 
 
