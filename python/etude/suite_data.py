@@ -267,28 +267,31 @@ def package_texts(temporary: pathlib.Path, to: pathlib.Path) -> None:
     """Debian's package descriptions: synopses in English and German, descriptions, and descriptions with their synopses. One package in
     20 is held out; a text that several packages have counts once."""
     lists = apt_lists(temporary)
-    english, german = {}, {}
+    english: dict[tuple[str, str], Description] = {}
+    german: dict[tuple[str, str], Description] = {}
     for path in sorted(lists.glob("*_i18n_Translation-de")):
         german |= read_descriptions(path, "de")
         other = path.with_name(path.name[:-2] + "en")
         if other.exists():
             english |= read_descriptions(other, "en")
-    parts = {part: {name: [] for name in ("en", "de", "sentences", "article", "title")} for part in ("train", "test")}
+    parts: dict[str, dict[str, list[str]]] = {
+        part: {name: [] for name in ("en", "de", "sentences", "article", "title")} for part in ("train", "test")
+    }
     known: set[str] = set()
     for (package_name, md5), text in sorted(english.items()):
         if text.synopsis in known or not text.synopsis:
             continue
         known.add(text.synopsis)
-        lines = parts["test" if held_out(package_name) else "train"]
-        lines["sentences"] += [text.synopsis, *text.paragraphs, ""]
+        texts = parts["test" if held_out(package_name) else "train"]
+        texts["sentences"] += [text.synopsis, *text.paragraphs, ""]
         if text.paragraphs:
-            lines["article"].append(" ".join(text.paragraphs))
-            lines["title"].append(text.synopsis)
-        other = german.get((package_name, md5))
-        pair = (text.synopsis, other.synopsis) if other else ("", "")
+            texts["article"].append(" ".join(text.paragraphs))
+            texts["title"].append(text.synopsis)
+        translated = german.get((package_name, md5))
+        pair = (text.synopsis, translated.synopsis) if translated else ("", "")
         if all(0 < len(WORD.findall(one)) <= LONGEST_PAIR for one in pair) and pair[0] != pair[1]:
-            lines["en"].append(pair[0])
-            lines["de"].append(pair[1])
+            texts["en"].append(pair[0])
+            texts["de"].append(pair[1])
     total = hashlib.sha256()
     manifest = []
     for part, files in parts.items():

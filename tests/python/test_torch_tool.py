@@ -124,7 +124,7 @@ def test_without_torch(installation):
 
 def test_the_torch_of_another_python(installation):
     code, _, err = installation.run("replay", ETUDE_TORCH_PYTHON="/nowhere/python")
-    assert code == 4 and "/nowhere/python has none" in err
+    assert code == 4 and "missing in /nowhere/python" in err
     other = installation.folder / "my python"
     other.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     other.chmod(0o755)
