@@ -297,7 +297,7 @@ def test_program_without_a_recorded_step_left(tmp_path):
     page = tmp_path / "certificate.json"
     done = compare(tmp_path, "--pairs", 10, "--certificate", page, steps=[30])
     assert done.returncode == 3
-    assert "none of 28 steps of the program is of the recorded signature" in done.stderr
+    assert "none of 28 steps of the program has the recorded signature" in done.stderr
     assert "expected 'SGD; Sequential f32[5,16]', found 'SGD; Sequential f32[5,24]'" in done.stderr
     assert kept.read_text() == "{}" and not page.exists()
 

@@ -68,7 +68,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path):
     stopped = int(re.search(r"stopped after (\d+) steps?", said)[1])
     assert [path.suffix for path in tmp_path.iterdir()] == [".safetensors"]
     other = subprocess.run([*words, "1000000", "--rate", "0.5"], capture_output=True, text=True)
-    assert other.returncode == 2 and "a run without --rate 0.5" in other.stderr
+    assert other.returncode == 2 and "an earlier run without --rate 0.5" in other.stderr
     most = stopped + 40
     done = subprocess.run([*words, str(most)], capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
@@ -121,23 +121,23 @@ def test_what_is_kept_must_be_what_is_asked_for(tmp_path):
     assert record["settings"] == {"evaluate-every": "2", "most-steps": "2", "threads": "1"}
     words += ["--data", DATA, "--threads", 1]
     wrong = suite("run", *words, "--precision", "bf16", codes=(2,))
-    assert "a run with precision fp32, not bf16" in wrong.stderr
+    assert "an earlier run with precision fp32, expected bf16" in wrong.stderr
     wrong = suite("run", *words, "--frozen", codes=(2,))
-    assert "a run without --frozen; use another --output" in wrong.stderr
+    assert "an earlier run without --frozen; use another --output" in wrong.stderr
     wrong = suite("run", *words, "--optimizer", "sdg", codes=(2,))
     assert "found 'sdg', expected one of sgd, adam" in wrong.stderr
     # A copy under another seed's name.
     record_text = (tmp_path / "spatial-transformer.smoke.quality.1.json").read_text()
     (tmp_path / "spatial-transformer.smoke.quality.2.json").write_text(record_text)
     wrong = suite("run", *words, "--seed", 2, codes=(3,))
-    assert "quality.2.json: a run with seed 1, expected 2" in wrong.stderr
+    assert "quality.2.json: found a run with seed 1, expected 2" in wrong.stderr
     # A record of before settings were kept.
     path = tmp_path / "spatial-transformer.smoke.quality.1.json"
     old = json.loads(path.read_text())
     del old["settings"], old["data_set"]
     path.write_text(json.dumps(old))
     wrong = suite("run", *words, codes=(2,))
-    assert "a run without --evaluate-every 2, according to its record" in wrong.stderr
+    assert "an earlier run without --evaluate-every 2, according to its record" in wrong.stderr
     kept = json.loads(suite("run", *words[:1], *words[5:], "--json", codes=(1,)).stdout)
     assert kept["tasks"][0]["runs"][0]["steps"] == 2
 
@@ -149,7 +149,7 @@ def test_data_that_are_not_there(tmp_path):
     (tmp_path / "mnist-5k/images-idx3-ubyte").write_bytes(b"\0\0\x08\x03\0\0\0\1\0\0\0\1\0\0\0\2\7")
     (tmp_path / "mnist-5k/labels-idx1-ubyte").write_bytes(b"\0\0\x08\x01\0\0\0\1\3")
     cut = suite("run", "spatial-transformer", "--data", tmp_path, codes=(3,))
-    assert "images-idx3-ubyte: 1 bytes of elements, expected 2" in cut.stderr
+    assert "images-idx3-ubyte: found 1 bytes of elements, expected 2" in cut.stderr
 
 
 def test_report_and_comparison(tmp_path):

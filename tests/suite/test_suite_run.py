@@ -40,7 +40,7 @@ def test_settings_of_all_tasks_are_looked_at_first(tmp_path):
     short = ("--data", DATA, "--mode", "steps", "--warmup", 0, "--iterations", 1, "-o", tmp_path)
     run("spatial-transformer", *short, code=0)
     done = run("image-classification", "spatial-transformer", *short, "--precision", "bf16", code=2)
-    assert "a run with precision fp32, not bf16" in done.stderr and done.stdout == ""
+    assert "an earlier run with precision fp32, expected bf16" in done.stderr and done.stdout == ""
     assert len(list(tmp_path.iterdir())) == 1
     # Ranks that get no sample of a batch.
     done = run("image-classification", "image-to-text", *short[:-2], "--ranks", 2, "--batch", 1, code=2)
@@ -55,7 +55,7 @@ def test_a_checkpoint_is_looked_at_first(tmp_path):
     running.end()
     assert [path.suffix for path in tmp_path.iterdir()] == [".safetensors"]
     done = run("image-classification", *words, "--rate", "0.5", code=2)
-    assert "a run without --rate 0.5" in done.stderr and done.stdout == ""
+    assert "an earlier run without --rate 0.5" in done.stderr and done.stdout == ""
 
 
 @pytest.mark.parametrize("as_json", [False, True])

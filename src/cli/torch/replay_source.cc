@@ -78,7 +78,7 @@ std::string BusyNote(const std::vector<StepTime>& steps) {
   if (share < kWorthSaying) return "";
   return fmt::format(
       "the machine was busy: other processes used the processor for {:.0f} % of the timed steps; "
-      "wall times are too long, and CPU times may be",
+      "wall times are too long, and CPU times may be too",
       100 * share);
 }
 
