@@ -74,7 +74,7 @@ void DeclareFiles(SimulatedFilesOptions& files, Options& options) {
                  "write the simulated job: traces with simulated times", {});
   options.Choice(
       "--to", &files.to, {"et", "classes", "packed"},
-      "output format: one Chakra trace per rank, or one packed trace per class of ranks");
+      "output format: one Chakra trace per rank, one per class of ranks, or the latter packed");
 }
 
 // Without times, and what is not finished, that are 0 or unknown in all rows.
