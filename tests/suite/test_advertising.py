@@ -89,7 +89,7 @@ def test_wrong_lines_are_named(tmp_path, line, said):
 def test_too_few_lines(tmp_path):
     write_criteo(tmp_path, 5)
     done = run(tmp_path, "--scale", "paper")
-    assert done.returncode == 3 and "5 lines, expected at least 7" in done.stderr
+    assert done.returncode == 3 and "lines: found 5, expected at least 7" in done.stderr
 
 
 def test_missing_data(tmp_path):

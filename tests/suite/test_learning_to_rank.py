@@ -74,7 +74,7 @@ def test_losses_of_models_that_know_nothing(gowalla):
         ("train", "u0 i1 1\nu0 i2\n", "train.txt:2: found 'u0 i2', expected 'user item rating'"),
         ("train", "u0 i1 1 1\n", "train.txt:1: found 'u0 i1 1 1'"),
         ("train", "", "train.txt: found no lines"),
-        ("train", "u0 i1 1\n", "train.txt: 1 items, expected at least 11"),
+        ("train", "u0 i1 1\n", "train.txt: items: found 1, expected at least 11"),
         ("test", "\nu9 i1 1\n", "test.txt:2: found user 'u9', expected a user of train.txt"),
         ("test", "\n", "test.txt: found no lines"),
     ],

@@ -176,7 +176,7 @@ Result<Clicks> ReadCriteo(const std::string& path, int64_t most_rows, const RunC
     }
   }
   if (learned == lines) {
-    return BadInput(fmt::format("{}: {} lines, expected at least 7: the last seventh is held out",
+    return BadInput(fmt::format("{}: lines: found {}, expected at least 7: the last seventh is held out",
                                 path, lines));
   }
   Clicks clicks;

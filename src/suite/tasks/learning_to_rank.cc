@@ -289,7 +289,7 @@ Result<std::unique_ptr<Task>> MakeLearningToRank(const TaskOptions& options) {
   RankingPlan plan = PlanFor(options.scale, data);
   const int64_t fewest = plan.targets + std::max(kNamed, plan.distillation.items);
   if (data.items < fewest) {
-    return BadInput(fmt::format("{}/train.txt: found {} items, expected at least {}", folder,
+    return BadInput(fmt::format("{}/train.txt: items: found {}, expected at least {}", folder,
                                 data.items, fewest));
   }
   SequenceWindows windows = WindowsOf(data, plan.student.length, plan.targets);

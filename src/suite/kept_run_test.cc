@@ -51,8 +51,8 @@ TEST(CheckKept, EachSettingCounts) {
     SCOPED_TRACE(settings.begin()->first);
     const std::string option = "--" + settings.begin()->first;
     EXPECT_EQ(Against(KeptWith(other), other), "");
-    EXPECT_NE(Against(KeptWith({}), other).find("a run without " + option), std::string::npos);
-    EXPECT_NE(Against(KeptWith(other), {}).find("a run with " + option), std::string::npos);
+    EXPECT_NE(Against(KeptWith({}), other).find("an earlier run without " + option), std::string::npos);
+    EXPECT_NE(Against(KeptWith(other), {}).find("an earlier run with " + option), std::string::npos);
   }
   EXPECT_EQ(Against(KeptWith({.rate = 0.5}), {.rate = 0.25}),
             "x: found an earlier run with rate 0.5, expected 0.25; use another --output");
@@ -124,7 +124,7 @@ TEST(CheckKept, StepsModeComparesTheStepsAndDataSetsTheirNames) {
   EXPECT_EQ(Against(kept, {}, "b"), "");
   kept.data_set = "a";
   EXPECT_EQ(Against(kept, {}), "");
-  EXPECT_NE(Against(kept, {}, "b").find("data set a, not b"), std::string::npos);
+  EXPECT_NE(Against(kept, {}, "b").find("with data set a, expected b"), std::string::npos);
 }
 
 }  // namespace
