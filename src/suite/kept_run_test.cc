@@ -51,8 +51,10 @@ TEST(CheckKept, EachSettingCounts) {
     SCOPED_TRACE(settings.begin()->first);
     const std::string option = "--" + settings.begin()->first;
     EXPECT_EQ(Against(KeptWith(other), other), "");
-    EXPECT_NE(Against(KeptWith({}), other).find("an earlier run without " + option), std::string::npos);
-    EXPECT_NE(Against(KeptWith(other), {}).find("an earlier run with " + option), std::string::npos);
+    EXPECT_NE(Against(KeptWith({}), other).find("an earlier run without " + option),
+              std::string::npos);
+    EXPECT_NE(Against(KeptWith(other), {}).find("an earlier run with " + option),
+              std::string::npos);
   }
   EXPECT_EQ(Against(KeptWith({.rate = 0.5}), {.rate = 0.25}),
             "x: found an earlier run with rate 0.5, expected 0.25; use another --output");

@@ -6,6 +6,7 @@
 #include "src/suite/task.h"
 #include "src/suite/tasks/advertising.h"
 #include "src/suite/tasks/face_embedding.h"
+#include "src/suite/tasks/face_recognition.h"
 #include "src/suite/tasks/image_classification.h"
 #include "src/suite/tasks/image_to_text.h"
 #include "src/suite/tasks/language_modelling.h"
@@ -27,6 +28,7 @@ constexpr std::array kMakers = {
               .make = MakeSpeechRecognition,
               .find_data_set = FindSpeechDataSet},
     TaskMaker{.id = "face-embedding", .make = MakeFaceEmbedding},
+    TaskMaker{.id = "3d-face-recognition", .make = MakeFaceRecognition},
     TaskMaker{.id = "object-detection", .make = MakeObjectDetection},
     TaskMaker{.id = "recommendation", .make = MakeRecommendation},
     TaskMaker{.id = "spatial-transformer", .make = MakeSpatialTransformer},

@@ -136,6 +136,19 @@ def write_faces(data):
     (data / "lfw/pairs.txt").write_text("2\t1\nAnn\t1\t2\nAnn\t1\tBob\t1\nBob\t1\t2\nBob\t2\tAnn\t2\n")
 
 
+def write_scans(data):
+    """Pictures of two people and how far each pixel is, in one byte or two."""
+    for part, count in (("train", 2), ("test", 1)):
+        for person in ("ann", "bob"):
+            folder = data / "rgbd-faces" / part / person
+            folder.mkdir(parents=True)
+            for number in range(count):
+                (folder / f"{number}.jpg").write_bytes(grey_jpeg(64))
+                most, size = ((255, 1), (65535, 2))[number % 2]
+                header = b"P5\n# millimetres\n64 64\n%d\n" % most
+                (folder / f"{number}_depth.pgm").write_bytes(header + bytes(64 * 64 * size))
+
+
 def write_gowalla(data, users, items):
     folder = data / "gowalla" / "test"
     folder.mkdir(parents=True)

@@ -17,6 +17,7 @@ from paper_data import (
     write_librispeech,
     write_mnist,
     write_movielens,
+    write_scans,
     write_voc,
     write_wikipedia,
 )
@@ -226,6 +227,7 @@ PAPER = {
     "text-to-text": (write_en_de, 2, translated),
     # Two samples, one or two other pictures of the same person for each, and the table of their distances.
     "face-embedding": (write_faces, 2, embedded),
+    "3d-face-recognition": (write_scans, 1, lambda _: resnet((224, 224), (3, 4, 6, 3))[0] + 112 * 112 * 64 * 49 + 2048 * 253),
     "object-detection": (write_voc, 1, detected),
     # Distorting a digit takes a map, too.
     "spatial-transformer": (write_mnist, 2, lambda _: 2 * (SPATIAL_TRANSFORMER + 28 * 28 * 3 * 2)),

@@ -176,8 +176,8 @@ Result<Clicks> ReadCriteo(const std::string& path, int64_t most_rows, const RunC
     }
   }
   if (learned == lines) {
-    return BadInput(fmt::format("{}: lines: found {}, expected at least 7: the last seventh is held out",
-                                path, lines));
+    return BadInput(fmt::format(
+        "{}: lines: found {}, expected at least 7: the last seventh is held out", path, lines));
   }
   Clicks clicks;
   const auto part = [&](int64_t begin, int64_t end) {

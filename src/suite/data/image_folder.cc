@@ -32,6 +32,34 @@ double Draw(double low, double high) { return Uniform({1}, low, high).item<doubl
 
 }  // namespace
 
+at::Tensor RandomPartOf(const at::Tensor& picture, int64_t side) {
+  const int64_t height = picture.size(1);
+  const int64_t width = picture.size(2);
+  std::array<int64_t, 2> part = {height, width};
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    const double area = Draw(kLeastArea, 1) * static_cast<double>(height * width);
+    const double stretch = std::exp(Draw(-std::log(kMostStretch), std::log(kMostStretch)));
+    const std::array<int64_t, 2> tried = {std::llround(std::sqrt(area / stretch)),
+                                          std::llround(std::sqrt(area * stretch))};
+    if (tried[0] < 1 || tried[1] < 1 || tried[0] > height || tried[1] > width) continue;
+    part = tried;
+    break;
+  }
+  const auto top = static_cast<int64_t>(Draw(0, static_cast<double>(height - part[0] + 1)));
+  const auto left = static_cast<int64_t>(Draw(0, static_cast<double>(width - part[1] + 1)));
+  const at::Tensor cut = CropTo(picture, std::min(top, height - part[0]),
+                                std::min(left, width - part[1]), part[0], part[1], side);
+  return Draw(0, 1) < 0.5 ? cut.flip({2}) : cut;
+}
+
+at::Tensor MiddleOf(const at::Tensor& picture, int64_t side) {
+  const int64_t shorter = std::min(picture.size(1), picture.size(2));
+  const int64_t part =
+      std::max<int64_t>(1, std::llround(kMiddleShare * static_cast<double>(shorter)));
+  return CropTo(picture, (picture.size(1) - part) / 2, (picture.size(2) - part) / 2, part, part,
+                side);
+}
+
 Result<ImageFolder> ImageFolder::Open(const std::string& folder) {
   ImageFolder pictures;
   pictures.folder_ = folder;
@@ -66,36 +94,14 @@ std::optional<int64_t> ImageFolder::Find(const std::string& name) const {
 
 Result<at::Tensor> ImageFolder::RandomPart(int64_t number, int64_t side,
                                            const RunContext& context) const {
-  ETUDE_ASSIGN_OR_RETURN(const at::Tensor picture,
-                         ReadJpeg(files_[static_cast<size_t>(number)].path, context));
-  const int64_t height = picture.size(1);
-  const int64_t width = picture.size(2);
-  std::array<int64_t, 2> part = {height, width};
-  for (int attempt = 0; attempt < kTries; ++attempt) {
-    const double area = Draw(kLeastArea, 1) * static_cast<double>(height * width);
-    const double stretch = std::exp(Draw(-std::log(kMostStretch), std::log(kMostStretch)));
-    const std::array<int64_t, 2> tried = {std::llround(std::sqrt(area / stretch)),
-                                          std::llround(std::sqrt(area * stretch))};
-    if (tried[0] < 1 || tried[1] < 1 || tried[0] > height || tried[1] > width) continue;
-    part = tried;
-    break;
-  }
-  const auto top = static_cast<int64_t>(Draw(0, static_cast<double>(height - part[0] + 1)));
-  const auto left = static_cast<int64_t>(Draw(0, static_cast<double>(width - part[1] + 1)));
-  const at::Tensor cut = CropTo(picture, std::min(top, height - part[0]),
-                                std::min(left, width - part[1]), part[0], part[1], side);
-  return Draw(0, 1) < 0.5 ? cut.flip({2}) : cut;
+  ETUDE_ASSIGN_OR_RETURN(const at::Tensor picture, ReadJpeg(PathOf(number), context));
+  return RandomPartOf(picture, side);
 }
 
 Result<at::Tensor> ImageFolder::Middle(int64_t number, int64_t side,
                                        const RunContext& context) const {
-  ETUDE_ASSIGN_OR_RETURN(const at::Tensor picture,
-                         ReadJpeg(files_[static_cast<size_t>(number)].path, context));
-  const int64_t shorter = std::min(picture.size(1), picture.size(2));
-  const int64_t part =
-      std::max<int64_t>(1, std::llround(kMiddleShare * static_cast<double>(shorter)));
-  return CropTo(picture, (picture.size(1) - part) / 2, (picture.size(2) - part) / 2, part, part,
-                side);
+  ETUDE_ASSIGN_OR_RETURN(const at::Tensor picture, ReadJpeg(PathOf(number), context));
+  return MiddleOf(picture, side);
 }
 
 }  // namespace etude::suite

@@ -12,6 +12,12 @@
 
 namespace etude::suite {
 
+// Returns a random crop of 8 to 100 % of `picture` [C, H, W] with about its proportions, resized to
+// `side` × `side` and randomly mirrored (Szegedy, 1409.4842, section 6): [C, side, side].
+at::Tensor RandomPartOf(const at::Tensor& picture, int64_t side);
+// Returns the central square of `picture`, seven eighths of the shorter side: [C, side, side].
+at::Tensor MiddleOf(const at::Tensor& picture, int64_t side);
+
 // Pictures in one folder per class, the usual layout of ImageNet: `folder`/n01440764/x.JPEG.
 // Classes are numbered by name.
 class ImageFolder {
@@ -31,10 +37,12 @@ class ImageFolder {
     files_[static_cast<size_t>(number)].label = label;
   }
 
-  // Returns a random crop of 8 to 100 % of the picture with about its proportions, resized to
-  // `side` × `side` and randomly mirrored (Szegedy, 1409.4842, section 6): [3, side, side].
+  const std::string& PathOf(int64_t number) const {
+    return files_[static_cast<size_t>(number)].path;
+  }
+
+  // The parts above of picture `number`: [3, side, side].
   Result<at::Tensor> RandomPart(int64_t number, int64_t side, const RunContext& context) const;
-  // Returns the central square, seven eighths of the shorter side.
   Result<at::Tensor> Middle(int64_t number, int64_t side, const RunContext& context) const;
 
  private:

@@ -348,8 +348,8 @@ Result<std::unique_ptr<Task>> MakeFaceEmbedding(const TaskOptions& options) {
   Hyperparameters hyperparameters{
       .batch = 16,
       .optimizers = {{.kind = OptimizerOptions::Kind::kAdam, .rate = 1e-4}},
-      .evaluate_every = 4,
-      .most_steps = 480};
+      .evaluate_every = 2,
+      .most_steps = 400};
   return std::make_unique<OrlFaceEmbedding>(options, data, std::move(hyperparameters));
 }
 

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+
+namespace etude::suite {
+
+// The grey picture in a binary PGM file ("P5"): float [1, H, W], from 0 to 1 at the file's largest
+// value, which may take one byte or two. Comments are lines that begin with '#', before that value.
+// kIo if the file cannot be read, kBadInput for a file that is none or has too few bytes.
+Result<at::Tensor> ReadPgm(const std::string& path, const RunContext& context);
+
+}  // namespace etude::suite
