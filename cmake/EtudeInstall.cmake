@@ -10,10 +10,12 @@ endif()
 install(TARGETS etude EXPORT etude-targets ARCHIVE)
 # Users include <etude/…>; what these headers include comes with them.
 install(DIRECTORY include/etude DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/etude/include)
-foreach(module base trace run formats transform analysis sim synth compose standalone report jobs compat)
+foreach(module base trace run formats transform analysis sim synth compose standalone report jobs)
   install(DIRECTORY src/${module} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/etude/src
     FILES_MATCHING PATTERN "*.h" PATTERN assets EXCLUDE)
 endforeach()
+install(FILES src/compat/chakra/et_feeder.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/etude/src/compat/chakra)
 install(DIRECTORY python/etude DESTINATION ${CMAKE_INSTALL_DATADIR}/etude/python
   PATTERN __pycache__ EXCLUDE)
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "src/cli/compat/compat.h"
-#include "src/compat/chakra/chakra_json.h"
 #include "src/compat/chakra/chakra_tools.h"
+#include "src/formats/chakra/chakra_json.h"
 #include "src/formats/chakra/chakra_writer.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/io/byte_source.h"

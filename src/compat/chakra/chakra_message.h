@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/compat/chakra/byte_buffer.h"
+#include "src/base/container/byte_buffer.h"
 #include "src/compat/chakra/proto_text.h"
 
 namespace etude::compat {

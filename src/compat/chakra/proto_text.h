@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "src/compat/chakra/byte_buffer.h"
+#include "src/base/container/byte_buffer.h"
 
 // Encoding of protobuf messages with a mostly constant layout.
 namespace etude::compat {

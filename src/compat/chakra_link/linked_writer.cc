@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "src/base/text/json_text.h"
 #include "src/compat/python/py_json.h"
 
 namespace etude::compat {
@@ -39,7 +40,7 @@ void AppendWhole(uint64_t value, ByteBuffer& out) {
 
 void AppendNumber(const PyNumber& value, ByteBuffer& out) {
   if (value.is_float) {
-    AppendPyFloat(value.real, /*json=*/true, out);
+    AppendJsonFloat(value.real, out);
     return;
   }
   out.Ensure(24);

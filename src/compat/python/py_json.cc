@@ -8,10 +8,7 @@
 #include <utility>
 #include <vector>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
+#include "src/base/text/json_text.h"
 #include "src/base/text/utf8.h"
 #include "src/compat/chakra/json_bytes.h"
 #include "src/compat/chakra/json_scanner.h"
@@ -20,29 +17,6 @@
 
 namespace etude::compat {
 namespace {
-
-// Returns whether all of `text` is from ' ' to '~', without the two given bytes.
-bool IsAsciiWithout(std::string_view text, char a, char b) {
-  const char* at = text.data();
-  const char* end = at + text.size();
-#if defined(__SSE2__)
-  while (end - at >= 16) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    // As signed bytes, non-ASCII ones are below ' ', too.
-    const __m128i bad = _mm_or_si128(_mm_or_si128(_mm_cmplt_epi8(bytes, _mm_set1_epi8(' ')),
-                                                  _mm_cmpeq_epi8(bytes, _mm_set1_epi8(0x7F))),
-                                     _mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(a)),
-                                                  _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b))));
-    if (_mm_movemask_epi8(bad) != 0) return false;
-    at += 16;
-  }
-#endif
-  for (; at != end; ++at) {
-    const auto byte = static_cast<uint8_t>(*at);
-    if (byte < ' ' || byte > '~' || *at == a || *at == b) return false;
-  }
-  return true;
-}
 
 uint32_t Hex4(const char* at) {
   uint32_t value = 0;
@@ -107,11 +81,6 @@ void PutUtf8(uint32_t code, ByteBuffer& out) {
   out.Put(std::string_view(bytes, utf8::Encode(code, bytes)));
 }
 
-void PutHex(uint32_t code, int digits, ByteBuffer& out) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  for (int i = digits - 1; i >= 0; --i) out.Put(kHex[(code >> (4 * i)) & 0xF]);
-}
-
 // Returns the end of the string with quotes at `at`.
 const char* StringEnd(const char* at, const char* end) {
   ++at;
@@ -167,39 +136,22 @@ bool AppendShortFloat(std::string_view text, ByteBuffer& out) {
   return true;
 }
 
-void AppendLiteral(std::string_view text, bool json, ByteBuffer& out) {
-  const char last = text.back();
-  if (!IsDigit(last)) {  // NaN, Infinity, -Infinity
-    AppendPyFloat(last == 'N' ? NAN : text[0] == '-' ? -HUGE_VAL : HUGE_VAL, json, out);
-  } else if (!IsFloatText(text)) {
-    out.Append(text == "-0" ? std::string_view("0") : text);
-  } else if (!AppendShortFloat(text, out)) {
-    AppendPyFloat(ToDouble(text), json, out);
+void AppendFloat(double value, bool json, ByteBuffer& out) {
+  if (json) {
+    AppendJsonFloat(value, out);
+  } else {
+    AppendPyFloat(value, out);
   }
 }
 
-// Writes json.dump's output for one character: at most twelve bytes; requires reserved room.
-void PutDumpCode(uint32_t code, ByteBuffer& out) {
-  switch (code) {
-    case '"': out.Put("\\\""); return;
-    case '\\': out.Put("\\\\"); return;
-    case '\n': out.Put("\\n"); return;
-    case '\r': out.Put("\\r"); return;
-    case '\t': out.Put("\\t"); return;
-    case '\f': out.Put("\\f"); return;
-    case '\b': out.Put("\\b"); return;
-    default: break;
-  }
-  if (code >= ' ' && code <= '~') {
-    out.Put(static_cast<char>(code));
-  } else if (code < 0x10000) {
-    out.Put("\\u");
-    PutHex(code, 4, out);
-  } else {
-    out.Put("\\u");
-    PutHex(0xD800 + ((code - 0x10000) >> 10), 4, out);
-    out.Put("\\u");
-    PutHex(0xDC00 + ((code - 0x10000) & 0x3FF), 4, out);
+void AppendLiteral(std::string_view text, bool json, ByteBuffer& out) {
+  const char last = text.back();
+  if (!IsDigit(last)) {  // NaN, Infinity, -Infinity
+    AppendFloat(last == 'N' ? NAN : text[0] == '-' ? -HUGE_VAL : HUGE_VAL, json, out);
+  } else if (!IsFloatText(text)) {
+    out.Append(text == "-0" ? std::string_view("0") : text);
+  } else if (!AppendShortFloat(text, out)) {
+    AppendJsonFloat(ToDouble(text), out);
   }
 }
 
@@ -211,7 +163,7 @@ void AppendDumpInside(const char* at, const char* end, ByteBuffer& out) {
     return;
   }
   out.Ensure(inside.size() * 6);
-  while (at != end) PutDumpCode(TakeCode(at, end), out);
+  while (at != end) PutJsonCode(TakeCode(at, end), out);
 }
 
 void AppendDecoded(const char* at, const char* end, ByteBuffer& out) {
@@ -437,24 +389,6 @@ void AppendPyDumpString(std::string_view json, ByteBuffer& out) {
   out.Append('"');
 }
 
-void AppendPyDumpText(std::string_view text, ByteBuffer& out) {
-  if (IsAsciiWithout(text, '\\', '"')) {
-    out.Append(text);
-    return;
-  }
-  out.Ensure(text.size() * 6);
-  const char* at = text.data();
-  const char* end = at + text.size();
-  while (at != end) {
-    if (*at == '\\') {
-      PutDumpCode('\\', out);
-      ++at;
-    } else {
-      PutDumpCode(TakeCode(at, end), out);
-    }
-  }
-}
-
 void AppendPyStr(std::string_view json, ByteBuffer& out) {
   if (json[0] == '"') {
     AppendDecoded(json.data() + 1, json.data() + json.size() - 1, out);
@@ -463,35 +397,14 @@ void AppendPyStr(std::string_view json, ByteBuffer& out) {
   }
 }
 
-void AppendPyFloat(double value, bool json, ByteBuffer& out) {
-  if (!std::isfinite(value)) {
-    const std::string_view infinity = json ? "Infinity" : "inf";
-    if (std::isnan(value)) {
-      out.Append(json ? "NaN" : "nan");
-      return;
-    }
-    if (value < 0) out.Append('-');
-    out.Append(infinity);
-    return;
+void AppendPyFloat(double value, ByteBuffer& out) {
+  if (std::isnan(value)) {
+    out.Append("nan");
+  } else if (std::isinf(value)) {
+    out.Append(value < 0 ? "-inf" : "inf");
+  } else {
+    AppendJsonFloat(value, out);
   }
-  out.Ensure(40);
-  const double size = std::fabs(value);
-  if (size >= 1e-4 && size < 1e16) {
-    // Fixed notation with the shortest digits; integers get Python's ".0".
-    char* begin = out.end();
-    const auto [end, error] = std::to_chars(begin, begin + 40, value, std::chars_format::fixed);
-    const bool whole = std::find(begin, end, '.') == end;
-    out.set_end(end);
-    if (whole) out.Append(".0");
-    return;
-  }
-  if (value == 0) {
-    out.Put(std::signbit(value) ? "-0.0" : "0.0");
-    return;
-  }
-  char* begin = out.end();
-  const auto [end, error] = std::to_chars(begin, begin + 40, value, std::chars_format::scientific);
-  out.set_end(end);
 }
 
 }  // namespace etude::compat

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/compat/chakra/byte_buffer.h"
+#include "src/base/container/byte_buffer.h"
 
 // Python's view of JSON texts that JsonScanner has checked.
 namespace etude::compat {
@@ -25,13 +25,10 @@ std::string WithoutRepeatedKeys(std::string_view json);
 void AppendPyDump(std::string_view json, size_t level, ByteBuffer& out);
 // Appends the output for one string, with quotes in input and output.
 void AppendPyDumpString(std::string_view json, ByteBuffer& out);
-// Appends the output for `text` without quotes. `text` is plain valid UTF-8, not JSON.
-void AppendPyDumpText(std::string_view text, ByteBuffer& out);
 // Appends str(value) for `json`: the characters of a string, otherwise the repr.
 void AppendPyStr(std::string_view json, ByteBuffer& out);
-// Appends repr() of a float, or with `json` the output of json.dump, which differs for NaN and
-// infinities.
-void AppendPyFloat(double value, bool json, ByteBuffer& out);
+// Appends repr() of a float.
+void AppendPyFloat(double value, ByteBuffer& out);
 
 // Appends a newline and the indentation of `level` open containers.
 inline void AppendPyIndent(size_t level, ByteBuffer& out) {

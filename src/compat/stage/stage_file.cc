@@ -17,7 +17,6 @@ namespace etude::stage {
 namespace {
 
 using chakra::ValueType;
-using compat::ByteBuffer;
 using compat::ChakraAttr;
 using compat::ChakraNode;
 using compat::ChakraType;

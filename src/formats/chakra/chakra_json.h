@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/container/byte_buffer.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
-#include "src/compat/chakra/byte_buffer.h"
 #include "src/formats/chakra/chakra_frames.h"
 #include "src/formats/chakra/chakra_writer.h"
 
@@ -44,8 +44,8 @@ class ChakraJson {
   chakra::Frames frames_;
   const ByteSink& sink_;
   ChakraJsonReport report_;
-  compat::ByteBuffer out_;
-  compat::ByteBuffer message_;
+  ByteBuffer out_;
+  ByteBuffer message_;
 };
 
 }  // namespace etude

@@ -1,12 +1,12 @@
-#include "src/compat/chakra/chakra_json.h"
+#include "src/formats/chakra/chakra_json.h"
 
 #include <fmt/format.h>
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
 
-#include "src/compat/chakra/jsonizer.h"
 #include "src/formats/chakra/chakra_node_view.h"
 #include "src/formats/chakra/chakra_schema.h"
+#include "src/formats/chakra/message_json.h"
 
 namespace etude {
 namespace {
@@ -54,8 +54,8 @@ Status ChakraJson::TakeMessage(std::string_view message) {
     out_.Append("{\n  \"metadata\": {},\n  \"nodes\": [");
   }
   message_.Clear();
-  const bool good = is_metadata ? compat::AppendMetadataJson(message, kMetadataLevel, message_)
-                                : compat::AppendNodeJson(message, kNodeLevel, message_);
+  const bool good = is_metadata ? chakra::AppendMetadataJson(message, kMetadataLevel, message_)
+                                : chakra::AppendNodeJson(message, kNodeLevel, message_);
   if (!good) {
     const std::string what = frames_.Where() + ": found bytes that are no message of Chakra";
     if (strict_ || is_metadata) return BadInput(what);

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-namespace etude::compat {
+namespace etude {
 
 // A growing byte buffer. Doubles its capacity, never shrinks, and does not zero memory. Ensure
 // reserves room for a batch of unchecked Put calls. Not thread-safe.
@@ -74,4 +74,4 @@ class ByteBuffer {
   size_t capacity_ = 0;
 };
 
-}  // namespace etude::compat
+}  // namespace etude

@@ -1,4 +1,4 @@
-#include "src/compat/chakra/chakra_json.h"
+#include "src/formats/chakra/chakra_json.h"
 
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
