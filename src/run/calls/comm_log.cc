@@ -210,6 +210,7 @@ CommLog ReadCommLog(const Trace& trace, int64_t rank) {
     call.tag = comm.tag;
     call.node = trace.source_id(OperatorOf(trace, node));
     call.row = work;
+    call.facts = node;
     const std::optional<Nanos> duration = CommDuration(trace, one);
     if (trace.start(work) && duration) {
       call.begin = *trace.start(work);

@@ -25,6 +25,7 @@ struct CommCall {
   std::optional<int64_t> tag;
   uint64_t node = 0;  // source id of the operator that issued it, else of the node itself
   NodeId row;         // node with its times: the node itself, or its carrier (CommNode)
+  NodeId facts;       // node with its type, bytes, group and partner
   std::optional<Nanos> begin;
   std::optional<Nanos> end;
   std::optional<int64_t> step;  // number of the preceding step mark ("ProfilerStep#3")

@@ -296,7 +296,7 @@ class JobEncoder {
                const CallPlace& place, CommEvent& event) const {
     const CommCall& call = ranks_.logs[place.log].calls[place.call];
     CommPart part{.rank_class = draft.class_of[place.log],
-                  .node = call.row,
+                  .node = call.facts,
                   .number = 0,
                   .states_self = ranks_.forms[place.log].states_self[place.call]};
     if (actual.routed) {

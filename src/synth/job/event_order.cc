@@ -39,10 +39,10 @@ WaitGraph MakeWaitGraph(std::span<const ClassCalls> classes, size_t events) {
       const size_t event = one.event_of[i];
       const bool receives = calls[i].kind == NodeKind::kRecv;
       const auto is = static_cast<uint32_t>(receives ? events + event : event);
-      vertex[calls[i].row.index()] = is;
+      vertex[calls[i].facts.index()] = is;
       graph.positions[event] = std::min(graph.positions[event], i);
       if (!timed || calls[i].kind != NodeKind::kCollective) continue;
-      const auto [before, first] = last.emplace(program.comm(calls[i].row)->group, is);
+      const auto [before, first] = last.emplace(program.comm(calls[i].facts)->group, is);
       if (!first) graph.edges.emplace_back(std::exchange(before->second, is), is);
     }
     for (uint32_t& of : vertex) {

@@ -344,8 +344,8 @@ class JobChecker {
     return {};
   }
 
-  // Every communication must be part of an event, except the host's side of device communication
-  // and operations within a communication.
+  // Every communication must be part of an event, except the host's side of device communication,
+  // operations within a communication, and kernels without facts, which carry calls of the host.
   Status CheckNothingLeftOut(size_t at) {
     const Trace& program = job_.classes[at].program;
     bool any_on_device = false;
@@ -356,6 +356,7 @@ class JobChecker {
     for (const auto& [node, comm] : program.comms()) {
       if (!IsCommunication(program.kind(node)) || event_of_[at][node.index()] >= 0) continue;
       if (any_on_device && program.place(node) != Place::kDevice) continue;
+      if (comm == Comm()) continue;
       NodeId above = program.parent(node);
       while (above && !IsCommunication(program.kind(above))) above = program.parent(above);
       if (above) continue;
