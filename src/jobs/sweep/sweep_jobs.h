@@ -73,8 +73,7 @@ class SweepJobs {
   const std::string folder_;
   const bool strict_;
   std::map<std::pair<SweepJobSource, int64_t>, std::string> hashes_;
-  std::map<std::vector<std::string>, std::string>
-      generated_hashes_;  // by words of `etude generate`
+  std::map<std::vector<std::string>, std::string> generated_hashes_;  // by words of generate
   std::set<std::string> files_;
   std::mutex mutex_;                                    // guards slots_ and warned_
   std::map<std::string, std::unique_ptr<Slot>> slots_;  // by hash
