@@ -1,7 +1,7 @@
-"""What was promised of a measurement, and whether it is met.
+"""Bars of measurements, and whether they are met.
 
-Each command of this folder adds its bars to one `Bars` and ends with `close()`, which prints them, and writes them as
-JSON to the file that the variable ETUDE_BARS names: that is how `bench/status` collects them.
+Each command of this folder adds its bars to one `Bars` and ends with `close()`, which prints them. It also writes
+them as JSON to the file that the variable ETUDE_BARS names, from which `bench/status` collects them.
 """
 
 import json
@@ -13,7 +13,7 @@ VERDICTS = (MET, MISSED, UNDETERMINED, UNKNOWN)
 
 
 def judge(low, high, least=None, most=None):
-    """Met if all of [low, high] is within the bar, missed if nothing of it is, else undetermined."""
+    """Returns met if all of [low, high] is within the bar, missed if nothing of it is, else undetermined."""
     if low is None or high is None:
         return UNKNOWN
     above = least is None or low >= least
@@ -25,8 +25,8 @@ def judge(low, high, least=None, most=None):
 
 
 def median_interval(values):
-    """Bounds of the median, at least 95 %, by the signs of differences from it (order statistics; Conover 1999, section 3.2);
-    lowest and highest of fewer than six values, which is less sure."""
+    """Returns bounds of the median, at least 95 %, by the signs of differences from it (order statistics; Conover
+    1999, section 3.2). For fewer than six values these are minimum and maximum, which is less certain."""
     values = sorted(values)
     below, left = 0.0, 0
     while True:
@@ -43,8 +43,8 @@ class Bars:
         self.rows = []
 
     def add(self, what, value, spread=None, *, least=None, most=None, unit="", digits=2, note=""):
-        """`value` must be at `least` or at `most` so much; `spread`: its lowest and highest, by which it is judged; None:
-        it is exact. An unknown value is None, and `note` says why."""
+        """Adds a bar. `value` must be at least `least` or at most `most`. `spread` is its minimum and maximum, by
+        which it is judged; None: it is exact. An unknown value is None, and `note` gives the reason."""
         low, high = (value, value) if spread is None else spread
 
         def text(number):
@@ -57,7 +57,7 @@ class Bars:
         self.verdict(what, f"{bar} {unit}".rstrip(), figure, judge(low, high, least, most), note)
 
     def verdict(self, what, bar, figure, verdict, note=""):
-        """A bar that is judged elsewhere."""
+        """Adds a bar that is judged elsewhere."""
         self.rows.append({"what": what, "bar": bar, "figure": figure, "verdict": verdict, "note": note})
 
     def close(self):

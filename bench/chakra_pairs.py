@@ -1,10 +1,10 @@
 """Random pairs of a PyTorch execution trace and a Kineto trace of the same run.
 
-Made to be odd rather than typical: each pair draws its own mix of schema versions, clocks, threads,
-streams, collectives, synchronisations and defects. `make_pair(seed)` returns the two documents.
+The pairs are unusual rather than typical. Each pair draws its own mix of schema versions, clocks, threads, streams,
+collectives, synchronisations and defects. `make_pair(seed)` returns the two documents.
 
-No two launches, kernels or ends of synchronisations fall into one microsecond: Chakra leaves their order
-to numpy's unstable sort, whose result depends on the instructions that the processor has.
+No two launches, kernels or ends of synchronisations are in one microsecond, because Chakra leaves their order to
+numpy's unstable sort, whose result depends on the processor's instructions.
 """
 
 import math
@@ -130,7 +130,7 @@ class Pair:
         return event
 
     def call(self, name, tid, external, duration=None):
-        """A runtime call; returns its correlation."""
+        """Adds a runtime call. Returns its correlation."""
         self.pass_time(1, 3)
         self.next_correlation += 1
         duration = duration or self.random.uniform(2, 6)
@@ -210,7 +210,7 @@ class Pair:
                 call = self.call("cudaLaunchKernelExC", tid, external)
                 args = {} if r.random() < 0.3 else {"Process_Group_Name": r.choice(["0", "5"])}
                 if outer == "nccl:coalesced" and COLLECTIVES[kind] == "SendRecv":
-                    kind = "all_reduce"  # Chakra would not know what it is
+                    kind = "all_reduce"  # Chakra would not recognise it
                 self.kernel("kernel", f"ncclDevKernel_{COLLECTIVES[kind]}(ncclDevComm*)", self.streams[-1],
                             external, call, **args)
 
@@ -248,7 +248,7 @@ class Pair:
                     self.pass_time(900, 2500)
                 self.operator(thread, tid, 0)
                 self.pass_time(1, 4)
-            # Without a launch the analysis that Chakra relies on fails.
+            # Without a launch the analysis that Chakra uses fails.
             with Open(self, "aten::last", threads[0][0], tids[0]) as (_, external):
                 call = self.call("cudaLaunchKernel", tids[0], external)
                 self.kernel("kernel", "last", self.streams[0], external, call)
@@ -280,7 +280,7 @@ class Pair:
             r.shuffle(self.events)
 
     def settle(self):
-        """Moves starts of kernels and ends of synchronisations apart; False if there is no room."""
+        """Moves starts of kernels and ends of synchronisations apart. Returns False if there is no room."""
         launches = {"cudaMemsetAsync", "cudaMemcpyAsync", "cudaLaunchKernel", "cudaLaunchKernelExC"}
         taken = set()
         for event in self.events:
@@ -316,7 +316,7 @@ class Pair:
 
 
 class Open:
-    """A host operator that runs while the block does: its node and, mostly, its event."""
+    """A host operator that runs during the block: its node and, usually, its event."""
 
     def __init__(self, pair, name, parent, tid, attrs=()):
         self.pair, self.tid = pair, tid
@@ -342,7 +342,7 @@ class Open:
 
 
 def make_pair(seed):
-    """The first pair that has room for all its events, of those that begin with `seed`."""
+    """Returns the first pair with room for all its events, among those that begin with `seed`."""
     for attempt in range(1000):
         pair = Pair(f"{seed}.{attempt}").make()
         if pair is not None:

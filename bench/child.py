@@ -1,4 +1,5 @@
-"""What a command costs, run as a child of its own: the memory that the system tells is a maximum over all children."""
+"""Cost of a command that runs in a child of its own, because the memory that the system reports is a maximum over
+all children."""
 
 import json
 import subprocess
@@ -14,7 +15,7 @@ print(json.dumps([usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024]))
 
 
 def cost(command):
-    """CPU seconds and peak memory in MiB of a command that must succeed."""
+    """Returns CPU seconds and peak memory in MiB of a command that must succeed."""
     done = subprocess.run([sys.executable, "-c", CODE, *map(str, command)], capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"{command[0]} failed:\n{done.stderr}")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Replays one execution trace with PARAM's et_replay, from a checkout that is left as it is, and prints a line of JSON.
+"""Replays one execution trace with PARAM's et_replay, from an unchanged checkout, and prints a line of JSON.
 
     bench/et_replay.py CHECKOUT TRACE [--warmup 5] [--iterations 10]
 
-`cpu_ms`: CPU time of each iteration; `operators`: how many it ran; `failed`: the reason why it stopped, or null. et_replay asks
-torch.cuda for many things whatever the device; on a machine without a GPU stand-ins answer, and a clock takes the place
-of its events. It needs `pip install intervaltree pydot` beside torch.
+`cpu_ms`: CPU time of each iteration; `operators`: number of operators that ran; `failed`: the reason why it stopped,
+or null. et_replay calls torch.cuda on every device. On a machine without a GPU stand-ins return values, and a clock
+replaces its events. Requires `pip install intervaltree pydot` in addition to torch.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def stand_in(torch):
     torch.cuda.Event = Event
     torch.cuda.get_device_properties = lambda *_: types.SimpleNamespace(total_memory=1 << 40, major=0, minor=0)
     for name in ("memory_reserved", "memory_allocated", "synchronize", "empty_cache", "set_device"):
-        setattr(torch.cuda, name, lambda *_: 0)  # one each: torch.compile keeps a table of them
+        setattr(torch.cuda, name, lambda *_: 0)  # one each, because torch.compile keeps a table of them
     if not hasattr(torch._C, "_cuda_getCurrentRawStream"):
         torch._C._cuda_getCurrentRawStream = lambda *_: 0
 
@@ -59,7 +59,7 @@ def main():
     if not torch.cuda.is_available():
         stand_in(torch)
     found = {"cpu_ms": [], "operators": 0, "failed": None}
-    # Its own output goes to stderr.
+    # et_replay's own output goes to stderr.
     answer = os.dup(1)
     os.dup2(2, 1)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""CPU time and peak memory of a command, without those of who starts it.
+"""CPU time and peak memory of a command, without those of the process that starts it.
 
-The system counts the memory of a process from before it becomes another program: what a Python starts has had at least
-Python's 10 MB. So a small program in C starts it, made with `cc` once.
+The system counts the memory of a process from before it becomes another program, so a process started by Python has
+had at least Python's 10 MB. A small program in C, made with `cc` once, therefore starts it.
 """
 
 import os
@@ -32,7 +32,7 @@ int main(int count, char** arguments) {
 
 
 class Footprint:
-    """Runs commands; keeps its program in `folder`."""
+    """Runs commands. Keeps its program in `folder`."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -41,7 +41,7 @@ class Footprint:
         subprocess.run([os.environ.get("CC", "cc"), "-O1", "-o", self.folder / "footprint", source], check=True)
 
     def run(self, command, **options):
-        """What it printed and returned, CPU seconds and MB (of 10^6 bytes)."""
+        """Returns output and exit code, CPU seconds and MB (of 10^6 bytes)."""
         told = self.folder / "footprint.txt"
         told.unlink(missing_ok=True)
         done = subprocess.run([self.folder / "footprint", told, *map(str, command)], capture_output=True, text=True, **options)

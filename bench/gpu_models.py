@@ -1,7 +1,7 @@
 """Steps of training and inference on a CUDA device: `make(name)`; a file for `--models` of bench/workloads.py.
 
 The models are those of bench/workloads.py and of `transformers`, with random weights, at sizes that keep a large GPU
-busy, but for two (`small_ops`, `llama_inference`) in which the host is what takes the time. Data is made on the device.
+busy. In two of them (`small_ops`, `llama_inference`) the host determines the time. Data is made on the device.
 """
 
 import torch
@@ -16,7 +16,7 @@ WORDS = 32000
 
 
 def autocast(loss):
-    """The loss computed in bfloat16 where autocast does."""
+    """Returns the loss, computed in bfloat16 where autocast uses it."""
 
     def computed():
         with torch.autocast("cuda", dtype=torch.bfloat16):
@@ -26,7 +26,7 @@ def autocast(loss):
 
 
 def gpt2():
-    """12 layers, 12 heads, 1024 words: GPT-2's small size, in autocast with a fused optimizer."""
+    """GPT-2's small size: 12 layers, 12 heads, 1024 words, in autocast with a fused optimizer."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     model = GPT2LMHeadModel(GPT2Config(vocab_size=WORDS, n_positions=1024))
@@ -83,7 +83,7 @@ def small_ops():
 
 
 def scaled():
-    """Half precision with a scaler, which reads a flag back in each step; gradients are clipped."""
+    """Half precision with a scaler, which reads a flag back in each step. Gradients are clipped."""
     model = workloads.Encoder(words=8000, width=768, layers=8, heads=12, length=256)
     x = torch.randint(0, 8000, (32, 256))
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4)
@@ -103,7 +103,7 @@ def scaled():
 
 
 def prefetch():
-    """Batches come from pinned memory on a stream of their own, one step ahead; the loss is read in each step."""
+    """Batches come from pinned memory on a separate stream, one step ahead. The loss is read in each step."""
     model = workloads.resnet18(100)
     optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
     batches = [torch.randn(128, 3, 128, 128, device="cpu").pin_memory() for _ in range(4)]
@@ -150,7 +150,7 @@ def compiled():
 
 
 def llama_inference():
-    """In bfloat16."""
+    """Text generation in bfloat16."""
     model = llama_model().bfloat16().eval()
     return model, models.writes_words(model, torch.randint(2, WORDS, (4, 256))), None
 

@@ -1,8 +1,8 @@
-"""Training and inference steps of models that others wrote, with random weights: `make(name)`.
+"""Training and inference steps of models from other authors, with random weights: `make(name)`.
 
-Needs `transformers`, `diffusers` and scipy beside torch (`pip install transformers diffusers scipy`); nothing
-is downloaded. Sizes are such that a step takes some 50 to 300 ms on one core. The names of bench/workloads.py
-can be used as well; a file for its --models and for bench/mystique.
+Requires `transformers`, `diffusers` and scipy in addition to torch (`pip install transformers diffusers scipy`).
+Nothing is downloaded. A step takes some 50 to 300 ms on one core. The names of bench/workloads.py can be used as
+well. This is a file for its --models and for bench/mystique.
 """
 
 import torch
@@ -193,14 +193,14 @@ def gnn():
 
 
 def small_ops():
-    """An MLP of many small operators: time goes into calls, not into arithmetic."""
+    """An MLP of many small operators: most of the time is in calls, not in arithmetic."""
     model = nn.Sequential(*[layer for _ in range(60) for layer in (nn.Linear(32, 32), nn.LayerNorm(32), nn.GELU())])
     x, y = torch.randn(16, 32), torch.randn(16, 32)
     return model, lambda: F.mse_loss(model(x), y)
 
 
 def writes_words(model, x):
-    """A step that writes eight words after the prompt `x`, with a cache of keys and values."""
+    """Returns a step that writes eight words after the prompt `x`, with a cache of keys and values."""
 
     @torch.inference_mode()
     def step():
@@ -218,7 +218,7 @@ def llama_inference():
     return model, writes_words(model, tokens(2, 48))
 
 
-# Name, what makes the model and its loss, the optimizer.
+# Name, maker of the model and its loss, optimizer.
 TRAINING = {
     "gpt2": (gpt2, "AdamW"),
     "llama": (llama, "AdamW"),

@@ -3,9 +3,10 @@
     python bench/programs.py NAME --steps N
     torchrun --nproc-per-node=2 bench/programs.py NAME --steps N    # for the names in RANKS
 
-Unlike bench/workloads.py and bench/models.py, which repeat one step on one input, these are whole programs: data loaders, schedulers,
-clipping, changing shapes, logging. Sizes are such that a step takes 20 to 300 ms on one core. Weights and data are random, nothing is
-downloaded. Needs `pip install transformers diffusers peft lightning scipy` for the names in NEEDS.
+Unlike bench/workloads.py and bench/models.py, which repeat one step on one input, these are whole programs: data
+loaders, schedulers, clipping, changing shapes, logging. A step takes 20 to 300 ms on one core. Weights and data are
+random, and nothing is downloaded. Requires `pip install transformers diffusers peft lightning scipy` for the names
+in NEEDS.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import torch.nn.functional as F
 from torch import nn
 
 WORDS = 2000
-# What a program imports beside torch.
+# Packages that a program imports in addition to torch.
 NEEDS = {
     "hf_trainer": ["transformers", "accelerate"],
     "lightning_bf16": ["lightning"],
@@ -31,7 +32,7 @@ NEEDS = {
     "ddpm_ema": ["diffusers"],
     "ddim_sampling": ["diffusers"],
 }
-# Programs of two ranks.
+# Programs with two ranks.
 RANKS = ["ddp_no_sync", "fsdp2", "tensor_parallel", "pipeline_1f1b"]
 
 
@@ -144,7 +145,8 @@ def serving(steps):
 
 
 def grpo(steps):
-    """Policy optimization in groups: answers are drawn, rewarded, and the policy moves towards the better ones of each group."""
+    """Policy optimization in groups: answers are sampled and rewarded, and the policy moves towards the better ones
+    of each group."""
     policy, group, prompt = llama(layers=2), 4, 24
     reference = copy.deepcopy(policy).eval().requires_grad_(False)
     optimizer = torch.optim.AdamW(policy.parameters(), 1e-5)
@@ -372,7 +374,7 @@ def detection(steps):
 
 
 def varied_lengths(steps):
-    """Speech with packed sequences: each batch has other lengths, in steps of 20 frames."""
+    """Speech with packed sequences: lengths differ between batches, in steps of 20 frames."""
     net = nn.LSTM(40, 128, 1, bidirectional=True, batch_first=True)
     head = nn.Linear(256, 30)
     optimizer = torch.optim.Adam([*net.parameters(), *head.parameters()], 1e-3)
@@ -390,7 +392,7 @@ def varied_lengths(steps):
 
 @torch.library.custom_op("programs::smooth", mutates_args=())
 def smooth(x: torch.Tensor, rounds: int) -> torch.Tensor:
-    """A filter in NumPy, which PyTorch knows nothing of."""
+    """A filter in NumPy, which PyTorch does not see."""
     values = x.detach().numpy().copy()
     for _ in range(rounds):
         values[1:-1] = (values[:-2] + values[1:-1] + values[2:]) / 3
@@ -422,7 +424,7 @@ def numpy_operator(steps):
 
 
 class MaskedScale(torch.autograd.Function):
-    """A function with a backward pass of its own."""
+    """A function with its own backward pass."""
 
     @staticmethod
     def forward(context, x, scale):
@@ -437,7 +439,8 @@ class MaskedScale(torch.autograd.Function):
 
 
 def images_with_workers(steps):
-    """Images from a loader with a worker; spectral norm, an own autograd function, scheduled power of a rate."""
+    """Images from a loader with a worker; spectral norm, a custom autograd function, and a scheduled power of a
+    rate."""
     layers = [nn.Conv2d(3, 48, 5, 2, 2), nn.BatchNorm2d(48), nn.utils.parametrizations.spectral_norm(nn.Conv2d(48, 96, 3, 2, 1))]
     front, head, scale = nn.Sequential(*layers), nn.Linear(96, 50), nn.Parameter(torch.ones(()))
     parameters = [*front.parameters(), *head.parameters(), scale]
@@ -487,7 +490,7 @@ def ddp_no_sync(steps):
 
 
 def fsdp2(steps):
-    """Sharded weights, computed with in bfloat16 and reduced in float32."""
+    """Sharded weights, used in bfloat16 and reduced in float32."""
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
     policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)

@@ -1,4 +1,4 @@
-"""Training on two ranks, for bench/ranks: `make(name)` gives a function that runs one step, under torchrun."""
+"""Training on two ranks, for bench/ranks: `make(name)` returns a function that runs one step, under torchrun."""
 
 import os
 
@@ -12,7 +12,7 @@ NAMES = ["ddp_small_buckets", "ddp_one_bucket", "tensor_parallel", "pipeline"]
 
 
 def pin():
-    """This rank, with all threads that it has, to its share of the processors that it may use: Gloo's are there already."""
+    """Pins this rank, with all its threads, to its share of the available processors. Gloo's threads exist already."""
     mine = sorted(os.sched_getaffinity(0))
     rank, size = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
     share = len(mine) // size
@@ -42,7 +42,7 @@ def data_parallel(bucket_mb):
 
 
 class ToAll(torch.autograd.Function):
-    """The same for all ranks; their gradients are summed."""
+    """Returns the same value on all ranks. Their gradients are summed."""
 
     @staticmethod
     def forward(ctx, x):
@@ -56,7 +56,7 @@ class ToAll(torch.autograd.Function):
 
 
 class FromAll(torch.autograd.Function):
-    """The sum over all ranks; each has its gradient."""
+    """Returns the sum over all ranks. Each rank gets its gradient."""
 
     @staticmethod
     def forward(ctx, x):
@@ -134,7 +134,8 @@ def pipeline(chunks=4):
 
 
 def make(name, wrap=None, seed=0):
-    """Returns (a function that runs one training step, None). `wrap` is not used: each knows its ranks."""
+    """Returns (a function that runs one training step, None). `wrap` is not used, because each job handles its
+    ranks."""
     pin()
     torch.manual_seed(seed)
     if name == "ddp_small_buckets":

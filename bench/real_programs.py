@@ -1,8 +1,9 @@
-"""Steps of a small GPT, recorded on two Gloo ranks: alone, data parallel, sharded, as a pipeline and tensor parallel.
+"""Steps of a small GPT, recorded on two Gloo ranks: alone, data parallel, sharded, as a pipeline and tensor
+parallel.
 
     python bench/real_programs.py FOLDER JOB...
 
-Each job leaves a capture folder FOLDER/JOB. torch is imported once: the second rank is a fork of the first.
+Each job leaves a capture folder FOLDER/JOB. torch is imported once, because the second rank is a fork of the first.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from torch import nn
 from real_jobs import JOBS, RANKS
 from torch.distributed.device_mesh import init_device_mesh
 
-WARMUP = 2  # DistributedDataParallel orders its buckets anew after the first step
+WARMUP = 2  # DistributedDataParallel reorders its buckets after the first step
 
 
 class Block(nn.Module):
@@ -68,7 +69,7 @@ class Head(nn.Module):
 
 
 class Gpt(nn.Module):
-    """Of a pipeline's stages, one: the layers from `first` to before `last`, and what stands at the ends."""
+    """A pipeline stage of the model: the layers from `first` to before `last`, with embedding and head on the ends."""
 
     def __init__(self, shapes, first=0, last=None):
         super().__init__()
@@ -129,7 +130,8 @@ def data_parallel(shapes, bucket_bytes=None):
 
 
 def sharded(shapes, ends=False, micro_batches=1):
-    """Each layer is a unit; the ends are one each too, or with what is left the root's, whose weights stay gathered."""
+    """Makes each layer a unit. The ends are one unit each, or belong with the rest to the root, whose weights stay
+    gathered."""
     from torch.distributed.fsdp import fully_shard
 
     model = Gpt(shapes)
@@ -144,7 +146,7 @@ def pipeline(shapes, schedule, micro_batches, chunks):
     from torch.distributed.pipelining import PipelineStage, schedules
 
     rank, places = dist.get_rank(), RANKS * chunks
-    # The first places have one layer more where they do not divide.
+    # If the layers do not divide evenly, the first places have one more.
     firsts = [i * (shapes.layers // places) + min(i, shapes.layers % places) for i in range(places + 1)]
     model = nn.ModuleList(
         Gpt(shapes, *firsts[place : place + 2]) for place in range(rank, places, RANKS)
@@ -170,7 +172,7 @@ def pipeline(shapes, schedule, micro_batches, chunks):
 
 
 def tensor_parallel(shapes, sequence=False):
-    """`sequence`: norms and residuals are shared by tokens."""
+    """`sequence`: norms and residuals are divided by tokens."""
     from torch.distributed.tensor import Replicate, Shard
     from torch.distributed.tensor.parallel import (
         ColwiseParallel,
@@ -229,7 +231,7 @@ def record_jobs(rank, folder, names):
                 recording.step()
     dist.destroy_process_group()
     sys.stdout.flush()
-    os._exit(0)  # what torch keeps for the end of a process may wait for the other one
+    os._exit(0)  # work that torch leaves for the end of a process may wait for the other rank
 
 
 def main():

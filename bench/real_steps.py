@@ -1,6 +1,7 @@
-"""A recorded step of bench/gpt_jobs.py and the one that `etude generate llm` makes of the same model and plan, side by side.
+"""Comparison of a recorded step of bench/gpt_jobs.py with the one that `etude generate llm` makes of the same model
+and plan.
 
-What is known to differ between the two is a named term; without its terms each quantity is the same.
+Each known difference between the two is a named term. Without its terms each quantity is the same.
 """
 
 import collections
@@ -16,7 +17,7 @@ BYTES = 4  # of an element: all is in single precision
 
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"}
 ATTENTION = "aten::_scaled_dot_product_flash_attention_for_cpu"
-# Calls, and which of their arguments is what the rank puts in.
+# Calls, and the argument that is the rank's input.
 CALLS = {
     "c10d::allreduce_": ("all_reduce", 0),
     "c10d::_allgather_base_": ("all_gather", 1),
@@ -31,7 +32,7 @@ CHAKRA_TYPES = {"0": "all_reduce", "1": "reduce", "2": "all_gather", "3": "gathe
 
 @dataclasses.dataclass
 class Step:
-    """What one rank does. Products are pairs of operations and bytes, those of attention operations only."""
+    """The work of one rank. Products are pairs of operations and bytes, those of attention only operations."""
 
     passes: str = ""  # F and B of each layer's attention, in order
     forward: list = dataclasses.field(default_factory=list)
@@ -44,7 +45,7 @@ class Step:
     updated: int = 0  # parameters
     communication: list = dataclasses.field(default_factory=list)  # type and bytes, in the order of the calls
     messages: dict = dataclasses.field(default_factory=dict)  # by send or recv: place of the rank, F or B and micro-batch
-    terms: dict = dataclasses.field(default_factory=dict)  # generated: what was taken away, by quantity and name
+    terms: dict = dataclasses.field(default_factory=dict)  # generated: amounts that were subtracted, by quantity and name
 
 
 def run(*command):
@@ -59,7 +60,7 @@ def chakra_nodes(etude, path):
 
 
 def attributes(node):
-    """Of Chakra's JSON, by name: numbers are strings there."""
+    """Returns attributes of Chakra's JSON by name, where numbers are strings."""
     return {attr["name"]: next(v for k, v in attr.items() if k != "name") for attr in node.get("attr", [])}
 
 
@@ -89,7 +90,8 @@ class Recorded:
             yield node
 
     def innermost(self, names):
-        """The nodes of these names without those that have one among them below: of a DTensor's operators those on the shards."""
+        """Returns the nodes of these names without those that have such a node below them. For a DTensor's operators
+        these are those on the shards."""
         found = [node for node in self.nodes if node["name"] in names]
         callers = {caller["id"] for node in found for caller in self.ancestors(node)}
         return sorted((node for node in found if node["id"] not in callers), key=lambda node: node["ts"])
@@ -99,7 +101,7 @@ class Recorded:
 
 
 def product(node):
-    """Operations and bytes of a product of matrices, by its shapes."""
+    """Returns operations and bytes of a matrix product, by its shapes."""
     shapes, (out,) = node["inputs"]["shapes"], node["outputs"]["shapes"]
     left = shapes[0 if node["name"] in ("aten::mm", "aten::bmm") else 1]
     tensors = [shape for shape in shapes if shape] + [out]
@@ -107,14 +109,14 @@ def product(node):
 
 
 def attention(node):
-    """Operations of all pairs: operators do not tell what a mask leaves out."""
+    """Returns operations of all pairs, because operators do not show what a mask omits."""
     backward = node["name"] != ATTENTION
     sequences, heads, length, size = node["inputs"]["shapes"][1 if backward else 0]
     return (10 if backward else 4) * sequences * heads * length * length * size
 
 
 def recorded_step(path, tensor):
-    """Of a linked trace. `tensor`: ranks that share the vocabulary."""
+    """Returns the step of a linked trace. `tensor`: ranks that share the vocabulary."""
     trace = Recorded(path)
     step = Step()
     for node in trace.innermost({*PRODUCTS, ATTENTION, ATTENTION + "_backward"}):
@@ -137,7 +139,7 @@ def recorded_step(path, tensor):
         kind, argument = CALLS[node["name"]]
         step.communication.append((kind, BYTES * elements(node["inputs"]["shapes"][argument])))
         for caller in trace.ancestors(node):
-            # What pipelines of several chunks say of their messages.
+            # Messages of pipelines with several chunks.
             if label := re.fullmatch(r"PP:(\d+)(?:SEND|RECV)_([FB])(\d+)", caller["name"]):
                 place, of, micro_batch = label.groups()
                 step.messages.setdefault(kind, []).append((int(place), of, int(micro_batch)))
@@ -145,10 +147,10 @@ def recorded_step(path, tensor):
 
 
 def counted_operations(etude, path):
-    """Operations of products and attention as `etude convert --compute flops` counted them."""
+    """Returns operations of products and attention as `etude convert --compute flops` counted them."""
     names = {*PRODUCTS, ATTENTION, ATTENTION + "_backward"}
     counts = [int(attributes(node)["num_ops"]) for node in chakra_nodes(etude, path) if node["name"] in names]
-    # Of a DTensor's operators those on the shards count; the others have the least that ASTRA-sim runs.
+    # For DTensors the operators on the shards count. The others have the minimum that ASTRA-sim runs.
     return sorted(count for count in counts if count > 1)
 
 
@@ -156,7 +158,7 @@ def counted_operations(etude, path):
 
 
 class Generated:
-    """The step of a rank, and the terms in which it is known to differ."""
+    """The step of a rank, and the terms of its known differences."""
 
     def __init__(self, shapes, tensor, places):
         self.shapes = shapes
@@ -186,21 +188,22 @@ class Generated:
     def product(self, quantity, name, operations, size, is_weight_gradient):
         rows_in, out = self.matrices[name]
         biases = name in ("qkv", "up")
-        # Operators of products with a bias count no addition, and what sums a bias's gradient is one of its own.
+        # Operators of products with a bias count no addition, and a separate operator sums a bias's gradient.
         if biases and not name.endswith("gradient") and quantity == "forward" or biases and is_weight_gradient:
             operations -= self.term(f"operations {quantity}", "biases", self.rows * out)
         if is_weight_gradient:
             if biases:
                 size -= self.term(f"bytes {quantity}", "biases", 2 * BYTES * out)
-            # It is added to what earlier micro-batches gave: the first one finds nothing, others add in an operator of their own.
+            # It is added to the result of earlier micro-batches. The first one finds none, and others add in a separate
+            # operator.
             size -= self.term(f"bytes {quantity}", "gradients added to", BYTES * rows_in * out)
         elif quantity == "forward" and name in ("projection", "down"):
-            # The residual reads it.
+            # The residual reads the bias.
             size -= self.term(f"bytes {quantity}", "biases", -BYTES * out)
         getattr(self.step, quantity).append((operations, size))
 
     def attention(self, quantity, operations, softmax, per_pair):
-        """Of fused attention: what the softmax does, and the pairs that are masked."""
+        """Handles fused attention: the softmax, and the masked pairs."""
         what = f"attention {quantity}"
         operations -= self.term(what, "softmax", softmax)
         operations -= self.term(what, "masked pairs", -per_pair * (self.pairs - self.used_pairs))
@@ -225,7 +228,7 @@ class Generated:
             step.communication.append((kind, size))
             if kind in ("send", "recv"):
                 of = "F" if "activations" in node["name"] else "B"
-                # The tag is of the micro-batch and the sender's place.
+                # The tag contains the micro-batch and the sender's place.
                 micro_batch, sender = divmod(int(facts["comm_tag"]) // 2, self.places)
                 place = sender if kind == "send" else sender + (1 if of == "F" else -1)
                 step.messages.setdefault(kind, []).append((place, of, micro_batch))
@@ -257,10 +260,9 @@ class Generated:
 
 
     def add_norms(self):
-        """What a DTensor's optimizer sums: gradients of norms that ranks have of their tokens, a weight at a time.
-
-        Biases behind a reduction need no sum there, their gradient is that of all tokens. Of learned positions a rank has the share
-        that its tokens need, here all.
+        """Adds the sums of a DTensor's optimizer: gradients of norms that ranks have for their tokens, one weight at
+        a time. Biases after a reduction need no sum, because their gradient covers all tokens. A rank has the share
+        of learned positions that its tokens need, here all.
         """
         shapes = self.shapes
         calls = 2 * (2 * shapes.layers + 1)
@@ -272,7 +274,7 @@ class Generated:
 
 
 def generated_steps(etude, job, folder):
-    """Of each rank."""
+    """Returns the step of each rank."""
     shapes = job.shapes
     (folder / "gpt.toml").write_text(shapes.toml())
     run(
@@ -298,9 +300,9 @@ def tensor_ranks(job):
 
 
 def padded_sizes(job):
-    """fully_shard pads each weight to rows for all ranks, where the generator pads a unit: bytes of generated collectives, and recorded.
-
-    Of embedding and head as units of their own; layers have no odd rows.
+    """Returns bytes of generated collectives, and of recorded ones. fully_shard pads each weight to rows for all
+    ranks, and the generator pads a unit. This concerns embedding and head as separate units, because layers have no
+    odd rows.
     """
     shapes = job.shapes
     sizes = {}
@@ -315,7 +317,7 @@ def padded_sizes(job):
 
 
 def add_sharing_terms(step, job, rank):
-    """What fully_shard's rows do to collectives and to the parameters of a rank."""
+    """Adds the effect of fully_shard's rows on collectives and on the parameters of a rank."""
     sizes = padded_sizes(job)
     calls = []
     for kind, size in step.communication:
@@ -325,14 +327,14 @@ def add_sharing_terms(step, job, rank):
     step.communication = calls
     odd = job.shapes.vocabulary % RANKS
     if sizes and odd:
-        # The first ranks have a row more of embedding and head; the generator's ranks have as much each.
+        # The first ranks have one more row of embedding and head. The generator's ranks have equal shares.
         more = 2 * job.shapes.hidden * ((rank < odd) * RANKS - odd) // RANKS
         step.terms["parameters"] = collections.Counter({"padded rows": -more})
         step.updated += more
 
 
 def quantities(step):
-    """Numbers to compare, by name."""
+    """Returns numbers to compare, by name."""
     found = {}
     for name in ("forward", "backward"):
         works = getattr(step, name)
@@ -362,14 +364,14 @@ class Row:
 
 @dataclasses.dataclass
 class Comparison:
-    """Of one rank."""
+    """The comparison of one rank."""
 
     rows: list
     same: dict  # by what has to be the same one by one: whether it is
 
 
 def compare(etude, capture, job, folder):
-    """Of each rank. `capture`: what bench/real_programs.py left; `folder`: for what is made on the way."""
+    """Compares each rank. `capture`: the folder from bench/real_programs.py; `folder`: for intermediate files."""
     run(etude, "convert", "-q", capture, "--to", "linked", "-o", folder / "linked")
     run(etude, "convert", "-q", capture, "--for", "astra-sim", "--compute", "flops", "-o", folder / "counted")
     comparisons = []
@@ -390,7 +392,7 @@ def compare(etude, capture, job, folder):
             same[name.replace("_", " ")] = sorted(getattr(recorded, name)) == sorted(getattr(generated, name))
         same["order of passes"] = recorded.passes == generated.passes
         if recorded.messages:
-            # With several chunks on a stage receives begin a step ahead, among other sends.
+            # With several chunks on a stage, receives begin a step ahead, among other sends.
             same["order of sends and of receives"] = recorded.messages == generated.messages
         else:
             same["order of communication"] = recorded.communication == generated.communication

@@ -1,4 +1,4 @@
-"""The suite's smoke tasks in Python, step for step what src/suite/tasks does: what `bench/suite_steps` compares with.
+"""The suite's smoke tasks in Python, with the same steps as src/suite/tasks, for comparison in `bench/suite_steps`.
 
     python suite_twins.py TASK DATA THREADS WARMUP STEPS
 
@@ -31,7 +31,7 @@ def idx(path):
 
 
 def digits(data):
-    """The 4,000 digits that are learned from."""
+    """Returns the 4,000 training digits."""
     folder = pathlib.Path(data) / "mnist-5k"
     images = idx(folder / "images-idx3-ubyte").float().div(255).unsqueeze(1)
     labels = idx(folder / "labels-idx1-ubyte").long()
@@ -157,7 +157,7 @@ class Caser(nn.Module):
 
 
 def learning_to_rank(data):
-    """The teacher's steps, which are the first."""
+    """Trains the teacher, in the first steps of the task."""
     length, targets, negatives = 5, 3, 3
     users, items, learned = {}, {}, []
     for line in (pathlib.Path(data) / "nycflights/train.txt").read_text().splitlines():
@@ -213,7 +213,8 @@ class NeuMf(nn.Module):
 
 
 def recommendation(data):
-    """Where airplanes flew, each airport once; the last of each airplane with three or more is held out."""
+    """Uses the destinations of airplanes, each airport once. The last one of each airplane with three or more is
+    held out."""
     negatives = 4
     users, items, chosen = {}, {}, []
     for name in ("train", "test"):
@@ -272,7 +273,7 @@ class Dlrm(nn.Module):
 
 
 def advertising(_):
-    """Of the same sizes as the generated clicks, which are not learned here but timed."""
+    """Uses the sizes of the generated clicks, which are only timed here, not learned."""
     rows, samples = (10, 15, 20, 30, 50, 80, 150, 300), 100_000
     numbers = torch.randn(samples, 4)
     categories = torch.stack([torch.multinomial(1 / torch.arange(1.0, count + 1) ** 1.05, samples, True) for count in rows], 1)

@@ -1,5 +1,5 @@
-"""Image to text of the suite's smoke scale in Python: pictures of one to three coloured shapes, drawn in each step, and an
-LSTM that learns to say sentences about them."""
+"""Image to text at the suite's smoke scale in Python: pictures of one to three coloured shapes, drawn in each step,
+and an LSTM that learns to describe them."""
 
 import math
 
@@ -21,13 +21,13 @@ PARAMETERS = 328_352
 
 
 class Scenes:
-    """The scenes that are learned from: a row for each, with room for three shapes and their sentence."""
+    """The training scenes: a row for each, with room for three shapes and their sentence."""
 
     def __init__(self):
         shape = (SCENES, MOST_SHAPES)
         counts = torch.randint(1, MOST_SHAPES + 1, (SCENES,))
         there = torch.arange(MOST_SHAPES) < counts.unsqueeze(1)
-        # Those columns that have none come last.
+        # Columns without a shape come last.
         columns = torch.rand(shape).argsort(1).masked_fill(~there, MOST_SHAPES).sort(1)[0]
         colours = torch.rand(SCENES, len(COLOURS)).argsort(1)[:, :MOST_SHAPES]
         kinds = torch.randint(len(HALF_SIZES), shape)
@@ -47,7 +47,7 @@ class Scenes:
         self.before = F.pad(self.next[:, :-1], (1, 0), value=START)
 
     def render(self, index):
-        """[N, 3, SIDE, SIDE], from 0 to 1."""
+        """Returns [N, 3, SIDE, SIDE], from 0 to 1."""
         places = torch.arange(SIDE) + 0.5
         x, y, width, height = self.boxes[index].unsqueeze(3).unbind(2)
         inside = ((places - y).abs() <= height).unsqueeze(3) & ((places - x).abs() <= width).unsqueeze(2)
@@ -58,7 +58,7 @@ class Scenes:
         return pictures
 
     def sentences(self, index):
-        """The words before each, the places of the N × T where one is to be said, and these."""
+        """Returns the words before each, the places in N × T with a word to predict, and these words."""
         lengths = self.lengths[index]
         steps = int(lengths.max())
         places = (torch.arange(steps) < lengths.unsqueeze(1)).flatten().nonzero().squeeze(1)

@@ -1,5 +1,5 @@
-"""The smoke task of object detection in Python, for bench/suite_twins.py: Faster R-CNN on generated shapes, step for step what
-src/suite/tasks/object_detection.cc does."""
+"""The smoke task of object detection in Python, for bench/suite_twins.py: Faster R-CNN on generated shapes, with the
+same steps as src/suite/tasks/object_detection.cc."""
 
 import math
 import random
@@ -45,7 +45,8 @@ def fill(canvas, texture, box, label):
 
 
 def scenes(count, seed):
-    """Pictures, and what is on them: boxes and labels from 1, both 0 where a picture has fewer objects than others."""
+    """Returns pictures with their objects: boxes and labels from 1, both 0 if a picture has fewer objects than
+    others."""
     draw = random.Random(seed)
     pictures = torch.zeros(count, 3, SIDE, SIDE)
     boxes, labels = torch.zeros(count, MOST_SHAPES, 4), torch.zeros(count, MOST_SHAPES, dtype=torch.long)
@@ -67,7 +68,7 @@ def scenes(count, seed):
 
 
 def overlaps(a, b):
-    """Of boxes [..., N, 4] with boxes [..., M, 4]: [..., N, M], no number where both have no area."""
+    """Returns overlaps of boxes [..., N, 4] with boxes [..., M, 4]: [..., N, M], NaN if both have no area."""
     left, top, right, bottom = a.unsqueeze(-2).unbind(-1)
     other_left, other_top, other_right, other_bottom = b.unsqueeze(-3).unbind(-1)
     width = (torch.minimum(right, other_right) - torch.maximum(left, other_left)).clamp_(min=0)
@@ -90,14 +91,14 @@ def decode(codes, against):
 
 
 def choose(candidates, count):
-    """At most `count` (a number, or one a row) of each row's candidates, by chance."""
+    """Returns at most `count` (a number, or one per row) of each row's candidates, drawn at random."""
     keys = torch.rand(candidates.shape).masked_fill_(~candidates, 2)
     ordered = keys.sort(1)[0]
     return keys < (ordered[:, count:count + 1] if isinstance(count, int) else ordered.gather(1, count))
 
 
 def is_kept(boxes, asked, most_overlap, most):
-    """Suppresses non-maxima of boxes [N, K, 4], best first: a box stays unless a better one that stays overlaps it."""
+    """Suppresses non-maxima of boxes [N, K, 4], best first: a box stays unless it overlaps a better one that stays."""
     hits = (overlaps(boxes, boxes) > most_overlap).triu_(1).float()
     kept = asked
     while True:  # each round settles at least one more box of a chain
@@ -108,7 +109,7 @@ def is_kept(boxes, asked, most_overlap, most):
 
 
 def roi_align(features, boxes, side, points=2):
-    """Features of boxes [N, K, 4] as [N, K, C, side, side]."""
+    """Returns features of boxes [N, K, 4] as [N, K, C, side, side]."""
     count, across = boxes.shape[1], side * points
     share = (torch.arange(across) + 0.5) / across
     begin, end = boxes[..., None, :2], boxes[..., None, 2:]
@@ -148,7 +149,7 @@ class FasterRcnn(nn.Module):
 
     @torch.no_grad()
     def targets_of_anchors(self, boxes, samples=64, least_positive=0.6, most_negative=0.3):
-        """By anchor: 1 an object, 0 none, -100 not learned from; the rows of objects and their codes."""
+        """Returns labels by anchor (1 an object, 0 none, -100 ignored), and the rows of objects with their codes."""
         overlap = overlaps(self.anchors, boxes)
         best, which = overlap.max(2)
         is_best = (overlap == overlap.amax(1, keepdim=True)) & (overlap > 0)
@@ -164,7 +165,7 @@ class FasterRcnn(nn.Module):
 
     @torch.no_grad()
     def propose(self, logits, codes, before=100, after=50, most_overlap=0.7, least_side=1):
-        """Boxes [N, before, 4], and which of them are proposed."""
+        """Returns boxes [N, before, 4], and which of them are proposed."""
         order = (logits[..., 1] - logits[..., 0]).topk(before)[1]
         picked = codes.gather(1, order.unsqueeze(2).expand(-1, -1, 4))
         boxes = decode(picked, self.anchors[order]).clamp_(0, SIDE)
@@ -173,7 +174,8 @@ class FasterRcnn(nn.Module):
 
     @torch.no_grad()
     def targets_of_regions(self, proposals, proposed, boxes, labels, samples=32, positive_share=0.25, least_positive=0.5):
-        """Regions [N, K, 4]; the rows of them that are asked for, with their labels; the places of objects in these, and their codes."""
+        """Returns regions [N, K, 4], the sampled rows with their labels, and the places of objects in these with
+        their codes."""
         proposals, proposed = torch.cat([proposals, boxes], 1), torch.cat([proposed, labels > 0], 1)
         best, which = overlaps(proposals, boxes).max(2)
         positive = proposed & (best >= least_positive)
@@ -210,7 +212,7 @@ class FasterRcnn(nn.Module):
 
 
 def make(data):
-    """No data set is read: the scenes are drawn."""
+    """Makes the task without a data set, because the scenes are drawn."""
     pictures, boxes, labels = scenes(SCENES, 9)
     mirrored = torch.stack([SIDE - boxes[..., 2], boxes[..., 1], SIDE - boxes[..., 0], boxes[..., 3]], 2) * (labels > 0).unsqueeze(2)
     model = FasterRcnn()

@@ -1,4 +1,4 @@
-"""Face embedding as src/suite/tasks/face_embedding.cc has it, step for step."""
+"""Face embedding with the same steps as src/suite/tasks/face_embedding.cc."""
 
 import pathlib
 import struct
@@ -19,7 +19,7 @@ def idx(path):
 
 
 def faces(data):
-    """Pictures and people that are learned: three of four."""
+    """Returns training pictures and people: three of four."""
     folder = pathlib.Path(data) / "orl-faces"
     images = idx(folder / "images-idx3-ubyte").float().div(255).unsqueeze(1)
     images = F.interpolate(images, (SIDE, SIDE), mode="bilinear", antialias=True, align_corners=False)

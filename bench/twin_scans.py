@@ -1,4 +1,5 @@
-"""3D face recognition as src/suite/tasks/face_recognition.cc has it, step for step. The scans are noise: steps take as long."""
+"""3D face recognition with the same steps as src/suite/tasks/face_recognition.cc. The scans are noise, which takes
+the same time."""
 
 import math
 
@@ -42,7 +43,7 @@ class ResNet8(nn.Module):
 
 
 def make(_data):
-    """No data set is read."""
+    """Makes the task without a data set."""
     count = PEOPLE * OF_EACH
     scans, people = torch.randn(count, 4, SIDE, SIDE), torch.arange(PEOPLE).repeat_interleave(OF_EACH)
     model = ResNet8()

@@ -1,4 +1,4 @@
-"""Speech recognition of the suite's smoke scale in Python: strings of spoken digits, put together, made noisy and turned
+"""Speech recognition at the suite's smoke scale in Python: strings of spoken digits, joined, made noisy and turned
 into spectrograms in each step, and DeepSpeech2 with one convolution and one recurrent layer."""
 
 import math
@@ -21,7 +21,7 @@ PARAMETERS = 188_128
 
 
 def read_wave(path):
-    """Deviation 1."""
+    """Returns the wave with deviation 1."""
     with wave.open(str(path)) as file:
         assert file.getframerate() == RATE and file.getsampwidth() == 2
         samples = torch.frombuffer(bytearray(file.readframes(file.getnframes())), dtype=torch.int16)
@@ -30,7 +30,7 @@ def read_wave(path):
 
 
 def recordings(data):
-    """By speaker the digits that are learned from, and how much noise they get."""
+    """Returns the training digits by speaker, and the level of their noise."""
     for name, noise in (("free-spoken-digit-dataset", 0.5), ("spoken-digits", 1.0)):
         folder = pathlib.Path(data) / name / "recordings"
         if not folder.exists():
@@ -63,7 +63,8 @@ class DeepSpeech(nn.Module):
         self.fc = nn.Linear(hidden, symbols, bias=False)
 
     def forward(self, x, frames):
-        """x: [N, 1, bins, frames], the longest first → logarithms of probabilities [steps, N, symbols] and the steps of each."""
+        """Maps x, [N, 1, bins, frames] with the longest first, to log probabilities [steps, N, symbols] and the
+        steps of each."""
         steps = (frames - 1) // 4 + 1
         y = self.conv_norm(self.conv(x)).clamp(0, 20)
         y = y.masked_fill(torch.arange(y.shape[3]) >= steps.view(-1, 1, 1, 1), 0)

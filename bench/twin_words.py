@@ -1,4 +1,4 @@
-"""text-to-text and language-modelling in Python, step for step what src/suite/tasks does."""
+"""text-to-text and language-modelling in Python, with the same steps as src/suite/tasks."""
 
 import collections
 import pathlib
@@ -15,7 +15,7 @@ PADDING, START, END, UNKNOWN, SPECIAL = range(5)
 
 
 def words(line):
-    """The words and signs of a line, in small letters."""
+    """Returns the words and signs of a line, in lower case."""
     line = SMALL.sub(lambda found: bytes([0xC3, found[0][1] + 0x20]), line.lower())
     return WORD.findall(line)
 
@@ -25,7 +25,7 @@ def lines(data, name):
 
 
 class Vocabulary:
-    """The most frequent words of sentences, of as many occurrences the one met first."""
+    """The most frequent words of sentences. Of equally frequent ones, the first one found counts."""
 
     def __init__(self, sentences, most, least_count=1, special=SPECIAL):
         counts = collections.Counter(word for sentence in sentences for word in sentence)
@@ -61,7 +61,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Normalised after each part: attention to itself, to what another saw, and two layers."""
+    """Attention to itself, to the other text, and two layers, each followed by normalisation."""
 
     def __init__(self, width, heads, hidden, other, dropped, gelu=False, epsilon=1e-5):
         super().__init__()
@@ -121,7 +121,7 @@ class Transformer(nn.Module):
 
 
 class Translation:
-    """Words that the vocabulary does not have are neither learned nor asked for."""
+    """Words outside the vocabulary are neither learned nor predicted."""
 
     BATCH, RATE, WARMUP, MOST, LEAST_COUNT = 64, 3e-3, 100, 4000, 2
     DROPPED, SMOOTHING = 0.1, 0.1
@@ -197,7 +197,7 @@ class Bert(nn.Module):
 
 
 class LanguageModel:
-    """The first two sentences of each document, of which the second is that of another one half of the time."""
+    """The first two sentences of each document. Half of the time the second is that of another document."""
 
     BATCH, RATE, WARMUP, MOST, LENGTH, DROPPED, DEVIATION = 64, 2e-3, 50, 1000, 20, 0.0, 0.06
     GUESSED = 0.3

@@ -1,6 +1,6 @@
-"""Six small training workloads for the CPU: `make(name)` gives a function that runs one step.
+"""Six small training workloads for the CPU: `make(name)` returns a function that runs one step.
 
-Run as a program it trains NAME for some steps. Under torchrun the model is wrapped in DistributedDataParallel.
+As a program it trains NAME for some steps. Under torchrun the model is wrapped in DistributedDataParallel.
 """
 
 import argparse
@@ -99,12 +99,12 @@ def mlp(*widths):
 
 
 def zipf_like(rows, count, generator):
-    """Indices of which few are frequent, as those of real categories are."""
+    """Returns indices of which few are frequent, as in real categories."""
     return (torch.rand(count, generator=generator).pow(4) * rows).long().clamp_(max=rows - 1)
 
 
 def training_step(optimizer, loss):
-    """A function that runs one step of training and returns its loss."""
+    """Returns a function that runs one training step and returns its loss."""
 
     def step():
         optimizer.zero_grad()
@@ -156,7 +156,7 @@ def make(name, wrap=None, seed=0):
 
 
 def load_make(path):
-    """`make` of another file of workloads."""
+    """Returns `make` of another file of workloads."""
     if not path:
         return make
     spec = importlib.util.spec_from_file_location("other_workloads", path)

@@ -95,7 +95,7 @@ Status CheckGroupRanks(const std::string& path, const GroupRanks& groups, const 
 
 namespace {
 
-// "3" for "3.0": a whole number written as another one; "" for any other name.
+// Returns "3" for "3.0", a whole number in another spelling, and "" for any other name.
 std::string_view WholeOf(std::string_view name) {
   const size_t point = name.find('.');
   if (point == std::string_view::npos || point == 0) return {};
@@ -107,7 +107,7 @@ std::string_view WholeOf(std::string_view name) {
   return name.substr(0, point);
 }
 
-// "2 groups ('a' and 'b')".
+// Returns a text such as "2 groups ('a' and 'b')".
 std::string GroupsText(std::vector<std::string> names) {
   constexpr size_t kMost = 4;
   std::ranges::sort(names, ComesBefore);
@@ -135,7 +135,7 @@ void GroupNames::Apply(const std::string& path, GroupRanks& groups,
                        const RunContext& context) const {
   std::set<std::string> unused;
   for (const auto& [name, ranks] : groups) {
-    // That of all ranks may be listed for ASTRA-sim alone, as `convert` does.
+    // The group of all ranks may be listed only for ASTRA-sim, as `convert` does.
     const auto with_trace =
         std::ranges::count_if(ranks, [&](int64_t rank) { return ranks_.contains(rank); });
     if (with_trace > 0 && std::cmp_less(with_trace, ranks_.size())) unused.insert(name);
@@ -170,7 +170,7 @@ GroupRanks UnlistedGroups(const Job& job) {
     }
   }
   GroupRanks groups;
-  std::set<std::string> ambiguous;  // names that a file cannot tell apart
+  std::set<std::string> ambiguous;  // names that a file cannot distinguish
   for (const size_t at : kinds) {
     const GroupKind& kind = job.group_kinds[at];
     const int64_t count =

@@ -13,42 +13,42 @@
 
 namespace etude {
 
-// {"1": [0, 1], "2": [2, 3]}: the ranks of process groups by name, as ASTRA-sim is given them.
+// The ranks of process groups by name, in ASTRA-sim's form: {"1": [0, 1], "2": [2, 3]}.
 using GroupRanks = std::map<std::string, std::vector<int64_t>>;
 
-// As the text of such a file; 2 comes before 10.
+// Returns the text of such a file. Names are in numeric order: 2 comes before 10.
 std::string GroupRanksText(const GroupRanks& groups);
 Result<GroupRanks> ReadGroupRanks(const std::string& path, const RunContext& context);
 
-// The file that `etude generate` puts beside PREFIX.RANK.et, if all `traces` are of one PREFIX and
-// it is there; else "".
+// Returns the file that `etude generate` writes next to PREFIX.RANK.et, if all `traces` have one
+// PREFIX and the file exists; otherwise "".
 std::string GroupsBeside(const std::vector<std::string>& traces);
 
-// kBadInput, with `path`, if `groups` contradict what a rank does: it calls a group that it is not
-// in, lists other members, or is of a job with fewer ranks.
+// Returns kBadInput, with `path`, if `groups` contradict a rank: it calls a group that does not
+// contain it, lists other members, or belongs to a job with fewer ranks.
 Status CheckGroupRanks(const std::string& path, const GroupRanks& groups, const CommLog& log);
 
-// How traces of a job call their groups, and which of these they list.
+// The names of groups in the traces of a job, and which groups these traces list.
 class GroupNames {
  public:
   void Add(const CommLog& log);
 
-  // Gives `groups`, read from the file at `path` ("": from none), the names that the traces have
-  // for them: generators that calculate with floating-point numbers write "3.0" for "3". Warns of
-  // groups whose ranks nobody lists, which are those that call them, and of groups of ranks with
-  // traces that none of these calls.
+  // Gives `groups`, read from the file at `path` ("": no file), the names in the traces. Generators
+  // that calculate with floating-point numbers write "3.0" for "3". Warns of groups whose ranks no
+  // trace lists and that consist of their callers. Also warns of groups of ranks with traces that
+  // none of these calls.
   void Apply(const std::string& path, GroupRanks& groups, const RunContext& context) const;
 
  private:
   struct Calls {
     uint64_t ranks = 0;      // that call it
-    bool is_listed = false;  // a trace says who is in it
+    bool is_listed = false;  // whether a trace lists its members
   };
   std::map<std::string, Calls> calls_;
   std::set<int64_t> ranks_;
 };
 
-// The groups that traces of the job do not list, as far as their ranks are known.
+// Returns the groups that traces of the job do not list, if their ranks are known.
 GroupRanks UnlistedGroups(const Job& job);
 
 }  // namespace etude

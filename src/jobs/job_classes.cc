@@ -82,7 +82,7 @@ std::string NodesText(const JobCounts& counts) {
 
 namespace {
 
-// The job in classes of which `inputs` are all ranks, if any.
+// Returns the job in classes whose ranks are exactly `inputs`, if any.
 Result<std::optional<Job>> WholeJobOf(const std::vector<RankInput>& inputs,
                                       const RunContext& context) {
   std::set<std::string> folders;
@@ -116,7 +116,7 @@ Result<Job> ReadJob(const JobClassesRequest& request, bool strict, const RunCont
   ETUDE_ASSIGN_OR_RETURN(
       RankTraces read,
       ReadRankTraces(request.inputs, request.groups, request.jobs, {.strict = strict}, context));
-  // Classes hold Chakra traces: what others say by nesting and times becomes dependencies.
+  // Classes contain Chakra traces, so order from nesting and times becomes dependencies.
   ETUDE_ASSIGN_OR_RETURN(
       read.traces,
       ForEachRank<Trace>(read.traces.size(), request.jobs, context,

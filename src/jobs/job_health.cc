@@ -44,7 +44,7 @@ Health JobHealth::Judge() {
   std::vector<CommLog> logs;
   for (const auto& [rank, log] : logs_) logs.push_back(log);
   match_ = MatchComms(logs);
-  // A part of the ranks has no time of the job.
+  // A subset of the ranks has no time for the job.
   std::optional<GraphTime> graph_time;
   if (runs_.size() == logs_.size()) {
     const bool meets_nobody = runs_.size() == 1 && match_.messages.empty();
@@ -52,7 +52,7 @@ Health JobHealth::Judge() {
   }
   health_ = JudgeJob(match_, std::move(graph_time));
   health_.waits = waits_;
-  // The job's figure stands for those of its ranks.
+  // The job's figure represents those of its ranks.
   constexpr std::string_view kGraphTime = "graph_time";
   if (std::ranges::count(health_.reasons, kGraphTime, &Health::Reason::name) != 0) {
     std::erase_if(parts_.reasons, [&](const auto& reason) { return reason.name == kGraphTime; });

@@ -12,8 +12,8 @@
 namespace etude {
 namespace {
 
-// Prefixes of files that a configuration names are relative to the working folder, as in ASTRA-sim,
-// or else to the configuration.
+// Returns the path of a prefix of files that a configuration names. It is relative to the working
+// folder, as in ASTRA-sim, or else to the configuration.
 std::string PathBeside(const std::string& config, const std::string& name, const char* suffix) {
   if (CheckRegular(name + suffix) && ByteSource::Open(name + suffix, {})) return name;
   const size_t slash = config.rfind('/');
@@ -21,7 +21,7 @@ std::string PathBeside(const std::string& config, const std::string& name, const
   return config.substr(0, slash + 1) + name;
 }
 
-// A ring in each dimension.
+// Uses a ring in each dimension.
 void UseRings(SimMachine& machine) {
   for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
                                     CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {

@@ -9,19 +9,19 @@
 
 namespace etude {
 
-// The files that describe a simulated machine, and what is said beside them.
+// The files that describe a simulated machine, and additional settings.
 struct MachineFiles {
   std::string network;  // or its dimensions themselves: "Ring(8):50GB/s,500ns Switch(4):…"
   std::string system;   // "": SystemModel's defaults, rings in all dimensions
   std::string memory;   // "": no remote memory
   bool congestion = false;
-  int64_t queues = 1;  // of each dimension
+  int64_t queues = 1;  // per dimension
   bool rendezvous = false;
-  int64_t injection_scale = 1;  // of the endpoint delay
+  int64_t injection_scale = 1;  // for the endpoint delay
 };
 
-// Reads them, and the collectives that are programs. kBadInput with the file and the place.
-// `strict`: damaged traces of collectives are refused.
+// Reads the files, and the collectives that are programs. Returns kBadInput with the file and the
+// place. `strict`: damaged traces of collectives are refused.
 Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const RunContext& context);
 
 }  // namespace etude

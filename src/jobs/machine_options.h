@@ -10,7 +10,7 @@
 
 namespace etude {
 
-// On which machine a simulation runs, as its commands and Python are told.
+// Options for the machine of a simulation, for its commands and Python.
 struct MachineOptions {
   std::string model = "astra-sim-2.0";
   std::string network;
@@ -26,7 +26,7 @@ struct MachineOptions {
   friend bool operator==(const MachineOptions&, const MachineOptions&) = default;
 };
 
-// kUsage for what cannot be, which names the option; kBadInput for files.
+// Reads the machine. Returns kUsage with the option for invalid values, and kBadInput for files.
 Result<SimMachine> ReadMachine(const MachineOptions& options, bool strict,
                                const RunContext& context);
 

@@ -21,7 +21,7 @@
 namespace etude {
 namespace {
 
-// kUsage for a name that a file has.
+// Returns kUsage if a file has this name.
 Status CheckFolderName(const std::string& path) {
   const std::string wrong = WrongEnding(path, {});
   return wrong.empty() ? Status() : MakeError(ErrorCode::kUsage, "--output: " + wrong);
@@ -139,7 +139,7 @@ Status CheckNoTraces(const std::string& folder, const RunContext& context) {
   if (!found) return {};
   for (const CaptureRank& rank : found->ranks) {
     for (const std::string& file : rank.files()) {
-      // An earlier job in classes that was not completed.
+      // An incomplete earlier job in classes.
       if (std::filesystem::path(file).filename().string().starts_with("class.")) continue;
       return MakeError(ErrorCode::kUsage,
                        fmt::format("{}: found a trace, which a job of rank classes in the same "

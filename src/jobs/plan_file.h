@@ -9,15 +9,15 @@
 
 namespace etude {
 
-// The file beside classes.json in which `etude generate` says what the job's plan is:
-// docs/formats/job_folder.md.
+// The file next to classes.json in which `etude generate` writes the job's plan
+// (docs/formats/job_folder.md).
 inline constexpr std::string_view kPlanFile = "plan.json";
 
-// Into the folder of the job that it is of, which is written.
+// Writes the plan into the folder of its job, which is written already.
 Status WritePlanFile(const PlanFacts& facts, const std::string& folder, const Limits& limits);
 
-// The plan of the job in a folder; nullopt where there is none. One that is damaged, or of another
-// job than that in the folder, counts as none with a warning; `strict`: kBadInput.
+// Reads the plan of the job in a folder. Returns nullopt without one. A damaged plan, or that of
+// another job, counts as none with a warning; with `strict` it is kBadInput.
 Result<std::optional<PlanFacts>> ReadPlanFile(const std::string& folder, bool strict,
                                               const RunContext& context);
 

@@ -12,7 +12,7 @@
 namespace etude {
 namespace {
 
-// A list of some of `ranks`; nullopt if it is none.
+// Parses a list of some of `ranks`. Returns nullopt if it is not a list.
 std::optional<std::vector<int64_t>> RanksInList(std::string_view list,
                                                 std::span<const int64_t> ranks) {
   std::set<int64_t> chosen;

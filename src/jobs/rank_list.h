@@ -9,10 +9,10 @@
 
 namespace etude {
 
-// The ranks that the value `text` of --ranks means of `ranks`, which ascend and are at least one:
-// "all", how many of the first, or a list of ranks and of ranges, each rank once: "0-7,12".
-// Ascending. kUsage for another text, and for ranks that are none of them; `whose` is whose they
-// are, for messages.
+// Selects from `ranks`, which are ascending and not empty, the ranks of the value `text` of
+// --ranks: "all", a number of first ranks, or a list of ranks and ranges, each rank once: "0-7,12".
+// The result is ascending. Returns kUsage for another text, and for ranks that are not in `ranks`.
+// `whose` names their owner in messages.
 Result<std::vector<int64_t>> ChooseFromRanks(std::string_view text, std::span<const int64_t> ranks,
                                              std::string_view whose);
 

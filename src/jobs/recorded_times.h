@@ -10,8 +10,8 @@
 
 namespace etude {
 
-// A recorded job with the times of its own nodes: how long its graph alone takes. `jobs`: traces
-// read at a time.
+// Computes how long the graph of a recorded job takes alone, with the recorded times of its nodes.
+// `jobs`: number of traces read at a time.
 Result<Inspected> SimulateRecordedTimes(const std::vector<std::string>& paths, int64_t jobs,
                                         bool strict, const RunContext& context);
 

@@ -28,13 +28,14 @@
 namespace etude {
 namespace {
 
-// PREFIX of PREFIX.0.et …, or of others of these files: nothing else is called so.
+// Returns whether `path` is PREFIX of PREFIX.0.et …, or of other such files, and nothing else has
+// this name.
 bool IsPrefix(const std::string& path) {
   return !IsThere(path) &&
          (IsThere(RankFileOf(path, 0)) || RankFileBeyond(path + ".", ".et", 0).has_value());
 }
 
-// kBadInput where PREFIX.N.et are there but not all before them.
+// Returns kBadInput if PREFIX.N.et exist but some files before them are missing.
 Status CheckNoGap(const std::string& prefix) {
   int64_t ranks = 0;
   while (IsThere(RankFileOf(prefix, ranks))) ++ranks;
@@ -71,7 +72,7 @@ Result<SimJob> ReadPrefix(const SimJobOptions& options, int64_t npus, bool stric
   return read;
 }
 
-// Recorded traces as graphs that a simulator runs to their end.
+// Turns recorded traces into graphs that a simulator runs to their end.
 Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<RankInput>& inputs,
                              const RankTraces& read, int64_t npus, bool strict,
                              const Limits& limits) {
@@ -102,7 +103,7 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
   return ForAstraSim(std::move(job), {.compute = compute, .host_threads = true, .all_types = true});
 }
 
-// Options that have no use for graphs that run as they are.
+// Returns kUsage for options that have no effect on graphs that run unchanged.
 Status CheckNoneOfRecorded(const SimJobOptions& options) {
   if (!options.fill_ranks && options.compute == "durations") return {};
   return MakeError(ErrorCode::kUsage,
@@ -110,7 +111,8 @@ Status CheckNoneOfRecorded(const SimJobOptions& options) {
                                options.fill_ranks ? "--fill-ranks" : "--compute flops"));
 }
 
-// " (rank 0 sends to rank 9 in node 3)": the first partner that is none of so many ranks; "": none.
+// Returns the first partner outside `npus` ranks as text, such as " (rank 0 sends to rank 9 in node
+// 3)", and "" if there is none.
 std::string StrayPartner(const std::vector<RankOfJob>& ranks, int64_t npus) {
   for (const RankOfJob& one : ranks) {
     std::string found;
@@ -139,15 +141,15 @@ std::vector<std::string> NotesOf(const AstraJob& job) {
   }
   for (const RunnableNoteRow& row : kRunnableNotes) {
     const uint64_t count = job.notes[row.note];
-    if (row.note == RunnableNote::kRenamedGroup) continue;  // of no consequence here
+    if (row.note == RunnableNote::kRenamedGroup) continue;  // has no effect here
     if (count > 0) notes.push_back(fmt::format("{}: {}", row.text, FormatCount(count)));
   }
   notes.insert(notes.end(), job.messages.begin(), job.messages.end());
   return notes;
 }
 
-// Takes out of the times of one rank what recording cost, as far as it is known; returns the rest
-// of what there is to say of it.
+// Subtracts the cost of recording, as far as known, from the times of one rank. Returns the notes
+// about it.
 Result<std::string> TakeOutCost(const RecordingCost& cost, bool keep, const Limits& limits,
                                 Trace& trace, SimJob& job) {
   if (!cost.program || keep) return RecordingCostNote(cost);
@@ -161,7 +163,7 @@ Result<std::string> TakeOutCost(const RecordingCost& cost, bool keep, const Limi
   return std::string();
 }
 
-// What was measured of the step, and what there is to say of it.
+// Adds the measured times of the step, and the notes about them.
 Status AddRecordedTimes(const std::vector<RankInput>& inputs, std::vector<Trace>& traces,
                         bool is_recorded, bool keep, const RunContext& context, SimJob& job) {
   size_t steps = 0;
@@ -193,8 +195,9 @@ void NoteUngrouped(const RankTraces& ranks, std::vector<std::string>& notes) {
   if (ungrouped != 0) notes.push_back(UngroupedText(ungrouped));
 }
 
-// Whether it is a Chakra trace of a recorded rank whose host communicates: what its nodes took
-// themselves has no place between what they called, and tools other than Etude count waiting, too.
+// Returns whether this is a Chakra trace of a recorded rank whose host communicates. Own time of a
+// node has no place between the nodes that it called, and other tools also count waiting as own
+// time.
 bool HasRecordedHost(const Trace& trace) {
   if (!trace.traits().states_order || IsSimulated(trace)) return false;
   bool is_recorded = false;
@@ -222,7 +225,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
   bool is_recorded = false;
   bool rounded_times = false;
   std::string stray;         // a partner beyond the ranks of the network
-  std::string disagreement;  // on a collective; "" where there is none
+  std::string disagreement;  // about a collective; "" without one
   if (is_one && IsJobFolder(first)) {
     ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!options.groups.empty()) {
@@ -312,7 +315,7 @@ Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>&
 }
 
 Status CheckRankFiles(const std::string& prefix, int64_t npus) {
-  // One between that is not there is told when it is read.
+  // A missing file in between is reported when it is read.
   if (IsThere(RankFileOf(prefix, npus - 1))) return {};
   int64_t ranks = 0;
   while (ranks < npus && IsThere(RankFileOf(prefix, ranks))) ++ranks;

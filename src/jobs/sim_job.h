@@ -14,46 +14,47 @@
 
 namespace etude {
 
-// Which job a simulation runs, as its commands and Python are told.
+// Options for the job of a simulation, for its commands and Python.
 struct SimJobOptions {
   std::vector<std::string> paths;
   std::string groups;
   std::string compute = "durations";
   bool fill_ranks = false;
-  bool with_recording = false;  // times keep what recording cost
+  bool with_recording = false;  // times keep the cost of recording
   int64_t jobs = 0;
 
   friend bool operator==(const SimJobOptions&, const SimJobOptions&) = default;
 };
 
-// A job as a simulator runs it.
+// A job in the form that a simulator runs.
 struct SimJob {
   SimWorkload workload;
-  // nullopt: of PREFIX.0.et …, which are taken as they are, whether they fit together or not.
+  // nullopt for PREFIX.0.et …, which run unchanged, whether they fit together or not.
   std::optional<Job> job;
-  std::string prefix;  // of these
-  // How long the step took on the machine where it was recorded, the longest of the ranks': as in
-  // the traces, and without recording.
+  std::string prefix;  // prefix of these files
+  // Duration of the step on the recording machine, the maximum over ranks: as in the traces, and
+  // without recording.
   std::optional<Nanos> recorded_step;
   std::optional<Nanos> program_step;
-  // What of the recorded step was taken out as the cost of recording it, the most of a rank.
+  // The cost of recording that was subtracted from the recorded step, the maximum over ranks.
   Nanos recording_taken;
-  std::vector<std::string> warnings;  // while it was read
-  // What was done to recorded traces so that they can run, and what was left out; a line each.
+  std::vector<std::string> warnings;  // issued while it was read
+  // Changes to recorded traces that let them run, and omissions, one line each.
   std::vector<std::string> notes;
-  std::optional<PlanFacts> plan;  // of a generated job
+  std::optional<PlanFacts> plan;  // for a generated job
 };
 
-// kBadInput if there are some of PREFIX.0.et …, but not one for each of `npus` NPUs. ASTRA-sim does
-// not look at more.
+// Returns kBadInput if some of PREFIX.0.et … exist, but not one for each of `npus` NPUs. ASTRA-sim
+// reads no further ones.
 Status CheckRankFiles(const std::string& prefix, int64_t npus);
 
-// `paths` with the files PREFIX.0.et … in the place of each PREFIX. kBadInput if one is missing.
+// Returns `paths` with the files PREFIX.0.et … in the place of each PREFIX. Returns kBadInput if
+// one is missing.
 Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>& paths);
 
-// Reads it for a machine with `npus` NPUs: PREFIX.0.et … as ASTRA-sim does, a folder of classes,
-// or traces in any format, of which recorded ones are made graphs of device work on the way
-// (docs/models/astra_sim.md). kBadInput unless the job has a trace for each NPU, and no more.
+// Reads the job for a machine with `npus` NPUs. Inputs are PREFIX.0.et …, as in ASTRA-sim, a folder
+// of classes, or traces in any format. Recorded traces become graphs of device work
+// (docs/models/astra_sim.md). Returns kBadInput unless the job has exactly one trace for each NPU.
 Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, bool strict,
                           const RunContext& context);
 

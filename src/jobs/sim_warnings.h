@@ -13,21 +13,22 @@
 
 namespace etude {
 
-// What messages call the files of a machine.
+// The names of a machine's files in messages.
 struct MachineNames {
   std::string system;
   std::string memory;
 };
 
-// Warns of what ASTRA-sim passes over without a word.
+// Warns of settings that ASTRA-sim ignores silently.
 void WarnOfSilences(const SimMachine& machine, const MachineNames& names,
                     const SimWorkload& workload, const SimResult& result,
                     const RunContext& context);
 
-// What messages call ranks. `prefix`: of their files; "": they are called by their numbers.
+// Returns the names of ranks for messages. `prefix`: that of their files; "": ranks are named by
+// number.
 std::function<std::string(int64_t)> NamesOfRanks(const std::string& prefix);
 
-// Why ranks wait for ever, a line each; `prefix` as above.
+// Returns the reasons for a deadlock, one line each. `prefix` as above.
 std::vector<std::string> WhyStuck(const SimDiagnosis& diagnosis, const std::string& prefix);
 
 }  // namespace etude

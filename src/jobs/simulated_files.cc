@@ -30,7 +30,7 @@ std::string PrefixIn(const std::string& folder) {
 Result<Trace> ReadRankOfPrefix(const std::string& prefix, int64_t rank, bool strict,
                                const RunContext& context) {
   RunContext silent = context;
-  silent.warn = {};  // it was read before
+  silent.warn = {};  // warnings were issued when it was first read
   return ReadTrace(RankFileOf(prefix, rank), {.strict = strict}, silent);
 }
 
@@ -41,7 +41,7 @@ std::string RanksLine(const std::string& prefix, int64_t ranks, uint64_t bytes) 
                             FormatBytes(Bytes{static_cast<int64_t>(bytes)}));
 }
 
-// A file for each rank.
+// Writes a file for each rank.
 template <typename TraceOf>
 Result<Lines> WriteRanks(const std::string& folder, int64_t ranks, const GroupRanks& groups,
                          TraceOf trace_of) {
@@ -140,7 +140,7 @@ SimNodeNames NamesOfSimJob(const SimJob& job, bool strict, const RunContext& con
     return job.workload.ranks[static_cast<size_t>(rank)].program->origin[node];
   };
   if (job.job) {
-    // A rank's name of a message has its partner in it.
+    // The name of a message on a rank contains its partner.
     return [&job, origin](int64_t rank, uint32_t node) -> std::string {
       const std::optional<size_t> rank_class = job.job->ClassOf(rank);
       if (!rank_class) return "";

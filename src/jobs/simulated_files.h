@@ -13,29 +13,30 @@
 
 namespace etude {
 
-// The simulated job as a job: its traces with the times of the simulation.
+// Options for writing the simulated job as a job: its traces with the times of the simulation.
 struct SimulatedFilesOptions {
   std::string folder;  // "": none
   std::string to = "et";
 
   friend bool operator==(const SimulatedFilesOptions&, const SimulatedFilesOptions&) = default;
 
-  // Before anything is read: kUsage for the folder of the job, and one that has other traces.
+  // Checks before anything is read. Returns kUsage for the folder of the job, and for one with
+  // other traces.
   Status Check(const SimJobOptions& job, const RunContext& context) const;
-  // Before it is simulated: kUsage if it cannot be written so.
+  // Checks before the simulation. Returns kUsage if the job cannot be written in this form.
   Status CheckJob(const SimJob& job) const;
 };
 
-// What was written, a line each; none if nothing is asked for.
+// Writes the files. Returns one line for each, and none if nothing is requested.
 Result<std::vector<std::string>> WriteSimulatedFiles(const SimulatedFilesOptions& options,
                                                      const SimJob& job, const SimResult& result,
                                                      bool strict, const RunContext& context);
 
-// Names of nodes. Of PREFIX.0.et … files of the ranks that are asked for are read once more; the
-// job and the context must outlive the result.
+// Returns the names of nodes. For PREFIX.0.et … it reads the files of the requested ranks again.
+// The job and the context must outlive the result.
 SimNodeNames NamesOfSimJob(const SimJob& job, bool strict, const RunContext& context);
 
-// The memory of each class of ranks, as far as traces say something of it.
+// Returns the memory of each class of ranks, if traces contain it.
 Result<std::vector<SimMemoryRow>> MemoryOfSimJob(const SimJob& job, const SimResult& result,
                                                  bool strict, const RunContext& context);
 

@@ -55,7 +55,7 @@ Result<SimulatedStep> SimulateStep(const MachineOptions& options, SimMachine mac
   const Arrivals arrivals(step.machine, step.job.workload, step.result);
   step.account = AccountOf(step.job.workload, step.result, arrivals);
   if (!step.result.stopped) step.diagnosis = Diagnose(step.job.workload, step.result, arrivals);
-  // What was simulated before it was stopped has all its tables.
+  // An interrupted simulation has all its tables.
   RunContext to_end = context;
   to_end.stop = nullptr;
   ETUDE_RETURN_IF_ERROR(AddTables(strict, files_again, to_end, step));

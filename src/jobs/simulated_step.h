@@ -19,29 +19,29 @@
 
 namespace etude {
 
-// A step of a job on a machine: what `etude simulate` and etude.simulate give.
+// A step of a job on a machine: the result of `etude simulate` and etude.simulate.
 struct SimulatedStep {
-  std::string model;  // of the machine
+  std::string model;  // name of the machine's model
   SimMachine machine;
   SimJob job;
   SimResult result;
   SimAccount account;
-  std::optional<SimDiagnosis> diagnosis;  // of ranks that wait for ever; nullopt: there are none
+  std::optional<SimDiagnosis> diagnosis;  // for ranks that wait forever; nullopt: none
   std::vector<Table> tables;              // SimTables, SimPathTables, SimMemoryTable
 
   bool ended() const { return !diagnosis && !result.stopped; }
-  // nullopt: of a job without a plan, or of a step that did not end.
+  // Returns nullopt for a job without a plan, or for a step that did not end.
   std::optional<PlanRates> rates() const;
 };
 
-// Simulates a job that was read for the machine. Warns of what ASTRA-sim passes over without a
-// word. `files_again`: the memory of PREFIX.0.et … is wanted, too, for which they are read once
-// more. Stops, with what there is, when the context says so.
+// Simulates a job that was read for the machine. Warns of settings that ASTRA-sim ignores silently.
+// `files_again`: the memory of PREFIX.0.et … is requested too, so they are read again. If the
+// context is interrupted, returns the results so far.
 Result<SimulatedStep> SimulateStep(const MachineOptions& options, SimMachine machine, SimJob job,
                                    bool strict, bool files_again, const RunContext& context);
 
-// {"format": "etude-simulate", "version": 1, …}, with the tables by their keys; `written`: lines of
-// what was written. docs/commands/simulate.md has the keys.
+// Returns {"format": "etude-simulate", "version": 1, …}, with the tables by their keys. `written`:
+// a line for each written file. docs/commands/simulate.md lists the keys.
 nlohmann::ordered_json ToJson(const SimulatedStep& step, const std::vector<std::string>& written,
                               const std::string& table = "");
 

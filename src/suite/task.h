@@ -32,8 +32,8 @@ struct TaskOptions {
   at::Device device = at::kCPU;
   std::string data;  // folder with data sets (docs/suite.md)
   RunContext context;
-  std::optional<int64_t> table_rows;  // most rows of an embedding table; advertising only
-  bool shuffled_labels = false;       // a test of the target: there is nothing to be learned
+  std::optional<int64_t> table_rows;  // maximum of rows of an embedding table; advertising only
+  bool shuffled_labels = false;       // tests the target: there is nothing to learn
 };
 
 // A training task at one scale: model, data, loss and quality metric. Steps, optimizers, precision,
@@ -66,9 +66,9 @@ class Task {
   // Returns the quality on the test data by the task's metric, without gradients, outside of
   // training mode.
   virtual Result<double> Evaluate() = 0;
-  // Other figures of the data held out, at the end of a run; none for most tasks.
+  // Returns additional figures of the test data at the end of a run; none for most tasks.
   virtual Result<std::vector<Figure>> Figures() { return std::vector<Figure>(); }
-  // The quality of answering without having learned: always the most frequent class, the mean.
+  // Returns the quality without learning: always the most frequent class, the mean.
   virtual Result<double> Baseline() = 0;
 
  protected:

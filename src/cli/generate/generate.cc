@@ -123,7 +123,7 @@ class GenerateCommand : public Command {
     return json;
   }
 
-  // Of the programs' computations.
+  // Adds the durations of the programs' computations.
   void AddDurations(const WrittenJob& job, Json& json) const {
     if (!job.durations) return;
     Json durations = {{"measured", job.durations->measured},

@@ -15,14 +15,14 @@
 namespace etude {
 namespace {
 
-// How the help shows an option of models: below which heading, and for which kinds of those there
-// ("diffusion: "; "": all).
+// Place of a model's option in the help: the heading, and the kinds of models that take it
+// ("diffusion: ", "": all kinds of the heading).
 struct PlaceInHelp {
   std::string heading;
   std::string kinds;
 };
 
-// "Language models (llm, moe)", "Recommendation and image models (dlrm, cnn, diffusion)".
+// Returns the place of an option, for example below "Language models (llm, moe)".
 PlaceInHelp PlaceOf(std::string_view option) {
   std::vector<std::string_view> takers;
   std::vector<std::string_view> families;

@@ -8,14 +8,14 @@
 
 namespace etude {
 
-// The heading of the help for options that all kinds of models take.
+// Heading of the help for options of all kinds of models.
 inline constexpr std::string_view kAllModels = "All models";
 
-// Declares the option of a request that is called `name`. `what`: placeholder; of flags "".
+// Declares the option `name` of a request. `what` is the placeholder ("" for flags).
 void DeclareOption(const std::vector<GenerateOption>& request, std::string_view name,
                    std::string_view what, std::string_view help, Options& options);
 
-// Declares the options of models, below headings that say which kinds take them.
+// Declares the options of models, below headings with the kinds of models that take them.
 void DeclareModelOptions(const std::vector<GenerateOption>& request, Options& options);
 
 }  // namespace etude

@@ -77,7 +77,7 @@ void DeclareFiles(SimulatedFilesOptions& files, Options& options) {
       "output format: one Chakra trace per rank, one per class of ranks, or the latter packed");
 }
 
-// Without times, and what is not finished, that are 0 or unknown in all rows.
+// Returns the table without times and unfinished counts that are 0 or unknown in all rows.
 Table WithoutZeros(Table table) {
   for (size_t i = table.columns.size(); i-- > 0;) {
     const auto is_zero = [&](const std::vector<Cell>& row) {
@@ -94,7 +94,7 @@ Table WithoutZeros(Table table) {
   return table;
 }
 
-// "": of a job that was not recorded, or of which it is not known.
+// Returns the recorded time as text, "" if the job was not recorded or the time is unknown.
 std::string RecordedTextOf(const SimJob& job) {
   std::vector<std::string> times;
   if (job.recorded_step) times.push_back("a step " + FormatTime(*job.recorded_step));
@@ -159,7 +159,7 @@ class SimulateCommand : public Command {
   }
 
  private:
-  // Interrupted, it gives what there is; from then on a signal ends the command.
+  // If interrupted, returns the results so far. A second signal ends the command.
   Result<SimulatedStep> SimulateUntilStopped(SimMachine machine, SimJob job,
                                              const Console& console) const {
     ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
@@ -226,7 +226,7 @@ class SimulateCommand : public Command {
       if (step.job.plan) text += PlanText(*step.job.plan, step.rates());
     }
     for (const Table& table : step.tables) {
-      // What ranks do is short in "times", and the path in sums.
+      // "times" contains the ranks' work in short form, and "sums" the path.
       const bool is_long = table.key == "ranks" || table.key == "path_ranks" || table.key == "path";
       if (output_.table() == table.key) text += ToTextOfWanted(WithoutZeros(table), output_.top());
       if (output_.table().empty() && !is_long) {

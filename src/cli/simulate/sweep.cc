@@ -20,7 +20,7 @@
 namespace etude {
 namespace {
 
-// "--shard 3/8": every eighth task, from the third on.
+// Parses a shard: "3/8" selects every eighth task, from the third on.
 Result<SweepShard> ParseShard(const std::string& text) {
   const size_t slash = text.find('/');
   const auto number = ParseWhole(std::string_view(text).substr(0, slash));
@@ -100,7 +100,7 @@ class SweepCommand : public Command {
     return {};
   }
 
-  // Interrupted, it keeps what is done; from then on a signal ends the command.
+  // If interrupted, keeps the finished points. A second signal ends the command.
   static Result<SweepCounts> SimulateUntilStopped(Sweep& sweep, const Console& console) {
     ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
     RunContext context = console.context();

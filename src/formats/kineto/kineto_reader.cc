@@ -18,8 +18,8 @@
 namespace etude {
 namespace {
 
-// The profiler writes names of Python frames and of record_function's ranges as they are, quotation
-// marks included, between "name": " and ", "pid".
+// The profiler does not escape names of Python frames and of record_function's ranges. They may
+// contain quotation marks, and lie between "name": " and ", "pid".
 constexpr auto kEventKeys = std::to_array<std::string_view>(
     {"ph", "cat", "name", "pid", "tid", "ts", "dur", "args", "id", "bp", "s", "tts", "tdur"});
 constexpr auto kKeysAfterEventName = std::to_array<std::string_view>({"pid"});
@@ -63,12 +63,12 @@ class KinetoReader : public JsonReaderBase {
     if (Is(phase_, "B")) return AddBegin(item.index);
     if (Is(phase_, "E")) return AddEnd();
     if (Is(phase_, "i") && event_.name == kMemoryEvent) return AddMemoryEvent(item.index);
-    // Work without a known end, on Etude's timelines.
+    // Etude's timelines contain work without a known end.
     if (Is(phase_, "i") && event_.kind) return AddComplete(item.index);
     if (Is(phase_, "M")) TakeName();
     if (Is(phase_, "s") || Is(phase_, "f")) TakeArrow();
     const bool is_mark = phase_.empty() && event_.name.ends_with(kPhaseInName);
-    // Some writers (XLA, rocprof) begin or end the list with an event of nothing.
+    // Some writers (XLA, rocprof) begin or end the list with an empty event.
     if (phase_.empty() && !is_mark && !is_empty) return Problem("found no 'ph'", kMissing);
     builder().stats().Count(Stat::kSkippedEvent);
     return kSuccess;
@@ -98,7 +98,7 @@ class KinetoReader : public JsonReaderBase {
         {.key = key, .text = {value.raw_json_token().data(), 0}, .is_arg = false});
   }
 
-  // A number's token; some writers (torch_npu) put it in quotes.
+  // Reads the token of a number, which some writers (torch_npu) put in quotes.
   static simdjson::error_code ReadToken(Value& value, std::string_view& token) {
     token = ScalarToken(value);
     return token.starts_with('"') ? value.get_string().get(token) : kSuccess;
@@ -127,7 +127,7 @@ class KinetoReader : public JsonReaderBase {
     return time.nanos;
   }
 
-  // What each event that becomes a node must have.
+  // Reads the members that every node needs.
   simdjson::error_code ReadStart() {
     if (!has_name_) return Problem("found no 'name'", kMissing);
     if (ts_.empty()) return Problem("found no time 'ts'", kMissing);
@@ -140,7 +140,7 @@ class KinetoReader : public JsonReaderBase {
     return Problem("a value is not valid JSON", simdjson::TAPE_ERROR);
   }
 
-  // Makes a node of the event by `add`, a function of ProfileBuilder's.
+  // Makes a node of the event with `add`, a function of ProfileBuilder.
   simdjson::error_code AddNode(uint64_t index,
                                void (ProfileBuilder::*add)(ProfilerEvent&,
                                                            const ProfileBuilder::Spot&, uint64_t)) {
@@ -166,7 +166,7 @@ class KinetoReader : public JsonReaderBase {
     return AddNode(index, &ProfileBuilder::AddBegin);
   }
 
-  // An end need not say more than its thread and time.
+  // An end needs only its thread and time.
   simdjson::error_code AddEnd() {
     if (!profile_.LocateEnd(event_)) {
       return Problem("found an end ('E') without a begin ('B')", kMissing);
@@ -178,7 +178,8 @@ class KinetoReader : public JsonReaderBase {
     return kSuccess;
   }
 
-  // The text of an extra that is not cut yet; nullopt if there is none or it is not valid JSON.
+  // Returns the text of an extra that is not cut yet, and nullopt if there is none or it is not
+  // valid JSON.
   std::optional<std::string_view> RawExtra(std::string_view key, bool is_arg) {
     const auto found = std::ranges::find_if(event_.extras, [&](const ProfilerEvent::Extra& one) {
       return one.is_arg == is_arg && one.key == key;
@@ -186,7 +187,7 @@ class KinetoReader : public JsonReaderBase {
     return found == event_.extras.end() ? std::nullopt : RawText(found->text.data());
   }
 
-  // What the event's process and thread are called, if it says that.
+  // Takes the names of the event's process and thread, if it has any.
   void TakeName() {
     const bool is_label = event_.name == "process_labels";
     const bool is_process = event_.name == "process_name";
@@ -236,7 +237,7 @@ class KinetoReader : public JsonReaderBase {
 
   ProfileBuilder profile_;
   JsonArguments arguments_;
-  // The event. Views live as long as the element.
+  // The current event. Its views are valid as long as the element.
   ProfilerEvent event_;
   std::string_view phase_;
   std::string_view ts_;  // tokens

@@ -135,7 +135,7 @@ TEST(KinetoReader, OneCategoryOfDeviceWorkIsToldApartByName) {
   }
 }
 
-// As in execution traces, where they have no schema.
+// Execution traces contain the same calls without a schema.
 TEST(KinetoReader, WhatAutogradsEngineCallsIsALabel) {
   const Trace trace = ReadEvents(R"J(
       {"ph":"X","cat":"cpu_op","name":"autograd::engine::evaluate_function: MulBackward0","pid":1,"tid":1,"ts":1,"dur":9},
@@ -222,7 +222,7 @@ TEST(KinetoReader, PairsBeginningsWithEnds) {
   EXPECT_EQ(trace.stats()[Stat::kUnknownDuration], 1u);
 }
 
-// PyTorch gives what had not ended a duration up to the end of the recording.
+// PyTorch extends the duration of unfinished events to the end of the recording.
 TEST(KinetoReader, HowLongUnfinishedEventsTookIsUnknown) {
   const Trace trace = ReadEvents(R"J(
       {"ph":"X","cat":"user_annotation","name":"open","pid":1,"tid":1,"ts":1,"dur":9.5,"args":{"finished":false}},
@@ -320,7 +320,8 @@ TEST(KinetoReader, EachCollectiveHasOneHostNode) {
   EXPECT_EQ(trace.kind(NodeId(4)), NodeKind::kSync);
 }
 
-// Kernels before PyTorch 2.2, whose names do not even say what they do, and what called them.
+// Before PyTorch 2.2 neither the names of kernels nor those of their callers name the
+// communication.
 TEST(KinetoReader, KernelsWithoutFactsDoWhatTheirCallSays) {
   const Trace trace = ReadEvents(R"J(
       {"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":1,"tid":1,"ts":0,"dur":9},
@@ -350,7 +351,8 @@ TEST(KinetoReader, GlooLabelsContainNothingAndEndNothing) {
   EXPECT_EQ(trace.parent(NodeId(3)), NodeId(0));
 }
 
-// Ascend's devices by torch_npu: arrows begin where the operator does, names come after the events.
+// Profiles of Ascend devices (torch_npu): arrows begin at the operator, and names come after the
+// events.
 TEST(KinetoReader, AscendsDevicesByProcessesAndArguments) {
   const Trace trace = ReadEvents(R"J(
       {"ph":"X","cat":"cpu_op","name":"aten::add","pid":9,"tid":9,"ts":"10.000","dur":20},
@@ -455,7 +457,7 @@ TEST(KinetoReader, CategoriesOfRocprofv3) {
   EXPECT_EQ(CopiedBytes(trace, NodeId(2)), Bytes{64});
 }
 
-// The profiler writes 0, or what was in memory, for times that it could not take.
+// For times that it could not take, the profiler writes 0 or uninitialised memory.
 TEST(KinetoReader, TimesThatCannotBeTrueAreUnknown) {
   const auto event = [](std::string_view category, int64_t ts, int64_t dur, int correlation) {
     return R"J({"ph":"X","cat":")J" + std::string(category) +
@@ -464,7 +466,7 @@ TEST(KinetoReader, TimesThatCannotBeTrueAreUnknown) {
            R"J(,"device":0,"stream":7}})J";
   };
   constexpr int kWorks = 10;
-  // Ten launches and kernels from `at` on, and one more kernel.
+  // Ten launches with kernels, starting at `at`, and one more kernel.
   const auto unknown = [&](int64_t at, int64_t ts, int64_t dur) {
     std::string events;
     for (int i = 0; i < kWorks; ++i) {
@@ -502,7 +504,7 @@ TEST(KinetoReader, TimesThatCannotBeTrueAreUnknown) {
   EXPECT_FALSE(unknown(kNow, kNow + 60 * kSecond, 10)) << "much later";
 }
 
-// Of ROCm 6.1's profiles.
+// Profiles of ROCm 6.1 have kernels without correlation.
 TEST(KinetoReader, KernelsWithoutCorrelationBelongToCallsByOrder) {
   const auto call = [](int i, std::string_view name) {
     const std::string at = std::to_string(i * 100);
@@ -552,7 +554,7 @@ TEST(KinetoReader, ReadsDistributedInfo) {
   ASSERT_EQ(trace.process_groups().size(), 1u);
   EXPECT_EQ(trace.process_groups()[0].size, 4);
   EXPECT_EQ(trace.info().extras.size(), 2u) << "kept as it is, too";
-  // Older files: texts, and Python's quotes.
+  // Older files contain texts with Python's quotes.
   trace =
       read(R"J({"rank":"2","world_size":"4","pg_config":"[{'pg_name': '0', 'ranks': [0, 1]}]"})J");
   EXPECT_EQ(trace.info().rank, 2);
@@ -581,7 +583,7 @@ TEST(KinetoReader, SkipsAndCountsMalformedEvents) {
       {"ph":"X","name":"negative","ts":1,"dur":-1},{"ph":"X","name":"odd","ts":1,"dur":NaN,"args":3}]})J";
   const Trace trace = ReadKineto(text).value();
   EXPECT_EQ(trace.node_count(), 3u);
-  // What lies between an unreadable event and the next one is lost with it.
+  // The part between an unreadable event and the next one is lost with it.
   EXPECT_EQ(trace.stats()[Stat::kMalformedElement], 5u);
   EXPECT_EQ(trace.stats()[Stat::kNegativeDuration], 1u);
   EXPECT_EQ(trace.duration(NodeId(1)), std::nullopt);
@@ -639,7 +641,7 @@ INSTANTIATE_TEST_SUITE_P(
                     RecordedProfile{"cpu/ddp_mlp/rank-0_kineto.json.gz", 302, 38},
                     RecordedProfile{"cpu/transformer_kineto.json.gz", 4282, 542}));
 
-// The profiler's times give the same nesting as the observer's own account of the same run.
+// The profiler's times give the same nesting as the observer's records of the same run.
 TEST(KinetoReader, NestingAgreesWithTheExecutionTrace) {
   for (const std::string& model : {std::string("mlp"), std::string("lstm"), std::string("dlrm")}) {
     const Trace device = ReadKineto(DataText("cpu/" + model + "_kineto.json.gz")).value();

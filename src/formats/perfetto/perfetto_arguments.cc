@@ -15,9 +15,9 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-// `json` is a text with members of an object, as in `"stream": 7, "correlation": 3`.
+// Appends the members in `json`, a text such as `"stream": 7, "correlation": 3`.
 bool AddMembers(std::string_view json, std::string& members) {
-  // Texts without escapes but for quotes are all there is.
+  // Only texts whose only escapes are quotes are supported.
   if (json.size() < 2 || !json.starts_with('"')) return false;
   std::string own;
   for (size_t i = 1; i + 1 < json.size(); ++i) {

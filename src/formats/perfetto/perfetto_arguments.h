@@ -11,22 +11,23 @@
 
 namespace etude::perfetto {
 
-// Makes members of a JSON object of the debug annotations of events.
+// Turns debug annotations of events into members of a JSON object.
 class Arguments {
  public:
-  // `most_depth`: of annotations inside each other.
+  // `most_depth`: maximum nesting of annotations.
   Arguments(StringPool& strings, size_t most_depth) : strings_(strings), most_depth_(most_depth) {}
 
-  // Appends `"name": value` of a DebugAnnotation to `members`. False if it is nested too deep.
-  // Throws protozero::exception for bytes that are none.
+  // Appends `"name": value` of a DebugAnnotation to `members`. Returns false if it is nested too
+  // deeply. Throws protozero::exception for malformed bytes.
   bool Add(protozero::data_view annotation, const Sequence& sequence, std::string& members);
 
-  // The text of a number. A number without one is kept as such: packets were lost.
+  // Returns the text with a number. A number without a text is returned as such, because packets
+  // were lost.
   StringId Text(const Sequence::Texts& texts, uint64_t id);
   uint64_t lost_texts() const { return lost_texts_; }
 
  private:
-  // An annotation as JSON.
+  // One annotation as JSON.
   struct Argument {
     std::string name;
     std::string value = "null";

@@ -14,8 +14,8 @@
 namespace etude::perfetto {
 namespace {
 
-// What an event without a category is, by the arguments that PyTorch gives it: its writer has none
-// for categories. The first row that fits.
+// Category of an event without one, by the arguments that PyTorch gives it. PyTorch's writer does
+// not write categories. The first matching row counts.
 struct UsualCategory {
   std::string_view arg;          // that the event has
   std::string_view name_prefix;  // of the event
@@ -32,7 +32,7 @@ bool HasKey(std::string_view args, std::string_view key) {
   return args.find("\"" + std::string(key) + "\":") != std::string_view::npos;
 }
 
-// The least time has no opposite: nobody can compute with it.
+// The minimum time cannot be negated, so it counts as unknown.
 std::optional<Nanos> KnownTime(Nanos time) {
   return time.count == INT64_MIN ? std::nullopt : std::optional(time);
 }
@@ -101,7 +101,7 @@ Status SliceEvents::TakeArgs(std::string_view args, uint64_t index) {
 
 bool SliceEvents::ReadArgs() {
   args_.reserve(args_.size() + simdjson::SIMDJSON_PADDING);
-  // Simdjson grows to the exact size it is asked for: ask in steps.
+  // Simdjson grows to exactly the requested size, so request it in steps.
   if (args_.size() > parser_.capacity()) {
     const size_t capacity = std::max(args_.size() * 2, size_t{4} << 10);
     if (parser_.allocate(std::min<size_t>(capacity, simdjson::SIMDJSON_MAXSIZE_BYTES)) !=

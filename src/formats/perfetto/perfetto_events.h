@@ -21,28 +21,28 @@
 
 namespace etude::perfetto {
 
-// Whether an event that is no slice is one of Etude's that stand for more than a mark: work without
-// a known end, or what an allocator did. `args`: members of a JSON object.
+// Returns whether an event that is not a slice is one of Etude's that represent more than a mark:
+// work without a known end, or an action of an allocator. `args`: members of a JSON object.
 bool IsWork(EventType type, std::string_view name, std::string_view args);
 
-// Hands slices to a ProfileBuilder as events of a profile. Not thread-safe.
+// Passes slices to a ProfileBuilder as events of a profile. Not thread-safe.
 class SliceEvents {
  public:
-  // `name` is that of the file, for messages.
+  // `name` is the name of the file, for messages.
   SliceEvents(std::string name, const Limits& limits, const StringPool& strings,
               const Tracks& tracks, TraceBuilder& builder);
 
-  // Adds a slice, or an instant that IsWork; `index`: its number. kBadInput if it exceeds a limit.
-  // One that cannot be read is counted as malformed.
+  // Adds a slice, or an instant that IsWork. `index` is its number. Returns kBadInput if it exceeds
+  // a limit. An unreadable slice is counted as malformed.
   Status Add(const TrackEvent& slice, uint64_t index);
-  // kBadInput if the trace has as many nodes as it may have.
+  // Returns kBadInput if the trace has reached the maximum number of nodes.
   Status CheckNodes() const;
   void Finish();
 
  private:
-  // Makes args_ of members of a JSON object.
+  // Fills args_ with members of a JSON object.
   Status TakeArgs(std::string_view args, uint64_t index);
-  // False if the event is malformed.
+  // Returns false if the event is malformed.
   bool ReadEvent(const TrackEvent& slice, std::string_view args);
   bool ReadArgs();
   bool AddEvent(const TrackEvent& slice, uint64_t index);
@@ -58,7 +58,7 @@ class SliceEvents {
   simdjson::ondemand::parser parser_;
   JsonArguments arguments_;
   BracketScanner brackets_;
-  // The event, and the texts to which it points.
+  // The event, and the texts that its views refer to.
   ProfilerEvent event_;
   std::string args_;  // a JSON object
   std::string duration_;

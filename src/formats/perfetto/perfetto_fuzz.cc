@@ -6,7 +6,7 @@
 #include "src/formats/perfetto/perfetto_reader.h"
 #include "src/formats/timeline/perfetto_writer.h"
 
-// Perfetto traces. What was read can be written.
+// Fuzzes the reader of Perfetto traces, and writes the traces that it read.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto trace =
       etude::fuzz::ReadWith(etude::MakePerfettoReader, etude::fuzz::Bytes(data, size));

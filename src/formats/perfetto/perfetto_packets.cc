@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxPacketLengthBytes = 10;
 constexpr size_t kInflateBytes = size_t{64} << 10;
 
-// Owns zlib's state.
+// Owns the state of zlib.
 class Inflater {
  public:
   Inflater() { ready_ = inflateInit(&stream_) == Z_OK; }
@@ -105,7 +105,7 @@ Result<std::string> PacketInflater::Inflate(std::string_view bytes, std::string_
   z_stream& stream = inflater.stream();
   std::vector<char> out(kInflateBytes);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  size_t left = bytes.size();  // what zlib has not been shown; it counts in 32 bits
+  size_t left = bytes.size();  // bytes that zlib has not received yet; it counts in 32 bits
   for (int status = Z_OK; status != Z_STREAM_END;) {
     if (stream.avail_in == 0) {
       stream.avail_in = static_cast<uInt>(std::min<size_t>(left, UINT32_MAX));

@@ -12,48 +12,48 @@
 
 namespace etude::perfetto {
 
-// One packet's tag: field 1, with a length.
+// Tag of a packet: field 1, with a length.
 inline constexpr char kPacketTag = 0x0A;
 
-// Cuts the bytes of a trace into its packets.
+// Divides the bytes of a trace into packets.
 class PacketCutter {
  public:
   using Take = std::function<Status(std::string_view packet)>;
 
-  // `name` is that of the file, for messages.
+  // `name` is the name of the file, for messages.
   PacketCutter(std::string name, const Limits& limits)
       : name_(std::move(name)), element_bytes_(limits.element_bytes) {}
 
-  // Gives `take` the packets that are whole now. kBadInput for bytes that are no packet and for a
-  // packet that exceeds the limit; errors of `take` end it.
+  // Passes complete packets to `take`. Returns kBadInput for bytes that are not a packet and for a
+  // packet that exceeds the limit. An error of `take` ends the call.
   Status Push(std::string_view chunk, const Take& take);
 
-  // Whether the bytes so far end with a packet.
+  // Returns whether the bytes so far end with a packet.
   bool is_whole() const { return pending_.empty(); }
-  // The place of the packet that is next or being taken.
+  // Returns the place of the current or next packet, for messages.
   std::string Where() const;
 
  private:
-  // `bytes` is left at the first packet that is not whole.
+  // Takes complete packets from `bytes`, and leaves it at the first incomplete one.
   Status TakeWhole(std::string_view& bytes, const Take& take);
 
   std::string name_;
   size_t element_bytes_;
-  std::string pending_;  // bytes of a packet that is not whole yet
-  size_t wanted_ = 0;    // pending_ cannot be whole with fewer bytes
+  std::string pending_;  // bytes of an incomplete packet
+  size_t wanted_ = 0;    // minimum size of the complete packet in pending_
   uint64_t offset_ = 0;  // of the next packet
 };
 
-// Unpacks what stands compressed (zlib) in packets of a trace.
+// Decompresses (zlib) the compressed packets of a trace.
 class PacketInflater {
  public:
   using Take = std::function<Status(std::string_view chunk)>;
 
   explicit PacketInflater(const Limits& limits) : limits_(limits) {}
 
-  // Gives `take` in chunks what `bytes`, which stand at `where`, unpack to. kBadInput if all that
-  // was unpacked so far exceeds a limit; errors of `take` end it. The result says what is wrong
-  // with data that is damaged or ends early, "" if nothing is.
+  // Decompresses `bytes`, which are at `where` in the file, and passes the result to `take` in
+  // chunks. Returns kBadInput if all data decompressed so far exceed a limit. An error of `take`
+  // ends the call. The result describes damaged or truncated data, and is "" otherwise.
   Result<std::string> Inflate(std::string_view bytes, std::string_view where, const Take& take);
 
  private:

@@ -68,7 +68,7 @@ class PerfettoReader : public TraceReader {
   }
 
  private:
-  // The messages of a packet.
+  // The messages of one packet.
   struct Packet {
     uint64_t timestamp = 0;
     std::optional<uint32_t> clock;
@@ -84,7 +84,7 @@ class PerfettoReader : public TraceReader {
     bool is_compressed = false;
   };
 
-  // `unpacked`: it stood in another one.
+  // `unpacked`: the packet was inside a compressed one.
   Status TakePacket(std::string_view bytes, bool unpacked) {
     ++packets_;
     const size_t events = slices_.size();
@@ -271,7 +271,7 @@ class PerfettoReader : public TraceReader {
     return {};
   }
 
-  // What was neither a slice nor readable is counted behind the slices.
+  // Adds the slices. Events that were not slices, or not readable, are counted after them.
   Status AddSlices() {
     builder_.info().SetFormat(TraceFormat::kPerfetto);
     builder_.info().extras.push_back(
@@ -304,13 +304,13 @@ class PerfettoReader : public TraceReader {
   Tracks tracks_;
   Arguments arguments_;
   std::unordered_map<uint32_t, Sequence> sequences_;
-  perfetto::Clocks clocks_;  // of all sequences
+  perfetto::Clocks clocks_;  // clocks of all sequences
   Slices slices_;
   TraceBuilder builder_;
   uint64_t packets_ = 0;
   uint64_t skipped_ = 0;
   uint64_t malformed_ = 0;
-  uint64_t unknown_clocks_ = 0;  // events of such
+  uint64_t unknown_clocks_ = 0;  // events with an unknown clock
   std::string first_malformed_;
 };
 
@@ -323,7 +323,7 @@ std::unique_ptr<TraceReader> MakePerfettoReader(std::string name, const ReadOpti
 
 bool LooksLikePerfetto(std::string_view beginning) {
   constexpr int kPackets = 8;
-  bool typical = false;  // a field that tells packets from other messages
+  bool typical = false;  // whether a field that distinguishes packets from other messages was found
   for (int i = 0; i < kPackets && !beginning.empty(); ++i) {
     if (beginning.front() != perfetto::kPacketTag) return false;
     bool is_cut = false;

@@ -18,7 +18,8 @@ namespace {
 
 using perfetto_test::TrackEvent;
 
-// Makes traces as PyTorch's writer does: tracks, a table of names, all begins of a group, all ends.
+// Makes traces in the way of PyTorch's writer: tracks, a table of names, all begins of a group, all
+// ends.
 class Pftrace {
  public:
   void Process(uint64_t uuid, int32_t pid) {
@@ -71,7 +72,7 @@ NodeId Named(const Trace& trace, std::string_view name) {
   return found;
 }
 
-// Kernels of which two touch, all begun before any ends in the file, and their launch.
+// Returns two kernels that touch, with their launch. All begin before any ends in the file.
 Pftrace PyTorch() {
   Pftrace made;
   made.Process(1, 100);
@@ -137,7 +138,7 @@ TEST(PerfettoReader, ReadsWhatPyTorchWrites) {
 }
 
 TEST(PerfettoReader, ReadsWhatKinetoWrites) {
-  // A track for each activity below its thread, and its metadata as members of JSON in one text.
+  // A track for each activity is below its thread, with its metadata as JSON members in one text.
   Pftrace made;
   made.Process(1, 0);
   made.Thread(2, 1, 0, 7);
@@ -166,7 +167,7 @@ TEST(PerfettoReader, NamesAreInternedBySequence) {
     packet->set_timestamp(10 * sequence);
     packet->set_trusted_packet_sequence_id(sequence);
     packet->set_sequence_flags(1);
-    // Behind the event that needs it, as fields may be.
+    // The name comes after the event that needs it, which the order of fields permits.
     auto* name = packet->mutable_interned_data()->add_event_names();
     name->set_iid(1);
     name->set_text(sequence == 1 ? "one" : "two");
@@ -199,7 +200,7 @@ TEST(PerfettoReader, IncrementalClocksOfASequence) {
   for (const int32_t type : {1, 2}) {
     auto* packet = made.add_packet();
     packet->set_trusted_packet_sequence_id(1);
-    packet->set_timestamp(3);  // after the one before
+    packet->set_timestamp(3);  // after the previous one
     packet->mutable_track_event()->set_type(type);
     packet->mutable_track_event()->set_name("a");
   }
@@ -209,7 +210,7 @@ TEST(PerfettoReader, IncrementalClocksOfASequence) {
   EXPECT_EQ(trace->duration(NodeId::FromIndex(0)), Nanos{3000});
 }
 
-// Tells, in a packet of the first sequence, what clocks showed at once.
+// Adds a snapshot: the values of clocks at one time, in a packet of the first sequence.
 void Snapshot(perfetto_test::Trace& trace, uint64_t boot, uint32_t clock, uint64_t time) {
   auto* packet = trace.add_packet();
   packet->set_trusted_packet_sequence_id(1);
@@ -220,7 +221,7 @@ void Snapshot(perfetto_test::Trace& trace, uint64_t boot, uint32_t clock, uint64
   }
 }
 
-// A slice of the second sequence that takes 100 ns.
+// Adds a slice of 100 ns to the second sequence.
 void Slice(perfetto_test::Trace& trace, uint64_t time, uint32_t clock) {
   for (const int32_t type : {1, 2}) {
     auto* packet = trace.add_packet();
@@ -265,7 +266,7 @@ TEST(PerfettoReader, ClocksOfAllSequences) {
 TEST(PerfettoReader, ClocksThatNothingRelatesToTheTracesAreSaid) {
   for (const uint32_t clock : {3U, 64U, 127U}) {
     perfetto_test::Trace made;
-    if (clock != 3) Snapshot(made, 1'000'000, clock, 0);  // of another sequence
+    if (clock != 3) Snapshot(made, 1'000'000, clock, 0);  // a snapshot of another sequence
     Slice(made, 500, clock);
     const ReadTimes read = TimesOf(made);
     EXPECT_EQ(read.starts, std::vector<int64_t>{500}) << clock;
@@ -324,7 +325,7 @@ TEST(PerfettoReader, DamageIsCountedOrRefused) {
   EXPECT_EQ(kept->stats()[Stat::kTruncated], 1u);
   EXPECT_FALSE(ReadPerfetto(cut, 100, {.strict = true}).has_value());
 
-  // A packet whose event says more bytes than it has.
+  // A packet whose event claims more bytes than it has.
   const std::string bad("\x0a\x03\x5a\x7f\x08", 5);
   const auto skipped = ReadPerfetto(whole + bad);
   ASSERT_TRUE(skipped.has_value());
@@ -367,14 +368,14 @@ std::string Deflated(const std::string& bytes) {
   return out;
 }
 
-// A packet with these bytes as its compressed packets.
+// Returns a packet with these bytes as its compressed packets.
 std::string CompressedPacket(const std::string& deflated) {
   perfetto_test::Trace trace;
   trace.add_packet()->set_compressed_packets(deflated);
   return trace.SerializeAsString();
 }
 
-// The packets of a trace, `count` at a time in compressed packets.
+// Returns the packets of a trace, `count` at a time in compressed packets.
 std::string Compressed(const perfetto_test::Trace& trace, int count) {
   std::string bytes;
   for (int first = 0; first < trace.packet_size(); first += count) {
@@ -403,7 +404,7 @@ TEST(PerfettoReader, CompressedPacketsAreThePacketsInThem) {
   }
 }
 
-// What each of these adds to a whole trace is one malformed element, and an error with --strict.
+// Each of these adds one malformed element to a valid trace, which is an error with --strict.
 TEST(PerfettoReader, DamageInCompressedPackets) {
   const std::string whole = PyTorch().trace.SerializeAsString();
   const std::string deflated = Deflated(whole);
@@ -424,7 +425,7 @@ TEST(PerfettoReader, DamageInCompressedPackets) {
 }
 
 TEST(PerfettoReader, CompressionBombsEndAtALimit) {
-  // Empty packets: two bytes each.
+  // Empty packets have two bytes each.
   std::string many;
   for (int i = 0; i < 50'000; ++i) many.append("\x0a\x00", 2);
   const std::string bomb = CompressedPacket(Deflated(many));
@@ -449,7 +450,7 @@ TEST(LooksLikePerfetto, TellsItFromOtherFiles) {
   EXPECT_TRUE(LooksLikePerfetto(large.substr(0, 100))) << "its first packet is not whole yet";
   EXPECT_FALSE(LooksLikePerfetto(""));
   EXPECT_FALSE(LooksLikePerfetto("{\"traceEvents\": []}"));
-  // A Chakra trace whose metadata takes ten bytes: a version of eight.
+  // A Chakra trace whose metadata has ten bytes, because its version has eight.
   EXPECT_FALSE(
       LooksLikePerfetto(std::string("\x0a\x0a\x08"
                                     "1.0.0-a1",

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 // The part of Perfetto's protobuf schema (perfetto.protos) that reader and writer use: numbers of
-// fields by message. docs/formats/perfetto.md.
+// fields by message (docs/formats/perfetto.md).
 namespace etude::perfetto {
 
 enum class TraceField : uint32_t { kPacket = 1 };
@@ -85,7 +85,7 @@ enum class InternedField : uint32_t {
   kAnnotationNames = 3,
   kAnnotationTexts = 29,
 };
-// EventCategory, EventName, DebugAnnotationName and InternedString alike.
+// Fields of EventCategory, EventName, DebugAnnotationName and InternedString.
 enum class InternedEntry : uint32_t { kId = 1, kText = 2 };
 
 }  // namespace etude::perfetto

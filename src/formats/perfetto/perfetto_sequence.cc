@@ -12,9 +12,9 @@ namespace {
 
 using protozero::pbf_reader;
 
-constexpr uint32_t kNoClock = 0;   // none is named: the trace's
+constexpr uint32_t kNoClock = 0;   // no clock is named: the trace's clock
 constexpr uint32_t kBootTime = 6;  // the number of the trace's clock
-// Each sequence has clocks of its own of these numbers; the others are the trace's.
+// Clocks with these numbers belong to a sequence. All others belong to the trace.
 constexpr uint32_t kFirstOfSequence = 64;
 constexpr uint32_t kEndOfSequence = 128;
 

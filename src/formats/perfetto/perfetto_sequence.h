@@ -10,34 +10,36 @@
 
 namespace etude::perfetto {
 
-// How the times of a clock become the trace's.
+// Converts the times of a clock to those of the trace.
 struct Clock {
   int64_t factor = 1;
   bool incremental = false;
-  int64_t last = 0;                    // of an incremental clock: where it stands, nanoseconds
-  std::map<int64_t, int64_t> offsets;  // what to add from a time of the clock on; empty: not known
+  int64_t last = 0;                    // last value of an incremental clock, nanoseconds
+  std::map<int64_t, int64_t> offsets;  // by the time from which they apply; empty: unknown
 };
 using Clocks = std::unordered_map<uint32_t, Clock>;  // by number
 
-// A time, nanoseconds.
+// A time in nanoseconds.
 struct ClockTime {
   int64_t nanos = 0;
-  bool is_known = true;  // false: nothing says how its clock stands to the trace's
+  bool is_known = true;  // false if the clock's relation to the trace's clock is unknown
 };
 
-// What the packets of one writer refer to: texts by number, clocks, defaults. Functions that read
-// messages throw protozero::exception for bytes that are none.
+// State that the packets of one writer refer to: texts by number, clocks, defaults. Functions that
+// read messages throw protozero::exception for malformed bytes.
 class Sequence {
  public:
   using Texts = std::unordered_map<uint64_t, StringId>;
 
-  // TracePacketDefaults, InternedData, ClockSnapshot. `shared`: the clocks of all sequences.
+  // Reads TracePacketDefaults, InternedData or ClockSnapshot. `shared`: the clocks of all
+  // sequences.
   void ReadDefaults(std::string_view bytes);
   void ReadInterned(std::string_view bytes, StringPool& strings);
   void ReadSnapshot(std::string_view bytes, Clocks& shared);
 
-  // A packet's time by the trace's clock: by the closest earlier snapshot that was read, else the
-  // first one. `clock` is its own, where it has one. nullopt if it is out of range.
+  // Returns a packet's time by the trace's clock, from the closest earlier snapshot that was read,
+  // or else the first one. `clock` is the packet's own clock, if it has one. Returns nullopt if the
+  // time is out of range.
   std::optional<ClockTime> TimeOf(uint64_t timestamp, std::optional<uint32_t> clock,
                                   Clocks& shared);
 
@@ -48,7 +50,7 @@ class Sequence {
   const Texts& argument_texts() const { return argument_texts_; }
 
  private:
-  // What a clock showed when the others did.
+  // Simultaneous values of a clock and of the others.
   struct Reading {
     uint32_t id = 0;
     int64_t time = 0;
@@ -57,7 +59,7 @@ class Sequence {
   };
 
   static Reading ReadReading(std::string_view bytes);
-  // The clocks among which that of a number is.
+  // Returns the clocks to which the clock with this number belongs.
   Clocks& ClocksOf(uint32_t id, Clocks& shared);
 
   Texts categories_;

@@ -15,9 +15,9 @@ void Slices::Add(TrackEvent event) {
   events_.push_back(event);
 }
 
-// By track and time. Where the events of a track stand in the order of time, ends and beginnings at
-// one time are in order too. Where not, as with writers that give all beginnings, then all ends,
-// what ends then does so before anything begins.
+// Sorts events by track and time. If a track's events are in the order of time, ends and begins at
+// one time keep their order. Otherwise, as with writers that write all begins before all ends, ends
+// come before begins at one time.
 void Slices::Sort() {
   std::ranges::stable_sort(events_, {}, &TrackEvent::track);
   for (size_t begin = 0; begin < events_.size();) {

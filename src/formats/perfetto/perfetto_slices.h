@@ -14,14 +14,14 @@ namespace etude::perfetto {
 struct TrackEvent {
   int64_t time = 0;
   uint64_t track = 0;
-  uint64_t order = 0;  // in the file
+  uint64_t order = 0;  // position in the file
   EventType type = EventType::kBegin;
   StringId name;
   StringId category;
   StringId args;  // members of a JSON object
   int64_t end = 0;
   bool has_end = false;
-  bool ends_at_once = false;  // the end of a slice that began right before it in the file
+  bool ends_at_once = false;  // whether it ends a slice that began right before it in the file
 };
 
 // The events of all tracks, which become slices. Not thread-safe.
@@ -29,14 +29,14 @@ class Slices {
  public:
   explicit Slices(StringPool& strings) : strings_(strings) {}
 
-  // In the order of the file.
+  // Adds an event. Events are added in the order of the file.
   void Add(TrackEvent event);
   size_t size() const { return events_.size(); }
-  // Forgets all events but the first `count`.
+  // Removes all events after the first `count`.
   void Truncate(size_t count) { events_.resize(count); }
 
-  // Gives each end to the innermost open slice of its track. What remains are slices and instants
-  // in the order of time. Returns the number of ends without a beginning.
+  // Assigns each end to the innermost open slice of its track. Slices and instants remain, in the
+  // order of time. Returns the number of ends without a beginning.
   uint64_t Pair();
 
   const std::vector<TrackEvent>& events() const { return events_; }

@@ -9,7 +9,7 @@ namespace {
 
 using protozero::pbf_reader;
 
-constexpr int kMostAbove = 64;  // tracks above each other
+constexpr int kMostAbove = 64;  // maximum depth of nested tracks
 
 }  // namespace
 

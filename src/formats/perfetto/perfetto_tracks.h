@@ -10,16 +10,16 @@
 
 namespace etude::perfetto {
 
-// The tracks of a trace, by their descriptors.
+// The tracks of a trace, from their descriptors.
 class Tracks {
  public:
   explicit Tracks(StringPool& strings) : strings_(strings) {}
 
-  // A TrackDescriptor. Throws protozero::exception for bytes that are none.
+  // Reads a TrackDescriptor. Throws protozero::exception for malformed bytes.
   void Read(std::string_view bytes);
 
-  // The process and thread of a track: its own, else those of the tracks above it. What is no
-  // thread goes by the name of its track.
+  // The process and thread of a track: its own, or else those of the tracks above it. For a track
+  // without a thread, the thread is the name of the track.
   struct Lane {
     std::string pid;      // "" if unknown
     std::string tid;      // a number or a name

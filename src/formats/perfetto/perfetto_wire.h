@@ -13,7 +13,7 @@ using protobuf::Tag;
 using protobuf::Varint;
 using protobuf::View;
 
-// A text field; what is no UTF-8 is repaired.
+// Interns a text field, and repairs invalid UTF-8.
 inline StringId InternText(StringPool& strings, protozero::data_view view) {
   const std::string_view bytes = View(view);
   return strings.Intern(utf8::IsValid(bytes) ? bytes : std::string_view(utf8::Repair(bytes)));

@@ -32,7 +32,7 @@ constexpr auto kCommFields = std::to_array<CommFieldInfo>({
     {CommField::kPriority, "comm_priority", "comm_priority"},
 });
 
-// Collective names that stand for no communication of their own.
+// Names of collectives that represent no communication of their own.
 struct NameKind {
   std::string_view name;
   NodeKind kind;
@@ -79,7 +79,7 @@ bool SetSplit(std::vector<int64_t>& to, std::string_view text) {
   return true;
 }
 
-// Of a tensor of these sizes; nullopt if they are none.
+// Returns the number of elements of a tensor with these sizes; nullopt if they are not sizes.
 std::optional<int64_t> ElementsOf(const nlohmann::json& sizes) {
   if (!sizes.is_array()) return std::nullopt;
   int64_t elements = 1;
@@ -119,8 +119,8 @@ bool SetCommFact(CommFacts& facts, CommField field, std::string_view text) {
     case CommField::kOutElements: return SetNumber(facts.out_elements, text);
     case CommField::kInSplit: return SetSplit(facts.in_split, text);
     case CommField::kOutSplit: return SetSplit(facts.out_split, text);
-    // The rest says more of the group than of the node: the group takes what it can, and the node
-    // keeps the words.
+    // The remaining fields describe the group rather than the node. The group takes what it has a
+    // column for, and the node keeps the text.
     case CommField::kRankStart: SetNumber(facts.rank_start, text); return false;
     case CommField::kRankStride: SetNumber(facts.rank_stride, text); return false;
     case CommField::kGroup: facts.group = text; return true;

@@ -12,12 +12,12 @@
 
 namespace etude {
 
-// What PyTorch says of a communication, in the words of its execution trace (attributes of
-// record_param_comms) and of its profiler (args of an event).
+// Facts that PyTorch records about a communication, in its execution trace (attributes of
+// record_param_comms) and in its profiler (args of an event).
 enum class CommField : uint8_t {
   kName,  // of the collective
   kDType,
-  kInElements,  // of this rank
+  kInElements,  // this rank's input
   kOutElements,
   kInSplit,  // text of a list
   kOutSplit,
@@ -29,7 +29,7 @@ enum class CommField : uint8_t {
   kGroupRanks,  // text of a list
   kSource,      // rank
   kDestination,
-  // What only Etude's own linked traces and timelines say.
+  // Fields that only Etude's own linked traces and timelines contain.
   kType,  // Name(CollectiveType)
   kBytes,
   kRoot,
@@ -40,8 +40,8 @@ inline constexpr size_t kCommFieldCount = static_cast<size_t>(CommField::kPriori
 
 struct CommFieldInfo {
   CommField field;
-  std::string_view attr;  // in execution traces; "" if never there
-  std::string_view arg;   // in Kineto traces; "" if never there
+  std::string_view attr;  // in execution traces; "" if never present
+  std::string_view arg;   // in Kineto traces; "" if never present
 };
 const CommFieldInfo& Info(CommField field);
 std::optional<CommField> CommFieldOfAttr(std::string_view attr);
@@ -65,36 +65,37 @@ struct CommFacts {
   std::optional<int64_t> source;
   std::optional<int64_t> destination;
   std::optional<int64_t> root;
-  CollectiveType type = CollectiveType::kUnknown;  // where the name does not say it
-  std::optional<int64_t> bytes;                    // where elements and type do not say it
+  CollectiveType type = CollectiveType::kUnknown;  // if the name does not determine it
+  std::optional<int64_t> bytes;                    // if elements and type do not determine it
   std::optional<int64_t> tag;
   std::optional<int64_t> priority;
 };
 
-// Takes in one fact: `text` is the unescaped text of a JSON string or the token of a number.
-// Returns true if MakeComm says all of it, so that it need not be kept elsewhere.
+// Adds one fact. `text` is the unescaped text of a JSON string or the token of a number. Returns
+// true if MakeComm preserves the fact completely, so that it need not be kept elsewhere.
 bool SetCommFact(CommFacts& facts, CommField field, std::string_view text);
-// Takes from `others` what `facts` do not say.
+// Copies from `others` the facts that `facts` lack.
 void FillGaps(CommFacts& facts, const CommFacts& others);
 
-// Takes in the tensors that a backend's label has in a profile: `dims` is JSON as
-// [[8, 1024], [[4], [2, 2]]], `types` as ["float", "TensorList"]. Nothing if it is of other form.
+// Adds the tensors of a backend's label in a profile. `dims` is JSON such as [[8, 1024], [[4], [2,
+// 2]]], and `types` JSON such as ["float", "TensorList"]. Does nothing if they have another form.
 void SetTensors(CommFacts& facts, std::string_view dims, std::string_view types);
 
 Comm MakeComm(TraceBuilder& builder, const CommFacts& facts);
 
-// Where a rank puts nothing into a scatter: `bytes` is what its root puts in, of which each of so
-// many ranks receives its part.
+// Sets the sizes of a scatter for a rank without input. `bytes` is the input of the root, of which
+// each of `ranks` ranks receives an equal part.
 void SizeScatter(Comm& comm, std::optional<int64_t> ranks);
-// The rank in the job of a member of the group (0: its first), if the facts tell it.
+// Returns the rank in the job of a member of the group (0: its first), if the facts determine it.
 std::optional<int64_t> RankOfMember(const CommFacts& facts, int64_t member);
-// The process group that the facts speak of, if they name one, goes to the trace's groups.
+// Adds the process group of the facts, if they name one, to the groups of the trace.
 void AddGroupOf(TraceBuilder& builder, const CommFacts& facts);
 
-// The kind of the node that stands for a communication of this name: "allreduce" is a kCollective,
-// "send" a kSend, "wait" a kSync, "init" kMetadata.
+// Returns the kind of the node for a communication with this name: kCollective for "allreduce",
+// kSend for "send", kSync for "wait", kMetadata for "init".
 NodeKind KindOfCommunication(std::string_view name);
-// "[1, 2]" or "1,2"; nullopt for anything else, such as a list that was cut ("[1, 2, ...]").
+// Parses "[1, 2]" or "1,2". Returns nullopt for anything else, such as a truncated list ("[1, 2,
+// ...]").
 std::optional<std::vector<int64_t>> ParseIntList(std::string_view text);
 
 }  // namespace etude

@@ -10,26 +10,25 @@
 namespace etude {
 namespace {
 
-// Kernels that say by what follows what they do.
+// Prefixes of kernels whose names continue with the communication.
 constexpr auto kCommKernels = std::to_array<std::string_view>({
     "ncclKernel",     // NCCL before 2.19, RCCL
     "ncclDevKernel",  // NCCL since
     "mscclKernel",    // RCCL with MSCCL
-    // On symmetric memory: NCCL 2.27, and since 2.28
+    // Symmetric memory: NCCL 2.27, and since 2.28
     "ncclSymDevKernel", "ncclSymkDevKernel",
-    "hcom_",  // HCCL, of Ascend's devices
+    "hcom_",  // HCCL on Ascend devices
 });
 
-// Functions of kernels that communicate without NCCL, by their name and, where that could be
-// anyone's, the namespaces that they are in.
+// Functions of kernels that communicate without NCCL, by name. Common names also have namespaces.
 struct CommFunction {
-  std::string_view space;  // what these end with; "": any
-  std::string_view name;   // "a*": whatever begins with a
+  std::string_view space;  // suffix of the namespaces; "": any
+  std::string_view name;   // "a*" matches any name that begins with a
   CollectiveType type;
 };
 constexpr auto kCommFunctions = std::to_array<CommFunction>({
     {"", "rcclGenericKernel*", CollectiveType::kUnknown},
-    // PyTorch's symmetric memory, and FBGEMM. A template's argument makes the two-shot kernel a
+    // PyTorch's symmetric memory, and FBGEMM. A template argument makes the two-shot kernel a
     // reduce-scatter.
     {"", "multimem_all_reduce_kernel", CollectiveType::kAllReduce},
     {"", "multimem_one_shot_all_reduce_kernel", CollectiveType::kAllReduce},
@@ -40,7 +39,7 @@ constexpr auto kCommFunctions = std::to_array<CommFunction>({
     {"", "two_shot_all_reduce_kernel_inplace", CollectiveType::kAllReduce},
     {"", "two_shot_all_reduce_kernel", CollectiveType::kUnknown},
     {"", "two_shot_all_reduce", CollectiveType::kAllReduce},
-    // PyTorch's on NVSHMEM
+    // PyTorch on NVSHMEM
     {"", "allToAllV", CollectiveType::kAllToAll},
     {"", "allToAllV_2d", CollectiveType::kAllToAll},
     // vLLM, SGLang, AITER and their quick reduce
@@ -51,14 +50,14 @@ constexpr auto kCommFunctions = std::to_array<CommFunction>({
     {"", "allgather_lastdim*", CollectiveType::kAllGather},
     {"", "allgather_vec*", CollectiveType::kAllGather},
     {"", "allgather_naive*", CollectiveType::kAllGather},
-    // MSCCL++: its collectives, and the executor of plans of any
+    // MSCCL++: its collectives, and the executor of plans for any collective
     {"mscclpp::collective", "allreduce*", CollectiveType::kAllReduce},
     {"mscclpp::collective", "allgather*", CollectiveType::kAllGather},
     {"mscclpp::collective", "alltoall*", CollectiveType::kAllToAll},
     {"mscclpp::collective", "reduceScatter*", CollectiveType::kReduceScatter},
     {"mscclpp::collective", "broadcast*", CollectiveType::kBroadcast},
     {"mscclpp", "executionKernel*", CollectiveType::kUnknown},
-    // XLA's own
+    // XLA's own kernels
     {"", "AllReduceKernelImpl", CollectiveType::kAllReduce},
     // TensorRT-LLM and FlashInfer
     {"", "allreduce_fusion_kernel*", CollectiveType::kAllReduce},
@@ -95,7 +94,7 @@ constexpr auto kCommFunctions = std::to_array<CommFunction>({
     {"", "EpCombine*", CollectiveType::kAllToAll},
 });
 
-// A kernel's name as the tables have it: mangled ones are decoded.
+// A kernel's name in the form of the tables. Mangled names are demangled.
 class WrittenName {
  public:
   explicit WrittenName(std::string_view kernel) : name_(kernel) {
@@ -112,7 +111,7 @@ class WrittenName {
   std::string_view name_;
 };
 
-// "a::b::c" of "void (anonymous namespace)::a::b::c<int>(float*)", with what stands before it.
+// Returns "a::b::c" for "void (anonymous namespace)::a::b::c<int>(float*)".
 std::string_view WithoutParameters(std::string_view kernel) {
   constexpr std::string_view kAnonymous = "(anonymous namespace)";
   size_t end = kernel.find_first_of("<(");
@@ -159,7 +158,7 @@ bool SpeaksOfCommunication(std::string_view kernel) {
        "reducescatter", "reduce_scatter", "cross_device", "nccl", "rccl", "msccl", "shmem"});
   const WrittenName written(kernel);
   const std::string_view function = WithoutParameters(written.text());
-  // The compiler names kernels after all that is fused in them: what follows a collective, too.
+  // The compiler names kernels after all fused operations, including a collective before them.
   if (function.starts_with("triton_")) return false;
   std::string lower(function);
   for (char& c : lower) c = Lower(c);

@@ -4,15 +4,15 @@
 
 #include "src/trace/words/enums.h"
 
-// Kernels that communicate, by their names.
+// Recognition of communication kernels by their names.
 namespace etude {
 
-// Whether a kernel of this name is one of NCCL or of another library that communicates, by the
-// tables of names.
+// Returns whether the tables contain a kernel with this name, from NCCL or another communication
+// library.
 bool IsCommKernel(std::string_view name);
-// The collective that such a kernel runs; kUnknown if its name does not tell.
+// Returns the collective that such a kernel runs, and kUnknown if the name does not determine it.
 CollectiveType CollectiveOfKernel(std::string_view name);
-// Whether the name of a kernel that is in none of the tables suggests that it communicates.
+// Returns whether the name of a kernel that is in none of the tables suggests communication.
 bool SpeaksOfCommunication(std::string_view kernel);
 
 }  // namespace etude

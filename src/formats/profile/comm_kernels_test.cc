@@ -61,7 +61,7 @@ TEST(CommKernels, KernelsThatCommunicateWithoutNccl) {
            Case{"void tensorrt_llm::kernels::ar_fusion::moe::moereduce_allreduce_fusion_kernel_"
                 "oneshot_lamport<8>(int)",
                 CollectiveType::kAllReduce},
-           // Mangled, as profiles of ROCm have them
+           // Mangled names, as in profiles of ROCm
            Case{"_ZN5aiter26cross_device_reduce_2stageIDF16bLi8ELb0EEEvPNS_8RankDataES2_NS_"
                 "11RankSignalsEPNS_6SignalEPT_ii",
                 CollectiveType::kAllReduce},

@@ -13,7 +13,7 @@ using Calls = std::vector<StrayCall>;
 
 bool MayBe(CollectiveType kernel, CollectiveType call) {
   if (kernel == CollectiveType::kUnknown || call == CollectiveType::kUnknown) return true;
-  // NCCL has no kernel of its own for barriers.
+  // NCCL has no separate kernel for barriers.
   return kernel == call ||
          (kernel == CollectiveType::kAllReduce && call == CollectiveType::kBarrier);
 }
@@ -36,8 +36,8 @@ std::vector<Row> AllOf(const std::map<Key, std::vector<Row>>& parts) {
   return all;
 }
 
-// A stream and a group of which one fits nothing else, and the other is not the only one that fits
-// a third.
+// Returns a stream and a group that match unambiguously: one of the two fits only the other, and no
+// third one fits only that.
 std::optional<std::pair<LaneId, StringId>> OnlyMatch(const std::map<LaneId, Kernels>& streams,
                                                      const std::map<StringId, Calls>& groups) {
   std::map<LaneId, std::vector<StringId>> groups_of;
@@ -79,7 +79,7 @@ std::vector<OrderedPair> PairByOrder(std::vector<StrayKernel> kernels,
   for (const StrayKernel& kernel : kernels) streams[kernel.stream].push_back(kernel);
   for (const StrayCall& call : calls) groups[call.group].push_back(call);
 
-  // More groups or streams than a job has on a rank are not tried with each other.
+  // Jobs have fewer groups and streams per rank than this, so larger numbers are not compared.
   constexpr size_t kMostTried = 4096;
   std::vector<OrderedPair> pairs;
   while (streams.size() * groups.size() <= kMostTried) {

@@ -8,7 +8,7 @@
 
 namespace etude {
 
-// A kernel that communicates, of which no id says who asked for it.
+// A kernel that communicates, without an id that leads to the call that requested it.
 struct StrayKernel {
   NodeId node;
   LaneId stream;
@@ -17,7 +17,7 @@ struct StrayKernel {
   CollectiveType type = CollectiveType::kUnknown;  // by its name
 };
 
-// A call of the host that asked for a communication, without a kernel.
+// A host call that requested a communication, without a kernel.
 struct StrayCall {
   NodeId node;
   StringId group;
@@ -30,11 +30,14 @@ struct OrderedPair {
   NodeId call;
 };
 
-// Pairs kernels and calls by their order: a stream's kernels with a group's calls where these are
-// as many, of the same types, and no kernel is over before its call begins, and where that holds
-// for no other stream, or no other group; then the kernels of a single stream with the calls of all
-// groups that are left, or those of all streams with the calls of a single group. The rest stays
-// alone.
+// Pairs kernels and calls by their order. A stream's kernels are paired with a group's calls if
+//
+// - both have the same number and the same types,
+// - no kernel ends before its call begins, and
+// - this holds for no other stream, or for no other group.
+//
+// Then the kernels of a single stream are paired with the remaining calls of all groups, or those
+// of all streams with the calls of a single group. All others stay unpaired.
 std::vector<OrderedPair> PairByOrder(std::vector<StrayKernel> kernels,
                                      std::vector<StrayCall> calls);
 

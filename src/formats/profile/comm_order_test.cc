@@ -18,7 +18,7 @@ StrayCall Call(uint32_t node, uint32_t group, int64_t start,
                CollectiveType type = CollectiveType::kAllReduce) {
   return {NodeId(node), StringId(group), Nanos{start}, type};
 }
-// "10-1 11-2": kernels and their calls, in the order of kernels.
+// Returns pairs of kernels and their calls as text, such as "10-1 11-2", in the order of kernels.
 std::string Pairs(const std::vector<StrayKernel>& kernels, const std::vector<StrayCall>& calls) {
   std::string text;
   std::vector<OrderedPair> pairs = PairByOrder(kernels, calls);
@@ -44,17 +44,17 @@ TEST(CommOrder, AStreamAndAGroup) {
 }
 
 TEST(CommOrder, SeveralStreamsAndGroups) {
-  // Of two streams each is as long as one group.
+  // Two streams, each with as many kernels as one group has calls.
   EXPECT_EQ(Pairs({Kernel(10, 0, 50), Kernel(11, 1, 60), Kernel(12, 1, 90)},
                   {Call(1, 0, 0), Call(2, 1, 10), Call(3, 0, 20)}),
             "10-2 11-1 12-3");
-  // By their types.
+  // Pairs differ by their types.
   EXPECT_EQ(Pairs({Kernel(10, 0, 50, CollectiveType::kAllGather), Kernel(11, 1, 60)},
                   {Call(1, 0, 0), Call(2, 1, 10, CollectiveType::kAllGather)}),
             "10-2 11-1");
-  // Either may be either.
+  // Ambiguous pairs.
   EXPECT_EQ(Pairs({Kernel(10, 0, 50), Kernel(11, 1, 60)}, {Call(1, 0, 0), Call(2, 1, 10)}), "");
-  // All groups on one stream, and one group on two.
+  // All groups on one stream, and one group on two streams.
   EXPECT_EQ(Pairs({Kernel(10, 0, 50), Kernel(11, 0, 70)}, {Call(1, 0, 0), Call(2, 1, 10)}),
             "10-1 11-2");
   EXPECT_EQ(Pairs({Kernel(10, 0, 50), Kernel(11, 1, 70)}, {Call(1, 0, 0), Call(2, 0, 10)}),

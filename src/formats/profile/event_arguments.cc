@@ -8,7 +8,7 @@ namespace {
 
 using ArgScalar = EventArguments::Scalar;
 
-// Numbers in quotes stay texts.
+// Returns an integer. Numbers in quotes stay texts.
 std::optional<int64_t> IntOf(const ArgScalar& value) {
   return value.is_text ? std::nullopt : JsonInt(value.text);
 }
@@ -19,10 +19,10 @@ std::optional<int32_t> SmallOf(const ArgScalar& value) {
   return value.is_text ? std::nullopt : SmallNumber(value.text);
 }
 
-// "" for what is no text.
+// Returns the text, and "" for other values.
 std::string_view WordOf(const ArgScalar& value) { return value.is_text ? value.text : ""; }
 
-// 4 of "GPU-4", in quotes or not.
+// Returns the number at the end of a text: 4 for "GPU-4", with or without quotes.
 std::optional<int32_t> LastNumber(std::string_view text) {
   return SmallNumber(text.substr(text.find_last_not_of("0123456789") + 1));
 }
@@ -34,14 +34,14 @@ std::optional<Place> PlaceFromName(std::string_view name) {
   return std::nullopt;
 }
 
-// Whether the field now has it.
+// Sets the field from a found value. Returns whether the field has a value now.
 template <typename Field, typename Found>
 bool Set(Field& field, Found found) {
   field = found;
   return field.has_value();
 }
 
-// Of several arguments of one name the first one counts.
+// Takes the task type. If several arguments have this name, the first one counts.
 void TakeTaskType(const ArgScalar& value, ProfilerEvent& event) {
   if (event.has_task_type) return;
   event.has_task_type = true;

@@ -23,13 +23,13 @@ enum class ArgMeaning : uint8_t {
   kForwardThread,
   kDevice,
   kStream,
-  kAgent,  // a device by a text that ends with its number
-  kQueue,  // a stream where the event names none
+  kAgent,  // a device, as a text that ends with its number
+  kQueue,  // a stream, if the event has no other
   kFinished,
-  kRank,            // of the process, as TraceFusion writes it
-  kTaskType,        // of Ascend's devices
-  kXlaCorrelation,  // of XLA's events
-  // Of Etude's own events.
+  kRank,            // of the process, in TraceFusion's files
+  kTaskType,        // of Ascend devices
+  kXlaCorrelation,  // of XLA events
+  // Arguments of Etude's own events.
   kKind,
   kPlace,
   // A fact of a communication (CommField).
@@ -64,7 +64,7 @@ inline constexpr auto kNamedArgs = std::to_array<NamedArg>({
     {kPlaceArg, ArgMeaning::kPlace},
 });
 
-// Knows the arguments of events by name and puts them into the event's fields. Not thread-safe.
+// Finds the arguments of events by name and sets the corresponding fields. Not thread-safe.
 class EventArguments {
  public:
   struct Known {
@@ -73,25 +73,26 @@ class EventArguments {
     CommField field = CommField::kName;  // kComm only
   };
 
-  // A scalar; what begins an array or an object is one without meaning.
+  // A scalar. The begin of an array or an object is a scalar without a meaning.
   struct Scalar {
     std::string_view text;  // a number or word as written, or a text without its quotes
     bool is_text = false;
-    const char* raw = nullptr;  // where an extra's text begins
+    const char* raw = nullptr;  // begin of an extra's text
   };
 
-  // kUnknown for an argument that none of the event's fields has.
+  // Returns kUnknown for an argument without a field in the event.
   Known Find(std::string_view name);
-  // Escapes in a text matter only to facts of communications: a tokenizer may leave them elsewhere.
+  // Returns whether escapes in the text must be resolved. Only facts of communications need this,
+  // so a tokenizer may keep other escapes.
   static bool NeedsUnescaped(const Known& known) { return known.arg == ArgMeaning::kComm; }
-  // Takes in an argument. False if it is to become an extra, too.
+  // Sets the field of an argument. Returns false if the argument must also become an extra.
   static bool Take(const Known& known, const Scalar& value, ProfilerEvent& event);
 
  private:
   KeyFinder<NamedArg, kNamedArgs.size()> names_{kNamedArgs};
 };
 
-// A number of 0 to INT32_MAX; nullopt for any other text.
+// Parses a number from 0 to INT32_MAX. Returns nullopt for any other text.
 std::optional<int32_t> SmallNumber(std::string_view text);
 
 }  // namespace etude

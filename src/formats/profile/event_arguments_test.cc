@@ -5,7 +5,7 @@
 namespace etude {
 namespace {
 
-// Whether the event's fields have the argument.
+// Returns whether the event's fields contain the argument.
 bool Take(ProfilerEvent& event, std::string_view name, std::string_view text,
           bool is_text = false) {
   EventArguments arguments;

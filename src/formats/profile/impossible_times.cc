@@ -13,13 +13,13 @@ namespace etude {
 namespace {
 
 constexpr Nanos kFar{int64_t{3600} * 1'000'000'000};
-constexpr int64_t kSpans = 100;    // from the others, in their spans
-constexpr int64_t kLongWork = 10;  // as the rest of the stream
-constexpr size_t kFewest = 3;      // others
+constexpr int64_t kSpans = 100;    // minimum distance from the others, in their spans
+constexpr int64_t kLongWork = 10;  // minimum length relative to the rest of the stream
+constexpr size_t kFewest = 3;      // minimum number of others
 constexpr Nanos kLongBefore{1'000'000'000};
-constexpr Nanos kZeroBefore{1'000'000};  // of a time that is exactly 0
+constexpr Nanos kZeroBefore{1'000'000};  // minimum lead of a time that is exactly 0
 
-// `time`, so many times; saturating.
+// Returns `time` multiplied by `factor`, saturating.
 Nanos Times(Nanos time, int64_t factor) {
   int64_t product = 0;
   return __builtin_mul_overflow(time.count, factor, &product) ? Nanos{INT64_MAX} : Nanos{product};
@@ -59,7 +59,7 @@ class Finder {
     span->end = std::max(span->end, by.end);
   }
 
-  // Of the nodes with a time that nothing speaks against so far.
+  // Collects the nodes whose times were not rejected so far.
   template <typename Take>
   void ForEachTimed(const Take& take) const {
     for (size_t i = 0; i < builder_.node_count(); ++i) {
@@ -78,7 +78,7 @@ class Finder {
     ForEachTimed([&](const Timed& one) { nodes.push_back(one); });
     if (nodes.size() <= kFewest) return;
     std::ranges::sort(nodes, {}, [](const Timed& one) { return std::pair(one.start, one.node); });
-    // The largest group of nodes that begin within an hour of each other.
+    // Find the largest group of nodes that begin within an hour of each other.
     size_t begin = 0;
     size_t end = 0;
     for (size_t from = 0, to = 1; to <= nodes.size(); ++to) {
@@ -129,7 +129,7 @@ class Finder {
         early.push_back(one.node);
       }
     }
-    // Where it is most of them, the clocks are to blame.
+    // If this applies to most of the work, the clocks differ, and the times are kept.
     if (early.size() * 2 > works) return;
     for (const NodeId node : early) found_[node.index()] = true;
   }
@@ -152,7 +152,7 @@ class Finder {
       Extend(stream.span, {one.start, one.end});
       stream.longest = std::max(stream.longest, one.end - one.start);
     });
-    // What overlaps all others of a stream takes most of its time.
+    // Work that overlaps all others of a stream takes most of its time.
     std::erase_if(streams, [](const auto& entry) {
       return Times(entry.second.longest, 3) < entry.second.span->length();
     });
@@ -169,7 +169,7 @@ class Finder {
     std::ranges::sort(works, {}, [](const Timed& one) {
       return std::pair(one.start - one.end, one.node);  // the longest first
     });
-    // The longest works, each of them long beside all that are shorter; a minority.
+    // Find the longest works, each long compared with all shorter ones. They must be a minority.
     std::optional<Interval> rest;
     size_t count = 0;
     for (size_t i = works.size(); i-- > 0 && count == 0;) {

@@ -11,9 +11,9 @@
 
 namespace etude {
 
-// The arrows of profiles without correlations: each leads from a thread of the host to the work
-// that it launched. Work at which an arrow ends belongs to the host node in which the arrow begins.
-// Both are found by time. Not thread-safe.
+// The arrows of profiles without correlations. Each leads from a host thread to the work that it
+// launched. Work at the end of an arrow belongs to the host node at its begin. Both are found by
+// time. Not thread-safe.
 class LaunchArrows {
  public:
   struct Arrow {
@@ -26,8 +26,8 @@ class LaunchArrows {
   void Add(const Arrow& arrow) { arrows_.push_back(arrow); }
   size_t size() const { return arrows_.size(); }
 
-  // Adds the beginnings as nodes without a duration behind `nodes` nodes, so that NestByTime finds
-  // what they are in.
+  // Adds the begins as nodes without a duration after the first `nodes` nodes, so that NestByTime
+  // finds the nodes that contain them.
   void AddTimed(size_t nodes, std::vector<TimedNode>& timed) const;
   // Sets the parents of the device work among `events`. `begins_in`: the node in which each arrow
   // begins, or kNone.

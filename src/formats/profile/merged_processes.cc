@@ -16,10 +16,11 @@ namespace etude {
 namespace {
 
 constexpr uint32_t kNoOwner = UINT32_MAX;
-// Processes, and devices, that are told apart by time: far more than anybody merges.
+// Maximum number of processes, and devices, that are distinguished by time. Merged files have far
+// fewer.
 constexpr int64_t kMostByTime = 128;
 
-// Finds whose the nodes of a profile are, and tells them apart.
+// Finds the owners of a profile's nodes, and separates them.
 class Separation {
  public:
   Separation(TraceBuilder& builder, std::span<const Lane> names, std::span<const uint32_t> name_of)
@@ -50,18 +51,18 @@ class Separation {
     NameLanes();
     const bool moved = MoveIds(&TraceBuilder::correlation, &NodeRow::correlation);
     const bool moved_external = MoveIds(&TraceBuilder::external_id, &NodeRow::external_id);
-    // The file's facts are those of one rank.
+    // The file's facts belong to a single rank.
     if (is_labelled_ || moved || moved_external) builder_.info().rank.reset();
   }
 
  private:
-  // The part of the file in which an owner's host events are.
+  // The part of the file that contains an owner's host events.
   struct FileSpan {
     uint32_t first = UINT32_MAX;
     uint32_t last = 0;
     bool launches = false;
 
-    // How far `node` is outside of it.
+    // Returns the distance of `node` from this part.
     uint64_t DistanceTo(uint32_t node) const {
       if (node < first) return first - node;
       return node > last ? node - last : 0;
@@ -72,14 +73,14 @@ class Separation {
     uint32_t owner = kNoOwner;
     Nanos start;
   };
-  // What the device work of one device, under one process id, has in common with an owner.
+  // How well the device work of one device and process id fits an owner.
   struct Fit {
-    uint64_t fits = 0;      // launched by it before
-    double delay = 0;       // nanoseconds from launch to work, together
+    uint64_t fits = 0;      // works whose launch by the owner precedes them
+    double delay = 0;       // sum of the times from launch to work, nanoseconds
     uint64_t distance = 0;  // in the file
     bool is_named = false;  // by its process id
 
-    // The better one is less.
+    // The better fit is less.
     auto Key() const { return std::tuple(-static_cast<double>(fits), !is_named, distance, delay); }
   };
   struct Group {
@@ -98,7 +99,7 @@ class Separation {
     return correlation && *correlation > 0 ? correlation : std::nullopt;
   }
 
-  // What the arguments say counts where all events of the file have it.
+  // The rank in the arguments counts if all events of the file have one.
   static std::optional<std::string> LabelOf(const Lane& name, std::string_view pid,
                                             bool all_have_rank) {
     if (all_have_rank) return fmt::format("rank {}", name.device);
@@ -112,7 +113,7 @@ class Separation {
     return at->second;
   }
 
-  // Owners in the order of the file.
+  // Finds the owners, in the order of the file.
   void FindOwners() {
     std::vector<std::optional<std::string>> labels;
     std::set<std::string> distinct;
@@ -160,7 +161,7 @@ class Separation {
     return {found.begin(), found.end()};
   }
 
-  // Calls `fn(owner, calls)` for each owner that launches by this correlation.
+  // Calls `fn(owner, calls)` for each owner that launches with this correlation.
   template <typename Fn>
   void ForEachCaller(int64_t correlation, Fn fn) const {
     std::span<const Call> calls = CallsOf(correlation);
@@ -173,8 +174,8 @@ class Separation {
     }
   }
 
-  // Calls `fn(owner, delay)` for each owner that may have launched the work: how long before it, in
-  // nanoseconds, the last of its calls began.
+  // Calls `fn(owner, delay)` for each owner that may have launched the work. `delay` is the time
+  // from the begin of the owner's last call before the work, in nanoseconds.
   template <typename Fn>
   void ForEachLaunch(uint32_t node, Fn fn) const {
     const auto link = LinkOf(node);
@@ -217,8 +218,8 @@ class Separation {
     }
   }
 
-  // A group is of several owners if most of its correlations are launched by more of them than
-  // there are groups with such work.
+  // Finds groups with several owners. Most correlations of such a group are launched by more owners
+  // than there are groups with such work.
   void FindSharedGroups() {
     std::map<int64_t, std::set<size_t>> groups_of;  // by correlation
     for (size_t i = 0; i < groups_.size(); ++i) {
@@ -236,8 +237,8 @@ class Separation {
     for (size_t i = 0; i < groups_.size(); ++i) groups_[i].is_shared = votes[i] > 0;
   }
 
-  // Gives each group an owner, an owner of its own as long as there are such; the group first whose
-  // owner is the clearest.
+  // Assigns an owner to each group, a separate one as long as there are enough owners. The group
+  // with the clearest owner comes first.
   void MatchGroups() {
     std::vector<Group*> open;
     for (Group& group : groups_) {
@@ -265,7 +266,7 @@ class Separation {
     }
   }
 
-  // Which of the owners fits best, and by how much work better than the next one.
+  // Returns the owner that fits best, and by how much work it is better than the next one.
   static std::pair<uint32_t, uint64_t> BestOf(const Group& group, const std::set<uint32_t>& of) {
     uint32_t best = kNoOwner;
     uint64_t next = 0;
@@ -282,8 +283,8 @@ class Separation {
     return {best, own > next ? own - next : 0};
   }
 
-  // Work of several owners on one device: each by itself, by its place in the file where owners
-  // come one after the other there, else by the last launch before it.
+  // Assigns the work of several owners on one device, node by node. If owners come one after the
+  // other in the file, the place in the file decides, otherwise the last launch before the work.
   void MatchNodes(const Group& group) {
     for (const uint32_t node : group.nodes) {
       std::tuple<uint64_t, double> best;
@@ -311,7 +312,7 @@ class Separation {
     }
   }
 
-  // Whether two owners had a number of this kind in common.
+  // Returns whether two owners had a number of this kind in common.
   bool MoveIds(std::optional<int64_t> (TraceBuilder::*id_of)(NodeId) const,
                std::optional<int64_t> NodeRow::*id) {
     std::unordered_map<int64_t, uint32_t> owner_of_id;
@@ -345,7 +346,7 @@ class Separation {
   std::span<const Lane> names_;
   std::span<const uint32_t> name_of_;
   std::vector<uint32_t> owner_of_;  // by node
-  bool is_labelled_ = false;        // process ids or arguments say of which rank an event is
+  bool is_labelled_ = false;  // whether process ids or arguments contain the rank of each event
   std::vector<std::string> owners_;
   std::map<std::string, uint32_t> numbers_;  // of owners_
   std::vector<FileSpan> spans_;              // by owner

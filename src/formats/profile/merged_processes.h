@@ -11,22 +11,22 @@
 
 namespace etude {
 
-// The processes of a profile. One file may have several, each with correlation numbers, External
-// ids and devices of its own: profiles of ranks that were merged. Not thread-safe.
+// The processes of a profile. A file with the merged profiles of several ranks has several
+// processes, each with its own correlation numbers, External ids and devices. Not thread-safe.
 class MergedProcesses {
  public:
-  // Notes what the event of the node that is added next says of its process: its pid, "" if it has
-  // none, and the rank that TraceFusion writes among its arguments.
+  // Records the process of the event whose node is added next: its pid ("" if it has none), and the
+  // rank that TraceFusion writes among its arguments.
   void Add(TraceBuilder& builder, std::string_view pid, std::optional<int64_t> rank);
 
-  // Where several processes launched work: names the process of device work in its lane, and moves
-  // the correlations and External ids that two of them have, so that each is that of one process.
-  // Device work belongs to the process that its pid names; else, stream by stream, to the one
-  // whose launches begin before it, and the latest of these.
+  // Separates processes if several launched work. Names the process of device work in its lane, and
+  // changes correlations and External ids that two processes share, so that each belongs to one
+  // process. Device work belongs to the process that its pid names. Otherwise it belongs, stream by
+  // stream, to the process whose launches begin before it, and to the latest of these.
   void Separate(TraceBuilder& builder);
 
  private:
-  // A pid's text, or the rank where it is stated, in the form of a lane.
+  // The text of a pid, or the stated rank, in the form of a lane.
   InternTable<Lane, struct ProcessTag> names_;
   std::vector<uint32_t> name_of_;  // by node: row of names_
 };

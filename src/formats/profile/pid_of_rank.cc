@@ -12,7 +12,7 @@ namespace {
 
 bool IsWhole(std::string_view text) { return !text.empty() && std::ranges::all_of(text, IsDigit); }
 
-// "[TP00] 100" and "[TP00 100]".
+// Reads "[TP00] 100" and "[TP00 100]".
 std::optional<PidOfRank> InBrackets(std::string_view pid) {
   const size_t close = pid.find(']');
   if (!pid.starts_with('[') || close == std::string_view::npos) return std::nullopt;
@@ -26,7 +26,7 @@ std::optional<PidOfRank> InBrackets(std::string_view pid) {
   return PidOfRank{fmt::format("[{}]", Trimmed(inside.substr(0, space))), inside.substr(space + 1)};
 }
 
-// "rank0_100", "rank_0_100", "Rank 0: 100" and "Rank 0".
+// Reads "rank0_100", "rank_0_100", "Rank 0: 100" and "Rank 0".
 std::optional<PidOfRank> BehindRank(std::string_view pid) {
   constexpr std::string_view kRank = "rank";
   const auto same = [](char a, char b) { return Lower(a) == b; };
@@ -45,7 +45,7 @@ std::optional<PidOfRank> BehindRank(std::string_view pid) {
   return PidOfRank{owner, pid.substr(end)};
 }
 
-// "100_3".
+// Reads "100_3".
 std::optional<PidOfRank> BeforeRank(std::string_view pid) {
   const size_t line = pid.find('_');
   if (line == std::string_view::npos || !IsWhole(pid.substr(0, line)) ||

@@ -25,7 +25,7 @@ std::optional<int64_t> NumberOf(element entry, std::string_view key) {
   return number;
 }
 
-// A list of numbers, or the text of one.
+// Reads a list of numbers, or the text of one.
 std::optional<std::vector<int64_t>> RanksOfEntry(element entry) {
   if (const auto text = TextOf(entry, "ranks")) return ParseIntList(*text);
   simdjson::dom::array array;
@@ -78,7 +78,7 @@ void ReadDistributedInfo(TraceBuilder& builder, std::string_view json) {
   simdjson::dom::object object;
   const std::string copy(json);
   if (parser.parse(copy).get_object().get(object) != simdjson::SUCCESS) return;
-  // Old files have texts where newer ones have values.
+  // Old files contain texts where newer ones contain values.
   const auto number_of = [&](std::string_view key) -> std::optional<int64_t> {
     int64_t number = 0;
     if (object[key].get(number) == simdjson::SUCCESS) return number;

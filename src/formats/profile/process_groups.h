@@ -9,21 +9,21 @@
 
 namespace etude {
 
-// A process group and the number by which old traces call it (`backend_id`).
+// A process group and its number in old traces (`backend_id`).
 struct NumberedGroup {
   ProcessGroup group;
   std::optional<int64_t> number;
 };
 
-// The JSON list of process groups that PyTorch puts into its traces:
-// [{"pg_name", "pg_desc", "backend_config", "ranks", "group_size" or "pg_size", …}]. "ranks": []
-// means all ranks of the job; a missing or unreadable list leaves ProcessGroup::ranks kNone. Lists
-// written with Python's quotes are read too. nullopt if `json` is nothing of that kind.
+// Parses the JSON list of process groups in PyTorch's traces: [{"pg_name", "pg_desc",
+// "backend_config", "ranks", "group_size" or "pg_size", …}]. "ranks": [] means all ranks of the
+// job. A missing or unreadable list leaves ProcessGroup::ranks kNone. Lists with Python's quotes
+// are read too. Returns nullopt if `json` is not such a list.
 std::optional<std::vector<NumberedGroup>> ParseProcessGroups(TraceBuilder& builder,
                                                              std::string_view json);
 
-// Takes rank, world size and process groups out of the profiler's `distributedInfo`, an object of
-// JSON. What is not there stays as it is.
+// Reads rank, world size and process groups from the profiler's `distributedInfo`, a JSON object.
+// Missing facts stay unchanged.
 void ReadDistributedInfo(TraceBuilder& builder, std::string_view json);
 
 }  // namespace etude

@@ -30,14 +30,14 @@ void KeepUnless(ProfilerEvent& event, const ProfilerEvent::Name& name, std::stri
   event.extras.push_back({.key = key, .text = name.raw, .is_arg = false});
 }
 
-// Keeps process and thread of a device event where its lane does not say them.
+// Keeps process and thread of a device event as extras if its lane does not contain them.
 void KeepNamesUnlessIn(const Lane& lane, ProfilerEvent& event) {
   KeepUnless(event, event.process, "pid", std::to_string(lane.device));
   KeepUnless(event, event.thread, "tid", std::to_string(lane.stream));
 }
 
-// Keeps the device and stream that the event speaks of where its lane, as those of host events,
-// does not say them.
+// Keeps the event's device and stream as extras if its lane, like those of host events, does not
+// contain them.
 void KeepUnlessIn(const Lane& lane, ProfilerEvent& event) {
   if (event.device && event.device != lane.device) {
     event.extras.push_back({.key = "device", .text = event.raw_device});
@@ -47,8 +47,7 @@ void KeepUnlessIn(const Lane& lane, ProfilerEvent& event) {
   }
 }
 
-// The event's process id as its process wrote it: merging the profiles of ranks puts the rank to
-// it.
+// Returns the process id as the process wrote it, without the rank that merging profiles adds.
 std::string_view OwnPid(const ProfilerEvent& event) {
   const std::optional<PidOfRank> of_rank = ReadPidOfRank(event.process.text);
   return of_rank ? of_rank->pid : event.process.text;
@@ -125,7 +124,7 @@ void ProfileBuilder::AddEnd(ProfilerEvent& event, Nanos end) {
   AddExtras(open.node);
 }
 
-// A copy of the event's facts that outlives its text; null if there are none.
+// Returns a copy of the event's facts that outlives its text, and null if there are none.
 std::unique_ptr<CommFacts> ProfileBuilder::FactsToComplete(const ProfilerEvent& event) {
   if (!event.comm.any) return nullptr;
   auto facts = std::make_unique<CommFacts>(event.comm);
@@ -135,7 +134,7 @@ std::unique_ptr<CommFacts> ProfileBuilder::FactsToComplete(const ProfilerEvent& 
   return facts;
 }
 
-// An end has facts of a communication: with those of its beginning they are all.
+// Adds the facts of the beginning to the communication facts of an end.
 void ProfileBuilder::CompleteComm(const Open& open, ProfilerEvent& event) {
   if (open.facts != nullptr) FillGaps(event.comm, *open.facts);
   event.name = builder_.text(builder_.name(open.node));
@@ -178,7 +177,7 @@ ProfileBuilder::Added ProfileBuilder::AddNode(ProfilerEvent& event, const Spot& 
   return {.node = node, .timed = timed_.size() - 1};
 }
 
-// Process and thread, of whatever category the event is.
+// Returns process and thread, for any category of the event.
 Lane ProfileBuilder::ThreadOf(const ProfilerEvent& event) {
   Lane lane;
   if (event.process.is_known()) lane.process = builder_.Intern(event.process.text);
@@ -186,8 +185,8 @@ Lane ProfileBuilder::ThreadOf(const ProfilerEvent& event) {
   return lane;
 }
 
-// Host events run on a thread of a process, device events on a stream of a device, which profilers
-// also give as process and thread.
+// Returns the lane. Host events run on a thread of a process, and device events on a stream of a
+// device, which profilers also write as process and thread.
 Lane ProfileBuilder::LaneOf(const ProfilerEvent& event, Place place) {
   if (place != Place::kDevice) return ThreadOf(event);
   Lane lane;
@@ -201,7 +200,7 @@ Lane ProfileBuilder::LaneOf(const ProfilerEvent& event, Place place) {
   return lane;
 }
 
-// The beginnings that wait for their ends on the event's thread: that alone decides.
+// Returns the open begins on the event's thread. Ends match begins by thread only.
 std::vector<ProfileBuilder::Open>& ProfileBuilder::OpenOnThread(const ProfilerEvent& event) {
   const size_t thread = threads_.Intern(ThreadOf(event)).index();
   if (open_.size() <= thread) open_.resize(thread + 1);
@@ -276,7 +275,7 @@ void ProfileBuilder::Finish() {
   SetParents();
 }
 
-// Times that cannot be true are unknown; what the file has instead is kept.
+// Makes impossible times unknown, and keeps the file's values as extras.
 void ProfileBuilder::ClearImpossibleTimes() {
   const std::vector<NodeId> impossible = FindImpossibleTimes(builder_);
   if (impossible.empty() && processes_.events().empty()) return;
@@ -297,7 +296,7 @@ void ProfileBuilder::ClearImpossibleTimes() {
   });
 }
 
-// Profiles do not say which of their operators are autograd's nodes.
+// Marks autograd nodes, because profiles do not mark them.
 void ProfileBuilder::SetAutogradNode(NodeId node, NodeId parent) {
   const auto name_of = [&](NodeId of) { return builder_.text(builder_.name(of)); };
   if (builder_.kind(node) != NodeKind::kOperator) return;

@@ -22,12 +22,12 @@
 
 namespace etude {
 
-// Makes the nodes of a trace from the events of a profile, whatever its format: their kinds, lanes,
-// parents, correlations and communications. A tokenizer hands over one event after the other, then
+// Makes the nodes of a trace from the events of a profile in any format: their kinds, lanes,
+// parents, correlations and communications. A tokenizer passes one event after the other, then
 // calls Finish. The TraceBuilder must outlive it. Not thread-safe.
 //
 // An event with a name and a start becomes a node in two steps. Between them the tokenizer cuts the
-// texts of extras, which may fail; only then is it known which ones are needed.
+// texts of extras, which may fail. It is known only then which extras are needed.
 //   const auto spot = profile.Locate(event);
 //   …  // cut event.extras
 //   profile.Add(event, spot, index);
@@ -36,7 +36,7 @@ class ProfileBuilder {
   ProfileBuilder(TraceBuilder& builder, const Limits& limits)
       : builder_(builder), max_arrows_(limits.nodes), comms_(builder), processes_(builder) {}
 
-  // Where an event belongs.
+  // The place of an event in the trace.
   struct Spot {
     ProfileCategory category;  // its name is the event's
     Place place = Place::kUnknown;
@@ -45,26 +45,28 @@ class ProfileBuilder {
     LaneId lane_id;
   };
 
-  // Whether the event belongs to a process that only sums up the others; counts it as skipped.
+  // Returns whether the event belongs to a process that only sums up the others, and counts it as
+  // skipped.
   bool SkipsSum(const ProfilerEvent& event);
-  // Takes the duration of a complete event, or counts it as unknown. To be called before Locate.
+  // Takes the duration of a complete event, or counts it as unknown. Must be called before Locate.
   void TakeDuration(ProfilerEvent& event);
-  // Adds to the event's extras what its lane does not say.
+  // Finds the place of the event. Facts that its lane does not contain become extras.
   Spot Locate(ProfilerEvent& event);
   // Adds a complete event. `index`: its number in the file.
   void Add(ProfilerEvent& event, const Spot& spot, uint64_t index);
-  // Adds what an allocator did, below the operator that asked for it.
+  // Adds an action of an allocator, below the operator that requested it.
   void AddMemoryEvent(ProfilerEvent& event, const Spot& spot, uint64_t index);
   // Adds an event without a duration, which lasts until its end.
   void AddBegin(ProfilerEvent& event, const Spot& spot, uint64_t index);
 
-  // Finds the beginning of an end: the last one on its thread that is still open. False if there is
-  // none. Adds to the event's extras what the lane does not say.
+  // Finds the begin for an end: the last open one on its thread. Returns false if there is none.
+  // Facts that the lane does not contain become extras of the event.
   bool LocateEnd(ProfilerEvent& event);
-  // Ends what LocateEnd found. Arguments of the end belong to its node, too.
+  // Ends the event that LocateEnd found. Arguments of the end belong to its node too.
   void AddEnd(ProfilerEvent& event, Nanos end);
 
-  // Adds one end of an arrow from the host to the work that it launched. `id` is what both have.
+  // Adds one end of an arrow from the host to the work that it launched. Both ends have the same
+  // `id`.
   void AddArrow(const ProfilerEvent& event, std::string_view id, bool begins);
 
   // Names the event's process or thread. Names may come after events.
@@ -72,11 +74,12 @@ class ProfileBuilder {
   void LabelProcess(const ProfilerEvent& event, std::string_view label);
   void NameThread(const ProfilerEvent& event, std::string_view name);
 
-  // Sets what follows from all events together: unknown ends and times, parents, communications.
+  // Sets the facts that follow from all events together: unknown ends and times, parents,
+  // communications.
   void Finish();
 
  private:
-  // A beginning that waits for its end.
+  // A begin that waits for its end.
   struct Open {
     NodeId node;
     NodeKind kind = NodeKind::kUnknown;  // by its category
@@ -92,7 +95,7 @@ class ProfileBuilder {
   };
   static constexpr size_t kNotTimed = SIZE_MAX;
 
-  // `seen`: for how long it contains what else began on its thread.
+  // `seen`: the time until which it contains other nodes that begin on its thread.
   Added AddNode(ProfilerEvent& event, const Spot& spot, uint64_t index,
                 std::optional<Nanos> duration, std::optional<Nanos> seen);
   Lane ThreadOf(const ProfilerEvent& event);

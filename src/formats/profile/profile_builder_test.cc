@@ -7,7 +7,7 @@
 namespace etude {
 namespace {
 
-// Events without a file: what a tokenizer of any format makes.
+// Events without a file, as a tokenizer for any format produces them.
 class ProfileBuilderTest : public testing::Test {
  protected:
   static ProfilerEvent Event(std::string_view category, std::string_view name, int64_t start) {

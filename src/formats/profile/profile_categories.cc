@@ -13,7 +13,7 @@
 namespace etude {
 namespace {
 
-// Of several categories with one kind and place the first is the default.
+// If several categories have the same kind and place, the first is the default.
 constexpr auto kCategories = std::to_array<ProfileCategory>({
     {"cpu_op", NodeKind::kOperator, Place::kHost},
     {"user_annotation", NodeKind::kLabel, Place::kHost},
@@ -47,13 +47,13 @@ constexpr auto kCategories = std::to_array<ProfileCategory>({
     {"gpu_user_annotation", NodeKind::kLabel, Place::kDevice},
     {"mlu_user_annotation", NodeKind::kLabel, Place::kDevice},
     {"Trace", NodeKind::kLabel, Place::kUnknown},  // the profiler's own spans
-    // Of Etude's timelines.
+    // Etude's timelines
     {"compute", NodeKind::kCompute, Place::kDevice},
     {"sync", NodeKind::kSync, Place::kHost},
-    // Of torch_npu, beside those above
+    // torch_npu, in addition to those above
     {"enqueue", NodeKind::kRuntime, Place::kHost},
     {"dequeue", NodeKind::kRuntime, Place::kHost},
-    // Of rocprofv3
+    // rocprofv3
     {"kernel_dispatch", NodeKind::kKernel, Place::kDevice},
     {"memory_copy", NodeKind::kMemcpy, Place::kDevice},
     {"hip_api", NodeKind::kRuntime, Place::kHost},
@@ -66,11 +66,11 @@ constexpr auto kCategories = std::to_array<ProfileCategory>({
     {"rccl_api", NodeKind::kLabel, Place::kHost},
     {"marker_api", NodeKind::kLabel, Place::kHost},
     {"scratch_memory", NodeKind::kLabel, Place::kDevice},
-    // Of ONNX Runtime, whose kernels of devices are "Kernel"
+    // ONNX Runtime, whose device kernels are "Kernel"
     {"Session", NodeKind::kLabel, Place::kHost},
     {"Node", NodeKind::kOperator, Place::kHost},
     {"Api", NodeKind::kRuntime, Place::kHost},
-    // As PyTorch 1.8 and 1.9 called them.
+    // Names in PyTorch 1.8 and 1.9
     {"Operator", NodeKind::kOperator, Place::kHost},
     {"Runtime", NodeKind::kRuntime, Place::kHost},
     {"Kernel", NodeKind::kKernel, Place::kDevice},
@@ -78,12 +78,12 @@ constexpr auto kCategories = std::to_array<ProfileCategory>({
     {"Memset", NodeKind::kMemset, Place::kDevice},
 });
 
-// Events that by their name are of another kind than most of their category.
+// Events whose name gives them another kind than most events of their category.
 struct NamedEvent {
   std::string_view category;
   std::string_view name;
   NodeKind kind;
-  bool is_beginning = false;  // of the name
+  bool is_beginning = false;  // whether it is a prefix of the name
   std::optional<uint8_t> scope = std::nullopt;
 };
 constexpr NamedEvent kNamedEvents[] = {
@@ -118,7 +118,7 @@ NodeKind KindOfEvent(const ProfileCategory& category, std::string_view event,
   if (category.kind == NodeKind::kKernel && (IsCommKernel(event) || !collective.empty())) {
     return PointToPointFromName(collective).value_or(NodeKind::kCollective);
   }
-  // Old files do not say which communication it is; a backend's label inside may.
+  // Old files do not name the communication, but a nested label of a backend may.
   const bool is_recorded = category.place == Place::kHost && event == kRecordParamComms;
   return is_recorded && !collective.empty() ? KindOfCommunication(collective) : category.kind;
 }

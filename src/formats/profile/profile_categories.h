@@ -9,17 +9,17 @@
 
 namespace etude {
 
-// Extras that come from an event's `args` have the argument's name as key; those with this before
-// it are keys of the event itself ("event/id", "event/cat").
+// Prefix of extras for members of the event itself ("event/id", "event/cat"). Extras for members of
+// an event's `args` have the argument's name as key.
 inline constexpr std::string_view kEventExtraPrefix = "event/";
-// The event's category, where it is not the one that its kind has by default.
+// The event's category, if it is not the default for its kind.
 inline constexpr std::string_view kCategoryExtraKey = "event/cat";
 
-// An argument of events that Etude writes, of nodes whose place, Name(Place), is not that of the
-// event's category; kEtKindAttr says the kind in the same way.
+// Argument of events that Etude writes for nodes whose place, Name(Place), differs from that of the
+// event's category. kEtKindAttr contains the kind in the same way.
 inline constexpr std::string_view kPlaceArg = "etude_place";
 
-// What an event of a category (`cat`) of the profiler is.
+// The meaning of a profiler's event category (`cat`).
 struct ProfileCategory {
   std::string_view name;
   NodeKind kind = NodeKind::kUnknown;
@@ -27,15 +27,14 @@ struct ProfileCategory {
   std::optional<uint8_t> scope = std::nullopt;  // PyTorch's, where the event's name tells it
 };
 
-// What an event of the name `event` is, by the tables of categories and names; an unknown category
-// gives kUnknown twice.
+// Returns the meaning of an event with the name `event`, from the tables of categories and names.
+// An unknown category gives kUnknown twice.
 ProfileCategory FindProfileCategory(std::string_view name, std::string_view event);
-// The kind of an event of that category, which may be a communication; `collective`: what the event
-// says the name of that is, or "".
+// Returns the kind of an event of that category, which may be a communication. `collective`: its
+// name in the event, or "".
 NodeKind KindOfEvent(const ProfileCategory& category, std::string_view event,
                      std::string_view collective);
-// The category that a node of this kind has unless it says otherwise (in an extra `cat`); "" if
-// there is none.
+// Returns the category of a node of this kind without an extra `cat`, and "" if there is none.
 std::string_view DefaultProfileCategory(NodeKind kind, Place place);
 
 }  // namespace etude

@@ -15,7 +15,7 @@
 namespace etude {
 namespace {
 
-// The facts that both have.
+// Returns the facts that both have.
 Comm InBoth(Comm one, const Comm& other) {
   const auto keep = [](auto& fact, const auto& same) {
     if (fact != same) fact = std::remove_cvref_t<decltype(fact)>();
@@ -38,7 +38,7 @@ Comm InBoth(Comm one, const Comm& other) {
   return one;
 }
 
-// Text of an argument that becomes an extra; "" without one.
+// Returns the text of an argument that becomes an extra, and "" without one.
 std::string_view ExtraNamed(const ProfilerEvent& event, std::string_view key) {
   const auto found = std::ranges::find_if(event.extras, [&](const ProfilerEvent::Extra& extra) {
     return extra.is_arg && extra.key == key;
@@ -79,8 +79,8 @@ void ProfileComms::Finish(const std::vector<NodeId>& parent_of) {
   FillFromCalls(parent_of);
 }
 
-// A backend's label stands for a communication where record_param_comms does not, and names it
-// where that is silent.
+// Makes backend labels communications if there is no record_param_comms. If record_param_comms
+// lacks the name, the label gives it.
 void ProfileComms::SettleLabels(const std::vector<NodeId>& parent_of) {
   const StringId recorded = builder_.Intern(kRecordParamComms);
   for (const auto& [label, comm] : labels_) {
@@ -94,8 +94,7 @@ void ProfileComms::SettleLabels(const std::vector<NodeId>& parent_of) {
   }
 }
 
-// Kernels of which the profiler says neither what nor how much they move do what the call around
-// their launch says.
+// Fills kernels without type and size from the call around their launch.
 void ProfileComms::FillFromCalls(const std::vector<NodeId>& parent_of) {
   if (silent_.empty() || calls_.empty()) return;
   Launches launches;
@@ -119,7 +118,8 @@ void ProfileComms::FillFromCalls(const std::vector<NodeId>& parent_of) {
   FillByOrder(lost, launches, parent_of);
 }
 
-// The outermost call around a node, or the node itself, that stands for a communication; or kNone.
+// Returns the outermost call around a node, or the node itself, that represents a communication;
+// otherwise kNone.
 NodeId ProfileComms::CallAround(NodeId node, const std::vector<NodeId>& parent_of) const {
   NodeId call;
   for (; node; node = parent_of[node.index()]) {
@@ -151,8 +151,8 @@ std::vector<StrayKernel> ProfileComms::StrayKernels(const std::vector<NodeId>& k
   return stray;
 }
 
-// Kernels whose correlation leads to no launch, as those of RCCL in ROCm 6.1 whose correlation is
-// 0, belong to the calls without a kernel, in order.
+// Assigns kernels whose correlation leads to no launch to the calls without a kernel, in order. In
+// ROCm 6.1 all RCCL kernels have the correlation 0.
 void ProfileComms::FillByOrder(const std::vector<NodeId>& kernels, const Launches& launches,
                                const std::vector<NodeId>& parent_of) {
   if (kernels.empty()) return;
@@ -175,7 +175,7 @@ void ProfileComms::FillByOrder(const std::vector<NodeId>& kernels, const Launche
     if (!start || served.contains(call) || CallAround(call, parent_of) != call) continue;
     stray_calls.push_back({.node = call, .group = comm.group, .start = *start, .type = comm.type});
   }
-  // Of each call the launch in it whose work is not in the trace; kNone if there are several.
+  // The launch in each call whose work is not in the trace; kNone if there are several.
   std::unordered_map<NodeId, NodeId> launch_in;
   for (const auto& [correlation, launch] : launches) {
     if (ran.contains(correlation)) continue;
@@ -200,7 +200,7 @@ void ProfileComms::FillByOrder(const std::vector<NodeId>& kernels, const Launche
   FillFromAll(stray_kernels, stray_calls);
 }
 
-// Whichever call a kernel belongs to: that on which all calls agree is true of it.
+// Sets the facts on which all calls agree. They hold for a kernel whichever call it belongs to.
 void ProfileComms::FillFromAll(const std::vector<StrayKernel>& kernels,
                                const std::vector<StrayCall>& calls) {
   if (kernels.empty() || kernels.size() > calls.size()) return;

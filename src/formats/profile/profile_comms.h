@@ -14,21 +14,21 @@
 
 namespace etude {
 
-// The communications of a profile: which nodes are such, and what and how much they move. Kernels
-// of which the profiler says neither (before PyTorch 2.2) get it from the calls that launched them.
-// Not thread-safe.
+// The communications of a profile: their nodes, types and sizes. Kernels for which the profiler
+// records neither (before PyTorch 2.2) get them from the calls that launched them. Not thread-safe.
 class ProfileComms {
  public:
   explicit ProfileComms(TraceBuilder& builder) : builder_(builder) {}
 
-  // Finds what the event says of a communication. Changes the kind of the row, which is or becomes
-  // that of `node`. nullopt if it says nothing. May be called again for a node, when more is known.
+  // Finds the event's facts about a communication. Changes the kind of the row, which is or becomes
+  // that of `node`. Returns nullopt without such facts. May be called again for a node when more is
+  // known.
   std::optional<Comm> Settle(NodeId node, NodeRow& row, ProfilerEvent& event);
 
-  // Whether Finish needs parents.
+  // Returns whether Finish needs parents.
   bool needs_parents() const { return !labels_.empty() || !silent_.empty(); }
-  // Sets what follows from other nodes, once all are there. `parent_of`: by host node; empty if not
-  // needed.
+  // Sets the facts that follow from other nodes, after all nodes were added. `parent_of`: by host
+  // node, empty if not needed.
   void Finish(const std::vector<NodeId>& parent_of);
 
  private:
@@ -44,10 +44,11 @@ class ProfileComms {
   std::vector<StrayKernel> StrayKernels(const std::vector<NodeId>& kernels) const;
 
   TraceBuilder& builder_;
-  // Host nodes named like a backend's communication, and what they say of it.
+  // Host nodes with the name of a backend's communication, and their facts.
   std::vector<std::pair<NodeId, Comm>> labels_;
-  std::unordered_map<NodeId, Comm> calls_;  // host nodes that stand for a communication
-  // Kernels of which the profiler says only that they communicate, and what their names say.
+  std::unordered_map<NodeId, Comm> calls_;  // host nodes that represent a communication
+  // Kernels for which the profiler records only that they communicate, and the facts in their
+  // names.
   std::map<NodeId, Comm> silent_;
 };
 

@@ -16,7 +16,7 @@ enum class ProfileProcesses::Role : uint8_t {
   kLabels,         // of a program
   kOperators,      // of a framework
   kCalls,          // of a runtime
-  kSums,           // of what the other processes have
+  kSums,           // sums over other processes
   kTasks,          // of a device
   kCopies,         // of a device
   kCommunication,  // collectives of devices, and their parts
@@ -24,7 +24,7 @@ enum class ProfileProcesses::Role : uint8_t {
   kXlaHost,
 };
 
-// "GPU*": whatever begins with GPU and a digit; "/host:*": with "/host:".
+// A pattern for process names: "GPU*" matches GPU and a digit, "/host:*" any name with "/host:".
 struct ProfileProcesses::Process {
   std::string_view name;
   Role role;
@@ -38,14 +38,14 @@ std::optional<int32_t> NumberIn(std::string_view digits) {
   return error == std::errc() && number >= 0 ? std::optional(number) : std::nullopt;
 }
 
-// The number that a name has last: 1 of "/device:GPU:1 (pid 7)" and of "GPU1".
+// Returns the last number in a name: 1 for "/device:GPU:1 (pid 7)" and for "GPU1".
 std::optional<int32_t> DeviceNumber(std::string_view name) {
   name = name.substr(0, name.find(" ("));
   const size_t last = name.find_last_not_of("0123456789");
   return NumberIn(last == name.npos ? name : name.substr(last + 1));
 }
 
-// What kinds of tasks Ascend's devices run, by the beginning of their type; the first that fits.
+// Kinds of the tasks of Ascend devices, by the prefix of their type. The first match counts.
 struct TaskType {
   std::string_view beginning;
   NodeKind kind;
@@ -87,7 +87,7 @@ constexpr auto kTaskTypes = std::to_array<TaskType>({
     {"MAINTENANCE", NodeKind::kSync},
 });
 
-// Operations of XLA that communicate, by the beginning of their name.
+// XLA operations that communicate, by the prefix of their name.
 struct XlaCollective {
   std::string_view beginning;
   CollectiveType type;
@@ -102,7 +102,7 @@ constexpr auto kXlaCollectives = std::to_array<XlaCollective>({
     {"collective-permute", CollectiveType::kUnknown},
 });
 
-// Beginnings of the calls of a device's runtime among the host's events of XLA.
+// Prefixes of calls of a device's runtime among XLA's host events.
 constexpr auto kRuntimeCalls = std::to_array<std::string_view>({"cuda", "cu", "hip"});
 
 constexpr std::string_view kXlaOps = "XLA Ops";
@@ -143,7 +143,7 @@ bool SpeaksOfDevice(std::string_view process) {
   std::string lower(process);
   for (char& c : lower) c = Lower(c);
   return std::ranges::any_of(kWords, [&](std::string_view word) {
-    // As a word of its own: "input" is no device.
+    // Search it as a separate word, because "input" is not a device.
     for (size_t at = lower.find(word); at != lower.npos; at = lower.find(word, at + 1)) {
       const size_t end = at + word.size();
       const bool begins = at == 0 || !IsLetter(lower[at - 1]);
@@ -160,7 +160,7 @@ bool IsLaunchArrow(std::string_view category) {
 
 const ProfileProcesses::Process* ProfileProcesses::FindProcess(std::string_view name) {
   static constexpr auto kProcesses = std::to_array<Process>({
-      // Of Ascend
+      // Ascend
       {"Python", Role::kLabels},
       {"MindSpore", Role::kOperators},
       {"CANN", Role::kCalls},
@@ -169,14 +169,14 @@ const ProfileProcesses::Process* ProfileProcesses::FindProcess(std::string_view 
       {"HCCL", Role::kCommunication},
       {"Overlap Analysis", Role::kSums},
       {"Step Trace", Role::kSums},
-      // Of rocprof
+      // rocprof
       {"CPU HIP API", Role::kCalls},
       {"CPU HSA API", Role::kCalls},
       {"CPU KFD API", Role::kCalls},
       {"Markers and Ranges", Role::kLabels},
       {"COPY", Role::kCopies},
       {"GPU*", Role::kTasks},
-      // Of XLA
+      // XLA
       {"/device:*", Role::kXlaDevice},
       {"/host:*", Role::kXlaHost},
       {"Host Threads", Role::kXlaHost},
@@ -223,7 +223,7 @@ ProfileProcesses::Settled ProfileProcesses::OfTask(const UncategorisedEvent& eve
   return {row->kind, Place::kDevice};
 }
 
-// Where threads are streams, other threads show the same again: by operation, module and step.
+// If threads are streams, other threads repeat the same work by operation, module and step.
 ProfileProcesses::Settled ProfileProcesses::OfXlaDevice(const UncategorisedEvent& event) const {
   const std::string_view thread = ThreadName(event);
   const bool is_stream = thread.starts_with(kXlaStream);
@@ -232,7 +232,7 @@ ProfileProcesses::Settled ProfileProcesses::OfXlaDevice(const UncategorisedEvent
   return {KindOfWork(builder_.text(builder_.name(event.node))), Place::kDevice};
 }
 
-// A collective, or one of the pieces that it consists of.
+// A collective, or one of its pieces.
 ProfileProcesses::Settled ProfileProcesses::OfCommunication(const UncategorisedEvent& event) const {
   const std::string_view name = builder_.text(builder_.name(event.node));
   if (!name.starts_with(kHccl) || has_comm_kernels_) return {NodeKind::kLabel, Place::kDevice};
@@ -240,7 +240,7 @@ ProfileProcesses::Settled ProfileProcesses::OfCommunication(const UncategorisedE
 }
 
 ProfileProcesses::Settled ProfileProcesses::OfXlaHost(const UncategorisedEvent& event) const {
-  // Calls of drivers, which have numbers where XLA records what they launch.
+  // Calls of drivers. They have numbers if XLA records the work that they launch.
   const bool is_call = StartsAsCall(builder_.text(builder_.name(event.node)));
   return {is_call ? NodeKind::kRuntime : NodeKind::kLabel, Place::kHost};
 }
@@ -264,8 +264,8 @@ ProfileProcesses::Settled ProfileProcesses::Find(const UncategorisedEvent& event
   return {};
 }
 
-// By arguments, else by the names of process and thread. Where the device is unknown the process
-// tells streams of different devices apart.
+// Returns the stream from the arguments, or else from the names of process and thread. If the
+// device is unknown, the process distinguishes streams of different devices.
 Lane ProfileProcesses::StreamOf(const UncategorisedEvent& event) const {
   Lane lane;
   const std::string_view thread = ThreadName(event);
@@ -303,7 +303,7 @@ void ProfileProcesses::SettleComm(NodeId node) {
   builder_.SetComm(node, comm);
 }
 
-// Loops and calls of XLA's contain the operations that they run.
+// Nests XLA operations: loops and calls contain the operations that they run.
 void ProfileProcesses::NestXlaOps() {
   std::vector<TimedNode> ops;
   for (const UncategorisedEvent& event : events_) {

@@ -12,16 +12,15 @@
 
 namespace etude {
 
-// Key of the extra of a trace that names the processes with events that no table knows: a JSON
-// object of names and counts.
+// Key of the trace's extra with the processes whose events are in no table: a JSON object of names
+// and counts.
 inline constexpr std::string_view kUnreadProcessesKey = "etude_unread_processes";
 
-// Whether a process of that name runs on a device, as far as a name tells: "/device:TPU:0", "NPU
-// 3".
+// Returns whether the name suggests that the process runs on a device: "/device:TPU:0", "NPU 3".
 bool SpeaksOfDevice(std::string_view process);
 
-// Whether arrows of this category lead from a host's thread to work of a device that it asked for,
-// in profiles that have no correlations.
+// Returns whether arrows of this category lead from a host thread to device work that it requested,
+// in profiles without correlations.
 bool IsLaunchArrow(std::string_view category);
 
 // An event without a category.
@@ -35,9 +34,9 @@ struct UncategorisedEvent {
   std::optional<int64_t> correlation;  // of XLA's events
 };
 
-// Says what events without a category are, by the names of their processes and threads and by their
-// arguments: those of torch_npu and MindSpore (Ascend), of XLA and of rocprof. Names may come after
-// events. Not thread-safe.
+// Determines the meaning of events without a category, from the names of their processes and
+// threads and from their arguments. Supports torch_npu and MindSpore (Ascend), XLA and rocprof.
+// Names may come after events. Not thread-safe.
 class ProfileProcesses {
  public:
   explicit ProfileProcesses(TraceBuilder& builder) : builder_(builder) {}
@@ -48,10 +47,10 @@ class ProfileProcesses {
     threads_[{process, thread}] = name;
   }
   void Add(const UncategorisedEvent& event) { events_.push_back(event); }
-  // Whether the process, by what is known of it so far, has but sums of what the others have.
+  // Returns whether the process, as far as known, contains only sums over other processes.
   bool HasSums(StringId process) const;
 
-  // Sets kinds, places, lanes and facts of communication of the events' nodes. Events that remain
+  // Sets kinds, places, lanes and communication facts of the events' nodes. Events that remain
   // unknown are counted by process in an extra of the trace.
   void Settle();
   const std::vector<UncategorisedEvent>& events() const { return events_; }
@@ -86,7 +85,7 @@ class ProfileProcesses {
   std::map<std::pair<StringId, StringId>, StringId> threads_;
   std::vector<UncategorisedEvent> events_;
   std::set<StringId> with_streams_;  // processes of XLA whose threads are streams
-  bool has_comm_kernels_ = false;    // the streams themselves show what communicates
+  bool has_comm_kernels_ = false;    // whether the streams themselves contain communication kernels
 };
 
 }  // namespace etude

@@ -12,13 +12,12 @@
 
 namespace etude {
 
-// One event of a profile, as a tokenizer found it in a file of whatever format. ProfileBuilder
-// makes a node of it. Views point into the tokenizer's buffers; they are valid until its next
-// event.
+// One event of a profile, as a tokenizer read it from a file of any format. ProfileBuilder makes a
+// node of it. Views point into the tokenizer's buffers and are valid until its next event.
 struct ProfilerEvent {
-  // A value as an extra of the trace has it: JSON text. A tokenizer that finds the end of a value
-  // only by looking through it may set an empty text that points to the value's first byte, and cut
-  // it when ProfileBuilder needs it.
+  // A value in the form of an extra: JSON text. If a tokenizer must scan a value to find its end,
+  // it may set an empty text that points to the first byte. It then cuts the text when
+  // ProfileBuilder needs it.
   struct Extra {
     std::string_view key;
     std::string_view text;
@@ -28,12 +27,12 @@ struct ProfilerEvent {
   // A process or thread: a number or a text.
   struct Name {
     std::string_view text;
-    std::string_view raw;  // as an extra has it
+    std::string_view raw;  // in the form of an extra
 
     bool is_known() const { return raw.data() != nullptr; }
   };
 
-  // Forgets the event, but keeps memory for the next one.
+  // Resets the event, but keeps its memory for the next one.
   void Reset() {
     std::vector<Extra> memory = std::move(extras);
     memory.clear();
@@ -47,10 +46,10 @@ struct ProfilerEvent {
   Name thread;
   std::optional<Nanos> start;
   std::optional<Nanos> duration;
-  std::string_view raw_duration;  // as an extra has it
-  bool is_unfinished = false;     // `duration` ends with the recording, the event does not
+  std::string_view raw_duration;  // in the form of an extra
+  bool is_unfinished = false;  // whether `duration` ends with the recording, before the event's end
 
-  // What arguments say (EventArguments).
+  // Set from arguments (EventArguments).
   std::optional<int64_t> correlation;
   std::optional<int64_t> external_id;
   std::optional<uint64_t> rf_id;
@@ -58,12 +57,12 @@ struct ProfilerEvent {
   std::optional<uint64_t> forward_thread;
   std::optional<int32_t> device;
   std::optional<int32_t> stream;
-  std::string_view raw_device;   // as an extra has it
+  std::string_view raw_device;   // in the form of an extra
   std::string_view raw_stream;   // the same
   std::string_view stream_key;   // name of the argument with the stream
-  bool on_no_stream = false;     // the stream is -1: the thread is none either
-  std::optional<int32_t> agent;  // device, where no other argument has it
-  std::optional<int32_t> queue;  // stream, where neither an argument nor the thread is one
+  bool on_no_stream = false;     // whether the stream and the thread are -1
+  std::optional<int32_t> agent;  // device, if no other argument has it
+  std::optional<int32_t> queue;  // stream, if neither an argument nor the thread is one
   std::optional<int64_t> rank;   // of the process
   std::optional<NodeKind> kind;  // of Etude's own events
   std::optional<Place> place;    // the same
@@ -73,7 +72,7 @@ struct ProfilerEvent {
   bool has_xla_correlation = false;
   CommFacts comm;
 
-  // Arguments and members that the fields above do not say, in the file's order.
+  // Arguments and members without a field above, in the file's order.
   std::vector<Extra> extras;
 };
 

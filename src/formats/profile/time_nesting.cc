@@ -6,7 +6,7 @@
 namespace etude {
 
 std::vector<Nesting> NestByTime(std::vector<TimedNode> nodes) {
-  // Containers before what they contain.
+  // Sort containers before the nodes that they contain.
   std::ranges::stable_sort(nodes, {}, [](const TimedNode& node) {
     return std::tuple(node.lane, node.start, node.has_end ? -node.end.count : INT64_MAX);
   });
@@ -14,7 +14,7 @@ std::vector<Nesting> NestByTime(std::vector<TimedNode> nodes) {
   std::vector<const TimedNode*> open;
   for (const TimedNode& node : nodes) {
     const Nanos end = node.has_end ? node.end : node.start;
-    // What ended before, or ends within the node, contains neither it nor what follows.
+    // Nodes that ended before, or end within the node, contain neither it nor later nodes.
     const auto is_over = [&](const TimedNode& other) {
       return other.lane != node.lane || other.end < end ||
              (end > node.start && other.end <= node.start);

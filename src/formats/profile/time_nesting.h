@@ -22,11 +22,11 @@ struct Nesting {
   NodeId parent;
 };
 
-// Finds for each node the smallest one of the same lane that contains its time, if there is any.
-// Of nodes with the same time the first one given contains the others. A node that begins where
-// another ends is not in it, unless it takes no time at all: clocks of whole microseconds make such
-// nodes of an operator's last callees. Nodes that overlap without containing each other are no
-// relatives. O(n log n).
+// Finds for each node the smallest node of the same lane that contains its time, if any. If several
+// nodes have the same time, the first one given contains the others. A node that begins where
+// another ends is not in it, unless its duration is 0, because whole microseconds make such nodes
+// of an operator's last callees. Nodes that overlap without containing each other are unrelated.
+// O(n log n).
 std::vector<Nesting> NestByTime(std::vector<TimedNode> nodes);
 
 }  // namespace etude

@@ -60,9 +60,9 @@ TEST(NestByTime, NodesWithoutAnEndContainNothing) {
             (Map{{1, 0}, {2, 0}}));
 }
 
-// Intervals that nest properly: the parent is found whatever the order they are given in.
+// For properly nested intervals, finds the parent for any order of the input.
 RC_GTEST_PROP(NestByTimeProperty, FindsAnyTree, ()) {
-  // Each node closes some of the open ones and opens itself; times count the steps.
+  // Each node closes some of the open nodes and opens itself. Times count the steps.
   const auto closes = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 3));
   std::vector<TimedNode> nodes;
   std::vector<uint32_t> open;

@@ -61,7 +61,7 @@ Result<DlrmPlan> DlrmPlanOf(const ModelOptions& options) {
   return plan;
 }
 
-// Where tables are, and what ranks hold all the time.
+// The places of tables, and the data that ranks hold permanently.
 struct PlacementFacts {
   size_t replicated = 0;
   size_t by_rows = 0;

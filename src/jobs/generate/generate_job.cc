@@ -64,7 +64,7 @@ class JobGenerator {
   }
 
  private:
-  // By id, as ASTRA-sim's file of groups has them.
+  // Groups by id, as in ASTRA-sim's file of groups.
   using Groups = std::map<int64_t, std::vector<int64_t>>;
 
   Status RunModel(const ModelKind& kind, const RunContext& context) {
@@ -127,7 +127,8 @@ class JobGenerator {
       return wrong(known.error().message);
     }
     const std::string prefix = std::filesystem::path(request_.output).filename().string();
-    // "." and ".." are folders, into which classes go; of files they would be hidden ones' names.
+    // "." and ".." are valid folders for classes, but as prefixes of files they would give hidden
+    // files.
     const bool is_folder = request_.to == "et" && (prefix == "." || prefix == "..");
     if (request_.output == "-" || prefix.empty() || is_folder) {
       return wrong(fmt::format("-o {}: expected a prefix of file names", request_.output));
@@ -162,7 +163,7 @@ class JobGenerator {
     return CheckBounds();
   }
 
-  // The command line has checked them.
+  // Checks bounds again, which the command line has checked already.
   Status CheckBounds() const {
     GenerateRequest request = request_;
     for (const GenerateOption& option : OptionsOf(request)) {
@@ -199,7 +200,7 @@ class JobGenerator {
     return CheckMicrobench(bench_);
   }
 
-  // Options of microbench that this pattern has no use for.
+  // Warns of options of microbench that this pattern does not use.
   void WarnOfIdleOptions(const RunContext& context) const {
     const Pattern pattern = bench_.pattern;
     const bool computes = pattern == Pattern::kCompute || pattern == Pattern::kOverlap;
@@ -287,7 +288,7 @@ class JobGenerator {
                              device_->name, FormatBytes(device_->capacity));
   }
 
-  // The model's trace, the same on all ranks.
+  // Reads the model's trace, which is the same on all ranks.
   Result<TextWorkload> ReadWorkload(const RunContext& context) const {
     const Limits& limits = context.limits;
     ETUDE_ASSIGN_OR_RETURN(
@@ -331,7 +332,7 @@ class JobGenerator {
     return {};
   }
 
-  // Writes the trace that `make` makes of each rank, and the groups.
+  // Writes the trace that `make` returns for each rank, and the groups.
   template <typename Make>
   Status WriteRanks(int64_t ranks, const Groups& groups, const Make& make,
                     const RunContext& context) {

@@ -27,42 +27,42 @@ struct RankFile {
   uint64_t bytes = 0;
 };
 
-// What ranks hold in memory.
+// The memory of ranks at one place.
 struct PlaceMemory {
   StepStates states;
   Bytes peak;
 };
 
-// A generated job, written to files.
+// A generated job that was written to files.
 struct WrittenJob {
   std::vector<RankFile> files;       // by rank; empty: classes
   std::string groups;                // the file of process groups; "": none
-  std::optional<JobCounts> classes;  // of a folder of classes
-  // Of models.
-  std::string text;              // what was made, for people; several lines
-  nlohmann::ordered_json facts;  // the same
+  std::optional<JobCounts> classes;  // for a folder of classes
+  // For models:
+  std::string text;              // description of the job, several lines
+  nlohmann::ordered_json facts;  // the same facts as JSON
   std::optional<PlanFacts> plan;
   std::optional<TimedWorks> durations;  // with a device or measured times
-  // By place on the last axis of the job's mesh (pipeline stage, or rank), where it was asked for.
+  // By place on the last axis of the job's mesh (pipeline stage, or rank), if requested.
   std::vector<PlaceMemory> memory;
 };
 
-// Makes a job and writes it: PREFIX.RANK.et and, if it has process groups, their file beside, or a
-// folder of classes. Missing folders are made. Warns of options without effect, and of what
-// ASTRA-sim cannot run. kUsage and kBadInput for what does not fit together, kInterrupted once the
-// context says so.
+// Makes a job and writes it: PREFIX.RANK.et and, if it has process groups, their file next to them,
+// or a folder of classes. Creates missing folders. Warns of options without effect, and of parts
+// that ASTRA-sim cannot run. Returns kUsage and kBadInput for settings that do not fit together,
+// and kInterrupted if the context is interrupted.
 Result<WrittenJob> GenerateJob(const GenerateRequest& request, const RunContext& context);
 
-// Whether GenerateJob would make the job, as far as that is known without making it.
+// Returns whether GenerateJob would make the job, as far as this is known without making it.
 Fits CheckGenerate(const GenerateRequest& request, const RunContext& context);
 
-// Checks single words; kUsage for unknown ones, with those that are known.
+// Checks single words. Returns kUsage for unknown ones, with the known ones.
 Status CheckGenerateWhat(std::string_view what);
-// A pattern, model or file; `what` is one that is known.
+// Checks a pattern, model or file. `what` is a known word.
 Status CheckGenerateModel(std::string_view what, const std::string& model);
 Status CheckGenerateDevice(const std::string& device);
 
-// What there is to generate, for people: "microbench, text, llm, … or diffusion".
+// Returns the words that `generate` accepts, for messages: "microbench, text, llm, … or diffusion".
 std::string GenerateWhatText();
 
 }  // namespace etude

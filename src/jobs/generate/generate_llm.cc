@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::string_view kMoe = "moe";
 
-// The model of a preset or a file, with what options say instead. Keys that they replace have no
-// place any more.
+// Reads the model of a preset or a file. Options override it, and the keys that they override have
+// no place any more.
 Result<TransformerFile> ReadTransformer(const ModelKind& kind, const std::string& model,
                                         const ModelOptions& options, const RunContext& context) {
   TransformerFile found;
@@ -84,8 +84,8 @@ Result<PlanSettings> SettingsOf(const ModelOptions& options) {
   return settings;
 }
 
-// What is said of the plan, by options before the file. What one says may be of another phase than
-// the other.
+// Checks the settings of the plan, first options, then the file. Both may set values for different
+// phases.
 Status CheckPhase(const PlanSettings& settings, const ModelOptions& options,
                   const TransformerFile& file, const std::string& model) {
   const auto unfit = SettingOfOtherPhase(settings);
@@ -102,12 +102,12 @@ Status CheckPhase(const PlanSettings& settings, const ModelOptions& options,
       file.places, model));
 }
 
-// Inference as the text and the facts of a job have it.
+// The text and the facts of an inference job.
 struct InferenceFacts {
   int64_t sequences = 0;
-  int64_t tokens = 0;  // of each
+  int64_t tokens = 0;  // per sequence
   int64_t cached = 0;
-  InferenceMemory most;  // of a rank
+  InferenceMemory most;  // maximum over ranks
 };
 
 InferenceFacts InferenceFactsOf(const TransformerModel& model, const TransformerPlan& plan) {
@@ -165,7 +165,7 @@ nlohmann::ordered_json FactsOfTransformer(const TransformerModel& model,
   return json;
 }
 
-// Of decode each token waits for the one before: there is no formula of its bubble.
+// Returns the bubble. In decode each token waits for the previous one, so there is no formula.
 std::optional<double> BubbleOf(const TransformerPlan& plan) {
   switch (plan.phase) {
     case ModelPhase::kTraining: return BubbleShare(plan.pipeline);
@@ -184,7 +184,7 @@ GeneratedStep StepOfTransformer(const TransformerModel& model, const Transformer
           .bubble = BubbleOf(plan)};
 }
 
-// Where a file says something of the plan: flags that are off say nothing.
+// Returns the places of the plan's settings in a file. Flags that are off count as unset.
 KeyPlaces SaidOf(const TransformerFile& file) {
   KeyPlaces places = file.places;
   if (!file.plan.keep_ends.value_or(true)) places.erase("plan.keep_ends");
@@ -231,13 +231,13 @@ void WarnOfIdleOptions(const ModelOptions& options, const TransformerModel& mode
   WarnOfIdle(options, rows, context, places);
 }
 
-// A model with a plan that it can be spread by.
+// A model with a plan that fits it.
 struct PlannedTransformer {
   TransformerFile file;
   TransformerPlan plan;
 };
 
-// Errors have the keys of settings where it is settings that do not go together.
+// Plans the model. Errors have the keys of settings if settings do not fit together.
 tl::expected<PlannedTransformer, Misfit> PlanTransformer(const ModelKind& kind,
                                                          const std::string& model,
                                                          const ModelOptions& options,
@@ -332,7 +332,7 @@ ModelKind TransformerKind(std::string_view name, bool experts) {
 
 }  // namespace
 
-// Takes the models of `moe`, too.
+// Returns the kind `llm`, which includes the models of `moe`.
 ModelKind LlmKind() { return TransformerKind("llm", /*experts=*/false); }
 
 ModelKind MoeKind() { return TransformerKind(kMoe, /*experts=*/true); }

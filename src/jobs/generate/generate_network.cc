@@ -17,7 +17,7 @@
 namespace etude {
 namespace {
 
-// "224", or "224x320": height and width.
+// Parses height and width: "224", or "224x320".
 Result<std::optional<Extent>> ImageOf(const ModelOptions& options) {
   if (!options.image) return std::optional<Extent>();
   const std::string_view text = *options.image;
@@ -82,7 +82,7 @@ void WarnOfIdleSharing(const ModelOptions& options, const NetworkPlan& plan,
 }
 
 struct NetworkFacts {
-  uint64_t multiply_accumulates = 0;  // of an image
+  uint64_t multiply_accumulates = 0;  // per image
   std::optional<Bytes> kept;          // for backward
 };
 

@@ -13,7 +13,7 @@ namespace {
 constexpr Bounds kFromOne{.least = 1, .most = int64_t{1} << 24};
 constexpr Bounds kFromZero{.least = 0, .most = int64_t{1} << 24};
 
-// An option of models: its name, and the member that has its value.
+// An option of models: its name, and the member with its value.
 struct ModelOption {
   using Member =
       std::variant<bool ModelOptions::*, std::optional<int64_t> ModelOptions::*,
@@ -79,7 +79,7 @@ bool IsGiven(const ModelOption& option, const ModelOptions& options) {
   return WithValue(option, options, [](const auto& value) { return static_cast<bool>(value); });
 }
 
-// The option's value is `text`; of options without one, it is given.
+// Sets the option to `text`. Options without a value are set to given.
 Status Take(const GenerateOption& option, const std::string& text) {
   return std::visit(
       [&](auto* target) -> Status {

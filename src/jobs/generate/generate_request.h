@@ -14,10 +14,10 @@
 
 namespace etude {
 
-// What is asked of a job of a model, beside what all generated jobs have. What is not given is as
-// the kind of model has it (docs/commands/generate.md).
+// Settings for a model's job, in addition to those of all generated jobs. Missing settings have the
+// defaults of the kind of model (docs/commands/generate.md).
 struct ModelOptions {
-  PlanSettings plan;  // its numbers; dlrm, cnn and diffusion take some, too
+  PlanSettings plan;  // numbers; dlrm, cnn and diffusion use some too
   bool whole_tokens = false;
   std::optional<std::string> schedule;
   std::optional<std::string> bucket;
@@ -42,46 +42,47 @@ struct ModelOptions {
   std::optional<std::string> image;
   std::optional<int64_t> steps;
 
-  // The names of those that were given: "--dp".
+  // Returns the names of the given options: "--dp".
   std::vector<std::string_view> Given() const;
   bool Has(std::string_view option) const;
 };
 
-// A job to generate: the words of `etude generate`.
+// A request for a job: the words of `etude generate`.
 struct GenerateRequest {
   std::string what;       // "microbench", "text", or a kind of models: "llm"
   std::string model;      // a preset or a file in TOML; microbench: a pattern; text: a file
   std::string output;     // PREFIX of PREFIX.0.et …; classes: a folder
   std::string to = "et";  // or "classes"
   std::optional<int64_t> ranks;
-  // Of microbench and text: repetitions, one after the other.
+  // For microbench and text: repetitions, one after the other.
   int64_t count = 1;
-  // Of microbench.
+  // For microbench:
   std::optional<std::string> size;      // "64MiB"
   std::optional<std::string> duration;  // "50us"
-  int64_t group_size = 0;               // 0: collectives are of all ranks
+  int64_t group_size = 0;               // 0: collectives use all ranks
   bool native = false;
-  // Of models.
+  // For models:
   std::optional<std::string> device;    // a preset or a file in TOML
   std::optional<std::string> measured;  // a trace, or a table that ends in .csv
   bool memory = false;
   ModelOptions options;
 };
 
-// An option of `etude generate`: its name, and where its value belongs.
+// An option of `etude generate`: its name, and the place of its value.
 struct GenerateOption {
   using Target = std::variant<bool*, int64_t*, std::optional<int64_t>*, std::optional<double>*,
                               std::optional<std::string>*>;
   std::string_view name;  // "--dp"
   Target target;
-  Bounds bounds;  // of whole numbers
+  Bounds bounds;  // for whole numbers
 };
 
-// All options of `request`, which must outlive them, but output and to: in the order of the help.
+// Returns all options of `request`, except output and to, in the order of the help. `request` must
+// outlive them.
 std::vector<GenerateOption> OptionsOf(GenerateRequest& request);
 
-// The request that words stand for: what, model, then options, those with a value before it. kUsage
-// with the option for others, and for values that it cannot have.
+// Parses words into a request: what and model, then options, each followed by its value. Returns
+// kUsage with the option for unknown options and invalid values.
 Result<GenerateRequest> ParseGenerateWords(std::span<const std::string> words);
 
 }  // namespace etude

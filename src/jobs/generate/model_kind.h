@@ -21,41 +21,42 @@
 
 namespace etude {
 
-// What a step of a generated job processes.
+// The amount that a step of a generated job processes.
 struct GeneratedStep {
   std::string item;              // "token", "sample", "image"
   int64_t items = 0;             // over all ranks
-  std::optional<double> flops;   // that the model needs; nullopt: those of its matrix products
-  std::optional<double> bubble;  // BubbleShare; nullopt: not known
+  std::optional<double> flops;   // required by the model; nullopt: those of its matrix products
+  std::optional<double> bubble;  // BubbleShare; nullopt: unknown
 };
 
 struct GeneratedJob {
   StepJob job;
-  // What was made: "llama-3-8b: 8,030,261,248 parameters, tp 2 × cp 1 × dp 2 × pp 2".
+  // Description of the job: "llama-3-8b: 8,030,261,248 parameters, tp 2 × cp 1 × dp 2 × pp 2".
   std::string text;
-  nlohmann::ordered_json facts;  // the same
+  nlohmann::ordered_json facts;  // the same facts as JSON
   GeneratedStep step;
 };
 
-// Models of one kind, of which GenerateJob makes jobs.
+// A kind of models from which GenerateJob makes jobs.
 struct ModelKind {
   std::string_view name;
-  std::string_view family;                // "language": what kinds are shown together in the help
+  std::string_view family;  // "language": kinds of a family are shown together in the help
   std::vector<std::string_view> options;  // ModelOptions that it takes
-  // Known models, each with where its numbers are from.
+  // Known models, each with the source of its numbers.
   std::vector<std::pair<std::string_view, std::string_view>> presets;
-  // Models of other kinds that `make` knows, too.
+  // Models of other kinds that `make` accepts too.
   std::vector<std::string_view> others;
-  // `model`: a preset, or a file with a model.
+  // Makes a job. `model`: a preset, or a file with a model.
   Result<GeneratedJob> (*make)(const std::string& model, const ModelOptions& options,
                                const RunContext& context);
-  // Whether `make` would make a job, without making it; nullptr: only `make` tells.
+  // Returns whether `make` would make a job, without making it. nullptr if only `make` can
+  // determine this.
   Fits (*check)(const std::string& model, const ModelOptions& options,
                 const RunContext& context) = nullptr;
 };
 
 std::span<const ModelKind> ModelKinds();
-// nullptr: there is none of this name.
+// Returns the kind with this name, and nullptr if there is none.
 const ModelKind* FindModelKind(std::string_view name);
 
 template <typename Model>
@@ -71,10 +72,10 @@ ModelKind MoeKind();
 ModelKind CnnKind();
 ModelKind DiffusionKind();
 
-// A model that is neither a preset of `kind` nor a file. kUsage.
+// Returns the kUsage error for a model that is neither a preset of `kind` nor a file.
 Error UnknownModel(const ModelKind& kind, const std::string& model);
 
-// What a word stands for; kUsage for one that is not among them.
+// Returns the value of a word. Returns kUsage for an unknown word.
 template <typename T>
 Result<T> MeaningOf(std::string_view option, const std::optional<std::string>& word,
                     const std::vector<std::pair<std::string_view, T>>& words, T otherwise) {
@@ -88,7 +89,7 @@ Result<T> MeaningOf(std::string_view option, const std::optional<std::string>& w
                                                   fmt::join(names, ", ")));
 }
 
-// The same with a table of words; nullopt without a word.
+// Returns the value of a word from a table, and nullopt without a word.
 template <typename T>
 Result<std::optional<T>> MeaningOf(std::string_view option, const std::optional<std::string>& word,
                                    std::span<const std::pair<std::string_view, T>> words) {
@@ -98,27 +99,28 @@ Result<std::optional<T>> MeaningOf(std::string_view option, const std::optional<
   return std::optional<T>(meaning);
 }
 
-// kUsage if one of `unfit` was given, which are for another phase than the one that was asked for.
+// Returns kUsage if one of `unfit` was given. These options belong to another phase than the
+// requested one.
 Status CheckPhaseOptions(const ModelOptions& options, std::span<const std::string_view> unfit,
                          std::string_view phase);
 
-// What a model's file calls an option: "first_bucket" of "--first-bucket", "sequence_parallel" of
-// "--no-sequence-parallel".
+// Returns the key of an option in a model's file: "first_bucket" for "--first-bucket",
+// "sequence_parallel" for "--no-sequence-parallel".
 std::string KeyOfOption(std::string_view option);
 
-// An option that changes nothing of a job, because of others.
+// An option that has no effect because of others.
 struct IdleOption {
   std::string_view name;
   bool idle = false;
   std::string_view why;
 };
-// Warns of those that were given, and of keys of [plan] in a file that say the same as one.
+// Warns of the given options among them, and of keys of [plan] in a file with the same meaning.
 void WarnOfIdle(const ModelOptions& options, std::span<const IdleOption> rows,
                 const RunContext& context, const KeyPlaces& places = {});
 
-// Of `--bucket`; kUsage for what is no size.
+// Returns the value of `--bucket`. Returns kUsage if it is not a size.
 Result<Bytes> BucketOf(const ModelOptions& options, Bytes otherwise);
-// Of `--first-bucket`.
+// Returns the value of `--first-bucket`.
 Result<Bytes> FirstBucketOf(const ModelOptions& options, Bytes otherwise);
 
 }  // namespace etude

@@ -8,7 +8,8 @@
 namespace etude {
 namespace {
 
-// Operations in matrix products that all ranks do, and their type: nullopt where it is not one.
+// Operations in matrix products of all ranks together, and their type (nullopt if there are
+// several).
 struct MatrixWork {
   double flops = 0;
   std::optional<DType> type;

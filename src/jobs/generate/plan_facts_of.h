@@ -6,7 +6,7 @@
 
 namespace etude {
 
-// What there is to say of the plan of a generated job. `device`: nullptr without one.
+// Returns the facts of a generated job's plan. `device`: nullptr without one.
 PlanFacts PlanFactsOf(const GeneratedJob& made, const DeviceModel* device);
 
 }  // namespace etude

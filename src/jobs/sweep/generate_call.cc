@@ -13,7 +13,7 @@ namespace etude {
 namespace {
 
 constexpr std::array<std::string_view, 2> kFirst = {"what", "model"};
-// Options that a sweep gives itself.
+// Options that a sweep sets itself.
 constexpr std::array<std::string_view, 4> kOwn = {"output", "o", "to", "json"};
 
 template <typename Names>
@@ -25,7 +25,8 @@ std::string TextOf(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-// Files are those of models and devices in TOML, models in text and measured times.
+// Returns whether a key names a file: models and devices in TOML, models in text and measured
+// times.
 bool IsFile(std::string_view what, std::string_view key, std::string_view text) {
   return key == "measured" || (key == "model" && what == "text") ||
          ((key == "model" || key == "device") && text.ends_with(".toml"));
@@ -44,7 +45,7 @@ SweepGenerateKeys GenerateKeys() {
   return keys;
 }
 
-// generate = { what = "llm", model = "llama-3-8b", dp = 8, clip = true }.
+// Reads, for example, generate = { what = "llm", model = "llama-3-8b", dp = 8, clip = true }.
 Result<GenerateCall> GenerateCallOf(const SweepPoint& point) {
   const std::map<std::string, nlohmann::json>& settings = point.job.generate;
   for (const std::string_view key : kFirst) {

@@ -10,19 +10,20 @@
 
 namespace etude {
 
-// Keys of 'generate' in a sweep: what `etude generate` wants first, and its options.
+// Returns the keys of 'generate' in a sweep: the first words of `etude generate`, and its options.
 SweepGenerateKeys GenerateKeys();
 
 // The words of `etude generate` that make a job.
 struct GenerateCall {
   std::vector<std::string> words;             // "llm", "llama-3-8b", "--dp", "8" …
-  std::map<std::string, std::string> places;  // of the files that these name: where they are said
+  std::map<std::string, std::string> places;  // the place where each of their files is named
 };
 
-// Of a point whose job is generated. kBadInput with the point for what is missing.
+// Returns the words for a point whose job is generated. Returns kBadInput with the point if
+// something is missing.
 Result<GenerateCall> GenerateCallOf(const SweepPoint& point);
 
-// Whether there is what a point generates its job from: kBadInput with its place.
+// Checks that the inputs of a point's generated job exist. Returns kBadInput with its place.
 Status CheckGenerateOf(const SweepPoint& point);
 
 }  // namespace etude

@@ -26,7 +26,7 @@ std::string FolderOf(const std::string& path) {
   return path.substr(0, path.size() - kLockSuffix.size());
 }
 
-// Removes the folder first: without its lock file it would not be found again.
+// Removes the folder first, because without its lock file it would not be found again.
 void Remove(const std::string& path) {
   std::error_code ignored;
   fs::remove_all(FolderOf(path), ignored);

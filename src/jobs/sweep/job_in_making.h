@@ -13,7 +13,8 @@ namespace etude {
 // are kept.
 class JobInMaking {
  public:
-  // Begins a job in the folder `jobs`, under a unique name that begins with `name`. kIo on failure.
+  // Begins a job in the folder `jobs`, under a unique name that begins with `name`. Returns kIo on
+  // failure.
   static Result<JobInMaking> Begin(const std::string& jobs, const std::string& name);
   // Removes remains of killed processes in `jobs`. Safe while other processes and threads begin
   // jobs.
@@ -25,7 +26,7 @@ class JobInMaking {
   ~JobInMaking();
 
   std::string folder() const;
-  const std::string& path() const { return path_; }  // of the empty file
+  const std::string& path() const { return path_; }  // path of the empty file
 
  private:
   JobInMaking(std::string path, int file) : path_(std::move(path)), file_(file) {}

@@ -31,7 +31,8 @@ namespace {
 
 constexpr uint64_t kMostSpecBytes = uint64_t{1} << 20;
 
-// Whether GenerateJob would make a job of these words, as far as that is known without making it.
+// Returns whether GenerateJob would make a job of these words, as far as this is known without
+// making it.
 Fits FitsGenerate(const std::vector<std::string>& words, const RunContext& context) {
   Result<GenerateRequest> request = ParseGenerateWords(words);
   if (!request) return MakeMisfit({}, request.error().message);
@@ -39,7 +40,7 @@ Fits FitsGenerate(const std::vector<std::string>& words, const RunContext& conte
   return CheckGenerate(*request, context);
 }
 
-// Which file of its job a point lacks, where the spec names it.
+// Returns the error for the missing file of a point's job, with its place in the spec.
 tl::unexpected<Error> PlacedJobError(const SweepPoint& point, const Error& error) {
   std::map<std::string, std::string> places;
   if (const auto call = GenerateCallOf(point)) places = call->places;
@@ -51,7 +52,7 @@ tl::unexpected<Error> PlacedJobError(const SweepPoint& point, const Error& error
   return tl::unexpected<Error>(error);
 }
 
-// What is left takes what the others have taken on average.
+// Shows progress. The remaining points are assumed to take the average time so far.
 void ShowProgress(size_t done, size_t total, double seconds, const RunContext& context) {
   const double left = seconds / static_cast<double>(done) * static_cast<double>(total - done);
   const Nanos rest{static_cast<int64_t>(left) * 1'000'000'000};
@@ -142,7 +143,7 @@ Result<std::optional<Misfit>> Sweep::MisfitOf(SweepPlanner& planner, size_t plan
       });
     });
   };
-  std::vector<size_t> counts;  // of choices to look at, by axis
+  std::vector<size_t> counts;  // numbers of choices to examine, by axis
   for (const SweepAxis& axis : spec_.axes) {
     counts.push_back(is_of_jobs(axis) ? axis.choices.size() : 1);
   }
@@ -250,7 +251,7 @@ Status Sweep::TakeKept(const RunContext& context) {
       context.Warn(fmt::format("{}: damaged; its point is simulated again", path));
       continue;
     }
-    // What refused it may lie in files or options that are others now.
+    // Files or options that caused the refusal may have changed.
     if (outcome->state == SweepOutcome::State::kRefused) continue;
     SetOutcome(task, *outcome);
   }
@@ -277,7 +278,7 @@ Result<SweepCounts> Sweep::Simulate(const RunContext& context) {
     if (!results_.rows[task.rows.front()].outcome) open.push_back(&task);
   }
   if (open.empty()) return SweepCounts();
-  // Those of one job after each other, so that it is read once.
+  // Points of one job follow each other, so that it is read once.
   std::ranges::stable_sort(open, {}, &Task::job_hash);
   ETUDE_RETURN_IF_ERROR(CheckNoLink(request_.folder + "/points"));
   ETUDE_RETURN_IF_ERROR(MakeFolder(request_.folder + "/points"));
@@ -332,7 +333,7 @@ Status Sweep::RunTask(const Task& task, std::shared_ptr<const SimJob>& last,
   };
   Result<SweepOutcome> outcome = OutcomeOf(task, last, of_task);
   if (!outcome) {
-    // An option of the specification may not go with this point's job.
+    // An option of the specification may be invalid for this point's job.
     const ErrorCode code = outcome.error().code;
     if (code != ErrorCode::kBadInput && code != ErrorCode::kUsage) {
       return tl::unexpected<Error>(outcome.error());
@@ -395,7 +396,7 @@ Result<SweepOutcome> Sweep::OutcomeOf(const Task& task, std::shared_ptr<const Si
 
 Result<SweepResults> Sweep::Finish() {
   const bool is_whole = results_.rows.size() == results_.points;
-  // The front is of whole sweeps.
+  // The front requires a whole sweep.
   if (is_whole) {
     results_.measures = MeasuresOf(spec_, results_.rows);
     MarkFront(results_.measures, results_.rows);

@@ -23,50 +23,51 @@
 
 namespace etude {
 
-// A part of a sweep: of every `of` distinct points the one with this number.
+// A part of a sweep: from every `of` distinct points the one with this number.
 struct SweepShard {
   int64_t number = 1;  // from 1
   int64_t of = 1;
 };
 
-// A sweep to run: what `etude sweep` is told.
+// A sweep to run: the settings of `etude sweep`.
 struct SweepRequest {
   std::string spec;    // a file in TOML: docs/formats/sweep.md
-  std::string folder;  // of results, made if need be; may only be "" for a dry run
+  std::string folder;  // folder of results, created if missing; "" only for a dry run
   std::string report;  // file of a page with charts; "": none
   SweepShard shard;
-  std::optional<SweepOrder> order;  // what points are ranked by; nullopt: DefaultOrder
-  int64_t threads = 0;              // points simulated at a time; 0: as many as there are cores
-  bool strict = false;              // damaged traces are refused
-  bool dry_run = false;             // nothing is simulated and written
+  std::optional<SweepOrder> order;  // ranking of points; nullopt: DefaultOrder
+  int64_t threads = 0;              // points simulated at a time; 0: one for each core
+  bool strict = false;              // whether damaged traces are refused
+  bool dry_run = false;             // whether nothing is simulated and written
 };
 
-// How many points a run has simulated, and how many were refused.
+// Numbers of simulated and refused points of a run.
 struct SweepCounts {
   size_t simulated = 0;
   size_t refused = 0;
 };
 
-// A sweep, step by step: Prepare, Simulate unless it is a dry run, Finish. One thread may call it.
+// A sweep, step by step: Prepare, Simulate unless it is a dry run, Finish. Only one thread may call
+// it.
 class Sweep {
  public:
   explicit Sweep(SweepRequest request);
 
-  // Makes all points of the shard, and takes the outcomes that the folder has. Files there that are
-  // damaged count as none. kBadInput for what is wrong with the specification, with its place;
-  // kUsage where results would overwrite what they are made of.
+  // Makes all points of the shard, and reads the outcomes in the folder. Damaged files there count
+  // as missing. Returns kBadInput with the place for an invalid specification, and kUsage if
+  // results would overwrite their inputs.
   Status Prepare(const RunContext& context);
 
-  // Simulates what is not known. kInterrupted, with how many are done, once the context says so;
-  // points that are done are kept.
+  // Simulates the remaining points. Returns kInterrupted, with the number of finished points, if
+  // the context is interrupted. Finished points are kept.
   Result<SweepCounts> Simulate(const RunContext& context);
 
-  // The results. Unless it is a dry run, writes sweep.json and sweep.csv of a whole sweep into its
-  // folder, and the page.
+  // Returns the results. Unless it is a dry run, writes sweep.json and sweep.csv of a whole sweep
+  // into its folder, and the page.
   Result<SweepResults> Finish();
 
  private:
-  // Points that are simulated from the same, and thus once.
+  // Points with the same inputs, which are simulated once.
   struct Task {
     std::string identity;
     std::string job_hash;
@@ -74,15 +75,16 @@ class Sweep {
   };
 
   Status Plan(const RunContext& context);
-  // Takes plans that no model of the sweep can have out of the axis of [[plans]], and counts them.
+  // Removes plans that no model of the sweep can have from the axis of [[plans]], and counts them.
   Status RemoveImpossiblePlans(const RunContext& context);
-  // Why a choice of the axis of [[plans]] makes no job with any of what other axes say of jobs;
-  // nullopt: with one of them it does, or that shows only when jobs are made.
+  // Returns why a choice of the axis of [[plans]] makes no job with any choice of other axes that
+  // concern jobs. Returns nullopt if it does with one of them, or if this is known only when jobs
+  // are made.
   Result<std::optional<Misfit>> MisfitOf(SweepPlanner& planner, size_t plan_axis, size_t choice,
                                          const RunContext& context);
   Status PlanPoint(size_t index, std::map<std::string, size_t>& known, const RunContext& context);
   void KeepShard();
-  // Refuses with kUsage to write to `output` what it is made of.
+  // Returns kUsage if `output` is one of its own inputs.
   Status CheckIsNoInput(const std::string& output) const;
   Status TakeKept(const RunContext& context);
   std::string PointPath(const Task& task) const;
@@ -92,7 +94,7 @@ class Sweep {
   Status RunTask(const Task& task, std::shared_ptr<const SimJob>& last, const RunContext& context);
   Result<SweepOutcome> OutcomeOf(const Task& task, std::shared_ptr<const SimJob>& last,
                                  const RunContext& context);
-  // The path of a file of results.
+  // Returns the path of a file of results.
   std::string InFolder(std::string_view name) const;
 
   const SweepRequest request_;
@@ -101,13 +103,12 @@ class Sweep {
   SweepJobs jobs_;
   std::vector<Task> tasks_;
   SweepResults results_;
-  std::mutex mutex_;  // of planner_, results_, error_, said_ and the context while tasks run
+  std::mutex mutex_;  // guards planner_, results_, error_, said_ and the context while tasks run
   std::optional<Error> error_;
-  std::set<std::string, std::less<>> said_;  // warnings
+  std::set<std::string, std::less<>> said_;  // issued warnings
 };
 
-// Runs a sweep, or goes on with it: points whose outcomes are in the folder are not simulated
-// again.
+// Runs a sweep, or continues it. Points whose outcomes are in the folder are not simulated again.
 Result<SweepResults> RunSweep(const SweepRequest& request, const RunContext& context);
 
 }  // namespace etude

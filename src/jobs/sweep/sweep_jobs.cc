@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Patterns and models in text have no classes: they are files, called so.
+// Patterns and models in text have no classes, so they are files with this prefix.
 constexpr const char* kGeneratedPrefix = "job";
 bool HasClasses(const std::string& what) { return what != "microbench" && what != "text"; }
 
@@ -43,10 +43,10 @@ Status AddFile(const std::string& name, const std::string& path, const Limits& l
   return {};
 }
 
-// In the folder of a generated job: tells whether it is the one that was made.
+// File in the folder of a generated job that identifies the job.
 constexpr std::string_view kCheckFile = "check";
 
-// What an error of GenerateJob is to a sweep: what is wrong with the request refuses a point.
+// Returns the error of a sweep for an error of GenerateJob. An invalid request refuses a point.
 ErrorCode ErrorOfGenerate(ErrorCode code) {
   switch (code) {
     case ErrorCode::kUsage:
@@ -86,7 +86,7 @@ Result<std::string> SweepJobs::HashOf(const SweepPoint& point, int64_t npus,
     ETUDE_ASSIGN_OR_RETURN(hash, HashFiles(source, npus, context));
     return hash;
   }
-  // By words: numbers that are equal may be written in ways of which not all are right.
+  // Compare words, because equal numbers may be written in ways of which not all are valid.
   ETUDE_ASSIGN_OR_RETURN(const GenerateCall call, GenerateCallOf(point));
   std::string& hash = generated_hashes_[call.words];
   if (!hash.empty()) return hash;
@@ -127,7 +127,7 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
     ETUDE_RETURN_IF_ERROR(Add("trace", path, context, listing));
     if (groups.empty()) groups = GroupsBeside({path});
   } else {
-    // As many as there are, and whether there is one too many.
+    // Counts the ranks, and checks whether there is one too many.
     int64_t ranks = 0;
     while (ranks <= npus && IsThere(RankFileOf(path, ranks))) ++ranks;
     const int64_t read = std::clamp<int64_t>(ranks, 1, npus);
@@ -137,7 +137,7 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
     if (groups.empty()) groups = GroupsBeside({RankFileOf(path, 0)});
   }
   if (!groups.empty()) ETUDE_RETURN_IF_ERROR(Add("groups", groups, context, listing));
-  // Strictly read, a job may be refused that is not else.
+  // With `strict` a job may be refused that is otherwise accepted.
   return Sha256(fmt::format("{}{} {}{}", listing, source.compute, source.fill_ranks,
                             strict_ ? " strict" : ""));
 }
@@ -191,7 +191,7 @@ Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::stri
   const auto wrong = [](const Error& error) {
     return MakeError(ErrorOfGenerate(error.code), "etude generate: " + error.message);
   };
-  // Complete or not at all: made beside, then renamed.
+  // The folder appears complete or not at all: it is made next to its place, then renamed.
   ETUDE_ASSIGN_OR_RETURN(const JobInMaking making,
                          JobInMaking::Begin(jobs, fs::path(folder).filename().string()));
   const std::string made = making.folder();
@@ -239,7 +239,7 @@ Status SweepJobs::Place(const std::string& made, const std::string& folder, cons
   ETUDE_RETURN_IF_ERROR(WriteFile(fmt::format("{}/{}", made, kCheckFile), check));
   std::error_code error;
   fs::rename(made, folder, error);
-  // By another shard, or a damaged one.
+  // Made by another shard, or damaged.
   if (!error || IsWhole(folder, hash, context)) return {};
   fs::remove_all(folder, error);
   fs::rename(made, folder, error);

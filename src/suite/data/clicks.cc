@@ -25,7 +25,7 @@ constexpr int64_t kGeneratedNumbers = 4;
 constexpr int64_t kGeneratedLearned = 100'000;
 constexpr int64_t kGeneratedHeldOut = 10'000;
 constexpr uint64_t kGeneratedSeed = 18;
-constexpr size_t kFactors = 2;  // of a category, whose products count
+constexpr size_t kFactors = 2;  // factors per category, whose products count
 
 constexpr size_t kCriteoNumbers = 13;
 constexpr size_t kCriteoTables = 26;
@@ -54,7 +54,7 @@ void Normalise(std::vector<double>& values) {
   for (double& value : values) value = (value - mean) / deviation;
 }
 
-// What one table adds to a logit.
+// The contribution of one table to a logit.
 struct Effects {
   std::vector<float> terms;    // by category
   std::vector<float> factors;  // [categories, kFactors]

@@ -20,15 +20,15 @@ struct LabelledImages {
   int64_t classes = 0;
 };
 
-// Images of one channel in a file as MNIST's, and their classes in another.
+// Images with one channel from a file in MNIST's format, and their classes from another.
 struct ImagesAndLabels {
   at::Tensor images;  // float [N, 1, H, W], from 0 to 1
   at::Tensor labels;  // int64 [N]
 };
-// kBadInput if one file does not have as many as the other, or a class is none of `classes`.
+// Returns kBadInput if the files have different counts, or a class is not below `classes`.
 Result<ImagesAndLabels> ReadImages(const std::string& images_path, const std::string& labels_path,
                                    int64_t classes, const RunContext& context);
-// Splits `all` into what is learned from and what `is_held_out` (bool [N]) holds out.
+// Splits `all` into training images and test images (`is_held_out`, bool [N]).
 LabelledImages Split(const ImagesAndLabels& all, const at::Tensor& is_held_out, int64_t classes);
 
 // Reads MNIST's four files in `folder`/mnist.

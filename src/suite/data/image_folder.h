@@ -30,7 +30,7 @@ class ImageFolder {
   int64_t classes() const { return static_cast<int64_t>(classes_.size()); }
   // Returns the folder names, by label.
   const std::vector<std::string>& class_names() const { return classes_; }
-  // The picture FOLDER/NAME; nullopt if there is none.
+  // Returns the picture FOLDER/NAME; nullopt if there is none.
   std::optional<int64_t> Find(const std::string& name) const;
   int64_t LabelOf(int64_t number) const { return files_[static_cast<size_t>(number)].label; }
   void set_label(int64_t number, int64_t label) {
@@ -41,7 +41,7 @@ class ImageFolder {
     return files_[static_cast<size_t>(number)].path;
   }
 
-  // The parts above of picture `number`: [3, side, side].
+  // Return the parts above of picture `number`: [3, side, side].
   Result<at::Tensor> RandomPart(int64_t number, int64_t side, const RunContext& context) const;
   Result<at::Tensor> Middle(int64_t number, int64_t side, const RunContext& context) const;
 

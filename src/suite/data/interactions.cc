@@ -251,7 +251,7 @@ std::vector<int64_t> UnseenItems::Sample(int64_t user, int64_t other, int64_t co
   };
   std::vector<int64_t> sample;
   if (items_ - std::ssize(seen) > 4 * count) {
-    // Most items are new: a draw that is not is drawn again.
+    // Most items are unseen, so a seen item is drawn again.
     std::unordered_set<int64_t> drawn;
     while (std::ssize(sample) < count) {
       const auto item = 1 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(items_)));

@@ -29,17 +29,17 @@ struct Interactions {
 // test.txt that train.txt lacks.
 Result<Interactions> ReadInteractions(const std::string& folder, const RunContext& context);
 
-// Ratings as MovieLens has them, ratings.csv: a header, then lines
-// "userId,movieId,rating,timestamp". Items of a user are in order of time, ties in order of the
-// file; ratings are not looked at. Nothing is held out. kBadInput for other lines.
+// Reads ratings in MovieLens's format, ratings.csv: a header, then lines
+// "userId,movieId,rating,timestamp". Items of a user are in order of time, and ties in order of the
+// file. Ratings are ignored, and there is no test set. Returns kBadInput for other lines.
 Result<Interactions> ReadRatings(const std::string& path, const RunContext& context);
 
-// Keeps the first choice of each item by a user, learned or held out, and holds the last of these
-// out, of users with three or more.
+// Keeps the first choice of each item by a user, from training or test set. For users with three or
+// more, moves the last of these to the test set.
 void LeaveLastOut(Interactions& data);
 
-// Gives what was learned from to other places, also of other users: how often an item is chosen is
-// all that is left to be learned.
+// Moves the training choices to other places, also of other users, so that only the frequency of
+// each item remains.
 void ShuffleLearned(Interactions& data, uint64_t seed);
 
 // All windows of `length` training items of a user, each followed by `targets` items. Users with
@@ -60,11 +60,11 @@ class UnseenItems {
   // Draws, for each of `users` (int64 [N], on the CPU), `count` unseen items uniformly by PyTorch's
   // generator: int64 [N, count]. Draws any items for users who have seen all.
   at::Tensor Draw(const at::Tensor& users, int64_t count) const;
-  // Up to `count` different items that the user has not, without `other`, in random order; fewer
-  // where there are no more.
+  // Returns up to `count` different items that the user has not, without `other`, in random order.
+  // Returns fewer if there are no more.
   std::vector<int64_t> Sample(int64_t user, int64_t other, int64_t count,
                               RandomStream& random) const;
-  // What the user has, ascending.
+  // Returns the user's items, ascending.
   const std::vector<int64_t>& SeenBy(int64_t user) const {
     return seen_[static_cast<size_t>(user)];
   }

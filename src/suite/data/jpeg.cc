@@ -45,7 +45,7 @@ Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) 
     return BadInput(fmt::format("{}: found {} × {} pixels, expected fewer", path, width, height));
   }
   std::vector<unsigned char> pixels(static_cast<size_t>(width) * static_cast<size_t>(height) * 3);
-  // Warnings, such as missing bytes at the end, are errors, too.
+  // Warnings, such as missing bytes at the end, are errors too.
   if (tjDecompress2(decoder.get(), data, bytes.size(), pixels.data(), width, 0, height, TJPF_RGB,
                     TJFLAG_ACCURATEDCT) != 0) {
     return wrong();

@@ -28,7 +28,7 @@ double AreaUnderCurve(const at::Tensor& scores, const at::Tensor& labels) {
     wins += yes_here * (below + no_here / 2);
     below += no_here;
     yes += yes_here;
-    begin = std::max(end, begin + 1);  // a score that is not a number equals none
+    begin = std::max(end, begin + 1);  // a NaN score equals no score
   }
   return yes == 0 || below == 0 ? std::nan("") : wins / (yes * below);
 }

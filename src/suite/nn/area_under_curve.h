@@ -4,9 +4,9 @@
 
 namespace etude::suite {
 
-// Area under the receiver operating characteristic: the probability that a sample with label 1 has
-// a greater score than one with label 0; equal scores count one half (Mann & Whitney, 1947).
-// scores, labels: float [N], on the CPU. Not a number where all labels are equal.
+// Returns the area under the receiver operating characteristic: the probability that a sample with
+// label 1 has a greater score than one with label 0, where equal scores count one half (Mann &
+// Whitney, 1947). scores, labels: float [N], on the CPU. NaN if all labels are equal.
 double AreaUnderCurve(const at::Tensor& scores, const at::Tensor& labels);
 
 }  // namespace etude::suite

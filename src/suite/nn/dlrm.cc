@@ -7,7 +7,7 @@
 namespace etude::suite {
 namespace {
 
-// As the authors' program has it: normal with √(2 / (in + out)), biases with √(1 / out).
+// Initialised like the authors' program: normal with √(2 / (in + out)), biases with √(1 / out).
 Linear MakeLayer(const Scope& scope, int64_t in, int64_t out) {
   Linear layer(scope, in, out);
   const auto fill = [](const at::Tensor& weight, double deviation) {

@@ -18,9 +18,10 @@ struct DlrmShape {
   std::vector<int64_t> top;     // layers over the products, the last is 1
 };
 
-// Deep learning recommendation model (Naumov et al., 1906.00091): numbers through a perceptron and
-// categories through tables become vectors of one width; the products of all pairs of them, beside
-// the numbers' vector, go through another perceptron. Weights begin as in the authors' program.
+// Deep learning recommendation model (Naumov et al., 1906.00091). A perceptron turns the numbers,
+// and tables turn the categories, into vectors of one width. The products of all pairs of vectors,
+// concatenated with the numbers' vector, go through another perceptron. Initial weights are those
+// of the authors' program.
 class Dlrm {
  public:
   Dlrm(const Scope& scope, const DlrmShape& shape);

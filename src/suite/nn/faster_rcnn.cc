@@ -12,7 +12,7 @@
 namespace etude::suite {
 namespace {
 
-// Corners of the two smooth L1 losses, and divisors of region codes, which are small and shall have
+// Corners of the two smooth L1 losses, and divisors of region codes, which are small and must have
 // the same weight as the classes (Girshick's py-faster-rcnn).
 constexpr double kProposalCorner = 1.0 / 9;
 constexpr double kRegionCorner = 1;
@@ -158,7 +158,7 @@ at::Tensor FasterRcnn::Loss(const at::Tensor& pictures,
   std::vector<int64_t> rows;  // rows of the object's class
   std::vector<float> codes;
   for (size_t picture = 0; picture < annotations.size(); ++picture) {
-    // The objects themselves are proposals, too, because at first no other proposal is near them.
+    // The objects themselves are proposals too, because at first no other proposal is near them.
     for (const Object& object : annotations[picture].objects) {
       proposals[picture].push_back(object.box);
     }

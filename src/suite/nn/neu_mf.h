@@ -18,7 +18,7 @@ struct NeuMfShape {
 };
 
 // Neural matrix factorization (He et al., 1708.05031): products of embeddings of user and item, and
-// a perceptron over other embeddings of both, side by side into one logit.
+// a perceptron over other embeddings of both, combined into one logit.
 class NeuMf {
  public:
   NeuMf(const Scope& scope, const NeuMfShape& shape);

@@ -9,7 +9,8 @@
 namespace etude::suite {
 namespace {
 
-// float [length, width]: sines and cosines of places in turn, slower from pair to pair.
+// Returns float [length, width]: alternating sines and cosines of positions, slower from pair to
+// pair.
 at::Tensor Sines(int64_t length, int64_t width) {
   std::vector<float> values;
   values.reserve(static_cast<size_t>(length * width));

@@ -24,18 +24,18 @@ class LayerNorm {
   at::Tensor shift_;
 };
 
-// What a layer of a Transformer consists of.
+// The shape of a Transformer layer.
 struct TransformerLayerShape {
   int64_t width = 0;
   int64_t heads = 0;
   int64_t hidden = 0;     // width between the two linear layers
-  bool decoder = false;   // attends to another text, too
-  bool gelu = false;      // between the linear layers; else ReLU
+  bool decoder = false;   // also attends to another text
+  bool gelu = false;      // between the linear layers; otherwise ReLU
   double epsilon = 1e-5;  // of the norms
   double dropped = 0.1;
 };
 
-// Attention with several heads: each word of `x` sees those of `memory` that `mask` has: bool,
+// Multi-head attention. Each word of `x` attends to the words of `memory` selected by `mask`: bool,
 // broadcast to [N, heads, T of x, T of memory].
 class Attention {
  public:
@@ -59,11 +59,11 @@ struct AttendedText {
   at::Tensor mask;  // bool [N, 1, 1, T]: no padding
 };
 
-// Attention and two linear layers; after each part, its input is added and the sum normalised.
+// Attention and two linear layers. After each part, its input is added and the sum normalised.
 class TransformerLayer {
  public:
   TransformerLayer(const Scope& scope, const TransformerLayerShape& shape);
-  // `memory`: of decoders only.
+  // `memory`: for decoders only.
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& mask,
                         const AttendedText* memory = nullptr) const;
 
@@ -86,19 +86,19 @@ struct TransformerShape {
   int64_t width = 512;
   int64_t heads = 8;
   int64_t hidden = 2048;
-  int64_t layers = 6;  // of the encoder, and of the decoder
+  int64_t layers = 6;  // of the encoder, and the same number of the decoder
   double dropped = 0.1;
 };
 
-// The Transformer: an encoder, a decoder, and one matrix of words for what goes into both and for
-// what comes out. Places are sines.
+// The Transformer: an encoder, a decoder, and one word matrix for all inputs and outputs. Positions
+// are encoded by sines.
 class Transformer {
  public:
   Transformer(const Scope& scope, const TransformerShape& shape);
 
   // text: int64 [N, T], padded.
   AttendedText Encode(const at::Tensor& text) const;
-  // before: int64 [N, t] → [N, t, width], of which each place has seen what is before it.
+  // before: int64 [N, t] → [N, t, width], where each position depends on those before it only.
   at::Tensor Decode(const at::Tensor& before, const AttendedText& memory) const;
   // [..., width] → [..., words].
   at::Tensor Logits(const at::Tensor& x) const;
@@ -113,7 +113,7 @@ class Transformer {
   std::vector<TransformerLayer> decoder_;
 };
 
-// Which words of texts are none that fill up: bool [N, 1, 1, T].
+// Returns which words of texts are not padding: bool [N, 1, 1, T].
 at::Tensor PaddingMask(const at::Tensor& text);
 
 }  // namespace etude::suite

@@ -16,7 +16,7 @@ at::Tensor TripletLoss(const at::Tensor& embeddings, std::span<const int64_t> la
                        double margin) {
   const int64_t count = std::ssize(labels);
   std::vector<int64_t> anchors;
-  std::vector<int64_t> pairs;  // places in the table of distances
+  std::vector<int64_t> pairs;  // indices in the table of distances
   for (int64_t anchor = 0; anchor < count; ++anchor) {
     for (int64_t other = 0; other < count; ++other) {
       if (anchor == other) continue;

@@ -7,11 +7,12 @@
 
 namespace etude::suite {
 
-// The mean triplet loss over all pairs of an anchor and another sample with its label (Schroff,
-// 1503.03832): how much less than `margin` farther from the anchor, by squared distance, a sample
-// with another label is. That one is semi-hard: the nearest of those that are farther than the
-// positive, or the farthest if none is. `embeddings` float [N, D], each of length 1; `labels` are
-// theirs. 0 if there is no such triplet. Shapes depend on the labels only.
+// Returns the mean triplet loss over all pairs of an anchor and another sample with its label
+// (Schroff, 1503.03832). The loss of a pair is the amount by which a negative, a sample with
+// another label, is less than `margin` farther from the anchor than the positive, by squared
+// distance. The negative is semi-hard: the nearest of those that are farther than the positive, or
+// the farthest if there is none. `embeddings`: float [N, D], each of length 1, with `labels`.
+// Returns 0 if there is no such triplet. Shapes depend only on the labels.
 at::Tensor TripletLoss(const at::Tensor& embeddings, std::span<const int64_t> labels,
                        double margin);
 

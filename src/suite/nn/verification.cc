@@ -6,7 +6,7 @@
 namespace etude::suite {
 namespace {
 
-// How many pairs there are of each kind, and how many of them score below some threshold.
+// The number of pairs of each kind, and how many of them score below some threshold.
 struct Counts {
   int64_t same = 0;
   int64_t different = 0;
@@ -22,7 +22,7 @@ struct Counts {
   }
 };
 
-// The score that tells most of the pairs right; of several the least.
+// Returns the score that classifies most pairs correctly, and the smallest if there are several.
 float BestThreshold(const Verification& verification, std::span<const int64_t> chosen_by,
                     std::span<const float> scores) {
   std::vector<std::pair<float, bool>> scored;

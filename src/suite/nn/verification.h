@@ -13,8 +13,8 @@ struct PicturePair {
   bool same = false;
 };
 
-// Pairs to be told apart by how alike their pictures are, and folds of them: the threshold for the
-// pairs asked is chosen by others. Every fold needs pairs of both kinds among those it chooses by.
+// Pairs to classify by the similarity of their pictures, in folds. Each fold classifies some pairs
+// with a threshold that is chosen by others, which must include pairs of both kinds.
 struct Verification {
   struct Fold {
     std::vector<int64_t> chosen_by;  // numbers of pairs
@@ -24,19 +24,19 @@ struct Verification {
   std::vector<Fold> folds;
 };
 
-// All pairs of pictures, where `people` has who is on each picture. A fold asks for the pairs among
-// two people and chooses by those among all others; there is one for each two people. Needs four
-// people, two of whom have two pictures or more.
+// Returns all pairs of pictures, where `people` contains the person on each picture. There is one
+// fold for each two people. It classifies the pairs among them, and chooses by those among all
+// others. Requires four people, two of whom have two pictures or more.
 Verification LeaveTwoPeopleOut(std::span<const int64_t> people);
 
-// Sets of `set_size` pairs each, one after the other. A fold asks for a set and chooses by all
-// others.
+// Returns sets of `set_size` pairs each, one after the other. A fold classifies a set and chooses
+// by all others.
 Verification LeaveSetOut(std::vector<PicturePair> pairs, int64_t set_size);
 
-// The share of the pairs asked that are told right, those of the same person and those of different
-// people weighing the same, mean over the folds. A pair is of the same person if its score is at
-// least the threshold: the score, of the pairs to choose by, that tells most of them right. A kind
-// that a fold does not ask for counts as told right.
+// Returns the share of pairs that are classified correctly, with equal weights for pairs of the
+// same person and of different people, as the mean over the folds. A pair counts as the same person
+// if its score is at least the threshold: the score of the choosing pairs that classifies most of
+// them correctly. A kind without pairs in a fold counts as correct.
 double VerificationAccuracy(const Verification& verification, std::span<const float> scores);
 
 }  // namespace etude::suite

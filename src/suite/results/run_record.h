@@ -24,13 +24,13 @@ struct QualityPoint {
       loss;  // mean over the steps since the previous evaluation; nullopt before the first
 };
 
-// A figure of the data held out beside a task's metric: "NDCG@10".
+// An additional figure of the test data: "NDCG@10".
 struct Figure {
   std::string name;
   double value = 0;
 };
 
-// Where a target is from that the user gave.
+// Origin of a target that the user gave.
 inline constexpr std::string_view kGivenTarget = "given";
 
 // One run of a task: settings, environment and result. Stored as run.json;
@@ -61,10 +61,10 @@ struct RunRecord {
   std::string target_origin;  // "measured", "found", "recalled", "given"; "" without a target
   std::optional<double> baseline;
 
-  bool complete = false;          // the run ended by itself
+  bool complete = false;          // whether the run ended regularly
   bool reached = false;           // the target; of a run in steps mode, false
   std::optional<double> quality;  // the last
-  std::vector<Figure> figures;    // other ones at the end; none for most tasks
+  std::vector<Figure> figures;    // further ones at the end; none for most tasks
   int64_t steps = 0;
   double started = 0;             // seconds since 1970
   double seconds = 0;             // from before data are first accessed

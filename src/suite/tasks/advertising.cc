@@ -63,8 +63,8 @@ class Advertising : public Task {
     return figures;
   }
 
-  // Logistic regression: a weight for each number and each category, by gradient descent over all
-  // samples with each table's gradient divided by how often a category occurs (its curvature).
+  // Logistic regression with a weight for each number and each category, by gradient descent over
+  // all samples. Each table's gradient is divided by the frequency of a category (its curvature).
   Result<double> Baseline() override {
     const Impressions& all = data_.learned;
     const auto samples = static_cast<double>(all.labels.size(0));
@@ -101,7 +101,7 @@ class Advertising : public Task {
  private:
   at::Tensor There(const at::Tensor& tensor) { return tensor.to(weights().device()); }
 
-  // Logits of those held out: float [N], on the CPU.
+  // Returns the logits of the test samples: float [N], on the CPU.
   at::Tensor Scores() {
     std::vector<at::Tensor> parts;
     const Impressions& all = data_.held_out;

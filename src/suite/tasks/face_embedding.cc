@@ -24,17 +24,17 @@
 namespace etude::suite {
 namespace {
 
-constexpr int64_t kOfEachPerson = 4;  // pictures in a batch
+constexpr int64_t kOfEachPerson = 4;  // pictures per person in a batch
 constexpr double kMargin = 0.2;       // FaceNet's
 constexpr int64_t kFacesAtOnce = 100;
-constexpr int64_t kBaselineSide = 32;  // pixels that the baseline compares, a row
+constexpr int64_t kBaselineSide = 32;  // pixels per row that the baseline compares
 
-// Rows of length 1.
+// Returns rows scaled to length 1.
 at::Tensor UnitRows(const at::Tensor& rows) {
   return rows / rows.norm(2, {1}, /*keepdim=*/true).clamp_min(1e-12);
 }
 
-// Who is on which picture. Samples are the pictures of people who have another one.
+// The people on pictures. Samples are the pictures of people who have several.
 class PeopleOnPictures {
  public:
   explicit PeopleOnPictures(std::span<const int64_t> people)
@@ -50,8 +50,8 @@ class PeopleOnPictures {
   int64_t samples() const { return std::ssize(samples_); }
   int64_t PersonOn(int64_t picture) const { return people_[static_cast<size_t>(picture)]; }
 
-  // The pictures of `samples`, and after each `count` others of the same person, drawn without
-  // repetition by PyTorch's generator; fewer where there are no more.
+  // Returns the pictures of `samples`, each followed by `count` others of the same person, drawn
+  // without repetition by PyTorch's generator. Returns fewer if there are no more.
   std::vector<int64_t> WithOthers(std::span<const int64_t> samples, int64_t count) const {
     const at::Tensor draws = Uniform({std::ssize(samples), count}, 0, 1);
     const auto* draw = draws.const_data_ptr<float>();
@@ -79,7 +79,7 @@ class PeopleOnPictures {
   std::vector<int64_t> samples_;                      // pictures
 };
 
-// What both scales have in common: batches, loss and quality.
+// The common part of both scales: batches, loss and quality.
 class FaceEmbedding : public Task {
  public:
   FaceEmbedding(const TaskOptions& options, PeopleOnPictures people, Verification verification,
@@ -99,7 +99,7 @@ class FaceEmbedding : public Task {
 
   int64_t samples() const override { return people_.samples(); }
 
-  // Each sample brings other pictures of the same person.
+  // Each sample adds other pictures of the same person.
   Result<at::Tensor> Loss(const Batch& batch) override {
     const std::vector<int64_t> pictures = people_.WithOthers(batch.samples, kOfEachPerson - 1);
     std::vector<int64_t> people;
@@ -115,7 +115,7 @@ class FaceEmbedding : public Task {
     });
   }
 
-  // The cosine of the pixels of small pictures.
+  // Compares the pixels of small pictures by their cosine.
   Result<double> Baseline() override {
     return QualityOf([](const at::Tensor& images) {
       return UnitRows(Resize(images, kBaselineSide, kBaselineSide).flatten(1));
@@ -126,12 +126,12 @@ class FaceEmbedding : public Task {
   at::Tensor There(const at::Tensor& tensor) { return tensor.to(weights().device()); }
 
  private:
-  // Images on the CPU, from 0 to 1: of pictures to learn from, changed at random, and of the
-  // pictures held out, by their numbers in the pairs.
+  // Return images on the CPU, from 0 to 1: training pictures, changed at random, and test pictures,
+  // by their numbers in the pairs.
   virtual Result<at::Tensor> Learned(std::span<const int64_t> pictures) = 0;
   virtual int64_t held_out() const = 0;
   virtual Result<at::Tensor> HeldOut(int64_t begin, int64_t end) = 0;
-  // What the model answers for images, any length.
+  // Returns the model's outputs for images, of any length.
   virtual at::Tensor Answers(const at::Tensor& images) = 0;
 
   at::Tensor Embedded(const at::Tensor& images) { return UnitRows(Answers(images).to(at::kFloat)); }
@@ -152,7 +152,7 @@ class FaceEmbedding : public Task {
 
   PeopleOnPictures people_;
   Verification verification_;
-  at::Tensor first_;  // of the pairs, int64 on the CPU
+  at::Tensor first_;  // first pictures of the pairs, int64 on the CPU
   at::Tensor second_;
 };
 
@@ -196,7 +196,7 @@ class OrlFaceEmbedding : public FaceEmbedding {
   }
 
   at::Tensor Answers(const at::Tensor& images) override {
-    // By what is in the picture itself: light differs from picture to picture.
+    // Normalise by the picture itself, because light differs between pictures.
     const at::Tensor mean = images.mean({2, 3}, /*keepdim=*/true);
     const at::Tensor deviation = images.std({2, 3}, /*unbiased=*/true, /*keepdim=*/true);
     at::Tensor x = There((images - mean) / (deviation + 1e-6));
@@ -207,7 +207,7 @@ class OrlFaceEmbedding : public FaceEmbedding {
     return answer_(x.flatten(1));
   }
 
-  // Each one mirrored or not, turned by up to 9°, scaled and moved by up to a tenth.
+  // Each one is mirrored or not, rotated by up to 9°, scaled and moved by up to a tenth.
   static at::Tensor Moved(const at::Tensor& images) {
     const int64_t count = images.size(0);
     const at::Tensor mirror = Uniform({count}, 0, 1).lt(0.5).to(at::kFloat) * -2 + 1;
@@ -233,12 +233,12 @@ class OrlFaceEmbedding : public FaceEmbedding {
 constexpr int64_t kFolderFaceSide = 224;
 constexpr int64_t kPictureEmbedding = 128;
 
-// What is learned, what is asked, and which pictures that are asked are in pairs.
+// Training pictures, test pictures, and the test pictures that are in pairs.
 struct FaceFolders {
   ImageFolder train;
   ImageFolder test;
   std::vector<int64_t> held_out;  // of `test`
-  Verification verification;      // pairs have places in `held_out`
+  Verification verification;      // pairs contain indices in `held_out`
 };
 
 class PictureEmbedding : public FaceEmbedding {

@@ -26,17 +26,17 @@ namespace etude::suite {
 namespace {
 
 constexpr int64_t kColours = 3;
-constexpr int64_t kScanChannels = 4;  // with depth
+constexpr int64_t kScanChannels = 4;  // including depth
 constexpr int64_t kScansAtOnce = 100;
-// Shares of the scans that are learned without colour, and without depth.
+// Shares of the training scans without colour, and without depth.
 constexpr double kWithoutColour = 0.15;
 constexpr double kWithoutDepth = 0.15;
 
-// What of a scan the network is given; the rest is 0, the mean.
+// The part of a scan that is passed to the network. The rest is 0, the mean.
 enum class Given : uint8_t { kAll, kColour, kDepth };
 
-// What both scales have in common. Scans are [N, 4, H, W]: red, green, blue, depth, each of about
-// mean 0.
+// The common part of both scales. Scans are [N, 4, H, W]: red, green, blue, depth, each with a mean
+// of about 0.
 class FaceRecognition : public Task {
  public:
   FaceRecognition(const TaskOptions& options, const ResNetShape& shape, int64_t people,
@@ -45,7 +45,7 @@ class FaceRecognition : public Task {
         trunk_(root(), shape),
         people_(root()["fc"], trunk_.out(), people) {}
 
-  // Some scans lack colour or depth, so that one network can be asked with either.
+  // Some scans lack colour or depth, so that one network can be tested with either.
   Result<at::Tensor> Loss(const Batch& batch) override {
     ETUDE_ASSIGN_OR_RETURN(const at::Tensor scans, Learned(batch.samples));
     std::vector<int64_t> people;
@@ -75,7 +75,7 @@ class FaceRecognition : public Task {
   }
 
  private:
-  // On the CPU; scans to learn from are changed at random.
+  // Return scans on the CPU. Training scans are changed at random.
   virtual Result<at::Tensor> Learned(std::span<const int64_t> samples) = 0;
   virtual int64_t PersonLearned(int64_t sample) const = 0;
   virtual int64_t held_out() const = 0;
@@ -137,7 +137,7 @@ class HeadRecognition : public FaceRecognition {
   int64_t samples() const override { return learned_.people.size(0); }
 
  private:
-  // The whole batch is moved by up to two pixels, by one draw.
+  // The whole batch is moved by up to two pixels, with one draw.
   Result<at::Tensor> Learned(std::span<const int64_t> samples) override {
     const at::Tensor draw = Uniform({2}, -2.49, 2.49).round();
     return learned_.pictures.index_select(0, FromValues(samples, {std::ssize(samples)}))
@@ -160,7 +160,7 @@ class HeadRecognition : public FaceRecognition {
 
 // Paper scale: folders of scans.
 constexpr int64_t kScanSide = 224;
-constexpr int64_t kScannedPeople = 253;  // also where the folders have fewer
+constexpr int64_t kScannedPeople = 253;  // also if the folders have fewer
 
 class ScanRecognition : public FaceRecognition {
  public:
@@ -202,7 +202,8 @@ class ScanRecognition : public FaceRecognition {
   }
   int64_t PersonHeldOut(int64_t number) const override { return test_.LabelOf(number); }
 
-  // The colours in `path`, NAME.jpg, and the depth beside it in NAME_depth.pgm: [4, H, W].
+  // Reads the colours from `path`, NAME.jpg, and the depth from NAME_depth.pgm next to it: [4, H,
+  // W].
   Result<at::Tensor> ReadScan(const std::string& path) const {
     const std::string depth_path =
         std::filesystem::path(path).replace_extension().string() + "_depth.pgm";

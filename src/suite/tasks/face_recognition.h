@@ -7,8 +7,8 @@
 
 namespace etude::suite {
 
-// C8: recognition of faces in colour and depth. Paper scale: ResNet-50 over four channels and 253
-// people, on folders of scans; smoke scale: a ResNet-8 on rendered scans of twenty heads.
+// C8: recognition of faces in colour and depth. Paper scale: ResNet-50 with four channels and 253
+// people, on folders of scans. Smoke scale: a ResNet-8 on rendered scans of twenty heads.
 Result<std::unique_ptr<Task>> MakeFaceRecognition(const TaskOptions& options);
 
 }  // namespace etude::suite

@@ -16,22 +16,22 @@
 namespace etude::suite {
 namespace {
 
-// Of the words that are guessed most are masked, some are other words, and the others stay.
+// Most of the words to predict are masked, some are replaced by other words, and the others stay.
 constexpr double kMasked = 0.8;
 constexpr double kReplaced = 0.1;
 
-constexpr uint64_t kMaskSeed = 19;  // of the masks held out: the same for all runs
+constexpr uint64_t kMaskSeed = 19;  // for masks of test texts: the same for all runs
 constexpr int64_t kMostAskedTexts = 400;
 constexpr int64_t kTextsAtOnce = 100;
-constexpr int64_t kMostCounted = 100'000;  // texts that the baseline is made from
+constexpr int64_t kMostCounted = 100'000;  // maximum of texts for the baseline
 
-// What differs between the scales.
+// Settings that differ between scales.
 struct LanguageSetup {
   Documents documents;
   BertShape model;
-  size_t longest = 128;          // tokens of a text
-  double guessed = 0.15;         // of its words
-  bool whole_documents = false;  // texts begin at each sentence; else at the first
+  size_t longest = 128;          // maximum of tokens in a text
+  double guessed = 0.15;         // share of its words to predict
+  bool whole_documents = false;  // texts begin at each sentence; otherwise at the first
   Hyperparameters hyperparameters;
 };
 
@@ -47,7 +47,7 @@ struct TwoPartText {
   Tokens parts;  // 0 or 1, of each token
 };
 
-// Texts side by side, on the CPU.
+// Padded texts, on the CPU.
 struct TextBatch {
   at::Tensor tokens;  // int64 [N, T]
   at::Tensor parts;   // int64 [N, T]
@@ -80,7 +80,7 @@ class LanguageModelling : public Task {
 
   Result<at::Tensor> Loss(const Batch& batch) override {
     const int64_t count = std::ssize(batch.samples);
-    // Half of the texts go on with what follows another one.
+    // Half of the texts continue with the sentence after another one.
     const at::Tensor draws = Uniform({2, count}, 0, 1);
     const auto* draw = draws.const_data_ptr<float>();
     std::vector<TwoPartText> texts;
@@ -119,8 +119,8 @@ class LanguageModelling : public Task {
     return std::vector<Figure>{{"next-sentence accuracy", Ask().next}};
   }
 
-  // The better of two: always the most frequent word; the word that is most frequent behind the
-  // left neighbour, where that is not masked.
+  // The better of two predictions: always the most frequent word; the word that is most frequent
+  // after the left neighbour, if that is not masked.
   Result<double> Baseline() override {
     NextWords next;
     const auto count = static_cast<size_t>(std::min(kMostCounted, samples()));
@@ -151,7 +151,7 @@ class LanguageModelling : public Task {
  private:
   struct HeldOut {
     TwoPartText text;
-    std::vector<size_t> masked;  // places, ascending
+    std::vector<size_t> masked;  // positions, ascending
     bool follows = false;
   };
   struct Quality {
@@ -184,7 +184,7 @@ class LanguageModelling : public Task {
     return none.logical_not();
   }
 
-  // A sentence and what follows it or another one, as much as there is place for.
+  // Returns a sentence and the sentences after it or another one, as far as there is room.
   TwoPartText TextOf(const std::vector<Document>& documents, const TextBegin& first,
                      const TextBegin& second) const {
     const Tokens& sentence = documents[first.document][first.sentence];
@@ -206,7 +206,7 @@ class LanguageModelling : public Task {
     return text;
   }
 
-  // Every second text held out goes on with what follows another one.
+  // Every second test text continues with the sentence after another one.
   void HoldOut(const std::vector<TextBegin>& begins) {
     RandomStream random(kMaskSeed);
     const auto count = std::min<size_t>(kMostAskedTexts, begins.size());
@@ -284,7 +284,7 @@ Result<std::unique_ptr<Task>> MakeLanguageModelling(const TaskOptions& options) 
   LanguageSetup setup;
   if (smoke) {
     ETUDE_ASSIGN_OR_RETURN(setup.documents, ReadDocuments(folder, 1'000, 2, options.context));
-    // A third of the documents: what they say of neighbours is learned in less than a minute.
+    // Keep a third of the documents, whose neighbouring words can be learned in less than a minute.
     std::vector<Document> kept;
     for (size_t i = 0; i < setup.documents.train.size(); i += 3) {
       kept.push_back(std::move(setup.documents.train[i]));
@@ -308,7 +308,7 @@ Result<std::unique_ptr<Task>> MakeLanguageModelling(const TaskOptions& options) 
     ETUDE_ASSIGN_OR_RETURN(setup.documents, ReadDocumentsInPieces(folder, options.context));
     setup.model = {};
     setup.whole_documents = true;
-    // The paper's: a million steps of 256 texts.
+    // The paper's settings: a million steps of 256 texts.
     setup.hyperparameters = {.batch = 256,
                              .optimizers = {{.kind = OptimizerOptions::Kind::kAdamW,
                                              .rate = 1e-4,

@@ -20,12 +20,12 @@ namespace etude::suite {
 namespace {
 
 constexpr int64_t kNegatives = 4;    // for each item that a user chose
-constexpr int64_t kBestItems = 10;   // items of an answer
-constexpr int64_t kOthers = 99;      // items among which the one held out is ranked
-constexpr uint64_t kOthersSeed = 1;  // of the choice of these: the same for all runs
+constexpr int64_t kBestItems = 10;   // for each chosen item
+constexpr int64_t kOthers = 99;      // items among which the test item is ranked
+constexpr uint64_t kOthersSeed = 1;  // for choosing these items: the same for all runs
 constexpr int64_t kQuestionsAtOnce = 4096;
 
-// Users with an item held out and what it is ranked among.
+// Users with a test item, and the items among which it is ranked.
 struct Questions {
   at::Tensor users;       // int64 [N]
   at::Tensor candidates;  // int64 [N, 1 + kOthers]: the item held out, then items that are new to
@@ -89,7 +89,7 @@ class Recommendation : public Task {
     return std::vector<Figure>{{"NDCG@10", Ranked().gain}};
   }
 
-  // The items that are chosen most often, for everyone.
+  // Recommends the most frequently chosen items to everyone.
   Result<double> Baseline() override {
     std::vector<float> chosen(static_cast<size_t>(data_.items) + 1);
     for (const Interactions::User& user : data_.users) {
@@ -116,7 +116,7 @@ class Recommendation : public Task {
     });
   }
 
-  // The rank of the item held out is the number of others with a score as high. scores(users,
+  // The rank of the test item is the number of others with at least its score. scores(users,
   // items): float [N, M], on the CPU.
   template <typename Scores>
   Quality QualityOf(const Scores& scores) const {
@@ -142,7 +142,7 @@ class Recommendation : public Task {
   Interactions data_;
   UnseenItems unseen_;
   Questions questions_;
-  at::Tensor users_;  // of training samples, on the CPU as the others
+  at::Tensor users_;  // of training samples, on the CPU like the others
   at::Tensor items_;
   NeuMf model_;
 };
@@ -180,7 +180,7 @@ Result<std::unique_ptr<Task>> MakeRecommendation(const TaskOptions& options) {
       .widths = smoke ? std::vector<int64_t>{64, 32, 16} : std::vector<int64_t>{256, 256, 128, 64}};
   int64_t samples = 0;
   for (const Interactions::User& user : data.users) samples += std::ssize(user.learned);
-  // With negatives 65,536 rows at paper scale.
+  // With negatives, there are 65,536 rows at paper scale.
   const int64_t batch = smoke ? 256 : std::min<int64_t>(65536 / (1 + kNegatives), samples);
   const int64_t epoch = std::max<int64_t>(samples / batch, 1);
   Hyperparameters hyperparameters{

@@ -27,12 +27,12 @@ namespace {
 
 constexpr double kSmoothing = 0.1;  // of labels
 constexpr int64_t kAskedAtOnce = 100;
-constexpr size_t kMostInDictionary = 10'000;  // pairs that it is made from
+constexpr size_t kMostInDictionary = 10'000;  // pairs for making the dictionary
 constexpr int64_t kBeams = 4;
-constexpr size_t kMostSearched = 200;  // texts whose translations are searched for
-constexpr size_t kMostLonger = 10;     // words that a translation may have more than its source
+constexpr size_t kMostSearched = 200;  // maximum of texts that are translated by search
+constexpr size_t kMostLonger = 10;  // maximum of words that a translation has more than its source
 
-// A text with `first` before it and `last` behind it, each unless it is kPaddingToken.
+// Returns a text with `first` before it and `last` after it, unless these are kPaddingToken.
 Tokens Framed(const Tokens& text, int64_t first, int64_t last) {
   Tokens framed;
   if (first != kPaddingToken) framed.push_back(first);
@@ -41,12 +41,12 @@ Tokens Framed(const Tokens& text, int64_t first, int64_t last) {
   return framed;
 }
 
-// Pairs side by side, on the CPU.
+// Padded pairs, on the CPU.
 struct PairBatch {
   at::Tensor sources;  // int64 [N, S]: words and an end
   at::Tensor before;   // int64 [N, T]: a start and words
-  at::Tensor places;   // int64 [M]: which of the N × T have a word or an end to be said
-  at::Tensor next;     // int64 [M]: that
+  at::Tensor places;   // int64 [M]: indices in N × T that have a word or an end to predict
+  at::Tensor next;     // int64 [M]: the words and ends to predict
 };
 
 PairBatch Gather(const TextPairs& pairs, std::span<const int64_t> sources,
@@ -87,7 +87,7 @@ class TextToText : public Task {
     if (options.shuffled_labels) order = Shuffled(order, options.seed);
     const auto* values = order.const_data_ptr<int64_t>();
     target_of_.assign(values, values + order.numel());
-    // Texts held out of about the same length are asked together.
+    // Test texts of about the same length are evaluated together.
     by_length_.resize(data_.test.sources.size());
     std::iota(by_length_.begin(), by_length_.end(), 0);
     std::ranges::stable_sort(by_length_, {}, [this](int64_t i) {
@@ -107,7 +107,7 @@ class TextToText : public Task {
     return CrossEntropy(Logits(pairs), There(pairs.next), -100, kSmoothing);
   }
 
-  // The share of known words and ends held out that are the most probable ones behind the true
+  // Returns the share of known test words and ends that are the most probable ones after the true
   // words before them.
   Result<double> Evaluate() override {
     int64_t right = 0;
@@ -135,8 +135,8 @@ class TextToText : public Task {
     return std::vector<Figure>{{"BLEU", bleu.score()}};
   }
 
-  // The better of two: the source's words in their order, each by a dictionary made from the pairs
-  // learned from; the word that was most frequent behind the one before.
+  // The better of two predictions: the source's words in their order, translated by a dictionary
+  // from the training pairs; the word that was most frequent after the previous one.
   Result<double> Baseline() override {
     const size_t pairs = std::min(kMostInDictionary, data_.train.sources.size());
     const WordDictionary dictionary(std::span(data_.train.sources).first(pairs),
@@ -171,7 +171,7 @@ class TextToText : public Task {
  private:
   at::Tensor There(const at::Tensor& tensor) { return tensor.to(weights().device()); }
 
-  // Of the words and ends to be said: [M, words].
+  // Returns the logits of the words and ends to predict: [M, words].
   at::Tensor Logits(const PairBatch& pairs) {
     const AttendedText memory = model_.Encode(There(pairs.sources));
     const at::Tensor x = model_.Decode(There(pairs.before), memory).flatten(0, 1);
@@ -230,7 +230,8 @@ Result<std::unique_ptr<Task>> MakeTextToText(const TaskOptions& options) {
   TransformerShape shape{.words = data.vocabulary.size()};
   if (smoke) shape = {.words = shape.words, .width = 128, .heads = 4, .hidden = 512, .layers = 2};
   const int64_t samples = std::ssize(data.train.sources);
-  // At paper scale as AIBench's code; the rate is the paper's at its highest, √(1 / (512 × 4,000)).
+  // At paper scale, the settings are those of AIBench's code. The rate is the paper's maximum, √(1
+  // / (512 × 4,000)).
   const int64_t batch = smoke ? 64 : std::min<int64_t>(256, samples);
   const int64_t epoch = std::max<int64_t>(1, samples / batch);
   Hyperparameters hyperparameters{

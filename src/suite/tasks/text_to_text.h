@@ -8,12 +8,12 @@
 
 namespace etude::suite {
 
-// C3: translation by a Transformer (Vaswani et al., 1706.03762). Paper scale: the base model on
-// pairs of sentences of the user's; smoke scale: width 128 and two layers on synopses of Debian's
-// packages in English and German, or on generated sentences where that folder is missing.
+// C3: translation by a Transformer (Vaswani et al., 1706.03762). Paper scale: the base model on the
+// user's pairs of sentences. Smoke scale: width 128 and two layers on synopses of Debian packages
+// in English and German, or on generated sentences if that folder is missing.
 Result<std::unique_ptr<Task>> MakeTextToText(const TaskOptions& options);
 
-// The data set that would be learned from; "" if none.
+// Returns the training data set; "" if there is none.
 std::string FindTranslations(Scale scale, const std::string& data);
 
 }  // namespace etude::suite

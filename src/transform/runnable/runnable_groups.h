@@ -9,20 +9,22 @@
 
 namespace etude {
 
-// Who takes part in a collective.
+// The members of a collective's group.
 struct GroupMembers {
   int64_t size = 0;                             // 0: unknown
   const std::vector<int64_t>* ranks = nullptr;  // nullptr: all ranks, one, or unknown
 };
 
-// Who is in the groups of `rank`, which must outlive it, in a job of `world_size` ranks.
+// The members of the groups of `rank`, which must outlive this object, in a job of `world_size`
+// ranks.
 class RunnableGroups {
  public:
   RunnableGroups(const RunnableRank& rank, int64_t world_size);
 
-  // Of the group of a node that communicates.
+  // Returns the members of the group of a node that communicates.
   GroupMembers MembersOf(const RunnableNode& node) const;
-  // The numbers of its groups of some ranks in which collectives run.
+  // Returns the numbers of the rank's groups that do not contain all ranks and in which collectives
+  // run.
   std::vector<uint32_t> UsedGroups() const;
 
  private:
@@ -33,20 +35,20 @@ class RunnableGroups {
   std::vector<std::optional<GroupMembers>> listed_;  // by group; nullopt: the trace lists none
 };
 
-// Of groups whose ranks no trace lists, takes those that call them, as where jobs are simulated:
-// where the group is stated to be of as many, or all ranks of the job are recorded
-// (`all_recorded`). Of others it is noted whether all recorded ranks call them.
+// Sets the ranks of groups that no trace lists to the ranks that call them, as in simulated jobs.
+// Requires that the stated size of the group equals their number, or that all ranks of the job are
+// recorded (`all_recorded`). For other groups, records whether all recorded ranks call them.
 void TakeCallers(std::vector<RunnableRank>& ranks, bool all_recorded);
 
-// The groups of some ranks in which collectives run, by number.
+// Groups that do not contain all ranks and in which collectives run, by number.
 struct RunnableGroupIds {
-  std::vector<std::vector<int64_t>> ids;           // by rank and its group; 0: not one of these
+  std::vector<std::vector<int64_t>> ids;           // by rank and its group; 0: not such a group
   std::map<int64_t, std::vector<int64_t>> groups;  // by id
-  uint64_t renamed = 0;                            // have another id than the number in their name
+  uint64_t renamed = 0;  // groups whose id differs from the number in their name
 };
 
-// Gives each such group an id: the number in its name if it has one for itself, else the next free
-// one. `groups` are those of `ranks`.
+// Gives each such group an id: the number in its name if no other group has it, otherwise the next
+// free number. `groups` are those of `ranks`.
 RunnableGroupIds NumberGroups(const std::vector<RunnableRank>& ranks,
                               const std::vector<RunnableGroups>& groups);
 

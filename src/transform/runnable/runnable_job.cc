@@ -13,7 +13,7 @@
 namespace etude {
 namespace {
 
-// The bytes of a collective; nullopt: not known.
+// Returns the bytes of a collective; nullopt if unknown.
 std::optional<int64_t> SizeOf(const RunnableNode& node, int64_t group_size) {
   if (node.type == CollectiveType::kBarrier) return 0;
   if (node.bytes_in || !node.bytes_out) return node.bytes_in;
@@ -75,7 +75,7 @@ class RunnableJobMaker {
     return BadInput(fmt::format("found two traces of rank {}, expected one", *same->rank));
   }
 
-  // The number of ranks: as many as anything in the traces speaks of.
+  // Sets the number of ranks from all facts of the traces.
   Status FindWorld() {
     int64_t world = 0;
     const auto at_least = [&](int64_t count) {
@@ -125,7 +125,7 @@ class RunnableJobMaker {
     return {};
   }
 
-  // Only what all ranks do alike can be done by another rank.
+  // Checks that another rank can do the same as this one.
   Status CheckCopy(const RunnableRank& rank) const {
     const RunnableGroups groups(rank, job_.world_size);
     for (const RunnableNode& node : rank.nodes) {

@@ -31,8 +31,8 @@ class Matcher {
     uint32_t node = 0;
   };
 
-  // Matches the collectives of each group's ranks one by one. From the first disagreement on, all
-  // are replayed.
+  // Matches the collectives of each group's ranks one by one. Replays all of them from the first
+  // disagreement on.
   void MatchCollectives() {
     std::map<int64_t, std::vector<std::vector<At>>> groups;  // per group and rank
     for (uint32_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -40,7 +40,7 @@ class Matcher {
       for (uint32_t i = 0; i < ranks_[rank].nodes.size(); ++i) {
         const RunnablePlan& plan = plans_[rank][i];
         if (ranks_[rank].nodes[i].kind != NodeKind::kCollective) continue;
-        // Of unknown types, too: all ranks have them in the same place.
+        // Collectives of unknown type match too, because all ranks have them in the same place.
         if (plan.what == What::kRuns || plan.why == RunnableNote::kUnknownType) {
           own[plan.group].push_back({rank, i});
         }

@@ -5,8 +5,9 @@
 namespace etude {
 
 // Finds the other sides of all communications that the plans of `job` let run: the k-th collectives
-// of the ranks of a group, the k-th send and receive between two ranks with a tag. All sides get
-// one size. What has no other side is replayed or left out. Adds messages about disagreements.
+// of the ranks of a group, and the k-th send and receive between two ranks with a tag. All sides
+// get one size. Communications without another side are replayed or left out. Adds messages about
+// disagreements.
 void MatchCommunications(RunnableJob& job);
 
 }  // namespace etude

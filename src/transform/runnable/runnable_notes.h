@@ -7,9 +7,9 @@
 
 namespace etude {
 
-// What a runnable job lacks, or has otherwise than the traces, and why.
+// Differences between a runnable job and its traces, and their reasons.
 enum class RunnableNote : uint8_t {
-  // Left out; what waited for each other through it still does.
+  // Left out. Nodes that waited for each other through it still do.
   kHostWork,
   kIdleHost,
   kNoWork,
@@ -18,7 +18,7 @@ enum class RunnableNote : uint8_t {
   kNoSize,
   kNoPeer,
   kUnmatched,
-  // Communication that is not simulated, but takes the time that was recorded.
+  // Communication that is not simulated, but takes the recorded time.
   kReplayed,  // of a type that the simulator lacks
   kUnknownType,
   kUnknownGroup,
@@ -41,7 +41,7 @@ enum class RunnableNote : uint8_t {
 struct RunnableNoteRow {
   RunnableNote note;
   std::string_view key;   // in JSON
-  std::string_view text;  // to people
+  std::string_view text;  // for messages
 };
 inline constexpr auto kRunnableNotes = std::to_array<RunnableNoteRow>({
     {RunnableNote::kHostWork, "left_out_host_work",

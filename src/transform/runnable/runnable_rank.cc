@@ -67,7 +67,7 @@ class RankMaker {
     rank_.world_size = trace_.info().world_size;
     rank_.on_device = HasDeviceWork();
     AddGroups();
-    // The trace's dependencies contain all waits: it is a Chakra trace by now.
+    // Dependencies of a Chakra trace contain all waits, so times are not needed.
     if (!rank_.on_device && !HostComputes(trace_)) times_ = HostTimes::Find(trace_, {});
     if (times_ && options_.compute != RunnableCompute::kFlops) stretches_ = &times_->stretches();
     PlanOrder();
@@ -131,13 +131,14 @@ class RankMaker {
     const auto deps = trace_.deps(node);
     const auto kinds = trace_.dep_kinds(node);
     for (size_t i = 0; i < deps.size(); ++i) {
-      // By time, nodes follow those of their own thread; these are on other threads.
+      // By time, nodes follow those of their own thread. These predecessors are on other threads.
       const bool is_wait = kinds[i] == DepKind::kSync && times_ && times_->Precedes(deps[i], node);
       if (!times_ || is_wait) fn(deps[i]);
     }
   }
 
-  // Orders nodes after their dependencies; of the ready ones, the one that began first.
+  // Orders nodes after their dependencies. Of the ready nodes, the one that began first comes
+  // first.
   void PlanOrder() {
     std::vector<std::pair<NodeId, NodeId>> edges;
     std::vector<uint32_t> waits(trace_.node_count());
@@ -173,7 +174,7 @@ class RankMaker {
   void Choose() {
     keep_.assign(trace_.node_count(), false);
     ForEachNode(trace_, [&](NodeId node) {
-      // It runs with its kernel.
+      // The node runs with its kernel.
       if (carried_.CarrierOf(node)) return;
       const auto why = WhyNot(node);
       keep_[node.index()] = !why;
@@ -194,12 +195,12 @@ class RankMaker {
     if (rank_.on_device) return RunnableNote::kHostWork;
     const auto own = OwnTimeAtOnce(node);
     if (own) return own->count > 0 ? std::nullopt : std::optional(RunnableNote::kIdleHost);
-    // Nothing is known of its time: the innermost operators stand for all.
+    // Its time is unknown, so only the innermost operators are kept.
     const bool innermost = kind == NodeKind::kOperator && trace_.children(node).empty();
     return innermost && !times_ ? std::nullopt : std::optional(RunnableNote::kIdleHost);
   }
 
-  // Finds operations and bytes of each kept node; device work divides those of its operator by
+  // Finds operations and bytes of each kept node. Device work divides those of its operator by
   // time.
   void FindCosts() {
     costs_.assign(trace_.node_count(), std::nullopt);
@@ -375,7 +376,7 @@ class RankMaker {
     if (added) rank_.names.emplace_back(trace_.name(node));
     return known->second;
   }
-  // Not the label's own name: that would be a second label, and a mark of another step.
+  // Do not use the label's own name: this would be a second label, and a mark of another step.
   uint32_t NameOfStretch(NodeId label) {
     const auto [known, added] =
         stretch_names_.emplace(trace_.name_id(label), static_cast<uint32_t>(rank_.names.size()));
@@ -387,8 +388,8 @@ class RankMaker {
   const RunnableRankOptions& options_;
   CarriedCalls carried_;
   RunnableRank rank_;
-  std::optional<HostTimes> times_;  // of traces without device work, where times are known
-  const HostTimes::Stretches* stretches_ = nullptr;  // where times count
+  std::optional<HostTimes> times_;  // for traces without device work, if times are known
+  const HostTimes::Stretches* stretches_ = nullptr;  // used if times count
   std::vector<NodeId> order_;
   std::vector<bool> keep_;
   std::vector<std::optional<OperatorCost>> costs_;

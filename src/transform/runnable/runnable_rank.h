@@ -15,8 +15,8 @@
 namespace etude {
 
 enum class RunnableCompute : uint8_t {
-  kDurations,  // compute nodes take the time that was recorded
-  kFlops,      // and say what they compute and move, for a roofline
+  kDurations,  // compute nodes take the recorded time
+  kFlops,      // also with operations and bytes, for a roofline
 };
 
 struct RunnableRankOptions {
@@ -44,7 +44,7 @@ struct RunnableNode {
   std::optional<int64_t> root;  // rank in the group
   std::optional<int64_t> peer;  // of kSend and kRecv: rank in the job
   std::optional<int64_t> tag;
-  // kCompute with RunnableCompute::kFlops: at least 1.
+  // For kCompute with RunnableCompute::kFlops: at least 1.
   uint64_t ops = 0;
   uint64_t bytes = 0;
 };
@@ -53,18 +53,19 @@ struct RunnableGroup {
   std::string name;
   std::optional<std::vector<int64_t>> ranks;  // empty: all ranks of the job; nullopt: unknown
   std::optional<int64_t> size;
-  bool of_some = false;  // its ranks are not listed, and not all ranks call it
+  bool of_some = false;  // whether its ranks are not listed and not all ranks call it
 };
 
-// What a simulator can run of one rank's trace, before it is known what other ranks do.
+// The part of one rank's trace that a simulator can run, before it is compared with other ranks.
 struct RunnableRank {
   std::optional<int64_t> rank;
   std::optional<int64_t> world_size;
   std::optional<int64_t> copy_of;  // it has no trace and copies this rank
   std::vector<std::string> names;
   std::vector<RunnableGroup> groups;
-  std::vector<RunnableNode> nodes;  // each behind what it waits for, else in order of time
-  std::vector<uint32_t> deps;       // of all nodes; those of node i end at dep_ends[i]
+  std::vector<RunnableNode>
+      nodes;                   // each after the nodes that it waits for, otherwise in order of time
+  std::vector<uint32_t> deps;  // of all nodes; those of node i end at dep_ends[i]
   std::vector<uint64_t> dep_ends;
   RunnableNotes notes;
   bool on_device = false;  // device work, without the host's
@@ -76,11 +77,11 @@ struct RunnableRank {
   }
 };
 
-// Extracts the nodes that ASTRA-sim runs from `trace`, a result of ToChakra. Traces with device
-// work keep that work, communication, and the order imposed by the host. Other traces keep
+// Extracts the nodes that ASTRA-sim runs from `trace`, a result of ToChakra. For traces with device
+// work, keeps this work, communication, and the order imposed by the host. For other traces, keeps
 // operators and labels with own time, in the order of their threads.
 //
-// kBadInput if the trace has a cycle or exceeds a limit.
+// Returns kBadInput if the trace has a cycle or exceeds a limit.
 Result<RunnableRank> MakeRunnableRank(const Trace& trace, const RunnableRankOptions& options);
 
 }  // namespace etude

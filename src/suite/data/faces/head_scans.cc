@@ -14,15 +14,16 @@ namespace etude::suite {
 namespace {
 
 constexpr uint64_t kHeadsSeed = 8;
-constexpr size_t kHeadGrid = 96;  // points of a head's surface a row, and rows
+constexpr size_t kHeadGrid = 96;  // points per row of a head's surface, and number of rows
 constexpr float kLargestLongitude = 1.75F;
 constexpr float kLargestLatitude = 1.35F;
-constexpr float kHalfWidth = 1.15F;  // of what a picture shows; a head is about 1 high
-constexpr float kDepthRange = 0.5F;  // from the nearest point; what is farther counts as nothing
+constexpr float kHalfWidth = 1.15F;  // of the visible area; a head is about 1 high
+constexpr float kDepthRange =
+    0.5F;  // from the nearest point; everything farther counts as background
 constexpr float kColourNoise = 0.03F;
 constexpr float kNearnessNoise = 0.01F;
 
-// x to the right, y up, z towards the camera.
+// Vector with x to the right, y up, z towards the camera.
 using Vector = std::array<float, 3>;
 
 Vector Sum(const Vector& a, const Vector& b, float factor) {
@@ -46,7 +47,7 @@ float Within(RandomStream& random, float low, float high) {
   return low + (high - low) * random.Uniform();
 }
 
-// A Gaussian on the surface; the face looks along longitude and latitude 0.
+// A Gaussian on the surface. The face looks along longitude and latitude 0.
 struct Bump {
   float longitude = 0;
   float latitude = 0;
@@ -93,7 +94,7 @@ HeadShape DrawHead(RandomStream& random) {
   return head;
 }
 
-// Points of a head's front, and how the surface lies there.
+// Points of a head's front, with the orientation of the surface.
 struct Surface {
   std::vector<Vector> points;
   std::vector<Vector> normals;
@@ -124,7 +125,7 @@ Surface SurfaceOf(const HeadShape& head) {
   return surface;
 }
 
-// Turned about y, then x, then z.
+// Rotation about y, then x, then z.
 struct Pose {
   std::array<Vector, 3> rows{};
 
@@ -148,7 +149,7 @@ Pose DrawPose(RandomStream& random) {
             {-cp * sy, sp, cp * cy}}}};
 }
 
-// Writes red, green, blue and nearness, a plane each.
+// Writes red, green, blue and nearness, one plane each.
 void Render(const Surface& head, RandomStream& random, std::span<float> picture) {
   constexpr auto kPlane = static_cast<size_t>(HeadScans::kSide * HeadScans::kSide);
   constexpr float kNothing = -2;
@@ -180,7 +181,7 @@ void Render(const Surface& head, RandomStream& random, std::span<float> picture)
     const float facing = std::max(Dot(pose(head.normals[i]), light), 0.0F);
     shade[place] = everywhere + (1 - everywhere) * facing;
   }
-  // Uniform, of a deviation of 1.
+  // Uniform, with a deviation of 1.
   const auto noise = [&] { return std::numbers::sqrt3_v<float> * Within(random, -1, 1); };
   for (size_t channel = 0; channel < colour.size(); ++channel) {
     for (size_t place = 0; place < kPlane; ++place) {

@@ -19,11 +19,11 @@ namespace etude::suite {
 namespace {
 
 constexpr int64_t kMostPeople = 128;  // a label is a byte
-constexpr int64_t kMostFaces = 4000;  // all pairs of those held out are compared
+constexpr int64_t kMostFaces = 4000;  // all pairs of test pictures are compared
 constexpr int64_t kFacesHeldOutEvery = 4;
 constexpr int64_t kMostSetPairs = 1'000'000;
 
-// How many people have two images or more.
+// Returns the number of people with two images or more.
 int64_t PeopleWithPairs(const at::Tensor& labels) {
   return labels.bincount().ge(2).sum().item<int64_t>();
 }
@@ -40,12 +40,12 @@ std::vector<std::string_view> WordsOf(std::string_view line) {
   }
 }
 
-// The lines of a file of pairs, one after the other, without blank ones.
+// The non-blank lines of a file of pairs, one after the other.
 class PairLines {
  public:
   PairLines(std::string path, std::string_view text) : path_(std::move(path)), rest_(text) {}
 
-  // The words of the next line; none at the end.
+  // Returns the words of the next line, and none at the end.
   std::vector<std::string_view> Next() {
     while (!rest_.empty()) {
       line_ = rest_.substr(0, rest_.find('\n'));
@@ -71,7 +71,7 @@ class PairLines {
   int64_t number_ = 0;
 };
 
-// The picture of `name` with a number, as words of a line.
+// Returns the picture of `name` with a number, both given as words of a line.
 std::optional<int64_t> PictureOf(const ImageFolder& pictures, std::string_view name,
                                  std::string_view number) {
   const std::optional<int64_t> value = ParseWhole(number);

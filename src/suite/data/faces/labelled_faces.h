@@ -12,18 +12,19 @@
 
 namespace etude::suite {
 
-// The Database of Faces (AT&T Laboratories Cambridge, also called ORL): 40 people with ten pictures
-// each, in `folder`/orl-faces, made `side` × `side`. Labels are people; every fourth one is held
-// out. kUnavailable where the set is missing, kBadInput for fewer than four people held out with
-// two pictures or more, or two learned.
+// Reads the Database of Faces (AT&T Laboratories Cambridge, also called ORL) from
+// `folder`/orl-faces: 40 people with ten pictures each, resized to `side` × `side`. Labels are
+// people, and every fourth one is in the test set. Returns kUnavailable if the set is missing, and
+// kBadInput if there are fewer than four test people with two pictures or more, or fewer than two
+// training people.
 Result<LabelledImages> ReadOrlFaces(const std::string& folder, int64_t side,
                                     const RunContext& context);
 
-// Pairs of Labeled Faces in the Wild (Huang 2007), from the file `path`: a line with the numbers of
-// sets and of pairs of each kind in a set; then, for each set, lines "NAME number number", pairs of
-// one person, and "NAME number NAME number". Blanks between are any. Pictures are
-// NAME/NAME_0001.jpg of `pictures`; pairs have their numbers there. kBadInput, with the line, for
-// others and for pictures that are missing.
+// Pairs of Labeled Faces in the Wild (Huang 2007), read from the file `path`. Its first line has
+// the number of sets and of pairs of each kind in a set. For each set follow lines "NAME number
+// number", pairs of one person, and lines "NAME number NAME number". Fields are separated by any
+// blanks. Pictures are NAME/NAME_0001.jpg of `pictures`, and pairs contain their numbers there.
+// Other lines and missing pictures are kBadInput, with the line.
 struct FacePairs {
   std::vector<PicturePair> pairs;
   int64_t set_size = 0;

@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kMostGreyPixels = int64_t{1} << 28;
 constexpr int64_t kLargestGrey = 65535;
 
-// Takes the next word of a header off `rest`; "" at its end.
+// Removes the next word of a header from `rest`. Returns "" at its end.
 std::string_view TakeWord(std::string_view& rest) {
   while (!rest.empty() && (IsBlank(rest.front()) || rest.front() == '#')) {
     const bool is_comment = rest.front() == '#';
@@ -46,7 +46,7 @@ Result<at::Tensor> ReadPgm(const std::string& path, const RunContext& context) {
       width > kMostGreyPixels / height) {
     return BadInput(path + ": no binary PGM picture, expected 'P5', width, height and 1 to 65535");
   }
-  if (!rest.empty()) rest.remove_prefix(1);  // the one blank before the pixels
+  if (!rest.empty()) rest.remove_prefix(1);  // one blank precedes the pixels
   const size_t size = largest > 255 ? 2 : 1;
   const auto pixels = static_cast<size_t>(width * height);
   if (rest.size() < pixels * size) {

@@ -7,7 +7,7 @@
 namespace etude::suite {
 namespace {
 
-// How often each run of so many words occurs.
+// Returns how often each sequence of `length` words occurs.
 std::map<Tokens, int64_t> RunsOf(const Tokens& text, size_t length) {
   std::map<Tokens, int64_t> runs;
   for (size_t begin = 0; begin + length <= text.size(); ++begin) {

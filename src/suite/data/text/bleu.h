@@ -7,10 +7,10 @@
 
 namespace etude::suite {
 
-// BLEU of a corpus (Papineni et al. 2002) in per cent: the geometric mean of the shares of runs of
-// one to four words that the reference has too, by a penalty for brevity. As sacrebleu computes it
-// from words already split: one reference each, and of runs of which none matches, each next
-// number counts half as much as before (its smoothing "exp").
+// BLEU of a corpus (Papineni et al. 2002) in per cent: the geometric mean of the shares of
+// sequences of one to four words that the reference also contains, times a penalty for brevity. The
+// result equals that of sacrebleu for words that are already split, with one reference each and its
+// smoothing "exp": each count without a match is replaced by half of the previous replacement.
 class Bleu {
  public:
   void Add(const Tokens& said, const Tokens& reference);

@@ -13,8 +13,8 @@ double ScoreOf(const Tokens& said, const Tokens& reference) {
   return bleu.score();
 }
 
-// "the cat sat on the mat", "the cat is on the mat": of runs of one to four words 5 of 6, 3 of 5, 1
-// of 4 and 0 of 3 match; the last counts as half a match.
+// "the cat sat on the mat" and "the cat is on the mat": 5 of 6 single words match, 3 of 5 pairs, 1
+// of 4 triples and 0 of 3 quadruples, which counts as half a match.
 TEST(Bleu, OfASentence) {
   EXPECT_NEAR(ScoreOf({1, 2, 3, 4, 1, 5}, {1, 2, 6, 4, 1, 5}),
               100 * std::pow(5.0 / 6 * 3 / 5 * 1 / 4 * 0.5 / 3, 0.25), 1e-9);
@@ -24,16 +24,16 @@ TEST(Bleu, OfWhatMatchesWhollyOrNotAtAll) {
   EXPECT_DOUBLE_EQ(ScoreOf({1, 2, 3, 4, 5}, {1, 2, 3, 4, 5}), 100);
   EXPECT_EQ(ScoreOf({1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}), 0);
   EXPECT_EQ(ScoreOf({}, {6, 7, 8, 9, 10}), 0);
-  EXPECT_EQ(ScoreOf({1, 2, 3}, {1, 2, 3}), 0);  // has no run of four words
+  EXPECT_EQ(ScoreOf({1, 2, 3}, {1, 2, 3}), 0);  // has no sequence of four words
 }
 
-// A word counts as often as the reference has it.
+// A word counts at most as often as it occurs in the reference.
 TEST(Bleu, RepetitionsAreCut) {
   EXPECT_NEAR(ScoreOf({1, 1, 1, 1, 1, 1, 1}, {1, 2, 3, 4, 1, 5, 6}),
               100 * std::pow(2.0 / 7 * 0.5 / 6 * 0.25 / 5 * 0.125 / 4, 0.25), 1e-9);
 }
 
-// Counts of a corpus are added before they are divided, and so are lengths: 9 words of 11.
+// Counts of a corpus are added before they are divided, and lengths too: 9 words of 11.
 TEST(Bleu, OfACorpus) {
   Bleu bleu;
   bleu.Add({1, 2, 3, 4, 5}, {1, 2, 3, 4, 5, 6});

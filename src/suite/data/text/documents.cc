@@ -31,9 +31,9 @@ Status ForEachSentence(const std::string& path, const RunContext& context,
   return {};
 }
 
-// How documents are read.
+// Settings for reading documents.
 struct Reading {
-  int64_t sentences = std::numeric_limits<int64_t>::max();  // of each document
+  int64_t sentences = std::numeric_limits<int64_t>::max();  // per document
   std::function<Tokens(std::string_view sentence)> number;
 };
 

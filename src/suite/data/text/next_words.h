@@ -5,14 +5,14 @@
 
 namespace etude::suite {
 
-// How often each word occurs behind each other one: what can be said of a word from its left
-// neighbour alone. Of equally frequent words the smallest number counts.
+// Frequencies of each word after each other word: the information about a word in its left
+// neighbour alone. If words are equally frequent, the smallest number counts.
 class NextWords {
  public:
   void Add(int64_t before, int64_t word);
 
-  // The most frequent word behind `before`; behind words that were never before one, the most
-  // frequent word. -1 if there are no words.
+  // Returns the most frequent word after `before`. For words that were never followed by one,
+  // returns the most frequent word, and -1 if there are no words.
   int64_t Behind(int64_t before) const;
   int64_t MostFrequent() const;
 

@@ -19,7 +19,7 @@ constexpr uint64_t kGrammarSeed = 3;
 constexpr size_t kMadeToLearn = 4'000;
 constexpr size_t kMadeHeldOut = 300;
 
-// Sentences in words; both sides have as many.
+// Sentences as words, the same number on both sides.
 struct WordPairs {
   std::vector<std::vector<std::string>> sources;
   std::vector<std::vector<std::string>> targets;
@@ -96,7 +96,7 @@ constexpr std::array kOpenings = {
     Meaning{"i know that", "ich weiß , dass"}, Meaning{"she says that", "sie sagt , dass"},
     Meaning{"we believe that", "wir glauben , dass"}, Meaning{"he hopes that", "er hofft , dass"}};
 
-// By case (nominative, accusative) and gender.
+// Endings by case (nominative, accusative) and gender.
 using Endings = std::array<std::array<std::string_view, 3>, 2>;
 constexpr Endings kDefinite = {{{"der", "die", "das"}, {"den", "die", "das"}}};
 constexpr Endings kIndefinite = {{{"ein", "eine", "ein"}, {"einen", "eine", "ein"}}};

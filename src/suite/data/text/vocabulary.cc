@@ -13,7 +13,8 @@ namespace {
 bool IsWordByte(char c) { return IsLetter(c) || IsDigit(c) || static_cast<unsigned char>(c) > 127; }
 bool IsJoint(char c) { return std::string_view("-+.'_").find(c) != std::string_view::npos; }
 
-// UTF-8 of a capital letter of Latin-1 has 0x80 to 0x9E behind 0xC3, all but × (0x97).
+// Converts to lower case. In UTF-8, a capital letter of Latin-1 has 0x80 to 0x9E after 0xC3, except
+// × (0x97).
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
   for (size_t i = 0; i < lower.size(); ++i) {

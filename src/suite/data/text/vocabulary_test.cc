@@ -44,7 +44,7 @@ TEST(NextWords, FallsBackToTheMostFrequentWord) {
   EXPECT_EQ(next.Behind(5), 8);
 }
 
-// Which word becomes which follows from sentences that share one of them.
+// The translation of a word follows from sentences that share it.
 TEST(WordDictionary, LearnsFromSentences) {
   const std::vector<Tokens> sources = {{10, 11}, {10, 12}, {13, 12}, {kUnknownToken}};
   const std::vector<Tokens> targets = {{20, 21}, {22, 20}, {23, 22}, {24}};

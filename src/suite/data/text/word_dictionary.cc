@@ -8,9 +8,10 @@ namespace etude::suite {
 namespace {
 
 constexpr int kRounds = 5;
-constexpr int64_t kNoWord = -2;  // stands in each source for what comes from none of its words
+constexpr int64_t kNoWord =
+    -2;  // in each source, the origin of words that come from none of its words
 
-// The words of a source that translations may come from.
+// Returns the words of a source from which translations may come.
 Tokens Origins(const Tokens& source) {
   Tokens origins = {kNoWord};
   for (const int64_t word : source) {

@@ -8,15 +8,15 @@
 
 namespace etude::suite {
 
-// A dictionary from sentences and their translations: the probability that a word becomes another
-// one, without regard to places (IBM model 1; Brown et al. 1993), by five rounds of expectation and
-// maximisation. Unknown words are left out.
+// A dictionary learned from sentences and their translations: the probability that a word becomes
+// another one, independent of positions (IBM model 1; Brown et al. 1993), by five rounds of
+// expectation and maximisation. Unknown words are left out.
 class WordDictionary {
  public:
-  // Of two texts with the same number, each is the other's translation.
+  // Texts with the same index are translations of each other.
   WordDictionary(std::span<const Tokens> sources, std::span<const Tokens> targets);
 
-  // The most probable translation; -1 for words without one.
+  // Returns the most probable translation; -1 for words without one.
   int64_t Translate(int64_t word) const;
 
  private:

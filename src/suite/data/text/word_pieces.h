@@ -12,18 +12,19 @@
 
 namespace etude::suite {
 
-// A vocabulary of pieces of words, as BERT's (Wu et al., 1609.08144): those that begin no word have
-// "##" before them. Immutable.
+// A vocabulary of word pieces, like BERT's (Wu et al., 1609.08144). Pieces that do not begin a word
+// have the prefix "##". Immutable.
 class WordPieces {
  public:
-  // A piece a line; its number is the line's, from 0. kBadInput if there is none or one twice.
+  // Reads a piece per line. Its number is that of the line, from 0. Returns kBadInput if there is
+  // no piece, or a piece occurs twice.
   static Result<WordPieces> Read(const std::string& path, const RunContext& context);
 
   int64_t size() const { return std::ssize(numbers_); }
   std::optional<int64_t> NumberOf(const std::string& piece) const;
-  // The text in lower case; words end at blanks and at signs of ASCII, which are words. Each word
-  // is the longest piece that it begins with, then the longest that the rest begins with, and so
-  // on; `unknown` if no piece fits or after 100 bytes.
+  // Splits a text in lower case. Words end at blanks and at ASCII signs, which are words. Each word
+  // becomes the longest piece at its beginning, then the longest at the beginning of the rest, and
+  // so on. It becomes `unknown` if no piece fits, or after 100 bytes.
   Tokens Split(std::string_view text, int64_t unknown) const;
 
  private:

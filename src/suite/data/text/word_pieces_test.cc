@@ -8,7 +8,7 @@
 namespace etude::suite {
 namespace {
 
-// Writes a vocabulary that is `text`, and reads it.
+// Writes `text` as a vocabulary, and reads it.
 Result<WordPieces> PiecesOf(const std::string& text) {
   const std::string path = testing::TempDir() + "word_pieces_test.txt";
   std::ofstream(path) << text;

@@ -18,7 +18,7 @@ std::vector<Tokens> Search(const BeamSearch& search, const at::Device& device,
                            const std::function<at::Tensor(const at::Tensor& before)>& next) {
   const int64_t rows = search.texts * search.beams;
   at::Tensor texts = Zeros({rows, 1}, at::kLong).fill_(kStartToken).to(device);
-  // All beams of a text begin as the same one, so only the first counts.
+  // All beams of a text begin alike, so only the first counts.
   at::Tensor scores = Full({search.texts, search.beams}, kNever);
   scores.select(1, 0).fill_(0);
   scores = scores.to(device);

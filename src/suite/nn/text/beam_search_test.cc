@@ -9,14 +9,14 @@
 namespace etude::suite {
 namespace {
 
-constexpr int64_t kWords = 7;  // 4, 5 and 6 are some
+constexpr int64_t kWords = 7;  // 4, 5 and 6 are real words
 
-// Logarithms of probabilities, of the words in turn.
+// Returns the logarithms of the words' probabilities.
 at::Tensor Row(std::initializer_list<float> probabilities) {
   return FromValues(std::vector<float>(probabilities), {kWords}).log();
 }
 
-// After 4 the best text goes on worse than after 5, which only two beams find.
+// After 4 the best text continues worse than after 5, which requires two beams to find.
 at::Tensor Chances(const at::Tensor& before) {
   std::vector<at::Tensor> rows;
   for (int64_t i = 0; i < before.size(0); ++i) {

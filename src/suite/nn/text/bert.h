@@ -17,13 +17,13 @@ struct BertShape {
   int64_t heads = 12;
   int64_t hidden = 3072;
   int64_t layers = 12;
-  int64_t places = 512;  // tokens of the longest text
+  int64_t places = 512;  // maximum number of tokens in a text
   double dropped = 0.1;
-  double deviation = 0.02;  // of all matrices at the start
+  double deviation = 0.02;  // initial value for all matrices
 };
 
-// BERT (Devlin et al., 1810.04805) with the two heads that it learns by: for words that were
-// masked, and for whether a text's second part follows the first.
+// BERT (Devlin et al., 1810.04805) with its two training heads: for masked words, and for whether a
+// text's second part follows the first.
 class Bert {
  public:
   Bert(const Scope& scope, const BertShape& shape);
@@ -34,7 +34,7 @@ class Bert {
                         const at::Tensor& mask) const;
   // [M, width] → [M, words].
   at::Tensor WordLogits(const at::Tensor& x) const;
-  // [N, T, width] → [N, 2]: of the other text and of the following one.
+  // [N, T, width] → [N, 2]: logits of another text and of the following one.
   at::Tensor NextLogits(const at::Tensor& x) const;
 
  private:
