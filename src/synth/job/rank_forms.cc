@@ -194,9 +194,10 @@ class RankFormMaker {
     form.routed = routed_[at];
     std::unordered_map<NodeId, size_t> call_of;
     for (size_t i = 0; i < calls.size(); ++i) call_of.emplace(calls[i].facts, i);
-    form.peers_in_names = peers_in_names && std::ranges::none_of(calls, [&](const CommCall& call) {
-                            return trace.name(call.facts).find(kPeerInName) != std::string_view::npos;
-                          });
+    form.peers_in_names =
+        peers_in_names && std::ranges::none_of(calls, [&](const CommCall& call) {
+          return trace.name(call.facts).find(kPeerInName) != std::string_view::npos;
+        });
     bool any_name = false;
 
     TraceBuilder builder(options_.limits);
