@@ -16,6 +16,7 @@ enum class TraceFormat : uint8_t {
   kNative,     // capture of the native recorder
   kPerfetto,   // Perfetto trace (.pftrace), read as a profile
 };
+inline constexpr TraceFormat kLastTraceFormat = TraceFormat::kPerfetto;
 std::string_view Name(TraceFormat format);
 
 // Properties that the traces of a source share.

@@ -171,7 +171,7 @@ class PackedTraceReader {
 
   void ReadInfo() {
     TraceInfo& info = packed_.info_;
-    info.SetFormat(static_cast<TraceFormat>(Number(static_cast<uint64_t>(TraceFormat::kPerfetto))));
+    info.SetFormat(static_cast<TraceFormat>(Number(static_cast<uint64_t>(kLastTraceFormat))));
     info.schema = Text();
     info.time = Text();
     for (auto* fact : {&info.pid, &info.start_ts, &info.finish_ts, &info.rank, &info.world_size}) {
