@@ -1,9 +1,9 @@
-"""Runs programs as `python PROGRAM ARGUMENT...` does, but in forks of one Python that has imported torch (light_torch.py): that import
-takes longer than most programs of tests.
+"""Runs programs like `python PROGRAM ARGUMENT...`, but in forks of one Python that has imported torch
+(light_torch.py), because this import takes longer than most programs of tests.
 
-A fork has the environment, the folder and the files that a start would have, runs the `sitecustomize` that PYTHONPATH leads to, then the
-program as `__main__`, and ends as Python ends. What a fork cannot show is how an import of torch is noticed, nor what Python's own
-options do.
+A fork has the environment, the folder and the files of a normal start. It runs the `sitecustomize` on PYTHONPATH,
+then the program as `__main__`, and ends like Python. A fork cannot test how an import of torch is noticed, or the
+effect of Python's own options.
 """
 
 import builtins
@@ -17,7 +17,7 @@ import tempfile
 
 _MOST_BYTES = 1 << 17
 
-# What programs begin with, so that they take less time where they do start a Python of their own.
+# Begin of programs, so that they take less time if they start a separate Python.
 LIGHT = f"""
 import os, sys, time
 sys.path.insert(0, {os.path.dirname(os.path.abspath(__file__))!r})
@@ -25,9 +25,9 @@ import light_torch
 del sys.path[0]
 """
 
-# What ranks of a job end with, after their last collective. Gloo's threads let go of tensors some time after the wait for them has ended,
-# and PyTorch aborts where Python has ended by then: so exit functions run, but Python does not end. No rank leaves before all have got
-# here, and rank 0, which keeps the store, leaves last.
+# End of a job's ranks, after their last collective. Gloo's threads release tensors some time after the wait for them
+# has ended, and PyTorch aborts if Python has ended by then. Exit functions therefore run, but Python does not end. No
+# rank leaves before all have arrived here, and rank 0, which keeps the store, leaves last.
 END_OF_RANK = """
 import atexit, os, sys, time
 import torch.distributed as dist
@@ -50,12 +50,12 @@ os._exit(0)
 
 
 class _Server:
-    """The Python that forks, as the process that asks it sees it."""
+    """The Python that forks, from the view of the requesting process."""
 
     def __init__(self):
         from etude.recording.session import QUIET_LEVELS
 
-        self.levels = QUIET_LEVELS  # which the recorder's hook sets before torch is loaded
+        self.levels = QUIET_LEVELS  # set by the recorder's hook before torch is loaded
         self.requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("ETUDE_")}
         environment.pop("PYTHONPATH", None)
@@ -93,14 +93,14 @@ _servers = []
 
 
 def run(arguments, *, env, cwd, timeout=None):
-    """As `subprocess.run([sys.executable, *arguments], …, capture_output=True, text=True)`."""
+    """Works like `subprocess.run([sys.executable, *arguments], …, capture_output=True, text=True)`."""
     if not _servers:
         _servers.append(_Server())
     return _servers[0].run(arguments, env, cwd, timeout)
 
 
 def _request_in_fork(requests):
-    """Answers each request with a fork's process id and then its exit code; returns the request in the fork."""
+    """Answers each request with a fork's process id and then its exit code. Returns the request in the fork."""
     while True:
         message, files, _, _ = socket.recv_fds(requests, _MOST_BYTES, 3)
         if not message:
@@ -119,7 +119,8 @@ def _request_in_fork(requests):
 
 
 def become(request):
-    """Makes this process, a fork, what a start of Python would be; returns the program's code and the names of `__main__`."""
+    """Makes this process, a fork, equivalent to a new Python. Returns the program's code and the names of
+    `__main__`."""
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
@@ -136,7 +137,7 @@ def become(request):
         code = compile(file.read(), program, "exec")
     main = {"__name__": "__main__", "__builtins__": builtins, "__file__": program, "__spec__": None}
     names = vars(sys.modules["__main__"])
-    names.clear()  # this function's, too, where this file is what was started
+    names.clear()  # also this function's, if this file was started
     names.update(main)
     return code, names
 
@@ -144,5 +145,5 @@ def become(request):
 if __name__ == "__main__":
     import light_torch  # noqa: F401
 
-    gc.freeze()  # forks collect their own garbage only
+    gc.freeze()  # forks collect only their own garbage
     exec(*become(_request_in_fork(socket.socket(fileno=int(sys.argv[1])))))

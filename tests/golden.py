@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Golden tests: commands, and what they must print.
+"""Golden tests: commands and their expected output.
 
-A case is a folder tests/golden/<area>/<case>/ with a file `cmd`, shell lines run in an empty folder,
-and a file `expected`: their stdout and stderr, and the exit code if it is not 0. A case may hold input
-files; `$CASE` is its folder, `$TESTDATA` is tests/data, `$DATA` the folder of recorded traces that are
-not shipped (cases that use it are skipped, visibly, where it is absent).
+A case is a folder tests/golden/<area>/<case>/ with a file `cmd`, shell lines run in an empty folder, and a file
+`expected`: their stdout and stderr, and the exit code if it is not 0. A case may contain input files. `$CASE` is its
+folder, `$TESTDATA` is tests/data, and `$DATA` the folder of recorded traces that are not shipped. Cases that use
+`$DATA` are skipped, visibly, if it is missing.
 
-The ```console blocks of docs/ are cases too: `$ command` lines and what follows them, run one after
-the other in a folder that holds the files of tests/data. A block after the line
-`<!-- no golden: reason -->` is left out.
+The ```console blocks of docs/ are cases too: `$ command` lines and their output, run one after the other in a folder
+that contains the files of tests/data. A block after the line `<!-- no golden: reason -->` is left out.
 """
 
 import argparse
@@ -41,7 +40,7 @@ class Runner:
         return needs_torch(text) and not (self.bin / "etude-torch").exists()
 
     def run(self, command, cwd, case=None):
-        """Returns what `command` prints, with the exit code if it is not 0, folders by their names."""
+        """Returns the output of `command`, with the exit code if it is not 0, and with names for folders."""
         env = dict(os.environ)
         env.update(
             PATH=f"{self.bin}:{env['PATH']}",
@@ -148,7 +147,7 @@ def run_page(runner, page, update):
 
 
 def self_check(runner):
-    """A test of the test: a wrong expectation must fail."""
+    """Tests the test: a wrong expectation must fail."""
     with tempfile.TemporaryDirectory() as tmp:
         case = pathlib.Path(tmp) / "case"
         case.mkdir()

@@ -1,8 +1,9 @@
-"""For programs of tests, imported before torch: torch takes half as long to import, as what only compilers, sharded tensors and
-exports need of it is imported when torch.compile's front end or one of these is.
+"""For programs of tests, imported before torch. It halves torch's import time, because the parts for compilers,
+sharded tensors and exports are imported only when torch.compile's front end or one of them is.
 
-Optimizers ask that front end for two functions only, which do nothing outside of a compiler; distributed models tell it which
-modules are theirs; profilers ask whether CUDA graphs are on in it, by an attribute of torch that imports it.
+Optimizers call only two functions of that front end, which do nothing outside of a compiler. Distributed models
+register their modules with it. Profilers ask whether CUDA graphs are on in it, through an attribute of torch that
+imports it.
 """
 
 import gc
@@ -15,7 +16,7 @@ assert "torch" not in sys.modules
 
 class _Later(types.ModuleType):
     def __getattr__(self, name):
-        if name.startswith("__") and name != "__path__":  # which is asked for before a module of the package is imported
+        if name.startswith("__") and name != "__path__":  # requested before a module of the package is imported
             raise AttributeError(name)
         load()
         return getattr(sys.modules[self.__name__], name)
@@ -25,7 +26,8 @@ _LATER = ("torch._meta_registrations", "torch.export", "torch._dynamo")
 
 
 def load():
-    """Imports what was left out: for programs whose first use of it is elsewhere, as that of sharded models and `torch.Generator`."""
+    """Imports the omitted parts, for programs that first use them elsewhere, such as sharded models and
+    `torch.Generator`."""
     left = [name for name in _LATER if isinstance(sys.modules[name], _Later)]
     for name in left:
         del sys.modules[name]
@@ -44,7 +46,7 @@ _dynamo.trace_rules.LEGACY_MOD_INLINELIST = set()
 _dynamo.trace_rules.get_legacy_mod_inlinelist = types.SimpleNamespace(cache_clear=lambda: None)
 _dynamo.trace_rules.clear_lru_cache = lambda: None
 
-gc.disable()  # an import throws nothing away
+gc.disable()  # an import creates no garbage
 import torch  # noqa: E402
 
 gc.enable()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Each command has a page in docs/commands, and each of its options is named there.
+"""Checks that each command has a page in docs/commands, and that the page names each of its options.
 
     tests/option_docs.py ETUDE
 
-Options that every command has are on the page of them all. Prints what is missing; exit code 1 if anything is.
+Options of every command are on the overview page. Prints missing ones; the exit code is then 1.
 """
 
 import pathlib
@@ -22,19 +22,20 @@ def told_by(etude, *words):
 
 
 def options(text):
-    """The options that a help text describes: short and long name of each, as far as it has them."""
+    """Returns the options in a help text, with their short and long names."""
     return set(re.findall(r"^  (?:(-\w),)?(--[\w-]+)", text, re.MULTILINE))
 
 
 def commands(text):
-    """What an overview lists: two blanks, a command's name, at least two blanks, what it does."""
+    """Returns the commands of an overview: two blanks, a command's name, at least two blanks, its description."""
     if " COMMAND [options]" not in text.partition("\n")[0]:
         return []
     return re.findall(r"^  ([a-z-]+) {2,}\w", text, re.MULTILINE)
 
 
 def text_of(page):
-    """The page with those that it links to: some options are described once for several commands."""
+    """Returns the text of the page and of its linked pages, because some options are described once for several
+    commands."""
     text = page.read_text()
     linked = {(page.parent / path).resolve() for path in re.findall(r"\]\(([\w./-]+\.md)", text)}
     return text + "".join(path.read_text() for path in sorted(linked))
@@ -44,7 +45,7 @@ def main():
     etude = sys.argv[1]
     each = {}  # options, by the words of the command
     for name in commands(told_by(etude)):
-        # A command of commands has one page for all.
+        # A command with subcommands has one page for all.
         for inner in commands(told_by(etude, name)) or [None]:
             words = (name,) if inner is None else (name, inner)
             each[words] = options(told_by(etude, *words))

@@ -1,4 +1,5 @@
-"""Importing it has what tests start keep the user's state (src/cli/record/own_mark.cc) in a folder that goes with them, not in the home."""
+"""When imported, keeps the user's state (src/cli/record/own_mark.cc) of tests in a temporary folder instead of the
+home."""
 
 import os
 import tempfile

@@ -1,7 +1,8 @@
 """Starts a program as ranks of a job on this machine: `python -E start_ranks.py RANKS PROGRAM ARGUMENT...`.
 
-As torchrun does, but its ranks are forks that have torch (forked_python.py), and take the recorder's hook from PYTHONPATH, which -E keeps
-from this process. Ends with the first exit code that is not 0, and ends the ranks that are left then.
+It works like torchrun, but its ranks are forks that have torch (forked_python.py), and get the recorder's hook from
+PYTHONPATH, which -E hides from this process. Ends with the first exit code that is not 0, and ends the remaining
+ranks.
 """
 
 import gc
@@ -36,7 +37,7 @@ def wait_for(running):
 
 
 def request_in_fork(ranks, *program):
-    """The request of a rank in its fork; ends with the job in this process."""
+    """Returns the request of a rank in its fork. In this process, ends with the job."""
     running = set()
     gc.freeze()
     for environment in ranks_environments(ranks):

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""The storm: every command that writes, killed, interrupted, out of space; and input that is very large or odd.
+"""The storm: every command that writes, killed, interrupted or out of space, and very large or unusual input.
 
-    tests/storm.py --bin build/bin            all of it: a quarter of an hour
-    tests/storm.py --bin build/bin full/      what has this in its name
+    tests/storm.py --bin build/bin            all checks: a quarter of an hour
+    tests/storm.py --bin build/bin full/      checks whose name contains this
     tests/storm.py --bin build/bin --short    some of each, in seconds
 
-A check is called KIND/COMMAND. After what happens to it a command must have left its output as it was or complete, must
-say in one line what was wrong, with the exit code that the docs promise, and must give the complete output when it is run
-again, with nothing else beside it. Kinds: `kill` (SIGKILL at random moments), `calls` (SIGKILL before each system call that
-changes files, by strace), `interrupt` (SIGINT, SIGTERM), `full` (a small tmpfs, for root), `large` (RLIMIT_FSIZE),
-`read_only` (for root by a mount), `folder` (another thing has the output's name), `missing` (inputs), `stdout` (/dev/full),
-`big` (a thousand ranks, a million nodes, 100 MB strings, clocks that jump, deep nesting).
+A check is called KIND/COMMAND. After the disturbance a command must have left its output unchanged or complete. It
+must report the problem in one line, with the documented exit code. When run again, it must write the complete output
+and nothing else. Kinds: `kill` (SIGKILL at random moments), `calls` (SIGKILL before each system call that changes
+files, by strace), `interrupt` (SIGINT, SIGTERM), `full` (a small tmpfs, for root), `large` (RLIMIT_FSIZE),
+`read_only` (for root by a mount), `folder` (another thing has the output's name), `missing` (inputs), `stdout`
+(/dev/full), `big` (a thousand ranks, a million nodes, 100 MB strings, clocks that jump, deep nesting).
 """
 
 import argparse
@@ -55,7 +55,7 @@ def calls(command, short):
             command.fill(before)
             inject = f"inject={call}:signal=SIGKILL:when={at}"
             code, _ = command.run(before=["strace", "-f", "-qq", "-o", "/dev/null", "-e", inject])
-            killed = code != command.normal_code  # it, or what it has started
+            killed = code != command.normal_code  # it, or a process that it started
             command.judge(before, temporary=True)
             command.recovers()
             at, run = at + 1 + at // 8, run + 1
@@ -65,10 +65,10 @@ def interrupt(command, short):
     for i in range(2 if short else 12):
         command.fill({})
         process = command.start()
-        # Not before the program itself is there.
+        # Not before the program itself runs.
         time.sleep(random.uniform(0.005, 0.005 + 1.1 * command.seconds))
         with contextlib.suppress(ProcessLookupError):
-            # A terminal sends it to all.
+            # A terminal sends it to all processes.
             process.terminate() if i % 2 else os.killpg(process.pid, signal.SIGINT)
         code, stderr = command.end(process)
         assert code in (command.normal_code, -2, -15, 130, 143), f"exit code {code}: {stderr.decode()}"
@@ -93,7 +93,7 @@ def can_mount(folder):
         with mounted(folder, "-t", "tmpfs", "tmpfs"):
             return True
     except (OSError, subprocess.CalledProcessError):
-        return False  # root of a container
+        return False  # root in a container
 
 
 def full(command, short):
@@ -149,7 +149,7 @@ def read_only(command, short):
                 folder.chmod(0o555)
                 stack.callback(folder.chmod, 0o755)
         result = command.run()
-        # What is complete already need not be written.
+        # Complete outputs need not be written again.
         if result[0] != command.normal_code:
             command.refuses(result, (5,), ("out", reason), command.old)
     command.recovers()
@@ -166,7 +166,7 @@ def folder(command, short):
     try:
         code, stderr = command.run()
         errors = errors_in(stderr)
-        # What only begins with this name needs no folder of it.
+        # A name that only begins with this prefix needs no separate folder.
         is_prefix = not is_file and code == command.normal_code
         told = code in (2, 3, 5) and len(errors) == 1 and "out" in errors[0]
         assert is_prefix or told, f"exit code {code}: {stderr.decode()}"

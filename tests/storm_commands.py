@@ -1,4 +1,4 @@
-"""What tests/storm.py lets happen to: every command that writes, as it is run in a folder with `in` and `out`."""
+"""The commands of tests/storm.py: every command that writes, as run in a folder with `in` and `out`."""
 
 import contextlib
 import os
@@ -11,10 +11,10 @@ import time
 
 from storm_input import TIMEOUT_S, errors_in
 
-# Where the names of what is not complete yet begin: hidden ones, and a sweep's jobs in the making.
+# Prefixes of incomplete outputs: hidden names, and a sweep's jobs in the making.
 TEMPORARY = re.compile(r"(^|/)\.|(^|/)jobs/[0-9a-f]{16}\.")
 
-# What the commands below read, made once.
+# The inputs of the commands below, made once.
 INPUTS = """
 cp -r "$TESTDATA"/. .
 mkdir pair bin
@@ -74,12 +74,13 @@ COMMANDS = {
 }
 NEEDS_TORCH = ("benchmark",)
 SHORT = ("link", "convert_classes", "graph_svg", "generate", "sweep", "record")
-# Of the undisturbed command, where it is not 0: the certificate's answer is no; without torch no step is recorded.
+# Exit codes of undisturbed commands that are not 0: the certificate's answer is no, and without torch no step is
+# recorded.
 EXIT_CODES = {"certificate": 1, "record": 1}
 
 
 def snapshot(folder):
-    """Files below `folder` by their names, and folders."""
+    """Returns files below `folder` by their names, and folders."""
     found = {}
     for path in sorted(folder.rglob("*")):
         with contextlib.suppress(FileNotFoundError):
@@ -88,7 +89,7 @@ def snapshot(folder):
 
 
 class Command:
-    """One of COMMANDS in a folder of its own, with what it writes when nothing happens."""
+    """One of COMMANDS in a separate folder, with its undisturbed output."""
 
     def __init__(self, name, place, inputs, bin_dir):
         self.name, self.place, self.bin = name, place, bin_dir
@@ -104,7 +105,7 @@ class Command:
         self.seconds = time.monotonic() - begin
         self.varying = {path for path in again if again[path] != self.complete.get(path)}
         files = [path for path, content in self.complete.items() if content is not None]
-        # An earlier output: another one where the command writes a single file, else the same.
+        # An earlier output: another one if the command writes a single file, else the same.
         self.old = {path: b"old\n" for path in files} if len(files) == 1 else self.complete
 
     def start(self, words=None, before=(), **more):
@@ -115,7 +116,7 @@ class Command:
                                 stdin=subprocess.DEVNULL, start_new_session=True, **more)
 
     def end(self, process):
-        """Returns exit code and stderr once all that the command has started is gone."""
+        """Returns exit code and stderr after all processes of the command have ended."""
         try:
             stderr = process.communicate(timeout=TIMEOUT_S)[1]
             deadline = time.monotonic() + TIMEOUT_S
@@ -135,7 +136,7 @@ class Command:
         return self.end(self.start(*args, **more))
 
     def fill(self, before):
-        """Makes what is in the output folder `before` the command; the one for temporary files is empty."""
+        """Creates the contents of the output folder `before` the command. The folder for temporary files is empty."""
         self.out.mkdir(exist_ok=True)
         for path in (*self.out.iterdir(), *self.place.joinpath("tmp").iterdir()):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -151,7 +152,7 @@ class Command:
         return snapshot(self.out)
 
     def judge(self, before, temporary):
-        """What is there is as it was, or complete; `temporary`: files of processes that were killed may be there."""
+        """Checks that the output is unchanged or complete. `temporary`: files of killed processes may exist."""
         now = snapshot(self.out)
         for path, content in now.items():
             if TEMPORARY.search(path):
@@ -164,20 +165,20 @@ class Command:
         assert temporary or not left, f"{left} left in the folder for temporary files"
 
     def recovers(self):
-        """The same command afterwards gives the complete output and nothing else."""
+        """Checks that the same command afterwards writes the complete output and nothing else."""
         code, stderr = self.run()
         assert code == self.normal_code, f"exit code {code} when run again: {stderr.decode()}"
         now = snapshot(self.out)
         assert not self.differs(now), self.differs(now)
 
     def is_done(self):
-        """The output is complete, and nothing else is left."""
+        """Checks that the output is complete, and nothing else is left."""
         self.judge(self.complete, temporary=False)
         assert not self.differs(snapshot(self.out)), self.differs(snapshot(self.out))
 
     def differs(self, now):
-        """How what is there differs from the complete output; "" if it does not."""
-        # An empty folder may have been there before.
+        """Returns how the existing output differs from the complete one; "" if it does not."""
+        # An empty folder may have existed before.
         others = [path for path in set(now) ^ set(self.complete) if now.get(path, b"") is not None]
         if others:
             return f"{others} are lost or left"
@@ -185,7 +186,7 @@ class Command:
         return f"{wrong} are not complete" if wrong else ""
 
     def refuses(self, result, codes, names, before):
-        """One message that has all of `names`, one of the exit codes, nothing half-written."""
+        """Checks for one message with all of `names`, one of the exit codes, and no partial output."""
         code, stderr = result
         errors = errors_in(stderr)
         assert code in codes, f"exit code {code}: {stderr.decode()}"

@@ -1,4 +1,4 @@
-"""Input of tests/storm.py that is very large or odd, made on the fly, and the commands that read it."""
+"""Very large or unusual input for tests/storm.py, made on the fly, and the commands that read it."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def errors_in(stderr):
 
 
 def profile(events):
-    """A Kineto profile of (name, begin in microseconds, duration, other arguments)."""
+    """Writes a Kineto profile of (name, begin in microseconds, duration, other arguments)."""
     text = (
         f'{{"ph":"X","cat":"cpu_op","name":{json.dumps(name)},"pid":1,"tid":1,"ts":{begin},"dur":{duration},"args":{args}}}'
         for name, begin, duration, args in events
@@ -25,7 +25,7 @@ def profile(events):
 
 
 def host_trace(names, attribute="x"):
-    """A PyTorch execution trace of a thread that calls these."""
+    """Writes a PyTorch execution trace of a thread with these calls."""
     values = '"inputs":{"values":[],"shapes":[],"types":[]},"outputs":{"values":[],"shapes":[],"types":[]}'
     text = (
         f'{{"id":{i + 2},"name":{json.dumps(name)},"ctrl_deps":{1 if i == 0 else 2},{values},'
@@ -66,7 +66,7 @@ READS = (
 
 
 def big(place, name, inputs, bin_dir, run):
-    """Every command that reads, on one large or odd input."""
+    """Runs every command that reads on one large or unusual input."""
     env = dict(os.environ, PATH=f"{bin_dir}:{os.environ['PATH']}")
     for part in ("in", "out"):
         (place / part).mkdir(parents=True)

@@ -63,8 +63,8 @@ inline std::string ReadFileBytes(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Where a file or folder of test data is: in the clone, unpacked in the build folder, or else among
-// the recorded traces that do not come with the tests.
+// Returns the path of a file or folder of test data: in the clone, unpacked in the build folder, or
+// else among the recorded traces that are not shipped with the tests.
 inline std::string DataPath(const std::string& name) {
   for (const char* folder : {ETUDE_TEST_DATA "/", ETUDE_UNPACKED_DATA "/"}) {
     if (std::filesystem::exists(folder + name)) return folder + name;
@@ -84,10 +84,10 @@ inline std::string DataText(const std::string& name) {
   return text;
 }
 
-// Whether the folder of recorded traces that do not come with the tests is there.
+// Returns whether the folder of recorded traces that are not shipped with the tests exists.
 inline bool HasSharedData() { return std::filesystem::exists(ETUDE_SHARED_DATA "/README.md"); }
 
-// Whether that folder is where `name` is, but is absent.
+// Returns whether `name` is in that folder, but the folder is missing.
 inline bool LacksData(const std::string& name) {
   return !HasSharedData() && DataPath(name).starts_with(ETUDE_SHARED_DATA "/");
 }

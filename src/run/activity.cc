@@ -84,7 +84,7 @@ std::optional<Interval> SpanOf(const Trace& trace) {
 
 std::vector<StepWindow> FindSteps(const Trace& trace) {
   std::vector<StepWindow> steps;
-  // A mark's own time says nothing of its end.
+  // Exclusive time of a mark does not determine its end.
   if (trace.traits().exclusive_durations || HostComputes(trace)) return steps;
   ForEachNode(trace, [&](NodeId node) {
     if (trace.place(node) == Place::kDevice || !IsStepMark(trace.name(node))) return;

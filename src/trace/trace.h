@@ -51,7 +51,7 @@ struct TraceInfo {
   // Other top-level facts, key and JSON text (or protobuf bytes) each, in file order.
   std::vector<Extra> extras;
 
-  // Sets the format and the traits that come with it; durations stay what they are.
+  // Sets the format and its traits. Durations are unchanged.
   void SetFormat(TraceFormat of) {
     const bool exclusive = traits.exclusive_durations;
     format = of;

@@ -25,7 +25,7 @@ struct RankInput {
   std::optional<CaptureRank> files;  // all files of the rank in the folder, if a folder was given
   // For a native capture with the profile of its devices: read as the profile of both, not linked.
   bool as_profile = false;
-  // One file of such a pair by itself: only both together have the waits.
+  // Whether this is only one file of such a pair. Only both together have the waits.
   bool is_half = false;
 
   friend bool operator==(const RankInput& a, const RankInput& b) {

@@ -1,4 +1,4 @@
-"""The programs of bench/ start, and those of simulations and generated jobs run on their smallest cases: what they call exists."""
+"""Starts the programs of bench/, and runs those for simulations and generated jobs on their smallest cases."""
 
 import os
 import pathlib

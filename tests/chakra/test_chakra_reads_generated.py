@@ -1,4 +1,4 @@
-"""Chakra's own Python reader (mlc-chakra) reads every rank of generated jobs, and finds graphs that fit together."""
+"""Chakra's own Python reader (mlc-chakra) reads every rank of generated jobs, and finds consistent graphs."""
 
 import collections
 import graphlib
@@ -97,7 +97,7 @@ JOBS = {
     "moe": f"compat stage --output_dir job --output_name moe --model_type moe --ep 2 --experts 4 {STAGE}",
 }
 
-UNSAID = {"all_gather", "broadcast", "pairs", "mem_load", "overlap", "gpt", "llama", "moe"}  # of which no parts are stated
+UNSAID = {"all_gather", "broadcast", "pairs", "mem_load", "overlap", "gpt", "llama", "moe"}  # without stated parts
 
 
 def etude(cwd, *args):
@@ -106,7 +106,7 @@ def etude(cwd, *args):
 
 
 def read(path):
-    """The metadata and the nodes of a trace."""
+    """Returns the metadata and the nodes of a trace."""
     with open(path, "rb") as file:
         metadata = et_def.GlobalMetadata()
         assert protolib.decodeMessage(file, metadata)
@@ -126,7 +126,7 @@ def attrs(node):
 
 
 def expand(folder, count):
-    """The ranks of a job in classes as files of their own."""
+    """Writes the ranks of a job in classes as separate files."""
     for rank in range(count):
         etude(folder, "convert", f"whole/rank.{rank}.et", "-o", f"job/step.{rank}.et")
 
@@ -144,7 +144,7 @@ def test_generated_job(tmp_path, name):
     ranks = range(len(paths))
     assert sorted(paths) == list(ranks)
     if name == "classes":
-        # The same job as a whole; only its groups are from the files of the other form.
+        # The same job as a whole. Only its groups come from the files of the other form.
         etude(tmp_path, *JOBS[name].replace("job/step", "whole").split(), "--to", "classes")
         for path in paths.values():
             path.unlink()
@@ -159,7 +159,7 @@ def test_generated_job(tmp_path, name):
         metadata, nodes = read(path)
         said = {row.name: row.string_val for row in metadata.attr}
         if name not in UNSAID:
-            # Every node is of a phase of a step.
+            # Every node belongs to a phase of a step.
             parts = json.loads(said["json:etude_parts"])
             assert [id for *_, first, last in parts for id in range(first, last + 1)] == [node.id for node in nodes]
         info = json.loads(etude(tmp_path, "info", path, "--json"))["traces"][0]

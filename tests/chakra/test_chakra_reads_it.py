@@ -75,7 +75,7 @@ def test_default_graph(tmp_path, name):
     timed = sum(node.start_time_micros > 0 for node in nodes)
     assert timed == expected["timed_nodes"]
 
-    # The jsonizer that comes with it goes through as well.
+    # The jsonizer of the same package works as well.
     subprocess.run(
         [sys.executable, "-m", "chakra.src.jsonizer.jsonizer",
          "--input_filename", path, "--output_filename", tmp_path / "out.json"],

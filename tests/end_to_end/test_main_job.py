@@ -1,4 +1,4 @@
-"""The main job on a real program: record, convert, validate, replay, compare; and link, of PyTorch's observers."""
+"""The main job on a real program: record, convert, validate, replay, compare; and link, with PyTorch's observers."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def test_main_job(tmp_path, recorder):
 
     table = etude("compare", job, "--tolerance", "100000%").stdout
     assert "original" in table and "replay" in table
-    # A tolerance that nothing meets: the answer is no.
+    # With a tolerance that nothing meets, the answer is no.
     etude("compare", job, "--tolerance", "0%", expect=1)
 
 

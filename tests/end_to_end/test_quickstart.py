@@ -1,4 +1,4 @@
-"""README's first command on a machine that has nothing but what it installs itself."""
+"""README's first command on a machine that contains only its own installations."""
 
 import os
 import pathlib
@@ -8,11 +8,11 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What it needs of the tree to configure.
+# Files of the tree that configuring needs.
 PARTS = ["CMakeLists.txt", "CMakePresets.json", "cmake", "docs", "python", "quickstart", "src", "tests", "bench", "tools"]
 ONLY_TESTS_NEED = ["GTest", "Protobuf", "benchmark"]
 
-# Configures as if what only tests need were not there, and stops before anything is built.
+# Configures as if the requirements of tests were missing, and stops before building.
 CMAKE = """#!/bin/sh
 case "$1" in
   --build) exit 1 ;;

@@ -1,4 +1,4 @@
-"""Traces for the tests of the Python module: recorded ones, and one planted by hand."""
+"""Traces for the tests of the Python module: recorded ones, and a synthetic one."""
 
 import json
 import os
@@ -20,14 +20,14 @@ TOOL = pathlib.Path(os.environ["ETUDE_BIN"]) / "etude"
 
 
 def command(*arguments, code=0):
-    """What `etude` prints with these arguments."""
+    """Returns the output of `etude` with these arguments."""
     done = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, timeout=120)
     assert done.returncode == code, done.stderr
     return done.stdout
 
 
 def tensor(number, shape, kind="Tensor(float)"):
-    """A tensor of 4-byte elements as an execution trace has it: value, shape, type."""
+    """Returns a tensor of 4-byte elements in the form of execution traces: value, shape, type."""
     count = 1
     for size in shape:
         count *= size
@@ -65,7 +65,7 @@ def kernel(number, name, parent, stream, start, duration, **more):
 
 
 def planted_nodes():
-    """Rows 0 to 6. An operator calls another one, which launches two kernels; one has no times."""
+    """Returns rows 0 to 6. An operator calls another one, which launches two kernels. One node has no times."""
     pair = [tensor(3, [4]), tensor(4, [4])]
     pair_list = ([value for value, _, _ in pair], [[4], [4]], "GenericList[Tensor(float),Tensor(float)]")
     return [
@@ -110,7 +110,7 @@ def empty(tmp_path):
 
 @pytest.fixture
 def linked():
-    """Host and device trace of a recorded step."""
+    """Returns host and device trace of a recorded step, linked."""
     import etude
 
     return etude.link(HOST, DEVICE).trace

@@ -1,4 +1,4 @@
-"""Commands as functions: the same answers as those of the command line."""
+"""Commands as functions: the same results as on the command line."""
 
 import json
 import os

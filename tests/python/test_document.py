@@ -1,4 +1,4 @@
-"""docs/python.md: what it shows is what happens."""
+"""The examples of docs/python.md give the results shown there."""
 
 import doctest
 import os

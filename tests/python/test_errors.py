@@ -1,4 +1,4 @@
-"""What goes wrong, and how it is said."""
+"""Errors and their messages."""
 
 import copy
 import gzip
@@ -200,7 +200,7 @@ def test_limits_of_depth_hold(tmp_path):
 
 
 def test_a_package_without_the_module(tmp_path):
-    """As on PYTHONPATH of the source tree: recording works, and the rest says what is missing."""
+    """As on PYTHONPATH of the source tree: recording works, and all other functions report the missing module."""
     ignore = shutil.ignore_patterns("*.so", "__pycache__")
     shutil.copytree(pathlib.Path(etude.__file__).parent, tmp_path / "etude", ignore=ignore)
     code = "import etude; etude.record; print(hasattr(etude, 'nothing')); etude.open"

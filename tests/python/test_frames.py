@@ -9,7 +9,7 @@ import etude
 
 
 def none_for_missing(frame):
-    """The values of each column, None where there is none."""
+    """Returns the values of each column, with None for missing ones."""
     return {name: [None if pandas.isna(v) else v for v in frame[name]] for name in frame}
 
 
@@ -131,7 +131,7 @@ def test_arrow_interfaces(planted):
     assert pyarrow.RecordBatchReader.from_stream(nodes).read_all().to_pydict() == in_python(nodes)
     assert pyarrow.schema(nodes) == planted.to_arrow().schema
     assert pyarrow.array(nodes["kind"]).to_pylist() == in_python(nodes)["kind"]
-    # What nobody takes over is let go of.
+    # Arrays without an owner are released.
     for thing in (nodes, nodes["name"], nodes["start_ns"], planted.tensors["shape"], planted.deps):
         thing.__arrow_c_schema__()
         thing.__arrow_c_array__()

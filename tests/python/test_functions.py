@@ -1,4 +1,4 @@
-"""The functions: the same figures as the command line's, new traces, files."""
+"""The functions: the same figures as on the command line, new traces, files."""
 
 import csv
 import io

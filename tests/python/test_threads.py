@@ -1,4 +1,4 @@
-"""Threads, signals, forks and the end of the interpreter, each in a process of its own."""
+"""Threads, signals, forks and the end of the interpreter, each in a separate process."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import textwrap
 
 from conftest import HOST
 
-# A named pipe makes reading last as long as the test wants: who reads waits for who writes.
+# A named pipe makes reading last as long as the test wants, because the reader waits for the writer.
 START = f"""
 import os, signal, sys, threading
 import etude
@@ -17,7 +17,7 @@ os.mkfifo("trace.json")
 
 
 def run(source, tmp_path, code=0):
-    """Output of a program; nothing may be said on stderr."""
+    """Returns the output of a program. stderr must be empty."""
     done = subprocess.run(
         [sys.executable, "-c", START + textwrap.dedent(source)],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},

@@ -1,5 +1,5 @@
-"""The first use of a command that needs libtorch: which torch, which cache, one build. A stand-in for
-cmake notes what it is asked; building for real takes minutes, and is what the build of etude-torch is."""
+"""The first use of a command that needs libtorch: the torch, the cache, a single build. A stand-in for cmake records
+its arguments, because a real build takes minutes and is tested by the build of etude-torch."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ import etude
 
 PACKAGE = pathlib.Path(etude.__file__).parent
 
-# Notes its arguments; the second call "builds" a program that says what it was given.
+# Records its arguments. The second call "builds" a program that prints its own arguments.
 CMAKE = """#!/bin/sh
 echo "$@" >> "$TEST/asked"
 case $1 in
@@ -31,7 +31,7 @@ esac
 
 
 class Installation:
-    """The package as a wheel installs it, a torch of some version, and a stand-in for cmake."""
+    """The package as installed by a wheel, a torch of some version, and a stand-in for cmake."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -73,7 +73,7 @@ class Installation:
         return file.read_text().splitlines() if file.exists() else []
 
     def cached(self):
-        """What the cache holds, without logs and locks."""
+        """Returns the contents of the cache without logs and locks."""
         cache = self.folder / "cache"
         return sorted(p.name for p in cache.iterdir() if p.is_dir()) if cache.exists() else []
 
@@ -99,7 +99,7 @@ def test_it_is_built_once_and_then_run(installation):
     assert "--target etude_torch_tool" in build
     (name,) = installation.cached()
     assert name.startswith(f"etude-torch-{etude.__version__}-torch-2.9.1+test-")
-    # Neither compiler nor cmake are needed any more.
+    # Compiler and cmake are no longer needed.
     assert installation.run("replay", path="/nowhere") == (3, "torch tool: replay\n", "")
     assert len(installation.asked()) == 2
 

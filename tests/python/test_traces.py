@@ -92,7 +92,7 @@ def test_views_and_columns_outlive_the_trace():
     sums = int(ids.sum()), int(offsets.sum()), [shapes[row] for row in range(len(shapes))]
     del trace
     gc.collect()
-    etude.open(DEVICE)  # would take the memory, were it free
+    etude.open(DEVICE)  # would fit if the memory were free
     assert sums == (int(ids.sum()), int(offsets.sum()), [shapes[row] for row in range(len(shapes))])
 
 

@@ -1,4 +1,4 @@
-"""Type stubs: mypy --strict of the package and of a program that uses it."""
+"""Type stubs: mypy --strict checks the package and a program that uses it."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""The wheel as users install it: built by the build backend, and put in several places."""
+"""The wheel as users install it: built by the build backend, and installed in several places."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def train():
 
 
 def run(*arguments, code=0, cwd=None, **environment):
-    """Output of a program that knows nothing of the build folder."""
+    """Returns the output of a program without access to the build folder."""
     keep = {k: v for k, v in os.environ.items() if k != "PYTHONPATH" and not k.startswith("ETUDE_")}
     done = subprocess.run(
         [str(a) for a in arguments], cwd=cwd, env={**keep, **environment},
@@ -46,9 +46,9 @@ def run(*arguments, code=0, cwd=None, **environment):
 
 
 def build(target, settings, folder):
-    """Asks the build backend as pip and build do, with what is installed here."""
+    """Calls the build backend like pip and build do, with the installed packages."""
     backend = f"from scikit_build_core import build; build.build_{target}({str(folder)!r}, {settings!r})"
-    # The flags and the compiler's name of the build that is tested: its cache has most of it.
+    # Uses the flags and the compiler's name of the tested build, whose cache has most of it.
     run(sys.executable, "-c", backend, cwd=PROJECT, CXX=os.environ.get("ETUDE_CXX", "c++"))
     (made,) = folder.glob("etude-*")
     return made
@@ -56,14 +56,14 @@ def build(target, settings, folder):
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory):
-    # A neighbour of the build folder, and kept: what has not changed is not compiled again, and what
-    # the build has compiled the compiler's cache knows, also by relative paths.
+    # The folder is next to the build folder and is kept, so unchanged files are not compiled again. The compiler's
+    # cache has the build's files, also by relative paths.
     settings = ["-C", "cmake.define.ETUDE_WERROR=ON"]
     charts = TOOL.parent.parent / "chart-library/echarts.min.js"
     if charts.exists():
         settings += ["-C", f"cmake.define.ETUDE_CHART_LIBRARY={charts}"]
     folder = tmp_path_factory.mktemp("wheel")
-    # The flags and the compiler's name of the build that is tested: its cache has most of it.
+    # Uses the flags and the compiler's name of the tested build, whose cache has most of it.
     told = run(PROJECT / "tools/wheel.sh", "--python", sys.executable, "-o", folder, *settings, CXX=os.environ.get("ETUDE_CXX", "c++"))
     (made,) = folder.glob("etude-*")
     assert f"{PYTHON} -m pip install {made}" in told
@@ -75,7 +75,7 @@ def pip_install(*arguments):
 
 
 def make_venv(folder, wheel, *sites):
-    """A virtual environment with the wheel; numpy, or torch, come from `sites`."""
+    """Makes a virtual environment with the wheel. numpy, or torch, come from `sites`."""
     run(sys.executable, "-m", "venv", "--without-pip", folder)
     site = next(folder.glob("lib/python*/site-packages"))
     (site / "others.pth").write_text("\n".join(map(str, sites)))
@@ -173,7 +173,7 @@ def test_record_from_the_wheel(wheel, tmp_path):
         assert json.loads((tmp_path / folder / "job.json").read_text())["versions"]["etude"]
         ranks = f"import etude; job = etude.open({folder!r}); print(job.ranks, len(etude.breakdown(job)['steps']) > 0)"
         assert run(venv / "bin/python", "-c", ranks, cwd=tmp_path) == "[0] True\n"
-    # And with nothing but the environment.
+    # And with only the environment.
     said = run(venv / "bin/python", "program.py", cwd=tmp_path, ETUDE_RECORD="dir=duty,every=5,recorder=observers")
     assert said == ""
     assert run(venv / "bin/etude", "info", "duty/step-000000010", cwd=tmp_path).startswith("duty/step-000000010")

@@ -1,4 +1,4 @@
-"""Runs small programs under the recording hook and reads what they leave."""
+"""Runs small programs under the recording hook and reads their output files."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ def pytest_configure(config):
 
 
 class Result:
-    """A program that has ended, and its capture folder."""
+    """A finished program and its capture folder."""
 
     def __init__(self, process, folder):
         self.code = process.returncode
@@ -34,7 +34,7 @@ class Result:
         self.folder = folder
 
     def names(self):
-        """Visible files of the folder."""
+        """Returns the visible files of the folder."""
         return sorted(p.name for p in self.folder.iterdir() if not p.name.startswith("."))
 
     def hidden(self):
@@ -70,7 +70,7 @@ def attributes(node):
 
 
 def check_traces(result, rank=0, steps=1):
-    """The pair of files holds whole steps, is complete and belongs together."""
+    """Checks that the two files contain whole steps, are complete, and belong together."""
     host, device = result.host(rank), result.device(rank)
     nodes = {node["id"]: node for node in host["nodes"]}
     assert len(nodes) == len(host["nodes"])
@@ -106,8 +106,8 @@ def names_of(host):
 
 @pytest.fixture
 def run(tmp_path):
-    """run(source, ...) runs a program; keyword arguments set the counts and the command. `fresh`: by a Python of its own,
-    as commands and Python's options need."""
+    """run(source, ...) runs a program. Keyword arguments set the counts and the command. `fresh`: in a new Python,
+    which commands and Python's options need."""
 
     def run_program(
         source,
@@ -156,10 +156,10 @@ def run(tmp_path):
     return run_program
 
 
-# Ranks of a job of two; torchrun where it is what is tested.
+# Ranks of a job of two, started by torchrun if torchrun is tested.
 TWO_RANKS = ("-E", str(TESTS / "start_ranks.py"), "2")
 
-# A model and an optimizer, for programs to begin with.
+# A model and an optimizer, as the begin of programs.
 SETUP = f"""
 {LIGHT}
 import torch

@@ -1,4 +1,4 @@
-"""`etude record`, the command: folders, exit codes, signals, messages."""
+"""The command `etude record`: folders, exit codes, signals, messages."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def test_recording_and_its_report(tmp_path):
 
 
 def test_command_of_many_words(tmp_path):
-    """More than one variable of the environment holds."""
+    """Tests a command that is longer than one environment variable can be."""
     names = [f"data/{number:080}.jpg" for number in range(2000)]
     done = record(tmp_path, TRAINING + "\nprint(len(sys.argv))", arguments=names)
     assert (done.returncode, done.stdout) == (0, "trained\n2001\n"), done.stderr
@@ -226,14 +226,14 @@ def test_signals_are_passed_on(tmp_path, number):
         "import signal, sys, time\n"
         f"signal.signal({int(number)}, lambda *_: sys.exit(9))\n"
         "print('ready', flush=True)\n"
-        # A signal right before a sleep does not end it: Python looks for signals before and after.
+        # A signal right before a sleep does not end it, because Python checks signals before and after.
         "for _ in range(1200): time.sleep(0.1)\n"
     )
     line = [str(ETUDE), "record", "-o", "job", "--", sys.executable, "program.py"]
     with subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
         assert p.stdout.readline() == b"ready\n"
         p.send_signal(number)
-        assert p.wait(timeout=240) == 9  # 0 where the signal did not come
+        assert p.wait(timeout=240) == 9  # 0 if the signal did not arrive
 
 
 def test_all_ranks_or_no_success(tmp_path):

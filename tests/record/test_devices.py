@@ -1,7 +1,7 @@
-"""The native recorder with a profile of the devices beside it.
+"""The native recorder with a profile of the devices.
 
-There is no GPU: the program pretends to use CUDA, and a profiler of its own notes calls of the runtime
-where operators make them, on the wall clock and with the thread ids of CUPTI, as Kineto writes them.
+There is no GPU. The program pretends to use CUDA, and a replacement profiler records runtime calls of operators, on
+the wall clock and with CUPTI's thread ids, in the form that Kineto writes.
 """
 
 import gzip
@@ -116,7 +116,7 @@ def test_both_files_are_one_capture(job, tmp_path):
         "second of graph": "replay of a graph",
     }
     assert all(node["inclusive_dur"] == 10 for node in kernels.values())
-    # A kernel begins 25 us after its call, which lies in its operator.
+    # A kernel begins 25 us after its call, which is inside its operator.
     by_id = {node["id"]: node for node in nodes}
     for node in kernels.values():
         parent = by_id[node["ctrl_deps"]]
@@ -144,12 +144,12 @@ def test_graphs_are_one_launch(job, tmp_path):
                   and e["tid"] == launch["tid"]
                   and e["ts"] <= launch["ts"] and launch["ts"] + launch["dur"] <= e["ts"] + e["dur"]]  # fmt: skip
         assert "test::work" in around or "replay of a graph" in around
-    # The operators of both files are the same; devices are in the profile only.
+    # The operators of both files are the same, and only the profile has devices.
     assert not any(node["name"] in ("alone", "cudaLaunchKernel") for node in nodes)
     ids = {e["args"]["Record function id"] for e in events if "Record function id" in e.get("args", {})}
     operators = [node for node in nodes if attributes(node).get("op_schema")]
     assert operators and all(attributes(node)["rf_id"] in ids for node in operators)
-    # What was made is a pair like any other.
+    # The result is a pair like any other.
     again = tmp_path / "again.json"
     etude("link", "-q", pair / "host.0.json", pair / "device.0.json", "-o", again)
     kinds = [node.get("cat") for node in json.loads(again.read_text())["nodes"]]
@@ -187,7 +187,8 @@ def test_commands_that_write(job, tmp_path):
 
 
 def test_a_replay_says_what_of_the_device_work_it_lacks(job):
-    """What the program's own operators launched is not what they consist of here, and a graph is none."""
+    """Device work launched by the program's own operators differs from that of the operators they consist of here,
+    and a graph has none."""
     report = json.loads(etude("replay", "--iterations", 2, "--allow-skips", "--json", job.folder))
     assert report["coverage"]["device_time"] == 0
     reasons = {row["op"]: row["reason"] for row in report["skipped"]}

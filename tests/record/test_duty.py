@@ -1,4 +1,4 @@
-"""ETUDE_RECORD: programs that simply run, recorded again and again."""
+"""ETUDE_RECORD: programs that run normally and are recorded repeatedly."""
 
 import json
 import os
@@ -79,7 +79,7 @@ def test_every_so_many_steps(run):
     assert sorted(p.name for p in folder.iterdir()) == ["capture.0.etude", "job.json"]
     rank = run.job("step-000000020")["ranks"]["0"]
     assert rank["recorded_step"]["index"] == 20 and rank["recorded_step"]["wall_ns"] > 0
-    # The steps before, but for the first one, whose beginning nobody saw, and the recorded one.
+    # The preceding steps, except the first, whose begin was not seen, and the recorded one.
     assert [step["index"] for step in rank["timed_steps"]] == [*range(1, 10), *range(11, 20)]
     assert rank["timed_block"]["steps"] == 18
     assert [s["timed"] for s in rank["signatures"]] == [18]
@@ -132,7 +132,7 @@ def test_bad_settings_are_refused(settings, said):
 
 
 def test_sizes_are_those_of_the_commands():
-    """Each unit that src/base/text/quantity.cc knows, and the short ones."""
+    """Tests each unit of src/base/text/quantity.cc, and the short ones."""
     source = (pathlib.Path(__file__).parents[2] / "src/base/text/quantity.cc").read_text()
     table = source[source.index("kByteUnits[]") :].partition("};")[0]
     units = re.findall(r'\{"(\w*)", (?:int64_t\{1\} << (\d+)|([\d\']+))\}', table)
@@ -308,7 +308,7 @@ for _ in range(24): train()
 
 
 def test_ranks_with_one_process_number(run, tmp_path):
-    """As ranks in containers may have that share the folder."""
+    """Ranks in containers that share the folder may have the same process number."""
     (tmp_path / "sitecustomize.py").write_text("import os; os.getpid = lambda: 7\n")
     source = RANKS + """
 for _ in range(24): train()
@@ -328,13 +328,13 @@ for step in range(40):
     train()
 """ + END_OF_RANK
     run(source, "dir={dir},signal=USR1,library={library}", TWO_RANKS)
-    # Seen at the mark of step 10, done at the second multiple of 8 after it.
+    # Seen at the mark of step 10, and finished at the second multiple of 8 after it.
     assert run.names() == ["step-000000024"]
     assert set(run.job("step-000000024")["ranks"]) == {"0", "1"}
 
 
 def test_what_a_rank_lacks_has_no_name(run):
-    # Rank 1 stops for its limit; rank 0 must not go on alone, and what it has is not shown as a job.
+    # Rank 1 stops because of its limit. Rank 0 must not continue alone, and its files do not appear as a job.
     source = RANKS + """
 for _ in range(44): train()
 """ + END_OF_RANK

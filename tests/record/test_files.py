@@ -1,4 +1,4 @@
-"""Names of files that are being written, in a folder that processes of several machines share; without torch."""
+"""Names of files that are being written, in a folder that processes on several machines share; without torch."""
 
 import importlib.util
 import os
@@ -11,7 +11,7 @@ from etude.recording import replacement, status
 
 
 def another_process():
-    """The module as another process has it."""
+    """Returns the module as another process sees it."""
     path = PYTHON_FOLDER / "etude" / "recording" / "files.py"
     spec = importlib.util.spec_from_file_location("files_of_another_process", path)
     module = importlib.util.module_from_spec(spec)
@@ -25,7 +25,7 @@ def test_processes_with_one_number_have_files_of_their_own(tmp_path, monkeypatch
     paths = [files.temporary(str(tmp_path), "recording") for files in (ours, theirs)]
     assert paths[0] != paths[1] and paths[0] == ours.temporary(str(tmp_path), "recording")
     for path in paths:
-        assert os.path.basename(path).startswith(".tmp-")  # by which `etude record` knows them
+        assert os.path.basename(path).startswith(".tmp-")  # the pattern that `etude record` recognises
         with open(path, "w"):
             pass
     ours.remove_temporaries(str(tmp_path))
@@ -58,7 +58,7 @@ def test_processes_with_one_number_have_statuses_of_their_own(tmp_path, monkeypa
     assert len(os.listdir(tmp_path)) == 1
 
 
-# What a folder from somebody else may have in place of files.
+# Entries that a folder from someone else may have in place of files.
 
 
 def test_pipes_are_not_waited_for(tmp_path):

@@ -1,6 +1,7 @@
-"""`etude generate llm` beside recordings of what it says: a small GPT on two Gloo ranks (bench/real_jobs.py).
+"""`etude generate llm` compared with recordings of the same steps: a small GPT on two Gloo ranks
+(bench/real_jobs.py).
 
-Whatever is compared is the same, but for differences that have a name; docs/models/transformer.md lists these.
+All compared quantities are the same, except for differences with a name, which docs/models/transformer.md lists.
 """
 
 import os
@@ -20,7 +21,7 @@ from real_steps import compare, run  # noqa: E402
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
-    """Of all jobs: torch is imported once."""
+    """Records all jobs. torch is imported once."""
     folder = tmp_path_factory.mktemp("recordings")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ETUDE_RECORD_")}
     environment["PYTHONPATH"] = str(BENCH.parent / "python")
@@ -56,7 +57,7 @@ QKV, PROJECTION, UP = ROWS * HIDDEN * 3 * HIDDEN, ROWS * HIDDEN * HIDDEN, ROWS *
 FORWARD = 3 * 2 * (QKV + PROJECTION + 2 * UP) + 2 * ROWS * HIDDEN * WORDS
 LAYER = 12 * HIDDEN**2 + 13 * HIDDEN
 ENDS = 2 * WORDS * HIDDEN + 16 * HIDDEN + 2 * HIDDEN
-# All pairs of tokens, and those that are not masked: 3 layers, 3 sequences, 4 heads.
+# All pairs of tokens, and the unmasked ones: 3 layers, 3 sequences, 4 heads.
 PAIRS, USED = 36 * 16 * 16, 36 * 16 * 17 // 2
 
 
@@ -69,7 +70,7 @@ def test_alone(compared):
     assert rows["attention backward"].recorded == 10 * 8 * PAIRS
     assert rows["parameters"].recorded == 3 * LAYER + ENDS
     assert rows["logits"].recorded == ROWS * WORDS
-    # A word for each of what the two do not share.
+    # A word for each part that the two do not share.
     biases = 3 * ROWS * (3 * HIDDEN + FFN)
     assert terms(rows) == {
         "operations forward": {"biases": biases},
@@ -86,7 +87,7 @@ def test_alone(compared):
 
 def test_unfused_attention_and_a_tied_head(compared):
     rows, _ = compared("unfused")
-    # Two micro-batches. Two products forward, four backward; operators of the softmax are others.
+    # Two micro-batches with two products forward and four backward. Operators of the softmax are separate.
     assert rows["operations forward"].recorded == 2 * FORWARD
     assert rows["attention forward"].recorded == 2 * 4 * 8 * PAIRS
     assert rows["attention backward"].recorded == 2 * 8 * 8 * PAIRS
@@ -96,7 +97,7 @@ def test_unfused_attention_and_a_tied_head(compared):
 
 @pytest.mark.parametrize("name", [name for name in JOBS if JOBS[name].program != "alone"])
 def test_recorded_communications_meet(recordings, name):
-    # On Gloo's threads, too, which begin in any order and, of a reduce-scatter, see a copy.
+    # Also on Gloo's threads, which begin in any order and make a copy for a reduce-scatter.
     assert ", 0 calls unmatched" in run(BIN / "etude", "info", recordings / name)
 
 
@@ -110,7 +111,7 @@ def test_data_parallel(compared, name, calls):
 
 def test_sharded(compared):
     for rows in compared("fsdp"):
-        # The ends' weights once, the layers' forward and backward.
+        # The weights of the ends are gathered once, those of the layers forward and backward.
         assert (rows["all_gather calls"].recorded, rows["all_gather bytes"].recorded) == (7, 4 * (6 * LAYER + ENDS) // 2)
         assert (rows["reduce_scatter calls"].recorded, rows["reduce_scatter bytes"].recorded) == (4, 4 * (3 * LAYER + ENDS))
         assert not rows["all_gather bytes"].terms
@@ -118,7 +119,7 @@ def test_sharded(compared):
 
 def test_sharded_ends_and_an_odd_vocabulary(compared):
     for rank, rows in enumerate(compared("fsdp_ends")):
-        # A row of embedding and of head is padded; each is gathered twice, as shares, and reduced once.
+        # A row of embedding and of head is padded. Each is gathered twice, as shares, and reduced once.
         assert rows["all_gather calls"].recorded == 10
         assert rows["all_gather bytes"].terms == {"padded rows": -4 * 2 * 2 * HIDDEN // 2}
         assert rows["reduce_scatter bytes"].terms == {"padded rows": -4 * 2 * HIDDEN}
@@ -127,7 +128,7 @@ def test_sharded_ends_and_an_odd_vocabulary(compared):
 
 def test_sharded_with_a_tied_head(compared):
     for rows in compared("fsdp_tied"):
-        # Of each micro-batch.
+        # For each micro-batch.
         assert (rows["all_gather calls"].recorded, rows["reduce_scatter calls"].recorded) == (2 * 7, 2 * 4)
         assert rows["reduce_scatter bytes"].recorded == 2 * 4 * (3 * LAYER + ENDS - WORDS * HIDDEN)
 
@@ -136,7 +137,7 @@ def test_sharded_with_a_tied_head(compared):
 def test_pipelines(compared, name, boundaries):
     first, last = compared(name)
     for rows in (first, last):
-        # As many gradients go back.
+        # As many gradients are sent back.
         for kind in ("send", "recv"):
             assert (rows[f"{kind} calls"].recorded, rows[f"{kind} bytes"].recorded) == (4 * boundaries, 4 * boundaries * 4 * ROWS * HIDDEN)
     assert (first["logits"].recorded, last["logits"].recorded) == (0, 4 * ROWS * WORDS)
@@ -146,7 +147,7 @@ def test_pipelines(compared, name, boundaries):
 
 def test_tensor_parallel(compared):
     for rows in compared("tp"):
-        # Of the embedding, two a layer and three of the loss; backward of the head and two a layer.
+        # One for the embedding, two per layer and three for the loss; backward one for the head and two per layer.
         assert rows["all_reduce calls"].recorded == 1 + 2 * 3 + 3 + 1 + 2 * 3
         assert rows["all_reduce bytes"].recorded == 4 * (14 * ROWS * HIDDEN + 3 * ROWS)
         assert rows["operations forward"].recorded == FORWARD // 2
@@ -155,13 +156,14 @@ def test_tensor_parallel(compared):
 def test_tensor_parallel_with_shared_tokens(compared):
     share = 4 * ROWS * HIDDEN // 2
     for rows in compared("tp_sequence"):
-        # Two a layer, one for the head, as many backward; the generator keeps shares, and gathers them again.
+        # Two per layer, one for the head, and as many backward. The generator keeps shares, and gathers them again.
         assert (rows["all_gather calls"].recorded, rows["all_gather bytes"].recorded) == (14, 14 * share)
         assert rows["all_gather calls"].terms == {"again for weights": 7}
         assert rows["all_gather bytes"].terms == {"again for weights": 7 * share}
         assert (rows["reduce_scatter calls"].recorded, rows["reduce_scatter bytes"].recorded) == (14, 14 * 2 * share)
         assert not rows["reduce_scatter bytes"].terms
-        # Seven norms have two weights each; the generator sums those of a unit at once, and biases and positions with them.
+        # Seven norms have two weights each. The generator sums those of a unit at once, and biases and positions with
+        # them.
         assert rows["all_reduce calls"].terms == {"of a unit": 5, "of a norm": -14}
         common = 3 * 6 * HIDDEN + 2 * HIDDEN + 16 * HIDDEN
         assert rows["all_reduce bytes"].terms == {"of a unit": 4 * common, "of a norm": -4 * 14 * HIDDEN}

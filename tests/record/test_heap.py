@@ -1,4 +1,4 @@
-"""What is recorded of the C library's heap and of memory."""
+"""Recorded facts of the C library's heap and of memory."""
 
 import threading
 
@@ -26,7 +26,8 @@ def test_where_no_thread_starts_nothing_is_known(monkeypatch, forget):
 
 
 def test_a_capture_that_the_end_of_the_program_publishes(run):
-    """The recorded steps are not the most frequent ones: more were awaited. Exit handlers of Python 3.12 start no thread."""
+    """The recorded steps are not the most frequent ones, because more were expected. Exit handlers of Python 3.12
+    start no thread."""
     result = run(
         program(
             f"""

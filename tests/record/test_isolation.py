@@ -1,4 +1,4 @@
-"""What the program, its profilers, its children and its compiler do is left alone."""
+"""The recorder does not affect the program, its profilers, its children and its compiler."""
 
 import os
 import signal
@@ -116,7 +116,7 @@ class Data(torch.utils.data.Dataset):
     def __getitem__(self, i):
         return torch.full((8,), float(i)) * 2
 """
-# A loader per epoch: workers also start within the recorded step.
+# A loader per epoch, whose workers also start within the recorded step.
 LOADING = SETUP.replace(LIGHT, "") + """
 for _ in range(3):
     loader = torch.utils.data.DataLoader(
@@ -209,7 +209,7 @@ COMPILED_FORMS = [
     ("lambda", "call = torch.compile(lambda x: model(x), backend='aot_eager')", True),
     ("lambda", "call = torch.compile(lambda x: model(x), backend='aot_eager')", False),
 ]
-# Trains or infers, or takes optimizer steps, with compiled code; says what was compiled how often.
+# Trains or infers, or takes optimizer steps, with compiled code, and prints how often each function was compiled.
 COMPILED = {
     (form, training): f"""
 class Net(nn.Module):
@@ -238,7 +238,7 @@ for _ in range(12):
     model(torch.randn(5, 8)).sum().backward()
     step()
 """
-# Compiled anew once the modules are known.
+# Compiled again after the modules are known.
 COMPILED["again", True] = """
 body = torch.compile(nn.Sequential(nn.Linear(8, 8), nn.ReLU()), backend="aot_eager", fullgraph=True)
 head = nn.Linear(8, 1)
@@ -256,7 +256,7 @@ print(dict(counters["frames"]), counters["stats"]["unique_graphs"], sum(counters
 
 @pytest.fixture(scope="module")
 def plainly_compiled():
-    """What each of COMPILED says without a recorder, in one process."""
+    """Returns the output of each program in COMPILED without a recorder, in one process."""
     source = SETUP + "import torch._dynamo\n"
     for body in COMPILED.values():
         source += f"{body}{SAY_COMPILED}torch._dynamo.reset(); counters.clear()\n"
@@ -279,7 +279,7 @@ def test_compiled_code_stays_compiled(run, plainly_compiled, form, training):
         assert any("Compiled" in name for name in names_of(host))
         assert result.rank()["recorded_step"]["integer_ranges"] is False
     else:
-        # A compiled function calls the model: nothing outside of it marks a step.
+        # A compiled function calls the model, so nothing outside of it marks a step.
         assert result.status()["code"] == "no-step"
 
 

@@ -1,4 +1,5 @@
-"""The mark by which `etude compare --run` knows a command that this user ran here: made in Python, checked in C++."""
+"""The mark by which `etude compare --run` recognises a command that this user ran here: made in Python, checked in
+C++."""
 
 import json
 import os
@@ -11,9 +12,9 @@ from etude.recording import marks
 
 ETUDE = os.path.abspath(os.path.join(os.environ["ETUDE_BIN"], "etude"))
 CAPTURE = pathlib.Path(__file__).resolve().parents[1] / "data/capture"
-# In another folder it would be another program.
+# In another folder the command would be another program.
 RELATIVE = ["python3", "train.py", "--name", "µ"]
-# Of the program that ran.
+# The folder of the program that ran.
 ACCEPTED = "found no step of the program"
 
 
@@ -34,7 +35,7 @@ def absolute(tmp_path):
 
 
 def compare(command, mark, job="1-2", cwd=None):
-    """What `etude compare --run` says of a capture with this command and mark."""
+    """Returns the output of `etude compare --run` for a capture with this command and mark."""
     folder = pathlib.Path(os.environ["XDG_STATE_HOME"]).parent / "capture"
     folder.mkdir(exist_ok=True)
     for file in CAPTURE.iterdir():
@@ -67,14 +68,14 @@ def test_key_is_the_user_s_alone_and_stays(state):
 def test_other_command_or_job_or_user(state, absolute):
     mark = marks.mark("1-2", absolute, os.getcwd())
     assert "did not record it on this machine (its mark belongs to another user" in compare([*absolute, "x"], mark)
-    # What is one word is not two.
+    # One word is not equal to two.
     assert "did not record" in compare([*absolute[:-2], "".join(absolute[-2:])], mark)
     assert "did not record" in compare(absolute, mark, "1-3")
     assert "(its job.json has no user mark)" in compare(absolute, None)
     (state / "etude/mark.key").unlink()
     assert "(this user has recorded nothing on this machine)" in compare(absolute, mark)
     marks.mark("1-2", absolute, os.getcwd())
-    assert "did not record" in compare(absolute, mark)  # of another key
+    assert "did not record" in compare(absolute, mark)  # with another key
 
 
 def test_program_of_another_folder(tmp_path, absolute):

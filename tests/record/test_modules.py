@@ -1,4 +1,4 @@
-"""The native recorder says in which module a call happened."""
+"""The native recorder records the module of each call."""
 
 import collections
 import json
@@ -47,7 +47,7 @@ def record(run, tmp_path, text, **keywords):
 
 
 def labels(nodes):
-    """The labels in the order of their beginning, each below which label."""
+    """Returns the labels in the order of their begin, each with the label above it."""
     names = {node["id"]: node["name"] for node in nodes}
     parents = {node["id"]: node["ctrl_deps"] for node in nodes}
     found = []
@@ -148,7 +148,7 @@ for _ in range(12):
     optimizer.step()
 """
     _, nodes = record(run, tmp_path, source)
-    # The program never calls Net: what it calls is outermost.
+    # The program never calls Net, so the modules that it calls are outermost.
     block = [("Block", ""), ("Block.fc (Linear)", "Block"), ("Block.act (ReLU)", "Block")]
     assert labels(nodes) == [*block, ("Linear", ""), *block]
 
@@ -208,7 +208,7 @@ print(len(set(seen[1:])))
 
 
 def test_compiled_as_a_whole_in_the_recorded_step(run, tmp_path):
-    # What is compiled while the recording runs: nothing of ours gets into it.
+    # Functions compiled during the recording contain no code of the recorder.
     source = """
 late = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
 for index in range(12):
@@ -235,7 +235,7 @@ for _ in range(12):
     assert labels(nodes) == FORWARD
 
 
-# A module that holds its parts under names that are hard to write; MORE: its other methods.
+# A module whose parts have names that are hard to write. MORE: its other methods.
 HARD_NAMES = r'''
 strange = nn.ModuleDict({'a "b" \\ c': nn.Linear(8, 8), "é": nn.ReLU()})
 class Own(nn.Module):

@@ -1,4 +1,4 @@
-"""The native recorder: the same structure as PyTorch's observer, exact values, and files that survive."""
+"""The native recorder: the same structure as PyTorch's observer, exact values, and robust files."""
 
 import collections
 import json
@@ -17,7 +17,7 @@ BIN = pathlib.Path(os.environ["ETUDE_BIN"])
 LIBRARY = (BIN.parent / "lib/etude/libetude_recorder.so").resolve()
 NATIVE = {"ETUDE_RECORD_RECORDER": "native", "ETUDE_RECORD_LIBRARY": str(LIBRARY)}
 
-# For programs that drive the library themselves.
+# For programs that use the library directly.
 DRIVE = f"""
 import ctypes
 native = ctypes.CDLL({str(LIBRARY)!r})
@@ -45,7 +45,7 @@ def info(path):
 
 
 def linked(path, tmp_path):
-    """The capture's nodes, as linked JSON has them."""
+    """Returns the capture's nodes from linked JSON."""
     target = tmp_path / "linked.json"
     etude("convert", "-q", path, "-o", target)
     return json.loads(target.read_text())["nodes"]
@@ -57,7 +57,7 @@ def only(nodes, name):
 
 
 def operators(nodes):
-    """How often each operator stands below which caller."""
+    """Returns how often each operator is below which caller."""
     names = {node["id"]: node["name"] for node in nodes}
     return collections.Counter(
         (node["name"], attributes(node).get("op_schema"), names.get(node["ctrl_deps"]))
@@ -105,8 +105,8 @@ def test_replays(run):
 
 
 def test_python_numbers_promote_as_they_did(run):
-    # An integer tensor times a number is a float32 tensor; times another tensor of a double it is not,
-    # and could not be multiplied with the weight.
+    # An integer tensor times a number is a float32 tensor. If the number were another double tensor, the result would
+    # be a double, and could not be multiplied with the weight.
     result = run(
         program(
             """
@@ -161,7 +161,7 @@ stop()
 
 
 def test_strides_of_dimensions_of_size_1(run, tmp_path):
-    # They tell convolutions how to lay out what they make; PyTorch calls such a tensor contiguous.
+    # Strides determine the layout that convolutions choose for results. PyTorch calls such a tensor contiguous.
     path = tmp_path / "strides.etude"
     source = DRIVE + """
 start(PATH)
@@ -178,8 +178,8 @@ stop()
 
 
 def test_a_label_of_gloo_that_ends_late_has_its_end(run, tmp_path):
-    # Gloo's thread wakes who waits first; then it may not run for a while. The recorder awaits the end for some milliseconds: where
-    # the machine does not run the thread in these, it is missed, but not each time.
+    # Gloo's thread wakes waiting threads first, and may then not run for a while. The recorder waits some milliseconds
+    # for the end. If the machine does not run the thread in this time, the end is missed, but not each time.
     path = tmp_path / "late"
     source = DRIVE + """
 import threading, time
@@ -226,7 +226,7 @@ for integers in (1, 2, 3): record(integers)
     assert set(of_bag) == {"1", "2"}
     assert of_bag["1"]["elements"] == 8192 and not of_bag["1"]["ascends"]
     assert abs(of_bag["1"]["skew"] - 1.2) < 0.05
-    # 2000 of a span of 19991: 100 pairs would be equal if they were drawn.
+    # 2000 values in a range of 19991: if they were drawn, 100 pairs would be equal.
     assert of_bag["2"] == {"elements": 2000, "distinct": 2000, "equal_pairs": 0, "ascends": True, "skew": 0}
     assert "index_statistics" not in attributes(only(indices, "aten::bincount"))
     assert "index_statistics" in attributes(only(all_integers, "aten::bincount"))
@@ -256,10 +256,10 @@ record("none", 0)
         text = attributes(only(linked(f"{path}{name}", tmp_path), operator)).get("index_values")
         return text if text is None else json.loads(text)
 
-    # In the order of the tensor, whose memory has others between.
+    # In the order of the tensor, whose memory has other values in between.
     assert values("all", "aten::index_select") == {"1": [1, 5, 2]}
     assert values("all", "aten::gather") == {"1": [7, 7]}
-    # Twelve bytes are those of the first one; what comes then is left out.
+    # The first tensor has twelve bytes. Further tensors are left out.
     assert values("some", "aten::index_select") == {"1": [1, 5, 2]}
     assert values("some", "aten::gather") is None and values("none", "aten::index_select") is None
     etude("convert", "-q", f"{path}all", "-o", tmp_path / "chakra.0.et")
@@ -304,7 +304,8 @@ stop()
     cpu = allocator(path)
     assert cpu["device"] == "cpu" and cpu["peak_bytes"] >= 5 << 20 and cpu["start_bytes"] is None
     assert cpu["peak_bytes"] < (5 << 20) + 4096
-    # Kept, and the results of two additions; what was freed on the other thread is not among them.
+    # The kept tensor, and the results of two additions. The tensor that was freed on the other thread is not among
+    # them.
     assert 4 << 20 <= cpu["end_bytes"] < (4 << 20) + 4096
     second, third = allocator(f"{path}.second"), allocator(f"{path}.third")
     assert (second["peak_bytes"], second["end_bytes"]) == (400, 0)
@@ -341,7 +342,7 @@ def test_memory_of_a_step(run, recorder):
     etude("replay", "--iterations", 2, result.folder)
     if recorder == "observers":
         return
-    # PyTorch's observer has no events of allocators, its profiler has.
+    # PyTorch's observer has no allocator events, but its profiler has.
     pair = result.folder.parent / "pair"
     etude("convert", "--to", "pytorch", "-q", result.folder / "capture.0.etude", "-o", pair)
     assert "[memory]" not in (pair / "host.0.json").read_text()
@@ -385,9 +386,9 @@ def test_growing_file_survives_a_kill(run, tmp_path):
 
 
 def test_calls_of_other_threads_are_no_steps_and_hide_none(run):
-    """A model that two threads run at once: the steps of the one are found, the other's are said.
+    """Runs a model on two threads at once: the steps of one are found, and those of the other are reported.
 
-    By the native recorder: PyTorch's observer may abort when it ends while other threads run.
+    Uses the native recorder, because PyTorch's observer may abort if it ends while other threads run.
     """
     source = program(
         """
@@ -518,7 +519,7 @@ def test_hard_programs(run, tmp_path, kind):
         assert any(node.get("autocast") is True for node in nodes)
 
 
-# A failure inside of a recording, of which the native recorder knows nothing.
+# A failure inside of a recording, which the native recorder does not notice.
 FAILS = """
 def fails(*_): raise ValueError("odd")
 def record_one():
@@ -547,7 +548,7 @@ def test_without_the_library_the_observers_record(run):
     assert any("native recorder was not built" in note for note in result.rank()["notes"])
 
 
-# "Builds" the recorder: what the build would give is here already.
+# "Builds" the recorder: the result of the build exists here already.
 CMAKE = f"""#!/bin/sh
 echo "$@" >> "$ASKED"
 [ ! -e "$ASKED.broken" ] || exit 1
@@ -559,7 +560,7 @@ esac
 
 @pytest.fixture
 def elsewhere(tmp_path):
-    """elsewhere(command...): `etude record --recorder native` where no recorder is installed."""
+    """elsewhere(command...): `etude record --recorder native` in a place where no recorder is installed."""
     (tmp_path / "bin").mkdir()
     shutil.copy(BIN / "etude", tmp_path / "bin/etude")
     (tmp_path / "bin/cmake").write_text(CMAKE)
@@ -588,7 +589,7 @@ def test_a_recorder_is_built_before_the_program_starts(elsewhere, tmp_path):
     assert names == ["capture.0.etude", "job.json"]
     configure, build = (tmp_path / "asked").read_text().splitlines()
     assert f"-DETUDE_TORCH_PYTHON={sys.executable}" in configure and "--target etude_recorder" in build
-    # The next program finds it, also one whose Python cannot be told beforehand.
+    # The next program finds it, also one whose Python is unknown beforehand.
     done, names = elsewhere("--", "sh", "-c", f"{sys.executable} program.py", folder="second")
     assert done.returncode == 0 and "building" not in done.stderr
     assert names == ["capture.0.etude", "job.json"]
@@ -623,7 +624,7 @@ def test_a_shell_script_is_told_how_to_build_ahead(elsewhere, tmp_path):
 
 
 def test_of_another_torch(run, tmp_path):
-    # A library that says it was built for another version.
+    # A library that reports another version.
     other = tmp_path / "other.so"
     version = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__)"],
                              capture_output=True, text=True, check=True).stdout.strip().encode()  # fmt: skip

@@ -1,4 +1,4 @@
-"""What `etude compare --run` makes of a program; without torch."""
+"""Programs under `etude compare --run`; without torch."""
 
 import importlib
 import sys

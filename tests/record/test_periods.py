@@ -1,4 +1,4 @@
-"""What a step is, found from the sequence of marks."""
+"""Finding steps from the sequence of marks."""
 
 import importlib
 import random
@@ -12,7 +12,7 @@ PeriodFinder = importlib.import_module("etude.recording.periods").PeriodFinder
 
 
 def cut(sequence, known=0):
-    """The finder after the sequence, and where it saw a period end."""
+    """Returns the finder after the sequence, and where it saw a period end."""
     finder = PeriodFinder()
     ends = [place for place, unit in enumerate(sequence) if finder.push(unit, known)]
     return finder, ends

@@ -1,4 +1,4 @@
-"""The native recorder with what real programs do: compilers, sharding, several optimizers, changing shapes."""
+"""The native recorder with features of real programs: compilers, sharding, several optimizers, changing shapes."""
 
 import json
 import os
@@ -85,13 +85,13 @@ def test_compiled_with_aot_eager(record):
 def test_compiled_with_inductor(record):
     recorded = record(COMPILED)
     names = recorded.names()
-    # Regions and the operators that are called; what was fused is a kernel, of which nothing is told.
+    # Regions and the called operators. Fused code is a kernel without details.
     assert any(name.startswith("Torch-Compiled Region") for name in names)
     assert "aten::addmm" in names and "aten::gelu" not in names
     assert not any("fused" in name for name in names)
     assert any(KERNEL_PROFILE in note for note in recorded.rank()["notes"])
     assert recorded.rank()["compiled_kernels"] is True
-    # What the kernels did is not replayed, and that is said.
+    # Work of kernels is not replayed, and this is reported.
     report = json.loads(etude("replay", recorded.folder, "--json", "--iterations", 2, code=1))
     regions = [row for row in report["skipped"] if row["op"] == "Torch-Compiled Region"]
     assert regions and regions[0]["time_share"] > 0
@@ -148,7 +148,7 @@ for step in range(40):
     rank = recorded.rank()
     assert len(rank["signatures"]) == 3
     (taken,) = [signature for signature in rank["signatures"] if signature["recorded"]]
-    # The kind with the most time of the steps that were timed before.
+    # The kind with the most time in the timed steps before.
     times = {}
     for step in rank["timed_steps"]:
         if step["index"] < rank["recorded_step"]["index"]:
@@ -281,7 +281,7 @@ for _ in range(12):
         launcher=(sys.executable, *TWO_RANKS), ranks=2,
     )  # fmt: skip
     nodes = recorded.nodes(0)
-    # What runs is on the shards: half of the sixteen features in the middle.
+    # Work is on the shards: half of the sixteen features in the middle.
     shapes = [node["inputs"]["shapes"] for node in nodes if node["name"] in ("aten::addmm", "aten::mm")]
     assert any([8, 8] in of_node or [5, 8] in of_node for of_node in shapes)
     assert any("allreduce" in node["name"].replace("_", "") for node in nodes)

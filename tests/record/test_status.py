@@ -1,4 +1,4 @@
-"""What is left for the command line when there is no capture."""
+"""The status for the command line if there is no capture."""
 
 import pathlib
 import re
@@ -52,7 +52,7 @@ def test_profiler_steps_asked_for_but_not_made(run):
 
 
 def test_full_disk_is_the_reason(run):
-    """No file can be made from the fourth step on; the status is written over the one there is."""
+    """No file can be created from the fourth step on. The status overwrites the existing one."""
     result = run(
         program(
             """

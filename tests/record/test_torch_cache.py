@@ -1,4 +1,4 @@
-"""Where what is built for one torch lies in the cache."""
+"""The place of builds for one torch in the cache."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from etude.recording import native_recording, torch_cache
 
 
 def test_whatever_the_recorder_includes_counts():
-    """Else a changed header would leave the recorder that was built before in the cache."""
+    """Otherwise a changed header would leave an older recorder in the cache."""
     tree = torch_cache.source()
     counted = {path.relative_to(tree).as_posix() for path in torch_cache._files(tree, torch_cache.RECORDER)}
     found, todo = set(), [path for path in counted if path.startswith("src/torch/recorder/")]
@@ -25,7 +25,7 @@ def test_whatever_the_recorder_includes_counts():
 
 @pytest.fixture
 def built(tmp_path, monkeypatch):
-    """A recorder in a cache of its own."""
+    """A recorder in a separate cache."""
     monkeypatch.setenv("ETUDE_CACHE_DIR", str(tmp_path / "cache"))
     folder = torch_cache.folder(torch_cache.RECORDER, "/torch", "2.9.0")
     folder.mkdir(mode=0o700, parents=True)
@@ -45,11 +45,11 @@ def test_what_this_user_built_is_taken(built):
 
 
 def test_others_cannot_put_anything_into_the_cache(built):
-    """As a umask of 002 makes folders: they are closed before anything in them is taken."""
+    """Folders made with a umask of 002 are closed before any file in them is used."""
     cache = built.parent.parent
     cache.chmod(0o775)
     assert look() == built and cache.stat().st_mode & 0o777 == 0o755
-    cache.chmod(0o1777)  # as /tmp, where nobody can replace what is another's
+    cache.chmod(0o1777)  # like /tmp, where nobody can replace files of others
     assert look() == built and cache.stat().st_mode & 0o1777 == 0o1777
 
 
@@ -64,7 +64,7 @@ def test_what_others_can_have_written_is_not_taken(built, what):
 def test_what_another_user_has_built_is_not_taken(built, monkeypatch):
     owner = built.stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    if owner == 0:  # whom everybody has to trust
+    if owner == 0:  # root, whom everybody must trust
         os.chown(built, 12345, -1)
     with pytest.raises(torch_cache.Unsafe, match="file of another user"):
         look()

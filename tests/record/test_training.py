@@ -263,7 +263,7 @@ def test_range_of_the_user_around_the_step_leaves_no_dangling_parent(run):
 
 
 def test_a_label_of_gloo_that_ends_after_the_step_is_there(run):
-    # Gloo's threads wake who waits for a collective before they end its label.
+    # Gloo's threads wake the waiting threads before they end the label of a collective.
     result = run(
         program(
             """

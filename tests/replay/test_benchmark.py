@@ -1,4 +1,4 @@
-"""`etude benchmark`: what it writes runs in a clean folder without Etude, and does what the recorded step did."""
+"""`etude benchmark`: its output runs in a clean folder without Etude, and performs the recorded step."""
 
 import collections
 import gzip
@@ -69,7 +69,7 @@ observer.unregister_callback()
 """
 
 
-# Communications of several kinds and groups, which ranks take part in differently.
+# Communications of several kinds and groups, in which ranks take part differently.
 JOB = LIGHT + """
 import torch, torch.distributed as dist
 from torch import nn
@@ -103,7 +103,7 @@ for _ in range(8):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A capture, and the benchmark made of it."""
+    """A capture, and its benchmark."""
     folder = tmp_path_factory.mktemp("made")
     (folder / "program.py").write_text(PROGRAM)
     record = [ETUDE, "record", "-q", "--recorder", "observers", "--warmup", "2", "--steps", "3", "-o", "job"]
@@ -119,7 +119,7 @@ def make(folder, trace, output, *options):
 
 
 def alone(folder, *words):
-    """Runs a command in the folder with nothing of the environment but compilers."""
+    """Runs a command in the folder with an environment of compilers only."""
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder)}
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -127,7 +127,7 @@ def alone(folder, *words):
 
 
 def build(folder):
-    """As the README says, but compiled as quickly as can be."""
+    """Builds as the README describes, but with the fastest compilation."""
     libtorch = pathlib.Path(importlib.util.find_spec("torch").origin).parent
     alone(folder, "cmake", "-S", ".", "-B", "build", f"-DTORCH={libtorch}", "-DCMAKE_BUILD_TYPE=Debug",
           "-DCMAKE_CXX_FLAGS_DEBUG=-O0")  # fmt: skip
@@ -135,7 +135,7 @@ def build(folder):
 
 
 def calls(nodes):
-    """How often each operator that calls no other was called with tensors of which shapes and types."""
+    """Returns how often each operator that calls no other was called with tensors of which shapes and types."""
     schemas = {node["id"]: next((a["value"] for a in node["attrs"] if a["name"] == "op_schema"), "") for node in nodes}
     callers = {node["ctrl_deps"] for node in nodes if schemas[node["id"]]}
     return collections.Counter(
@@ -154,7 +154,7 @@ def test_the_python_program_runs_what_was_recorded(made, tmp_path):
     again = json.loads((folder / "trace.json").read_text())["nodes"]
     missing = calls(recorded) - calls(again)
     assert not missing, missing
-    # What more there is made tensors on memory of others, and gave them content.
+    # The additional operators made tensors on memory of others, and filled them.
     more = {name.split(".")[0] for name, _, _ in calls(again) - calls(recorded)}
     assert more <= {"aten::set_", "aten::empty", "aten::copy_"}
 
@@ -165,14 +165,15 @@ def test_the_cpp_program_needs_libtorch_only(made, tmp_path):
     result = json.loads(alone(folder, "build/benchmark", "--json", "--iterations", "3", "--warmup", "1"))
     assert result["steps"] == 3 and result["wall_ms"]["max"] >= result["wall_ms"]["median"] > 0
     assert "median" in alone(folder, "build/benchmark", "--threads", "2")
-    # On a device whose memory nobody else may touch (tests/suite/test_device.cc).
+    # On a device whose memory only it can access (tests/suite/test_device.cc).
     library = os.path.join(os.environ["ETUDE_BIN"], "../tests/operators/test_device.so")
     there = alone(folder, "build/benchmark", "--device", "loopback", "--library", library, "--json", "--iterations", "1")
     assert json.loads(there)["device"] == "loopback"
 
 
 def test_gaps_of_the_original_pass(job, tmp_path):
-    """Each rank's own: here those of rank 0 are made very long, of which it waits for the first half."""
+    """Gaps of each rank are its own. Here those of rank 0 are made very long, and it waits for the first half of
+    them."""
     words = (job / "gaps_0.data").read_text().split()
     count = int(words[3])
     assert words[:3] == ["gaps", "1", "calls"] and len(words) == 4 + 2 * (count + 1)
@@ -186,7 +187,7 @@ def test_gaps_of_the_original_pass(job, tmp_path):
     for program in (["benchmark.py"], ["--no-python", "build/benchmark"]):
         result = launched(folder, *program)
         assert result["gaps"] == "recorded" and result["wall_ms"]["min"] >= 80
-        # No processor works while it waits.
+        # The processor is idle while it waits.
         assert result["cpu_ms"]["min"] >= 20 and launched(folder, *program, "--gaps", "none")["gaps"] == "none"
     (folder / "gaps_0.data").unlink()
     assert launched(folder, "benchmark.py")["gaps"] == "none"
@@ -204,7 +205,7 @@ def test_the_readme_says_how_close_it_is(job):
 def test_repeated_layers_are_loops(made):
     text = (made / "bench/step.py").read_text()
     assert "for i in range(12):" in text
-    # Steps of a sequence, which differ in where they begin; the last one leaves nothing.
+    # Steps of a sequence, which differ in their begin. The last one leaves nothing.
     assert "for i in range(19):" in text and re.search(r"aten\.narrow\.default\(t\[\d+\], 0, i, 1\)", text)
     assert len(re.findall(r"^Op narrow_", (made / "bench/step.cc").read_text(), re.M)) == 1
     assert len(text.splitlines()) < 250
@@ -244,7 +245,7 @@ def test_all_ranks_in_python(job, tmp_path):
     text = (job / "step_0.py").read_text()
     assert 'reduction("MAX")' in text and "group_name(" in text and "wait(" in text and "c10d.send" in text
     assert "c10d.recv" in (job / "step_1.py").read_text()
-    # The world, the group of both, and one of each rank.
+    # The world, the group of both, and one for each rank.
     assert (job / "ranks.data").read_text().splitlines()[1] == "groups 4"
 
 

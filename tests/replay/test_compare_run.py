@@ -1,4 +1,5 @@
-"""`etude compare --run`: original and replay in turn. What was measured is checked, never how long it took."""
+"""`etude compare --run`: original and replay in turn. Tests check which figures were measured, but never their
+durations."""
 
 import json
 import os
@@ -51,7 +52,7 @@ LAUNCHER = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 @pytest.fixture(autouse=True)
 def leaves_nothing(tmp_path, monkeypatch):
-    """No temporary folder stays, and no process that runs here."""
+    """Checks that no temporary folder and no process of the test remains."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
@@ -69,7 +70,7 @@ def until(condition, seconds=120):
 
 
 def processes_in(folder):
-    """Command lines of processes that work in the folder."""
+    """Returns command lines of processes that work in the folder."""
     found = []
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -80,11 +81,11 @@ def processes_in(folder):
     return [line for line in found if line]
 
 
-RECORDED = {}  # captures of programs, by how they were made
+RECORDED = {}  # captures of programs, by their options
 
 
 def record(tmp_path, *words, source=PROGRAM, launcher=(), options=()):
-    """A capture of the program, which is `program.py`. Recorded once for all tests."""
+    """Returns a capture of the program, which is `program.py`. It is recorded once for all tests."""
     (tmp_path / "program.py").write_text(source)
     how = (words, source, tuple(launcher), tuple(options))
     if how not in RECORDED:
@@ -147,7 +148,7 @@ def test_pairs_and_their_verdicts(tmp_path, recorder):
     assert cpu["verdict"] == "met" and cpu["bar"] == 1000 and cpu["pairs"] == 12
     assert cpu["original"]["low"] <= cpu["original"]["median"] <= cpu["original"]["high"]
     assert metric(result, "voluntary_switches")["verdict"] is None
-    # The original's memory holds Python, the growth above its level before the first step does not.
+    # The original's memory includes Python, but the growth above its level before the first step does not.
     whole, growth = metric(result, "peak_resident"), metric(result, "peak_memory")
     if "original" in whole:
         assert growth["original"]["median"] < whole["original"]["median"] / 2
@@ -157,7 +158,8 @@ def test_pairs_and_their_verdicts(tmp_path, recorder):
 
 
 def test_what_modules_do_while_a_model_is_made_is_no_growth(tmp_path):
-    """As of spectral_norm, which calls a module: the level is that of the first step."""
+    """Some programs, such as those with spectral_norm, call a module while the model is made. The level is that of
+    the first step."""
     source = PROGRAM.replace("optimizer = torch", "model(torch.ones(1, 16))\nballast = torch.ones(1 << 25)\noptimizer = torch")
     record(tmp_path, "40", source=source)
     growth = metric(compared(tmp_path, "--pairs", 6, steps=[5000]), "peak_memory")
@@ -191,7 +193,7 @@ def test_a_written_benchmark_in_place_of_the_replay(tmp_path, ranks):
     if ranks == 1:
         sizes = metric(result, "peak_resident")
         assert "replay" not in sizes or sizes["replay"]["median"] > 1 << 24
-    assert not (tmp_path / "job/compare.0.json").exists()  # that is the replay's
+    assert not (tmp_path / "job/compare.0.json").exists()  # the file belongs to the replay
     done = compare(tmp_path, "--benchmark", "bench/nothing.py", steps=[5000])
     assert done.returncode == 2 and "expected FOLDER/benchmark.py" in done.stderr
 
@@ -201,7 +203,7 @@ def test_gpus_are_looked_at_where_it_is_asked_for(tmp_path, monkeypatch):
     names = {"gpu_energy", "gpu_power", "gpu_utilisation", "gpu_memory_utilisation", "gpu_memory"}
     result = compared(tmp_path, "--pairs", 6, steps=[5000])
     assert not names & {row["name"] for row in result["metrics"]}
-    # A library that stands for NVML: two GPUs of 150 W.
+    # A library that replaces NVML: two GPUs of 150 W.
     monkeypatch.setenv("LD_LIBRARY_PATH", os.path.join(os.environ["ETUDE_BIN"], "../tests/nvml"))
     result = compared(tmp_path, "--pairs", 6, "--experimental", steps=[5000])
     for side in ("original", "replay"):
@@ -240,7 +242,7 @@ def read_again(tmp_path, *words):
 
 
 def check_certificate(tmp_path, name, seed, result):
-    """What a run of PROGRAM has left: the comparison, and what it was of."""
+    """Checks the results of a run of PROGRAM: the comparison and its context."""
     certificate = json.loads((tmp_path / name).read_text())
     assert read_again(tmp_path, name, "--json").stdout == (tmp_path / name).read_text()
     kept = "--keep-paths" in certificate["again"]
@@ -272,7 +274,7 @@ def test_table_for_people(tmp_path):
     assert "10 pairs of steps of the original and the replay" in done.stdout
     for title in ("CPU time", "wall time", "page faults", "machine noise"):
         assert title in done.stdout
-    # The program's own output is not the answer; it was stopped before its last line.
+    # The program's own output is not the result. The program was stopped before its last line.
     assert "out\n" in done.stderr and "out\n" not in done.stdout
     assert "trained" not in done.stderr
 
@@ -281,9 +283,9 @@ def test_steps_of_other_signatures_do_not_count(tmp_path):
     record(tmp_path, "40", "--mixed")
     result = compared(tmp_path, "--pairs", 24, "--lead", 0, steps=[5000, "--mixed"])
     assert result["pairs"]["measured"] == 24
-    # One pair runs uncounted before the first: of 24 and one, in steps of three and one.
+    # One pair runs uncounted before the first: 24 pairs and one, in steps of three and one.
     assert result["original"]["steps_of_other_signatures"] in (8, 9)
-    # The step that is measured is of the recorded signature, whatever leads.
+    # The measured step has the recorded signature, whichever steps precede it.
     result = compared(tmp_path, "--pairs", 12, "--lead", 3, steps=[5000, "--mixed"])
     assert result["pairs"]["measured"] == 12
     assert result["original"]["steps_of_other_signatures"] >= 13
@@ -320,7 +322,8 @@ def test_recorded_command_runs_where_it_was_recorded(tmp_path):
 
 def test_program_that_ends_early(tmp_path):
     record(tmp_path, "20")
-    # Without a command: as recorded, here or for another test. Of 20 steps two warm up and one pair does not count.
+    # Without a command it runs as recorded, here or for another test. Of 20 steps two warm up, and one pair does not
+    # count.
     result = compared(tmp_path, "--lead", 0, "--trust")
     assert result["pairs"] == {"wanted": 30, "measured": 17}
     assert result["ended"] == "the program ended after 17 of 30 pairs"
@@ -407,11 +410,11 @@ def test_replay_that_dies(tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        # The program takes turns with the replay, which has steps behind it by then.
+        # The program takes turns with the replay, which has run some steps by then.
         assert any("step 20" in line for line in process.stderr)
         replays = [path for path in pathlib.Path("/proc").glob("[0-9]*") if is_replay(path, tmp_path)]
         names = [path.name for path in replays]
-        # It may have a child that makes a step.
+        # It may have a child that runs a step.
         (replay,) = [path.name for path in replays if parent_of(path) not in names]
         os.kill(int(replay), signal.SIGKILL)
         said = process.stderr.read()

@@ -1,4 +1,4 @@
-"""Replays of composed traces: all of it runs, on the memory that the recording had, and its time is compared."""
+"""Replays of composed traces: all operators run, on the recorded memory, and their time is compared."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def test_another_operator_runs_in_the_place_of_the_recorded_one(tmp_path):
     path = compose(tmp_path, parts)
     names = [row["op"] for row in replay_operators(path)]
     assert "aten::tanh" in names and "aten::relu" not in names
-    # An operator that is none of PyTorch's is skipped and said.
+    # An operator that PyTorch does not have is skipped and reported.
     path = compose(tmp_path, parts.replace("aten::tanh", "aten::nothing"))
     report = replay(path, codes=(1,))
     assert {row["op"] for row in report["skipped"]} == {"aten::nothing"}
@@ -68,7 +68,7 @@ def replay_operators(path):
     return json.loads(done.stdout)["per_operator"]
 
 
-# A block of a transformer with its loss, of a batch and a length of sequences; and attention that an operator of its own does.
+# A transformer block with its loss, for a batch and a length of sequences, and attention as a separate operator.
 PROGRAM = LIGHT + """
 import torch
 from torch import nn
@@ -117,7 +117,7 @@ def changed(tmp_path, traces, part, name="changed"):
 
 
 def forms(path):
-    """Of each node its name, and sizes, types and whole numbers of its arguments and results."""
+    """Returns for each node its name, and sizes, types and integers of its arguments and results."""
     rows = []
     for node in json.loads(path.read_text())["nodes"]:
         sides = [node["inputs"], node["outputs"]]
@@ -136,7 +136,7 @@ def test_another_batch_or_length_is_as_if_recorded_so(tmp_path, recorded, small,
     assert forms(resized) == forms(plain)
     report = replay(resized)
     assert report["skipped"] == [] and report["coerced"]["shapes"] == 0
-    # Unknown if the larger one happened to take less time.
+    # Unknown if the larger one took less time by chance.
     assert report["expected"]["ms"] is None or report["expected"]["ms"] > 0
 
 
@@ -144,7 +144,7 @@ def test_another_element_type_runs(tmp_path, recorded):
     part = 'dtype = { from = "float32", to = "bfloat16" }\n'
     path = changed(tmp_path, {"a": recorded(2, 4, 1)}, part)
     in_float = {row[0] for row in forms(path) if "Tensor(float)" in str(row)}
-    # What attention keeps for its backward pass.
+    # The data that attention keeps for its backward pass.
     assert len(in_float) == 2 and all("attention" in name for name in in_float), in_float
     report = replay(path)
     assert report["skipped"] == [] and report["expected"]["ms"] is None

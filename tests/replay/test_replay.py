@@ -1,4 +1,4 @@
-"""Replays of real recordings: everything runs, and operators read what their producers wrote."""
+"""Replays of real recordings: all operators run, and read the results of their producers."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ DATA = pathlib.Path(os.environ.get("ETUDE_SHARED_DATA", "absent"))
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="recorded traces are absent")
 OWN_DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 
-# Records what the statements in place of BODY do, as PyTorch's observer sees it.
+# Records the statements in place of BODY with PyTorch's observer.
 RECORD = """
 import sys, torch
 from torch.profiler import ExecutionTraceObserver
@@ -36,7 +36,7 @@ RECORDED = {}  # by program
 
 
 def record(tmp_path, body, setup=""):
-    """What PyTorch's observer wrote of a program; each runs once for all tests."""
+    """Returns the output of PyTorch's observer for a program. Each program runs once for all tests."""
     path = tmp_path / "host.json"
     body, setup = textwrap.dedent(body), textwrap.dedent(setup)
     program = RECORD.format(body=body, setup=setup)
@@ -79,7 +79,7 @@ def test_collectives_of_a_single_process_are_skipped_and_said(tmp_path):
     assert 0.9 < report["coverage"]["ops"] < 1.0
     assert report["coverage"]["time"] is not None
     replay(folder, "--rank", "0", "--allow-skips", warmup=0, iterations=1)
-    # Folders that are no captures of ours are left as they are.
+    # Folders that are not captures of Etude are left unchanged.
     assert sorted(os.listdir(folder)) == sorted(os.listdir(OWN_DATA / "cpu/ddp_mlp"))
     subprocess.run([ETUDE, "convert", "-q", folder, "-o", tmp_path / "chakra"], check=True)
     again = replay(tmp_path / "chakra", "--rank", "0", codes=(1,), warmup=0, iterations=1)
@@ -99,7 +99,7 @@ def test_a_trace_with_a_cuda_graph_runs_on_the_cpu():
     [
         ("linear_et_1.0.1", 1.0, []),
         ("benchmark_simple_add_et", 1.0, []),
-        # The whole of it takes minutes on a CPU.
+        # The whole workload takes minutes on a CPU.
         ("resnet_1gpu_et_1.0.3", 1.0, ["--only", "aten::batch_norm", "--only", "aten::max_pool2d"]),
     ],
 )
@@ -123,7 +123,7 @@ FLOW = """
 def test_consumers_read_what_producers_wrote(tmp_path):
     body = FLOW.replace("d = torch.nonzero(c)", "e.add_(b / c)")
     path = record(tmp_path, body, "e = torch.ones(8)")
-    # What is divided by nothing is infinite.
+    # Values divided by nothing are infinite.
     assert replay(path)["values"]["non_finite_tensors"] > 0
     # With another producer upstream the same consumer must see other values.
     text = path.read_text()
@@ -134,7 +134,7 @@ def test_consumers_read_what_producers_wrote(tmp_path):
 
 
 def test_what_autograd_copies_is_copied(tmp_path):
-    # The gradient of w needs what the multiplication overwrites.
+    # The gradient of w needs the values that the multiplication overwrites.
     body = """
     w = torch.rand(4, 3, requires_grad=True)
     x = torch.rand(4, 3, requires_grad=True) * 2
@@ -180,7 +180,7 @@ def test_unusual_arguments(tmp_path):
 
 
 def test_several_threads_fill_memory_of_every_type(tmp_path):
-    """The trial of a step is a forked process, which has none of the threads that had begun before."""
+    """The trial of a step is a forked process, which has no threads that had begun before."""
     setup = "w = torch.randn(300, 300, dtype=torch.bfloat16)"
     report = replay(record(tmp_path, "torch.mm(w, w)", setup), "--threads", "2")
     assert report["coverage"]["ops"] == 1.0
@@ -249,7 +249,7 @@ def test_huge_tensors_are_refused_before_they_are_made(tmp_path):
 
 
 def test_state_does_not_drift(tmp_path):
-    # Multiplied with random numbers again and again, values would end as denormal numbers.
+    # Multiplied repeatedly with random numbers, values would become denormal numbers.
     path = record(tmp_path, "x.mul_(y)", "x, y = torch.randn(1000), torch.randn(1000)")
     report = replay(path, "--iterations", "150")
     assert report["coverage"]["ops"] == 1.0
@@ -305,7 +305,7 @@ def test_same_seed_same_setup(tmp_path):
     one, two = (replay(path, "--seed", "7") for _ in range(2))
     for report in (one, two):
         for size in ("resident_before_steps_bytes", "growth_bytes"):
-            del report["memory"][size]  # of the whole process, as the system says
+            del report["memory"][size]  # of the whole process, from the system
     for key in ("coverage", "skipped", "coerced", "memory", "same_kernels", "kernels"):
         assert one[key] == two[key]
 
@@ -337,7 +337,7 @@ def test_storages_come_from_outside(tmp_path):
     """
     report = replay(record(tmp_path, body, setup))
     assert report["coverage"]["ops"] == 1.0, report["skipped"]
-    # All that the view reaches: six floats.
+    # The extent of the view: six floats.
     assert report["memory"]["outside_bytes"] == 24
 
 
@@ -374,7 +374,7 @@ def test_compiled_code_is_skipped_and_said(tmp_path):
     report = replay(record(tmp_path, body), codes=(1,))
     assert [(row["op"], row["count"]) for row in report["skipped"]] == [("CompiledFxGraph", 1)]
     assert report["operators"]["total"] == report["operators"]["replayed"] + 1
-    # With --only nothing but these operators counts.
+    # With --only, only these operators count.
     assert replay(tmp_path / "host.json", "--only", "aten::add")["coverage"]["ops"] == 1.0
 
 
@@ -418,7 +418,7 @@ def test_parts_of_a_step_are_not_kept_in_a_capture(tmp_path):
             optimizer.step()
         """,
     )
-    # A result that cannot be kept is shown all the same.
+    # If a result cannot be kept, it is still shown.
     (folder / "replay.0.json/in the way").mkdir(parents=True)
     done = subprocess.run([ETUDE, "replay", folder, "--iterations", "1"], text=True, capture_output=True)
     assert done.returncode == 0 and "rank 0 on cpu" in done.stdout
@@ -475,7 +475,7 @@ def test_what_ran_at_the_same_time_is_said(tmp_path):
 
 
 def test_page_faults_are_those_that_were_recorded(tmp_path):
-    # Blocks above what glibc maps, so that each step gets new pages for some of them.
+    # Blocks above the size that glibc maps, so that each step gets new pages for some of them.
     folder = capture(
         tmp_path,
         """
@@ -494,7 +494,7 @@ def test_page_faults_are_those_that_were_recorded(tmp_path):
     assert report["memory"]["recorded_minor_faults"] == faults[len(faults) // 2]
     wanted = report["memory"]["recorded_minor_faults"]
     assert abs(report["replay"]["minor_faults"] - wanted) <= max(128, 0.15 * wanted)
-    # Of a part of the step it is not known.
+    # Unknown for a part of the step.
     assert replay(folder, "--only", "aten::mul")["memory"]["recorded_minor_faults"] is None
 
 
@@ -505,10 +505,10 @@ def test_gaps_pass_and_both_figures_are_said(tmp_path):
     gaps = quick["gaps"]
     lacking = quick["recorded"]["step_ms"] * (1 - quick["recorded"]["operator_share"])
     assert gaps["mode"] == "none" and gaps["scale"] == 1
-    # What runs between the parts of an operator that is replaced by them is a gap as well.
+    # Code between the parts of an operator that is replaced by them is a gap as well.
     assert lacking - 0.001 <= gaps["ms"] < 1.5 * lacking
     assert quick["replay"]["step_ms"] == gaps["without"]["step_ms"]
-    # So much passes between the operators alone.
+    # The operators alone have this much time between them.
     assert gaps["with"]["step_ms"]["wall"]["min"] > gaps["ms"]
 
     slow = replay(tmp_path, "--gaps", "recorded")
@@ -540,7 +540,7 @@ def test_waits_of_the_program_take_no_processor(tmp_path):
 
 
 def test_time_that_other_work_took_is_no_gap(tmp_path):
-    """As on a machine on which each step takes 100 ms longer, for which others have the processor."""
+    """A machine on which each step takes 100 ms longer, in which others use the processor."""
     folder = capture(
         tmp_path,
         """
@@ -570,7 +570,7 @@ def test_time_that_other_work_took_is_no_gap(tmp_path):
     assert busy["gaps"]["ms"] == quiet["gaps"]["ms"] and busy["gaps"]["scale"] == quiet["gaps"]["scale"]
     assert busy["gaps"]["idle_ms"] == 0
     assert any("other processes used the processor for 99 %" in note for note in busy["notes"])
-    # A program that waits as well: what is neither work nor stolen.
+    # A program that also waits: time that is neither work nor stolen.
     for step in steps:
         step["wall_ns"] += 3 * 10**6
         step["voluntary_switches"] = 4
@@ -588,7 +588,7 @@ def test_without_a_folder_for_temporary_files_kernels_are_unknown(tmp_path, monk
     done = subprocess.run([ETUDE, "replay", path, "--iterations", "2"], text=True, capture_output=True)
     assert done.returncode == 0 and "same kernels: unknown" in done.stdout
     assert "the replay was not recorded" in done.stderr
-    # Where the recording itself was asked for, it has to be written.
+    # If the recording itself was requested, it must be written.
     asked = ["--record", tmp_path / "absent/replay.etude"]
     failed = subprocess.run([ETUDE, "replay", path, *asked], text=True, capture_output=True)
     assert failed.returncode == 5 and failed.stdout == "", failed.stderr
@@ -598,7 +598,7 @@ def test_the_replay_is_recorded_and_compared(tmp_path):
     path = record(tmp_path, "x = torch.ones(4, 3)\nfor _ in range(3): y = x @ x.t()\ntorch.relu(y)")
     kept = tmp_path / "replay.etude"
     report = replay(path, "--record", kept, "--skip", "aten::relu", "--per-op", codes=(1,))
-    # Three of t (of which as_strided is the leaf) and mm each, and one relu, whose clamp is the leaf.
+    # Three of t (whose leaf is as_strided) and mm each, and one relu, whose leaf is clamp.
     assert report["kernels"]["extra"] == []
     (missing,) = report["kernels"]["missing"]
     assert missing["count"] == 1 and missing["inputs"].startswith("float32[4,4]")
@@ -627,7 +627,7 @@ def test_kinds_of_steps_are_replayed_by_their_weights(tmp_path):
                 torch.relu(torch.ones(3 if i % 2 else 5))
     """
     path = record(tmp_path, body)
-    # With two threads: those of the first kind must not stand in the way of trying out the second.
+    # With two threads: those of the first kind must not prevent the trial of the second.
     report = replay(path, "--threads", "2")
     kinds = report["step_kinds"]
     assert [(kind["step"], kind["steps"]) for kind in kinds] == [(0, 3), (1, 2)]
@@ -687,7 +687,7 @@ def test_operators_of_a_library_replay_with_it(tmp_path):
     assert report["skipped"] == [] and report["libraries"] == [str(OPERATORS)]
     assert report["replaced_by_parts"] == [] and report["same_kernels"] == 1.0
     assert "test_operators::add_twice" in {row["op"] for row in report["per_operator"]}
-    # Without it what it called runs in its place, but not its own code, of which the trace has no time.
+    # Without it its callees run in its place, but not its own code, for which the trace has no time.
     without = replay(path, "--per-op", codes=(1,))
     assert [row["op"] for row in without["skipped"]] == ["test_operators::add_twice"]
     assert without["replaced_by_parts"] == [{"op": "test_operators::add_twice", "count": 1}]
@@ -696,7 +696,7 @@ def test_operators_of_a_library_replay_with_it(tmp_path):
 
 
 def test_operators_that_are_given_files_are_not_run(tmp_path):
-    """A trace from somebody else could name any file."""
+    """A trace from someone else could name any file."""
     setup = f"torch.ops.load_library({str(OPERATORS)!r})\nwritten, mapped = {str(tmp_path / 'w')!r}, {str(tmp_path / 'm')!r}"
     body = """x = torch.ones(4)
 y = torch.ops.test_operators.append(x, written)
@@ -739,7 +739,7 @@ def test_memory_that_no_operator_wrote_holds_what_its_readers_need(tmp_path):
     """
     report = replay(record(tmp_path, body, setup))
     assert report["skipped"] == []
-    # Content for 5, 20 and 2 numbers of 8 bytes beside the table and the indices.
+    # Content for 5, 20 and 2 numbers of 8 bytes in addition to the table and the indices.
     assert report["memory"]["outside_bytes"] == 4 * 50 * 8 + 8 * 40 + 8 * (5 + 20 + 2)
 
 
@@ -762,8 +762,8 @@ def test_arguments_have_the_recorded_element_type(tmp_path, product):
         b = torch.randn(4)
         c = torch.randn(4, 4).bfloat16()
     """
-    # Without autocast the product is one of float32, which mm refuses beside bfloat16. What consists of other
-    # operators, and what called itself with arguments of another type, is replayed as what it called.
+    # Without autocast the product is one of float32, which mm refuses together with bfloat16. Operators that consist of
+    # others, or called themselves with arguments of another type, are replayed as their callees.
     body = f"""
         with torch.autocast("cpu", dtype=torch.bfloat16):
             y = {product}
@@ -784,7 +784,7 @@ UPDATE = """
 """
 
 
-# The step of a program that trains. The mask is made without a gradient to come, the data has none.
+# The step of a training program. The mask is made without a gradient to come, and the data has none.
 TRAIN = UPDATE + """
     data, weight, bias = torch.randn(4, 8), torch.randn(8, 8, requires_grad=True), torch.randn(8, requires_grad=True)
     target, mask = torch.randn(4, 8), torch.rand(4, 8)
@@ -798,7 +798,7 @@ TRAIN = UPDATE + """
 
 
 def numbered_nodes(path, folder):
-    """Of the first step what has an autograd sequence number: name and number, in order."""
+    """Returns the nodes of the first step with an autograd sequence number: name and number, in order."""
     subprocess.run([ETUDE, "convert", "-q", path, "--to", "pytorch", "-o", folder], check=True)
     nodes = sorted(json.loads((folder / "host.0.json").read_text())["nodes"], key=lambda node: node["id"])
     marks = [node["id"] for node in nodes if node["name"].startswith("ProfilerStep#")] + [sys.maxsize] * 2
@@ -808,7 +808,7 @@ def numbered_nodes(path, folder):
 
 
 def nodes_made(path, folder):
-    """Of the first step's forward operators how many autograd nodes had been made before each."""
+    """Returns for the first step's forward operators how many autograd nodes had been made before each."""
     names = ("aten::linear", "aten::addmm", "aten::relu_", "aten::mse_loss")
     found = [(name, number) for name, number in numbered_nodes(path, folder) if name in names]
     return [(name, number - found[0][1]) for name, number in found]
@@ -825,7 +825,7 @@ def test_operators_make_what_a_backward_pass_needs(tmp_path):
 
 
 def test_an_argument_that_can_have_no_gradient_is_left_without(tmp_path):
-    # Without an optimizer nothing says that the weights of the classes are no parameter.
+    # Without an optimizer nothing shows that the weights of the classes are not a parameter.
     setup = """
         data, weight = torch.randn(4, 8), torch.randn(3, 8, requires_grad=True)
         classes, target = torch.rand(3), torch.tensor([0, 2, 1, 1])
@@ -836,7 +836,7 @@ def test_an_argument_that_can_have_no_gradient_is_left_without(tmp_path):
 
 
 def seen_gradients(path, folder, names):
-    """How many autograd nodes the operators of these names made, by name, in the first replayed step."""
+    """Returns how many autograd nodes the operators of these names made, by name, in the first replayed step."""
     report = replay(path, "--record", folder.with_suffix(".etude"))
     assert report["skipped"] == []
     found, before = dict.fromkeys(names, 0), None
@@ -860,7 +860,7 @@ def test_what_autograd_copies_is_there_for_its_reader(tmp_path):
     """
     report = replay(record(tmp_path, "step()", setup))
     assert report["skipped"] == [] and report["same_kernels"] == 1.0
-    assert report["memory"]["outside_bytes"] < 8 * 256 * 256 * 4  # six of the program's, not four copies besides
+    assert report["memory"]["outside_bytes"] < 8 * 256 * 256 * 4  # six of the program's, not four copies in addition
 
 
 def test_what_a_function_of_pythons_returns_has_a_gradient_to_come(tmp_path):
@@ -899,7 +899,7 @@ def test_what_is_written_to_through_a_view_has_a_gradient_to_come(tmp_path):
 
 
 def test_a_gradient_that_is_written_through_a_view_does_not_stay(tmp_path):
-    # Of memory that lives on from step to step: nodes would pile up, and what reads it made others.
+    # Uses memory that is kept from step to step: nodes would accumulate, and operators that read it made others.
     setup = UPDATE + """
     weight, memory, other = torch.randn(4, 4, requires_grad=True), torch.zeros(4, 8), torch.randn(4, 8)
     def step():
@@ -934,7 +934,7 @@ def test_a_parameter_first_seen_through_a_view_has_a_gradient_to_come(tmp_path):
 
 
 def test_operators_under_hooks_for_saved_tensors_have_a_gradient_to_come(tmp_path):
-    # What such hooks call is missing in the replay, for which a gradient to come is not to blame.
+    # The callees of such hooks are missing in the replay. A gradient to come is not the cause.
     setup = UPDATE + """
     from torch.utils.checkpoint import checkpoint
     data, weight, bias = torch.randn(4, 8), torch.randn(8, 8, requires_grad=True), torch.randn(8, requires_grad=True)
@@ -946,11 +946,11 @@ def test_operators_under_hooks_for_saved_tensors_have_a_gradient_to_come(tmp_pat
     step()
     """
     made = seen_gradients(record(tmp_path, "step()", setup), tmp_path / "replay", ["aten::t", "aten::addmm", "aten::relu"])
-    # Two layers twice; what is computed again ends within the last operator, which is none in the trace.
+    # Two layers twice. Recomputed operators end within the last operator, which is missing in the trace.
     assert made == {"aten::t": 4, "aten::addmm": 4, "aten::relu": 2}
 
 
-# What a step computes with, and the statement whose result's size depends on it.
+# Values that a step computes with, and the statement whose result's size depends on them.
 SIZES = {
     "index": ("m = h[:, 0] > 0.3", "h[m].sum()"),
     "index_two": ("m = (h > 0.3) & (h < 0.9)", "h[m].sum()"),
@@ -974,13 +974,13 @@ SIZES = {
 
 @pytest.mark.parametrize("name", SIZES)
 def test_values_make_results_of_the_recorded_size(tmp_path, name):
-    """Although a mask, lengths or numbers are computed from random numbers: the operator is given others."""
+    """A mask, lengths or numbers are computed from random numbers, but the operator gets suitable ones."""
     computed, used = SIZES[name]
     path = record(tmp_path, f"h = torch.nn.functional.linear(x, w)\n{computed}\n{used}", "x = torch.randn(60, 4)\nw = torch.randn(8, 4)")
     for seed in ("0", "1"):
         report = replay(path, "--seed", seed)
         assert report["coverage"]["ops"] == 1 and report["coerced"]["shapes"] == 0, report["skipped"]
-        # Slices of packed sequences have the sizes of batches, of which the sum alone is known.
+        # Slices of packed sequences have the sizes of batches, of which only the sum is known.
         assert report["same_kernels"] >= (0.8 if name == "pack" else 1), report["kernels"]
 
 
@@ -993,7 +993,7 @@ def test_a_benchmark_is_given_the_same_values(tmp_path):
 
 
 def test_computed_indices_that_are_out_of_bounds_are_replaced(tmp_path):
-    """Arithmetic that no rule goes back over: the trial fails, and the operator is given indices."""
+    """No rule covers this arithmetic, so the trial fails, and the operator gets indices."""
     body = "i = (x * 0.001).round().long().square() + 3\ny = table[i]\nz = torch.nn.functional.cross_entropy(logits, (x * 4).long().remainder(7))"
     path = record(tmp_path, body, "x = torch.rand(9)\ntable = torch.randn(4, 2)\nlogits = torch.randn(9, 7)")
     report = replay(path)
@@ -1008,7 +1008,7 @@ def test_computed_indices_that_are_out_of_bounds_are_replaced(tmp_path):
     ],
 )
 def test_values_are_where_operators_are_defined(tmp_path, statement):
-    """Alphas of a diffusion model's schedule, for example, of which some are picked first."""
+    """For example, the alphas of a diffusion model's schedule, of which some are picked first."""
     path = record(tmp_path, f"a, b = a[i], b[i]\ny = {statement}", "a = torch.rand(50)\nb = torch.rand(50)\ni = torch.arange(20)")
     report = replay(path)
     assert report["coverage"]["ops"] == 1 and report["values"]["non_finite_tensors"] == 0

@@ -1,5 +1,5 @@
-"""Replays on a device that is not the CPU: one of a library's (tests/suite/test_device.cc), whose memory is the host's.
-What NCCL does on real GPUs no test shows: docs/untested.md."""
+"""Replays on a device other than the CPU: one from a library (tests/suite/test_device.cc), whose memory is the
+host's. No test covers NCCL on real GPUs (docs/untested.md)."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Collectives of several process groups, as recorded: which group, which ranks, which reduction."""
+"""Collectives of several process groups, as recorded: group, ranks, reduction."""
 
 import json
 import subprocess
@@ -27,10 +27,10 @@ for _ in range(8):
     more()
 """ + END_OF_RANK
 
-# Less than all of torch, or all, which sharded models and functional collectives need.
+# A part of torch, or all of it for sharded models and functional collectives.
 WHOLE = LIGHT + "light_torch.load()\n"
 
-# On rank 0 all is infinite, on rank 1 all is 0, but for what a reduction makes of it.
+# On rank 0 all values are infinite, on rank 1 all are 0, except for the effect of a reduction.
 REDUCTIONS = """
 both = dist.new_group([0, 1])
 own = [dist.new_group([0]), dist.new_group([1])][rank]
@@ -66,10 +66,10 @@ def reductions(groups):
     "groups, infinite",
     [
         ("[(None, dist.ReduceOp.SUM)]", True),
-        ("[(None, dist.ReduceOp.MIN)]", False),  # as every other reduction, not always the sum
+        ("[(None, dist.ReduceOp.MIN)]", False),  # like every other reduction, not always the sum
         ("[(both, dist.ReduceOp.MAX)]", True),
         ("[(own, dist.ReduceOp.SUM)]", False),  # rank 0 is in another group
-        # One group after the other of the same ranks, in another order than they were made in.
+        # Groups of the same ranks, one after the other, in another order than they were made.
         ("[(both, dist.ReduceOp.SUM), (None, dist.ReduceOp.SUM), (own, dist.ReduceOp.MIN)]", False),
     ],
 )
@@ -112,7 +112,7 @@ def more():
     job = record(tmp_path / "one", body, start=WHOLE)
     report = replay(job, "--per-op")
     check_whole(report)
-    # All ran but the wrapper of Python's, on the parts of the weights that the rank has.
+    # All operators ran except Python's wrapper, on the rank's parts of the weights.
     assert {row["op"] for row in report["kernels"]["missing"]} <= {
         "_c10d_functional::_wrap_tensor_autograd"
     }
@@ -137,7 +137,7 @@ def more():
 
 
 def test_a_group_that_one_rank_is_in_is_said_to_be_why_ranks_do_not_fit(tmp_path):
-    """One of two ranks cannot tell by PyTorch's observer which group a collective used."""
+    """With PyTorch's observer, one of two ranks does not show which group a collective used."""
     job = record(tmp_path / "one", ONE_HAS_MORE_GROUPS, "observers")
     done = two_ranks.run(job, "--ranks", "all")
     assert done.returncode == 3, done.stderr
@@ -145,7 +145,7 @@ def test_a_group_that_one_rank_is_in_is_said_to_be_why_ranks_do_not_fit(tmp_path
     assert "lacks the process group" in done.stderr and "native recorder" in done.stderr
 
 
-# Rank 1 is the later one by so much, on busy machines too: it sleeps when rank 0 is there.
+# Rank 1 is later by this time, also on busy machines, because it sleeps when rank 0 is there.
 LATER = """
 from itertools import count
 store, steps = dist.distributed_c10d._get_default_store(), count()
@@ -182,7 +182,7 @@ def test_waits_for_collectives_are_no_gaps(tmp_path):
     # Rank 1 slept for longer than rank 0 and waited for less.
     assert late["gaps"]["ms"] > early["ms"] + 0.5 * 100
     assert late["gaps"]["waits_ms"] < early["waits_ms"]
-    # What is left passes, on all ranks.
+    # The remaining time passes on all ranks.
     for gaps in (early, late["gaps"]):
         assert gaps["with"]["step_ms"]["wall"]["min"] > gaps["ms"]
         assert gaps["without"]["step_ms"]["wall"]["count"] > 0
@@ -206,7 +206,7 @@ def test_waits_for_messages_are_no_gaps(tmp_path):
     job = record(tmp_path / "one", MESSAGES)
     early = replay(job)["gaps"]  # rank 0, which waits for rank 1
     late = replay(job, "--rank", "1")["gaps"]
-    # Nor are they where the messages are skipped.
+    # They are not used either if the messages are skipped.
     alone = two_ranks.replay(job, "--rank", "0", code=1)["gaps"]
     for gaps in (early, alone):
         assert gaps["waits_ms"] > 0.5 * 100
@@ -214,7 +214,7 @@ def test_waits_for_messages_are_no_gaps(tmp_path):
 
 
 def compose(folder, job, part):
-    """The nodes of both ranks' captures after a recipe, and the replay of them."""
+    """Returns the nodes of both ranks' captures after a recipe, and their replay."""
     folder.mkdir()
     for rank in (0, 1):
         recipe = folder / "recipe.toml"
@@ -225,7 +225,7 @@ def compose(folder, job, part):
 
 
 def test_what_gloo_does_for_a_collective_is_a_part_of_it(tmp_path):
-    # It copies on a thread of its own what was gathered.
+    # It copies the gathered data on a separate thread.
     body = """
 parts = [torch.empty(4, 2), torch.empty(4, 2)]
 def more():

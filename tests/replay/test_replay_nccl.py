@@ -1,6 +1,7 @@
-"""Ranks on CUDA devices, which communicate through PyTorch's NCCL groups, on a machine without a GPU: below PyTorch lies
-what stands for CUDA and NCCL (tests/gpu/cuda.cc), where collectives wait as they do, and kernels do nothing. Needs a
-PyTorch that is built for CUDA, and headers: ETUDE_TORCH_PYTHON=… cmake …, and ctest -R replay_nccl."""
+"""Ranks on CUDA devices, which communicate through PyTorch's NCCL groups, on a machine without a GPU. Below PyTorch
+is a replacement of CUDA and NCCL (tests/gpu/cuda.cc), in which collectives wait like real ones, and kernels do
+nothing. Requires a PyTorch that is built for CUDA, and headers: ETUDE_TORCH_PYTHON=… cmake …, and ctest -R
+replay_nccl."""
 
 import collections
 import importlib.util
@@ -21,7 +22,7 @@ STAND_IN = pathlib.Path(os.environ["ETUDE_BIN"]).parent / "tests/operators/test_
 pytestmark = pytest.mark.skipif(not STAND_IN.exists(), reason="a PyTorch without CUDA, or headers of CUDA are missing")
 ON_GPUS = ("--device", "cuda")
 
-# Each rank sends before it receives, which NCCL takes only as one; then what was received is sent on.
+# Each rank sends before it receives, which NCCL accepts only as one call. The received data are then sent on.
 MESSAGES = LIGHT + """
 import torch, torch.distributed as dist
 
@@ -54,7 +55,7 @@ def job(tmp_path_factory):
 
 @pytest.fixture
 def log(job, monkeypatch, tmp_path):  # recorded before there are GPUs
-    """Two GPUs; what NCCL was asked for."""
+    """Returns the requests to NCCL on two GPUs."""
     monkeypatch.setenv("LD_PRELOAD", str(STAND_IN))
     monkeypatch.setenv("DISABLE_ADDMM_CUDA_LT", "1")
     monkeypatch.setenv("ETUDE_TEST_NCCL_LOG", str(tmp_path / "nccl.log"))
@@ -62,7 +63,7 @@ def log(job, monkeypatch, tmp_path):  # recorded before there are GPUs
 
 
 def lines(log, rank):
-    """Kind, elements and how many were given together, of what the rank asked NCCL for."""
+    """Returns kind, elements and number of calls grouped together for the rank's requests to NCCL."""
     rows = [line.split() for line in log.read_text().splitlines()]
     return [(kind, int(count), int(together)) for own, _, kind, count, together in rows if int(own) == rank]
 
@@ -76,7 +77,7 @@ def test_all_ranks_communicate_through_nccl(job, log):
     assert {"broadcast", "all_reduce", "reduce", "all_gather", "reduce_scatter", "send", "receive"} <= set(kinds)
     together = ("broadcast", "all_reduce", "reduce", "all_gather", "reduce_scatter")
     assert [line for line in ours if line[0] in together] == [line for line in theirs if line[0] in together]
-    # In each step as many as in the others: the first, a warm-up, two timed, one of MeasureOtherMode, and recorded ones.
+    # Each step has the same number: the first, a warm-up, two timed, one of MeasureOtherMode, and recorded ones.
     steps = kinds["reduce"]
     assert steps >= 4 and all(count % steps == 0 for count in kinds.values())
 
@@ -104,7 +105,7 @@ def test_receives_from_any_rank_are_told(log, tmp_path, monkeypatch):
 
 def test_a_time_out_says_who_waits_for_whom(job, log):
     errors = replay_with_a_pause(job, None, options=ON_GPUS)
-    # Between steps it is the store that is waited for.
+    # Between steps ranks wait for the store.
     assert "the device has made no progress for 1000 ms" in errors or "wait timeout" in errors, errors
     assert "rank 1 does not answer" in errors, errors
     assert any(re.search(r"rank 0 is (in c10d::.*|after step \d+); waits for rank 1$", line) for line in errors.splitlines()), errors
@@ -114,7 +115,7 @@ def test_each_rank_needs_a_device(job, log, monkeypatch):
     monkeypatch.setenv("ETUDE_TEST_GPUS", "1")
     done = run(job, "--ranks", "all", *ON_GPUS)
     assert done.returncode == 4 and "found 1 on this machine, expected one per rank" in done.stderr
-    # A launcher may have given each process one.
+    # A launcher may have given one to each process.
     ranks = [launched(job, rank, "--iterations", 2, *ON_GPUS) for rank in (0, 1)]
     outputs = [rank.communicate(timeout=120) for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0], outputs

@@ -1,4 +1,4 @@
-"""Replays of all ranks of a job: collectives run for real between local processes."""
+"""Replays of all ranks of a job: collectives really run between local processes."""
 
 import contextlib
 import functools
@@ -89,7 +89,7 @@ def test_all_ranks_replay_completely(job):
     for row in report["ranks"]:
         assert row["coverage"]["ops"] == 1.0
         assert row["step_ms"]["wall"]["median"] > 0
-    for rank in (0, 1):  # each has its report
+    for rank in (0, 1):  # each has a report
         own = json.loads((job / f"replay.{rank}.json").read_text())
         assert own["rank"] == rank and own["ranks"] == report["ranks"]
     compared = subprocess.run([ETUDE, "compare", job], text=True, capture_output=True)
@@ -104,14 +104,14 @@ def test_communication_or_all_else_alone(job):
     assert communication["skipped"] == computation["skipped"] == []
     assert communication["operators"]["total"] >= 14
     assert communication["operators"]["total"] + computation["operators"]["total"] == whole
-    # The same of a rank alone, without any process group.
+    # The same for a single rank, without any process group.
     assert replay(job, "--rank", "0", "--only", "compute")["operators"] == computation["operators"]
     left = replay(job, "--ranks", "all", "--skip", "comm", code=1)
     assert {row["reason"] for row in left["skipped"]} == {"skipped by --skip"}
 
 
 def test_a_rank_reads_what_others_reduced(job):
-    # Rank 1 becomes infinite by what rank 0 adds to its gradients, and only by that.
+    # Rank 1 becomes infinite only through the values that rank 0 adds to its gradients.
     together = replay(job, "--ranks", "2", "--rank", "1")
     assert together["rank"] == 1 and together["values"]["non_finite_tensors"] > 0
     alone = replay(job, "--rank", "1", code=1)
@@ -122,7 +122,7 @@ def test_a_rank_reads_what_others_reduced(job):
 def test_paced_ranks_step_together(job):
     done = run(job, "--ranks", "all", "--paced", text_in="\n\n\nkernels\n")
     assert done.returncode == 0
-    # What the recording lacks depends on where its steps were cut.
+    # The missing part of the recording depends on where its steps were cut.
     assert all("as recorded: " in line for line in done.stderr.splitlines()), done.stderr
     ready, *steps, kernels = map(json.loads, done.stdout.splitlines())
     assert [row["coverage"]["ops"] for row in ready["ranks"]] == [1.0, 1.0]
@@ -131,7 +131,7 @@ def test_paced_ranks_step_together(job):
 
 
 def test_each_rank_is_a_session(job):
-    # As torchrun's are: a busy machine shares its processors out among sessions.
+    # Like torchrun's ranks: a busy machine divides its processors among sessions.
     command = [ETUDE, "replay", job, "--ranks", "all", "--paced", "--warmup", "1"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as paced:
         paced.stdout.readline()
@@ -155,7 +155,7 @@ def test_communications_that_do_not_fit_are_found_before_ranks_start(copy):
 
 
 def launched(folder, rank, *options, variables=None):
-    """A process as mpirun would start it."""
+    """Starts a process like mpirun."""
     mpi = {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
     command = [ETUDE, "replay", folder, "--warmup", "1", "--json", "-q", *map(str, options)]
     return subprocess.Popen(
@@ -199,13 +199,13 @@ def test_a_launcher_with_another_number_of_processes_is_told(job):
 
 
 def cpu_time(process):
-    """Seconds of CPU time in user mode."""
+    """Returns seconds of CPU time in user mode."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) / os.sysconf("SC_CLK_TCK")
 
 
 def replay_with_a_pause(job, seconds, rank=1, options=()):
-    """What a replay says one of whose ranks stands still for so long; None: for ever."""
+    """Returns the output of a replay in which one rank stands still for this time; None: forever."""
     command = [ETUDE, "replay", job, "--ranks", "all", "--timeout", "1", "--iterations", "100000", "-q", *options]
     replay = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     children = Path(f"/proc/{replay.pid}/task/{replay.pid}/children")
@@ -214,7 +214,7 @@ def replay_with_a_pause(job, seconds, rank=1, options=()):
     while replay.poll() is None:
         assert time.monotonic() < deadline
         ranks = children.read_text().split()
-        # With the threads of their groups, and a second of CPU time besides: the steps have begun.
+        # With the threads of their groups, and a second of CPU time in addition: the steps have begun.
         if len(ranks) == 2 and all(len(os.listdir(f"/proc/{rank}/task")) > 2 for rank in ranks):
             begun = begun or [cpu_time(rank) for rank in ranks]
             if all(cpu_time(rank) > before + 1 for rank, before in zip(ranks, begun)):
@@ -222,7 +222,7 @@ def replay_with_a_pause(job, seconds, rank=1, options=()):
         time.sleep(0.05)
     os.kill(int(ranks[rank]), signal.SIGSTOP)
     if seconds is not None:
-        # The time-out may pass unnoticed where the others do not run meanwhile: once more.
+        # The time-out may pass unnoticed if the others do not run in the meantime, so try once more.
         while replay.poll() is None:
             os.kill(int(ranks[rank]), signal.SIGSTOP)
             time.sleep(seconds)
@@ -240,7 +240,7 @@ def test_a_time_out_says_who_waits_for_whom(job):
     assert any(re.search(r"rank 0 is (in c10d::.*|after step \d+); waits for rank 1$", line) for line in errors.splitlines()), errors
 
 
-# Through rank 0 the others meet: they waited for its answer for ever.
+# The others meet through rank 0, so they waited forever for its answer.
 def test_a_time_out_says_that_the_rank_has_stopped_through_which_all_meet(job):
     errors = replay_with_a_pause(job, None, rank=0)
     assert "rank 0 does not answer: it stopped or is unreachable" in errors, errors
@@ -248,7 +248,7 @@ def test_a_time_out_says_that_the_rank_has_stopped_through_which_all_meet(job):
 
 
 def test_a_time_out_says_what_all_ranks_are_at(job):
-    # Who goes on too late, as on a busy machine, does not answer.
+    # A rank that continues too late, as on a busy machine, does not answer.
     for _ in range(5):
         errors = replay_with_a_pause(job, 2)
         if "does not answer" not in errors:
@@ -275,7 +275,7 @@ def test_ranks_that_are_not_there(copy):
 
 @pytest.mark.parametrize("too", ["deep", "shallow"])
 def test_nesting_that_gloo_disturbed_is_set_right(copy, too):
-    """PyTorch's observer nests operators wrongly when a collective ends while they run."""
+    """PyTorch's observer nests operators wrongly if a collective ends while they run."""
     right = replay(copy, "--rank", "0", code=1)["operators"]
 
     def disturb(text):
@@ -350,7 +350,7 @@ def test_four_ranks_of_eight_that_used_gpus():
         pytest.skip(f"no {folder}")
     report = replay(folder, "--ranks", "4", "--peers", "fake", "--device", "cpu", code=1)
     assert (report["peers"]["ranks"], report["peers"]["present"]) == (8, 4)
-    # FBGEMM's look-ups launch kernels in functions of autograd that are no operators.
+    # FBGEMM's look-ups launch kernels in autograd functions that are not operators.
     look_ups = {f"torch::autograd::CppNode<SplitLookupFunction_{kind}_Op>" for kind in ("Dense", "adagrad")}
     assert {row["op"] for row in report["skipped"]} == {"aten::record_stream", *look_ups}
     assert 0.5 < report["coverage"]["device_time"] < 1
@@ -363,10 +363,10 @@ def test_an_emulated_machine(job):
     slower = replay(job, "--rank", "0", "--peers", "fake", "--scale", "compute=60")
     assert slower["scale"] == {"factors": "compute × 60", "slowdown": 1}
     assert slower["replay"]["step_ms"]["cpu"] is None  # means nothing
-    # Other processes hold the plain one up, but take none of its processor time.
+    # Other processes delay the plain one, but take none of its processor time.
     assert slower["replay"]["step_ms"]["wall"]["median"] > 5 * plain["replay"]["step_ms"]["cpu"]["median"]
 
-    # Communication is half as long, so that all runs twice as slow.
+    # Communication takes half as long, so that all other work runs twice as slowly.
     faster = replay(job, "--ranks", "all", "--scale", "comm=0.5", "--straggler", "1:3")
     assert faster["scale"] == {"factors": "comm × 0.5, rank 1 × 3", "slowdown": 2}
     assert faster["coverage"]["ops"] == 1.0 and len(faster["ranks"]) == 2

@@ -1,4 +1,4 @@
-"""Operators whose own code is not there: what of the step that is, and time that stands in for it."""
+"""Operators whose code is missing: the remaining part of the step, and time that replaces them."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def test_own_code_is_not_covered(folder):
     assert report["coverage"]["ops"] < 1
     assert report["same_kernels"] < 1 and report["kernels"]["same_by_time"] < 0.7
     assert "secret::filter" in [missing["op"] for missing in report["kernels"]["missing"]]
-    # Its time is among the gaps: nothing else is as long.
+    # Its time is among the gaps, because nothing else takes as long.
     assert 0 < row["stand_in_ms"] < report["gaps"]["ms"]
     replay(folder, "--allow-skips", code=0)
 
@@ -78,7 +78,7 @@ def test_time_that_stands_in_is_accepted_where_it_is_asked_for(folder):
 
 
 def test_an_operator_that_is_skipped_may_be_stood_in_for(folder):
-    """Its time passes as a gap, which it does not without being asked for."""
+    """Its time passes as a gap, but only if requested."""
     skip = ["--gaps", "recorded", "--skip", "aten::linear"]
     plain = replay(folder, *skip, code=1)
     stand_in = replay(folder, *skip, "--stand-in", "aten::linear", "--stand-in", "secret::filter", code=0)

@@ -12,7 +12,8 @@ ATTEMPTS = 3
 
 
 def record(folder, source, *options):
-    """The capture of a job, in `folder`; by PyTorch's observers, whose files tests change, unless `options` say."""
+    """Records a job, and returns its capture in `folder`. Uses PyTorch's observers, whose files tests change, unless
+    `options` are given."""
     if "--recorder" not in options:
         options = ("--recorder", "observers", *options)
     folder.mkdir(exist_ok=True)
@@ -20,8 +21,8 @@ def record(folder, source, *options):
     command = [ETUDE, "record", "-q", "--force", *options, "-o", folder / "job", "--warmup", "2", "--steps", "2", "--"]
     command += [sys.executable, "-E", START_RANKS, "2", folder / "job.py"]
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    # How the job ends is not what is tested here: PyTorch's observer may abort it where threads of Gloo run
-    # (docs/commands/record.md), one of a hundred times before a rank's trace is there.
+    # The end of the job is not tested here: PyTorch's observer may abort it if threads of Gloo run
+    # (docs/commands/record.md), one of a hundred times before a rank's trace is written.
     for _ in range(ATTEMPTS):
         done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=300)
         job = folder / "job/job.json"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Tests of the page that `etude report` writes, from outside: its parts as an HTML parser sees them, and what
-headless Chromium makes of it.
+"""Tests of the page that `etude report` writes, from outside: its parts as an HTML parser reads them, and its
+behaviour in headless Chromium.
 
-    page_checks.py --bin build/bin            what needs no browser
-    page_checks.py --bin build/bin --browser  in Chromium; exit code 77 (skipped) where there is none
+    page_checks.py --bin build/bin            tests without a browser
+    page_checks.py --bin build/bin --browser  in Chromium; exit code 77 (skipped) without it
 
-Traces are made here, with names that would break a page that pastes them into itself.
+The traces made here contain names that would break a page that inserts them unescaped.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def event(name, begin, length, **more):
 
 
 def write_trace(path, names, each=1000):
-    """An operator, a kernel and a label of each name, which share `each` microseconds."""
+    """Writes an operator, a kernel and a label with each name, which share `each` microseconds."""
     events = [event("ProfilerStep#1", 0, each * len(names), cat="user_annotation")]
     for i, name in enumerate(names):
         events.append(event(name, each * i + 10, each // 2))
@@ -53,7 +53,7 @@ def write_trace(path, names, each=1000):
 
 
 class Outline(html.parser.HTMLParser):
-    """Tags, attributes, and the texts of scripts, styles and table cells."""
+    """Collects tags, attributes, and the texts of scripts, styles and table cells."""
 
     def __init__(self, text):
         super().__init__()
@@ -94,7 +94,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def report(cls, name, title):
-        """The page about NAME.json, and what --json says."""
+        """Returns the page for NAME.json, and the output of --json."""
         out = cls.folder / f"{name}.html"
         done = subprocess.run(
             [BIN / "etude", "report", "-q", cls.folder / f"{name}.json", "-o", out, "--title", title, "--json"],
@@ -104,7 +104,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def certify(cls, *texts):
-        """The page of a certificate with these texts in it, and that of it beside another one."""
+        """Returns the page of a certificate with these texts, and that of a comparison with another certificate."""
         certificate = json.loads((DATA / "certificate.json").read_text())
         certificate["benchmark"]["name"] = texts[0]
         certificate["comparison"]["notes"] = list(texts)
@@ -202,7 +202,7 @@ class PageTest(Case):
 
 class BrowserTest(Case):
     def browse(self, page, *flags):
-        """What Chromium makes of the page, and what its console says."""
+        """Returns the page's state in Chromium and its console output."""
         done = subprocess.run(
             [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
              f"--user-data-dir={self.folder}/profile", "--window-size=1300,2000", *flags, page.as_uri()],
@@ -242,7 +242,7 @@ class BrowserTest(Case):
                 self.assertEqual(len(outline.of("canvas")), len(charts))
 
     def evaluate(self, page, script):
-        """What a function body returns at the end of the page, without the policy that forbids it to run."""
+        """Returns the value of a function body at the end of the page, without the policy that forbids it to run."""
         text = re.sub('<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text(), count=1)
         at = text.rindex("</body>")
         probe = self.folder / "probe.html"
@@ -303,7 +303,7 @@ class BrowserTest(Case):
         self.assertLess(folded, shown)
 
     def test_draws_its_timeline_and_prints(self):
-        # Chromium ends without a file if the page brings it down.
+        # Chromium ends without a file if the page crashes it.
         for flag, name in (("--screenshot", "page.png"), ("--print-to-pdf", "page.pdf")):
             out = self.folder / name
             self.browse(self.page, f"{flag}={out}")

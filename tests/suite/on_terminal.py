@@ -1,4 +1,4 @@
-"""A command whose stderr is a terminal, on which it shows its progress."""
+"""A command whose stderr is a terminal, which shows its progress."""
 
 import os
 import select

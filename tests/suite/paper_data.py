@@ -1,4 +1,4 @@
-"""The paper scales' data sets in small: a few samples each, in their layouts."""
+"""Small versions of the paper scales' data sets: a few samples each, in their layouts."""
 
 import array
 import ctypes
@@ -37,7 +37,7 @@ def write_coco(data):
 
 
 def write_coco_part(coco, part, captions):
-    """Two pictures and captions of them in turn."""
+    """Writes two pictures and captions of them in turn."""
     (coco / "annotations").mkdir(parents=True, exist_ok=True)
     (coco / part).mkdir(exist_ok=True)
     names = [f"COCO_{part}_{number:012}.jpg" for number in (7, 3)]
@@ -50,7 +50,7 @@ def write_coco_part(coco, part, captions):
 
 
 def tone(hertz, seconds, rate):
-    """A tone with a little noise, as 16-bit samples."""
+    """Returns a tone with a little noise, as 16-bit samples."""
     noise = random.Random(hertz)
     count = int(seconds * rate)
     return array.array(
@@ -71,7 +71,7 @@ class SoundInfo(ctypes.Structure):
 
 
 def write_flac(path, samples, rate):
-    """By libsndfile, whose format 0x17 is FLAC, with 16 bits."""
+    """Writes FLAC with libsndfile, whose format 0x17 is FLAC with 16 bits."""
     library = ctypes.CDLL(ctypes.util.find_library("sndfile"))
     library.sf_open.restype = ctypes.c_void_p
     info = SoundInfo(rate=rate, channels=1, format=0x170002)
@@ -101,7 +101,7 @@ def write_librispeech(data):
         stem.with_name(stem.name + ".trans.txt").write_text("".join(texts))
 
 
-# So narrow that the network sees 1000 × 10 pixels, and not 1000 × 600.
+# So narrow that the network gets 1000 × 10 pixels instead of 1000 × 600.
 VOC_PICTURE = grey_jpeg(100, 1)
 VOC_ANNOTATION = """<annotation>
   <size><width>100</width><height>1</height><depth>3</depth></size>
@@ -122,7 +122,7 @@ def write_voc(data):
 
 
 def write_faces(data):
-    """VGGFace2's folders with three people, one of whom has one picture, and pairs of LFW."""
+    """Writes VGGFace2's folders with three people, one of whom has one picture, and pairs of LFW."""
     for person, count in (("n000002", 3), ("n000003", 2), ("n000004", 1)):
         folder = data / "vggface2/train" / person
         folder.mkdir(parents=True)
@@ -137,7 +137,7 @@ def write_faces(data):
 
 
 def write_scans(data):
-    """Pictures of two people and how far each pixel is, in one byte or two."""
+    """Writes pictures of two people and the distance of each pixel, in one byte or two."""
     for part, count in (("train", 2), ("test", 1)):
         for person in ("ann", "bob"):
             folder = data / "rgbd-faces" / part / person
@@ -154,7 +154,7 @@ def write_gowalla(data, users, items):
     folder.mkdir(parents=True)
     draw = random.Random(1)
     chosen = {user: draw.sample(range(items), 16) for user in range(users)}
-    # One user has every item, and is not asked.
+    # One user has every item, and is not evaluated.
     lines = {"train": [f"all i{item} 1" for item in range(items)], "test": []}
     for user, own in chosen.items():
         lines["train"] += [f"u{user} i{item} 1" for item in own[:12]]
@@ -164,7 +164,7 @@ def write_gowalla(data, users, items):
 
 
 def write_movielens(data, users, items):
-    """Ratings of MovieLens 20M, those of a user not in order of time."""
+    """Writes ratings in MovieLens 20M's format, those of a user not in order of time."""
     folder = data / "ml-20m"
     folder.mkdir(parents=True)
     draw = random.Random(1)
@@ -177,7 +177,7 @@ def write_movielens(data, users, items):
 
 
 def write_criteo(data, lines):
-    """Clicks of Criteo's Kaggle set, some fields empty."""
+    """Writes clicks in the format of Criteo's Kaggle set, some fields empty."""
     folder = data / "criteo"
     folder.mkdir(parents=True)
     draw = random.Random(1)

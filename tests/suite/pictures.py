@@ -4,7 +4,7 @@ import struct
 
 
 def grey_jpeg(width, height=None):
-    """A JPEG of one grey: all blocks are two bits, 0 for "as before" and 0 for "nothing else"."""
+    """Returns a JPEG of one grey: all blocks are two bits, 0 for "as before" and 0 for "nothing else"."""
     height = width if height is None else height
 
     def segment(mark, body):

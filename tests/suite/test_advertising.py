@@ -1,4 +1,4 @@
-"""Advertising: the paper's model on clicks in Criteo's layout, generated clicks, and messages for files that are wrong."""
+"""Advertising: the paper's model on clicks in Criteo's layout, generated clicks, and messages for wrong files."""
 
 import json
 import math
@@ -63,7 +63,7 @@ def test_generated_clicks_have_a_known_bound(tmp_path):
     assert 0.65 < run_record["baseline"] < bound - 0.05
     assert 0.4 < run_record["quality"] < 0.6
     assert run_record["figures"]["accuracy of the most frequent answer"] == pytest.approx(0.7, abs=0.05)
-    # Weights start as the authors' do: logits are not 0, so the loss is above that of guessing.
+    # Initial weights are those of the authors: logits are not 0, so the loss is above that of guessing.
     assert math.log(2) < run_record["curve"][0]["loss"] < 1.5
 
 

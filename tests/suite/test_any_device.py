@@ -1,4 +1,4 @@
-"""The suite on a device that a library of the user's registers: PyTorch knows it by name only (PrivateUse1)."""
+"""The suite on a device that a user's library registers. PyTorch knows only its name (PrivateUse1)."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def test_a_task_learns_as_on_the_cpu(tmp_path):
 
 
 def test_tasks_take_steps():
-    # Those with recurrent layers want fused cells of a device, which this one has not.
+    # Models with recurrent layers need fused cells of a device, which this one lacks.
     tasks = ("image-classification", "object-detection", "learning-to-rank")
     steps = ("--mode", "steps", "--batch", 4, "--warmup", 0, "--iterations", 2)
     assert [run["steps"] for run in records(*tasks, *steps, *THERE)] == [2] * 3

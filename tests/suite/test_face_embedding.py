@@ -1,4 +1,5 @@
-"""Face embedding: the paper's model on small data sets in their layouts, the measure beside a reference, and wrong files."""
+"""Face embedding: the paper's model on small data sets in their layouts, the measure compared with a reference, and
+wrong files."""
 
 import io
 import itertools
@@ -31,7 +32,8 @@ def record(done, code):
 
 
 def resnet_50_trunk():
-    """Parameters before the classifier: convolutions without bias, two numbers a channel for each norm."""
+    """Returns the parameters before the classifier: convolutions without bias, two numbers per channel for each
+    norm."""
     total, channels = 3 * 64 * 49 + 2 * 64, 64
     for stage, blocks in enumerate((3, 4, 6, 3)):
         width = 64 << stage
@@ -47,11 +49,11 @@ def test_paper_scale(tmp_path):
     options = ("--scale", "paper", "--batch", 2, "--most-steps", 1, "--evaluate-every", 1, "--target", 1, "--json")
     found = record(run(tmp_path, *options), 1)
     assert found["parameters"] == resnet_50_trunk() + (2048 + 1) * 128 == 23_770_304
-    # One picture of three people has no other of the same person.
+    # One of three people has a single picture, and no other to draw.
     assert found["samples"] == 5
-    # All pictures are alike: no negative is farther than the positive, and the loss is the margin.
+    # All pictures are alike, so no negative is farther than the positive, and the loss is the margin.
     assert [point["loss"] for point in found["curve"]] == pytest.approx([0.2], abs=1e-3)
-    # All scores are, too: pairs of one kind are told right, those of the other are not.
+    # All scores are alike too: pairs of one kind are classified correctly, those of the other are not.
     assert found["baseline"] == 0.5 and 0 <= found["quality"] <= 1
 
 
@@ -60,7 +62,7 @@ def write_idx(path, sizes, values):
 
 
 def write_people(data, people):
-    """Noisy pictures; those of a person have something in common. Every fourth person is held out."""
+    """Writes noisy pictures. Those of a person have something in common. Every fourth person is held out."""
     (data / "orl-faces").mkdir()
     draw = random.Random(7)
     common = {person: draw.randbytes(SIDE * SIDE) for person in set(people)}
@@ -76,7 +78,8 @@ def accuracy(scored, threshold):
 
 
 def verification_accuracy(people, scores):
-    """For each two people the pairs among them, at the threshold that is best for the pairs among all others."""
+    """Returns the accuracy for each two people on the pairs among them, at the threshold that is best for the pairs
+    among all others."""
     found = []
     for out in itertools.combinations(sorted({people[i] for pair in scores for i in pair}), 2):
         asked, others = [], []

@@ -24,7 +24,7 @@ def record(done, code):
 
 
 def resnet_50(channels, classes):
-    """Parameters: convolutions without bias, two numbers a channel for each norm, a linear layer."""
+    """Returns the parameters: convolutions without bias, two numbers per channel for each norm, a linear layer."""
     total, inner = channels * 64 * 49 + 2 * 64, 64
     for stage, blocks in enumerate((3, 4, 6, 3)):
         width = 64 << stage

@@ -1,4 +1,4 @@
-"""The suite's image-to-text: both scales take a step; what COCO's folder must have."""
+"""The suite's image-to-text: both scales take a step; required contents of COCO's folder."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from paper_data import write_coco
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude-torch")
 TRUNK = 21_785_568  # Inception-v3 without its classifiers
-LSTM = 1_665_024  # of 512, over 299 features
+LSTM = 1_665_024  # of width 512, over 299 features
 
 
 def run(tmp_path, *options):

@@ -1,4 +1,5 @@
-"""The suite's language-modelling: both scales take a step; the published network's size; what the folder of documents must have."""
+"""The suite's language-modelling: both scales take a step; the published network's size; required contents of the
+folder of documents."""
 
 import json
 import math
@@ -22,7 +23,7 @@ def record(done, code):
 
 
 def bert(vocabulary, width, hidden, layers, places):
-    """Parameters of BERT with its two heads; the matrix of words serves for what goes in and what comes out."""
+    """Returns the parameters of BERT with its two heads. The matrix of words serves for inputs and outputs."""
     norm, square = 2 * width, width * width + width
     layer = 4 * square + 2 * width * hidden + hidden + width + 2 * norm
     embeddings = (vocabulary + places + 2) * width + norm
@@ -31,7 +32,7 @@ def bert(vocabulary, width, hidden, layers, places):
 
 
 def test_the_formula_is_that_of_the_published_network():
-    # 110,104,890 without the layer that says whether the second part follows.
+    # 110,104,890 without the layer that predicts whether the second part follows.
     assert bert(30_522, 768, 3072, 12, 512) - (2 * 768 + 2) == 110_104_890
 
 
@@ -45,7 +46,8 @@ def test_a_network_of_the_papers_size_learns_from_documents(tmp_path, wikipedia)
     trained = record(run(tmp_path, "--scale", "paper", "--batch", "2", "--most-steps", "1", "--target", "1"), 1)
     pieces = len((wikipedia / "vocab.txt").read_text().splitlines())
     assert trained["parameters"] == bert(pieces, 768, 3072, 12, 512)
-    # Two documents of two sentences and one of three, whose last sentences begin no text; one of one sentence is left out.
+    # Two documents of two sentences and one of three, whose last sentences begin no text. One document with one
+    # sentence is left out.
     assert (trained["samples"], trained["data_set"]) == (4, "wikipedia")
     assert set(trained["figures"]) == {"next-sentence accuracy"}
     assert 0 <= trained["quality"] <= 1
@@ -83,7 +85,8 @@ def write_descriptions(data, count):
 
 
 def test_neighbours_say_what_words_are(tmp_path):
-    """Behind each word is the same one, but for the numbers: the baseline is high, and a model that knows nothing guesses."""
+    """After each word comes the same one, except for the numbers: the baseline is high, and an untrained model
+    guesses."""
     write_descriptions(tmp_path, 64)
     made = record(run(tmp_path, "--frozen", "--most-steps", "1"), 1)
     words = len("tool number this reads a text".split()) + 7

@@ -1,4 +1,4 @@
-"""Learning to rank: the paper's model on a small data set in its layout, and what is said of files that are wrong."""
+"""Learning to rank: the paper's model on a small data set in its layout, and messages for wrong files."""
 
 import io
 import json
@@ -19,7 +19,8 @@ USERS, ITEMS = 6, 30
 
 
 def caser_parameters(users, items, width, length=5, vertical=2, horizontal=16):
-    """Of the authors' model: tables of users and items, filters, a hidden layer, answers; item 0 is none."""
+    """Returns the parameters of the authors' model: tables of users and items, filters, a hidden layer, answers;
+    item 0 means none."""
     embeddings = users * width + (items + 1) * width
     filters = vertical * (length + 1) + sum(horizontal * (rows * width + 1) for rows in range(1, length + 1))
     hidden = (vertical * width + horizontal * length + 1) * width
@@ -33,13 +34,14 @@ def run(data, *options):
 
 @pytest.fixture
 def gowalla(tmp_path):
-    """Six users who choose among 30 items."""
+    """Writes six users who choose among 30 items."""
     write_gowalla(tmp_path, USERS, ITEMS)
     return tmp_path
 
 
 def losses(gowalla, *options):
-    """The record of 61 steps: 50 of the teacher, 10 of distillation by position, one by rank as well; and their losses."""
+    """Returns the record of 61 steps: 50 of the teacher, 10 of distillation by position, one by rank as well; and
+    their losses."""
     # An epoch is one step here.
     options = ("--scale", "paper", "--most-steps", "61", "--evaluate-every", "10", "--target", "1", "--json", *options)
     done = run(gowalla, *options)
@@ -62,7 +64,7 @@ def test_paper_scale_trains_teacher_then_student(gowalla):
 
 def test_losses_of_models_that_know_nothing(gowalla):
     _, (*teacher, by_position, by_rank) = losses(gowalla, "--frozen")
-    # A target and three negatives; then ten items that count as much as one together, and then less.
+    # A target and three negatives, then ten items that together count as much as one, and then less.
     assert teacher == pytest.approx([4 * math.log(2)] * 5, abs=0.05)
     assert by_position == pytest.approx(5 * math.log(2), abs=0.05)
     assert 4.2 * math.log(2) < by_rank < 4.95 * math.log(2)

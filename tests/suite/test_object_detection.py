@@ -20,7 +20,7 @@ PARAMETERS = 47_462_111
 
 
 def run(data, *mode):
-    """A run of one step at paper scale."""
+    """Runs one step at paper scale."""
     command = [BIN / "etude", "suite", "run", "object-detection", "--scale", "paper", "--batch", "1", "--json"]
     command += ["--data", data, "--mode", *mode]
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600)
@@ -31,14 +31,14 @@ def step(data):
 
 
 def record(done):
-    """The record of the one run."""
+    """Returns the record of this run."""
     assert done.returncode in (0, 1), done.stderr  # 1: the target was missed
     (task,) = json.loads(done.stdout)["tasks"]
     return task["runs"][0]
 
 
 def trunk():
-    """Names and shapes of torchvision's ResNet-101, without what only its classifier has."""
+    """Returns names and shapes of torchvision's ResNet-101, without the parts for its classifier."""
     shapes = {}
 
     def convolution(name, norm, out, inner, kernel):
@@ -62,7 +62,7 @@ def trunk():
 
 
 def write_zeros(path, shapes):
-    """A safetensors file; its zeros are a hole."""
+    """Writes a safetensors file whose zeros are a hole."""
     header, offset = {}, 0
     for name, shape in shapes.items():
         size = 4 * math.prod(shape)
@@ -96,7 +96,7 @@ def test_a_trunk_from_a_file(data):
     write_zeros(file, shapes)
     done = step(data)
     assert done.returncode == 3
-    assert str(picture) in done.stderr  # the trunk was taken, and the first step begun
+    assert str(picture) in done.stderr  # the trunk was loaded, and the first step has begun
     del shapes["layer3.22.bn3.weight"]
     write_zeros(file, shapes)
     done = step(data)

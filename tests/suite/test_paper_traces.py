@@ -1,5 +1,6 @@
-"""A step of each task at paper scale as a trace: recorded, converted, replayed, made a benchmark; and how much its forward
-pass multiplies, by the recorded shapes, against formulas of the published networks (docs/suite.md#size)."""
+"""A step of each task at paper scale as a trace: recorded, converted, replayed, and made a benchmark. The
+multiplications of its forward pass, by the recorded shapes, are compared with formulas of the published networks
+(docs/suite.md#size)."""
 
 import json
 import math
@@ -39,7 +40,7 @@ def half(size):
 
 
 def resnet_stage(size, inner, width, blocks, stride):
-    """Of bottlenecks with the stride in the 3 × 3 convolution; where it ends and with how many channels."""
+    """Returns the count for bottlenecks with the stride in the 3 × 3 convolution, with the final size and channels."""
     total, out = 0, 4 * width
     for block in range(blocks):
         step = stride if block == 0 else 1
@@ -84,7 +85,8 @@ def inception(side):
 
 
 def deep_speech(frames):
-    """DeepSpeech2 of utterances of so many frames, of which convolutions see all as long as the longest."""
+    """Returns the count of DeepSpeech2 for utterances with these numbers of frames. Convolutions process all as long
+    as the longest."""
     steps = [half(count) for count in frames]
     places = len(frames) * max(steps)
     convolutions = places * (81 * 32 * 41 * 11 + 41 * 32 * 32 * 21 * 11)
@@ -94,13 +96,14 @@ def deep_speech(frames):
 
 SPATIAL_TRANSFORMER = (
     (22 * 22 * 8 * 49 + 7 * 7 * 8 * 10 * 25 + 90 * 32 + 32 * 6)  # the localiser
-    + 28 * 28 * 3 * 2  # places of the map
+    + 28 * 28 * 3 * 2  # positions of the map
     + (24 * 24 * 10 * 25 + 8 * 8 * 10 * 20 * 25 + 320 * 50 + 50 * 10)
 )
 
 
 def caser(width, items):
-    """A query against so many items: 5 rows, 2 vertical filters, 16 horizontal ones of each height."""
+    """Returns the count of a query against a number of items: 5 rows, 2 vertical filters, 16 horizontal ones of each
+    height."""
     horizontal = 16 * width * sum(rows * (6 - rows) for rows in range(1, 6))
     return 5 * 2 * width + horizontal + (2 * width + 16 * 5) * width + items * 2 * width
 
@@ -124,7 +127,7 @@ def test_formulas_at_the_papers_sizes():
 
 
 class Trace:
-    """A linked trace: which operators the forward pass has, with their shapes."""
+    """A linked trace: the operators of the forward pass with their shapes."""
 
     def __init__(self, path):
         self.nodes = {node["id"]: node for node in json.loads(path.read_text())["nodes"]}
@@ -140,7 +143,7 @@ class Trace:
         return node is not None
 
     def forward(self, name):
-        """Shapes of the inputs and outputs of the operators of that name."""
+        """Yields shapes of the inputs and outputs of the operators with that name."""
         for node in self.nodes.values():
             if node["name"] == name and not self.is_backward(node):
                 yield node["inputs"]["shapes"], node["outputs"]["shapes"]
@@ -157,43 +160,44 @@ class Trace:
         return total
 
 
-# What depends on the samples that the step happens to have.
+# Counts that depend on the samples of the step.
 
 
 def captioned(trace):
-    """Of two captions, with the LSTM's steps of the longer one; there are six words to choose from."""
+    """Returns the count for two captions, with the LSTM's steps of the longer one and six words to choose from."""
     (x, *_), _ = next(trace.forward("aten::mkldnn_rnn_layer"))
     (said,) = [out[0] for _, (out, *_) in trace.forward("aten::addmm") if out[1] == 6]
     return 2 * (inception(224) + 2048 * 299) + math.prod(x[:-1]) * 4 * 512 * (299 + 512) + said * 512 * 6
 
 
 def heard(trace):
-    """Of one utterance."""
+    """Returns the count for one utterance."""
     (x, *_), _ = next(trace.forward("aten::convolution"))
     return deep_speech([x[3]])
 
 
 def embedded(trace):
-    """Of as many pictures as the first convolution has, and each with each."""
+    """Returns the count for the number of pictures of the first convolution, and each with each."""
     (x, *_), _ = next(trace.forward("aten::convolution"))
     tables = len(list(trace.forward("aten::mm")))  # none if all show one person
     return x[0] * (resnet((224, 224), (3, 4, 6, 3))[0] + 2048 * 128) + tables * x[0] * x[0] * 128
 
 
 def detected(trace):
-    """Of as many proposals as the layer of the classes has rows."""
+    """Returns the count for as many proposals as the layer of the classes has rows."""
     (regions,) = [out[0] for _, (out, *_) in trace.forward("aten::addmm") if out[1] == 21]
     return detector((10, 1000), regions)
 
 
 def attention(texts, seen, width):
-    """Of texts [N, T] that attend to others [N, S]: four linear layers, products with all keys, and of weights with all values."""
+    """Returns the count for texts [N, T] that attend to others [N, S]: four linear layers, products with all keys,
+    and of weights with all values."""
     (n, t), (_, s) = texts, seen
     return n * (2 * t + 2 * s) * width**2 + 2 * n * t * s * width
 
 
 def translated(trace):
-    """The Transformer's six layers twice; the words that both languages share are eleven."""
+    """Returns the count for the Transformer's six layers twice. Both languages share eleven words."""
     source, target = [index for (_, index, *_), _ in trace.forward("aten::embedding")]
     (said,) = [out[0] for _, (out, *_) in trace.forward("aten::mm") if out[1] == 11]
     layers = attention(source, source, 512) + attention(target, target, 512) + attention(target, source, 512)
@@ -202,7 +206,8 @@ def translated(trace):
 
 
 def masked(trace):
-    """BERT's twelve layers, the first words' answer, and those of the words that are masked, of fourteen."""
+    """Returns the count for BERT's twelve layers, the first words' answer, and those of the masked words, of
+    fourteen."""
     texts = next(iter(trace.forward("aten::embedding")))[0][1]
     said = sum(out[0] for _, (out, *_) in trace.forward("aten::mm") if out[1] == 14)
     layers = 12 * (attention(texts, texts, 768) + math.prod(texts) * 2 * 768 * 3072)
@@ -213,13 +218,13 @@ def perceptron(*widths):
     return sum(a * b for a, b in zip(widths, widths[1:]))
 
 
-# Of a chosen item and four others.
+# A chosen item and four others.
 NEUMF = 5 * (perceptron(256, 256, 128, 64) + 64 + 64)
 # The products of all pairs of 27 vectors are computed twice, and each with itself.
 DLRM = perceptron(13, 512, 256, 64, 16) + 27 * 27 * 16 + perceptron(16 + 27 * 26 // 2, 512, 256, 1)
 
 
-# By task: writes the data; samples a step; what the step multiplies, forward.
+# By task: writes the data; samples per step; forward multiplications of the step.
 PAPER = {
     "image-classification": (write_imagenet, 1, lambda _: 4_089_184_256),
     "image-to-text": (write_coco, 2, captioned),
@@ -229,7 +234,7 @@ PAPER = {
     "face-embedding": (write_faces, 2, embedded),
     "3d-face-recognition": (write_scans, 1, lambda _: resnet((224, 224), (3, 4, 6, 3))[0] + 112 * 112 * 64 * 49 + 2048 * 253),
     "object-detection": (write_voc, 1, detected),
-    # Distorting a digit takes a map, too.
+    # Distorting a digit needs a map too.
     "spatial-transformer": (write_mnist, 2, lambda _: 2 * (SPATIAL_TRANSFORMER + 28 * 28 * 3 * 2)),
     "learning-to-rank": (lambda data: write_gowalla(data, 6, 30), 8, lambda _: 8 * caser(100, 4)),
     "recommendation": (lambda data: write_movielens(data, 6, 40), 8, lambda _: 8 * NEUMF),

@@ -1,4 +1,4 @@
-"""Recommendation: the paper's model on ratings in MovieLens's layout, and messages for files that are wrong."""
+"""Recommendation: the paper's model on ratings in MovieLens's layout, and messages for wrong files."""
 
 import json
 import math
@@ -53,7 +53,8 @@ def test_a_model_that_knows_nothing_loses_ln_2(movielens):
 
 
 def test_the_last_by_time_is_held_out(tmp_path):
-    """Everyone's last film is the same and nobody has it else: popularity never names it, and it ranks below 30 others."""
+    """Everyone's last film is the same, and nobody has it elsewhere. Popularity never names it, and it ranks below
+    30 others."""
     lines = ["userId,movieId,rating,timestamp"]
     for user in range(8):
         lines.append(f"{user},999,5.0,2000")  # first in the file, last by time
@@ -63,7 +64,7 @@ def test_the_last_by_time_is_held_out(tmp_path):
     done = run(tmp_path, "--scale", "paper", "--most-steps", "1", "--json")
     (record,) = json.loads(done.stdout)["tasks"][0]["runs"]
     assert record["samples"] == 8 * 30
-    # 37 films, 30 of them known to each user: 7 others and the one held out, which is always among the best ten.
+    # 37 films, 30 of them known to each user: 7 others and the held-out one, which is always among the best ten.
     assert record["baseline"] == 1
 
 

@@ -1,4 +1,4 @@
-"""Speech recognition at both scales, on sounds that the tests make."""
+"""Speech recognition at both scales, on generated sounds."""
 
 import json
 import math
@@ -29,7 +29,7 @@ def write_wav(path, samples, rate):
 
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory):
-    """Ten digits, each a tone of its own, of two speakers."""
+    """Writes ten digits of two speakers, each with a different tone."""
     folder = tmp_path_factory.mktemp("digits")
     recordings = folder / "spoken-digits" / "recordings"
     recordings.mkdir(parents=True)
@@ -50,12 +50,12 @@ def test_digits_are_learned(digits, tmp_path):
     words = ("--json", "--batch", "16", "--most-steps", "12", "--evaluate-every", "6", "-o", tmp_path / "synthetic")
     found = run(digits, *words, code=1)
     assert found["samples"] == 4000
-    assert 0.8 < found["baseline"] < 1  # one word, right where a string has it
+    assert 0.8 < found["baseline"] < 1  # one word, correct if a string has it
     losses = [point["loss"] for point in found["curve"]]
     assert losses[1] < losses[0]
     assert found["data_set"] == "spoken-digits"
 
-    # The same folder does not take runs on the other data set, and the two are not ranked.
+    # The same folder accepts no runs on the other data set, and the two are not ranked.
     people = tmp_path / "data/free-spoken-digit-dataset"
     people.parent.mkdir()
     people.symlink_to(digits / "spoken-digits")
@@ -78,7 +78,7 @@ def test_digits_are_learned(digits, tmp_path):
 
 def test_the_paper_s_network_takes_a_step(librispeech):
     found = run(librispeech, "--json", "--scale", "paper", "--most-steps", "1", code=1)
-    assert found["parameters"] == 41_187_968  # of AIBench's program
+    assert found["parameters"] == 41_187_968  # as in AIBench's program
     assert found["samples"] == 3
     # Four words in two utterances; both have "NO".
     assert found["baseline"] == pytest.approx(2 / 4)

@@ -1,5 +1,5 @@
-"""The suite as users run it: each task trains, goes on where it was stopped, on several ranks, and its step is recorded, replayed
-and made a benchmark."""
+"""The suite as users run it: each task trains, continues where it was stopped and on several ranks, and its step is
+recorded, replayed and made a benchmark."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def run(*words, codes=(0, 1)):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_learns_and_its_step_is_replayed(task, tmp_path):
-    half = {"spatial-transformer": 40}.get(task, 6)  # its rate begins at nothing
+    half = {"spatial-transformer": 40}.get(task, 6)  # its rate begins at 0
     words = (task, "--most-steps", 2 * half, "--evaluate-every", half, "-o", tmp_path / "runs")
     found = run(*words)[0]
     assert found["id"] == task
@@ -42,7 +42,7 @@ def test_a_task_learns_and_its_step_is_replayed(task, tmp_path):
     assert len(losses) == 2 and losses[1] < losses[0]
     assert record["complete"] and record["seconds"] > 0 and record["parameters"] > 0
     assert found["baseline"] is not None and found["target"] is not None
-    # What is kept is not run again.
+    # Kept runs are not run again.
     again = run(*words)[0]
     assert again == found
 
@@ -83,7 +83,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path):
 
 
 def test_ranks_train_one_model():
-    # Each run compares the ranks' weights at its end; that they are those of one rank is trainer_test's.
+    # Each run compares the ranks' weights at its end. trainer_test checks that they equal those of one rank.
     for task in run("--all", "--mode", "steps", "--warmup", 0, "--iterations", 2, "--batch", 8, "--ranks", 2):
         (record,) = task["runs"]
         assert (record["ranks"], record["batch"], record["steps"]) == (2, 8, 2)
@@ -93,7 +93,7 @@ def test_ranks_learn_as_one_does(tmp_path):
     words = ["image-classification", "--most-steps", 4, "--evaluate-every", 2, "--batch", 32]
     alone = run(*words)[0]["runs"][0]
     pair = run(*words, "--ranks", 2)[0]["runs"][0]
-    # Batch norms see halves of the batch: near, not equal.
+    # Batch norms process halves of the batch, so results are near, not equal.
     assert pair["curve"][0]["loss"] == pytest.approx(alone["curve"][0]["loss"], rel=0.2)
     suite("run", "spatial-transformer", "--data", DATA, "--threads", 1, "--ranks", 2, "--warmup", 0, "--iterations", 1,
           "--record", tmp_path)  # fmt: skip
@@ -134,7 +134,7 @@ def test_what_is_kept_must_be_what_is_asked_for(tmp_path):
     (tmp_path / "spatial-transformer.smoke.quality.2.json").write_text(record_text)
     wrong = suite("run", *words, "--seed", 2, codes=(3,))
     assert "quality.2.json: found a run with seed 1, expected 2" in wrong.stderr
-    # A record of before settings were kept.
+    # A record from before settings were kept.
     path = tmp_path / "spatial-transformer.smoke.quality.1.json"
     old = json.loads(path.read_text())
     del old["settings"], old["data_set"]
@@ -167,7 +167,7 @@ def test_report_and_comparison(tmp_path):
     assert sorted(row["rank"] for row in ranking["systems"]) == [1, 2]
     assert ranking["systems"][0]["speed"]["value"] == pytest.approx(1)
     assert any("fewer than" in note for note in ranking["notes"])
-    # A page replaces no run, by whatever name.
+    # A page never replaces a run, whatever its name.
     kept = tmp_path / "a/spatial-transformer.smoke.quality.1.json"
     (tmp_path / "link.html").symlink_to(kept)
     before = kept.read_bytes()
@@ -180,7 +180,7 @@ def test_training_that_diverges_reaches_nothing(tmp_path):
     words = ["spatial-transformer", "--optimizer", "sgd", "--rate", "1e30", "--data", DATA, "--threads", 1]
     diverged = suite("run", *words, "--most-steps", 6, "--evaluate-every", 2, "-o", tmp_path, codes=(1,))
     assert diverged.stderr.count("the loss is not a number") == 1
-    # Of a metric where lower is better, as its record has it.
+    # A metric for which lower is better, as in its record.
     path = tmp_path / "spatial-transformer.smoke.quality.1.json"
     record = json.loads(path.read_text()) | {"higher_is_better": False, "quality": None}
     for point in record["curve"]:
@@ -199,7 +199,7 @@ def test_other_work_is_not_ranked(tmp_path):
 
 
 def keep_runs(folder, reference, steps, **changes):
-    """Five runs with the settings of a calibrated task, which reach its target with the last of `steps`."""
+    """Writes five runs with the settings of a calibrated task, which reach its target with the last of `steps`."""
     folder.mkdir()
     record = {"format": "etude-suite-run", "version": 1, "mode": "quality", "device": "cpu", "ranks": 1, "threads": 1,
               "complete": True, "reached": True, "quality": reference["target"], "steps": steps, "seconds": 1.0,
@@ -238,7 +238,7 @@ def test_convergence_is_put_beside_the_reference(tmp_path):
     ranking = json.loads(suite("compare", same, fast, "--json").stdout)
     assert [row["verdict"] for row in ranking["convergence"]] == ["comparable", "too_fast"]
     assert any(note.startswith(f"{fast}: {reference['id']}: ") for note in ranking["notes"])
-    # What `run` finds kept it judges, too.
+    # `run` also judges existing runs.
     kept = tmp_path / "kept"
     kept.mkdir()
     for seed in range(5):

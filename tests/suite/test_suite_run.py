@@ -1,4 +1,5 @@
-"""`etude suite run` of several tasks: all are checked before the first begins, and one that fails takes nothing from the others."""
+"""`etude suite run` of several tasks: all are checked before the first begins, and a failing one does not affect the
+others."""
 
 import json
 import os
@@ -42,7 +43,7 @@ def test_settings_of_all_tasks_are_looked_at_first(tmp_path):
     done = run("image-classification", "spatial-transformer", *short, "--precision", "bf16", code=2)
     assert "an earlier run with precision fp32, expected bf16" in done.stderr and done.stdout == ""
     assert len(list(tmp_path.iterdir())) == 1
-    # Ranks that get no sample of a batch.
+    # Ranks without a sample of a batch.
     done = run("image-classification", "image-to-text", *short[:-2], "--ranks", 2, "--batch", 1, code=2)
     assert done.stdout == "", done.stderr
 
@@ -62,7 +63,7 @@ def test_a_checkpoint_is_looked_at_first(tmp_path):
 def test_a_task_that_fails_takes_nothing_from_the_others(as_json, tmp_path):
     write_imagenet(tmp_path)
     write_mnist(tmp_path)
-    damage_pictures(tmp_path)  # their contents are read when they are learned
+    damage_pictures(tmp_path)  # their contents are read during training
     words = ["--json"] if as_json else []
     done = paper(tmp_path, *words, code=3)
     assert "image-classification, seed 1: " in done.stderr and "expected a JPEG image" in done.stderr

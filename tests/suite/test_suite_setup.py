@@ -1,5 +1,5 @@
-"""Setting the suite's data up: from any index that pip knows, without running what is downloaded, and with all that is missing said at
-once."""
+"""Setting up the suite's data: from any index that pip supports, without running downloaded code, and with all
+missing parts reported at once."""
 
 import base64
 import hashlib
@@ -22,7 +22,7 @@ NAME = "Some_Flights-0.1.tar.gz"
 
 
 def sdist(path, marker):
-    """A source package whose set-up code leaves a file and needs what is missing here."""
+    """Returns a source package whose set-up code writes a file and needs requirements that are missing here."""
     code = f"open({str(marker)!r}, 'w')\nimport a_module_that_nobody_has\n".encode()
     with tarfile.open(path, "w:gz") as archive:
         member = tarfile.TarInfo("some-flights-0.1/setup.py")
@@ -32,7 +32,7 @@ def sdist(path, marker):
 
 
 class Index(http.server.ThreadingHTTPServer):
-    """Serves pages by path, as (kind, contents); a status alone for others; notes what was asked."""
+    """Serves pages by path, as (kind, contents), and a status alone for others. Records the requests."""
 
     def __init__(self, pages):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -148,7 +148,7 @@ def test_settings_are_those_of_pip(monkeypatch, tmp_path):
     assert (found.index_url, found.find_links, found.no_index) == ("http://given", ["wheels"], True)
     assert found.extra_index_url == ["http://a", "http://b", "http://c"]
     assert read_settings(base | {"PIP_CONFIG_FILE": os.devnull}) == Settings()
-    # One that is damaged is skipped.
+    # A damaged one is skipped.
     assert read_settings(base | {"PIP_CONFIG_FILE": str(first)}).no_index is False
 
 
@@ -214,7 +214,7 @@ def entries(language, texts):
     return "".join(ENTRY.format(name=name, md5=md5, language=language, text=text) for name, md5, text in texts)
 
 
-# Of these names the hash holds out one.
+# The hash holds out one of these names.
 NAMES = [f"tool-{number}" for number in range(40)]
 
 
@@ -245,7 +245,7 @@ def test_package_texts_are_those_of_apts_lists(monkeypatch, tmp_path, capsys):
     assert set(lines["train.article.txt"]) == {"A fast tool for text. It has two paragraphs."}
     manifest = "".join(line + "\n" for line in lines["MANIFEST"])
     assert manifest in told and f"train.en  {len(lines['train.en'])} lines" in manifest
-    # apt works in folders of its own, which are gone.
+    # apt works in separate folders, which are removed afterwards.
     options = eval((tmp_path / "told").read_text())
     assert options["Acquire::Languages"] == "en,de"
     for name in ("Dir::State::lists", "Dir::Cache"):

@@ -1,4 +1,5 @@
-"""The suite's text-to-text: both scales take a step; the published network's size; what the folder of sentence pairs must have."""
+"""The suite's text-to-text: both scales take a step; the published network's size; required contents of the folder
+of sentence pairs."""
 
 import json
 import os
@@ -21,7 +22,7 @@ def record(done, code):
 
 
 def transformer(vocabulary, width, hidden, layers):
-    """Parameters of a Transformer with one matrix of words."""
+    """Returns the parameters of a Transformer with one matrix of words."""
     attention = 4 * (width * width + width)
     linear = 2 * width * hidden + hidden + width
     encoder, decoder = attention + linear + 2 * 2 * width, 2 * attention + linear + 3 * 2 * width
@@ -46,7 +47,8 @@ def test_a_network_of_the_papers_size_learns_from_pairs(tmp_path, en_de):
     assert (trained["samples"], trained["batch"], trained["data_set"]) == (4, 4, "en-de")
     assert 0 <= trained["quality"] <= 1
     assert set(trained["figures"]) == {"BLEU"}
-    # Of five words and ends held out, the three behind a German word follow from it; each dictionary is as probable as another one.
+    # Of five held-out words and ends, the three after a German word follow from it. Each dictionary is as probable as
+    # another one.
     assert trained["baseline"] == pytest.approx(3 / 5)
 
 
@@ -83,12 +85,12 @@ def write_synopses(folder, pairs):
 
 
 def test_known_words_count_and_ends(tmp_path):
-    """Words that are learned once are unknown: neither they nor anything but "bibliothek" and ends are asked for."""
+    """Words that occur once in training are unknown: only "bibliothek" and ends are evaluated."""
     pairs = [("library", "Bibliothek")] * 40 + [(f"x{i} library", f"Bibliothek y{i}") for i in range(40)]
     write_synopses(tmp_path / "package-texts", pairs)
     made = record(run(tmp_path, "--batch", "8", "--most-steps", "1", "--target", "1"), 1)
     assert (made["samples"], made["data_set"]) == (80, "package-texts")
-    # Of 160: all words and, behind words, ends; behind unknown words the most frequent is the end, too.
+    # Of 160: all words and, after words, ends; after unknown words the end is the most frequent too.
     assert made["baseline"] == 1
     assert made["parameters"] == transformer(4 + 2, 128, 512, 2)
 

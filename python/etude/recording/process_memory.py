@@ -16,7 +16,7 @@ def resident_bytes() -> Optional[int]:
 
 
 def peak_resident_bytes() -> Optional[int]:
-    """Returns the peak since the process, or the current peak interval, began; None if it is unknown."""
+    """Returns the peak of the current peak interval, or else of the process; None if it is unknown."""
     try:
         with open("/proc/self/status", "rb") as file:
             for line in file:

@@ -47,7 +47,7 @@ struct GraphTime {
 // message. `match` belongs to the ranks' logs. Ranks whose clocks cannot be compared run
 // independently. nullopt if no node has a start and a duration. O(n log n).
 std::optional<GraphTime> FindGraphTime(std::span<const RankRun> ranks, const CommMatch& match);
-// Simulates one rank by itself.
+// Simulates one rank alone.
 std::optional<GraphTime> FindGraphTime(const RankRun& run);
 // Simulates a job after matching its communications. nullopt also for duplicate ranks.
 std::optional<GraphTime> FindGraphTime(std::span<const RankRun> ranks);

@@ -25,7 +25,7 @@ Result<int64_t> ParseWithin(const std::string& text, Bounds bounds) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
   if (whole && value >= bounds.least && value <= bounds.most) return value;
-  // Only a number that is too large needs to know how large one may be.
+  // The maximum is mentioned only for numbers that are too large.
   const bool large = error == std::errc::result_out_of_range && !text.starts_with('-');
   const std::string expected =
       large ? fmt::format("at most {}", bounds.most) : ExpectedText(bounds);

@@ -14,11 +14,11 @@ struct Bounds {
   int64_t most = std::numeric_limits<int64_t>::max();
 };
 
-// The whole number in decimal that `text` is. kUsage for anything else and for a number out of
+// Parses a whole number in decimal. Returns kUsage for anything else and for a number out of
 // bounds: "found '0', expected 1 to 8".
 Result<int64_t> ParseWithin(const std::string& text, Bounds bounds);
 
-// The number that `text` is; kUsage for anything else and for a number of at most `above`.
+// Parses a number. Returns kUsage for anything else and for a number of at most `above`.
 Result<double> ParseAbove(const std::string& text,
                           double above = -std::numeric_limits<double>::infinity());
 

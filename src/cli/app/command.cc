@@ -32,7 +32,8 @@ std::vector<std::string> NamesOfLines(const std::vector<std::string>& args) {
   for (const std::string& arg : args) {
     const size_t equals = arg.starts_with("--") ? arg.find('=') : std::string::npos;
     const std::string name = equals == std::string::npos ? arg : arg.substr(equals + 1);
-    // Lines around a name, or nothing else, are also in what is printed by itself.
+    // Leading and trailing line breaks, or names that consist only of them, also occur in the
+    // command's own output.
     const size_t first = name.find_first_not_of('\n');
     if (first == std::string::npos) continue;
     const size_t last = name.find_last_not_of('\n');

@@ -34,7 +34,7 @@ const Variables kSlurm = {{"SLURM_PROCID", "1"},
 TEST(Launcher, NoneAndAWorldOfOneAreNoLaunch) {
   EXPECT_FALSE(Find({}).value());
   EXPECT_FALSE(Find({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).value());
-  // A batch script of Slurm knows the number of tasks, but is none of them.
+  // A Slurm batch script sees the number of tasks, but is not one of them.
   EXPECT_FALSE(Find({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}).value());
 }
 

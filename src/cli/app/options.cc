@@ -36,7 +36,7 @@ CLI::Option* Described(CLI::Option* option, std::string_view what) {
   return option->type_name(std::string(what));
 }
 
-// What is wrong with an option's value is thrown, as CLI11 wants it.
+// Throws the error of an option's value, as CLI11 requires.
 template <typename T>
 T Taken(const std::string& option, const Result<T>& value) {
   if (!value) throw CLI::ValidationError(option, value.error().message);

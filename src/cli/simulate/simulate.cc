@@ -37,8 +37,8 @@ void DeclareJob(SimJobOptions& job, Options& options) {
                 "file with the ranks of process groups, in ASTRA-sim's format, for traces that "
                 "lack them (default: PREFIX.comm_groups.json next to the traces)");
   options.Choice("--compute", &job.compute, {"durations", "flops"},
-                 "computations of recorded traces: recorded durations, or also FLOPs and bytes by "
-                 "shapes for a roofline");
+                 "cost of computations in recorded traces: durations, or also FLOPs and bytes by "
+                 "shape for a roofline");
   options.Flag("--fill-ranks", &job.fill_ranks,
                "use the trace of the nearest recorded rank for ranks without one");
   options.Flag("--with-recording", &job.with_recording,

@@ -40,7 +40,7 @@ class SuiteRunCommand : public Command {
     tasks_.Declare(options);
     settings_.Declare(options);
     options.Choice("--mode", &mode_, {"quality", "steps"},
-                   "train to the target quality, or time steps");
+                   "train to the target quality, or measure steps");
     options.Value("--seed", &seed_, "N", "seed of the first run", {.least = 0});
     options.Value("--seeds", &seeds_, "N", "number of runs, each with its own seed",
                   {.least = 1, .most = kMostSeeds});

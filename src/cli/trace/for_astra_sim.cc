@@ -93,7 +93,7 @@ Result<RankRead> ReadRank(const AstraSimRequest& request, const AstraSimRequest:
   return read;
 }
 
-// Where the trace does not say it.
+// Sets the ranks of groups that the trace does not list.
 void TakeGroupRanks(const GroupRanks& known, RunnableRank& rank) {
   for (RunnableGroup& group : rank.groups) {
     const auto found = known.find(group.name);
@@ -101,7 +101,7 @@ void TakeGroupRanks(const GroupRanks& known, RunnableRank& rank) {
   }
 }
 
-// The same of a job that is kept as classes, which knows all groups.
+// Does the same for a job stored as classes, which contains all groups.
 void TakeGroupRanks(const Job& job, RunnableRank& rank) {
   if (!rank.rank) return;
   for (const GroupKind& kind : job.group_kinds) {

@@ -72,7 +72,7 @@ TEST(StageSize, RefusesWhatDoesNotFit) {
   const auto large = Evaluate(Over({kDmodel, kDff, kSeq}), values);
   ASSERT_FALSE(large.has_value());
   EXPECT_EQ(large.error().code, ErrorCode::kBadInput);
-  // What the denominators take away need not fit.
+  // Factors that the denominators cancel need not fit.
   values[kTp] = 1'000'000'000;
   EXPECT_EQ(Evaluate(Over({kDmodel, kDff, kSeq}, {kTp}), values).value(), 1e10);
 }

@@ -84,7 +84,8 @@ std::string ArgumentsWithoutStrides(const Trace& trace, ValueListId list) {
   return text;
 }
 
-// What Chakra's converter made of a host trace says the same of arguments as the host trace does.
+// Expects that the output of Chakra's converter for a host trace has the same arguments as the host
+// trace.
 void ExpectAsGood(const std::string& host_path, const std::string& chakra_path) {
   const RunContext context;
   const auto host = ReadTrace(host_path, {}, context);

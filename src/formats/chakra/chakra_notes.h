@@ -6,7 +6,7 @@
 
 #include "src/trace/trace.h"
 
-// Attributes of Chakra nodes that a trace keeps as they stand in the file (Extra), decoded.
+// Attributes of Chakra nodes that a trace keeps as in the file (Extra), decoded.
 namespace etude::chakra {
 
 // Returns the dimensions of the network that a collective uses, one bit each, from the list of

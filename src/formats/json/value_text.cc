@@ -91,7 +91,7 @@ void AppendDouble(double value, TextStyle style, std::string& out) {
     AppendPyDouble(value, out);
     return;
   }
-  // The observer writes as text what JSON lacks.
+  // The observer writes values that JSON lacks as text.
   std::string text;
   AppendPyDouble(value, text);
   AppendText(text, style, out);

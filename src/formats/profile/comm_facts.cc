@@ -119,8 +119,8 @@ bool SetCommFact(CommFacts& facts, CommField field, std::string_view text) {
     case CommField::kOutElements: return SetNumber(facts.out_elements, text);
     case CommField::kInSplit: return SetSplit(facts.in_split, text);
     case CommField::kOutSplit: return SetSplit(facts.out_split, text);
-    // The remaining fields describe the group rather than the node. The group takes what it has a
-    // column for, and the node keeps the text.
+    // The remaining fields describe the group rather than the node. The group takes the fields that
+    // it has columns for, and the node keeps the text.
     case CommField::kRankStart: SetNumber(facts.rank_start, text); return false;
     case CommField::kRankStride: SetNumber(facts.rank_stride, text); return false;
     case CommField::kGroup: facts.group = text; return true;

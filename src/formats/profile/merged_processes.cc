@@ -99,7 +99,7 @@ class Separation {
     return correlation && *correlation > 0 ? correlation : std::nullopt;
   }
 
-  // The rank in the arguments counts if all events of the file have one.
+  // Returns the rank in the arguments, if all events of the file have one.
   static std::optional<std::string> LabelOf(const Lane& name, std::string_view pid,
                                             bool all_have_rank) {
     if (all_have_rank) return fmt::format("rank {}", name.device);

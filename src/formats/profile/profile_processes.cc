@@ -232,7 +232,7 @@ ProfileProcesses::Settled ProfileProcesses::OfXlaDevice(const UncategorisedEvent
   return {KindOfWork(builder_.text(builder_.name(event.node))), Place::kDevice};
 }
 
-// A collective, or one of its pieces.
+// Settles a collective, or one of its pieces.
 ProfileProcesses::Settled ProfileProcesses::OfCommunication(const UncategorisedEvent& event) const {
   const std::string_view name = builder_.text(builder_.name(event.node));
   if (!name.starts_with(kHccl) || has_comm_kernels_) return {NodeKind::kLabel, Place::kDevice};

@@ -62,7 +62,7 @@ std::optional<size_t> FindName(std::span<const Value> inputs) {
 constexpr auto kSourceArguments = std::to_array<std::string_view>(
     {"input_tensors", "input_tensor", "input", "inputs", "tensors"});
 
-// Gloo reduces a copy of what they are given.
+// For these operators Gloo reduces a copy of the input.
 constexpr auto kCopying = std::to_array<std::string_view>({
     "c10d::reduce_scatter_",
     "c10d::_reduce_scatter_base_",
@@ -99,7 +99,7 @@ void EtCommReader::AddStated(NodeId node, const CommFacts& facts) {
   builder_.SetComm(node, MakeComm(builder_, facts));
 }
 
-// Backends' labels below these say neither partner nor tag nor root.
+// Backend labels below these calls have neither partner nor tag nor root.
 void EtCommReader::AddCall(NodeId node, const NodeRow& row, const CommFacts& facts) {
   const std::string_view schema = builder_.text(row.op_schema);
   const std::string_view name = BaseOperatorName(schema);
@@ -144,7 +144,7 @@ void EtCommReader::AddCall(NodeId node, const NodeRow& row, const CommFacts& fac
   }
 }
 
-// Of calls with one id the first is meant.
+// If several calls have one id, the first counts.
 void EtCommReader::FindCalls() {
   std::ranges::stable_sort(calls_, {}, &IssuedCall::id);
   calls_.erase(std::ranges::unique(calls_, {}, &IssuedCall::id).begin(), calls_.end());

@@ -21,9 +21,9 @@ inline constexpr std::string_view kRecordParamComms = "record_param_comms";
 inline constexpr std::string_view kProcessGroupInit = "## process_group:init ##";
 
 // Finds the communications of an execution trace and gives each its Comm. One host node per
-// communication carries it: record_param_comms, or the backend's label where that is missing
-// (Gloo), or where that is lost the call of c10d's. Device nodes of linked traces carry what they
-// inherited. Not thread-safe; the builder must outlive it.
+// communication carries it: record_param_comms, or the backend's label if that is missing (Gloo),
+// or the c10d call if the label is lost. Device nodes of linked traces carry inherited
+// communications. Not thread-safe; the builder must outlive it.
 class EtCommReader {
  public:
   explicit EtCommReader(TraceBuilder& builder) : builder_(builder) {}
@@ -84,7 +84,7 @@ class EtCommReader {
   std::vector<Unsettled> unsettled_;
   std::unordered_map<int64_t, std::optional<int64_t>> ranks_in_all_;  // RankInAll, by its argument
   std::vector<BackendLabel> labels_;
-  bool has_stated_ = false;  // attributes say it of some node
+  bool has_stated_ = false;  // whether attributes state a node's communication
   std::vector<IssuedCall> calls_;
   CallsOfLabels found_;                 // of labels_ and calls_
   std::vector<uint64_t> recorded_ids_;  // source ids of record_param_comms

@@ -194,7 +194,7 @@ class ProfileWriter {
     const TraceInfo& info = trace_.info();
     events_.Raw("{");
     if (!info.traits.is_profile) {
-      // What was never a profile gets the head of one.
+      // A trace that was never a profile gets the header of one.
       TopMember("schemaVersion", "1");
       if (info.rank) TopMember("distributedInfo", DistributedInfo(info));
       const std::string_view clock = MachineClockOf(trace_);

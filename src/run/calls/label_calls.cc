@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kMaxAtWork = 64;  // collectives at a time; no backend has as many
 
-// Whether a backend may do a collective so: Gloo all-reduces for a reduce-scatter.
+// Returns whether a backend may implement a collective by another one: Gloo all-reduces for a
+// reduce-scatter.
 bool IsDoneAs(CollectiveType type, CollectiveType done) {
   return type == done ||
          (done == CollectiveType::kAllReduce &&
@@ -23,14 +24,14 @@ bool HasEqualArguments(const IssuedCall& a, const IssuedCall& b) {
          a.out == b.out;
 }
 
-// Whether the call may have asked for the label, as far as both have a type.
+// Returns whether the call may have requested the label, as far as both have a type.
 bool MayBeOf(const IssuedCall& call, const BackendLabel& label) {
   if (call.kind != label.kind) return false;
   return call.type == CollectiveType::kUnknown || label.comm.type == CollectiveType::kUnknown ||
          IsDoneAs(call.type, label.comm.type);
 }
 
-// Calls in order, of which each is taken once.
+// Calls in order, each of which is taken once.
 struct Queue {
   std::vector<size_t> calls;
   size_t next = 0;
@@ -146,7 +147,7 @@ class Matcher {
     }
   }
 
-  // Whether the label's thread may work for the group, as far as its groups are known.
+  // Returns whether the label's thread may work for the group, as far as its groups are known.
   bool MayWorkFor(StringId group, const BackendLabel& label) const {
     const auto thread = groups_of_threads_.find(label.parent.value_or(0));
     return !group || thread == groups_of_threads_.end() || thread->second.contains(group);
@@ -167,7 +168,7 @@ class Matcher {
     return only;
   }
 
-  // Of the label's type first, then of any type.
+  // Tries calls of the label's type first, then of any type.
   void ByOrder() {
     std::vector<size_t> left;
     for (size_t i = 0; i < labels_.size(); ++i) {

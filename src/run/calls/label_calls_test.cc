@@ -52,7 +52,7 @@ TEST(FindCallsOfLabels, MemoryThatIsUsedAgain) {
   EXPECT_EQ(FindCallsOfLabels(calls, labels).calls, (Found{0, 1}));
 }
 
-// Gloo reduces a copy: its address says nothing, its size does.
+// Gloo reduces a copy, which has another address but the same size.
 TEST(FindCallsOfLabels, ACopyIsKnownByItsSize) {
   std::vector<IssuedCall> calls{Call(1, CollectiveType::kReduceScatter),
                                 Call(2, CollectiveType::kReduceScatter)};
@@ -78,7 +78,7 @@ TEST(FindCallsOfLabels, TheThreadOfALabelTellsItsGroup) {
   calls[0].storages = {7};
   calls[0].group = calls[2].group = StringId(5);
   calls[1].group = StringId(6);
-  // Two barriers of different arguments, so that their order says nothing.
+  // Two barriers with different arguments, so that their order is not usable.
   calls[1].rank = 1;
   std::vector<BackendLabel> labels{Label(4, CollectiveType::kAllReduce),
                                    Label(5, CollectiveType::kBarrier)};

@@ -204,7 +204,7 @@ std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const Ord
     nodes.push_back(node);
     complete &= trace.start(node).has_value() && static_cast<bool>(trace.lane_id(node));
   });
-  // Where durations are without children, what is around what is not known.
+  // If durations exclude children, the nodes around a node are unknown.
   if (nodes.empty() || !complete || trace.traits().exclusive_durations) return std::nullopt;
   std::ranges::sort(nodes, {}, [&](NodeId node) {
     return std::tuple(*trace.start(node), -trace.duration(node)->count, trace.source_id(node),

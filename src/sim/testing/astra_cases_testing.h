@@ -105,13 +105,13 @@ void ExpectAstraSimsCases(const std::filesystem::path& data, int least_runs,
   EXPECT_GE(runs, least_runs);
 }
 
-// Of the cases by hand.
+// Runs the cases by hand.
 template <typename SimulateFn>
 void ExpectFewAstraSimsCases(const SimulateFn& simulate) {
   ExpectAstraSimsCases(std::filesystem::path(ETUDE_TEST_DATA) / "astra_sim", 10, simulate);
 }
 
-// Of all cases that come with the tests.
+// Runs all cases that are shipped with the tests.
 template <typename SimulateFn>
 void ExpectAstraSimsCases(const SimulateFn& simulate) {
   ExpectFewAstraSimsCases(simulate);

@@ -13,7 +13,7 @@ namespace etude::suite {
 struct DlrmShape {
   std::vector<int64_t> tables;  // rows of each
   int64_t width = 0;            // of the tables' rows
-  std::vector<int64_t> bottom;  // of the perceptron over numbers: what goes in, then each layer;
+  std::vector<int64_t> bottom;  // of the perceptron over numbers: input, then each layer;
                                 // the last is `width`
   std::vector<int64_t> top;     // layers over the products, the last is 1
 };

@@ -14,7 +14,7 @@ struct NeuMfShape {
   int64_t users = 0;
   int64_t items = 0;
   int64_t factors = 0;          // width of the embeddings that are multiplied
-  std::vector<int64_t> widths;  // of the perceptron: what goes in, then each layer
+  std::vector<int64_t> widths;  // of the perceptron: input, then each layer
 };
 
 // Neural matrix factorization (He et al., 1708.05031): products of embeddings of user and item, and

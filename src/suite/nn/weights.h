@@ -33,7 +33,7 @@ class Weights {
   // Returns the number of elements of all parameters.
   int64_t ParameterCount() const;
 
-  // Whether the model is in training mode (dropout, batch statistics).
+  // Returns whether the model is in training mode (dropout, batch statistics).
   bool training() const { return training_; }
   void set_training(bool training) { training_ = training; }
 

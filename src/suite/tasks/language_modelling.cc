@@ -119,8 +119,8 @@ class LanguageModelling : public Task {
     return std::vector<Figure>{{"next-sentence accuracy", Ask().next}};
   }
 
-  // The better of two predictions: always the most frequent word; the word that is most frequent
-  // after the left neighbour, if that is not masked.
+  // Returns the better of two predictions: always the most frequent word; the word that is most
+  // frequent after the left neighbour, if that is not masked.
   Result<double> Baseline() override {
     NextWords next;
     const auto count = static_cast<size_t>(std::min(kMostCounted, samples()));

@@ -135,8 +135,8 @@ class TextToText : public Task {
     return std::vector<Figure>{{"BLEU", bleu.score()}};
   }
 
-  // The better of two predictions: the source's words in their order, translated by a dictionary
-  // from the training pairs; the word that was most frequent after the previous one.
+  // Returns the better of two predictions: the source's words in their order, translated by a
+  // dictionary from the training pairs; the word that was most frequent after the previous one.
   Result<double> Baseline() override {
     const size_t pairs = std::min(kMostInDictionary, data_.train.sources.size());
     const WordDictionary dictionary(std::span(data_.train.sources).first(pairs),

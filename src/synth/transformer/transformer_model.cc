@@ -159,7 +159,7 @@ int64_t Sum(const std::vector<TransformerWeight>& weights) {
   return sum;
 }
 
-// Each dimension by itself, so that products can be checked afterwards.
+// Checks each dimension alone, so that products can be checked afterwards.
 Fits CheckDimensions(const TransformerModel& model) {
   constexpr int64_t kMost = int64_t{1} << 24;
   const auto dimensions = std::to_array<std::pair<std::string_view, int64_t>>({

@@ -225,7 +225,7 @@ TEST(TransformerFile, TokensThatDoNotFitIntoASequence) {
   EXPECT_EQ(cached.PlanFor(file->model)->cached, 8000);
 }
 
-// The first key that is in the file; its own name if there is none.
+// Places are those of the first key in the file, and the key's own name if there is none.
 TEST(TransformerFile, PlacesOfWhatDoesNotFitAPlan) {
   const auto message = [](std::string_view plan) {
     const auto file = ParseTransformerFile("preset = 'llama-3-8b'\n" + std::string(plan), "m.toml");

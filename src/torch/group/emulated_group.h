@@ -8,7 +8,7 @@
 namespace etude {
 
 // Makes a process group with missing ranks. Its communications move no data between ranks: outputs
-// are filled with this rank's input. A communication takes as long as `model` says; those of a
+// are filled with this rank's input. `model` gives the time of a communication, and those of a
 // group are serialized. `present`, if not null, is a CPU group of the ranks that take part: a
 // communication begins when all of them have reached it. With `device`, communications begin and
 // are waited for in the device's stream.

@@ -73,7 +73,7 @@ TEST(HeapFaultsDeathTest, AStepOfBlocksMeetsWhatIsWanted) {
     }
     return faults;
   };
-  // Of 2,048 pages, each used twice.
+  // There are 2,048 pages, each used twice.
   for (const int64_t wanted : {0, 700, 4096}) {
     EXPECT_EXIT(std::exit(std::abs(faults_of_steps(wanted) - wanted) <= wanted / 20 + 64 ? 0 : 1),
                 testing::ExitedWithCode(0), "");

@@ -12,7 +12,7 @@ namespace etude {
 // quotes); nullopt without one.
 std::optional<std::string_view> StatedText(const Trace& trace, NodeId node, std::string_view key);
 
-// The whole number that a node's event says under `key`; nullopt if it says none.
+// Returns the whole number that a node's event has under `key`; nullopt without one.
 std::optional<int64_t> StatedNumber(const Trace& trace, NodeId node, std::string_view key);
 
 }  // namespace etude

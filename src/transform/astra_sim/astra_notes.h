@@ -6,7 +6,7 @@
 
 namespace etude {
 
-// What about ASTRA-sim makes it so, to be put behind the text of the note; may be "".
+// Returns the reason in ASTRA-sim, to be appended to the text of the note; may be "".
 constexpr std::string_view AstraReason(RunnableNote note) {
   switch (note) {
     case RunnableNote::kMemory: return ", for which ASTRA-sim prints no statistics";

@@ -17,8 +17,8 @@ struct AstraOrder {
 };
 
 // ASTRA-sim lets a rank communicate once at a time (receives are free), and a collective holds the
-// rank until all others are there. Finds one order for the whole job: communication whose ranks are
-// all ready, of these what comes first in the traces. Where none is, some communication waits for
+// rank until all others are there. Finds one order for the whole job: among communications whose
+// ranks are all ready, the first one in the traces. If none is ready, some communication waits for
 // itself, and the first is replayed or left out.
 AstraOrder OrderCommunication(const std::vector<RunnableRank>& ranks,
                               std::vector<std::vector<RunnablePlan>>& plans);

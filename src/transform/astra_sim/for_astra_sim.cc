@@ -23,7 +23,7 @@ namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr auto kSmallestFirst = static_cast<uint64_t>(kAstraLeastFirst);
 
-// As ASTRA-sim knows it.
+// Returns the type that ASTRA-sim simulates.
 CollectiveType SimulatedAs(const RunnablePlan& plan, CollectiveType type, bool all_types) {
   if (plan.what == RunnablePlan::What::kReplayed) {
     return all_types ? CollectiveType::kUnknown : CollectiveType::kBroadcast;

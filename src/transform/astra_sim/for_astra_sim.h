@@ -14,8 +14,8 @@ namespace etude {
 
 struct ForAstraSimOptions {
   RunnableCompute compute = RunnableCompute::kDurations;
-  // What is left of traces without device work stays on the threads of a host that computes
-  // (HostComputes): "host", "host 2" …; communication beside them.
+  // Whether the remaining nodes of traces without device work stay on the threads of a host that
+  // computes (HostComputes), "host", "host 2" …, with separate communication.
   bool host_threads = false;
   // For a simulator with all types of collectives: rooted ones keep their type. Replayed ones have
   // the type kUnknown.

@@ -512,7 +512,7 @@ TEST(ForAstraSim, MissingRanksAreNamedOrFilledIn) {
   EXPECT_FALSE(MakeRunnableJob(std::move(one), {.fill_ranks = true}).has_value());
 }
 
-// What ASTRA-sim cannot do is no matter of the job.
+// Limits of ASTRA-sim do not affect the runnable job.
 TEST(MakeRunnableJob, KeepsRootsBarriersAndSmallSizesWhichForAstraSimChanges) {
   std::vector<RunnableRank> ranks;
   for (const int64_t rank : {0, 1}) {

@@ -8,8 +8,7 @@ namespace etude::suite {
 namespace {
 
 constexpr int kRounds = 5;
-constexpr int64_t kNoWord =
-    -2;  // in each source, the origin of words that come from none of its words
+constexpr int64_t kNoWord = -2;  // origin of words that come from no word of their source
 
 // Returns the words of a source from which translations may come.
 Tokens Origins(const Tokens& source) {

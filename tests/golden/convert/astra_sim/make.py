@@ -1,4 +1,4 @@
-"""Four ranks that do what ASTRA-sim does not survive: make.py FOLDER writes linked.RANK.json."""
+"""Four ranks with features that crash ASTRA-sim: make.py FOLDER writes linked.RANK.json."""
 
 import json
 import os

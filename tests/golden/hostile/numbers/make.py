@@ -1,4 +1,4 @@
-"""Prints an execution trace with numbers that no program should trust."""
+"""Prints an execution trace with implausible numbers."""
 import json
 
 def node(i, parent, name, schema="", values=(), shapes=(), types=()):

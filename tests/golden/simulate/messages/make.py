@@ -1,4 +1,4 @@
-"""Writes small Chakra traces of 2 or 4 ranks that a simulator cannot run, or takes in silence."""
+"""Writes small Chakra traces of 2 or 4 ranks that a simulator cannot run, or accepts silently."""
 
 KINDS = {"comp": 4, "load": 2, "send": 5, "recv": 6, "coll": 7}
 STRINGS = ("pg_name",)

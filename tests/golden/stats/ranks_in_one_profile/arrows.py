@@ -1,4 +1,4 @@
-"""Counts the arrows of a timeline by the tracks that they lead from and to."""
+"""Counts the arrows of a timeline by the tracks at their begin and end."""
 
 import collections
 import json

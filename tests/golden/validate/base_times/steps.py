@@ -1,4 +1,4 @@
-"""When the step of each rank begins on a timeline, in microseconds from the first."""
+"""Prints the begin of each rank's step on a timeline, in microseconds from the first."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
-"""Writes host and device traces of two ranks of a job over Gloo: process groups of the same ranks, a
-send and a receive whose group the observer does not say, and all-reduces. Arguments: the folder to
-make, the number of all-reduces, the process of rank 0."""
+"""Writes host and device traces of two ranks of a job over Gloo: process groups of the same ranks, a send and a
+receive whose group the observer does not record, and all-reduces. Arguments: the folder to make, the number of
+all-reduces, the process of rank 0."""
 import json
 import os
 import sys
