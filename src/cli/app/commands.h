@@ -32,6 +32,7 @@ std::unique_ptr<Command> MakeSuiteListCommand();
 std::unique_ptr<Command> MakeSuiteSetupCommand();
 std::unique_ptr<Command> MakeSuiteReportCommand();
 std::unique_ptr<Command> MakeSuiteCompareCommand();
+std::unique_ptr<Command> MakeSuiteBoltzmannCommand();
 std::unique_ptr<Command> MakeSuiteRunCommand();
 std::unique_ptr<Command> MakeSuiteCalibrateCommand();
 

@@ -24,9 +24,13 @@ struct SuiteCommandEntry {
   bool trains = false;
 };
 constexpr SuiteCommandEntry kSuiteCommands[] = {
-    {"list", MakeSuiteListCommand},       {"setup", MakeSuiteSetupCommand},
-    {"run", MakeRunStub, true},           {"report", MakeSuiteReportCommand},
-    {"compare", MakeSuiteCompareCommand}, {"calibrate", MakeCalibrateStub, true},
+    {"list", MakeSuiteListCommand},
+    {"setup", MakeSuiteSetupCommand},
+    {"run", MakeRunStub, true},
+    {"report", MakeSuiteReportCommand},
+    {"compare", MakeSuiteCompareCommand},
+    {"calibrate", MakeCalibrateStub, true},
+    {"boltzmann", MakeSuiteBoltzmannCommand},
 };
 
 }  // namespace

@@ -31,7 +31,6 @@ std::string ShortText(std::string_view text, size_t most);
 // Shortens a name to `most` code points and a "…": in the middle for paths such as
 // "model.layers.0", which differ at their ends, otherwise at the end. Mangled names are decoded,
 // and C++ functions lose their result, arguments and namespaces first.
-// are decoded, and C++ functions first lose their result, arguments and namespaces.
 std::string ShortName(std::string_view name, size_t most);
 
 // A table in plain text. Columns are padded to their widest cell, two blanks apart. Unprintable

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/report/text/table.h"
+#include "src/suite/boltzmann/machine_training.h"
+
+namespace etude::suite {
+
+// A comparison of the seeds of Gibbs chains, over barriers and numbers of sweeps.
+struct StudyOptions {
+  int64_t spins = 16;
+  std::vector<double> barriers = {2, 8};  // kT
+  std::vector<ChainSeeds> seeds;
+  std::vector<int64_t> ks = {0, 1, 10, 50};  // Gibbs sweeps after the seed
+  int64_t runs = 3;                          // training runs of each, from seed 1
+  MachineOptions machine;  // its chains' seeds, k and its seed are set by the study
+  int64_t threads = 0;     // 0: one per core
+};
+
+// The runs of one barrier, one kind of seed and one k.
+struct StudyRow {
+  double barrier = 0;  // exact, kT
+  ChainSeeds seeds = ChainSeeds::kExact;
+  int64_t k = 0;
+  std::vector<double> divergences;      // KL at the end, by run
+  std::vector<double> gradient_errors;  // mean of the second half of the updates, by run
+  double sweeps_per_sample = 0;
+  Autocorrelation autocorrelation;  // median
+};
+
+// Returns whether a kind of seed learns with k sweeps: CD and PCD need at least one, random seeds,
+// too, and exact means have no chains.
+bool IsUseful(ChainSeeds seeds, int64_t k);
+
+// Trains all machines. The distribution of a barrier is the same for all seeds.
+Result<std::vector<StudyRow>> RunStudy(const StudyOptions& options, const RunContext& context);
+
+// Returns one table per barrier.
+std::vector<Table> StudyTables(const std::vector<StudyRow>& rows);
+
+}  // namespace etude::suite
