@@ -39,31 +39,10 @@ std::unique_ptr<Command> MakeSuiteStub() {
   return MakeTorchCommandStub({"suite", kSuiteSummary, "suite"});
 }
 
-std::unique_ptr<Command> MakeStats() {
-  return MakeInspectionCommand(
-      StatsInspection(), "stats",
-      "count operators, modules, lanes and communication of a trace, with times and sizes");
-}
-std::unique_ptr<Command> MakeBreakdown() {
-  return MakeInspectionCommand(
-      BreakdownInspection(), "breakdown",
-      "split each step's time into compute, communication, copies and idle");
-}
-std::unique_ptr<Command> MakeCriticalPath() {
-  return MakeInspectionCommand(
-      CriticalPathInspection(), "critical-path",
-      "find the longest chain of dependent work and how it spends its time");
-}
-std::unique_ptr<Command> MakeMemory() {
-  return MakeInspectionCommand(
-      MemoryInspection(), "memory",
-      "show the memory of a step's tensors: use over time, peak, and what holds it");
-}
-
 // In the order of the overview; a command may begin a group.
 struct CommandEntry {
   std::string_view name;
-  std::unique_ptr<Command> (*make)();
+  std::unique_ptr<Command> (*make)();  // null: the commands of all inspections
   std::string_view group = "";
 };
 constexpr CommandEntry kCommands[] = {
@@ -75,10 +54,7 @@ constexpr CommandEntry kCommands[] = {
     {kTorchCommands[1].name, MakeStub<1>},
     {"info", MakeInfoCommand, "Inspect"},
     {"validate", MakeValidateCommand},
-    {"stats", MakeStats},
-    {"breakdown", MakeBreakdown},
-    {"critical-path", MakeCriticalPath},
-    {"memory", MakeMemory},
+    {"", nullptr},
     {"diff", MakeDiffCommand},
     {"report", MakeReportCommand},
     {"timeline", MakeTimelineCommand},
@@ -93,6 +69,21 @@ constexpr CommandEntry kCommands[] = {
     {"compat", MakeCompatCommand},
     {"suite", MakeSuiteStub, "Train"},
 };
+
+// Calls `use(name, group, make)` for each command, in the order of the overview.
+template <typename Use>
+void ForEachCommand(Use use) {
+  for (const CommandEntry& entry : kCommands) {
+    if (entry.make != nullptr) {
+      use(entry.name, entry.group, entry.make);
+      continue;
+    }
+    for (const Inspection& inspection : Inspections()) {
+      use(inspection.name, std::string_view(),
+          [&inspection] { return MakeInspectionCommand(inspection); });
+    }
+  }
+}
 
 void Become(const std::vector<std::string>& words) {
   std::vector<char*> argv;
@@ -148,14 +139,18 @@ int Main(std::vector<std::string> args) {
   }
   if (!args.empty() && args[0] == "suite") return RunSuite(std::move(args));
   // Makes only the requested command, so that libraries of others are not loaded.
-  const auto asked = std::ranges::find(kCommands, args.empty() ? "" : args[0], &CommandEntry::name);
+  const std::string_view asked = args.empty() ? std::string_view() : args[0];
+  bool is_command = false;
+  ForEachCommand([&](std::string_view name, std::string_view /*group*/, const auto& /*make*/) {
+    is_command = is_command || name == asked;
+  });
   std::vector<std::unique_ptr<Command>> commands;
   CommandGroups groups;
-  for (const CommandEntry& entry : kCommands) {
-    if (asked != std::end(kCommands) && asked != &entry) continue;
-    if (!entry.group.empty()) groups.emplace(entry.name, entry.group);
-    commands.push_back(entry.make());
-  }
+  ForEachCommand([&](std::string_view name, std::string_view group, const auto& make) {
+    if (is_command && name != asked) return;
+    if (!group.empty()) groups.emplace(name, group);
+    commands.push_back(make());
+  });
   return RunCommandLine("etude", std::move(commands), args, groups);
 }
 

@@ -26,8 +26,8 @@ namespace etude {
 namespace {
 
 constexpr std::string_view kExpected =
-    "expected a trace: PyTorch execution trace, Kineto, linked JSON, Chakra protobuf, "
-    "Perfetto or a native capture";
+    "expected a trace: PyTorch execution trace, profile, linked JSON, Chakra protobuf or native "
+    "capture";
 
 constexpr std::string_view kKinetoKeys[] = {"schemaVersion", "deviceProperties", "distributedInfo",
                                             "traceName", "displayTimeUnit"};

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -107,7 +109,7 @@ PyReport InspectAll(const Inspection& inspection, nb::handle source, bool strict
               });
             });
       });
-  return {.format = std::string(inspection.format), .found = std::move(found)};
+  return {.format = inspection.format(), .found = std::move(found)};
 }
 
 std::vector<std::optional<int64_t>> RanksOfTargets(const std::vector<Target>& targets) {
@@ -254,15 +256,22 @@ void BindReport(nb::module_& module) {
   "str | os.PathLike[str] | Trace | Job | collections.abc.Sequence[str | " \
   "os.PathLike[str] | Trace | Job]"
 
-void BindInspection(nb::module_& module, const char* name, const Inspection& inspection,
-                    const char* signature, const char* help) {
+// Makes the function of an inspection. The module copies the texts.
+void BindInspection(nb::module_& module, const Inspection& inspection) {
+  std::string name(inspection.name);
+  std::ranges::replace(name, '-', '_');
+  const std::string signature = "def " + name +
+                                "(source: " ETUDE_SOURCE
+                                ", *, strict: bool = False, jobs: int = 0) -> Report";
+  const std::string help =
+      fmt::format("Same as `etude {}`: {}.", inspection.name, inspection.summary);
   module.def(
-      name,
+      name.c_str(),
       [&inspection](nb::handle source, bool strict, int64_t jobs) {
         return InspectAll(inspection, source, strict, jobs);
       },
       nb::arg("source"), nb::kw_only(), nb::arg("strict") = false, nb::arg("jobs") = 0,
-      nb::sig(signature), help);
+      nb::sig(signature.c_str()), help.c_str());
 }
 
 }  // namespace
@@ -270,25 +279,7 @@ void BindInspection(nb::module_& module, const char* name, const Inspection& ins
 void BindReports(nb::module_& module) {
   BindTable(module);
   BindReport(module);
-  BindInspection(module, "stats", StatsInspection(),
-                 "def stats(source: " ETUDE_SOURCE
-                 ", *, strict: bool = False, jobs: int = 0) -> Report",
-                 "Same as `etude stats`: operators, kinds, modules, lanes, communication, copies.");
-  BindInspection(module, "breakdown", BreakdownInspection(),
-                 "def breakdown(source: " ETUDE_SOURCE
-                 ", *, strict: bool = False, jobs: int = 0) -> Report",
-                 "Same as `etude breakdown`: time of each step as compute, communication, copies, "
-                 "idle.\nReads the device traces of capture folders.");
-  BindInspection(module, "critical_path", CriticalPathInspection(),
-                 "def critical_path(source: " ETUDE_SOURCE
-                 ", *, strict: bool = False, jobs: int = 0) -> Report",
-                 "Same as `etude critical-path`: the longest chain of dependent work.\nReads the "
-                 "device traces of capture folders.");
-  BindInspection(module, "memory", MemoryInspection(),
-                 "def memory(source: " ETUDE_SOURCE
-                 ", *, strict: bool = False, jobs: int = 0) -> Report",
-                 "Same as `etude memory`: memory over time, peak, and what holds it.\nAlso reads "
-                 "the device traces of capture folders, which contain allocator events.");
+  for (const Inspection& inspection : Inspections()) BindInspection(module, inspection);
   module.def("diff", Diff, nb::arg("a"), nb::arg("b"), nb::kw_only(), nb::arg("strict") = false,
              nb::arg("jobs") = 0,
              nb::sig("def diff(a: str | os.PathLike[str] | Trace | Job, b: str | os.PathLike[str] "

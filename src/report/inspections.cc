@@ -55,27 +55,32 @@ Result<Inspected> InspectMemory(const RecordedRun& run, const RankInput& input,
 
 }  // namespace
 
-const Inspection& StatsInspection() {
-  static const Inspection inspection{"etude-stats", kStatsTables, RichestInput, InspectStats};
-  return inspection;
-}
-
-const Inspection& BreakdownInspection() {
-  static const Inspection inspection{"etude-breakdown", kBreakdownTables, TimedInput,
-                                     InspectBreakdown};
-  return inspection;
-}
-
-const Inspection& CriticalPathInspection() {
-  static const Inspection inspection{"etude-critical-path", kCriticalPathTables, TimedInput,
-                                     InspectCriticalPath};
-  return inspection;
-}
-
-const Inspection& MemoryInspection() {
-  static const Inspection inspection{"etude-memory", kMemoryTables, HostAndDevice, InspectMemory,
-                                     /*of_times=*/false};
-  return inspection;
+std::span<const Inspection> Inspections() {
+  static const Inspection kInspections[] = {
+      {.name = "stats",
+       .summary =
+           "count operators, modules, lanes and communication of a trace, with times and sizes",
+       .tables = kStatsTables,
+       .choose = RichestInput,
+       .inspect = InspectStats},
+      {.name = "breakdown",
+       .summary = "split each step's time into compute, communication, copies and idle",
+       .tables = kBreakdownTables,
+       .choose = TimedInput,
+       .inspect = InspectBreakdown},
+      {.name = "critical-path",
+       .summary = "find the longest chain of dependent work and how it spends its time",
+       .tables = kCriticalPathTables,
+       .choose = TimedInput,
+       .inspect = InspectCriticalPath},
+      {.name = "memory",
+       .summary = "show the memory of a step's tensors: use over time, peak, and what holds it",
+       .tables = kMemoryTables,
+       .choose = HostAndDevice,
+       .inspect = InspectMemory,
+       .of_times = false},
+  };
+  return kInspections;
 }
 
 Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, const RankInput& input,

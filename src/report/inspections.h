@@ -15,22 +15,23 @@
 
 namespace etude {
 
-// An inspection command, shared by the command line and Python: the input it needs from a rank, and
-// its analysis.
+// An inspection: a command, and a function of the Python module. Both are made from its row.
 struct Inspection {
-  std::string_view format;                 // JSON format: "etude-stats"
+  std::string_view name;                   // of the command: "critical-path"
+  std::string_view summary;                // in the overview of commands, and in Python's help
   const std::vector<std::string>& tables;  // keys, in order
   RankInput (*choose)(const CaptureRank&);
   // Returns tables and notes of a recorded run. `input` and `read`: how the run was read.
   Result<Inspected> (*inspect)(const RecordedRun& run, const RankInput& input,
                                const ReadOptions& read, const RunContext& context);
   bool of_times = true;  // the figures are affected by recording overhead
+
+  // Returns the format of its JSON: "etude-critical-path".
+  std::string format() const { return "etude-" + std::string(name); }
 };
 
-const Inspection& StatsInspection();
-const Inspection& BreakdownInspection();
-const Inspection& CriticalPathInspection();
-const Inspection& MemoryInspection();
+// Returns all inspections, in the order of the overview of commands.
+std::span<const Inspection> Inspections();
 
 // Runs an inspection of a trace; the result includes rank, path and health.
 Result<Inspected> Inspect(const Inspection& inspection, const Trace& trace, const RankInput& input,

@@ -22,10 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto trace = etude::ReadTrace(source, {}, context);
   if (!trace) return 0;
   (void)etude::Validate(*trace);
-  for (const etude::Inspection* inspection :
-       {&etude::StatsInspection(), &etude::BreakdownInspection(), &etude::CriticalPathInspection(),
-        &etude::MemoryInspection()}) {
-    (void)etude::Inspect(*inspection, *trace, {}, {}, context);
+  for (const etude::Inspection& inspection : etude::Inspections()) {
+    (void)etude::Inspect(inspection, *trace, {}, {}, context);
   }
   if (!etude::CompareTraces(*trace, *trace, "fuzz").same) std::abort();
   (void)etude::ToChakra(*trace, {.break_cycles = true, .limits = context.limits});

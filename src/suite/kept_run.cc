@@ -62,6 +62,11 @@ NamedTexts SettingsOf(const RunOptions& options) {
   add("loss-scale", options.loss_scale);
   add("most-steps", options.most_steps);
   add("rate", options.rate);
+  if (options.sparse) {
+    settings["sparse"] = Name(options.sparse->method);
+    settings["density"] = fmt::format("{}", options.sparse->density);
+    settings["sparse-shares"] = Name(options.sparse->shares);
+  }
   add("table-rows", options.table_rows);
   add("target", options.target);
   add("threads", options.threads);

@@ -153,6 +153,7 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
                                                                 .seed = options.seed,
                                                                 .precision = options.precision,
                                                                 .loss_scale = options.loss_scale,
+                                                                .sparse = options.sparse,
                                                                 .frozen = options.frozen,
                                                                 .ranks = ranks}));
   RunRecord& record = run.record;

@@ -11,6 +11,7 @@
 #include "src/suite/results/catalogue.h"
 #include "src/suite/results/hyperparameters.h"
 #include "src/suite/results/run_record.h"
+#include "src/suite/results/sparsity.h"
 
 namespace etude::suite {
 
@@ -31,7 +32,8 @@ struct RunOptions {
   std::optional<int64_t> most_steps;
   std::optional<double> target;
   std::optional<int64_t> table_rows;  // TaskOptions
-  bool to_the_end = false;            // go on after the target
+  std::optional<SparseOptions> sparse;
+  bool to_the_end = false;  // go on after the target
   bool shuffled_labels = false;
   bool frozen = false;
   // The name under which the run is kept encodes to_the_end, shuffled_labels and frozen.

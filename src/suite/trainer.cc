@@ -23,6 +23,7 @@ namespace {
 constexpr uint64_t kOrderSalt = 1;
 constexpr uint64_t kStepSalt = 2;
 constexpr uint64_t kEvaluationSalt = 3;
+constexpr uint64_t kSparseSalt = 4;
 
 }  // namespace
 
@@ -34,6 +35,10 @@ Trainer::Trainer(Task& task, const Options& options)
   for (size_t group = 0; group < options.hyperparameters.optimizers.size(); ++group) {
     optimizers_.emplace_back(task.weights(), static_cast<int>(group),
                              options.hyperparameters.optimizers[group]);
+  }
+  if (options.sparse) {
+    sparse_.emplace(task.weights(), *options.sparse, options.hyperparameters.most_steps,
+                    HashMix(options.seed, kSparseSalt));
   }
 }
 
@@ -85,7 +90,8 @@ Result<double> Trainer::RunStep() {
 }
 
 Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
-  Optimizer& optimizer = optimizers_[static_cast<size_t>(task_->GroupOf(batch.update))];
+  const int group = task_->GroupOf(batch.update);
+  Optimizer& optimizer = optimizers_[static_cast<size_t>(group)];
   for (Optimizer& each : optimizers_) each.Clear();
   at::Tensor loss;
   {
@@ -104,13 +110,20 @@ Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
       if (parameter.grad().defined()) parameter.grad().mul_(1 / scale_.factor());
     }
   }
+  const bool updates_masks = sparse_ && sparse_->IsDue(step_);
+  if (sparse_ && !updates_masks) sparse_->MaskGradients(group);
   // The norm is computed only if needed, because it reads all gradients.
   bool accepted = true;
   if (options_.hyperparameters.largest_norm > 0 || scale_.used()) {
     accepted = scale_.Accept(optimizer.ClipNorm(options_.hyperparameters.largest_norm));
   }
   if (accepted && !options_.frozen) {
-    optimizer.Step(RateFactor());
+    if (updates_masks) {
+      sparse_->Update(step_, group, optimizer);
+    } else {
+      optimizer.Step(RateFactor());
+      if (sparse_) sparse_->MaskWeights(group);
+    }
     task_->Updated(batch);
   }
   return loss.item<double>();
@@ -161,7 +174,12 @@ Result<std::vector<Figure>> Trainer::Figures() {
     task_->weights().set_training(false);
     SeedTorch(HashMix(options_.seed, kEvaluationSalt));
     const PrecisionGuard precision(options_.precision, task_->weights().device());
-    return task_->Figures();
+    ETUDE_ASSIGN_OR_RETURN(std::vector<Figure> figures, task_->Figures());
+    if (sparse_) {
+      figures.push_back({"density", static_cast<double>(sparse_->CountActive()) /
+                                        static_cast<double>(sparse_->size())});
+    }
+    return figures;
   });
 }
 
@@ -219,6 +237,9 @@ Trainer::NamedTensors Trainer::State() {
     for (auto& [name, tensor] : optimizers_[group].State()) {
       state.emplace_back(fmt::format("optimizer{}.{}", group, name), tensor);
     }
+  }
+  if (sparse_) {
+    for (auto& [name, tensor] : sparse_->State()) state.emplace_back("mask." + name, tensor);
   }
   return state;
 }

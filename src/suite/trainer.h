@@ -16,6 +16,7 @@
 #include "src/suite/nn/optimizer.h"
 #include "src/suite/precision.h"
 #include "src/suite/sample_order.h"
+#include "src/suite/sparse_weights.h"
 #include "src/suite/task.h"
 
 namespace etude::suite {
@@ -30,8 +31,9 @@ class Trainer {
     uint64_t seed = 0;
     Precision precision = Precision::kFp32;
     std::optional<double> loss_scale;  // fixed; otherwise as in LossScale
-    bool frozen = false;               // weights do not change: a test of the target
-    DataParallel* ranks = nullptr;     // null: a single process
+    std::optional<SparseOptions> sparse;
+    bool frozen = false;            // weights do not change: a test of the target
+    DataParallel* ranks = nullptr;  // null: a single process
   };
 
   // Makes a trainer. kUsage for invalid hyperparameters: a batch that is larger than the data or
@@ -74,6 +76,7 @@ class Trainer {
   SampleOrder order_;
   std::vector<Optimizer> optimizers_;  // by group
   LossScale scale_;
+  std::optional<SparseWeights> sparse_;
   int64_t step_ = 0;
 };
 

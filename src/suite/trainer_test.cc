@@ -319,5 +319,116 @@ TEST(ShareOf, SharesDifferByOneAtMost) {
   EXPECT_EQ(all, batch);
 }
 
+// A network of two layers that learns a product, for masks.
+class NetTask : public Task {
+ public:
+  NetTask()
+      : Task(at::kCPU, HyperparametersWith({.kind = OptimizerOptions::Kind::kAdam, .rate = 0.01})),
+        first_(root()["first"], 8, 32),
+        second_(root()["second"], 32, 1) {
+    SeedTorch(5);
+    x_ = Normal({64, 8}, 0, 1);
+    y_ = x_.slice(1, 0, 1).mul(x_.slice(1, 1, 2));
+  }
+  int64_t samples() const override { return 64; }
+  Result<at::Tensor> Loss(const Batch& batch) override {
+    const at::Tensor index = FromValues(batch.samples, {std::ssize(batch.samples)});
+    return (Out(x_.index_select(0, index)) - y_.index_select(0, index)).square().mean();
+  }
+  Result<double> Evaluate() override { return (Out(x_) - y_).square().mean().item<double>(); }
+  Result<double> Baseline() override { return y_.square().mean().item<double>(); }
+  at::Tensor WeightOf(std::string_view name) {
+    for (const Weights::Entry& entry : weights().entries()) {
+      if (entry.name == name) return entry.value;
+    }
+    return {};
+  }
+
+ private:
+  at::Tensor Out(const at::Tensor& x) const { return second_(first_(x).relu()); }
+  Linear first_;
+  Linear second_;
+  at::Tensor x_;
+  at::Tensor y_;
+};
+
+// Steps a sparse run; the number of weights that are not 0 never exceeds the mask's.
+std::vector<at::Tensor> SparseFirstWeights(SparseOptions::Method method, int64_t steps) {
+  NetTask task;
+  Hyperparameters hyperparameters = task.hyperparameters();
+  hyperparameters.most_steps = 100;
+  auto trainer = *Trainer::Make(
+      task, {.hyperparameters = hyperparameters,
+             .seed = 3,
+             .sparse = SparseOptions{.method = method, .density = 0.25, .update_every = 10}});
+  const int64_t all = 8 * 32 + 32;
+  std::vector<at::Tensor> weights;
+  for (int64_t step = 0; step <= steps; ++step) {
+    const at::Tensor first = task.WeightOf("first.weight");
+    const at::Tensor second = task.WeightOf("second.weight");
+    EXPECT_LE(first.count_nonzero().item<int64_t>() + second.count_nonzero().item<int64_t>(),
+              all / 4);
+    weights.push_back(first.detach().clone());
+    if (step == steps) break;
+    EXPECT_TRUE(trainer->Step().has_value());
+  }
+  const std::vector<Figure> figures = *trainer->Figures();
+  EXPECT_EQ(figures.back().name, "density");
+  EXPECT_EQ(figures.back().value, 0.25);
+  return weights;
+}
+
+int64_t ChangedPlaces(const at::Tensor& a, const at::Tensor& b) {
+  return a.ne(0).ne(b.ne(0)).count_nonzero().item<int64_t>();
+}
+
+TEST(SparseTraining, AStaticMaskStays) {
+  const auto weights = SparseFirstWeights(SparseOptions::Method::kStatic, 40);
+  EXPECT_EQ(ChangedPlaces(weights[1], weights[40]), 0);
+}
+
+TEST(SparseTraining, MasksMoveWhereTheyAreDueAndNewWeightsBeginAtZero) {
+  for (const auto method : {SparseOptions::Method::kSet, SparseOptions::Method::kRigl}) {
+    const auto weights = SparseFirstWeights(method, 80);
+    EXPECT_EQ(ChangedPlaces(weights[5], weights[10]), 0);
+    // The step after 10 steps drops weights and adds others, which are still 0.
+    const int64_t before = weights[10].count_nonzero().item<int64_t>();
+    const int64_t after = weights[11].count_nonzero().item<int64_t>();
+    EXPECT_LT(after, before);
+    EXPECT_EQ(weights[11].ne(0).logical_and(weights[10].eq(0)).count_nonzero().item<int64_t>(), 0);
+    // Those that stay do not move in that step, and the added ones do in the next.
+    const at::Tensor stayed = weights[11].ne(0);
+    EXPECT_TRUE(weights[11].equal(weights[10].mul(stayed)));
+    EXPECT_GT(weights[12].count_nonzero().item<int64_t>(), after);
+    // In the last quarter masks stay.
+    EXPECT_EQ(ChangedPlaces(weights[77], weights[80]), 0);
+  }
+}
+
+TEST(SparseTraining, ACheckpointKeepsTheMasks) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / "etude-sparse.safetensors").string();
+  const auto make = [](Task& task) {
+    Hyperparameters hyperparameters = task.hyperparameters();
+    hyperparameters.most_steps = 100;
+    return *Trainer::Make(
+        task, {.hyperparameters = hyperparameters,
+               .seed = 3,
+               .sparse = SparseOptions{
+                   .method = SparseOptions::Method::kRigl, .density = 0.25, .update_every = 10}});
+  };
+  NetTask whole;
+  auto trainer = make(whole);
+  for (int step = 0; step < 15; ++step) ASSERT_TRUE(trainer->Step());
+  ASSERT_TRUE(trainer->Save(path, {}));
+  for (int step = 0; step < 15; ++step) ASSERT_TRUE(trainer->Step());
+  NetTask resumed;
+  auto again = make(resumed);
+  ASSERT_TRUE(again->Load(path, {}));
+  for (int step = 0; step < 15; ++step) ASSERT_TRUE(again->Step());
+  EXPECT_TRUE(whole.WeightOf("first.weight").equal(resumed.WeightOf("first.weight")));
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace etude::suite

@@ -6,7 +6,7 @@
 namespace etude {
 
 // The kinds of files a trace can come from. For messages and for writers; code that works on a
-// trace asks for its TraceTraits.
+// trace asks for its TraceTraits. Packed traces contain the numbers, so new formats come last.
 enum class TraceFormat : uint8_t {
   kUnknown,
   kPyTorchEt,  // PyTorch execution trace, JSON

@@ -10,11 +10,12 @@ from conftest import CAPTURE, DEVICE, HOST, TOOL, command, planted_nodes, write_
 
 import etude
 
+# The inspections, by command: all functions of the module but these.
+OTHERS = {"convert", "diff", "link", "open", "slice"}
 FUNCTIONS = {
-    "stats": etude.stats,
-    "breakdown": etude.breakdown,
-    "critical-path": etude.critical_path,
-    "memory": etude.memory,
+    name.replace("_", "-"): getattr(etude, name)
+    for name in dir(etude)
+    if name not in OTHERS and isinstance(getattr(etude, name), type(etude.open))
 }
 
 

@@ -13,11 +13,10 @@ namespace {
 
 class InspectionCommand : public Command {
  public:
-  InspectionCommand(const Inspection& inspection, std::string_view name, std::string_view summary)
-      : inspection_(inspection), name_(name), summary_(summary) {}
+  explicit InspectionCommand(const Inspection& inspection) : inspection_(inspection) {}
 
-  std::string_view name() const override { return name_; }
-  std::string_view summary() const override { return summary_; }
+  std::string_view name() const override { return inspection_.name; }
+  std::string_view summary() const override { return inspection_.summary; }
   void Declare(Options& options) override {
     options.Positionals("paths", &paths_,
                         "traces in any format, capture folders (all their ranks), or - for stdin");
@@ -37,14 +36,12 @@ class InspectionCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(
         const std::vector<Inspected> found,
         ForEachRank<Inspected>(inputs.size(), jobs_, console.context(), inspect_one));
-    output_.Print(inspection_.format, found, console);
+    output_.Print(inspection_.format(), found, console);
     return ExitCode::kOk;
   }
 
  private:
   const Inspection& inspection_;
-  std::string_view name_;
-  std::string_view summary_;
   std::vector<std::string> paths_;
   int64_t jobs_ = 0;
   TableOutput output_;
@@ -52,9 +49,8 @@ class InspectionCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> MakeInspectionCommand(const Inspection& inspection, std::string_view name,
-                                               std::string_view summary) {
-  return std::make_unique<InspectionCommand>(inspection, name, summary);
+std::unique_ptr<Command> MakeInspectionCommand(const Inspection& inspection) {
+  return std::make_unique<InspectionCommand>(inspection);
 }
 
 }  // namespace etude

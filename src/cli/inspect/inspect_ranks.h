@@ -1,16 +1,13 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 
 #include "src/cli/app/command.h"
 #include "src/report/inspections.h"
 
 namespace etude {
 
-// Makes one of the commands `stats`, `breakdown`, `critical-path` and `memory`, which differ only
-// in their inspection.
-std::unique_ptr<Command> MakeInspectionCommand(const Inspection& inspection, std::string_view name,
-                                               std::string_view summary);
+// Makes the command of an inspection, which reads the ranks and prints the tables.
+std::unique_ptr<Command> MakeInspectionCommand(const Inspection& inspection);
 
 }  // namespace etude

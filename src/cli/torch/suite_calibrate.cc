@@ -125,7 +125,7 @@ class SuiteCalibrateCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
-    settings_.Read();
+    ETUDE_RETURN_IF_ERROR(settings_.Read());
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_ + "/runs"));
     std::vector<SuiteRunner::Job> first;
     for (const TaskFacts* task : tasks) {

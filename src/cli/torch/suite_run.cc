@@ -69,7 +69,7 @@ class SuiteRunCommand : public Command {
                                                       mode_.empty() ? "--output" : "--mode"));
     }
     ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
-    settings_.Read();
+    ETUDE_RETURN_IF_ERROR(settings_.Read());
     ETUDE_ASSIGN_OR_RETURN(const auto references, suite::BuiltInReferences(console.context()));
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_));
     if (!record_.empty()) return Record(tasks, *runner, console);

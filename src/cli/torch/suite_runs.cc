@@ -101,16 +101,38 @@ void RunSettings::Declare(Options& options) {
                 {.least = 1, .most = kMostTrainingSteps});
   options.Value("--table-rows", &run.table_rows, "N",
                 "max rows of each embedding table of advertising (default: all)", {.least = 1});
+  options.Choice("--sparse", &sparse_, {"static", "set", "rigl"},
+                 "train with a share of the weights (--density) by masks on dense kernels");
+  options.Value("--density", &density_, "D", "--sparse: share of the weights that remain",
+                /*above=*/0);
+  options.Choice("--sparse-shares", &sparse_shares_, {"uniform", "er", "erk"},
+                 "--sparse: densities of layers by their shapes (default: erk)");
   options.Value(
       "--data", &run.data, "FOLDER",
       "folder with the data sets (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
 }
 
-void RunSettings::Read() {
+Status RunSettings::Read() {
   run.scale = scale == "paper" ? suite::Scale::kPaper : suite::Scale::kSmoke;
   run.precision = *suite::PrecisionFromName(precision_);
   run.optimizer = suite::OptimizerKindFromName(optimizer_);
   if (run.data.empty()) run.data = DefaultSuiteData();
+  const std::optional<suite::SparseOptions::Method> method = suite::SparseMethodFromName(sparse_);
+  if (!method) {
+    if (density_) return MakeError(ErrorCode::kUsage, "--density requires --sparse");
+    if (!sparse_shares_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--sparse-shares requires --sparse");
+    }
+    return {};
+  }
+  if (!density_) return MakeError(ErrorCode::kUsage, "--sparse requires --density D");
+  if (*density_ > 1) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--density: found {}, expected at most 1", *density_));
+  }
+  run.sparse = suite::SparseOptions{.method = *method, .density = *density_};
+  if (const auto shares = suite::SparseSharesFromName(sparse_shares_)) run.sparse->shares = *shares;
+  return {};
 }
 
 std::string RunName(const TaskFacts& task, suite::Scale scale, SuiteRunner::Mode mode,

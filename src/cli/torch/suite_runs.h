@@ -40,8 +40,8 @@ class TaskChoice {
 class RunSettings {
  public:
   void Declare(Options& options);
-  // Call after parsing.
-  void Read();
+  // Call after parsing. kUsage for options that do not fit together.
+  Status Read();
 
   suite::RunOptions run{.device = "cpu"};
   std::string scale = "smoke";
@@ -51,6 +51,9 @@ class RunSettings {
  private:
   std::string precision_ = "fp32";
   std::string optimizer_;  // "": the task's
+  std::string sparse_;     // "": dense
+  std::optional<double> density_;
+  std::string sparse_shares_;
 };
 
 // Makes runs in separate processes and stores their records in a folder. During its lifetime a

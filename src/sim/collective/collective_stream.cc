@@ -7,21 +7,15 @@
 namespace etude {
 
 const StreamAlgorithm& AlgorithmOf(CollectiveAlgorithm algorithm) {
-  static const RingAlgorithm ring;
-  static const DirectAlgorithm direct;
-  static const HalvingDoublingAlgorithm halving_doubling;
   static const TreeAlgorithm tree;
   static const BinomialTreeAlgorithm binomial;
   static const DisseminationAlgorithm dissemination;
   switch (algorithm) {
-    case CollectiveAlgorithm::kRing: return ring;
-    case CollectiveAlgorithm::kDirect: return direct;
-    case CollectiveAlgorithm::kHalvingDoubling: return halving_doubling;
     case CollectiveAlgorithm::kDoubleBinaryTree: return tree;
     case CollectiveAlgorithm::kBinomialTree: return binomial;
     case CollectiveAlgorithm::kDissemination: return dissemination;
+    default: return ExchangeAlgorithmOf(algorithm);
   }
-  return ring;
 }
 
 }  // namespace etude

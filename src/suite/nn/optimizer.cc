@@ -29,6 +29,15 @@ void Optimizer::Step(double rate_factor) {
   }
 }
 
+void Optimizer::Forget(const at::Tensor& parameter, const at::Tensor& where) {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (!parameters_[i].is_same(parameter)) continue;
+    for (at::Tensor* moment : {&moments_[i].first, &moments_[i].second}) {
+      if (moment->defined()) moment->masked_fill_(where.ne(0), 0);
+    }
+  }
+}
+
 void Optimizer::Clear() {
   for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
   clip_factor_ = 1;

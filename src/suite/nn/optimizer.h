@@ -20,6 +20,8 @@ class Optimizer {
 
   // Updates the parameters by their gradients, at `rate_factor` times the options' rate.
   void Step(double rate_factor);
+  // Sets the state of `parameter` to 0 where `where` is not 0.
+  void Forget(const at::Tensor& parameter, const at::Tensor& where);
   // Clears the gradients.
   void Clear();
   // Returns the Euclidean norm of all gradients together, and scales them to at most `largest` if

@@ -64,9 +64,9 @@ constexpr std::array kCompared = {
     ComparedSetting{"optimizer", [](const RunRecord& run) { return run.optimizer; }, Never},
 };
 // Other user settings. Flags are "yes".
-constexpr std::array kComparedOptions = {"deterministic", "evaluate-every", "frozen",
-                                         "loss-scale",    "most-steps",     "shuffled-labels",
-                                         "to-the-end"};
+constexpr std::array kComparedOptions = {
+    "density",    "deterministic",   "evaluate-every", "frozen",        "loss-scale",
+    "most-steps", "shuffled-labels", "sparse",         "sparse-shares", "to-the-end"};
 
 bool MayBeRankedWith(const Score& a, const Score& b) {
   const RunRecord& run = a.runs.front();

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "src/suite/nn/optimizer.h"
+#include "src/suite/nn/weights.h"
+#include "src/suite/results/sparsity.h"
+
+namespace etude::suite {
+
+// Masks on the parameters of two or more dimensions; vectors (biases, scales) stay dense. Weights
+// outside the mask are 0 and have no gradient. All ranks have the same masks. Refers to the
+// weights. Not thread-safe.
+class SparseWeights {
+ public:
+  // Draws random masks and applies them. `most_steps`: the length of a run.
+  SparseWeights(const Weights& weights, const SparseOptions& options, int64_t most_steps,
+                uint64_t seed);
+
+  // Returns whether the masks are updated instead of the weights at `step`.
+  bool IsDue(int64_t step) const;
+  // Updates the masks of the group's parameters, by their gradients before MaskGradients: drops the
+  // smallest weights, and adds as many elsewhere with the value and the optimizer's state at 0.
+  void Update(int64_t step, int group, Optimizer& optimizer);
+  // Sets the gradients outside the masks to 0, and after a step of the optimizer the weights.
+  void MaskGradients(int group) const;
+  void MaskWeights(int group) const;
+
+  // Return the number of masked weights and of those that remain, counted in the masks.
+  int64_t size() const;
+  int64_t CountActive() const;
+
+  // Returns the masks for a checkpoint by name. The tensors are live.
+  std::vector<std::pair<std::string, at::Tensor>> State() const;
+
+ private:
+  struct Layer {
+    std::string name;
+    at::Tensor weight;
+    at::Tensor mask;  // as the weight; 1 or 0
+    int group = 0;
+    int64_t count = 0;
+  };
+
+  SparseOptions options_;
+  int64_t last_update_;  // step
+  uint64_t seed_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace etude::suite
