@@ -19,6 +19,7 @@ from torch import nn
 import twin_captions
 import twin_detection
 import twin_faces
+import twin_gans
 import twin_scans
 import twin_speech
 import twin_words
@@ -290,6 +291,7 @@ def advertising(_):
 
 TWINS = {
     "image-classification": image_classification,
+    "image-generation": lambda data: twin_gans.generation(digits(data)[0]),
     "image-to-text": twin_captions.make,
     "3d-face-recognition": twin_scans.make,
     "face-embedding": twin_faces.make,

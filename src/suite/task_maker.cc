@@ -8,6 +8,7 @@
 #include "src/suite/tasks/face_embedding.h"
 #include "src/suite/tasks/face_recognition.h"
 #include "src/suite/tasks/image_classification.h"
+#include "src/suite/tasks/image_generation.h"
 #include "src/suite/tasks/image_to_text.h"
 #include "src/suite/tasks/language_modelling.h"
 #include "src/suite/tasks/learning_to_rank.h"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::array kMakers = {
     TaskMaker{.id = "image-classification", .make = MakeImageClassification},
+    TaskMaker{.id = "image-generation", .make = MakeImageGeneration},
     TaskMaker{.id = "text-to-text", .make = MakeTextToText, .find_data_set = FindTranslations},
     TaskMaker{.id = "image-to-text", .make = MakeImageToText},
     TaskMaker{.id = "speech-recognition",

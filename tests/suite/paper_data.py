@@ -149,6 +149,15 @@ def write_scans(data):
                 (folder / f"{number}_depth.pgm").write_bytes(header + bytes(64 * 64 * size))
 
 
+def write_lsun(data):
+    """Pictures of one class, wide and high ones."""
+    for part, sizes in (("train", [(96, 64)] * 6 + [(64, 96)] * 4), ("val", [(64, 64), (80, 64), (64, 80)])):
+        folder = data / "lsun" / part / "bedroom"
+        folder.mkdir(parents=True)
+        for number, size in enumerate(sizes):
+            (folder / f"{number}.jpg").write_bytes(grey_jpeg(*size))
+
+
 def write_gowalla(data, users, items):
     folder = data / "gowalla" / "test"
     folder.mkdir(parents=True)

@@ -16,6 +16,7 @@ from paper_data import (
     write_gowalla,
     write_imagenet,
     write_librispeech,
+    write_lsun,
     write_mnist,
     write_movielens,
     write_scans,
@@ -115,11 +116,25 @@ def detector(size, regions):
     return trunk + proposer + regions * (head + 2048 * 21 * (1 + 4))
 
 
+def dcgan(side, channels, width, ends):
+    """A DCGAN's generator or critic, whose layers at 4 × 4 have so many numbers beside them."""
+    total, out = (side // 2) ** 2 * channels * width * 16, width
+    while (side := side // 2) > 4:
+        total += (side // 2) ** 2 * out * 2 * out * 16
+        out *= 2
+    return total + 16 * out * ends
+
+
+# A sample of each of the critic's five updates, scored beside a generated one, and one more of the generator's update.
+WGAN = 6 * dcgan(64, 3, 64, 100) + 11 * dcgan(64, 3, 64, 1)
+
+
 def test_formulas_at_the_papers_sizes():
     assert resnet((224, 224), (3, 4, 6, 3))[0] + 2048 * 1000 == 4_089_184_256
     assert inception(224) == 2_835_873_120
     assert inception(299) + 2048 * 1000 == 5_713_216_096
     assert deep_speech([100]) == 2_587_404_800
+    assert (dcgan(64, 3, 64, 100), dcgan(64, 3, 64, 1)) == (104_628_224, 103_817_216)
     assert detector((600, 1000), 128) == 129_094_265_856
     assert SPATIAL_TRANSFORMER == 776_004
     assert caser(100, 4) == 85_800
@@ -142,16 +157,20 @@ class Trace:
             node = None if caller is node else caller
         return node is not None
 
+    def forward_nodes(self, name):
+        return (node for node in self.nodes.values() if node["name"] == name and not self.is_backward(node))
+
     def forward(self, name):
-        """Yields shapes of the inputs and outputs of the operators with that name."""
-        for node in self.nodes.values():
-            if node["name"] == name and not self.is_backward(node):
-                yield node["inputs"]["shapes"], node["outputs"]["shapes"]
+        """Yields shapes of the inputs and outputs of the operators of that name."""
+        for node in self.forward_nodes(name):
+            yield node["inputs"]["shapes"], node["outputs"]["shapes"]
 
     def macs(self):
         total = 0
-        for (_, weight, *_), (out, *_) in self.forward("aten::convolution"):
-            total += math.prod(out) * math.prod(weight[1:])
+        for node in self.forward_nodes("aten::convolution"):
+            (x, weight, *_), (out, *_) = node["inputs"]["shapes"], node["outputs"]["shapes"]
+            transposed = node["inputs"]["values"][6]
+            total += math.prod(x if transposed else out) * math.prod(weight[1:])
         for name, left in (("aten::mm", 0), ("aten::bmm", 0), ("aten::addmm", 1), ("aten::baddbmm", 1)):
             for inputs, (out, *_) in self.forward(name):
                 total += math.prod(out) * inputs[left][-1]
@@ -229,6 +248,7 @@ PAPER = {
     "image-classification": (write_imagenet, 1, lambda _: 4_089_184_256),
     "image-to-text": (write_coco, 2, captioned),
     "speech-recognition": (write_librispeech, 1, heard),
+    "image-generation": (write_lsun, 5, lambda _: WGAN),
     "text-to-text": (write_en_de, 2, translated),
     # Two samples, one or two other pictures of the same person for each, and the table of their distances.
     "face-embedding": (write_faces, 2, embedded),

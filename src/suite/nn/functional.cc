@@ -8,6 +8,7 @@
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/conv_transpose2d.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ctc_loss.h>
 #include <ATen/ops/dropout.h>
@@ -17,6 +18,7 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/grid_sampler.h>
 #include <ATen/ops/layer_norm.h>
+#include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/smooth_l1_loss.h>
@@ -73,6 +75,11 @@ at::Tensor Convolution2d(const at::Tensor& x, const at::Tensor& weight, const at
                          const Window& window) {
   return at::conv2d(x, weight, bias, window.stride, window.padding, window.dilation, window.groups);
 }
+at::Tensor TransposedConvolution2d(const at::Tensor& x, const at::Tensor& weight,
+                                   const at::Tensor& bias, const Window& window, int64_t more) {
+  return at::conv_transpose2d(x, weight, bias, window.stride, window.padding,
+                              /*output_padding=*/more, window.groups, window.dilation);
+}
 at::Tensor MaxPool2d(const at::Tensor& x, const Window& window) {
   return at::max_pool2d(x, window.kernel, window.stride, window.padding, window.dilation);
 }
@@ -91,6 +98,7 @@ at::Tensor Normalized(const at::Tensor& x, const at::Tensor& scale, const at::Te
                       double epsilon) {
   return at::layer_norm(x, scale.sizes(), scale, shift, epsilon);
 }
+at::Tensor LeakyRelu(const at::Tensor& x, double slope) { return at::leaky_relu(x, slope); }
 at::Tensor Gelu(const at::Tensor& x) { return at::gelu(x); }
 
 at::Tensor GridSample(const at::Tensor& x, const at::Tensor& grid, bool border) {

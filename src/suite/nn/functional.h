@@ -43,6 +43,10 @@ struct Window {
 // x: [N, C, H, W], weight: [D, C / groups, h, w] → [N, D, H', W'].
 at::Tensor Convolution2d(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                          const Window& window);
+// The adjoint of a convolution. x: [N, C, H, W], weight: [C, D, h, w] → [N, D, H', W'] with
+// H' = (H − 1) stride − 2 padding + h + `more`.
+at::Tensor TransposedConvolution2d(const at::Tensor& x, const at::Tensor& weight,
+                                   const at::Tensor& bias, const Window& window, int64_t more = 0);
 at::Tensor MaxPool2d(const at::Tensor& x, const Window& window);
 at::Tensor AveragePool2d(const at::Tensor& x, const Window& window);
 // Returns the mean over all positions: [N, C, H, W] → [N, C].
@@ -55,6 +59,8 @@ at::Tensor ChannelDropout(const at::Tensor& x, double share, bool training);
 // its length.
 at::Tensor Normalized(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift,
                       double epsilon);
+// Returns x where it is positive, otherwise `slope` times x.
+at::Tensor LeakyRelu(const at::Tensor& x, double slope);
 // Gaussian error linear unit (Hendrycks & Gimpel, 1606.08415).
 at::Tensor Gelu(const at::Tensor& x);
 

@@ -16,6 +16,7 @@ namespace etude::suite {
 namespace {
 
 constexpr double kSmallStart = 0.01;
+constexpr double kDcganStart = 0.02;
 
 at::Tensor UniformByFan(at::IntArrayRef sizes, int64_t fan_in) {
   const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
@@ -42,18 +43,33 @@ Conv2d::Conv2d(const Scope& scope, int64_t in, int64_t out, Window window, bool 
       case Start::kUniform: return UniformByFan(sizes, fan_in);
       case Start::kHe:
         return Normal(sizes, 0, std::sqrt(2 / static_cast<double>(out * height * width)));
-      case Start::kSmall: break;
+      case Start::kSmall: return Normal(sizes, 0, kSmallStart);
+      case Start::kDcgan: break;
     }
-    return Normal(sizes, 0, kSmallStart);
+    return Normal(sizes, 0, kDcganStart);
   };
   weight_ = scope.Parameter("weight", draw());
   if (!bias) return;
-  bias_ =
-      scope.Parameter("bias", start == Start::kSmall ? Zeros({out}) : UniformByFan({out}, fan_in));
+  const bool zero = start == Start::kSmall || start == Start::kDcgan;
+  bias_ = scope.Parameter("bias", zero ? Zeros({out}) : UniformByFan({out}, fan_in));
 }
 
 at::Tensor Conv2d::operator()(const at::Tensor& x) const {
   return Convolution2d(x, weight_, bias_, window_);
+}
+
+TransposedConv2d::TransposedConv2d(const Scope& scope, int64_t in, int64_t out, Window window,
+                                   int64_t more, bool bias)
+    : window_(std::move(window)),
+      more_(more),
+      weight_(scope.Parameter(
+          "weight",
+          Normal({in, out, window_.kernel.front(), window_.kernel.back()}, 0, kDcganStart))) {
+  if (bias) bias_ = scope.Parameter("bias", Zeros({out}));
+}
+
+at::Tensor TransposedConv2d::operator()(const at::Tensor& x) const {
+  return TransposedConvolution2d(x, weight_, bias_, window_, more_);
 }
 
 BatchNorm::BatchNorm(const Scope& scope, int64_t channels, double epsilon, double momentum,

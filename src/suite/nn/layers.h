@@ -35,6 +35,7 @@ class Conv2d {
     kUniform,  // like PyTorch's
     kHe,       // normal, √(2 / fan-out) (He, 1502.01852)
     kSmall,    // normal, 0.01; zero biases
+    kDcgan,    // normal, 0.02; zero biases (Radford, 1511.06434)
   };
   Conv2d(const Scope& scope, int64_t in, int64_t out, Window window, bool bias = true,
          Start start = Start::kUniform);
@@ -46,6 +47,21 @@ class Conv2d {
   at::Tensor bias_;
 };
 
+// The adjoint of a convolution, which enlarges pictures: [N, in, H, W] → [N, out, H', W'], as
+// TransposedConvolution2d. Starts with the weights of Conv2d::Start::kDcgan.
+class TransposedConv2d {
+ public:
+  TransposedConv2d(const Scope& scope, int64_t in, int64_t out, Window window, int64_t more = 0,
+                   bool bias = true);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  Window window_;
+  int64_t more_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
 // Normalises each channel (the second dimension) over the batch, or by running means outside of
 // training (Ioffe & Szegedy, 1502.03167).
 class BatchNorm {
@@ -53,6 +69,7 @@ class BatchNorm {
   explicit BatchNorm(const Scope& scope, int64_t channels, double epsilon = 1e-5,
                      double momentum = 0.1, double scale = 1);
   at::Tensor operator()(const at::Tensor& x) const;
+  const at::Tensor& scale() const { return scale_; }
   // Always uses running means from now on, and stops learning.
   void Fix() { fixed_ = true; }
 
