@@ -85,15 +85,16 @@ class SuiteBoltzmannCommand : public Command {
       return ExitCode::kOk;
     }
     if (csv_) {
-      std::vector<Cell> names;
-      std::vector<const Table*> parts;
-      size_t first = 0;
+      Table all = tables.front();
+      all.columns.insert(all.columns.begin(), {"barrier_kt", "barrier", Unit::kNumber});
+      all.rows.clear();
       for (const Table& table : tables) {
-        names.emplace_back(rows[first].barrier);
-        parts.push_back(&table);
-        first += table.rows.size();
+        all.rows.insert(all.rows.end(), table.rows.begin(), table.rows.end());
       }
-      console.Print(ToCsv(JoinTables(names, parts, 0)));
+      for (size_t i = 0; i < rows.size(); ++i) {
+        all.rows[i].insert(all.rows[i].begin(), rows[i].barrier);
+      }
+      console.Print(ToCsv(all));
       return ExitCode::kOk;
     }
     std::string text = fmt::format(
