@@ -22,6 +22,7 @@ import twin_faces
 import twin_gans
 import twin_scans
 import twin_speech
+import twin_summaries
 import twin_words
 
 
@@ -301,6 +302,7 @@ TWINS = {
     "learning-to-rank": learning_to_rank,
     "recommendation": recommendation,
     "advertising": advertising,
+    "summarization": twin_summaries.make,
     "text-to-text": twin_words.translation,
     "language-modelling": twin_words.language_modelling,
 }

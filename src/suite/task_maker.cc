@@ -16,6 +16,7 @@
 #include "src/suite/tasks/recommendation.h"
 #include "src/suite/tasks/spatial_transformer.h"
 #include "src/suite/tasks/speech_recognition.h"
+#include "src/suite/tasks/summarization.h"
 #include "src/suite/tasks/text_to_text.h"
 
 namespace etude::suite {
@@ -33,6 +34,7 @@ constexpr std::array kMakers = {
     TaskMaker{.id = "3d-face-recognition", .make = MakeFaceRecognition},
     TaskMaker{.id = "object-detection", .make = MakeObjectDetection},
     TaskMaker{.id = "recommendation", .make = MakeRecommendation},
+    TaskMaker{.id = "summarization", .make = MakeSummarization},
     TaskMaker{.id = "spatial-transformer", .make = MakeSpatialTransformer},
     TaskMaker{.id = "learning-to-rank", .make = MakeLearningToRank},
     TaskMaker{.id = "advertising", .make = MakeAdvertising},

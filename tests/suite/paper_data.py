@@ -198,6 +198,21 @@ def write_criteo(data, lines):
     (folder / "train.txt").write_text(text)
 
 
+# Texts and titles; "rex" and "tom" are held out only.
+ARTICLES = {
+    "train.article": ["the dog sees a cat , and a cat sees the dog .", "a dog sees the dog .", "the cat runs .", "a cat runs and runs ."],
+    "train.title": ["dog sees cat", "dog sees dog", "cat runs", "cat runs on"],
+    "valid.article.filter": ["a dog named rex sees the cat .", "the cat runs , tom ."],
+    "valid.title.filter": ["dog rex sees cat", "cat runs"],
+}
+
+
+def write_gigaword(data):
+    (data / "gigaword").mkdir()
+    for name, texts in ARTICLES.items():
+        (data / f"gigaword/{name}.txt").write_text("".join(text + "\n" for text in texts))
+
+
 PAIRS = {
     "train": ["a dog|ein hund", "a dog|ein hund", "a cat|eine katze", "a cat|eine katze"],
     "test": ["a cat|eine katze", "dog|hund"],

@@ -13,6 +13,7 @@ from paper_data import (
     write_criteo,
     write_en_de,
     write_faces,
+    write_gigaword,
     write_gowalla,
     write_imagenet,
     write_librispeech,
@@ -224,6 +225,19 @@ def translated(trace):
     return 6 * (layers + hidden) + said * 512 * 11
 
 
+def summarized(trace):
+    """Of texts of 55 words, with as many steps as the longest summary has words and its end; there are 14 to choose from."""
+    width, hidden, words = 256, 512, 14
+    ((length, texts, _),) = {tuple(x) for (x, *_), _ in trace.forward("aten::mkldnn_rnn_layer")}
+    (said,) = [out[0] // texts for _, (out, *_) in trace.forward("aten::addmm") if out[1] == words]
+    places = texts * length
+    encoder = 2 * places * 4 * hidden * (width + hidden) + 2 * texts * 2 * hidden * hidden + places * (2 * hidden) ** 2
+    step = (2 * hidden + width) * width + 4 * hidden * (width + hidden) + (5 * hidden + width)
+    attention = (2 * hidden) ** 2 + length * 3 * 2 * hidden  # to the text
+    past = said * hidden**2 + (said - 1) * hidden**2 + sum(range(said)) * 2 * hidden
+    return encoder + texts * (said * (step + attention + 4 * hidden * hidden + hidden * words) + past)
+
+
 def masked(trace):
     """Returns the count for BERT's twelve layers, the first words' answer, and those of the masked words, of
     fourteen."""
@@ -254,6 +268,7 @@ PAPER = {
     "face-embedding": (write_faces, 2, embedded),
     "3d-face-recognition": (write_scans, 1, lambda _: resnet((224, 224), (3, 4, 6, 3))[0] + 112 * 112 * 64 * 49 + 2048 * 253),
     "object-detection": (write_voc, 1, detected),
+    "summarization": (write_gigaword, 2, summarized),
     # Distorting a digit needs a map too.
     "spatial-transformer": (write_mnist, 2, lambda _: 2 * (SPATIAL_TRANSFORMER + 28 * 28 * 3 * 2)),
     "learning-to-rank": (lambda data: write_gowalla(data, 6, 30), 8, lambda _: 8 * caser(100, 4)),

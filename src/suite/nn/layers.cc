@@ -11,6 +11,7 @@
 #include <ATen/ops/gru.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/lstm.h>
+#include <ATen/ops/lstm_cell.h>
 
 namespace etude::suite {
 namespace {
@@ -166,6 +167,18 @@ PackedSequences Recurrent::operator()(const PackedSequences& x) const {
   auto [out, after] = at::gru(x.values, x.counts, before, flat_, shape_.bias, shape_.layers,
                               /*dropout=*/0, weights_->training(), shape_.bidirectional);
   return {out, x.counts};
+}
+
+LstmCell::LstmCell(const Scope& scope, int64_t in, int64_t hidden)
+    : weight_ih_(scope.Parameter("weight_ih", UniformByFan({4 * hidden, in}, hidden))),
+      weight_hh_(scope.Parameter("weight_hh", UniformByFan({4 * hidden, hidden}, hidden))),
+      bias_ih_(scope.Parameter("bias_ih", UniformByFan({4 * hidden}, hidden))),
+      bias_hh_(scope.Parameter("bias_hh", UniformByFan({4 * hidden}, hidden))) {}
+
+LstmCell::State LstmCell::operator()(const at::Tensor& x, const State& before) const {
+  auto [hidden, cell] =
+      at::lstm_cell(x, {before.hidden, before.cell}, weight_ih_, weight_hh_, bias_ih_, bias_hh_);
+  return {.hidden = hidden, .cell = cell};
 }
 
 }  // namespace etude::suite

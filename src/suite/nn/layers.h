@@ -134,4 +134,21 @@ class Recurrent {
   std::vector<at::Tensor> flat_;
 };
 
+// A step of an LSTM: [N, in] → [N, hidden].
+class LstmCell {
+ public:
+  struct State {
+    at::Tensor hidden;  // [N, hidden], also the output
+    at::Tensor cell;    // [N, hidden]
+  };
+  LstmCell(const Scope& scope, int64_t in, int64_t hidden);
+  State operator()(const at::Tensor& x, const State& before) const;
+
+ private:
+  at::Tensor weight_ih_;
+  at::Tensor weight_hh_;
+  at::Tensor bias_ih_;
+  at::Tensor bias_hh_;
+};
+
 }  // namespace etude::suite

@@ -64,16 +64,16 @@ Status ForEachTextLine(const std::string& path, const RunContext& context,
   return {};
 }
 
-void WordCounts::Add(std::span<const std::string> words) {
+void WordCounts::Count(std::span<const std::string> words, int64_t times) {
   for (const std::string& word : words) {
     const auto [found, is_new] = words_.try_emplace(word);
     if (is_new) found->second.place = std::ssize(words_);
-    ++found->second.count;
+    found->second.count += times;
   }
 }
 
 Vocabulary::Vocabulary(const WordCounts& counts, const Size& size) : first_(size.first) {
-  std::vector<std::pair<std::string_view, WordCounts::Count>> kept;
+  std::vector<std::pair<std::string_view, WordCounts::Occurrences>> kept;
   for (const auto& [word, count] : counts.words_) {
     if (count.count >= size.least_count) kept.emplace_back(word, count);
   }

@@ -37,15 +37,18 @@ Status ForEachTextLine(const std::string& path, const RunContext& context,
 // Counts of words.
 class WordCounts {
  public:
-  void Add(std::span<const std::string> words);
+  void Add(std::span<const std::string> words) { Count(words, 1); }
+  // Adds words without an occurrence.
+  void Mention(std::span<const std::string> words) { Count(words, 0); }
 
  private:
   friend class Vocabulary;
-  struct Count {
+  void Count(std::span<const std::string> words, int64_t times);
+  struct Occurrences {
     int64_t count = 0;
     int64_t place = 0;  // position of the first occurrence among those of all words
   };
-  std::unordered_map<std::string, Count> words_;
+  std::unordered_map<std::string, Occurrences> words_;
 };
 
 // The most frequent words, numbered from `first` by frequency. Ties are in order of first

@@ -34,6 +34,15 @@ TEST(Vocabulary, MostFrequentWordsFirst) {
   EXPECT_EQ(Vocabulary(counts, {.most = 2}).size(), kFirstToken);
 }
 
+TEST(Vocabulary, MentionedWordsAreLast) {
+  WordCounts counts;
+  counts.Mention(Words{"e", "b"});
+  counts.Add(Words{"a", "b", "b"});
+  const Vocabulary all(counts, {.most = 100, .least_count = 0});
+  EXPECT_EQ(all.NumbersOf(Words{"b", "a", "e"}), (Tokens{4, 5, 6}));
+  EXPECT_EQ(Vocabulary(counts, {.most = 100}).size(), kFirstToken + 2);
+}
+
 TEST(NextWords, FallsBackToTheMostFrequentWord) {
   NextWords next;
   EXPECT_EQ(next.MostFrequent(), -1);
