@@ -293,6 +293,7 @@ def advertising(_):
 TWINS = {
     "image-classification": image_classification,
     "image-generation": lambda data: twin_gans.generation(digits(data)[0]),
+    "image-to-image": twin_gans.translation,
     "image-to-text": twin_captions.make,
     "3d-face-recognition": twin_scans.make,
     "face-embedding": twin_faces.make,

@@ -9,6 +9,7 @@
 #include "src/suite/tasks/face_recognition.h"
 #include "src/suite/tasks/image_classification.h"
 #include "src/suite/tasks/image_generation.h"
+#include "src/suite/tasks/image_to_image.h"
 #include "src/suite/tasks/image_to_text.h"
 #include "src/suite/tasks/language_modelling.h"
 #include "src/suite/tasks/learning_to_rank.h"
@@ -27,6 +28,7 @@ constexpr std::array kMakers = {
     TaskMaker{.id = "image-generation", .make = MakeImageGeneration},
     TaskMaker{.id = "text-to-text", .make = MakeTextToText, .find_data_set = FindTranslations},
     TaskMaker{.id = "image-to-text", .make = MakeImageToText},
+    TaskMaker{.id = "image-to-image", .make = MakeImageToImage},
     TaskMaker{.id = "speech-recognition",
               .make = MakeSpeechRecognition,
               .find_data_set = FindSpeechDataSet},

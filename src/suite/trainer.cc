@@ -137,10 +137,14 @@ double Trainer::RateFactor() const {
   if (schedule.anneal_every > 0) {
     return std::pow(schedule.annealing, -static_cast<double>(step_ / schedule.anneal_every));
   }
+  const auto most = static_cast<double>(options_.hyperparameters.most_steps);
+  if (schedule.linear_from > 0) {
+    const double rest = std::max(1.0, most - static_cast<double>(schedule.linear_from));
+    return std::clamp((most - step) / rest, 0.0, 1.0);
+  }
   if (schedule.inverse_root) return std::sqrt(std::max(warmup, 1.0) / (step + 1));
   if (!schedule.cosine) return 1;
-  const double rest =
-      std::max(1.0, static_cast<double>(options_.hyperparameters.most_steps) - warmup);
+  const double rest = std::max(1.0, most - warmup);
   return (1 + std::cos(std::numbers::pi * std::min(1.0, (step - warmup) / rest))) / 2;
 }
 

@@ -215,6 +215,26 @@ TEST(Trainer, AnnealsTheRate) {
   EXPECT_EQ(trainer->Evaluate().value(), after);
 }
 
+TEST(Trainer, LowersTheRateToZeroAtTheLastStep) {
+  Hyperparameters hyperparameters = HyperparametersWith({.rate = 1e-3});
+  hyperparameters.batch = 64;  // all samples, so that steps differ by the rate only
+  hyperparameters.most_steps = 6;
+  hyperparameters.schedule = {.linear_from = 2};
+  LineTask task(hyperparameters, /*dropped=*/0);
+  const auto trainer = TrainerOf(task, hyperparameters);
+  std::vector<double> moved;
+  for (int step = 0; step < 8; ++step) {
+    const double before = trainer->Evaluate().value();
+    Losses(*trainer, 1);
+    moved.push_back(before - trainer->Evaluate().value());
+  }
+  EXPECT_NEAR(moved[1] / moved[0], 1, 0.02);
+  EXPECT_NEAR(moved[4] / moved[2], 0.5, 0.02);
+  EXPECT_NEAR(moved[5] / moved[2], 0.25, 0.02);
+  EXPECT_EQ(moved[6], 0);
+  EXPECT_EQ(moved[7], 0);
+}
+
 TEST(Trainer, RefusesABatchThatIsLargerThanTheData) {
   Hyperparameters hyperparameters = HyperparametersWith({});
   hyperparameters.batch = 65;

@@ -158,6 +158,15 @@ def write_lsun(data):
             (folder / f"{number}.jpg").write_bytes(grey_jpeg(*size))
 
 
+def write_cityscapes(data):
+    """Photographs and label maps in the layout of CycleGAN's data sets, two of them pairs."""
+    for part, count in (("trainA", 3), ("trainB", 2), ("testA", 2), ("testB", 2)):
+        folder = data / "cityscapes" / part
+        folder.mkdir(parents=True)
+        for number in range(count):
+            (folder / f"{number}_{part[-1]}.jpg").write_bytes(grey_jpeg(64, 48))
+
+
 def write_gowalla(data, users, items):
     folder = data / "gowalla" / "test"
     folder.mkdir(parents=True)

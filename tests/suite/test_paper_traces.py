@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 from paper_data import (
+    write_cityscapes,
     write_coco,
     write_criteo,
     write_en_de,
@@ -130,12 +131,32 @@ def dcgan(side, channels, width, ends):
 WGAN = 6 * dcgan(64, 3, 64, 100) + 11 * dcgan(64, 3, 64, 1)
 
 
+def translator(side):
+    """CycleGAN's generator: two convolutions of 7 × 7 at full size, two halvings, nine blocks, two doublings."""
+    halvings = 2 * 9 * ((side // 2) ** 2 * 64 * 128 + (side // 4) ** 2 * 128 * 256)
+    return 2 * side**2 * 49 * 3 * 64 + halvings + 9 * 2 * (side // 4) ** 2 * 9 * 256**2
+
+
+def patches(side):
+    """Its critic: convolutions of 4 × 4, the last two without a stride."""
+    total, inner = 0, 3
+    for out, stride in ((64, 2), (128, 2), (256, 2), (512, 1), (1, 1)):
+        side = side // 2 if stride == 2 else side - 1
+        total, inner = total + side**2 * inner * out * 16, out
+    return total
+
+
+# Each translator there, back, and on what is as it should be; each critic for the translators, a real and an old one.
+CYCLEGAN = 6 * translator(48) + 6 * patches(48)
+
+
 def test_formulas_at_the_papers_sizes():
     assert resnet((224, 224), (3, 4, 6, 3))[0] + 2048 * 1000 == 4_089_184_256
     assert inception(224) == 2_835_873_120
     assert inception(299) + 2048 * 1000 == 5_713_216_096
     assert deep_speech([100]) == 2_587_404_800
     assert (dcgan(64, 3, 64, 100), dcgan(64, 3, 64, 1)) == (104_628_224, 103_817_216)
+    assert (translator(256), patches(256)) == (49_551_507_456, 3_146_809_344)
     assert detector((600, 1000), 128) == 129_094_265_856
     assert SPATIAL_TRANSFORMER == 776_004
     assert caser(100, 4) == 85_800
@@ -261,6 +282,7 @@ DLRM = perceptron(13, 512, 256, 64, 16) + 27 * 27 * 16 + perceptron(16 + 27 * 26
 PAPER = {
     "image-classification": (write_imagenet, 1, lambda _: 4_089_184_256),
     "image-to-text": (write_coco, 2, captioned),
+    "image-to-image": (write_cityscapes, 1, lambda _: CYCLEGAN),
     "speech-recognition": (write_librispeech, 1, heard),
     "image-generation": (write_lsun, 5, lambda _: WGAN),
     "text-to-text": (write_en_de, 2, translated),

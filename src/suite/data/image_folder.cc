@@ -60,6 +60,18 @@ at::Tensor MiddleOf(const at::Tensor& picture, int64_t side) {
                 side);
 }
 
+Result<std::vector<std::string>> PicturesIn(const std::string& folder) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) return Unavailable(folder + ": missing");
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
+  std::vector<std::string> paths;
+  for (const std::string& name : names) {
+    if (IsPicture(name)) paths.push_back(folder + "/" + name);
+  }
+  if (paths.empty()) return BadInput(folder + ": found no images, expected .jpg files");
+  return paths;
+}
+
 Result<ImageFolder> ImageFolder::Open(const std::string& folder) {
   ImageFolder pictures;
   pictures.folder_ = folder;

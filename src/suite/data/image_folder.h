@@ -18,6 +18,10 @@ at::Tensor RandomPartOf(const at::Tensor& picture, int64_t side);
 // Returns the central square of `picture`, seven eighths of the shorter side: [C, side, side].
 at::Tensor MiddleOf(const at::Tensor& picture, int64_t side);
 
+// Returns the paths of the JPEG files in `folder`, sorted. kUnavailable for a missing folder, kIo
+// for an unreadable one, kBadInput if it contains none.
+Result<std::vector<std::string>> PicturesIn(const std::string& folder);
+
 // Pictures in one folder per class, the usual layout of ImageNet: `folder`/n01440764/x.JPEG.
 // Classes are numbered by name.
 class ImageFolder {

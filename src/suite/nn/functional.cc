@@ -17,10 +17,12 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/grid_sampler.h>
+#include <ATen/ops/instance_norm.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/reflection_pad2d.h>
 #include <ATen/ops/smooth_l1_loss.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/where.h>
@@ -80,6 +82,9 @@ at::Tensor TransposedConvolution2d(const at::Tensor& x, const at::Tensor& weight
   return at::conv_transpose2d(x, weight, bias, window.stride, window.padding,
                               /*output_padding=*/more, window.groups, window.dilation);
 }
+at::Tensor ReflectionPad(const at::Tensor& x, int64_t width) {
+  return at::reflection_pad2d(x, {width, width, width, width});
+}
 at::Tensor MaxPool2d(const at::Tensor& x, const Window& window) {
   return at::max_pool2d(x, window.kernel, window.stride, window.padding, window.dilation);
 }
@@ -97,6 +102,11 @@ at::Tensor ChannelDropout(const at::Tensor& x, double share, bool training) {
 at::Tensor Normalized(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift,
                       double epsilon) {
   return at::layer_norm(x, scale.sizes(), scale, shift, epsilon);
+}
+at::Tensor InstanceNormalised(const at::Tensor& x) {
+  return at::instance_norm(x, /*weight=*/{}, /*bias=*/{}, /*running_mean=*/{}, /*running_var=*/{},
+                           /*use_input_stats=*/true, /*momentum=*/0, /*eps=*/1e-5,
+                           /*cudnn_enabled=*/true);
 }
 at::Tensor LeakyRelu(const at::Tensor& x, double slope) { return at::leaky_relu(x, slope); }
 at::Tensor Gelu(const at::Tensor& x) { return at::gelu(x); }

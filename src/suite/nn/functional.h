@@ -47,6 +47,8 @@ at::Tensor Convolution2d(const at::Tensor& x, const at::Tensor& weight, const at
 // H' = (H − 1) stride − 2 padding + h + `more`.
 at::Tensor TransposedConvolution2d(const at::Tensor& x, const at::Tensor& weight,
                                    const at::Tensor& bias, const Window& window, int64_t more = 0);
+// Surrounds pictures by `width` pixels on each side, mirrored at the outer pixels.
+at::Tensor ReflectionPad(const at::Tensor& x, int64_t width);
 at::Tensor MaxPool2d(const at::Tensor& x, const Window& window);
 at::Tensor AveragePool2d(const at::Tensor& x, const Window& window);
 // Returns the mean over all positions: [N, C, H, W] → [N, C].
@@ -59,6 +61,9 @@ at::Tensor ChannelDropout(const at::Tensor& x, double share, bool training);
 // its length.
 at::Tensor Normalized(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& shift,
                       double epsilon);
+// Moves and scales each channel of each sample, over its positions, to mean 0 and variance 1
+// (Ulyanov, 1607.08022).
+at::Tensor InstanceNormalised(const at::Tensor& x);
 // Returns x where it is positive, otherwise `slope` times x.
 at::Tensor LeakyRelu(const at::Tensor& x, double slope);
 // Gaussian error linear unit (Hendrycks & Gimpel, 1606.08415).

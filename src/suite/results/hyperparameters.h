@@ -39,14 +39,15 @@ std::string_view Name(OptimizerOptions::Kind kind);
 std::optional<OptimizerOptions::Kind> OptimizerKindFromName(std::string_view name);
 
 // Learning rate over the steps: linear warm-up from 0, then constant, a half cosine that ends at
-// the last step, the inverse square root of the steps, or divided by `annealing` after each
-// `anneal_every` steps.
+// the last step, the inverse square root of the steps, divided by `annealing` after each
+// `anneal_every` steps, or constant up to step `linear_from` and linear to 0 at the last step.
 struct RateSchedule {
   int64_t warmup_steps = 0;
   bool cosine = false;
   bool inverse_root = false;  // of the steps by those of the warm-up (Vaswani et al., 1706.03762)
   double annealing = 1;
   int64_t anneal_every = 0;  // 0: never
+  int64_t linear_from = 0;   // 0: never
 };
 
 // Training settings of a task, before overrides by the user.
