@@ -110,7 +110,12 @@ Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
       if (parameter.grad().defined()) parameter.grad().mul_(1 / scale_.factor());
     }
   }
-  const bool updates_masks = sparse_ && sparse_->IsDue(step_);
+  // Once a step for each group.
+  bool is_first = true;
+  for (int64_t earlier = 0; earlier < batch.update; ++earlier) {
+    is_first = is_first && task_->GroupOf(earlier) != group;
+  }
+  const bool updates_masks = sparse_ && is_first && sparse_->IsDue(step_);
   if (sparse_ && !updates_masks) sparse_->MaskGradients(group);
   // The norm is computed only if needed, because it reads all gradients.
   bool accepted = true;
