@@ -151,7 +151,7 @@ void AppendLiteral(std::string_view text, bool json, ByteBuffer& out) {
   } else if (!IsFloatText(text)) {
     out.Append(text == "-0" ? std::string_view("0") : text);
   } else if (!AppendShortFloat(text, out)) {
-    AppendJsonFloat(ToDouble(text), out);
+    AppendFloat(ToDouble(text), json, out);
   }
 }
 

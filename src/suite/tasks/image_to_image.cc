@@ -369,7 +369,7 @@ Hyperparameters CycleGanSettings(int64_t batch, double rate, int64_t most_steps)
 Result<std::unique_ptr<Task>> MakeImageToImage(const TaskOptions& options) {
   if (options.scale == Scale::kSmoke) {
     Hyperparameters hyperparameters = CycleGanSettings(4, 2e-3, 400);
-    hyperparameters.evaluate_every = 8;
+    hyperparameters.evaluate_every = 4;
     return std::make_unique<StreetTranslation>(options, std::move(hyperparameters));
   }
   ETUDE_ASSIGN_OR_RETURN(CityscapesFiles files, ListCityscapes(options.data + "/cityscapes"));
