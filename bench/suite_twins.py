@@ -21,6 +21,7 @@ import twin_detection
 import twin_faces
 import twin_gans
 import twin_scans
+import twin_solids
 import twin_speech
 import twin_summaries
 import twin_words
@@ -296,6 +297,7 @@ TWINS = {
     "image-to-image": twin_gans.translation,
     "image-to-text": twin_captions.make,
     "3d-face-recognition": twin_scans.make,
+    "3d-object-reconstruction": twin_solids.make,
     "face-embedding": twin_faces.make,
     "object-detection": twin_detection.make,
     "speech-recognition": twin_speech.make,

@@ -14,6 +14,7 @@
 #include "src/suite/tasks/language_modelling.h"
 #include "src/suite/tasks/learning_to_rank.h"
 #include "src/suite/tasks/object_detection.h"
+#include "src/suite/tasks/object_reconstruction.h"
 #include "src/suite/tasks/recommendation.h"
 #include "src/suite/tasks/spatial_transformer.h"
 #include "src/suite/tasks/speech_recognition.h"
@@ -36,6 +37,7 @@ constexpr std::array kMakers = {
     TaskMaker{.id = "3d-face-recognition", .make = MakeFaceRecognition},
     TaskMaker{.id = "object-detection", .make = MakeObjectDetection},
     TaskMaker{.id = "recommendation", .make = MakeRecommendation},
+    TaskMaker{.id = "3d-object-reconstruction", .make = MakeObjectReconstruction},
     TaskMaker{.id = "summarization", .make = MakeSummarization},
     TaskMaker{.id = "spatial-transformer", .make = MakeSpatialTransformer},
     TaskMaker{.id = "learning-to-rank", .make = MakeLearningToRank},

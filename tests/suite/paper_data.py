@@ -167,6 +167,59 @@ def write_cityscapes(data):
             (folder / f"{number}_{part[-1]}.jpg").write_bytes(grey_jpeg(64, 48))
 
 
+def crc32c_table():
+    table = []
+    for value in range(256):
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+CRC32C = crc32c_table()
+
+
+def tf_record(data):
+    """A record of a TFRecord file: length, its checksum, the data, theirs."""
+
+    def checksum(data):
+        crc = 0xFFFFFFFF
+        for byte in data:
+            crc = crc >> 8 ^ CRC32C[(crc ^ byte) & 255]
+        crc ^= 0xFFFFFFFF
+        return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    length = struct.pack("<Q", len(data))
+    return length + checksum(length) + data + checksum(data)
+
+
+def field(number, data):
+    """A protobuf field of bytes."""
+    size, varint = len(data), b""
+    while size > 127:
+        varint += bytes([size & 127 | 128])
+        size >>= 7
+    return bytes([number << 3 | 2]) + varint + bytes([size]) + data
+
+
+def tf_example(lists):
+    """A tf.train.Example of lists of floats."""
+    entries = b""
+    for name, values in lists.items():
+        floats = field(2, field(1, struct.pack(f"<{len(values)}f", *values)))
+        entries += field(1, field(1, name.encode()) + field(2, floats))
+    return field(1, entries)
+
+
+def write_shapenet(data, volumes=None):
+    """Black chairs as in the program of Perspective Transformer Nets; `volumes` of 32³ values for training and for validation."""
+    (data / "shapenet").mkdir()
+    empty = [0.0] * 32**3
+    for part, shapes in (volumes or {"train": [empty, empty], "val": [empty]}).items():
+        chairs = [{"image": [0.0] * (24 * 64 * 64 * 3), "mask": [0.0] * (24 * 64 * 64), "vox": shape} for shape in shapes]
+        (data / f"shapenet/03001627_{part}.tfrecords").write_bytes(b"".join(tf_record(tf_example(chair)) for chair in chairs))
+
+
 def write_gowalla(data, users, items):
     folder = data / "gowalla" / "test"
     folder.mkdir(parents=True)

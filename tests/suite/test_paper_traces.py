@@ -22,6 +22,7 @@ from paper_data import (
     write_mnist,
     write_movielens,
     write_scans,
+    write_shapenet,
     write_voc,
     write_wikipedia,
 )
@@ -259,6 +260,13 @@ def summarized(trace):
     return encoder + texts * (said * (step + attention + 4 * hidden * hidden + hidden * words) + past)
 
 
+def reconstructed(_):
+    """Of one picture: three convolutions, four linear layers, three transposed convolutions from side 4 to 32."""
+    convolutions = 25 * (32**2 * 3 * 64 + 16**2 * 64 * 128 + 8**2 * 128 * 256)
+    growing = 4**3 * 512 * 256 * 4**3 + 8**3 * 256 * 96 * 5**3 + 16**3 * 96 * 6**3
+    return convolutions + perceptron(8 * 8 * 256, 1024, 1024, 512, 4**3 * 512) + growing
+
+
 def masked(trace):
     """Returns the count for BERT's twelve layers, the first words' answer, and those of the masked words, of
     fourteen."""
@@ -290,6 +298,7 @@ PAPER = {
     "face-embedding": (write_faces, 2, embedded),
     "3d-face-recognition": (write_scans, 1, lambda _: resnet((224, 224), (3, 4, 6, 3))[0] + 112 * 112 * 64 * 49 + 2048 * 253),
     "object-detection": (write_voc, 1, detected),
+    "3d-object-reconstruction": (write_shapenet, 1, reconstructed),
     "summarization": (write_gigaword, 2, summarized),
     # Distorting a digit needs a map too.
     "spatial-transformer": (write_mnist, 2, lambda _: 2 * (SPATIAL_TRANSFORMER + 28 * 28 * 3 * 2)),

@@ -9,6 +9,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/conv_transpose2d.h>
+#include <ATen/ops/conv_transpose3d.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ctc_loss.h>
 #include <ATen/ops/dropout.h>
@@ -84,6 +85,11 @@ at::Tensor TransposedConvolution2d(const at::Tensor& x, const at::Tensor& weight
 }
 at::Tensor ReflectionPad(const at::Tensor& x, int64_t width) {
   return at::reflection_pad2d(x, {width, width, width, width});
+}
+at::Tensor TransposedConvolution3d(const at::Tensor& x, const at::Tensor& weight,
+                                   const at::Tensor& bias, const Window& window) {
+  return at::conv_transpose3d(x, weight, bias, window.stride, window.padding,
+                              /*output_padding=*/0, window.groups, window.dilation);
 }
 at::Tensor MaxPool2d(const at::Tensor& x, const Window& window) {
   return at::max_pool2d(x, window.kernel, window.stride, window.padding, window.dilation);

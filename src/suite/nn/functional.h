@@ -49,6 +49,9 @@ at::Tensor TransposedConvolution2d(const at::Tensor& x, const at::Tensor& weight
                                    const at::Tensor& bias, const Window& window, int64_t more = 0);
 // Surrounds pictures by `width` pixels on each side, mirrored at the outer pixels.
 at::Tensor ReflectionPad(const at::Tensor& x, int64_t width);
+// x: [N, C, D, H, W], weight: [C, E, d, h, w] → [N, E, D', H', W'].
+at::Tensor TransposedConvolution3d(const at::Tensor& x, const at::Tensor& weight,
+                                   const at::Tensor& bias, const Window& window);
 at::Tensor MaxPool2d(const at::Tensor& x, const Window& window);
 at::Tensor AveragePool2d(const at::Tensor& x, const Window& window);
 // Returns the mean over all positions: [N, C, H, W] → [N, C].
@@ -71,7 +74,7 @@ at::Tensor Gelu(const at::Tensor& x);
 
 // Samples [N, C, H, W] at positions `grid` [N, h, w, 2] (x, y, from -1 to 1 at the outer edges of
 // the first and last pixel): [N, C, h, w], bilinear. Outside values are 0, or with `border` those
-// of the nearest pixel.
+// of the nearest pixel. Volumes [N, C, D, H, W] take a `grid` [N, d, h, w, 3] (x, y, z).
 at::Tensor GridSample(const at::Tensor& x, const at::Tensor& grid, bool border = false);
 // Returns positions for GridSample of affine maps `theta` [N, 2, 3]: [N, h, w, 2].
 at::Tensor AffineGrid(const at::Tensor& theta, int64_t height, int64_t width);
