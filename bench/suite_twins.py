@@ -8,7 +8,6 @@ prints the seconds of each timed step as JSON.
 import json
 import math
 import pathlib
-import struct
 import sys
 import time
 
@@ -25,12 +24,7 @@ import twin_solids
 import twin_speech
 import twin_summaries
 import twin_words
-
-
-def idx(path):
-    raw = path.read_bytes()
-    sizes = struct.unpack(f">{raw[3]}I", raw[4:4 + 4 * raw[3]])
-    return torch.frombuffer(bytearray(raw[4 + 4 * raw[3]:]), dtype=torch.uint8).view(sizes)
+from twin_parts import Block, idx, update
 
 
 def digits(data):
@@ -40,31 +34,6 @@ def digits(data):
     labels = idx(folder / "labels-idx1-ubyte").long()
     learned = (torch.arange(len(labels)) % 5 != 0).nonzero().squeeze(1)
     return images[learned], labels[learned]
-
-
-def update(optimizer, loss):
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    return loss.item()
-
-
-class Block(nn.Module):
-    def __init__(self, channels_in, width, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(channels_in, width, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(width)
-        self.fit = None
-        if channels_in != width or stride != 1:
-            self.fit = nn.Sequential(nn.Conv2d(channels_in, width, 1, stride, bias=False), nn.BatchNorm2d(width))
-
-    def forward(self, x):
-        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
-        y = self.bn2(self.conv2(y))
-        y += x if self.fit is None else self.fit(x)
-        return F.relu(y, inplace=True)
 
 
 class ResNet14(nn.Module):

@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from twin_parts import update, warmed_cosine
+
 SCENES, SIDE, MOST_SHAPES, CLASSES = 2000, 64, 3, 3
 BATCH, STEPS, WARMUP = 16, 800, 50
 STRIDE, ANCHOR_SIDES = 8, (14, 20, 28)
@@ -218,18 +220,15 @@ def make(data):
     model = FasterRcnn()
     assert sum(parameter.numel() for parameter in model.parameters()) == 284798
     optimizer = torch.optim.Adam(model.parameters(), 2e-3)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: (step + 1) / WARMUP if step < WARMUP else (
-        1 + math.cos(math.pi * min(1, (step - WARMUP) / (STEPS - WARMUP)))) / 2)
+    schedule = warmed_cosine(optimizer, WARMUP, STEPS)
 
     def step(index):
         x, where = pictures[index], boxes
         if torch.rand(()) < 0.5:
             x, where = x.flip(3), mirrored
         loss = model((x - 0.5) / 0.25, where[index], labels[index])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        found = update(optimizer, loss)
         schedule.step()
-        return loss.item()
+        return found
 
     return step, BATCH, SCENES

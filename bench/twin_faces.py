@@ -1,21 +1,16 @@
 """Face embedding with the same steps as src/suite/tasks/face_embedding.cc."""
 
 import pathlib
-import struct
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from twin_parts import idx, update
+
 SIDE = 32
 OF_EACH = 4
 MARGIN = 0.2
-
-
-def idx(path):
-    raw = path.read_bytes()
-    sizes = struct.unpack(f">{raw[3]}I", raw[4:4 + 4 * raw[3]])
-    return torch.frombuffer(bytearray(raw[4 + 4 * raw[3]:]), dtype=torch.uint8).view(sizes)
 
 
 def faces(data):
@@ -85,9 +80,6 @@ def make(data):
                 own[i], own[place] = own[place], own[i]
             chosen += [sample, *own[:OF_EACH - 1]]
         loss = triplet_loss(model(moved(images[chosen])), people[chosen])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
+        return update(optimizer, loss)
 
     return step, 16, len(people)

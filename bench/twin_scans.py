@@ -1,32 +1,14 @@
 """3D face recognition with the same steps as src/suite/tasks/face_recognition.cc. The scans are noise, which takes
 the same time."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from twin_parts import Block, update, warmed_cosine
+
 SIDE, PEOPLE, OF_EACH, WIDTH = 32, 20, 60, 8
 BATCH, WARMUP, STEPS = 32, 20, 800
-
-
-class Block(nn.Module):
-    def __init__(self, channels_in, width, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(channels_in, width, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(width)
-        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(width)
-        self.fit = None
-        if channels_in != width or stride != 1:
-            self.fit = nn.Sequential(nn.Conv2d(channels_in, width, 1, stride, bias=False), nn.BatchNorm2d(width))
-
-    def forward(self, x):
-        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
-        y = self.bn2(self.conv2(y))
-        y += x if self.fit is None else self.fit(x)
-        return F.relu(y, inplace=True)
 
 
 class ResNet8(nn.Module):
@@ -48,8 +30,7 @@ def make(_data):
     scans, people = torch.randn(count, 4, SIDE, SIDE), torch.arange(PEOPLE).repeat_interleave(OF_EACH)
     model = ResNet8()
     optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, nesterov=True, weight_decay=5e-4)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: (step + 1) / WARMUP if step < WARMUP else (
-        1 + math.cos(math.pi * min(1, (step - WARMUP) / (STEPS - WARMUP)))) / 2)
+    schedule = warmed_cosine(optimizer, WARMUP, STEPS)
 
     def step(index):
         down, right = (int(shift) for shift in torch.empty(2).uniform_(-2.49, 2.49).round())
@@ -58,10 +39,8 @@ def make(_data):
         colour, depth = (draw >= 0.15).float(), (draw < 0.85).float()
         given = torch.cat([colour.expand(-1, 3, 1, 1), depth], 1)
         loss = F.cross_entropy(model(x * given), people[index])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        found = update(optimizer, loss)
         schedule.step()
-        return loss.item()
+        return found
 
     return step, BATCH, count

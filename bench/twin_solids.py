@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from twin_parts import update, warmed_cosine
+
 SOLIDS, PICTURES, SIDE, VOXELS = 1200, 6, 32, 16
 VIEWS, VIEWS_A_STEP, ELEVATION, NEAREST, FARTHEST, ZOOM = 24, 2, 30, 2, 4, 2.75
 FILTERS, HIDDEN, CODE, CHANNELS, KERNEL = 16, 128, 64, (48, 24, 1), 4
@@ -72,7 +74,7 @@ def make(_data):
     of_views = rays()
     model = Ptn()
     optimizer = torch.optim.Adam(model.parameters(), RATE)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: (1 + math.cos(math.pi * min(1, step / STEPS))) / 2)
+    schedule = warmed_cosine(optimizer, 0, STEPS)
 
     def step(index):
         count = len(index)
@@ -85,10 +87,8 @@ def make(_data):
             silhouettes = projections(volume, chosen)
         difference = projections(model(shown), chosen) - silhouettes
         loss = difference.square().sum() * (WEIGHT / 2 / (VIEWS_A_STEP * count))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        found = update(optimizer, loss)
         schedule.step()
-        return loss.item()
+        return found
 
     return step, BATCH, SOLIDS

@@ -1,4 +1,4 @@
-// What stands for the tools of `etude compat` in a build with -DETUDE_COMPAT=OFF.
+// `etude compat` and `--compat` in a build with -DETUDE_COMPAT=OFF: errors.
 
 #include <memory>
 #include <string>
