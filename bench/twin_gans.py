@@ -4,6 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from twin_parts import update
+
 
 def start(module):
     """DCGAN's first weights."""
@@ -36,20 +38,13 @@ def generation(digits):
         for own in index.chunk(updates):
             with torch.no_grad():
                 generated = generator(torch.randn(len(own), noise, 1, 1))
-            loss = critic(generated).mean() - critic(images[own]).mean()
-            of_critic.zero_grad()
-            loss.backward()
-            of_critic.step()
+            total += update(of_critic, critic(generated).mean() - critic(images[own]).mean())
             with torch.no_grad():
                 for parameter in critic.parameters():
                     parameter.clamp_(-0.01, 0.01)
-            total += loss.item()
         critic.requires_grad_(False)
-        loss = -critic(generator(torch.randn(part, noise, 1, 1))).mean()
-        of_generator.zero_grad()
-        loss.backward()
-        of_generator.step()
-        return (total + loss.item()) / (updates + 1)
+        total += update(of_generator, -critic(generator(torch.randn(part, noise, 1, 1))).mean())
+        return total / (updates + 1)
 
     return step, updates * part, len(images)
 
@@ -112,12 +107,6 @@ def translation(_data):
 
     def as_real(scores):
         return (scores - 1).square().mean()
-
-    def update(optimizer, loss):
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss.item()
 
     def step(index):
         draws = torch.empty(len(index)).uniform_()

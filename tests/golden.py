@@ -27,6 +27,10 @@ CONSOLE = re.compile(r"(?P<head>(?:<!-- no golden:[^\n]*-->\n)?)```console\n(?P<
 TIMEOUT_S = 300
 
 
+def needs_compat(text):
+    return "etude compat" in text or "--compat" in text
+
+
 def needs_torch(text):
     return any(f"etude {name}" in text for name in ("replay", "benchmark", "suite run", "suite calibrate"))
 
@@ -36,8 +40,16 @@ class Runner:
         self.bin = pathlib.Path(bin_dir).resolve()
         self.data = pathlib.Path(data_dir).resolve()
 
-    def lacks_torch_for(self, text):
-        return needs_torch(text) and not (self.bin / "etude-torch").exists()
+        done = subprocess.run([self.bin / "etude", "compat"], capture_output=True, text=True)
+        self.lacks_compat = "lacks the compatible tools" in done.stderr
+
+    def missing_for(self, text):
+        """Returns why this build cannot run the commands of `text`; "" if it can."""
+        if needs_torch(text) and not (self.bin / "etude-torch").exists():
+            return "this build has no libtorch"
+        if needs_compat(text) and self.lacks_compat:
+            return "this build has no compatible tools"
+        return ""
 
     def run(self, command, cwd, case=None):
         """Returns the output of `command`, with the exit code if it is not 0, and with names for folders."""
@@ -82,8 +94,8 @@ def run_folder(runner, case, update):
     command = (case / "cmd").read_text()
     if "$DATA" in command and not runner.data.is_dir():
         return "skipped", "recorded traces are absent"
-    if runner.lacks_torch_for(command):
-        return "skipped", "this build has no libtorch"
+    if lack := runner.missing_for(command):
+        return "skipped", lack
     with tempfile.TemporaryDirectory() as tmp:
         got = runner.run(command, tmp, case)
     return judge(case / "expected", got, update)
@@ -121,8 +133,8 @@ def parse_console(body):
 
 def run_page(runner, page, update):
     text = page.read_text()
-    if runner.lacks_torch_for(text):
-        return "skipped", "this build has no libtorch"
+    if lack := runner.missing_for(text):
+        return "skipped", lack
     verdict, details = "passed", []
     with tempfile.TemporaryDirectory() as tmp:
         shutil.copytree(TEST_DATA, tmp, dirs_exist_ok=True)

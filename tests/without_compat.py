@@ -1,4 +1,4 @@
-"""A program without the compatible tools: says so where they are asked for, and has all else."""
+"""Checks a build without the compatible tools: their commands fail with exit code 4, all others work."""
 
 import pathlib
 import subprocess

@@ -25,8 +25,12 @@ class RandomStream {
     __extension__ using Wide = unsigned __int128;
     return static_cast<uint64_t>((Wide{Next()} * bound) >> 64);
   }
-  // Returns a uniform number in [0, 1).
+  // Return a uniform number in [0, 1), with 24 and with 53 random bits.
   float Uniform() { return static_cast<float>(Next() >> 40) * 0x1p-24F; }
+  double UniformDouble() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
+  // Return a uniform number in [low, high).
+  float Within(float low, float high) { return low + (high - low) * Uniform(); }
+  double Within(double low, double high) { return low + (high - low) * Uniform(); }
 
  private:
   uint64_t state_;

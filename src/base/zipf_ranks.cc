@@ -26,9 +26,8 @@ double ZipfRanks::Inverse(double y) const {
 }
 
 uint64_t ZipfRanks::Next(RandomStream& random) const {
-  constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
   while (true) {
-    const double uniform = static_cast<double>(random.Next() >> 11) * kUnit;
+    const double uniform = random.UniformDouble();
     const double area = last_ + uniform * (first_ - last_);
     const double x = Inverse(area);
     const double rank = std::clamp(std::floor(x + 0.5), 1.0, count_);

@@ -64,13 +64,13 @@ void SparseWeights::Update(int64_t step, int group, Optimizer& optimizer) {
         std::min(static_cast<int64_t>(fraction * static_cast<double>(layer.count)), others);
     if (dropped == 0) continue;
     // Outside of what is ranked, scores are negative.
-    const at::Tensor sizes = layer.weight.abs().mul(layer.mask).sub(1 - layer.mask);
+    const at::Tensor sizes = layer.weight.abs().masked_fill(layer.mask.eq(0), -1);
     const at::Tensor kept = LargestOf(sizes, layer.count - dropped);
     const at::Tensor scores =
         options_.method == SparseOptions::Method::kRigl
             ? layer.weight.grad().abs()
             : RandomScores(layer.weight, HashMix(HashMix(seed_, i), static_cast<uint64_t>(step)));
-    const at::Tensor grown = LargestOf(scores.mul(1 - kept).sub(kept), dropped);
+    const at::Tensor grown = LargestOf(scores.masked_fill(kept.ne(0), -1), dropped);
     optimizer.Forget(layer.weight, grown.mul(1 - layer.mask));
     layer.mask.copy_(kept.add(grown));
     layer.weight.mul_(layer.mask);

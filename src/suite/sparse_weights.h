@@ -25,7 +25,7 @@ class SparseWeights {
   // Returns whether the masks are updated instead of the weights at `step`.
   bool IsDue(int64_t step) const;
   // Updates the masks of the group's parameters, by their gradients before MaskGradients: drops the
-  // smallest weights, and adds as many elsewhere with the value and the optimizer's state at 0.
+  // smallest weights, and adds as many of the others; new ones begin at 0, as does their state.
   void Update(int64_t step, int group, Optimizer& optimizer);
   // Sets the gradients outside the masks to 0, and after a step of the optimizer the weights.
   void MaskGradients(int group) const;

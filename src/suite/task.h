@@ -76,6 +76,8 @@ class Task {
       : weights_(device), hyperparameters_(std::move(hyperparameters)) {}
   Scope root(int group = 0) { return Scope(weights_, {}, group); }
   bool is_training() const { return weights_.training(); }
+  // Returns `tensor` on the model's device.
+  at::Tensor There(const at::Tensor& tensor) const { return tensor.to(weights_.device()); }
 
  private:
   Weights weights_;

@@ -110,12 +110,7 @@ Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
       if (parameter.grad().defined()) parameter.grad().mul_(1 / scale_.factor());
     }
   }
-  // Once a step for each group.
-  bool is_first = true;
-  for (int64_t earlier = 0; earlier < batch.update; ++earlier) {
-    is_first = is_first && task_->GroupOf(earlier) != group;
-  }
-  const bool updates_masks = sparse_ && is_first && sparse_->IsDue(step_);
+  const bool updates_masks = sparse_ && sparse_->IsDue(step_) && IsFirstOfGroup(batch.update);
   if (sparse_ && !updates_masks) sparse_->MaskGradients(group);
   // The norm is computed only if needed, because it reads all gradients.
   bool accepted = true;
@@ -134,6 +129,13 @@ Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
   return loss.item<double>();
 }
 
+bool Trainer::IsFirstOfGroup(int64_t update) const {
+  for (int64_t earlier = 0; earlier < update; ++earlier) {
+    if (task_->GroupOf(earlier) == task_->GroupOf(update)) return false;
+  }
+  return true;
+}
+
 double Trainer::RateFactor() const {
   const RateSchedule& schedule = options_.hyperparameters.schedule;
   const auto step = static_cast<double>(step_);
@@ -143,8 +145,8 @@ double Trainer::RateFactor() const {
     return std::pow(schedule.annealing, -static_cast<double>(step_ / schedule.anneal_every));
   }
   const auto most = static_cast<double>(options_.hyperparameters.most_steps);
-  if (schedule.linear_from > 0) {
-    const double rest = std::max(1.0, most - static_cast<double>(schedule.linear_from));
+  if (schedule.linear_from < 1) {
+    const double rest = std::max(1.0, most * (1 - schedule.linear_from));
     return std::clamp((most - step) / rest, 0.0, 1.0);
   }
   if (schedule.inverse_root) return std::sqrt(std::max(warmup, 1.0) / (step + 1));

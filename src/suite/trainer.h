@@ -66,6 +66,8 @@ class Trainer {
   Trainer(Task& task, const Options& options);
   Result<double> RunStep();
   Result<double> RunUpdate(const Batch& batch, double share);
+  // Returns whether no earlier update of a step has the same group.
+  bool IsFirstOfGroup(int64_t update) const;
   double RateFactor() const;
   using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
   Result<NamedTensors> CollectState();

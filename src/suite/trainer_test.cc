@@ -219,7 +219,7 @@ TEST(Trainer, LowersTheRateToZeroAtTheLastStep) {
   Hyperparameters hyperparameters = HyperparametersWith({.rate = 1e-3});
   hyperparameters.batch = 64;  // all samples, so that steps differ by the rate only
   hyperparameters.most_steps = 6;
-  hyperparameters.schedule = {.linear_from = 2};
+  hyperparameters.schedule = {.linear_from = 1.0 / 3};
   LineTask task(hyperparameters, /*dropped=*/0);
   const auto trainer = TrainerOf(task, hyperparameters);
   std::vector<double> moved;

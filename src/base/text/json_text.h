@@ -15,7 +15,7 @@ bool IsAsciiWithout(std::string_view text, char a, char b);
 void PutHex(uint32_t code, int digits, ByteBuffer& out);
 // Puts one code point of a string: at most twelve bytes; requires reserved room.
 void PutJsonCode(uint32_t code, ByteBuffer& out);
-// Appends the inside of the string `text`, which must be valid UTF-8.
+// Appends the inside of the string `text`; invalid UTF-8 becomes U+FFFD.
 void AppendJsonText(std::string_view text, ByteBuffer& out);
 
 // Appends `value` in the fewest digits that identify it, with ".0" if it is whole; NaN, Infinity or

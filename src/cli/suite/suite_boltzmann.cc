@@ -19,10 +19,6 @@ using suite::ChainSeeds;
 using suite::StudyOptions;
 using suite::StudyRow;
 
-constexpr ChainSeeds kAllSeeds[] = {ChainSeeds::kExact,    ChainSeeds::kRandom,
-                                    ChainSeeds::kData,     ChainSeeds::kKept,
-                                    ChainSeeds::kAnnealed, ChainSeeds::kTempered};
-
 std::vector<std::string> SplitAtCommas(std::string_view text) {
   std::vector<std::string> parts;
   while (true) {
@@ -35,8 +31,8 @@ std::vector<std::string> SplitAtCommas(std::string_view text) {
 
 tl::unexpected<Error> WrongValue(std::string_view option, std::string_view found,
                                  std::string_view expected) {
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("boltzmann: {}: found '{}', expected {}", option, found, expected));
+  return MakeError(ErrorCode::kUsage, fmt::format("suite boltzmann: {}: found '{}', expected {}",
+                                                  option, found, expected));
 }
 
 class SuiteBoltzmannCommand : public Command {
@@ -130,15 +126,10 @@ class SuiteBoltzmannCommand : public Command {
       }
       study_.barriers.push_back(*barrier);
     }
-    bool any = false;
-    for (const ChainSeeds seeds : study_.seeds) {
-      for (const int64_t k : study_.ks) {
-        any = any || seeds == ChainSeeds::kExact || suite::IsUseful(seeds, k);
-      }
-    }
-    if (!any) {
-      return MakeError(ErrorCode::kUsage,
-                       "boltzmann: chains from random, cd or pcd seeds require --k of at least 1");
+    if (suite::StudySettings(study_).empty()) {
+      return MakeError(
+          ErrorCode::kUsage,
+          "suite boltzmann: chains from random, cd or pcd seeds require --k of at least 1");
     }
     return {};
   }

@@ -56,8 +56,8 @@ class SuiteListCommand : public Command {
                             std::string(task.smoke_data)});
     }
     console.Print(ToText(table) +
-                  "Sources of targets: measured by `etude suite calibrate`, found on AIBench's web "
-                  "pages, or recalled\nfrom its papers (docs/suite.md).\n");
+                  "Sources of targets: measured here with several seeds, found on AIBench's web pages, "
+                  "or recalled\nfrom its papers (docs/suite.md).\n");
     return ExitCode::kOk;
   }
 

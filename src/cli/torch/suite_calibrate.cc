@@ -126,6 +126,9 @@ class SuiteCalibrateCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
     ETUDE_RETURN_IF_ERROR(settings_.Read());
+    if (settings_.run.sparse) {
+      return MakeError(ErrorCode::kUsage, "suite calibrate: --sparse is not supported");
+    }
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_ + "/runs"));
     std::vector<SuiteRunner::Job> first;
     for (const TaskFacts* task : tasks) {

@@ -14,8 +14,11 @@ const StreamAlgorithm& AlgorithmOf(CollectiveAlgorithm algorithm) {
     case CollectiveAlgorithm::kDoubleBinaryTree: return tree;
     case CollectiveAlgorithm::kBinomialTree: return binomial;
     case CollectiveAlgorithm::kDissemination: return dissemination;
-    default: return ExchangeAlgorithmOf(algorithm);
+    case CollectiveAlgorithm::kRing:
+    case CollectiveAlgorithm::kDirect:
+    case CollectiveAlgorithm::kHalvingDoubling: break;
   }
+  return ExchangeAlgorithmOf(algorithm);
 }
 
 }  // namespace etude

@@ -12,8 +12,6 @@ namespace {
 constexpr std::array<std::string_view, 6> kNames = {"exact", "random",   "cd",
                                                     "pcd",   "annealed", "tempered"};
 
-double Uniform(RandomStream& random) { return static_cast<double>(random.Next() >> 11) * 0x1p-53; }
-
 }  // namespace
 
 std::string_view Name(ChainSeeds seeds) { return kNames[static_cast<size_t>(seeds)]; }
@@ -46,7 +44,7 @@ void GibbsSampler::Sweep(double beta, SpinState& state, RandomStream& random) co
     }
     const double up = 1 / (1 + std::exp(-2 * beta * field));
     const SpinState bit = SpinState{1} << i;
-    state = Uniform(random) < up ? state | bit : state & ~bit;
+    state = random.UniformDouble() < up ? state | bit : state & ~bit;
   }
 }
 
@@ -110,7 +108,8 @@ void Chains::Temper(const SpinModel& model, const GibbsSampler& sampler) {
       for (size_t i = static_cast<size_t>(sweep) % 2; i + 1 < replicas; i += 2) {
         const double gain =
             (beta(i + 1) - beta(i)) * (model.LogWeight(ladder[i]) - model.LogWeight(ladder[i + 1]));
-        if (gain >= 0 || Uniform(random_) < std::exp(gain)) std::swap(ladder[i], ladder[i + 1]);
+        if (gain >= 0 || random_.UniformDouble() < std::exp(gain))
+          std::swap(ladder[i], ladder[i + 1]);
       }
     }
     states_[chain] = ladder[replicas - 1];

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "src/base/result.h"
@@ -24,18 +25,19 @@ struct StudyOptions {
 
 // The runs of one barrier, one kind of seed and one k.
 struct StudyRow {
+  size_t target = 0;   // number of the barrier
   double barrier = 0;  // exact, kT
   ChainSeeds seeds = ChainSeeds::kExact;
   int64_t k = 0;
   std::vector<double> divergences;      // KL at the end, by run
   std::vector<double> gradient_errors;  // mean of the second half of the updates, by run
   double sweeps_per_sample = 0;
-  Autocorrelation autocorrelation;  // median
+  Autocorrelation autocorrelation;  // median time of the runs
 };
 
-// Returns whether a kind of seed learns with k sweeps: CD and PCD need at least one, random seeds,
-// too, and exact means have no chains.
-bool IsUseful(ChainSeeds seeds, int64_t k);
+// Returns the kinds of seeds with the numbers of sweeps that a study trains with: CD, PCD and
+// random seeds learn with at least one sweep only, and exact means have no chains.
+std::vector<std::pair<ChainSeeds, int64_t>> StudySettings(const StudyOptions& options);
 
 // Trains all machines. The distribution of a barrier is the same for all seeds.
 Result<std::vector<StudyRow>> RunStudy(const StudyOptions& options, const RunContext& context);

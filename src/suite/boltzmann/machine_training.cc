@@ -84,22 +84,22 @@ Result<MachineRun> TrainMachine(const PlantedModes& target, const MachineOptions
   Chains chains(options.chains, spins, random.Next());
   const bool has_chains = options.chains.seeds != ChainSeeds::kExact;
   MachineRun run;
-  run.model = SpinModel(spins);
-  SpinDistribution exact = Enumerate(run.model);
+  SpinModel model(spins);
+  SpinDistribution exact = Enumerate(model);
   for (int64_t update = 0; update < options.updates; ++update) {
     if (context.stopped()) return MakeError(ErrorCode::kInterrupted, "interrupted");
     const SpinMoments ideal = Difference(of_data, exact.moments);
     const SpinMoments gradient =
-        has_chains ? Difference(of_data, MomentsOf(chains.Sample(run.model, data), spins)) : ideal;
+        has_chains ? Difference(of_data, MomentsOf(chains.Sample(model, data), spins)) : ideal;
     run.gradient_error.push_back(1 - Cosine(gradient, ideal));
     const double part = static_cast<double>(update) / static_cast<double>(options.updates);
-    AddToParameters(gradient, options.rate * (1 - (1 - kLeastRate) * part), run.model);
-    exact = Enumerate(run.model);
+    AddToParameters(gradient, options.rate * (1 - (1 - kLeastRate) * part), model);
+    exact = Enumerate(model);
     run.divergence.push_back(Divergence(target.exact, exact));
   }
   run.sweeps = chains.sweeps();
   if (KeepStates(options.chains.seeds)) {
-    run.autocorrelation = Watch(target, run.model, exact, data, random, chains);
+    run.autocorrelation = Watch(target, model, exact, data, random, chains);
   }
   return run;
 }

@@ -32,7 +32,6 @@ struct MachineRun {
   std::vector<double> gradient_error;  // 1 − cosine to the exact gradient, at each update
   int64_t sweeps = 0;                  // over all chains and replicas
   Autocorrelation autocorrelation;     // of the chains, with the model at the end
-  SpinModel model = SpinModel(0);
 };
 
 // Trains a machine on a sample of `target`. kInterrupted if `context` stops it.

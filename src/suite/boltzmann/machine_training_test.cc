@@ -53,7 +53,7 @@ TEST(TrainMachine, ExactMeansReachTheFloorAndHaveNoError) {
   EXPECT_EQ(run.sweeps, 0);
 }
 
-// Chains of CD stay in their mode where the barrier is high; tempered ones do not.
+// Kept chains (PCD) stay in their mode where the barrier is high; tempered ones do not.
 TEST(TrainMachine, TemperedSeedsCrossAHighBarrier) {
   const PlantedModes target = PlantModes(10, 9, 11);
   const MachineRun kept = Trained(target, ChainSeeds::kKept, 1);

@@ -35,14 +35,14 @@ SpinModel WithStrength(const std::array<SpinState, 2>& patterns, const std::vect
 PlantedModes PlantModes(size_t spins, double barrier, uint64_t seed) {
   RandomStream random(seed);
   std::array<SpinState, 2> patterns;
-  for (SpinState& pattern : patterns)
-    pattern = static_cast<SpinState>(random.Next() >> (64 - spins));
+  patterns[0] = static_cast<SpinState>(random.Next() >> (64 - spins));
+  patterns[1] = patterns[0] ^ ((SpinState{1} << spins / 2) - 1);  // orthogonal
   std::vector<double> fields(spins);
   for (double& field : fields) {
-    field = kMaxField * (2 * static_cast<double>(random.Uniform()) - 1);
+    field = random.Within(-kMaxField, kMaxField);
   }
   PlantedModes made;
-  made.pattern = patterns[0];
+  made.pattern = patterns[1];
   double low = 0;
   double high = kMaxStrength;
   for (int i = 0; i < kBisections; ++i) {
@@ -79,7 +79,7 @@ std::vector<SpinState> Draw(const SpinDistribution& exact, size_t count, RandomS
   }
   std::vector<SpinState> drawn(count);
   for (SpinState& state : drawn) {
-    const double at = static_cast<double>(random.Next() >> 11) * 0x1p-53 * sum;
+    const double at = random.UniformDouble() * sum;
     const auto found = std::ranges::upper_bound(cumulative, at);
     state = static_cast<SpinState>(
         std::min(std::distance(cumulative.begin(), found), std::ssize(cumulative) - 1));

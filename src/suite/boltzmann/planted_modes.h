@@ -9,17 +9,17 @@
 
 namespace etude::suite {
 
-// A distribution to be learned: four modes, at two random patterns of spins and their opposites,
-// with barriers of adjustable height between them. The couplings are Hopfield's, with weak random
-// fields.
+// A distribution to be learned: four modes, at two orthogonal patterns of spins and their
+// opposites, with barriers of adjustable height between them. The couplings are Hopfield's, with
+// weak random fields.
 struct PlantedModes {
   SpinModel model = SpinModel(0);
-  SpinState pattern = 0;  // of one mode
+  SpinState pattern = 0;  // of the heavier pair of modes
   double barrier = 0;     // in kT: BarrierAlong(pattern)
   SpinDistribution exact;
 };
 
-// Makes the distribution whose exact barrier along the first pattern is `barrier`, at least 0, or
+// Makes the distribution whose exact barrier along the heavier pattern is `barrier`, at least 0, or
 // the highest one below it that the patterns allow.
 PlantedModes PlantModes(size_t spins, double barrier, uint64_t seed);
 

@@ -39,7 +39,7 @@ void ForEachMoment(size_t spins, const Fn& fn) {
 double SpinModel::LogWeight(SpinState state) const {
   double sum = 0;
   for (size_t i = 0; i < spins_; ++i) {
-    sum += SpinOf(state, i) * (fields_[i] + (LocalField(state, i) - fields_[i]) / 2);
+    sum += SpinOf(state, i) * (LocalField(state, i) + fields_[i]) / 2;
   }
   return sum;
 }

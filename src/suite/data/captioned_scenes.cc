@@ -36,10 +36,6 @@ struct HalfSize {
 constexpr std::array kHalfSizes = {HalfSize{1, 1}, HalfSize{0.35F, 0.35F}, HalfSize{1, 0.35F},
                                    HalfSize{0.35F, 1}};
 
-float Between(RandomStream& random, float low, float high) {
-  return low + (high - low) * random.Uniform();
-}
-
 // Draws `count` different numbers below `bound`, in random order.
 std::vector<int64_t> DrawDistinct(RandomStream& random, size_t count, size_t bound) {
   std::vector<int64_t> numbers(bound);
@@ -78,12 +74,12 @@ CaptionedScene DrawScene(RandomStream& random) {
     shape.row = static_cast<int64_t>(random.Below(kSceneRows));
     constexpr float kColumnWidth = static_cast<float>(kCaptionedSide) / kSceneColumns;
     constexpr float kRowHeight = static_cast<float>(kCaptionedSide) / kSceneRows;
-    shape.x = (static_cast<float>(columns[i]) + 0.5F) * kColumnWidth + Between(random, -0.5F, 0.5F);
-    shape.y = (static_cast<float>(shape.row) + 0.5F) * kRowHeight + Between(random, -2, 2);
-    shape.radius = Between(random, 3.8F, 4.8F);
-    shape.light = Between(random, 0.75F, 1);
+    shape.x = (static_cast<float>(columns[i]) + 0.5F) * kColumnWidth + random.Within(-0.5F, 0.5F);
+    shape.y = (static_cast<float>(shape.row) + 0.5F) * kRowHeight + random.Within(-2.0F, 2.0F);
+    shape.radius = random.Within(3.8F, 4.8F);
+    shape.light = random.Within(0.75F, 1);
   }
-  scene.ground = Between(random, 0, 0.3F);
+  scene.ground = random.Within(0, 0.3F);
   scene.caption = Describe(scene.shapes, random);
   return scene;
 }

@@ -23,10 +23,6 @@ constexpr float kNoise = 0.06F;
 
 using Colour = std::array<float, 3>;
 
-float DrawBetween(RandomStream& random, float low, float high) {
-  return low + (high - low) * random.Uniform();
-}
-
 // A colour with brightness waves.
 struct Texture {
   Colour colour{};
@@ -41,12 +37,12 @@ struct Texture {
 
 Texture DrawTexture(RandomStream& random) {
   Texture texture;
-  for (float& part : texture.colour) part = DrawBetween(random, 0.1F, 0.9F);
-  const float angle = DrawBetween(random, 0, 2 * std::numbers::pi_v<float>);
-  const float length = 2 * std::numbers::pi_v<float> / DrawBetween(random, 5, 20);
+  for (float& part : texture.colour) part = random.Within(0.1F, 0.9F);
+  const float angle = random.Within(0, 2 * std::numbers::pi_v<float>);
+  const float length = 2 * std::numbers::pi_v<float> / random.Within(5.0F, 20.0F);
   texture.x = length * std::cos(angle);
   texture.y = length * std::sin(angle);
-  texture.phase = DrawBetween(random, 0, 2 * std::numbers::pi_v<float>);
+  texture.phase = random.Within(0, 2 * std::numbers::pi_v<float>);
   return texture;
 }
 
@@ -65,12 +61,12 @@ bool Covers(int64_t label, float x, float y) {
 }
 
 Box DrawBox(RandomStream& random) {
-  const float side = DrawBetween(random, kLeastShapeSide, kMostShapeSide);
-  const float stretch = DrawBetween(random, 0.85F, 1.18F);
+  const float side = random.Within(kLeastShapeSide, kMostShapeSide);
+  const float stretch = random.Within(0.85F, 1.18F);
   const float width = std::round(side * stretch);
   const float height = std::round(side / stretch);
-  const float left = std::floor(DrawBetween(random, 0, DetectionScenes::kSide - width + 1));
-  const float top = std::floor(DrawBetween(random, 0, DetectionScenes::kSide - height + 1));
+  const float left = std::floor(random.Within(0, DetectionScenes::kSide - width + 1));
+  const float top = std::floor(random.Within(0, DetectionScenes::kSide - height + 1));
   return {left, top, left + width, top + height};
 }
 
@@ -93,7 +89,7 @@ class Canvas {
   }
   void AddNoise(RandomStream& random) {
     for (int64_t i = 0; i < 3 * kSide * kSide; ++i) {
-      pixels_[i] += DrawBetween(random, -kNoise, kNoise);
+      pixels_[i] += random.Within(-kNoise, kNoise);
     }
   }
 

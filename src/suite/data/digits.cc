@@ -81,6 +81,13 @@ at::Tensor Shuffled(const at::Tensor& labels, uint64_t seed) {
   return labels.index_select(0, FromValues(std::span<const int64_t>(order), {labels.size(0)}));
 }
 
+std::vector<int64_t> LabelOrder(int64_t samples, bool is_shuffled, uint64_t seed) {
+  at::Tensor order = Arange(samples);
+  if (is_shuffled) order = Shuffled(order, seed);
+  const auto* first = order.const_data_ptr<int64_t>();
+  return {first, first + samples};
+}
+
 double MajorityShare(const at::Tensor& labels) {
   return static_cast<double>(labels.bincount().max().item<int64_t>()) /
          static_cast<double>(labels.numel());

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 
@@ -39,6 +40,10 @@ Result<LabelledImages> ReadMnist5k(const std::string& folder, const RunContext& 
 
 // Returns the labels in an order unrelated to the images.
 at::Tensor Shuffled(const at::Tensor& labels, uint64_t seed);
+
+// Returns, for each of `samples` samples, the sample whose label it uses: its own, or if
+// `is_shuffled` another one.
+std::vector<int64_t> LabelOrder(int64_t samples, bool is_shuffled, uint64_t seed);
 
 // Returns the share of the most frequent class among `labels`.
 double MajorityShare(const at::Tensor& labels);

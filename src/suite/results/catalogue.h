@@ -17,7 +17,7 @@ struct Metric {
 
 // Source of a target.
 enum class Origin : uint8_t {
-  kMeasured,  // by `etude suite calibrate`, see docs/suite.md
+  kMeasured,  // with several seeds, see docs/suite.md
   kFound,     // in AIBench's pages or code
   kRecalled,  // from AIBench's papers, by memory: not verified
 };

@@ -40,14 +40,15 @@ std::optional<OptimizerOptions::Kind> OptimizerKindFromName(std::string_view nam
 
 // Learning rate over the steps: linear warm-up from 0, then constant, a half cosine that ends at
 // the last step, the inverse square root of the steps, divided by `annealing` after each
-// `anneal_every` steps, or constant up to step `linear_from` and linear to 0 at the last step.
+// `anneal_every` steps, or constant for the share `linear_from` of the steps and then linear to 0
+// at the last one.
 struct RateSchedule {
   int64_t warmup_steps = 0;
   bool cosine = false;
   bool inverse_root = false;  // of the steps by those of the warm-up (Vaswani et al., 1706.03762)
   double annealing = 1;
   int64_t anneal_every = 0;  // 0: never
-  int64_t linear_from = 0;   // 0: never
+  double linear_from = 1;    // 1: never
 };
 
 // Training settings of a task, before overrides by the user.

@@ -42,6 +42,11 @@ constexpr std::array kSettings = {
             [](const ConvergenceReference& reference) {
               return SettingText(std::optional(reference.target));
             }},
+    Setting{"{} weights",
+            [](const RunRecord& run) -> std::string {
+              return run.settings && run.settings->contains("sparse") ? "sparse" : "all";
+            },
+            [](const ConvergenceReference&) -> std::string { return "all"; }},
     Setting{"batch {}", [](const RunRecord& run) { return SettingText(std::optional(run.batch)); },
             [](const ConvergenceReference& reference) { return SettingText(reference.batch); }},
     Setting{"optimizer {}", [](const RunRecord& run) { return run.optimizer; },

@@ -34,7 +34,7 @@ TEST(WeightCounts, ErkCountsTheKernel) {
   const std::vector<int64_t> counts = WeightCounts(layers, 0.1, Shares::kErk);
   EXPECT_NEAR(static_cast<double>(counts[0]), factor * 18, 1);
   EXPECT_EQ(Sum(counts), 1029);
-  // Without: (8 + 4) / (8 · 4), four ninths of whose weights would exceed 1 with more density.
+  // ER ignores the kernel: (8 + 4) / (8 · 4) is 19 times 200 / 10,000, so that the layer is dense.
   EXPECT_EQ(WeightCounts(layers, 0.5, Shares::kEr)[0], 288) << "dense";
 }
 

@@ -99,8 +99,6 @@ class Advertising : public Task {
   }
 
  private:
-  at::Tensor There(const at::Tensor& tensor) { return tensor.to(weights().device()); }
-
   // Returns the logits of the test samples: float [N], on the CPU.
   at::Tensor Scores() {
     std::vector<at::Tensor> parts;

@@ -123,8 +123,6 @@ class FaceEmbedding : public Task {
   }
 
  protected:
-  at::Tensor There(const at::Tensor& tensor) { return tensor.to(weights().device()); }
-
  private:
   // Return images on the CPU, from 0 to 1: training pictures, changed at random, and test pictures,
   // by their numbers in the pairs.
@@ -207,7 +205,8 @@ class OrlFaceEmbedding : public FaceEmbedding {
     return answer_(x.flatten(1));
   }
 
-  // Each one is mirrored or not, rotated by up to 9°, scaled and moved by up to a tenth.
+  // Each one is mirrored or not, rotated by up to 9°, scaled by up to a tenth
+  // and moved by up to a twentieth of the side.
   static at::Tensor Moved(const at::Tensor& images) {
     const int64_t count = images.size(0);
     const at::Tensor mirror = Uniform({count}, 0, 1).lt(0.5).to(at::kFloat) * -2 + 1;

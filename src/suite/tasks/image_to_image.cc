@@ -182,6 +182,10 @@ class ImageToImage : public Task {
       const at::Tensor counted = places.masked_select(pairs.classes.ne(uncounted_));
       counts += counted.bincount(/*weights=*/{}, /*minlength=*/classes * classes);
     }
+    if (counts.sum().item<int64_t>() == 0) {
+      return BadInput(
+          "label maps held out: found no pixel of a class, expected Cityscapes' colours");
+    }
     return counts.view({classes, classes});
   }
 
@@ -318,6 +322,7 @@ class CityscapesTranslation : public ImageToImage {
   }
   int64_t held_out_parts() const override { return std::ssize(files_.held_out); }
   Result<LabelledPhotos> HeldOut(int64_t part) override {
+    if (context_.stopped()) return MakeError(ErrorCode::kInterrupted, "stopped");
     const auto& [photo_path, map_path] = files_.held_out[static_cast<size_t>(part)];
     ETUDE_ASSIGN_OR_RETURN(const at::Tensor photo, Read(photo_path, side_));
     ETUDE_ASSIGN_OR_RETURN(const at::Tensor map, Read(map_path, side_));
@@ -360,7 +365,7 @@ Hyperparameters CycleGanSettings(int64_t batch, double rate, int64_t most_steps)
   const OptimizerOptions adam{.kind = OptimizerOptions::Kind::kAdam, .rate = rate, .beta1 = 0.5};
   return {.batch = batch,
           .optimizers = {adam, adam},
-          .schedule = {.linear_from = most_steps / 2},
+          .schedule = {.linear_from = 0.5},
           .most_steps = most_steps};
 }
 

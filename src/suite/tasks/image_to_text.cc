@@ -80,14 +80,6 @@ class PerplexityMean {
   double said_ = 0;
 };
 
-// Returns, for each sample, the sample whose caption it uses: its own, unless shuffled.
-std::vector<int64_t> CaptionOrder(int64_t samples, const TaskOptions& options) {
-  at::Tensor order = Arange(samples);
-  if (options.shuffled_labels) order = Shuffled(order, options.seed);
-  const auto* first = order.const_data_ptr<int64_t>();
-  return {first, first + samples};
-}
-
 // Smoke scale: generated scenes.
 class SceneCaptioning : public Task {
  public:
@@ -95,7 +87,7 @@ class SceneCaptioning : public Task {
       : Task(options.device, std::move(hyperparameters)),
         train_(MakeCaptionedScenes(kScenesToLearn, kScenesToLearnSeed)),
         test_(MakeCaptionedScenes(kScenesHeldOut, kScenesHeldOutSeed)),
-        caption_of_(CaptionOrder(kScenesToLearn, options)),
+        caption_of_(LabelOrder(kScenesToLearn, options.shuffled_labels, options.seed)),
         fit_(root()["fit"]["linear"], kMaps.back() * kLastSide * kLastSide, kWidth),
         fit_norm_(root()["fit"]["bn"], kWidth),
         writer_(root()["writer"], kCaptionedWords, kWidth, kHidden) {
@@ -186,7 +178,8 @@ class PictureCaptioning : public Task {
       : Task(options.device, std::move(hyperparameters)),
         context_(options.context),
         data_(std::move(data)),
-        caption_of_(CaptionOrder(std::ssize(data_.train.sentences), options)),
+        caption_of_(
+            LabelOrder(std::ssize(data_.train.sentences), options.shuffled_labels, options.seed)),
         trunk_(root(kTrunkGroup)["trunk"]),
         fit_(root()["encoder"]["linear"], InceptionV3::kFeatures, kWidth),
         norm_(root()["encoder"]["bn"], kWidth, 1e-5, 0.01),

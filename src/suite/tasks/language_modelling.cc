@@ -168,8 +168,6 @@ class LanguageModelling : public Task {
     return begins;
   }
 
-  at::Tensor There(const at::Tensor& tensor) { return tensor.to(weights().device()); }
-
   bool IsWord(int64_t token) const {
     const LanguageMarks& marks = documents_.marks;
     return token != marks.padding && token != marks.start && token != marks.end &&

@@ -120,8 +120,6 @@ class LearningToRank : public Task {
     at::Tensor negatives;
   };
 
-  at::Tensor There(const at::Tensor& tensor) { return tensor.to(weights().device()); }
-
   static at::Tensor FeaturesOf(const Caser& model, const Queries& queries, bool training) {
     return model.Features(queries.sequences, queries.users_there, training);
   }

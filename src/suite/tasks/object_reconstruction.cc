@@ -28,13 +28,13 @@ constexpr double kProjectionWeight = 10;  // of the loss
 constexpr int64_t kThresholds = 20;       // tried for the mean shape
 constexpr int64_t kMostInMean = 2000;     // volumes
 
-// A picture each, and the volumes that they show.
+// Pictures with one volume each.
 struct Solids {
   at::Tensor pictures;  // [N, C, s, s]
   at::Tensor volumes;   // [N, 1, S, S, S], 0 or 1
 };
 
-// What both scales have in common.
+// Common parts of both scales.
 class ObjectReconstruction : public Task {
  public:
   ObjectReconstruction(const TaskOptions& options, const PtnShape& shape, const OrbitCamera& camera,
@@ -45,7 +45,7 @@ class ObjectReconstruction : public Task {
         rays_(camera.Rays(volume_side).to(options.device)),
         network_(root(), shape) {}
 
-  // Half the squared differences of the silhouettes from some views.
+  // Returns half the squared differences of the silhouettes, over random views or all.
   Result<at::Tensor> Loss(const Batch& batch) override {
     ETUDE_ASSIGN_OR_RETURN(Solids solids, Learned(batch.samples));
     const int64_t count = std::ssize(batch.samples);
@@ -75,11 +75,12 @@ class ObjectReconstruction : public Task {
 
   Result<std::vector<Figure>> Figures() override {
     ETUDE_ASSIGN_OR_RETURN(const Overlap overlap, OverlapOfAnswers());
-    return std::vector<Figure>{{"IoU of all volumes together", overlap.pooled}};
+    return std::vector<Figure>{
+        {"IoU of all volumes together", overlap.either > 0 ? overlap.common / overlap.either : 1}};
   }
 
-  // The share of the volumes to learn from that are full at each place, cut off where that is best
-  // for these volumes.
+  // Returns the IoU of the mean shape: the places that are full in at least a share of the volumes
+  // to learn from, with the share that is best for these volumes.
   Result<double> Baseline() override {
     ETUDE_ASSIGN_OR_RETURN(const at::Tensor learned, LearnedVolumes(kMostInMean));
     const at::Tensor mean = learned.mean({0}, /*keepdim=*/true);
@@ -93,39 +94,29 @@ class ObjectReconstruction : public Task {
         best = shape;
       }
     }
-    double sum = 0;
-    int64_t count = 0;
-    for (int64_t begin = 0; begin < held_out(); begin += at_once()) {
-      ETUDE_ASSIGN_OR_RETURN(const Solids solids,
-                             HeldOut(begin, std::min(held_out(), begin + at_once())));
-      const int64_t pictures = solids.volumes.size(0);
-      sum += static_cast<double>(pictures) *
-             OverlapOf(best.expand_as(solids.volumes), solids.volumes).mean;
-      count += pictures;
-    }
-    return sum / static_cast<double>(count);
+    ETUDE_ASSIGN_OR_RETURN(const Overlap overlap, OverlapWith([&](const Solids& solids) {
+                             return best.expand_as(solids.volumes);
+                           }));
+    return overlap.mean;
   }
 
  private:
   struct Overlap {
     double mean = 0;    // of each volume's intersection over union
-    double pooled = 0;  // intersection of all over union of all
-    double common = 0;  // voxels
-    double either = 0;
+    double common = 0;  // voxels of all intersections
+    double either = 0;  // and unions
   };
 
-  // On the CPU. Learned pictures are drawn from those of their solids.
+  // Returns training samples on the CPU, with a random picture of each solid.
   virtual Result<Solids> Learned(std::span<const int64_t> samples) = 0;
-  // The first `most` volumes to learn from: [N, 1, S, S, S].
+  // Returns the first `most` volumes to learn from: [N, 1, S, S, S].
   virtual Result<at::Tensor> LearnedVolumes(int64_t most) = 0;
   virtual int64_t held_out() const = 0;
   virtual int64_t at_once() const = 0;  // solids in an evaluation
-  // Pictures to be asked of some solids; those of a solid show the same volume.
+  // Returns all test pictures of some solids. Those of one solid have the same volume.
   virtual Result<Solids> HeldOut(int64_t begin, int64_t end) = 0;
 
-  at::Tensor There(const at::Tensor& tensor) { return tensor.to(weights().device()); }
-
-  // An answer and a volume that are both empty agree.
+  // Returns the overlap; an empty answer equals an empty volume.
   static Overlap OverlapOf(const at::Tensor& answers, const at::Tensor& volumes) {
     const at::Tensor is_answer = answers.ge(kFull).flatten(1);
     const at::Tensor is_full = volumes.ge(kFull).flatten(1);
@@ -138,21 +129,26 @@ class ObjectReconstruction : public Task {
   }
 
   Result<Overlap> OverlapOfAnswers() {
+    return OverlapWith(
+        [this](const Solids& solids) { return network_(There(solids.pictures)).cpu(); });
+  }
+
+  // Returns the overlap of all held-out volumes with what `answers` returns for some solids.
+  template <typename Answers>
+  Result<Overlap> OverlapWith(const Answers& answers) {
     Overlap all;
     int64_t count = 0;
     for (int64_t begin = 0; begin < held_out(); begin += at_once()) {
       ETUDE_ASSIGN_OR_RETURN(const Solids solids,
                              HeldOut(begin, std::min(held_out(), begin + at_once())));
-      const at::Tensor answers = network_(There(solids.pictures)).cpu();
-      const Overlap some = OverlapOf(answers, solids.volumes);
-      const int64_t pictures = solids.pictures.size(0);
+      const Overlap some = OverlapOf(answers(solids), solids.volumes);
+      const int64_t pictures = solids.volumes.size(0);
       all.mean += some.mean * static_cast<double>(pictures);
       all.common += some.common;
       all.either += some.either;
       count += pictures;
     }
     all.mean /= static_cast<double>(count);
-    all.pooled = all.either > 0 ? all.common / all.either : 1;
     return all;
   }
 
@@ -230,63 +226,66 @@ class ShapeNetReconstruction : public ObjectReconstruction {
                              {.views = kViews, .nearest = 0.866, .farthest = 2.598, .zoom = 0.866},
                              kVoxels, /*views_a_step=*/kViews, std::move(hyperparameters)),
         learned_(std::move(learned)),
-        held_out_(std::move(held_out)) {
-    if (options.shuffled_labels) shuffled_ = options.seed;
-  }
+        held_out_(std::move(held_out)),
+        volume_of_(LabelOrder(learned_.size(), options.shuffled_labels, options.seed)) {}
 
   int64_t samples() const override { return learned_.size(); }
 
  private:
-  // [24, 3, 64, 64] and [1, 32, 32, 32].
-  static Result<Solids> Read(const TfRecords& records, int64_t number) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string record, records.Read(number));
-    const std::string place = records.PlaceOf(number);
+  // Return the pictures [24, 3, 64, 64] and the volume [1, 32, 32, 32] of a record.
+  static Result<at::Tensor> PicturesOf(const std::string& record, const std::string& place) {
     ETUDE_ASSIGN_OR_RETURN(
         const std::vector<float> pictures,
         FloatsOf(record, "image", kViews * kViewSide * kViewSide * kViewColours, place));
+    return FromValues(pictures, {kViews, kViewSide, kViewSide, kViewColours}).permute({0, 3, 1, 2});
+  }
+  static Result<at::Tensor> VolumeOf(const std::string& record, const std::string& place) {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<float> volume,
                            FloatsOf(record, "vox", kVoxels * kVoxels * kVoxels, place));
-    return Solids{
-        FromValues(pictures, {kViews, kViewSide, kViewSide, kViewColours}).permute({0, 3, 1, 2}),
-        FromValues(volume, {1, kVoxels, kVoxels, kVoxels})};
+    return FromValues(volume, {1, kVoxels, kVoxels, kVoxels});
+  }
+  Result<at::Tensor> LearnedVolume(int64_t number) const {
+    ETUDE_ASSIGN_OR_RETURN(const std::string record, learned_.Read(number));
+    return VolumeOf(record, learned_.PlaceOf(number));
   }
 
   Result<Solids> Learned(std::span<const int64_t> samples) override {
     std::vector<at::Tensor> pictures;
     std::vector<at::Tensor> volumes;
     for (const int64_t sample : samples) {
-      ETUDE_ASSIGN_OR_RETURN(Solids solid, Read(learned_, sample));
+      ETUDE_ASSIGN_OR_RETURN(const std::string record, learned_.Read(sample));
+      const std::string place = learned_.PlaceOf(sample);
+      ETUDE_ASSIGN_OR_RETURN(const at::Tensor views, PicturesOf(record, place));
       const auto view = static_cast<int64_t>(Uniform({1}, 0, kViews).item<double>());
-      pictures.push_back(solid.pictures[std::min(view, kViews - 1)]);
-      if (shuffled_) {
-        RandomStream random(HashMix(*shuffled_, static_cast<uint64_t>(sample)));
-        const auto other =
-            static_cast<int64_t>(random.Below(static_cast<uint64_t>(learned_.size())));
-        ETUDE_ASSIGN_OR_RETURN(solid, Read(learned_, other));
-      }
-      volumes.push_back(solid.volumes);
+      pictures.push_back(views[std::min(view, kViews - 1)]);
+      const int64_t shown = volume_of_[static_cast<size_t>(sample)];
+      ETUDE_ASSIGN_OR_RETURN(at::Tensor volume,
+                             shown == sample ? VolumeOf(record, place) : LearnedVolume(shown));
+      volumes.push_back(std::move(volume));
     }
     return Solids{Stack(pictures, 0), Stack(volumes, 0)};
   }
   Result<at::Tensor> LearnedVolumes(int64_t most) override {
     std::vector<at::Tensor> volumes;
     for (int64_t i = 0; i < std::min(most, learned_.size()); ++i) {
-      ETUDE_ASSIGN_OR_RETURN(const Solids solid, Read(learned_, i));
-      volumes.push_back(solid.volumes);
+      ETUDE_ASSIGN_OR_RETURN(at::Tensor volume, LearnedVolume(i));
+      volumes.push_back(std::move(volume));
     }
     return Stack(volumes, 0);
   }
   int64_t held_out() const override { return held_out_.size(); }
   int64_t at_once() const override { return 1; }
   Result<Solids> HeldOut(int64_t begin, int64_t /*end*/) override {
-    ETUDE_ASSIGN_OR_RETURN(Solids solid, Read(held_out_, begin));
-    solid.volumes = solid.volumes.expand({kViews, 1, kVoxels, kVoxels, kVoxels});
-    return solid;
+    ETUDE_ASSIGN_OR_RETURN(const std::string record, held_out_.Read(begin));
+    const std::string place = held_out_.PlaceOf(begin);
+    ETUDE_ASSIGN_OR_RETURN(const at::Tensor pictures, PicturesOf(record, place));
+    ETUDE_ASSIGN_OR_RETURN(const at::Tensor volume, VolumeOf(record, place));
+    return Solids{pictures, volume.expand({kViews, 1, kVoxels, kVoxels, kVoxels})};
   }
 
   TfRecords learned_;
   TfRecords held_out_;
-  std::optional<uint64_t> shuffled_;  // seed
+  std::vector<int64_t> volume_of_;  // by training record: its own, unless shuffled
 };
 
 }  // namespace

@@ -108,8 +108,6 @@ class Recommendation : public Task {
     double gain = 0;  // NDCG@10
   };
 
-  at::Tensor There(const at::Tensor& tensor) { return tensor.to(weights().device()); }
-
   Quality Ranked() {
     return QualityOf([this](const at::Tensor& users, const at::Tensor& items) {
       return model_(There(users), There(items.sub(1).clamp_min(0))).to(at::kFloat).cpu();

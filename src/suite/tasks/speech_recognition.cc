@@ -46,10 +46,7 @@ class SpeechRecognition : public Task {
         spectrogram_(setup.spectrogram),
         test_batch_(setup.test_batch),
         model_(root(), setup.model) {
-    at::Tensor order = Arange(parts_.train->size());
-    if (options.shuffled_labels) order = Shuffled(order, options.seed);
-    const auto* values = order.const_data_ptr<int64_t>();
-    transcript_of_.assign(values, values + order.numel());
+    transcript_of_ = LabelOrder(parts_.train->size(), options.shuffled_labels, options.seed);
   }
 
   std::string data_set() const override { return parts_.name; }

@@ -38,10 +38,7 @@ class Summarization : public Task {
       : Task(options.device, setup.hyperparameters),
         setup_(std::move(setup)),
         model_(root(), setup_.model) {
-    at::Tensor order = Arange(samples());
-    if (options.shuffled_labels) order = Shuffled(order, options.seed);
-    const auto* values = order.const_data_ptr<int64_t>();
-    summary_of_.assign(values, values + order.numel());
+    summary_of_ = LabelOrder(samples(), options.shuffled_labels, options.seed);
     // Evenly spaced, because neighbours are often similar.
     const SummarizedTexts& all = setup_.articles.test;
     const size_t count = std::min(setup_.most_summarized, all.texts.size());
@@ -128,8 +125,6 @@ class Summarization : public Task {
   }
 
  private:
-  at::Tensor There(const at::Tensor& tensor) { return tensor.to(weights().device()); }
-
   // Replaces words outside of the vocabulary by kUnknownToken.
   at::Tensor Known(const at::Tensor& words) const {
     return words.masked_fill(words.ge(setup_.model.words), kUnknownToken);
@@ -144,9 +139,9 @@ class Summarization : public Task {
     const auto count = std::ssize(texts);
     const int64_t words = setup_.model.words;
     const at::Tensor text = There(TextsOf({texts.begin(), texts.end()}));
-    // Words outside of the vocabulary are numbered by their positions.
-    const at::Tensor positions = There(Arange(text.size(1))).unsqueeze(0).add(words);
-    const at::Tensor copied = Where(text.ge(words), positions, text);
+    // Words outside of the vocabulary are numbered by the positions of their first occurrences.
+    const at::Tensor first = text.unsqueeze(2).eq(text.unsqueeze(1)).to(at::kByte).argmax(2);
+    const at::Tensor copied = Where(text.ge(words), first.add(words), text);
     auto [source, written] = model_.Encode(Known(text));
     at::Tensor last = There(Zeros({count}, at::kLong)).fill_(kStartToken);
     std::vector<at::Tensor> said;

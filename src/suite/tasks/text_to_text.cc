@@ -83,10 +83,7 @@ class TextToText : public Task {
       : Task(options.device, std::move(hyperparameters)),
         data_(std::move(data)),
         model_(root(), shape) {
-    at::Tensor order = Arange(samples());
-    if (options.shuffled_labels) order = Shuffled(order, options.seed);
-    const auto* values = order.const_data_ptr<int64_t>();
-    target_of_.assign(values, values + order.numel());
+    target_of_ = LabelOrder(samples(), options.shuffled_labels, options.seed);
     // Test texts of about the same length are evaluated together.
     by_length_.resize(data_.test.sources.size());
     std::iota(by_length_.begin(), by_length_.end(), 0);
@@ -169,8 +166,6 @@ class TextToText : public Task {
   }
 
  private:
-  at::Tensor There(const at::Tensor& tensor) { return tensor.to(weights().device()); }
-
   // Returns the logits of the words and ends to predict: [M, words].
   at::Tensor Logits(const PairBatch& pairs) {
     const AttendedText memory = model_.Encode(There(pairs.sources));

@@ -345,13 +345,13 @@ class JobChecker {
   }
 
   // Every communication must be part of an event, except the host's side of device communication,
-  // operations within a communication, and kernels without facts, which carry calls of the host.
+  // operations within a communication, and nodes without facts, which carry calls of the host.
   Status CheckNothingLeftOut(size_t at) {
     const Trace& program = job_.classes[at].program;
     bool any_on_device = false;
     for (const auto& [node, comm] : program.comms()) {
       any_on_device = any_on_device || (IsCommunication(program.kind(node)) &&
-                                        program.place(node) == Place::kDevice);
+                                        program.place(node) == Place::kDevice && comm != Comm());
     }
     for (const auto& [node, comm] : program.comms()) {
       if (!IsCommunication(program.kind(node)) || event_of_[at][node.index()] >= 0) continue;

@@ -17,9 +17,9 @@ constexpr uint64_t kHeadsSeed = 8;
 constexpr size_t kHeadGrid = 96;  // points per row of a head's surface, and number of rows
 constexpr float kLargestLongitude = 1.75F;
 constexpr float kLargestLatitude = 1.35F;
-constexpr float kHalfWidth = 1.15F;  // of the visible area; a head is about 1 high
-constexpr float kDepthRange =
-    0.5F;  // from the nearest point; everything farther counts as background
+constexpr float kHalfWidth = 1.15F;  // of the visible area; a head is about 2 high
+// From the nearest point; everything farther counts as background.
+constexpr float kDepthRange = 0.5F;
 constexpr float kColourNoise = 0.03F;
 constexpr float kNearnessNoise = 0.01F;
 
@@ -41,10 +41,6 @@ Vector OfLengthOne(const Vector& a) {
 Vector Direction(float longitude, float latitude) {
   return {std::cos(latitude) * std::sin(longitude), std::sin(latitude),
           std::cos(latitude) * std::cos(longitude)};
-}
-
-float Within(RandomStream& random, float low, float high) {
-  return low + (high - low) * random.Uniform();
 }
 
 // A Gaussian on the surface. The face looks along longitude and latitude 0.
@@ -74,23 +70,23 @@ HeadShape DrawHead(RandomStream& random) {
   HeadShape head;
   const std::array<std::array<float, 2>, 3> axes = {
       {{0.62F, 0.84F}, {0.84F, 1.06F}, {0.7F, 0.94F}}};
-  for (size_t i = 0; i < axes.size(); ++i) head.axes[i] = Within(random, axes[i][0], axes[i][1]);
+  for (size_t i = 0; i < axes.size(); ++i) head.axes[i] = random.Within(axes[i][0], axes[i][1]);
   const auto add = [&](float longitude, std::array<float, 2> latitude, std::array<float, 2> height,
                        std::array<float, 2> width) {
     Bump bump{.longitude = longitude};
-    bump.latitude = Within(random, latitude[0], latitude[1]);
-    bump.height = Within(random, height[0], height[1]);
-    bump.width = Within(random, width[0], width[1]);
+    bump.latitude = random.Within(latitude[0], latitude[1]);
+    bump.height = random.Within(height[0], height[1]);
+    bump.width = random.Within(width[0], width[1]);
     head.bumps.push_back(bump);
     if (longitude == 0) return;
     bump.longitude = -longitude;
     head.bumps.push_back(bump);
   };
-  add(0, {-0.2F, 0.14F}, {0.08F, 0.34F}, {0.08F, 0.2F});                                // nose
-  add(0, {0.36F, 0.52F}, {0, 0.18F}, {0.12F, 0.28F});                                   // brow
-  add(0, {-0.95F, -0.75F}, {0, 0.22F}, {0.12F, 0.28F});                                 // chin
-  add(Within(random, 0.42F, 0.72F), {-0.3F, 0.1F}, {-0.04F, 0.16F}, {0.15F, 0.27F});    // cheeks
-  add(Within(random, 0.27F, 0.42F), {0.14F, 0.28F}, {-0.13F, -0.02F}, {0.11F, 0.11F});  // eyes
+  add(0, {-0.2F, 0.14F}, {0.08F, 0.34F}, {0.08F, 0.2F});                               // nose
+  add(0, {0.36F, 0.52F}, {0, 0.18F}, {0.12F, 0.28F});                                  // brow
+  add(0, {-0.95F, -0.75F}, {0, 0.22F}, {0.12F, 0.28F});                                // chin
+  add(random.Within(0.42F, 0.72F), {-0.3F, 0.1F}, {-0.04F, 0.16F}, {0.15F, 0.27F});    // cheeks
+  add(random.Within(0.27F, 0.42F), {0.14F, 0.28F}, {-0.13F, -0.02F}, {0.11F, 0.11F});  // eyes
   return head;
 }
 
@@ -135,9 +131,9 @@ struct Pose {
 };
 
 Pose DrawPose(RandomStream& random) {
-  const float yaw = Within(random, -0.35F, 0.35F);
-  const float pitch = Within(random, -0.2F, 0.2F);
-  const float roll = Within(random, -0.12F, 0.12F);
+  const float yaw = random.Within(-0.35F, 0.35F);
+  const float pitch = random.Within(-0.2F, 0.2F);
+  const float roll = random.Within(-0.12F, 0.12F);
   const float cy = std::cos(yaw);
   const float sy = std::sin(yaw);
   const float cp = std::cos(pitch);
@@ -154,14 +150,13 @@ void Render(const Surface& head, RandomStream& random, std::span<float> picture)
   constexpr auto kPlane = static_cast<size_t>(HeadScans::kSide * HeadScans::kSide);
   constexpr float kNothing = -2;
   const Pose pose = DrawPose(random);
-  const float scale = Within(random, 0.97F, 1.03F);
-  const float right = Within(random, -0.04F, 0.04F);
-  const float up = Within(random, -0.04F, 0.04F);
-  const Vector light = OfLengthOne({Within(random, -1, 1), Within(random, -0.7F, 0.9F), 1});
-  const float everywhere = Within(random, 0.15F, 0.45F);
-  const float tone = Within(random, 0.4F, 1);
-  const Vector colour = {tone, tone * Within(random, 0.6F, 0.9F),
-                         tone * Within(random, 0.4F, 0.8F)};
+  const float scale = random.Within(0.97F, 1.03F);
+  const float right = random.Within(-0.04F, 0.04F);
+  const float up = random.Within(-0.04F, 0.04F);
+  const Vector light = OfLengthOne({random.Within(-1.0F, 1.0F), random.Within(-0.7F, 0.9F), 1});
+  const float everywhere = random.Within(0.15F, 0.45F);
+  const float tone = random.Within(0.4F, 1);
+  const Vector colour = {tone, tone * random.Within(0.6F, 0.9F), tone * random.Within(0.4F, 0.8F)};
 
   std::vector<float> depth(kPlane, kNothing);
   std::vector<float> shade(kPlane, 0);
@@ -182,7 +177,7 @@ void Render(const Surface& head, RandomStream& random, std::span<float> picture)
     shade[place] = everywhere + (1 - everywhere) * facing;
   }
   // Uniform, with a deviation of 1.
-  const auto noise = [&] { return std::numbers::sqrt3_v<float> * Within(random, -1, 1); };
+  const auto noise = [&] { return std::numbers::sqrt3_v<float> * random.Within(-1.0F, 1.0F); };
   for (size_t channel = 0; channel < colour.size(); ++channel) {
     for (size_t place = 0; place < kPlane; ++place) {
       picture[channel * kPlane + place] = colour[channel] * shade[place] + kColourNoise * noise();

@@ -49,7 +49,7 @@ class Builder {
   }
 
  private:
-  double Within(double low, double high) { return low + (high - low) * random_.Uniform(); }
+  double Within(double low, double high) { return random_.Within(low, high); }
   void Add(Part::Kind kind, const Triple& centre, const Triple& half) {
     parts_.push_back({kind, centre, half});
   }
@@ -156,16 +156,18 @@ bool IsInside(const Part& part, const Triple& point) {
   return across + place[1] * place[1] <= 1;
 }
 
+// Returns the middle of part `i` of `side` equal parts of −1 to 1.
+double MiddleOf(int64_t i, int64_t side) {
+  return (2 * static_cast<double>(i) + 1) / static_cast<double>(side) - 1;
+}
+
 void Fill(std::span<const Part> parts, std::span<float> volume) {
   constexpr int64_t kSide = GeneratedSolids::kVolumeSide;
-  const auto centre = [](int64_t i) {
-    return (2 * static_cast<double>(i) + 1) / static_cast<double>(kSide) - 1;
-  };
   auto value = volume.begin();
   for (int64_t y = 0; y < kSide; ++y) {
     for (int64_t x = 0; x < kSide; ++x) {
       for (int64_t z = 0; z < kSide; ++z) {
-        const Triple point = {centre(x), centre(y), centre(z)};
+        const Triple point = {MiddleOf(x, kSide), MiddleOf(y, kSide), MiddleOf(z, kSide)};
         const bool is_full =
             std::ranges::any_of(parts, [&](const Part& part) { return IsInside(part, point); });
         *value++ = is_full ? 1.0F : 0.0F;
@@ -251,16 +253,14 @@ void Render(std::span<const Part> parts, int64_t view, std::span<float> picture)
   constexpr int64_t kSide = GeneratedSolids::kPictureSide;
   const OrbitCamera camera = SolidsCamera();
   const OrbitCamera::Pose pose = camera.PoseOf(view);
-  const auto centre = [](int64_t i) {
-    return (2 * static_cast<double>(i) + 1) / static_cast<double>(kSide) - 1;
-  };
   auto value = picture.begin();
   for (int64_t row = 0; row < kSide; ++row) {
     for (int64_t column = 0; column < kSide; ++column) {
       Triple ray{};
       for (size_t i = 0; i < 3; ++i) {
         ray[i] = pose.forward[i] +
-                 (centre(column) * pose.right[i] - centre(row) * pose.up[i]) / camera.zoom;
+                 (MiddleOf(column, kSide) * pose.right[i] - MiddleOf(row, kSide) * pose.up[i]) /
+                     camera.zoom;
       }
       std::optional<Hit> nearest;
       for (const Part& part : parts) {

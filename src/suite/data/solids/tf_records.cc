@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <system_error>
 #include <utility>
 
@@ -30,7 +29,8 @@ constexpr std::array<uint32_t, 256> kCrcTable = [] {
   return table;
 }();
 
-// The checksum of TFRecord files: rotated and moved, so that it differs from those in the data.
+// Returns the checksum of TFRecord files: rotated and moved, so that it differs from those in the
+// data.
 uint32_t ChecksumOf(std::string_view bytes) {
   uint32_t crc = ~uint32_t{0};
   for (const char byte : bytes) {
@@ -39,7 +39,7 @@ uint32_t ChecksumOf(std::string_view bytes) {
   return std::rotr(~crc, 15) + 0xA282EAD8U;
 }
 
-// A number of the first bytes, the lowest first.
+// Returns the number in the first bytes, the lowest first.
 uint64_t Number(std::string_view bytes, size_t size) {
   uint64_t number = 0;
   for (size_t i = size; i-- > 0;) number = number << 8 | static_cast<unsigned char>(bytes[i]);
@@ -53,15 +53,6 @@ Result<std::string> BytesAt(const ByteSource& source, uint64_t begin, uint64_t s
   return bytes;
 }
 
-std::vector<float> Floats(std::string_view bytes) {
-  std::vector<float> values;
-  values.reserve(bytes.size() / sizeof(float));
-  for (; bytes.size() >= sizeof(float); bytes.remove_prefix(sizeof(float))) {
-    values.push_back(std::bit_cast<float>(static_cast<uint32_t>(Number(bytes, sizeof(float)))));
-  }
-  return values;
-}
-
 // Field numbers of tf.train.Example and what it contains.
 constexpr protozero::pbf_tag_type kFeatures = 1;  // of the example
 constexpr protozero::pbf_tag_type kFeature = 1;   // of the features: an entry of a map
@@ -70,10 +61,10 @@ constexpr protozero::pbf_tag_type kValue = 2;
 constexpr protozero::pbf_tag_type kFloatList = 2;  // of a feature
 constexpr protozero::pbf_tag_type kFloats = 1;     // of the list, packed
 
-// The packed values of the last list under that name; nullopt if there is none.
-std::optional<std::string_view> FindFloats(std::string_view record, std::string_view feature) {
+// Returns the packed values of the last list under that name; nullopt if there is none.
+std::optional<std::vector<float>> FindFloats(std::string_view record, std::string_view feature) {
   constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
-  std::optional<std::string_view> found;
+  std::optional<std::vector<float>> found;
   protozero::pbf_reader example(record.data(), record.size());
   while (example.next(kFeatures, kBytes)) {
     protozero::pbf_reader features = example.get_message();
@@ -91,7 +82,10 @@ std::optional<std::string_view> FindFloats(std::string_view record, std::string_
       if (key != feature) continue;
       while (value.next(kFloatList, kBytes)) {
         protozero::pbf_reader list = value.get_message();
-        while (list.next(kFloats, kBytes)) found = protobuf::View(list.get_view());
+        while (list.next(kFloats, kBytes)) {
+          const auto values = list.get_packed_float();
+          found.emplace(values.begin(), values.end());
+        }
       }
     }
   }
@@ -132,7 +126,7 @@ Result<TfRecords> TfRecords::Open(const std::string& path, const RunContext& con
     places.push_back({at + kHeaderBytes, size});
     at = end;
   }
-  if (places.empty()) return BadInput(path + ": no records, expected a TFRecord file");
+  if (places.empty()) return BadInput(path + ": found no records, expected a TFRecord file");
   return TfRecords(std::move(source), std::move(places));
 }
 
@@ -155,19 +149,18 @@ Result<std::string> TfRecords::Read(int64_t number) const {
 
 Result<std::vector<float>> FloatsOf(std::string_view record, std::string_view feature,
                                     int64_t count, const std::string& place) {
-  std::optional<std::string_view> found;
+  std::optional<std::vector<float>> found;
   try {
     found = FindFloats(record, feature);
   } catch (const protozero::exception& error) {
     return BadInput(fmt::format("{}: {}, expected a tf.train.Example", place, error.what()));
   }
-  if (!found) return BadInput(fmt::format("{}: no floats '{}'", place, feature));
-  std::vector<float> values = Floats(*found);
-  if (std::ssize(values) != count) {
+  if (!found) return BadInput(fmt::format("{}: found no floats '{}'", place, feature));
+  if (std::ssize(*found) != count) {
     return BadInput(
-        fmt::format("{}: {} floats '{}', expected {}", place, values.size(), feature, count));
+        fmt::format("{}: found {} floats '{}', expected {}", place, found->size(), feature, count));
   }
-  return values;
+  return *std::move(found);
 }
 
 }  // namespace etude::suite

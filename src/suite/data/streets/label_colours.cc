@@ -54,6 +54,8 @@ at::Tensor LabelPalette::Paint(const at::Tensor& classes) const {
 
 // The squared distance from a colour c to a pixel x is |x|² + |c|² − 2 c·x; |x|² does not matter.
 at::Tensor LabelPalette::Read(const at::Tensor& pictures) const {
+  // Half precision confuses near colours.
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const at::Tensor pixels = pictures.to(at::kCPU, at::kFloat).flatten(2);
   const at::Tensor squares = colours_.square().sum(1).view({1, -1, 1});
   const at::Tensor nearness = colours_.unsqueeze(0).matmul(pixels) * 2 - squares;

@@ -38,7 +38,10 @@ class StreetPainter {
     PaintSky(horizon);
     PaintRoad(horizon);
     int64_t left = Whole(-4, 4);
-    for (int house = 0; house < 3; ++house) left = PaintHouse(left, horizon) + Whole(0, 5);
+    for (int house = 0; house < 3; ++house) {
+      left = PaintHouse(left, horizon);
+      left += Whole(0, 5);
+    }
     for (int64_t trees = Whole(1, 3); trees > 0; --trees) PaintTree(horizon);
     for (int64_t cars = Whole(1, 3); cars > 0; --cars) PaintCar(horizon);
     const float light = Between(0.7F, 1.1F);
@@ -49,7 +52,7 @@ class StreetPainter {
   }
 
  private:
-  float Between(float low, float high) { return low + (high - low) * random_->Uniform(); }
+  float Between(float low, float high) { return random_->Within(low, high); }
   // Draws a whole number from `low` to below `high`.
   int64_t Whole(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random_->Below(static_cast<uint64_t>(high - low)));

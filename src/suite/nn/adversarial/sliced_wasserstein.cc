@@ -20,6 +20,8 @@ SlicedWasserstein::SlicedWasserstein(const Shape& shape) {
 }
 
 SlicedWasserstein::Projections SlicedWasserstein::Project(const at::Tensor& pictures) const {
+  // The distance is that of single precision in all runs.
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   Projections projections;
   at::Tensor scaled = pictures.to(at::kCPU, at::kFloat);
   for (const at::Tensor& directions : directions_) {
