@@ -213,7 +213,8 @@ def held_out(package_name: str) -> bool:
 
 def apt_lists(temporary: pathlib.Path) -> pathlib.Path:
     """The folder with apt's lists of translations: of the machine's own sources, in private folders, uncompressed."""
-    lists, cache = temporary / "lists", temporary / "cache"
+    # apt looks for relative folders below /var.
+    lists, cache = temporary.absolute() / "lists", temporary.absolute() / "cache"
     for folder in (lists / "partial", cache):
         folder.mkdir(parents=True)
     temporary.chmod(0o755)  # root's apt downloads as another user

@@ -18,6 +18,7 @@
 #include <torch/headeronly/version.h>
 
 #include "src/base/machine/core_use.h"
+#include "src/base/machine/hardware_counters.h"
 #include "src/base/machine/process_usage.h"
 #include "src/base/text/format_count.h"
 #include "src/suite/checkpoint.h"
@@ -434,8 +435,29 @@ Result<RunRecord> RunToQuality(const TaskFacts& facts, const RunOptions& options
   return QualityRun(std::move(run), options, ranks, context).Run();
 }
 
+namespace {
+
+// Returns the events between two readings of HardwareEvents, a step; nullopt if none was counted.
+std::optional<StepCounters> CountersOf(const CounterSet::Reading& before,
+                                       const CounterSet::Reading& after, int64_t steps) {
+  CounterSet::Counts counts = CounterSet::Between(before, after);
+  if (std::ranges::none_of(counts, [](const auto& count) { return count.has_value(); })) {
+    return std::nullopt;
+  }
+  for (std::optional<double>& count : counts) {
+    if (count) *count /= static_cast<double>(steps);
+  }
+  return StepCounters{.instructions = counts[0],
+                      .cycles = counts[1],
+                      .cache_misses = counts[2],
+                      .branch_misses = counts[3]};
+}
+
+}  // namespace
+
 Result<RunRecord> RunSteps(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
                            const RunContext& context) {
+  const CounterSet counters = CounterSet::OfThisThread();  // before PyTorch starts its threads
   ETUDE_ASSIGN_OR_RETURN(Prepared run, Prepare(facts, options, ranks, context));
   RunRecord& record = run.record;
   record.mode = "steps";
@@ -444,8 +466,10 @@ Result<RunRecord> RunSteps(const TaskFacts& facts, const RunOptions& options, Da
   PeakResident peak;
   peak.Begin();
   DivergenceWarning divergence(ranks, context);
+  CounterSet::Reading before;
   for (int64_t step = 0; step < options.warmup + options.timed_steps; ++step) {
     if (context.stopped()) return MakeError(ErrorCode::kInterrupted, "stopped");
+    if (step == options.warmup) before = counters.Read();
     Synchronize(options.device);
     const double begin = Now();
     ETUDE_ASSIGN_OR_RETURN(const double loss, run.trainer->Step());
@@ -457,6 +481,8 @@ Result<RunRecord> RunSteps(const TaskFacts& facts, const RunOptions& options, Da
                      static_cast<uint64_t>(step + 1),
                      static_cast<uint64_t>(options.warmup + options.timed_steps));
   }
+  record.counters = CountersOf(before, counters.Read(), options.timed_steps);
+  record.why_no_counters = counters.why_none();
   record.steps = run.trainer->steps_done();
   record.seconds = Now() - run.begin;
   record.energy_j = energy.joules();

@@ -229,8 +229,9 @@ def test_package_texts_are_those_of_apts_lists(monkeypatch, tmp_path, capsys):
         "a_dists_b_main_i18n_Translation-de": entries("de", german),
         "c_dists_d_main_i18n_Translation-en": entries("en", [("other", "z", "of a source without German")]),
     })  # fmt: skip
+    monkeypatch.chdir(tmp_path)  # apt would look for relative folders elsewhere
     data = tmp_path / "data"
-    assert suite_data.main([str(data), "package-texts"]) == 0
+    assert suite_data.main(["data", "package-texts"]) == 0
     told = capsys.readouterr().err
     folder = data / "package-texts"
     lines = {path.name: path.read_text().splitlines() for path in folder.iterdir()}
@@ -249,7 +250,7 @@ def test_package_texts_are_those_of_apts_lists(monkeypatch, tmp_path, capsys):
     options = eval((tmp_path / "told").read_text())
     assert options["Acquire::Languages"] == "en,de"
     for name in ("Dir::State::lists", "Dir::Cache"):
-        assert str(data) in options[name] and not os.path.exists(options[name])
+        assert options[name].startswith(str(data)) and not os.path.exists(options[name])
 
 
 def test_apt_that_gets_nothing(monkeypatch, tmp_path, capsys):

@@ -13,13 +13,13 @@
 namespace etude {
 namespace {
 
-int Open(const CounterEvent& event, pid_t pid) {
+int Open(const CounterEvent& event, pid_t pid, bool on_exec) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
   attributes.type = event.type;
   attributes.config = event.number;
-  attributes.disabled = 1;
-  attributes.enable_on_exec = 1;
+  attributes.disabled = on_exec ? 1 : 0;
+  attributes.enable_on_exec = on_exec ? 1 : 0;
   attributes.inherit = 1;
   attributes.exclude_kernel = 1;
   attributes.exclude_hv = 1;
@@ -51,9 +51,17 @@ const CounterEvents& HardwareEvents() {
 }
 
 CounterSet CounterSet::Attach(pid_t pid, const CounterEvents& events) {
+  return OpenAll(pid, /*on_exec=*/true, events);
+}
+
+CounterSet CounterSet::OfThisThread(const CounterEvents& events) {
+  return OpenAll(0, /*on_exec=*/false, events);
+}
+
+CounterSet CounterSet::OpenAll(pid_t pid, bool on_exec, const CounterEvents& events) {
   CounterSet set;
   for (size_t i = 0; i < kCounterCount; ++i) {
-    set.descriptors_[i] = Open(events[i], pid);
+    set.descriptors_[i] = Open(events[i], pid, on_exec);
     if (set.descriptors_[i] < 0 && set.refused_ == 0) set.refused_ = errno;
   }
   return set;

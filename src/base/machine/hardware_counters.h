@@ -32,6 +32,10 @@ class CounterSet {
   // Attaches to the child `pid`, which is about to call exec: counting begins at the exec.
   static CounterSet Attach(pid_t pid, const CounterEvents& events = HardwareEvents());
 
+  // Attaches to the calling thread and to threads and processes that it starts later; counting
+  // begins at once.
+  static CounterSet OfThisThread(const CounterEvents& events = HardwareEvents());
+
   CounterSet(CounterSet&& other) noexcept { *this = std::move(other); }
   CounterSet& operator=(CounterSet&& other) noexcept;
   ~CounterSet();
@@ -56,6 +60,8 @@ class CounterSet {
   std::string why_none() const;
 
  private:
+  static CounterSet OpenAll(pid_t pid, bool on_exec, const CounterEvents& events);
+
   std::array<int, kCounterCount> descriptors_ = {-1, -1, -1, -1};
   int refused_ = 0;  // errno of the first refused counter
 };

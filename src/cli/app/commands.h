@@ -35,6 +35,7 @@ std::unique_ptr<Command> MakeSuiteCompareCommand();
 std::unique_ptr<Command> MakeSuiteBoltzmannCommand();
 std::unique_ptr<Command> MakeSuiteRunCommand();
 std::unique_ptr<Command> MakeSuiteCalibrateCommand();
+std::unique_ptr<Command> MakeSuiteCharacterizeCommand();
 
 // Summaries of `etude-torch` commands, shared with the overview of `etude`.
 inline constexpr std::string_view kReplaySummary =
@@ -44,5 +45,7 @@ inline constexpr std::string_view kBenchmarkSummary =
 inline constexpr std::string_view kSuiteRunSummary = "train tasks and measure the time";
 inline constexpr std::string_view kSuiteCalibrateSummary =
     "determine targets with some seeds and check them with others";
+inline constexpr std::string_view kSuiteCharacterizeSummary =
+    "measure what characterizes tasks: size, work, operators, epochs";
 
 }  // namespace etude

@@ -17,6 +17,10 @@ std::unique_ptr<Command> MakeCalibrateStub() {
   return MakeTorchCommandStub({"calibrate", kSuiteCalibrateSummary, "suite calibrate"});
 }
 
+std::unique_ptr<Command> MakeCharacterizeStub() {
+  return MakeTorchCommandStub({"characterize", kSuiteCharacterizeSummary, "suite characterize"});
+}
+
 // In the order of the overview.
 struct SuiteCommandEntry {
   std::string_view name;
@@ -30,6 +34,7 @@ constexpr SuiteCommandEntry kSuiteCommands[] = {
     {"report", MakeSuiteReportCommand},
     {"compare", MakeSuiteCompareCommand},
     {"calibrate", MakeCalibrateStub, true},
+    {"characterize", MakeCharacterizeStub, true},
     {"boltzmann", MakeSuiteBoltzmannCommand},
 };
 

@@ -55,9 +55,10 @@ class SuiteListCommand : public Command {
                             TargetText(task.smoke), TargetText(task.published),
                             std::string(task.smoke_data)});
     }
-    console.Print(ToText(table) +
-                  "Sources of targets: measured here with several seeds, found on AIBench's web pages, "
-                  "or recalled\nfrom its papers (docs/suite.md).\n");
+    console.Print(
+        ToText(table) +
+        "Sources of targets: measured here with several seeds, found on AIBench's web pages, "
+        "or recalled\nfrom its papers (docs/suite.md).\n");
     return ExitCode::kOk;
   }
 

@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
     std::vector<std::unique_ptr<etude::Command>> commands;
     commands.push_back(etude::MakeSuiteRunCommand());
     commands.push_back(etude::MakeSuiteCalibrateCommand());
+    commands.push_back(etude::MakeSuiteCharacterizeCommand());
     return etude::RunCommandLine("etude suite", std::move(commands), args);
   }
   etude::FixHeap();  // for replays only: suite/run.cc sets up the heap of the suite

@@ -271,8 +271,11 @@ function scatterOptions(chart, width) {
     nameTextStyle: { color: cssColor("--muted") } });
   options.yAxis = valueAxis(chart.unit, largest(chart));
   options.yAxis.min = 0;
+  if (chart.is_log) {
+    for (const axis of [options.xAxis, options.yAxis]) Object.assign(axis, { type: "log", min: undefined, max: undefined });
+  }
   options.series = chart.series.map((series) => ({
-    type: "scatter", name: series.name, symbolSize: 7,
+    type: series.is_line ? "line" : "scatter", name: series.name, symbolSize: series.is_line ? 0 : 7,
     data: series.values.map((value, i) => [series.overs[i], value, series.names[i]]),
   }));
   return options;

@@ -281,6 +281,7 @@ nlohmann::ordered_json ToJson(const Chart& chart) {
       nlohmann::ordered_json names = nlohmann::ordered_json::array();
       for (const std::string& name : series.names) names.push_back(VisibleText(name, kName));
       row["names"] = std::move(names);
+      if (series.is_line) row["is_line"] = true;
     }
     rows.push_back(std::move(row));
   }
@@ -288,6 +289,7 @@ nlohmann::ordered_json ToJson(const Chart& chart) {
   if (chart.kind == Chart::Kind::kScatter) {
     json["over_unit"] = Name(chart.over_unit);
     json["over_title"] = VisibleText(chart.over_title, kName);
+    if (chart.is_log) json["is_log"] = true;
   }
   return json;
 }

@@ -30,6 +30,7 @@ struct Chart {
     std::vector<Cell> bars;          // kIntervals: maximum deviation to either side, if any
     std::vector<Cell> overs;         // kScatter: horizontal figure
     std::vector<std::string> names;  // kScatter: name of each point
+    bool is_line = false;            // kScatter: the points are joined, and have no mark
   };
 
   std::string title;
@@ -40,6 +41,7 @@ struct Chart {
   std::string note;               // limitations; "" if none
   Unit over_unit = Unit::kCount;  // kScatter: unit of the horizontal figure
   std::string over_title;         // kScatter: its title
+  bool is_log = false;            // kScatter: both axes are logarithmic
 };
 
 // Rows and columns of a table for a bar chart; columns by key.

@@ -33,8 +33,10 @@ struct TaskFacts {
   std::string_view id;       // "image-classification"
   std::string_view aibench;  // AIBench's id: "C1"
   std::string_view title;
-  std::string_view model;  // at paper scale
-  std::string_view paper;  // of the model
+  std::string_view model;   // at paper scale
+  std::string_view paper;   // of the model
+  std::string_view blocks;  // building blocks of the model: "residual blocks"
+  std::string_view loss;    // "cross entropy"
   Metric metric;
   std::string_view baseline;    // answer of Task::Baseline: "the most frequent class"
   std::string_view smoke_data;  // data set at smoke scale

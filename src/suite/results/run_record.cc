@@ -81,11 +81,26 @@ RunRecord Parse(const JsonMembers& run) {
                             .loss = point.Number("loss")});
   }
   record.step_seconds = Numbers(run, "step_seconds");
+  if (const JsonMembers counters = run.Object("counters"); !counters.json().is_null()) {
+    record.counters = StepCounters{.instructions = counters.Number("instructions"),
+                                   .cycles = counters.Number("cycles"),
+                                   .cache_misses = counters.Number("cache_misses"),
+                                   .branch_misses = counters.Number("branch_misses")};
+  }
+  record.why_no_counters = text("why_no_counters");
   record.noise = run.Number("noise");
   record.others_cores = run.Number("others_cores");
   record.machine = ParseMachineFacts(run.Object("machine"));
   record.torch = text("torch");
   return record;
+}
+
+Json CountersJson(const RunRecord& run) {
+  if (!run.counters) return nullptr;
+  return {{"instructions", OrNull(run.counters->instructions)},
+          {"cycles", OrNull(run.counters->cycles)},
+          {"cache_misses", OrNull(run.counters->cache_misses)},
+          {"branch_misses", OrNull(run.counters->branch_misses)}};
 }
 
 }  // namespace
@@ -191,6 +206,8 @@ Json ToJson(const RunRecord& run) {
           {"peak_bytes", OrNull(run.peak_bytes)},
           {"curve", std::move(curve)},
           {"step_seconds", run.step_seconds},
+          {"counters", CountersJson(run)},
+          {"why_no_counters", run.why_no_counters},
           {"noise", OrNull(run.noise)},
           {"others_cores", OrNull(run.others_cores)},
           {"machine", etude::ToJson(run.machine)},

@@ -30,6 +30,15 @@ struct Figure {
   double value = 0;
 };
 
+// Hardware events of one step in user mode, by the mean over the timed steps; nullopt for a counter
+// that is not available.
+struct StepCounters {
+  std::optional<double> instructions;
+  std::optional<double> cycles;
+  std::optional<double> cache_misses;
+  std::optional<double> branch_misses;
+};
+
 // Origin of a target that the user gave.
 inline constexpr std::string_view kGivenTarget = "given";
 
@@ -77,7 +86,9 @@ struct RunRecord {
   std::optional<double> underflow;   // mean share of gradient values that float16 would lose
   std::optional<int64_t> peak_bytes;
   std::vector<QualityPoint> curve;
-  std::vector<double> step_seconds;  // timed steps in steps mode
+  std::vector<double> step_seconds;      // timed steps in steps mode
+  std::optional<StepCounters> counters;  // in steps mode, if any is available
+  std::string why_no_counters;
   std::optional<double> noise;  // machine noise, by equal work: ninth decile / first decile - 1
   // Mean number of cores used by other programs during the run; for a resumed run, during its last
   // part.
