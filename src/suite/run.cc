@@ -250,10 +250,13 @@ class QualityRun {
     PeakResident peak;
     peak.Begin();
     const Hyperparameters& hyperparameters = trainer_->hyperparameters();
+    bool is_first = true;
     while (!record_.reached || options_.to_the_end) {
       if (!IsDue()) {
         if (trainer_->steps_done() >= hyperparameters.most_steps) break;
-        ETUDE_ASSIGN_OR_RETURN(const double of_step, trainer_->Step());
+        ETUDE_ASSIGN_OR_RETURN(const double of_step,
+                               is_first ? trainer_->StepWithWork(context_) : trainer_->Step());
+        is_first = false;
         since_.loss += of_step;
         ++since_.steps;
         if (Now() - energy_read_ > kSecondsBetweenEnergyReads) ReadEnergy();

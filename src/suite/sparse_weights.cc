@@ -53,6 +53,22 @@ bool SparseWeights::IsDue(int64_t step) const {
          step % options_.update_every == 0 && step < last_update_;
 }
 
+int64_t SparseWeights::DenseBackwardPasses(int64_t steps) const {
+  if (options_.method != SparseOptions::Method::kRigl) return 0;
+  int64_t count = 0;
+  for (int64_t step = 0; step < steps; ++step) count += IsDue(step) ? 1 : 0;
+  return count;
+}
+
+std::map<uint64_t, double> SparseWeights::Densities() const {
+  std::map<uint64_t, double> densities;
+  for (const Layer& layer : layers_) {
+    densities[reinterpret_cast<uintptr_t>(layer.weight.storage().data())] =
+        static_cast<double>(layer.count) / static_cast<double>(layer.weight.numel());
+  }
+  return densities;
+}
+
 void SparseWeights::Update(int64_t step, int group, Optimizer& optimizer) {
   const at::NoGradGuard no_gradients;
   const double fraction = DropFraction(options_.drop_fraction, step, last_update_);

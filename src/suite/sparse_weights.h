@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,10 @@ class SparseWeights {
   void MaskGradients(int group) const;
   void MaskWeights(int group) const;
 
+  // Returns the number of steps before `steps` that need the gradients of all weights.
+  int64_t DenseBackwardPasses(int64_t steps) const;
+  // Returns the densities of the layers by the address of the weight's memory.
+  std::map<uint64_t, double> Densities() const;
   // Return the number of masked weights and of those that remain, counted in the masks.
   int64_t size() const;
   int64_t CountActive() const;

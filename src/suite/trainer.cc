@@ -15,6 +15,7 @@
 #include "src/suite/checkpoint.h"
 #include "src/suite/guarded.h"
 #include "src/suite/nn/functional.h"
+#include "src/torch/replay_recording.h"
 
 namespace etude::suite {
 namespace {
@@ -129,6 +130,20 @@ Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
   return loss.item<double>();
 }
 
+Result<double> Trainer::StepWithWork(const RunContext& context) {
+  // Copies in half precision hide which weights an operator reads.
+  if (!sparse_ || options_.precision != Precision::kFp32) return Step();
+  double loss = 0;
+  const auto step = [&](int64_t index) -> Status {
+    const StepMark mark(index);
+    ETUDE_ASSIGN_OR_RETURN(loss, Step());
+    return {};
+  };
+  ETUDE_ASSIGN_OR_RETURN(const std::optional<Trace> trace, RecordSteps(1, step, "", context));
+  if (trace) work_ = ForwardWork(*trace, sparse_->Densities());
+  return loss;
+}
+
 bool Trainer::IsFirstOfGroup(int64_t update) const {
   for (int64_t earlier = 0; earlier < update; ++earlier) {
     if (task_->GroupOf(earlier) == task_->GroupOf(update)) return false;
@@ -189,6 +204,11 @@ Result<std::vector<Figure>> Trainer::Figures() {
     if (sparse_) {
       figures.push_back({"density", static_cast<double>(sparse_->CountActive()) /
                                         static_cast<double>(sparse_->size())});
+      if (work_ && work_->dense > 0) {
+        figures.push_back({"theoretical FLOP, forward", work_->sparse / work_->dense});
+        figures.push_back({"theoretical FLOP, training",
+                           TrainingShare(*work_, step_, sparse_->DenseBackwardPasses(step_))});
+      }
     }
     return figures;
   });

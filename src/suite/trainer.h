@@ -17,6 +17,7 @@
 #include "src/suite/precision.h"
 #include "src/suite/sample_order.h"
 #include "src/suite/sparse_weights.h"
+#include "src/suite/sparse_work.h"
 #include "src/suite/task.h"
 
 namespace etude::suite {
@@ -42,6 +43,8 @@ class Trainer {
 
   // Runs the next step. Returns its loss: the mean over its updates, for this rank's share.
   Result<double> Step();
+  // Runs the next step, and with masks counts its theoretical work for Figures.
+  Result<double> StepWithWork(const RunContext& context);
   // Returns the current quality; with several ranks, the first one's.
   Result<double> Evaluate();
   Result<double> Baseline();
@@ -79,6 +82,7 @@ class Trainer {
   std::vector<Optimizer> optimizers_;  // by group
   LossScale scale_;
   std::optional<SparseWeights> sparse_;
+  std::optional<SparseWork> work_;  // of a forward pass; nullopt: not counted
   int64_t step_ = 0;
 };
 

@@ -106,6 +106,19 @@ def test_ranks_learn_as_one_does(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_theoretical_work_of_masks():
+    def figures(*words):
+        words = ("--most-steps", 2, "--evaluate-every", 2, "--density", 0.25, *words)
+        return run("image-classification", *words)[0]["runs"][0]["figures"]
+
+    # All weights of this network are in convolutions and a linear layer, and have one density.
+    found = figures("--sparse", "static", "--sparse-shares", "uniform")
+    assert found["theoretical FLOP, forward"] == pytest.approx(0.25, rel=1e-3)
+    assert found["theoretical FLOP, training"] == pytest.approx(found["theoretical FLOP, forward"])
+    # Large pictures are in front, where ERK leaves more weights.
+    assert figures("--sparse", "set", "--sparse-shares", "erk")["theoretical FLOP, forward"] > 0.3
+
+
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_half_precision_says_what_became_of_gradients(precision):
     record = run("spatial-transformer", "--precision", precision, "--most-steps", 4, "--evaluate-every", 2)[0]["runs"][0]

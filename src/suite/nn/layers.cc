@@ -1,8 +1,10 @@
 #include "src/suite/nn/layers.h"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
+#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_cudnn_rnn_flatten_weight.h>
 #include <ATen/ops/_use_cudnn_rnn_flatten_weight.h>
@@ -12,6 +14,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/lstm.h>
 #include <ATen/ops/lstm_cell.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 namespace etude::suite {
 namespace {
@@ -23,6 +26,25 @@ at::Tensor UniformByFan(at::IntArrayRef sizes, int64_t fan_in) {
   const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
   return Uniform(sizes, -bound, bound);
 }
+
+// Runs an LSTM in float32 where autocast is to float16 on the CPU: oneDNN has no such kernel for
+// both directions.
+class LstmInFloat {
+ public:
+  explicit LstmInFloat(const at::Tensor& x) {
+    if (x.is_cpu() && at::autocast::is_autocast_enabled(at::kCPU) &&
+        at::autocast::get_autocast_dtype(at::kCPU) == at::kHalf) {
+      guard_.emplace(c10::autocast_dispatch_keyset);
+    }
+  }
+  // Returns the tensor in the type in which the LSTM runs.
+  at::Tensor operator()(const at::Tensor& tensor) const {
+    return guard_ && tensor.defined() ? tensor.to(at::kFloat) : tensor;
+  }
+
+ private:
+  std::optional<c10::impl::ExcludeDispatchKeyGuard> guard_;
+};
 
 }  // namespace
 
@@ -148,9 +170,10 @@ std::pair<at::Tensor, Recurrent::State> Recurrent::operator()(const at::Tensor& 
   const bool training = weights_->training();
   at::Tensor out;
   if (shape_.cell == Cell::kLstm) {
+    const LstmInFloat typed(x);
     std::tie(out, state.hidden, state.cell) =
-        at::lstm(x, {state.hidden, state.cell}, flat_, shape_.bias, shape_.layers, /*dropout=*/0,
-                 training, shape_.bidirectional, shape_.batch_first);
+        at::lstm(typed(x), {typed(state.hidden), typed(state.cell)}, flat_, shape_.bias,
+                 shape_.layers, /*dropout=*/0, training, shape_.bidirectional, shape_.batch_first);
   } else {
     std::tie(out, state.hidden) =
         at::gru(x, state.hidden, flat_, shape_.bias, shape_.layers, /*dropout=*/0, training,
