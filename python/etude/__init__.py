@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         sweep,
         timeline,
         validate,
+        whatif,
     )
 
 # Without open, slice and Warning, so that `from etude import *` does not shadow Python's own.
@@ -89,6 +90,7 @@ __all__ = [
     "sweep",
     "timeline",
     "validate",
+    "whatif",
 ]
 _NAMES = {*__all__, "open", "slice"}
 _COMMANDS = {
@@ -103,6 +105,7 @@ _COMMANDS = {
     "sweep",
     "timeline",
     "validate",
+    "whatif",
 }
 
 

@@ -207,6 +207,14 @@ def simulate(job: Sources, *, network: Path | None = None, output: Path | None =
     return run("simulate", words + (["-o", os.fspath(output)] if output is not None else []), path=output)
 
 
+def whatif(job: Sources, output: Path, **options: Value) -> Answer:
+    """Runs `etude whatif`: writes an edited recorded job into the folder `output`.
+
+    `dp` is the number of data-parallel ranks; the answer has the `edits` with what they changed.
+    """
+    return run("whatif", [*paths_of(job), "-o", os.fspath(output), *words_of(options)], path=output)
+
+
 def sweep(spec: Path | str, output: Path, **options: Value) -> Answer:
     """Runs `etude sweep`: simulates every combination of a TOML file; results are kept in the folder `output`.
 

@@ -63,6 +63,7 @@ constexpr CommandEntry kCommands[] = {
     {"slice", MakeSliceCommand, "Change"},
     {"compose", MakeComposeCommand},
     {"merge", MakeMergeCommand},
+    {"whatif", MakeWhatIfCommand},
     {"generate", MakeGenerateCommand, "Simulate"},
     {"simulate", MakeSimulateCommand},
     {"sweep", MakeSweepCommand},

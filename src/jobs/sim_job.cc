@@ -75,11 +75,12 @@ Result<SimJob> ReadPrefix(const SimJobOptions& options, int64_t npus, bool stric
 // Turns recorded traces into graphs that a simulator runs to their end.
 Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<RankInput>& inputs,
                              const RankTraces& read, int64_t npus, bool strict,
-                             const Limits& limits) {
+                             const Limits& limits, WhatIf& what_if) {
   const bool flops = options.compute == "flops";
   const RunnableCompute compute = flops ? RunnableCompute::kFlops : RunnableCompute::kDurations;
   std::vector<RunnableRank> ranks;
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (options.what_if.data_parallel && read.ranks[i] >= npus) continue;  // fewer than recorded
     const Trace& trace = read.traces[i];
     auto made = [&]() -> Result<RunnableRank> {
       ETUDE_ASSIGN_OR_RETURN(const ToChakraResult chakra,
@@ -87,6 +88,9 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
       return MakeRunnableRank(chakra.trace, {.compute = compute, .limits = limits});
     }();
     if (!made) return MakeError(made.error().code, inputs[i].path + ": " + made.error().message);
+    if (const Status edited = what_if.EditRank(*made); !edited) {
+      return MakeError(edited.error().code, inputs[i].path + ": " + edited.error().message);
+    }
     if (made->world_size && *made->world_size != npus) {
       return OtherSize(inputs[i].path, *made->world_size, npus);
     }
@@ -99,12 +103,18 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
   }
   ETUDE_ASSIGN_OR_RETURN(
       RunnableJob job,
-      MakeRunnableJob(std::move(ranks), {.fill_ranks = options.fill_ranks, .ranks = npus}));
+      MakeRunnableJob(std::move(ranks), {.fill_ranks = options.fill_ranks ||
+                                                       options.what_if.data_parallel.has_value(),
+                                         .ranks = npus}));
   return ForAstraSim(std::move(job), {.compute = compute, .host_threads = true, .all_types = true});
 }
 
 // Returns kUsage for options that have no effect on graphs that run unchanged.
 Status CheckNoneOfRecorded(const SimJobOptions& options) {
+  if (!options.what_if.empty()) {
+    return BadInput(options.paths.front() +
+                    ": found a job of Chakra traces, expected a recorded one to edit");
+  }
   if (!options.fill_ranks && options.compute == "durations") return {};
   return MakeError(ErrorCode::kUsage,
                    fmt::format("{}: requires recorded traces",
@@ -237,10 +247,14 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     for (size_t i = 0; i < read.job->classes.size(); ++i) {
       WarnOfIds(read.job->classes[i].program, fmt::format("{}, class {}", first, i), context);
     }
-    if (std::ranges::any_of(read.job->classes, HasRecordedHost, &RankClass::program)) {
+    // Conversion of the recorded job has put the host's time in place.
+    const bool is_edited = IsThere(fmt::format("{}/{}", first, kChangesFile));
+    if (!is_edited &&
+        std::ranges::any_of(read.job->classes, HasRecordedHost, &RankClass::program)) {
       read.notes.emplace_back(kRecordedHost);
     }
     ETUDE_ASSIGN_OR_RETURN(read.plan, ReadPlanFile(first, strict, context));
+    ETUDE_ASSIGN_OR_RETURN(rounded_times, IsEditedWithTimes(first, context));
   } else {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs, FindRanks(options.paths, context));
     ETUDE_ASSIGN_OR_RETURN(RankTraces traces, ReadRankTraces(inputs, options.groups, options.jobs,
@@ -255,9 +269,18 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
                                            options.with_recording, context, read));
     if (is_recorded) NoteUngrouped(traces, read.notes);
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
+    ETUDE_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(options.what_if));
+    if (!options.what_if.empty()) {
+      if (is_chakra) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
+      if (const Status edited = what_if.EditTraces(traces.traces, context.limits); !edited) {
+        return MakeError(edited.error().code, first + ": " + edited.error().message);
+      }
+      npus = what_if.RanksOf(std::ssize(traces.traces));
+    }
     if (!is_chakra || options.fill_ranks) {
-      ETUDE_ASSIGN_OR_RETURN(AstraJob graphs,
-                             ToSimGraphs(options, inputs, traces, npus, strict, context.limits));
+      ETUDE_ASSIGN_OR_RETURN(AstraJob graphs, ToSimGraphs(options, inputs, traces, npus, strict,
+                                                          context.limits, what_if));
+      ETUDE_ASSIGN_OR_RETURN(read.edits, what_if.Applied());
       std::ranges::move(NotesOf(graphs), std::back_inserter(read.notes));
       if (!graphs.messages.empty()) disagreement = graphs.messages.front();
       rounded_times = is_recorded && graphs.notes[RunnableNote::kUnknownTime] == 0;

@@ -8,6 +8,7 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
+#include "src/jobs/what_if.h"
 #include "src/sim/program/sim_program.h"
 #include "src/sim/sweep/plan_facts.h"
 #include "src/trace/job/job.h"
@@ -22,6 +23,7 @@ struct SimJobOptions {
   bool fill_ranks = false;
   bool with_recording = false;  // times keep the cost of recording
   int64_t jobs = 0;
+  WhatIfOptions what_if;  // edits of a recorded job
 
   friend bool operator==(const SimJobOptions&, const SimJobOptions&) = default;
 };
@@ -41,7 +43,8 @@ struct SimJob {
   std::vector<std::string> warnings;  // issued while it was read
   // Changes to recorded traces that let them run, and omissions, one line each.
   std::vector<std::string> notes;
-  std::optional<PlanFacts> plan;  // for a generated job
+  std::optional<PlanFacts> plan;   // for a generated job
+  std::vector<AppliedEdit> edits;  // by SimJobOptions::what_if
 };
 
 // Returns kBadInput if some of PREFIX.0.et … exist, but not one for each of `npus` NPUs. ASTRA-sim

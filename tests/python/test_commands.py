@@ -117,6 +117,14 @@ def test_a_sweep_is_a_table(tmp_path):
     assert len(frame) == 2 and frame["step_ns"].is_monotonic_increasing
 
 
+def test_an_edited_job_is_simulated(tmp_path):
+    etude.convert(etude.link(DATA / "mlp_et.json.gz", DATA / "mlp_kineto.json.gz").trace, tmp_path / "linked.json")
+    edited = etude.whatif(tmp_path / "linked.json", tmp_path / "eight", dp=8)
+    assert edited["ranks"] == 8 and len(edited["edits"][0]["buckets"][0]) == 3
+    step = etude.simulate(tmp_path / "eight", network="Ring(8):10GB/s,5us")
+    assert step["rank_count"] == 8 and sum(row["count"] for row in step["collectives"]) == 3
+
+
 def test_a_program_that_is_nowhere(monkeypatch):
     monkeypatch.delenv("ETUDE_PROGRAM")
     monkeypatch.setenv("PATH", "")

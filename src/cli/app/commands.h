@@ -27,6 +27,7 @@ std::unique_ptr<Command> MakeMergeCommand();
 std::unique_ptr<Command> MakeGenerateCommand();
 std::unique_ptr<Command> MakeSimulateCommand();
 std::unique_ptr<Command> MakeSweepCommand();
+std::unique_ptr<Command> MakeWhatIfCommand();
 std::unique_ptr<Command> MakeCompatCommand();
 std::unique_ptr<Command> MakeSuiteListCommand();
 std::unique_ptr<Command> MakeSuiteSetupCommand();

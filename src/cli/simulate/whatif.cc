@@ -1,0 +1,92 @@
+#include "src/cli/app/commands.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/formats/job/job_folder.h"
+#include "src/jobs/job_classes.h"
+#include "src/jobs/output_files.h"
+#include "src/jobs/sim_job.h"
+#include "src/jobs/what_if.h"
+#include "src/report/text/format.h"
+#include "src/report/text/json_output.h"
+
+namespace etude {
+namespace {
+
+class WhatIfCommand : public Command {
+ public:
+  std::string_view name() const override { return "whatif"; }
+  std::string_view summary() const override {
+    return "edit a recorded job: other numbers of ranks, other times";
+  }
+
+  void Declare(Options& options) override {
+    options.Positionals("job", &job_.paths,
+                        "capture folder, or traces of all ranks, recorded by Etude or PyTorch");
+    options.Output("-o,--output", &output_, "FOLDER", "folder for the edited job", {});
+    options.Required("--output");
+    options.Value("--dp", &job_.what_if.data_parallel, "N",
+                  "number of data-parallel ranks; the batch of each rank stays");
+    options.Value(
+        "--bucket", &job_.what_if.bucket, "SIZE",
+        "--dp of a job of one rank: size of gradient buckets, as bucket_cap_mb (default: 25MiB, "
+        "and 1MiB for the first)");
+    options.Value(
+        "--first-bucket", &job_.what_if.first_bucket, "SIZE",
+        "--dp of a job of one rank: size of the first bucket of a backward pass (default: as "
+        "--bucket, or 1MiB)");
+    options.Value("--scale", &job_.what_if.scale, "WHAT=FACTOR,…",
+                  "multiply times of compute, matrix, host or an operator, such as "
+                  "matrix=0.5,aten::gelu=2");
+    options.Values("--drop", &job_.what_if.drop, "OPERATOR",
+                   "set the own time of an operator to 0, without the operators that it calls");
+    options.Flag("--with-recording", &job_.with_recording,
+                 "keep the recording overhead in the times");
+    options.Jobs(&job_.jobs, "traces");
+    options.Flag("--json", &json_, "print JSON");
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    if (job_.what_if.empty()) {
+      return MakeError(ErrorCode::kUsage, "whatif: missing edit: --dp, --scale or --drop");
+    }
+    ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(const WhatIf checked, WhatIf::Make(job_.what_if));
+    ETUDE_ASSIGN_OR_RETURN(const SimJob read,
+                           ReadSimJob(job_, /*npus=*/0, console.strict(), console.context()));
+    ETUDE_RETURN_IF_ERROR(WriteJobFolder(*read.job, output_, console.context()));
+    const JobCounts counts = CountsOf(*read.job);
+    const Changes changes{.sources = job_.paths,
+                          .ranks = counts.ranks,
+                          .times_known = read.workload.rounded_times,
+                          .edits = read.edits,
+                          .notes = read.notes};
+    ETUDE_RETURN_IF_ERROR(WriteChanges(changes, output_));
+    if (json_) {
+      console.Print(JsonText(ToJson(changes)));
+      return ExitCode::kOk;
+    }
+    std::string text;
+    for (const AppliedEdit& edit : read.edits) {
+      text += fmt::format("{}: {} ({})\n", edit.edit, edit.text, Name(edit.certainty));
+    }
+    for (const std::string& note : read.notes) text += "note: " + note + "\n";
+    console.Print(fmt::format("{}wrote {}: {}\n", text, output_, ClassesText(counts)));
+    return ExitCode::kOk;
+  }
+
+ private:
+  SimJobOptions job_;
+  std::string output_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeWhatIfCommand() { return std::make_unique<WhatIfCommand>(); }
+
+}  // namespace etude

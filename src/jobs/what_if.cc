@@ -1,0 +1,233 @@
+#include "src/jobs/what_if.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/text/quantity.h"
+#include "src/formats/io/atomic_file.h"
+#include "src/formats/json/json_document.h"
+#include "src/jobs/output_files.h"
+#include "src/report/text/format.h"
+#include "src/report/text/json_output.h"
+#include "src/transform/operators/operator_class.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr DocumentKind kDocument{.name = "a list of edits", .format = "etude-whatif"};
+constexpr int64_t kMostRanks = int64_t{1} << 20;
+
+Result<Bytes> ParseBucket(std::string_view option, const std::string& text) {
+  const std::optional<Bytes> bytes = ParseBytes(text);
+  if (bytes && bytes->count > 0) return *bytes;
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{}: found '{}', expected a size such as 25MiB", option, text));
+}
+
+Json ToJson(const std::vector<std::vector<GradientBucket>>& passes) {
+  Json all = Json::array();
+  for (const std::vector<GradientBucket>& pass : passes) {
+    Json& buckets = all.emplace_back(Json::array());
+    for (const GradientBucket& bucket : pass) {
+      buckets.push_back({{"gradients", bucket.gradients},
+                         {"bytes", bucket.bytes.count},
+                         {"dtype", Name(bucket.dtype)}});
+    }
+  }
+  return all;
+}
+
+// Returns whether a collective's bytes of a rank do not depend on the number of ranks.
+bool IsIndependentOfRanks(CollectiveType type) {
+  return type == CollectiveType::kAllReduce || type == CollectiveType::kBroadcast ||
+         type == CollectiveType::kBarrier;
+}
+
+}  // namespace
+
+std::string_view Name(Certainty certainty) {
+  switch (certainty) {
+    case Certainty::kExact: return "structure exact";
+    case Certainty::kMeasured: return "measured";
+    case Certainty::kModelled: return "modelled";
+    case Certainty::kUnknown: break;
+  }
+  return "unknown";
+}
+
+Json ToJson(const Changes& changes) {
+  Json edits = Json::array();
+  for (const AppliedEdit& edit : changes.edits) {
+    Json& row = edits.emplace_back();
+    row = {{"edit", edit.edit},
+           {"certainty", Name(edit.certainty)},
+           {"nodes", edit.nodes},
+           {"text", edit.text}};
+    if (!edit.details.is_null()) row.update(edit.details);
+  }
+  return {{"format", kDocument.format},
+          {"version", kDocument.version},
+          {"sources", changes.sources},
+          {"ranks", changes.ranks},
+          {"times_known", changes.times_known},
+          {"edits", std::move(edits)},
+          {"notes", changes.notes}};
+}
+
+Status WriteChanges(const Changes& changes, const std::string& folder) {
+  return ReplaceFile(fmt::format("{}/{}", folder, kChangesFile), JsonText(ToJson(changes)));
+}
+
+Result<bool> IsEditedWithTimes(const std::string& folder, const RunContext& context) {
+  const std::string path = fmt::format("{}/{}", folder, kChangesFile);
+  if (!IsThere(path)) return false;
+  ETUDE_ASSIGN_OR_RETURN(const nlohmann::json document, ReadDocument(path, kDocument, context));
+  Status status;
+  const bool known = JsonMembers(path, document, status).Truth("times_known").value_or(false);
+  ETUDE_RETURN_IF_ERROR(status);
+  return known;
+}
+
+Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
+  WhatIf made;
+  made.options_ = options;
+  if (options.data_parallel &&
+      (*options.data_parallel < 1 || *options.data_parallel > kMostRanks)) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--dp: found {}, expected 1 to {}", *options.data_parallel,
+                                 FormatCount(static_cast<uint64_t>(kMostRanks))));
+  }
+  if (!options.bucket.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(made.buckets_.other, ParseBucket("--bucket", options.bucket));
+    made.buckets_.first = made.buckets_.other;  // the first one is smaller by default only
+  }
+  if (!options.first_bucket.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(made.buckets_.first,
+                           ParseBucket("--first-bucket", options.first_bucket));
+  }
+  Result<TimeScale> scale = TimeScale::Parse(options.scale);
+  if (!scale) return MakeError(ErrorCode::kUsage, "--scale: " + scale.error().message);
+  made.scale_ = *std::move(scale);
+  if (made.scale_.OfCommunication() != 1) {
+    return MakeError(ErrorCode::kUsage,
+                     "--scale: found comm, whose time follows from the network; use "
+                     "`etude simulate --network`");
+  }
+  made.scaled_ = {.edit = "--scale " + options.scale, .certainty = Certainty::kModelled};
+  for (const std::string& name : options.drop) {
+    made.dropped_.push_back({.edit = "--drop " + name,
+                             .certainty = Certainty::kModelled,
+                             .text = "own time 0; the operators that it calls stay"});
+  }
+  return made;
+}
+
+Status WhatIf::EditTraces(std::vector<Trace>& traces, const Limits& limits) {
+  recorded_ = traces.size();
+  if (!options_.data_parallel) return {};
+  parallel_.edit = fmt::format("--dp {}", *options_.data_parallel);
+  parallel_.certainty = Certainty::kExact;
+  const bool communicates = std::ranges::any_of(traces, [](const Trace& trace) {
+    bool found = false;
+    ForEachNode(trace, [&](NodeId node) { found = found || IsCommunication(trace.kind(node)); });
+    return found;
+  });
+  if (communicates || traces.size() != 1) return {};
+  ETUDE_ASSIGN_OR_RETURN(
+      GradientReduction reduced,
+      AddGradientReduction(traces.front(), *options_.data_parallel, buckets_, limits));
+  traces.front() = std::move(reduced.trace);
+  is_reduction_added_ = true;
+  int64_t bytes = 0;
+  for (const std::vector<GradientBucket>& pass : reduced.passes) {
+    parallel_.nodes += pass.size();
+    for (const GradientBucket& bucket : pass) bytes += bucket.bytes.count;
+  }
+  parallel_.details = {{"buckets", ToJson(reduced.passes)}};
+  parallel_.text = fmt::format(
+      "{} of gradients, {} in all, as DistributedDataParallel makes them after its first step; "
+      "the batch per rank stays; copies between gradients and buckets are not added",
+      FormatCount(parallel_.nodes, "all-reduce"), FormatBytes(Bytes{bytes}));
+  return {};
+}
+
+Status WhatIf::EditRank(RunnableRank& rank) {
+  if (options_.data_parallel && !is_reduction_added_) ETUDE_RETURN_IF_ERROR(ResizeGroups(rank));
+  ChangeTimes(rank);
+  return {};
+}
+
+Status WhatIf::ResizeGroups(RunnableRank& rank) {
+  const auto refuse = [&](const std::string& found) {
+    return BadInput(fmt::format(
+        "--dp: found {}, expected a job whose ranks all do the same and only reduce gradients: "
+        "other kinds of parallelism are not resized",
+        found));
+  };
+  for (RunnableNode& node : rank.nodes) {
+    if (!IsCommunication(node.kind)) continue;
+    if (node.kind != NodeKind::kCollective) return refuse("a message between two ranks");
+    if (!IsIndependentOfRanks(node.type)) {
+      return refuse(fmt::format("'{}' of shards", rank.names[node.name]));
+    }
+    node.group_size = options_.data_parallel;
+    ++parallel_.nodes;
+  }
+  for (RunnableGroup& group : rank.groups) {
+    const bool is_all = !group.ranks || group.ranks->empty() || group.ranks->size() == recorded_;
+    if (!is_all) return refuse(fmt::format("a group of {} ranks", group.ranks->size()));
+    group.ranks.emplace();
+    group.size = options_.data_parallel;
+  }
+  rank.world_size = options_.data_parallel;
+  parallel_.text = fmt::format("collectives of {} instead of {}; the batch per rank stays",
+                               FormatCount(static_cast<uint64_t>(*options_.data_parallel), "rank"),
+                               FormatCount(recorded_));
+  return {};
+}
+
+void WhatIf::ChangeTimes(RunnableRank& rank) {
+  if (options_.scale.empty() && dropped_.empty()) return;
+  for (RunnableNode& node : rank.nodes) {
+    if (IsCommunication(node.kind) || !node.duration) continue;
+    const std::string& name = rank.names[node.name];
+    const bool is_label = node.kind == NodeKind::kLabel;
+    const double factor =
+        is_label ? scale_.OfHost(0) : scale_.Of({.name = name, .communicates = false}, 0);
+    if (factor != 1) {
+      node.duration =
+          Nanos{static_cast<int64_t>(static_cast<double>(node.duration->count) * factor + 0.5)};
+      ++scaled_.nodes;
+    }
+    for (size_t i = 0; i < dropped_.size(); ++i) {
+      if (is_label || !MeansOperator(options_.drop[i], name, false)) continue;
+      node.duration = Nanos{};
+      ++dropped_[i].nodes;
+    }
+  }
+}
+
+Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
+  std::vector<AppliedEdit> edits;
+  if (options_.data_parallel) edits.push_back(parallel_);
+  if (!options_.scale.empty()) {
+    if (scaled_.nodes == 0) {
+      return BadInput(fmt::format("{}: found no node that this changes", scaled_.edit));
+    }
+    edits.push_back(scaled_);
+    edits.back().text = "times multiplied by the given factors";
+  }
+  for (const AppliedEdit& edit : dropped_) {
+    if (edit.nodes == 0) {
+      return BadInput(fmt::format("{}: found no operator of this name", edit.edit));
+    }
+    edits.push_back(edit);
+  }
+  return edits;
+}
+
+}  // namespace etude

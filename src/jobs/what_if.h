@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/limits.h"
+#include "src/base/result.h"
+#include "src/base/run_context.h"
+#include "src/trace/trace.h"
+#include "src/transform/edit/gradient_reduction.h"
+#include "src/transform/edit/time_scale.h"
+#include "src/transform/runnable/runnable_rank.h"
+
+// Edits of recorded jobs: docs/models/what_if.md.
+namespace etude {
+
+// How sure the result of an edit is.
+enum class Certainty : uint8_t {
+  kExact,     // structure exact: the nodes are those of the edited program
+  kMeasured,  // times measured on this device
+  kModelled,  // times by a model or by the user's factor
+  kUnknown,
+};
+// Returns "structure exact", "measured", "modelled" or "unknown": stable, appears in files.
+std::string_view Name(Certainty certainty);
+
+// One edit that was made.
+struct AppliedEdit {
+  std::string edit;  // as given: "--dp 8"
+  Certainty certainty = Certainty::kUnknown;
+  uint64_t nodes = 0;                // added or changed, over all recorded ranks
+  std::string text;                  // what changed, and what did not
+  nlohmann::ordered_json details{};  // null without
+};
+
+// The file next to classes.json with the edits of the job (docs/models/what_if.md).
+inline constexpr std::string_view kChangesFile = "changes.json";
+
+// Content of that file.
+struct Changes {
+  std::vector<std::string> sources;  // paths of the recorded job
+  uint64_t ranks = 0;                // of the edited job
+  bool times_known = false;          // whether all times of the recorded job are known
+  std::vector<AppliedEdit> edits;
+  std::vector<std::string> notes;  // omissions and changes in the conversion of the recorded job
+};
+nlohmann::ordered_json ToJson(const Changes& changes);
+// Writes the file into the folder of the edited job.
+Status WriteChanges(const Changes& changes, const std::string& folder);
+// Returns whether the job in a folder is an edited one whose times are all known, so that a time of
+// 0 is a short one. kBadInput for a damaged file.
+Result<bool> IsEditedWithTimes(const std::string& folder, const RunContext& context);
+
+// Options of an edited job, as texts of the command line.
+struct WhatIfOptions {
+  std::optional<int64_t> data_parallel;  // ranks
+  std::string bucket;                    // size of gradient buckets; "": PyTorch's default
+  std::string first_bucket;              // "": as PyTorch chooses it
+  std::string scale;                     // factors for times: TimeScale
+  std::vector<std::string> drop;         // operators by name, whose time becomes 0
+
+  bool empty() const { return !data_parallel && scale.empty() && drop.empty(); }
+  friend bool operator==(const WhatIfOptions&, const WhatIfOptions&) = default;
+};
+
+// Edits the recorded ranks of a job on their way to a simulator. Not thread-safe.
+class WhatIf {
+ public:
+  // kUsage for options of the wrong form.
+  static Result<WhatIf> Make(const WhatIfOptions& options);
+
+  // Edits the recorded traces before their conversion: adds the reduction of gradients to a job of
+  // one rank. kBadInput, with the reason, for edits that the job does not support.
+  Status EditTraces(std::vector<Trace>& traces, const Limits& limits);
+  // Edits a rank after its conversion: its group sizes and times. Errors as in EditTraces.
+  Status EditRank(RunnableRank& rank);
+  // Returns the ranks of the edited job of `recorded` ranks.
+  int64_t RanksOf(int64_t recorded) const { return options_.data_parallel.value_or(recorded); }
+  // Returns the edits after all ranks were edited. kBadInput for an operator to be dropped that no
+  // rank has.
+  Result<std::vector<AppliedEdit>> Applied() const;
+
+ private:
+  WhatIf() = default;
+  Status ResizeGroups(RunnableRank& rank);
+  void ChangeTimes(RunnableRank& rank);
+
+  WhatIfOptions options_;
+  BucketSizes buckets_;
+  TimeScale scale_;
+  bool is_reduction_added_ = false;
+  size_t recorded_ = 0;  // ranks
+  AppliedEdit parallel_;
+  AppliedEdit scaled_;
+  std::vector<AppliedEdit> dropped_;  // by option
+};
+
+}  // namespace etude

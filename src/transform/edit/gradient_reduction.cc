@@ -1,0 +1,217 @@
+#include "src/transform/edit/gradient_reduction.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/run/step/tensor_shape.h"
+#include "src/run/waits/program_order.h"
+#include "src/trace/trace_builder.h"
+#include "src/trace/trace_copy.h"
+#include "src/trace/words/operator_name.h"
+
+namespace etude {
+namespace {
+
+constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
+constexpr std::string_view kGroup = "data_parallel";
+
+bool IsInAutograd(const Trace& trace, NodeId node) {
+  for (; node; node = trace.parent(node)) {
+    if (trace.name(node).starts_with(kAutogradCall)) return true;
+  }
+  return false;
+}
+
+std::optional<RecordedGradient> GradientOf(const Trace& trace, NodeId node) {
+  std::optional<RecordedGradient> found;
+  ForEachTensor(trace, trace.inputs(node), [&](TensorId id) {
+    if (found) return;
+    const TensorUse& use = trace.tensor(id);
+    const DType dtype = DTypeOf(trace, use);
+    const auto element = ElementBytes(dtype);
+    int64_t bytes = 0;
+    if (!element || use.numel <= 0 || __builtin_mul_overflow(use.numel, *element, &bytes)) return;
+    found = RecordedGradient{.node = node, .bytes = Bytes{bytes}, .dtype = dtype};
+  });
+  return found;
+}
+
+// Nodes of the host that matter, in order of time.
+struct HostEvents {
+  std::vector<NodeId> gradients;  // labels that accumulate
+  std::vector<NodeId> others;     // working nodes outside autograd
+};
+
+HostEvents HostEventsOf(const Trace& trace) {
+  HostEvents events;
+  ForEachNode(trace, [&](NodeId node) {
+    if (trace.place(node) == Place::kDevice || !EndOf(trace, node)) return;
+    if (trace.name(node) == kAccumulate) {
+      events.gradients.push_back(node);
+    } else if (const NodeKind kind = trace.kind(node);
+               (kind == NodeKind::kOperator || kind == NodeKind::kLabel || IsCommunication(kind)) &&
+               !IsInAutograd(trace, node)) {
+      events.others.push_back(node);
+    }
+  });
+  const auto by_start = [&](NodeId node) { return std::pair(*trace.start(node), node.index()); };
+  std::ranges::sort(events.gradients, {}, by_start);
+  std::ranges::sort(events.others, {}, by_start);
+  return events;
+}
+
+class Reducer {
+ public:
+  Reducer(const Trace& trace, int64_t ranks, const BucketSizes& sizes, const Limits& limits)
+      : trace_(trace), ranks_(ranks), sizes_(sizes), builder_(limits, trace) {}
+
+  Result<GradientReduction> Run() {
+    ETUDE_RETURN_IF_ERROR(Check());
+    const std::vector<BackwardPass> passes = FindBackwardPasses(trace_);
+    if (passes.empty()) {
+      return BadInput(
+          fmt::format("found no gradients ('{}' with tensors and times), expected a recorded "
+                      "training step",
+                      kAccumulate));
+    }
+    Copy();
+    for (const BackwardPass& pass : passes) AddPass(pass);
+    ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
+    return std::move(result_);
+  }
+
+ private:
+  Status Check() const {
+    std::string_view why;
+    ForEachNode(trace_, [&](NodeId node) {
+      if (IsCommunication(trace_.kind(node))) why = "communication, expected one rank without any";
+      if (IsDeviceWork(trace_.kind(node)) && trace_.place(node) == Place::kDevice) {
+        why = "device work, expected a step on the host: gradients of devices are not supported";
+      }
+    });
+    if (!why.empty()) return BadInput(fmt::format("found {}", why));
+    return {};
+  }
+
+  void Copy() {
+    TraceCopy copy(trace_, builder_);
+    copy.CopyInfo();
+    copy.AddGroups();
+    copy.AddStats();
+    builder_.info().world_size = ranks_;
+    builder_.AddNodesOfBase();
+    uint64_t most = 0;
+    ForEachNode(trace_, [&](NodeId node) {
+      most = std::max(most, trace_.source_id(node));
+      const auto deps = trace_.deps(node);
+      const auto kinds = trace_.dep_kinds(node);
+      for (size_t i = 0; i < deps.size(); ++i) builder_.AddDep(node, deps[i], kinds[i]);
+    });
+    next_id_ = most + 1;
+    group_ = builder_.Intern(kGroup);
+    builder_.AddProcessGroup({.name = group_, .ranks = builder_.InternInts({}), .size = ranks_});
+    Lane lane;
+    lane.thread = builder_.Intern(kGroup);
+    lane_ = builder_.InternLane(lane);
+  }
+
+  void AddPass(const BackwardPass& pass) {
+    std::vector<GradientBucket>& buckets =
+        result_.passes.emplace_back(BucketsOf(pass.gradients, sizes_));
+    std::ranges::sort(buckets, {}, &GradientBucket::last);
+    NodeId before;
+    for (const GradientBucket& bucket : buckets) {
+      const NodeId gradient = pass.gradients[bucket.last].node;
+      NodeRow row;
+      row.source_id = next_id_++;
+      row.kind = NodeKind::kCollective;
+      row.place = Place::kHost;
+      row.name = builder_.Intern("all_reduce");
+      row.lane = lane_;
+      row.start = EndOf(trace_, gradient);
+      row.duration = Nanos{};
+      row.exclusive = Nanos{};
+      const NodeId node = builder_.AddNode(row);
+      builder_.SetComm(node, {.type = CollectiveType::kAllReduce,
+                              .group = group_,
+                              .dtype = bucket.dtype,
+                              .bytes = bucket.bytes,
+                              .group_size = ranks_});
+      builder_.AddDep(node, gradient, DepKind::kSync);
+      if (before) builder_.AddDep(node, before, DepKind::kSync);
+      before = node;
+    }
+    if (pass.after) builder_.AddDep(pass.after, before, DepKind::kSync);
+  }
+
+  const Trace& trace_;
+  int64_t ranks_;
+  const BucketSizes& sizes_;
+  TraceBuilder builder_;
+  GradientReduction result_;
+  uint64_t next_id_ = 0;
+  StringId group_;
+  LaneId lane_;
+};
+
+}  // namespace
+
+std::vector<BackwardPass> FindBackwardPasses(const Trace& trace) {
+  const HostEvents events = HostEventsOf(trace);
+  std::vector<BackwardPass> passes;
+  auto other = events.others.begin();
+  std::optional<Nanos> end;  // of the last gradient
+  for (const NodeId node : events.gradients) {
+    const std::optional<RecordedGradient> gradient = GradientOf(trace, node);
+    if (!gradient) continue;
+    // A pass ends where work outside of autograd begins.
+    while (end && other != events.others.end() && *trace.start(*other) < *end) ++other;
+    const bool is_new = passes.empty() ||
+                        (other != events.others.end() && *trace.start(*other) < *trace.start(node));
+    if (is_new) {
+      if (!passes.empty()) passes.back().after = *other;
+      passes.emplace_back();
+    }
+    passes.back().gradients.push_back(*gradient);
+    end = EndOf(trace, node);
+  }
+  if (passes.empty()) return passes;
+  while (other != events.others.end() && *trace.start(*other) < *end) ++other;
+  if (other != events.others.end()) passes.back().after = *other;
+  return passes;
+}
+
+std::vector<GradientBucket> BucketsOf(std::span<const RecordedGradient> gradients,
+                                      const BucketSizes& sizes) {
+  std::vector<GradientBucket> buckets;
+  struct Open {
+    GradientBucket bucket;
+    bool is_first = true;  // no bucket of its type has ended
+  };
+  std::map<DType, Open> open;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    auto& [bucket, is_first] = open[gradients[i].dtype];
+    bucket.dtype = gradients[i].dtype;
+    bucket.bytes = bucket.bytes + gradients[i].bytes;
+    ++bucket.gradients;
+    bucket.last = i;
+    if (bucket.bytes < (is_first ? sizes.first : sizes.other)) continue;
+    buckets.push_back(std::exchange(bucket, {}));
+    is_first = false;
+  }
+  for (auto& [dtype, rest] : open) {
+    if (rest.bucket.gradients != 0) buckets.push_back(rest.bucket);
+  }
+  return buckets;
+}
+
+Result<GradientReduction> AddGradientReduction(const Trace& trace, int64_t ranks,
+                                               const BucketSizes& sizes, const Limits& limits) {
+  return Reducer(trace, ranks, sizes, limits).Run();
+}
+
+}  // namespace etude

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "src/base/limits.h"
+#include "src/base/result.h"
+#include "src/base/units.h"
+#include "src/trace/trace.h"
+#include "src/trace/words/enums.h"
+
+namespace etude {
+
+// A gradient of a parameter in a recorded backward pass.
+struct RecordedGradient {
+  NodeId node;  // the label in which autograd adds it to the parameter's gradient
+  Bytes bytes;
+  DType dtype = DType::kUnknown;
+};
+
+// Gradients of one backward pass, in the order of their arrival.
+struct BackwardPass {
+  std::vector<RecordedGradient> gradients;
+  NodeId after;  // first host node after the pass; kNone: the trace ends with it
+};
+
+// Finds the backward passes of a recorded step by autograd's labels, whose inputs are the
+// gradients. Gradients of unknown size are left out. Empty without gradients or times.
+std::vector<BackwardPass> FindBackwardPasses(const Trace& trace);
+
+// Sizes of buckets, by default those of DistributedDataParallel. With its option bucket_cap_mb all
+// buckets have that size.
+struct BucketSizes {
+  Bytes first{1 << 20};   // of the first bucket of a pass
+  Bytes other{25 << 20};  // of the others
+};
+
+// Gradients that are reduced together.
+struct GradientBucket {
+  int64_t gradients = 0;
+  Bytes bytes;
+  DType dtype = DType::kUnknown;
+  size_t last = 0;  // index of its last gradient in the pass
+};
+
+// Divides the gradients of a pass into buckets as PyTorch's DistributedDataParallel does after its
+// first iteration: in the order of arrival, by type; a bucket ends with the gradient that reaches
+// its size.
+std::vector<GradientBucket> BucketsOf(std::span<const RecordedGradient> gradients,
+                                      const BucketSizes& sizes);
+
+struct GradientReduction {
+  Trace trace;
+  std::vector<std::vector<GradientBucket>> passes;
+};
+
+// Returns `trace`, a recorded step of one rank without communication, as one of `ranks`
+// data-parallel ranks: an all-reduce per bucket begins when the bucket's last gradient has arrived
+// and its predecessor has ended; the host waits for all of a pass after the pass. The copies
+// between gradients and buckets are not added. kBadInput, with the reason, for traces without known
+// gradients, with communication, and with device work.
+Result<GradientReduction> AddGradientReduction(const Trace& trace, int64_t ranks,
+                                               const BucketSizes& sizes, const Limits& limits);
+
+}  // namespace etude

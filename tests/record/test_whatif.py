@@ -1,0 +1,103 @@
+"""`etude whatif` against real jobs: an edited job communicates as the recorded one does."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+PROGRAM = pathlib.Path(__file__).parent / "ddp_program.py"
+NETWORK = "Ring({}):1GB/s,1us"
+
+
+def etude(*words, code=0):
+    done = subprocess.run([ETUDE, *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def record(folder, *command):
+    etude("record", "-o", folder, "--warmup", 2, "--steps", 3, "--", sys.executable, *command)
+    return folder
+
+
+def edit(job, to, *edits):
+    return json.loads(etude("whatif", job, "-o", to, "--json", *edits).stdout)
+
+
+def simulate(job, ranks=2):
+    return json.loads(etude("simulate", job, "--network", NETWORK.format(ranks), "--json").stdout)
+
+
+def sizes(simulated):
+    return sorted(row["bytes"] for row in simulated["collectives"] for _ in range(row["count"]))
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    return record(tmp_path_factory.mktemp("alone") / "job", PROGRAM)
+
+
+@pytest.fixture(scope="module", params=[None, 1])
+def pair(request, tmp_path_factory):
+    """The program on two ranks, and the size of its buckets in MiB, if it sets one."""
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29610 + (request.param or 0))
+    size = [] if request.param is None else [request.param]
+    return record(tmp_path_factory.mktemp("pair") / "job", *torchrun, PROGRAM, *size), request.param
+
+
+def test_buckets_are_those_of_ddp(alone, pair, tmp_path):
+    recorded, bucket = pair
+    size = [] if bucket is None else ["--bucket", f"{bucket}MiB"]
+    changes = edit(alone, tmp_path / "edited", "--dp", 2, *size)
+    assert changes["ranks"] == 2 and changes["times_known"]
+    (change,) = changes["edits"]
+    assert change["certainty"] == "structure exact"
+    (buckets,) = change["buckets"]
+    assert sum(one["gradients"] for one in buckets) == 8
+    expected = sizes(simulate(recorded))
+    assert len(expected) == 2 and sizes(simulate(tmp_path / "edited")) == expected
+    assert sorted(one["bytes"] for one in buckets) == expected
+
+
+def test_a_recorded_pair_becomes_eight_ranks_or_one(pair, tmp_path):
+    recorded, _ = pair
+    assert edit(recorded, tmp_path / "eight", "--dp", 8)["ranks"] == 8
+    eight = simulate(tmp_path / "eight", 8)
+    assert sizes(eight) == sizes(simulate(recorded)) and {row["ranks"] for row in eight["collectives"]} == {8}
+    assert edit(recorded, tmp_path / "one", "--dp", 1)["ranks"] == 1
+    assert simulate(tmp_path / "one", 1)["collectives"] == []
+
+
+def test_times_are_scaled(alone, tmp_path):
+    def step(folder):
+        return simulate(tmp_path / folder, 1)["step_ns"]
+
+    edit(alone, tmp_path / "same", "--scale", "compute=1.0001,aten::none=1")
+    edit(alone, tmp_path / "double", "--scale", "compute=2,host=2")
+    assert step("double") == pytest.approx(2 * step("same"), rel=0.01)
+    edit(alone, tmp_path / "dropped", "--drop", "aten::addmm", "--drop", "aten::mm")
+    assert 0 < step("dropped") < 0.9 * step("same")
+    # A simulated job is no longer one to edit.
+    told = etude("whatif", tmp_path / "same", "--dp", 2, "-o", tmp_path / "again", code=3).stderr
+    assert "expected a recorded one" in told
+
+
+@pytest.mark.parametrize("edits, told", [
+    ((), "missing edit"),
+    (("--dp", 0), "expected 1 to"),
+    (("--dp", 2, "--bucket", "much"), "--bucket: found 'much', expected a size such as 25MiB"),
+    (("--scale", "comm=2"), "follows from the network"),
+    (("--scale", "gelu=2"), "expected comm, compute, matrix, host, or an operator"),
+])  # fmt: skip
+def test_bad_edits(alone, tmp_path, edits, told):
+    assert told in etude("whatif", alone, "-o", tmp_path / "out", *edits, code=2).stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_edits_without_effect(alone, tmp_path):
+    assert "no operator of this name" in etude("whatif", alone, "-o", tmp_path / "out", "--drop", "aten::conv2d", code=3).stderr
+    assert not (tmp_path / "out").exists()
