@@ -136,7 +136,7 @@ class SuiteBoltzmannCommand : public Command {
 
   static std::string Legend() {
     return "KL: divergence of the machine from the distribution, in nats, by enumeration; the row "
-           "'exact' is the floor\n"
+           "'exact' has no sampling error\n"
            "gradient error: 1 − cosine to the exact gradient, mean of the second half of the "
            "updates\n"
            "autocorrelation: samples per independent sample, of chains that keep their states; "

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "src/run/activity.h"
 #include "src/run/step/tensor_shape.h"
 #include "src/run/waits/program_order.h"
 #include "src/trace/trace_builder.h"
@@ -85,16 +86,32 @@ class Reducer {
   }
 
  private:
-  Status Check() const {
-    std::string_view why;
+  Status Check() {
+    bool communicates = false;
+    const Launches launches(trace_);
     ForEachNode(trace_, [&](NodeId node) {
-      if (IsCommunication(trace_.kind(node))) why = "communication, expected one rank without any";
-      if (IsDeviceWork(trace_.kind(node)) && trace_.place(node) == Place::kDevice) {
-        why = "device work, expected a step on the host: gradients of devices are not supported";
+      communicates = communicates || IsCommunication(trace_.kind(node));
+      if (!IsDeviceWork(trace_.kind(node)) || trace_.place(node) != Place::kDevice) return;
+      if (const auto time = launches.time(node)) launched_.emplace_back(*time, node);
+      if (const LaneId lane = trace_.lane_id(node)) {
+        last_stream_ = std::max(last_stream_, trace_.lane(lane).stream);
       }
     });
-    if (!why.empty()) return BadInput(fmt::format("found {}", why));
+    if (communicates) return BadInput("found communication, expected one rank without any");
+    std::ranges::sort(launched_, {},
+                      [](const auto& one) { return std::pair(one.first, one.second.index()); });
     return {};
+  }
+
+  // Returns the device work that was launched last before `time`; kNone without any.
+  NodeId LaunchedBefore(Nanos time) const {
+    const auto next = std::ranges::lower_bound(launched_, time, {}, &Launched::first);
+    return next == launched_.begin() ? NodeId::None() : std::prev(next)->second;
+  }
+  // Returns the device work that was launched first at or after `time`; kNone without any.
+  NodeId LaunchedAfter(Nanos time) const {
+    const auto next = std::ranges::lower_bound(launched_, time, {}, &Launched::first);
+    return next == launched_.end() ? NodeId::None() : next->second;
   }
 
   void Copy() {
@@ -115,7 +132,12 @@ class Reducer {
     group_ = builder_.Intern(kGroup);
     builder_.AddProcessGroup({.name = group_, .ranks = builder_.InternInts({}), .size = ranks_});
     Lane lane;
-    lane.thread = builder_.Intern(kGroup);
+    if (launched_.empty()) {
+      lane.thread = builder_.Intern(kGroup);
+    } else {
+      lane = trace_.lane(trace_.lane_id(launched_.front().second));
+      lane.stream = last_stream_ + 1;
+    }
     lane_ = builder_.InternLane(lane);
   }
 
@@ -126,13 +148,14 @@ class Reducer {
     NodeId before;
     for (const GradientBucket& bucket : buckets) {
       const NodeId gradient = pass.gradients[bucket.last].node;
+      const Nanos arrived = EndOf(trace_, gradient).value_or(Nanos{});
       NodeRow row;
       row.source_id = next_id_++;
       row.kind = NodeKind::kCollective;
-      row.place = Place::kHost;
+      row.place = launched_.empty() ? Place::kHost : Place::kDevice;
       row.name = builder_.Intern("all_reduce");
       row.lane = lane_;
-      row.start = EndOf(trace_, gradient);
+      row.start = arrived;
       row.duration = Nanos{};
       row.exclusive = Nanos{};
       const NodeId node = builder_.AddNode(row);
@@ -142,11 +165,22 @@ class Reducer {
                               .bytes = bucket.bytes,
                               .group_size = ranks_});
       builder_.AddDep(node, gradient, DepKind::kSync);
+      // On a device the gradient is there when the work launched so far has ended.
+      if (const NodeId work = LaunchedBefore(arrived)) {
+        builder_.AddDep(node, work, DepKind::kSync);
+      }
       if (before) builder_.AddDep(node, before, DepKind::kSync);
       before = node;
     }
-    if (pass.after) builder_.AddDep(pass.after, before, DepKind::kSync);
+    if (launched_.empty()) {
+      if (pass.after) builder_.AddDep(pass.after, before, DepKind::kSync);
+      return;
+    }
+    const Nanos end = EndOf(trace_, pass.gradients.back().node).value_or(Nanos{});
+    if (const NodeId next = LaunchedAfter(end)) builder_.AddDep(next, before, DepKind::kSync);
   }
+
+  using Launched = std::pair<Nanos, NodeId>;  // launch time, device work
 
   const Trace& trace_;
   int64_t ranks_;
@@ -156,6 +190,8 @@ class Reducer {
   uint64_t next_id_ = 0;
   StringId group_;
   LaneId lane_;
+  std::vector<Launched> launched_;  // by time
+  int32_t last_stream_ = 0;
 };
 
 }  // namespace

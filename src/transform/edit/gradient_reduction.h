@@ -58,9 +58,10 @@ struct GradientReduction {
 
 // Returns `trace`, a recorded step of one rank without communication, as one of `ranks`
 // data-parallel ranks: an all-reduce per bucket begins when the bucket's last gradient has arrived
-// and its predecessor has ended; the host waits for all of a pass after the pass. The copies
-// between gradients and buckets are not added. kBadInput, with the reason, for traces without known
-// gradients, with communication, and with device work.
+// and its predecessor has ended; the first work after a pass waits for all of it. Gradients of
+// devices arrive when the work launched before has ended. The copies between gradients and buckets
+// are not added. kBadInput, with the reason, for traces without known gradients and with
+// communication.
 Result<GradientReduction> AddGradientReduction(const Trace& trace, int64_t ranks,
                                                const BucketSizes& sizes, const Limits& limits);
 
