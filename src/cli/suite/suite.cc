@@ -33,6 +33,7 @@ constexpr SuiteCommandEntry kSuiteCommands[] = {
     {"run", MakeRunStub, true},
     {"report", MakeSuiteReportCommand},
     {"compare", MakeSuiteCompareCommand},
+    {"subset", MakeSuiteSubsetCommand},
     {"calibrate", MakeCalibrateStub, true},
     {"characterize", MakeCharacterizeStub, true},
     {"boltzmann", MakeSuiteBoltzmannCommand},

@@ -41,6 +41,12 @@ struct TaskFacts {
   std::string_view baseline;    // answer of Task::Baseline: "the most frequent class"
   std::string_view smoke_data;  // data set at smoke scale
   std::string_view paper_data;
+  std::string_view mlperf;      // benchmarks of MLPerf Training of the same kind; "" without one
+  bool accepted_metric = true;  // false: AIBench gives no target, for want of an accepted metric
+  // From AIBench's papers, by memory: not verified, and printed as "recalled" only.
+  std::optional<double> recalled_hours;  // to the target at paper scale, on one GPU of 2019
+  // Standard deviation / mean of the epochs to the target, as a share.
+  std::optional<double> recalled_variation;
   Target smoke;
   std::optional<Target> published;
 

@@ -157,6 +157,7 @@ ConvergenceReference ParseReference(const JsonMembers& task) {
                                                       : std::nullopt;
       if (epochs) {
         reference.epochs.push_back(*epochs);
+        reference.seeds.push_back(run.Whole("seed", 0));
       } else {
         ++reference.missed;
       }
@@ -257,6 +258,12 @@ std::optional<double> EpochsTo(const RunRecord& run, double target) {
   if (point == nullptr || run.samples == 0) return std::nullopt;
   return static_cast<double>(point->step) * static_cast<double>(run.batch) /
          static_cast<double>(run.samples);
+}
+
+const ConvergenceReference* ReferenceFor(const RunRecord& run,
+                                         std::span<const ConvergenceReference> references) {
+  Convergence found;
+  return FindReference({&run, 1}, references, found);
 }
 
 Convergence JudgeConvergence(std::span<const RunRecord> runs,

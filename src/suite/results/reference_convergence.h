@@ -29,8 +29,9 @@ struct ConvergenceReference {
   std::optional<int64_t> parameters;
   std::optional<int64_t> evaluate_every;  // steps
 
-  std::vector<double> epochs;  // to the target, of each run that reached it
-  int64_t missed = 0;          // number of runs that missed the target
+  std::vector<double> epochs;                 // to the target, of each run that reached it
+  std::vector<std::optional<int64_t>> seeds;  // of these runs
+  int64_t missed = 0;                         // number of runs that missed the target
 };
 
 // Parses the tasks of a file written by `etude suite calibrate`. kBadInput for other files.
@@ -65,6 +66,10 @@ struct Convergence {
 };
 // Returns "comparable", "too_fast", "no_reference" or "unknown": stable, appears in --json.
 std::string_view Name(Convergence::Verdict verdict);
+
+// Returns the reference with the settings of a run; nullptr if there is none with all settings.
+const ConvergenceReference* ReferenceFor(const RunRecord& run,
+                                         std::span<const ConvergenceReference> references);
 
 // Judges runs of one task in quality mode, with equal batch, optimizer and precision.
 Convergence JudgeConvergence(std::span<const RunRecord> runs,

@@ -1,0 +1,112 @@
+#include "src/suite/results/repeatability.h"
+
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "src/suite/results/catalogue.h"
+
+namespace etude::suite {
+namespace {
+
+using Judged = Repeatability::Verdict;
+
+// 100 steps are an epoch.
+TaskFactors FactorsWith(const std::vector<double>& epochs, int64_t evaluate_every) {
+  TaskFactors task{.task = "spatial-transformer",
+                   .optimizer = "adam 0.002",
+                   .parameters = 27360,
+                   .batch = 40,
+                   .samples = 4000};
+  for (const double value : epochs) {
+    task.runs.push_back({.seed = std::ssize(task.runs) + 1,
+                         .reached = value > 0,
+                         .epochs = value > 0 ? value : 99,
+                         .evaluate_every = evaluate_every});
+  }
+  return task;
+}
+
+Repeatability Of(const TaskFactors& task, const std::vector<ConvergenceReference>& references = {},
+                 const std::vector<Score>& kept = {}) {
+  return RepeatabilityOf(task, "smoke", kept, references, 0.02);
+}
+
+TEST(RepeatabilityOf, IsShownOrNot) {
+  // Deviations of 0.05, 0.158 and 1.58 epochs; evaluations each hundredth of an epoch.
+  EXPECT_EQ(Of(FactorsWith({10, 10.05, 9.95, 10.05, 9.95}, 1)).verdict, Judged::kShown);
+  EXPECT_EQ(Of(FactorsWith({9.8, 9.9, 10, 10.1, 10.2}, 1)).verdict, Judged::kNotShown);
+  EXPECT_EQ(Of(FactorsWith({8, 9, 10, 11, 12}, 1)).verdict, Judged::kShownAbove);
+  EXPECT_EQ(Of(FactorsWith({10}, 1)).verdict, Judged::kUnknown);
+}
+
+TEST(RepeatabilityOf, MeanAndStepsAreThoseOfTheRuns) {
+  const Repeatability found = Of(FactorsWith({8, 9, 10, 11, 12}, 1));
+  EXPECT_NEAR(*found.mean, 10, 1e-12);
+  EXPECT_NEAR(*found.steps, 1000, 1e-9);
+  EXPECT_NEAR(found.variation->coefficient, std::sqrt(2.5) / 10, 1e-12);
+  EXPECT_EQ(found.coarse, false);
+}
+
+TEST(RepeatabilityOf, EqualEpochsOfRareEvaluationsShowNothing) {
+  // An evaluation each half epoch: a deviation of up to 0.5 / √12 is invisible.
+  const Repeatability found = Of(FactorsWith({5, 5, 5, 5, 5}, 50));
+  EXPECT_EQ(found.variation->coefficient, 0);
+  EXPECT_EQ(found.verdict, Judged::kNotShown);
+  EXPECT_EQ(found.coarse, true);
+  // 0.3 of the deviation of 158 steps are 47.4 steps.
+  EXPECT_EQ(Of(FactorsWith({8, 9, 10, 11, 12}, 47)).coarse, false);
+  EXPECT_EQ(Of(FactorsWith({8, 9, 10, 11, 12}, 48)).coarse, true);
+}
+
+TEST(RepeatabilityOf, AMissedRunIsNeverRepeatable) {
+  const Repeatability found = Of(FactorsWith({10, 10.05, 9.95, 10.05, 9.95, 0}, 1));
+  EXPECT_EQ(found.missed, 1U);
+  EXPECT_EQ(found.verdict, Judged::kNotShown);
+}
+
+ConvergenceReference ReferenceWith(int64_t batch) {
+  return {.task = "spatial-transformer",
+          .target = FindTask("spatial-transformer")->smoke.quality,
+          .scale = "smoke",
+          .precision = "fp32",
+          .optimizer = "adam 0.002",
+          .batch = batch,
+          .samples = 4000,
+          .parameters = 27360,
+          .evaluate_every = 10,
+          .epochs = {11, 12, 13},
+          .seeds = {2, 7, std::nullopt}};
+}
+
+TEST(RepeatabilityOf, TakesOtherSeedsOfTheCalibration) {
+  const TaskFactors task = FactorsWith({10, 11}, 10);
+  const Repeatability found = Of(task, {ReferenceWith(40)});
+  EXPECT_EQ(found.epochs, (std::vector<double>{10, 11, 12}));  // seed 2 is there already
+  EXPECT_EQ(found.calibrated, 1U);
+  EXPECT_EQ(Of(task, {ReferenceWith(64)}).epochs.size(), 2U);
+}
+
+TEST(RepeatabilityOf, KeptRunsReplaceRunsOfTheSameSeed) {
+  RunRecord run{.task = "spatial-transformer",
+                .scale = "smoke",
+                .mode = "quality",
+                .seed = 2,
+                .precision = "fp32",
+                .batch = 40,
+                .samples = 4000,
+                .evaluate_every = 10,
+                .parameters = 27360,
+                .metric = "top-1 accuracy",
+                .target = FindTask("spatial-transformer")->smoke.quality,
+                .curve = {{.step = 1400, .quality = 0.99}}};
+  RunRecord frozen = run;
+  frozen.seed = 3;
+  frozen.settings = NamedTexts{{"frozen", "yes"}};
+  Score score;
+  score.runs = {run, frozen};
+  EXPECT_EQ(Of(FactorsWith({10, 11}, 10), {}, {score}).epochs, (std::vector<double>{10, 14}));
+}
+
+}  // namespace
+}  // namespace etude::suite
