@@ -29,7 +29,7 @@ namespace {
 constexpr int kShared = 0;
 constexpr int kController = 1;
 
-constexpr double kReward = 80;  // by the perplexity
+constexpr double kReward = 80;    // by the perplexity
 constexpr double kMostNats = 10;  // of a word, for rewards
 constexpr double kEntropyWeight = 1e-4;
 constexpr double kBaselineDecay = 0.9;
@@ -47,8 +47,8 @@ struct SearchSetup {
   int64_t controller_updates = 1;
   int64_t rewarded = 64;    // windows of validation text for a reward, at most all
   int64_t candidates = 10;  // cells to choose from in an evaluation
-  int64_t chosen_by = 0;     // words of validation text that choose
-  int64_t rows = 64;         // parts of an evaluated text that are read side by side
+  int64_t chosen_by = 0;    // words of validation text that choose
+  int64_t rows = 64;        // parts of an evaluated text that are read side by side
   Hyperparameters hyperparameters;
 };
 
@@ -102,16 +102,14 @@ class ArchitectureSearch : public Task {
       others.push_back(DrawCell(setup_.cells.nodes, random));
       sum += TestPerplexity(others.back());
     }
-    return std::vector<Figure>{
-        {"random cells", sum / static_cast<double>(setup_.candidates)},
-        {"random search", TestPerplexity(BestOf(others))},
-        {"controller entropy", FoundEntropy()},
-        {.name = "best cell", .text = ToText(best)}};
+    return std::vector<Figure>{{"random cells", sum / static_cast<double>(setup_.candidates)},
+                               {"random search", TestPerplexity(BestOf(others))},
+                               {"controller entropy", FoundEntropy()},
+                               {.name = "best cell", .text = ToText(best)}};
   }
 
   Result<double> Baseline() override {
-    return BigramModel(setup_.streams.train, setup_.streams.words)
-        .Perplexity(setup_.streams.test);
+    return BigramModel(setup_.streams.train, setup_.streams.words).Perplexity(setup_.streams.test);
   }
 
  private:
@@ -290,9 +288,9 @@ Result<std::unique_ptr<Task>> MakeArchitectureSearch(const TaskOptions& options)
                                        : ": missing; expected the Penn Treebank: ptb.train.txt, "
                                          "ptb.valid.txt and ptb.test.txt, one sentence a line"));
   }
-  ETUDE_ASSIGN_OR_RETURN(WordStreams streams,
-                         smoke ? ReadSynopses(folder, 1'000, 3, options.context)
-                               : ReadPtb(folder, 100'000, options.context));
+  ETUDE_ASSIGN_OR_RETURN(WordStreams streams, smoke
+                                                  ? ReadSynopses(folder, 1'000, 3, options.context)
+                                                  : ReadPtb(folder, 100'000, options.context));
   SearchSetup setup = smoke ? SmokeSetup(std::move(streams)) : PaperSetup(std::move(streams));
   const auto file = [&](const char* part) {
     return fmt::format("{}/{}", folder,

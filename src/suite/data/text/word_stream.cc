@@ -80,9 +80,9 @@ Result<WordStreams> ReadPtb(const std::string& folder, int64_t most, const RunCo
   const std::pair<const char*, Tokens*> files[] = {
       {"train", &streams.train}, {"valid", &streams.valid}, {"test", &streams.test}};
   for (const auto& [part, stream] : files) {
-    ETUDE_RETURN_IF_ERROR(ForEachLine(
-        fmt::format("{}/ptb.{}.txt", folder, part), SplitAtBlanks, context,
-        [&](const Words& words, int64_t) { Append(vocabulary, words, *stream); }));
+    ETUDE_RETURN_IF_ERROR(
+        ForEachLine(fmt::format("{}/ptb.{}.txt", folder, part), SplitAtBlanks, context,
+                    [&](const Words& words, int64_t) { Append(vocabulary, words, *stream); }));
   }
   return streams;
 }
@@ -93,16 +93,14 @@ Result<WordStreams> ReadSynopses(const std::string& folder, int64_t most, int64_
   const auto split = [](std::string_view line) { return SplitText(line); };
   const std::string train = folder + "/train.title.txt";
   WordCounts counts;
-  ETUDE_RETURN_IF_ERROR(
-      ForEachLine(train, split, context, [&](const Words& words, int64_t number) {
-        if (number % every == 0) counts.Add(words);
-      }));
+  ETUDE_RETURN_IF_ERROR(ForEachLine(train, split, context, [&](const Words& words, int64_t number) {
+    if (number % every == 0) counts.Add(words);
+  }));
   const Vocabulary vocabulary(counts, {.most = most + kEndToken});
   streams.words = InLine(vocabulary.size());
-  ETUDE_RETURN_IF_ERROR(
-      ForEachLine(train, split, context, [&](const Words& words, int64_t number) {
-        if (number % every == 0) Append(vocabulary, words, streams.train);
-      }));
+  ETUDE_RETURN_IF_ERROR(ForEachLine(train, split, context, [&](const Words& words, int64_t number) {
+    if (number % every == 0) Append(vocabulary, words, streams.train);
+  }));
   ETUDE_RETURN_IF_ERROR(ForEachLine(
       folder + "/test.title.txt", split, context, [&](const Words& words, int64_t number) {
         const bool validates = number / kLinesInTurn % 2 == 0;

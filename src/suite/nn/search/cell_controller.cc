@@ -18,8 +18,7 @@ constexpr int64_t kFirstNode = kFirstActivation + kCellActivations;
 
 // Returns an index by its probability.
 int64_t DrawIndex(const at::Tensor& log_probabilities, RandomStream& random) {
-  const at::Tensor chances =
-      log_probabilities.detach().cpu().to(at::kDouble).exp().contiguous();
+  const at::Tensor chances = log_probabilities.detach().cpu().to(at::kDouble).exp().contiguous();
   const auto* chance = chances.const_data_ptr<double>();
   double rest = random.UniformDouble();
   int64_t index = 0;
@@ -53,8 +52,7 @@ CellController::Drawn CellController::Draw(RandomStream& random) const {
   const auto choose = [&](const Linear& layer) {
     state = lstm_(table.narrow(0, last, 1), state);
     const at::Tensor logits = layer(state.hidden).to(at::kFloat) / shape_.temperature;
-    const at::Tensor log_probabilities =
-        (logits.tanh() * kLargestLogit).log_softmax(1).squeeze(0);
+    const at::Tensor log_probabilities = (logits.tanh() * kLargestLogit).log_softmax(1).squeeze(0);
     const int64_t choice = DrawIndex(log_probabilities, random);
     const at::Tensor own = log_probabilities.select(0, choice);
     const at::Tensor entropy = (log_probabilities.exp() * log_probabilities).sum().neg();

@@ -20,8 +20,8 @@ struct CellDropout {
 };
 
 struct SharedCellsShape {
-  int64_t words = 0;    // numbers of the vocabulary
-  int64_t width = 1000; // of embedded words and of all nodes
+  int64_t words = 0;     // numbers of the vocabulary
+  int64_t width = 1000;  // of embedded words and of all nodes
   int64_t nodes = 12;
   CellDropout dropped;
   double word_range = 0.025;  // initial weights are uniform, up to this number
