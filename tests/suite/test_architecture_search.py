@@ -49,7 +49,7 @@ def test_the_formula_is_that_of_the_published_network():
 def test_a_network_of_the_papers_size_takes_a_step(tmp_path):
     write_ptb(tmp_path)
     made = record(run(tmp_path, "--scale", "paper", "--batch", 2, "--mode", "steps", "--warmup", 0, "--iterations", 1), 0)
-    # Eleven words, one of which is "<unk>", and the end of a line.
+    # Twelve words, one of which is "<unk>", and the end of a line.
     words = len(set(ptb_text(16).split()))
     assert made["parameters"] == cells(1 + words, 1000, 12) + controller(12, 100)
     assert (made["samples"], made["data_set"]) == (3, "ptb")

@@ -278,10 +278,10 @@ def masked(trace):
 
 
 def searched(trace):
-    """Returns the count for two windows of 35 words with twelve numbers, and five times the only window of validation text.
+    """Returns the count for two windows of 35 words with thirteen numbers, and five times the only window of validation text.
     Each cell has a layer of the gate and of what passes it for the words, the state, and eleven nodes. Six times the
     controller makes 23 choices: of four activations, and of earlier nodes."""
-    word = 13 * 1000 * 2000 + 1000 * 12
+    word = 13 * 1000 * 2000 + 1000 * 13
     cell = 23 * 2 * 400 * 100 + 100 * (12 * 4 + sum(range(1, 12)))
     return (2 + 5) * 35 * word + 6 * cell
 

@@ -29,7 +29,7 @@ TEST(CellArchitecture, Text) {
 TEST(CellController, DrawsAsOftenAsItSays) {
   SeedTorch(1);
   Weights weights(at::kCPU);
-  const CellController controller(Scope(weights)["controller"],
+  const CellController controller(Scope(weights, "controller"),
                                   {.nodes = 2, .hidden = 8, .temperature = 0.1});
   const at::NoGradGuard no_gradients;
   RandomStream random(1);
@@ -53,7 +53,7 @@ TEST(CellController, DrawsAsOftenAsItSays) {
 
 TEST(CellController, SameNumbersGiveTheSameCell) {
   Weights weights(at::kCPU);
-  const CellController controller(Scope(weights)["controller"], {});
+  const CellController controller(Scope(weights, "controller"), {});
   RandomStream one(7);
   RandomStream other(7);
   EXPECT_EQ(controller.Draw(one).cell, controller.Draw(other).cell);
@@ -62,7 +62,7 @@ TEST(CellController, SameNumbersGiveTheSameCell) {
 // A cell learns only by the weights that it uses.
 TEST(SharedCells, GradientsAreThoseOfTheCell) {
   Weights weights(at::kCPU);
-  const SharedCells cells(Scope(weights)["cells"], {.words = 5, .width = 4, .nodes = 4});
+  const SharedCells cells(Scope(weights, "cells"), {.words = 5, .width = 4, .nodes = 4});
   at::Tensor state;
   const at::Tensor words = FromValues(std::vector<int64_t>{0, 1, 2, 3, 4, 0}, {3, 2});
   const at::Tensor logits = cells.Logits(cells(words, kCell, state));
@@ -80,7 +80,7 @@ TEST(SharedCells, GradientsAreThoseOfTheCell) {
 // A text read in two parts gives the same as at once, because the state continues.
 TEST(SharedCells, StateContinues) {
   Weights weights(at::kCPU);
-  const SharedCells cells(Scope(weights)["cells"], {.words = 5, .width = 4, .nodes = 4});
+  const SharedCells cells(Scope(weights, "cells"), {.words = 5, .width = 4, .nodes = 4});
   const at::Tensor words = FromValues(std::vector<int64_t>{0, 1, 2, 3, 4, 0, 2, 2}, {4, 2});
   at::Tensor whole;
   at::Tensor parts;
