@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import twin_captions
+import twin_cells
 import twin_detection
 import twin_faces
 import twin_gans
@@ -261,6 +262,7 @@ def advertising(_):
 
 
 TWINS = {
+    "architecture-search": twin_cells.make,
     "image-classification": image_classification,
     "image-generation": lambda data: twin_gans.generation(digits(data)[0]),
     "image-to-image": twin_gans.translation,

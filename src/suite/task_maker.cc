@@ -5,6 +5,7 @@
 
 #include "src/suite/task.h"
 #include "src/suite/tasks/advertising.h"
+#include "src/suite/tasks/architecture_search.h"
 #include "src/suite/tasks/face_embedding.h"
 #include "src/suite/tasks/face_recognition.h"
 #include "src/suite/tasks/image_classification.h"
@@ -41,6 +42,7 @@ constexpr std::array kMakers = {
     TaskMaker{.id = "summarization", .make = MakeSummarization},
     TaskMaker{.id = "spatial-transformer", .make = MakeSpatialTransformer},
     TaskMaker{.id = "learning-to-rank", .make = MakeLearningToRank},
+    TaskMaker{.id = "architecture-search", .make = MakeArchitectureSearch},
     TaskMaker{.id = "advertising", .make = MakeAdvertising},
     TaskMaker{.id = "language-modelling", .make = MakeLanguageModelling},
 };

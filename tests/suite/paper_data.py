@@ -300,3 +300,16 @@ def write_wikipedia(data):
     for part, sentences in DOCUMENTS.items():
         (data / f"wikipedia/{part}.txt").write_text("\n".join(sentences) + "\n")
     (data / "wikipedia/vocab.txt").write_text("\n".join(PIECES) + "\n")
+
+
+def ptb_text(lines):
+    """Returns lines of seven words from a vocabulary of twelve, "<unk>" among them."""
+    words = ["<unk>", "N", "the", "a", "fund", "bank", "rose", "fell", "shares", "of", "in", "year"]
+    return "".join(" " + " ".join(words[(i * i + 3 * i * j + j) % 12] for j in range(7)) + " \n" for i in range(lines))
+
+
+def write_ptb(data):
+    # 128 words and ends of lines for training, 48 for validating and testing.
+    (data / "ptb").mkdir()
+    for part, lines in (("train", 16), ("valid", 6), ("test", 6)):
+        (data / f"ptb/ptb.{part}.txt").write_text(ptb_text(lines))

@@ -21,6 +21,7 @@ from paper_data import (
     write_lsun,
     write_mnist,
     write_movielens,
+    write_ptb,
     write_scans,
     write_shapenet,
     write_voc,
@@ -276,6 +277,15 @@ def masked(trace):
     return layers + texts[0] * (768 * 768 + 768 * 2) + said * (768 * 768 + 768 * 14)
 
 
+def searched(trace):
+    """Returns the count for two windows of 35 words with thirteen numbers, and five times the only window of validation text.
+    Each cell has a layer of the gate and of what passes it for the words, the state, and eleven nodes. Six times the
+    controller makes 23 choices: of four activations, and of earlier nodes."""
+    word = 13 * 1000 * 2000 + 1000 * 13
+    cell = 23 * 2 * 400 * 100 + 100 * (12 * 4 + sum(range(1, 12)))
+    return (2 + 5) * 35 * word + 6 * cell
+
+
 def perceptron(*widths):
     return sum(a * b for a, b in zip(widths, widths[1:]))
 
@@ -304,6 +314,7 @@ PAPER = {
     "spatial-transformer": (write_mnist, 2, lambda _: 2 * (SPATIAL_TRANSFORMER + 28 * 28 * 3 * 2)),
     "learning-to-rank": (lambda data: write_gowalla(data, 6, 30), 8, lambda _: 8 * caser(100, 4)),
     "recommendation": (lambda data: write_movielens(data, 6, 40), 8, lambda _: 8 * NEUMF),
+    "architecture-search": (write_ptb, 2, searched),
     "advertising": (lambda data: write_criteo(data, 70), 8, lambda _: 8 * DLRM),
     "language-modelling": (write_wikipedia, 2, masked),
 }

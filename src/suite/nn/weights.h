@@ -55,6 +55,7 @@ class Scope {
   Scope operator[](std::string_view name) const;
   Scope operator[](int64_t index) const { return (*this)[std::to_string(index)]; }
 
+  const std::string& name() const { return name_; }
   const Weights& weights() const { return *weights_; }
   const at::Device& device() const { return weights_->device(); }
 

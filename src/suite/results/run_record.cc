@@ -61,6 +61,9 @@ RunRecord Parse(const JsonMembers& run) {
   record.quality = run.Number("quality");
   for (const auto& [name, value] : run.Object("figures").json().items()) {
     if (value.is_number()) record.figures.push_back({name, value.get<double>()});
+    if (value.is_string()) {
+      record.figures.push_back({.name = name, .text = value.get<std::string>()});
+    }
   }
   record.steps = whole("steps");
   record.started = number("started");
@@ -141,7 +144,8 @@ std::string ToText(const RunRecord& run) {
       run.reached ? "reached" : "missed", run.target ? "the target" : "no target", run.metric,
       number(run.quality), number(run.target), number(run.baseline), run.seconds, run.epochs());
   for (const Figure& figure : run.figures) {
-    text += fmt::format(", {} {:.4g}", figure.name, figure.value);
+    text += fmt::format(", {} {}", figure.name,
+                        figure.text.empty() ? fmt::format("{:.4g}", figure.value) : figure.text);
   }
   return text;
 }
@@ -163,7 +167,9 @@ Json ToJson(const RunRecord& run) {
                      {"loss", OrNull(point.loss)}});
   }
   Json figures = Json::object();
-  for (const Figure& figure : run.figures) figures[figure.name] = figure.value;
+  for (const Figure& figure : run.figures) {
+    figures[figure.name] = figure.text.empty() ? Json(figure.value) : Json(figure.text);
+  }
   return {{"format", kDocument.format},
           {"version", kDocument.version},
           {"id", run.task},

@@ -24,10 +24,11 @@ struct QualityPoint {
       loss;  // mean over the steps since the previous evaluation; nullopt before the first
 };
 
-// An additional figure of the test data: "NDCG@10".
+// An additional figure of the test data: "NDCG@10". A figure with a text has no value.
 struct Figure {
   std::string name;
   double value = 0;
+  std::string text = {};
 };
 
 // Hardware events of one step in user mode, by the mean over the timed steps; nullopt for a counter
