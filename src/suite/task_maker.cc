@@ -9,6 +9,7 @@
 #include "src/suite/tasks/face_embedding.h"
 #include "src/suite/tasks/face_recognition.h"
 #include "src/suite/tasks/image_classification.h"
+#include "src/suite/tasks/image_compression.h"
 #include "src/suite/tasks/image_generation.h"
 #include "src/suite/tasks/image_to_image.h"
 #include "src/suite/tasks/image_to_text.h"
@@ -38,6 +39,7 @@ constexpr std::array kMakers = {
     TaskMaker{.id = "3d-face-recognition", .make = MakeFaceRecognition},
     TaskMaker{.id = "object-detection", .make = MakeObjectDetection},
     TaskMaker{.id = "recommendation", .make = MakeRecommendation},
+    TaskMaker{.id = "image-compression", .make = MakeImageCompression},
     TaskMaker{.id = "3d-object-reconstruction", .make = MakeObjectReconstruction},
     TaskMaker{.id = "summarization", .make = MakeSummarization},
     TaskMaker{.id = "spatial-transformer", .make = MakeSpatialTransformer},

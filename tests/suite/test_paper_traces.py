@@ -261,6 +261,18 @@ def summarized(trace):
     return encoder + texts * (said * (step + attention + 4 * hidden * hidden + hidden * words) + past)
 
 
+def recurrent_codec(pixels, iterations):
+    """A cell of 4 × 4 pixels a place of the first LSTM, and so on; the state is convolved from the second iteration on."""
+    first = pixels // 4 * 27 * 64
+    gates, states = 0, 0
+    for shrunk, inner, out, side in ((16, 64, 256, 1), (64, 256, 512, 1), (256, 512, 512, 1),
+                                     (256, 512, 512, 1), (64, 128, 512, 1), (16, 128, 256, 3), (4, 64, 128, 3)):  # fmt: skip
+        gates += pixels // shrunk * 4 * out * 9 * inner
+        states += pixels // shrunk * 4 * out * side * side * out
+    bits = pixels // 256 * 2 * 32 * 512 + pixels * 32 * 3
+    return iterations * (first + gates + bits) + (iterations - 1) * states
+
+
 def reconstructed(_):
     """Of one picture: three convolutions, four linear layers, three transposed convolutions from side 4 to 32."""
     convolutions = 25 * (32**2 * 3 * 64 + 16**2 * 64 * 128 + 8**2 * 128 * 256)
@@ -308,6 +320,7 @@ PAPER = {
     "face-embedding": (write_faces, 2, embedded),
     "3d-face-recognition": (write_scans, 1, lambda _: resnet((224, 224), (3, 4, 6, 3))[0] + 112 * 112 * 64 * 49 + 2048 * 253),
     "object-detection": (write_voc, 1, detected),
+    "image-compression": (write_imagenet, 1, lambda _: recurrent_codec(32 * 32, 16)),
     "3d-object-reconstruction": (write_shapenet, 1, reconstructed),
     "summarization": (write_gigaword, 2, summarized),
     # Distorting a digit needs a map too.

@@ -1,5 +1,8 @@
 #include "src/suite/data/jpeg.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -18,16 +21,44 @@ namespace {
 
 constexpr int64_t kMostPixels = int64_t{1} << 28;
 
-struct CloseDecoder {
-  void operator()(void* decoder) const { tjDestroy(decoder); }
+struct CloseHandle {
+  void operator()(void* handle) const { tjDestroy(handle); }
 };
+using Handle = std::unique_ptr<void, CloseHandle>;
+
+struct FreeBytes {
+  void operator()(unsigned char* bytes) const { tjFree(bytes); }
+};
+
+at::Tensor FromPixels(const std::vector<unsigned char>& pixels, int height, int width) {
+  std::vector<float> values(pixels.size());
+  const size_t plane = values.size() / 3;
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i % 3 * plane + i / 3] = static_cast<float>(pixels[i]) / 255.0F;
+  }
+  return FromValues(values, {3, height, width});
+}
+
+// Returns the size of the parts of a JPEG file before its compressed pixels. Parts begin with a
+// marker of two bytes and their length; the last one is marked as the start of a scan.
+size_t HeaderBytes(std::string_view file) {
+  constexpr uint8_t kStartOfScan = 0xDA;
+  size_t at = 2;
+  while (at + 4 <= file.size()) {
+    const auto marker = static_cast<uint8_t>(file[at + 1]);
+    at += 2 + (static_cast<size_t>(static_cast<uint8_t>(file[at + 2])) << 8 |
+               static_cast<uint8_t>(file[at + 3]));
+    if (marker == kStartOfScan) break;
+  }
+  return std::min(at, file.size());
+}
 
 }  // namespace
 
 Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) {
   ETUDE_RETURN_IF_ERROR(CheckRegular(path));
   ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, context.limits));
-  const std::unique_ptr<void, CloseDecoder> decoder(tjInitDecompress());
+  const Handle decoder(tjInitDecompress());
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
   int width = 0;
   int height = 0;
@@ -50,14 +81,39 @@ Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) 
                     TJFLAG_ACCURATEDCT) != 0) {
     return wrong();
   }
-  std::vector<float> values(pixels.size());
-  const size_t plane = values.size() / 3;
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i % 3 * plane + i / 3] = static_cast<float>(pixels[i]) / 255.0F;
+  return FromPixels(pixels, height, width);
+}
+
+Result<JpegCopy> CopyByJpeg(const at::Tensor& picture, int quality) {
+  const auto height = static_cast<int>(picture.size(1));
+  const auto width = static_cast<int>(picture.size(2));
+  const at::Tensor values =
+      (picture.permute({1, 2, 0}) * 255).round().clamp(0, 255).to(at::kByte).contiguous();
+  const Handle encoder(tjInitCompress());
+  unsigned char* made = nullptr;
+  unsigned long size = 0;
+  const int failed = tjCompress2(encoder.get(), values.const_data_ptr<uint8_t>(), width, 0, height,
+                                 TJPF_RGB, &made, &size, TJSAMP_420, quality, TJFLAG_ACCURATEDCT);
+  const std::unique_ptr<unsigned char, FreeBytes> file(made);
+  if (failed != 0) {
+    return MakeError(ErrorCode::kInternal,
+                     fmt::format("compressing by JPEG: {}", tjGetErrorStr2(encoder.get())));
   }
-  return FromValues(values, {3, height, width});
+  const Handle decoder(tjInitDecompress());
+  std::vector<unsigned char> pixels(static_cast<size_t>(values.numel()));
+  if (tjDecompress2(decoder.get(), file.get(), size, pixels.data(), width, 0, height, TJPF_RGB,
+                    TJFLAG_ACCURATEDCT) != 0) {
+    return MakeError(ErrorCode::kInternal,
+                     fmt::format("decompressing by JPEG: {}", tjGetErrorStr2(decoder.get())));
+  }
+  const size_t header = HeaderBytes({reinterpret_cast<const char*>(file.get()), size});
+  return JpegCopy{FromPixels(pixels, height, width), static_cast<int64_t>(size - header)};
 }
 #else
+Result<JpegCopy> CopyByJpeg(const at::Tensor&, int) {
+  return Unavailable("compressing by JPEG requires a build with libturbojpeg");
+}
+
 Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext&) {
   return Unavailable(path + ": reading JPEG requires a build with libturbojpeg");
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <ATen/core/Tensor.h>
@@ -12,6 +13,15 @@ namespace etude::suite {
 // Reads a JPEG file: float [3, H, W], red, green, blue, from 0 to 1. kBadInput for an invalid or
 // damaged file.
 Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context);
+
+// A picture that was compressed and decompressed.
+struct JpegCopy {
+  at::Tensor picture;  // like the original
+  int64_t bytes = 0;   // of the compressed pixels, without the headers before them
+};
+// Compresses `picture`, as from ReadJpeg, with half as many rows and columns of colour and a
+// `quality` from 1 to 100. kUnavailable without libturbojpeg.
+Result<JpegCopy> CopyByJpeg(const at::Tensor& picture, int quality);
 
 // Returns the part of `picture` from (top, left), `height` × `width` pixels, resized to `side` ×
 // `side`.

@@ -23,6 +23,7 @@
 #include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/pixel_shuffle.h>
 #include <ATen/ops/reflection_pad2d.h>
 #include <ATen/ops/smooth_l1_loss.h>
 #include <ATen/ops/stack.h>
@@ -83,6 +84,10 @@ at::Tensor TransposedConvolution2d(const at::Tensor& x, const at::Tensor& weight
   return at::conv_transpose2d(x, weight, bias, window.stride, window.padding,
                               /*output_padding=*/more, window.groups, window.dilation);
 }
+at::Tensor PixelShuffle(const at::Tensor& x, int64_t factor) {
+  return at::pixel_shuffle(x, factor);
+}
+
 at::Tensor ReflectionPad(const at::Tensor& x, int64_t width) {
   return at::reflection_pad2d(x, {width, width, width, width});
 }

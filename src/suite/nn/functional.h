@@ -47,6 +47,9 @@ at::Tensor Convolution2d(const at::Tensor& x, const at::Tensor& weight, const at
 // H' = (H − 1) stride − 2 padding + h + `more`.
 at::Tensor TransposedConvolution2d(const at::Tensor& x, const at::Tensor& weight,
                                    const at::Tensor& bias, const Window& window, int64_t more = 0);
+// Makes pictures larger by a factor, with fewer channels: [N, C factor², H, W] → [N, C, H factor,
+// W factor] (Shi et al., 1609.05158).
+at::Tensor PixelShuffle(const at::Tensor& x, int64_t factor);
 // Surrounds pictures by `width` pixels on each side, mirrored at the outer pixels.
 at::Tensor ReflectionPad(const at::Tensor& x, int64_t width);
 // x: [N, C, D, H, W], weight: [C, E, d, h, w] → [N, E, D', H', W'].
