@@ -25,6 +25,7 @@ import twin_scans
 import twin_solids
 import twin_speech
 import twin_summaries
+import twin_videos
 import twin_words
 from twin_parts import Block, idx, update
 
@@ -271,6 +272,7 @@ TWINS = {
     "image-to-text": twin_captions.make,
     "3d-face-recognition": twin_scans.make,
     "3d-object-reconstruction": twin_solids.make,
+    "video-prediction": twin_videos.make,
     "face-embedding": twin_faces.make,
     "object-detection": twin_detection.make,
     "speech-recognition": twin_speech.make,

@@ -22,6 +22,7 @@
 #include "src/suite/tasks/speech_recognition.h"
 #include "src/suite/tasks/summarization.h"
 #include "src/suite/tasks/text_to_text.h"
+#include "src/suite/tasks/video_prediction.h"
 
 namespace etude::suite {
 namespace {
@@ -39,6 +40,7 @@ constexpr std::array kMakers = {
     TaskMaker{.id = "3d-face-recognition", .make = MakeFaceRecognition},
     TaskMaker{.id = "object-detection", .make = MakeObjectDetection},
     TaskMaker{.id = "recommendation", .make = MakeRecommendation},
+    TaskMaker{.id = "video-prediction", .make = MakeVideoPrediction},
     TaskMaker{.id = "image-compression", .make = MakeImageCompression},
     TaskMaker{.id = "3d-object-reconstruction", .make = MakeObjectReconstruction},
     TaskMaker{.id = "summarization", .make = MakeSummarization},

@@ -203,12 +203,27 @@ def field(number, data):
 
 
 def tf_example(lists):
-    """A tf.train.Example of lists of floats."""
+    """A tf.train.Example of lists of floats, or of one string each."""
     entries = b""
     for name, values in lists.items():
-        floats = field(2, field(1, struct.pack(f"<{len(values)}f", *values)))
-        entries += field(1, field(1, name.encode()) + field(2, floats))
+        if isinstance(values, bytes):
+            own = field(1, field(1, values))
+        else:
+            own = field(2, field(1, struct.pack(f"<{len(values)}f", *values)))
+        entries += field(1, field(1, name.encode()) + field(2, own))
     return field(1, entries)
+
+
+def write_push(data, videos=None):
+    """Two or more files with a video each: JPEG images of 640 × 512, grey ones unless `videos` has others."""
+    (data / "push/push_train").mkdir(parents=True)
+    for number, video in enumerate(videos or [[grey_jpeg(640, 512)] * 10] * 2):
+        example = {}
+        for time, image in enumerate(video):
+            example[f"move/{time}/image/encoded"] = image
+            example[f"move/{time}/commanded_pose/vec_pitch_yaw"] = [0.1 * time] * 5
+            example[f"move/{time}/endeffector/vec_pitch_yaw"] = [0.1 * time] * 5
+        (data / f"push/push_train/train-{number}").write_bytes(tf_record(tf_example(example)))
 
 
 def write_shapenet(data, volumes=None):

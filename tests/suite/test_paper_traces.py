@@ -22,6 +22,7 @@ from paper_data import (
     write_mnist,
     write_movielens,
     write_ptb,
+    write_push,
     write_scans,
     write_shapenet,
     write_voc,
@@ -280,6 +281,15 @@ def reconstructed(_):
     return convolutions + perceptron(8 * 8 * 256, 1024, 1024, 512, 4**3 * 512) + growing
 
 
+def predicted(_):
+    """Of a video of ten frames: CDNA nine times, whose sides are 32, 16 and 8 inside."""
+    recurrent = 32**2 * (2 * 64 * 128 + 128 * 128) + 16**2 * (96 * 256 + 128 * 256 + 192 * 256) + 8**2 * 192 * 512
+    smaller = 32**2 * 3 * 32 * 25 + 16**2 * 32 * 32 * 9 + 8**2 * (64 * 64 * 9 + 74 * 64)
+    larger = 9 * (8**2 * 128 * 128 + 16**2 * 96 * 96 + 32**2 * 64 * 64)
+    moved = 8**2 * 128 * 250 + 64**2 * 10 * 3 * 25
+    return 9 * (25 * recurrent + smaller + larger + moved + 64**2 * 64 * (3 + 12) + 10 * 5)
+
+
 def masked(trace):
     """Returns the count for BERT's twelve layers, the first words' answer, and those of the masked words, of
     fourteen."""
@@ -320,6 +330,7 @@ PAPER = {
     "face-embedding": (write_faces, 2, embedded),
     "3d-face-recognition": (write_scans, 1, lambda _: resnet((224, 224), (3, 4, 6, 3))[0] + 112 * 112 * 64 * 49 + 2048 * 253),
     "object-detection": (write_voc, 1, detected),
+    "video-prediction": (write_push, 1, predicted),
     "image-compression": (write_imagenet, 1, lambda _: recurrent_codec(32 * 32, 16)),
     "3d-object-reconstruction": (write_shapenet, 1, reconstructed),
     "summarization": (write_gigaword, 2, summarized),

@@ -20,6 +20,7 @@ namespace etude::suite {
 namespace {
 
 constexpr int64_t kMostPixels = int64_t{1} << 28;
+constexpr int kMostReduced = 8;  // the decoder's largest divisor
 
 struct CloseHandle {
   void operator()(void* handle) const { tjDestroy(handle); }
@@ -53,11 +54,10 @@ size_t HeaderBytes(std::string_view file) {
   return std::min(at, file.size());
 }
 
-}  // namespace
-
-Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) {
-  ETUDE_RETURN_IF_ERROR(CheckRegular(path));
-  ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, context.limits));
+// Decodes at a scale that `scale_of` returns for height and width.
+template <typename ScaleOf>
+Result<at::Tensor> Decode(std::string_view bytes, const std::string& place,
+                          const ScaleOf& scale_of) {
   const Handle decoder(tjInitDecompress());
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
   int width = 0;
@@ -66,15 +66,18 @@ Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) 
   int colours = 0;
   const auto wrong = [&] {
     return BadInput(
-        fmt::format("{}: {}, expected a JPEG image", path, tjGetErrorStr2(decoder.get())));
+        fmt::format("{}: {}, expected a JPEG image", place, tjGetErrorStr2(decoder.get())));
   };
   if (tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &subsampling,
                           &colours) != 0) {
     return wrong();
   }
   if (int64_t{width} * height > kMostPixels) {
-    return BadInput(fmt::format("{}: found {} × {} pixels, expected fewer", path, width, height));
+    return BadInput(fmt::format("{}: found {} × {} pixels, expected fewer", place, width, height));
   }
+  const tjscalingfactor scale = scale_of(height, width);
+  height = TJSCALED(height, scale);
+  width = TJSCALED(width, scale);
   std::vector<unsigned char> pixels(static_cast<size_t>(width) * static_cast<size_t>(height) * 3);
   // Warnings, such as missing bytes at the end, are errors too.
   if (tjDecompress2(decoder.get(), data, bytes.size(), pixels.data(), width, 0, height, TJPF_RGB,
@@ -83,6 +86,8 @@ Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) 
   }
   return FromPixels(pixels, height, width);
 }
+
+}  // namespace
 
 Result<JpegCopy> CopyByJpeg(const at::Tensor& picture, int quality) {
   const auto height = static_cast<int>(picture.size(1));
@@ -109,13 +114,41 @@ Result<JpegCopy> CopyByJpeg(const at::Tensor& picture, int quality) {
   const size_t header = HeaderBytes({reinterpret_cast<const char*>(file.get()), size});
   return JpegCopy{FromPixels(pixels, height, width), static_cast<int64_t>(size - header)};
 }
+
+Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext& context) {
+  ETUDE_RETURN_IF_ERROR(CheckRegular(path));
+  ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, context.limits));
+  return Decode(bytes, path, [](int, int) { return tjscalingfactor{1, 1}; });
+}
+
+Result<at::Tensor> DecodeJpeg(std::string_view bytes, const std::string& place,
+                              int64_t least_side) {
+  return Decode(bytes, place, [&](int height, int width) {
+    int divisor = 1;
+    while (divisor < kMostReduced && std::min(height, width) / (2 * divisor) >= least_side) {
+      divisor *= 2;
+    }
+    return tjscalingfactor{1, divisor};
+  });
+}
 #else
 Result<JpegCopy> CopyByJpeg(const at::Tensor&, int) {
   return Unavailable("compressing by JPEG requires a build with libturbojpeg");
 }
 
+namespace {
+
+tl::unexpected<Error> NotInThisBuild(const std::string& place) {
+  return Unavailable(place + ": reading JPEG requires a build with libturbojpeg");
+}
+
+}  // namespace
+
 Result<at::Tensor> ReadJpeg(const std::string& path, const RunContext&) {
-  return Unavailable(path + ": reading JPEG requires a build with libturbojpeg");
+  return NotInThisBuild(path);
+}
+Result<at::Tensor> DecodeJpeg(std::string_view, const std::string& place, int64_t) {
+  return NotInThisBuild(place);
 }
 #endif
 

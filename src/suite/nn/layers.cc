@@ -10,6 +10,7 @@
 #include <ATen/ops/_use_cudnn_rnn_flatten_weight.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/group_norm.h>
 #include <ATen/ops/gru.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/lstm.h>
@@ -25,6 +26,34 @@ constexpr double kDcganStart = 0.02;
 at::Tensor UniformByFan(at::IntArrayRef sizes, int64_t fan_in) {
   const double bound = 1 / std::sqrt(static_cast<double>(fan_in));
   return Uniform(sizes, -bound, bound);
+}
+
+// Returns weights of a convolution [out, in, height, width], or one of the adjoint.
+at::Tensor DrawKernels(at::IntArrayRef sizes, Conv2d::Start start) {
+  const int64_t positions = sizes[2] * sizes[3];
+  switch (start) {
+    case Conv2d::Start::kUniform: return UniformByFan(sizes, sizes[1] * positions);
+    case Conv2d::Start::kHe:
+      return Normal(sizes, 0, std::sqrt(2 / static_cast<double>(sizes[0] * positions)));
+    case Conv2d::Start::kSmall: return Normal(sizes, 0, kSmallStart);
+    case Conv2d::Start::kXavier: {
+      const double bound = std::sqrt(6 / static_cast<double>((sizes[0] + sizes[1]) * positions));
+      return Uniform(sizes, -bound, bound);
+    }
+    case Conv2d::Start::kDcgan: break;
+  }
+  return Normal(sizes, 0, kDcganStart);
+}
+
+at::Tensor DrawBiases(int64_t count, int64_t fan_in, Conv2d::Start start) {
+  switch (start) {
+    case Conv2d::Start::kUniform:
+    case Conv2d::Start::kHe: return UniformByFan({count}, fan_in);
+    case Conv2d::Start::kSmall:
+    case Conv2d::Start::kXavier:
+    case Conv2d::Start::kDcgan: break;
+  }
+  return Zeros({count});
 }
 
 // Runs an LSTM in float32 where autocast is to float16 on the CPU: oneDNN has no such kernel for
@@ -60,21 +89,8 @@ Conv2d::Conv2d(const Scope& scope, int64_t in, int64_t out, Window window, bool 
   const int64_t height = window_.kernel.front();
   const int64_t width = window_.kernel.back();
   const std::vector<int64_t> sizes = {out, in / window_.groups, height, width};
-  const int64_t fan_in = sizes[1] * height * width;
-  const auto draw = [&] {
-    switch (start) {
-      case Start::kUniform: return UniformByFan(sizes, fan_in);
-      case Start::kHe:
-        return Normal(sizes, 0, std::sqrt(2 / static_cast<double>(out * height * width)));
-      case Start::kSmall: return Normal(sizes, 0, kSmallStart);
-      case Start::kDcgan: break;
-    }
-    return Normal(sizes, 0, kDcganStart);
-  };
-  weight_ = scope.Parameter("weight", draw());
-  if (!bias) return;
-  const bool zero = start == Start::kSmall || start == Start::kDcgan;
-  bias_ = scope.Parameter("bias", zero ? Zeros({out}) : UniformByFan({out}, fan_in));
+  weight_ = scope.Parameter("weight", DrawKernels(sizes, start));
+  if (bias) bias_ = scope.Parameter("bias", DrawBiases(out, sizes[1] * height * width, start));
 }
 
 at::Tensor Conv2d::operator()(const at::Tensor& x) const {
@@ -82,13 +98,15 @@ at::Tensor Conv2d::operator()(const at::Tensor& x) const {
 }
 
 TransposedConv2d::TransposedConv2d(const Scope& scope, int64_t in, int64_t out, Window window,
-                                   int64_t more, bool bias)
+                                   int64_t more, bool bias, Conv2d::Start start)
     : window_(std::move(window)),
       more_(more),
       weight_(scope.Parameter(
-          "weight",
-          Normal({in, out, window_.kernel.front(), window_.kernel.back()}, 0, kDcganStart))) {
-  if (bias) bias_ = scope.Parameter("bias", Zeros({out}));
+          "weight", DrawKernels({in, out, window_.kernel.front(), window_.kernel.back()}, start))) {
+  if (bias) {
+    const int64_t fan_in = out * window_.kernel.front() * window_.kernel.back();
+    bias_ = scope.Parameter("bias", DrawBiases(out, fan_in, start));
+  }
 }
 
 at::Tensor TransposedConv2d::operator()(const at::Tensor& x) const {
@@ -112,6 +130,14 @@ at::Tensor BatchNorm::operator()(const at::Tensor& x) const {
   }
   return at::batch_norm(x, scale_, shift_, mean_, variance_, weights_->training(), momentum_,
                         epsilon_, /*cudnn_enabled=*/true);
+}
+
+GroupNorm::GroupNorm(const Scope& scope, int64_t channels)
+    : scale_(scope.Parameter("weight", Ones({channels}))),
+      shift_(scope.Parameter("bias", Zeros({channels}))) {}
+
+at::Tensor GroupNorm::operator()(const at::Tensor& x) const {
+  return at::group_norm(x, /*num_groups=*/1, scale_, shift_, /*eps=*/1e-5, /*cudnn_enabled=*/true);
 }
 
 Embedding::Embedding(const Scope& scope, int64_t rows, int64_t width, double deviation,

@@ -36,6 +36,7 @@ class Conv2d {
     kHe,       // normal, √(2 / fan-out) (He, 1502.01852)
     kSmall,    // normal, 0.01; zero biases
     kDcgan,    // normal, 0.02; zero biases (Radford, 1511.06434)
+    kXavier,   // uniform, up to √(6 / (fan-in + fan-out)); zero biases (Glorot & Bengio, 2010)
   };
   Conv2d(const Scope& scope, int64_t in, int64_t out, Window window, bool bias = true,
          Start start = Start::kUniform);
@@ -48,11 +49,11 @@ class Conv2d {
 };
 
 // The adjoint of a convolution, which enlarges pictures: [N, in, H, W] → [N, out, H', W'], as
-// TransposedConvolution2d. Starts with the weights of Conv2d::Start::kDcgan.
+// TransposedConvolution2d.
 class TransposedConv2d {
  public:
   TransposedConv2d(const Scope& scope, int64_t in, int64_t out, Window window, int64_t more = 0,
-                   bool bias = true);
+                   bool bias = true, Conv2d::Start start = Conv2d::Start::kDcgan);
   at::Tensor operator()(const at::Tensor& x) const;
 
  private:
@@ -82,6 +83,18 @@ class BatchNorm {
   at::Tensor shift_;
   at::Tensor mean_;
   at::Tensor variance_;
+};
+
+// Normalises each sample over all channels and positions, then scales and shifts each channel:
+// group normalisation with one group (Wu & He, 1803.08494).
+class GroupNorm {
+ public:
+  GroupNorm(const Scope& scope, int64_t channels);
+  at::Tensor operator()(const at::Tensor& x) const;
+
+ private:
+  at::Tensor scale_;
+  at::Tensor shift_;
 };
 
 // int64 [...] → [..., width]. Initialized normal with `deviation`. Row `padding` is constantly 0.

@@ -14,8 +14,8 @@
 #include "src/base/container/hash.h"
 #include "src/base/random_stream.h"
 #include "src/suite/data/digits.h"
+#include "src/suite/data/records/tf_records.h"
 #include "src/suite/data/solids/generated_solids.h"
-#include "src/suite/data/solids/tf_records.h"
 #include "src/suite/nn/functional.h"
 #include "src/suite/nn/solids/orbit_camera.h"
 #include "src/suite/nn/solids/perspective_transformer.h"
@@ -233,20 +233,21 @@ class ShapeNetReconstruction : public ObjectReconstruction {
 
  private:
   // Return the pictures [24, 3, 64, 64] and the volume [1, 32, 32, 32] of a record.
-  static Result<at::Tensor> PicturesOf(const std::string& record, const std::string& place) {
-    ETUDE_ASSIGN_OR_RETURN(
-        const std::vector<float> pictures,
-        FloatsOf(record, "image", kViews * kViewSide * kViewSide * kViewColours, place));
+  static Result<at::Tensor> PicturesOf(const TfExample& example) {
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<float> pictures,
+                           example.Floats("image", kViews * kViewSide * kViewSide * kViewColours));
     return FromValues(pictures, {kViews, kViewSide, kViewSide, kViewColours}).permute({0, 3, 1, 2});
   }
-  static Result<at::Tensor> VolumeOf(const std::string& record, const std::string& place) {
+  static Result<at::Tensor> VolumeOf(const TfExample& example) {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<float> volume,
-                           FloatsOf(record, "vox", kVoxels * kVoxels * kVoxels, place));
+                           example.Floats("vox", kVoxels * kVoxels * kVoxels));
     return FromValues(volume, {1, kVoxels, kVoxels, kVoxels});
   }
   Result<at::Tensor> LearnedVolume(int64_t number) const {
     ETUDE_ASSIGN_OR_RETURN(const std::string record, learned_.Read(number));
-    return VolumeOf(record, learned_.PlaceOf(number));
+    ETUDE_ASSIGN_OR_RETURN(const TfExample example,
+                           TfExample::Parse(record, learned_.PlaceOf(number)));
+    return VolumeOf(example);
   }
 
   Result<Solids> Learned(std::span<const int64_t> samples) override {
@@ -254,13 +255,14 @@ class ShapeNetReconstruction : public ObjectReconstruction {
     std::vector<at::Tensor> volumes;
     for (const int64_t sample : samples) {
       ETUDE_ASSIGN_OR_RETURN(const std::string record, learned_.Read(sample));
-      const std::string place = learned_.PlaceOf(sample);
-      ETUDE_ASSIGN_OR_RETURN(const at::Tensor views, PicturesOf(record, place));
+      ETUDE_ASSIGN_OR_RETURN(const TfExample example,
+                             TfExample::Parse(record, learned_.PlaceOf(sample)));
+      ETUDE_ASSIGN_OR_RETURN(const at::Tensor views, PicturesOf(example));
       const auto view = static_cast<int64_t>(Uniform({1}, 0, kViews).item<double>());
       pictures.push_back(views[std::min(view, kViews - 1)]);
       const int64_t shown = volume_of_[static_cast<size_t>(sample)];
       ETUDE_ASSIGN_OR_RETURN(at::Tensor volume,
-                             shown == sample ? VolumeOf(record, place) : LearnedVolume(shown));
+                             shown == sample ? VolumeOf(example) : LearnedVolume(shown));
       volumes.push_back(std::move(volume));
     }
     return Solids{Stack(pictures, 0), Stack(volumes, 0)};
@@ -277,9 +279,10 @@ class ShapeNetReconstruction : public ObjectReconstruction {
   int64_t at_once() const override { return 1; }
   Result<Solids> HeldOut(int64_t begin, int64_t /*end*/) override {
     ETUDE_ASSIGN_OR_RETURN(const std::string record, held_out_.Read(begin));
-    const std::string place = held_out_.PlaceOf(begin);
-    ETUDE_ASSIGN_OR_RETURN(const at::Tensor pictures, PicturesOf(record, place));
-    ETUDE_ASSIGN_OR_RETURN(const at::Tensor volume, VolumeOf(record, place));
+    ETUDE_ASSIGN_OR_RETURN(const TfExample example,
+                           TfExample::Parse(record, held_out_.PlaceOf(begin)));
+    ETUDE_ASSIGN_OR_RETURN(const at::Tensor pictures, PicturesOf(example));
+    ETUDE_ASSIGN_OR_RETURN(const at::Tensor volume, VolumeOf(example));
     return Solids{pictures, volume.expand({kViews, 1, kVoxels, kVoxels, kVoxels})};
   }
 

@@ -1,4 +1,4 @@
-#include "src/suite/data/solids/tf_records.h"
+#include "src/suite/data/records/tf_records.h"
 
 #include <array>
 #include <bit>
@@ -58,38 +58,52 @@ constexpr protozero::pbf_tag_type kFeatures = 1;  // of the example
 constexpr protozero::pbf_tag_type kFeature = 1;   // of the features: an entry of a map
 constexpr protozero::pbf_tag_type kKey = 1;       // of an entry
 constexpr protozero::pbf_tag_type kValue = 2;
-constexpr protozero::pbf_tag_type kFloatList = 2;  // of a feature
-constexpr protozero::pbf_tag_type kFloats = 1;     // of the list, packed
+constexpr protozero::pbf_tag_type kBytesList = 1;  // of a feature
+constexpr protozero::pbf_tag_type kFloatList = 2;
+constexpr protozero::pbf_tag_type kValues = 1;  // of a list
 
-// Returns the packed values of the last list under that name; nullopt if there is none.
-std::optional<std::vector<float>> FindFloats(std::string_view record, std::string_view feature) {
-  constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
-  std::optional<std::vector<float>> found;
-  protozero::pbf_reader example(record.data(), record.size());
-  while (example.next(kFeatures, kBytes)) {
-    protozero::pbf_reader features = example.get_message();
-    while (features.next(kFeature, kBytes)) {
-      protozero::pbf_reader entry = features.get_message();
-      std::string_view key;
-      protozero::pbf_reader value;
-      while (entry.next()) {
-        switch (entry.tag_and_type()) {
-          case protobuf::Delimited(kKey): key = protobuf::View(entry.get_view()); break;
-          case protobuf::Delimited(kValue): value = entry.get_message(); break;
-          default: entry.skip();
-        }
+constexpr auto kDelimited = protozero::pbf_wire_type::length_delimited;
+
+// Returns the last list of the kind `list` of a feature; nullopt if it has none.
+std::optional<protozero::pbf_reader> FindList(std::string_view feature,
+                                              protozero::pbf_tag_type list) {
+  std::optional<protozero::pbf_reader> found;
+  protozero::pbf_reader value(feature.data(), feature.size());
+  while (value.next(list, kDelimited)) found = value.get_message();
+  return found;
+}
+
+// Return the values of a feature; nullopt if it is of another kind.
+std::optional<std::vector<float>> FindFloats(std::string_view feature) {
+  std::optional<protozero::pbf_reader> list = FindList(feature, kFloatList);
+  if (!list) return std::nullopt;
+  std::vector<float> values;
+  while (list->next()) {
+    switch (list->tag_and_type()) {
+      case protobuf::Delimited(kValues): {
+        const auto packed = list->get_packed_float();
+        values.insert(values.end(), packed.begin(), packed.end());
+        break;
       }
-      if (key != feature) continue;
-      while (value.next(kFloatList, kBytes)) {
-        protozero::pbf_reader list = value.get_message();
-        while (list.next(kFloats, kBytes)) {
-          const auto values = list.get_packed_float();
-          found.emplace(values.begin(), values.end());
-        }
-      }
+      case protobuf::Tag(kValues, protozero::pbf_wire_type::fixed32):
+        values.push_back(list->get_float());
+        break;
+      default: list->skip();
     }
   }
-  return found;
+  return values;
+}
+std::optional<std::vector<std::string_view>> FindBytes(std::string_view feature) {
+  std::optional<protozero::pbf_reader> list = FindList(feature, kBytesList);
+  if (!list) return std::nullopt;
+  std::vector<std::string_view> values;
+  while (list->next(kValues, kDelimited)) values.push_back(protobuf::View(list->get_view()));
+  return values;
+}
+
+Error NotAnExample(const std::string& place, const protozero::exception& error) {
+  return {ErrorCode::kBadInput,
+          fmt::format("{}: {}, expected a tf.train.Example", place, error.what())};
 }
 
 }  // namespace
@@ -147,20 +161,59 @@ Result<std::string> TfRecords::Read(int64_t number) const {
   return bytes;
 }
 
-Result<std::vector<float>> FloatsOf(std::string_view record, std::string_view feature,
-                                    int64_t count, const std::string& place) {
-  std::optional<std::vector<float>> found;
+Result<TfExample> TfExample::Parse(std::string_view record, std::string place) {
+  TfExample parsed(std::move(place));
   try {
-    found = FindFloats(record, feature);
+    protozero::pbf_reader example(record.data(), record.size());
+    while (example.next(kFeatures, kDelimited)) {
+      protozero::pbf_reader features = example.get_message();
+      while (features.next(kFeature, kDelimited)) {
+        protozero::pbf_reader entry = features.get_message();
+        std::string_view key;
+        std::string_view value;
+        while (entry.next()) {
+          switch (entry.tag_and_type()) {
+            case protobuf::Delimited(kKey): key = protobuf::View(entry.get_view()); break;
+            case protobuf::Delimited(kValue): value = protobuf::View(entry.get_view()); break;
+            default: entry.skip();
+          }
+        }
+        parsed.features_.insert_or_assign(key, value);
+      }
+    }
   } catch (const protozero::exception& error) {
-    return BadInput(fmt::format("{}: {}, expected a tf.train.Example", place, error.what()));
+    return tl::unexpected(NotAnExample(parsed.place_, error));
   }
-  if (!found) return BadInput(fmt::format("{}: found no floats '{}'", place, feature));
+  return parsed;
+}
+
+template <typename Values>
+Result<Values> TfExample::Read(std::optional<Values> (*find)(std::string_view feature),
+                               std::string_view feature, int64_t count,
+                               std::string_view kind) const {
+  std::optional<Values> found;
+  try {
+    const auto entry = features_.find(feature);
+    if (entry != features_.end()) found = find(entry->second);
+  } catch (const protozero::exception& error) {
+    return tl::unexpected(NotAnExample(place_, error));
+  }
+  if (!found) return BadInput(fmt::format("{}: found no {} '{}'", place_, kind, feature));
   if (std::ssize(*found) != count) {
-    return BadInput(
-        fmt::format("{}: found {} floats '{}', expected {}", place, found->size(), feature, count));
+    return BadInput(fmt::format("{}: found {} {} '{}', expected {}", place_, found->size(), kind,
+                                feature, count));
   }
   return *std::move(found);
+}
+
+Result<std::vector<float>> TfExample::Floats(std::string_view feature, int64_t count) const {
+  return Read(FindFloats, feature, count, "floats");
+}
+
+Result<std::string_view> TfExample::Bytes(std::string_view feature) const {
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string_view> values,
+                         Read(FindBytes, feature, 1, "strings"));
+  return values.front();
 }
 
 }  // namespace etude::suite
