@@ -89,7 +89,7 @@ def bigram_perplexity(train, test, words):
 def test_cells_remember_more_than_the_word_before(tmp_path):
     """What a line begins with says how it ends. With the next words of other positions, there is nothing to learn."""
     write_synopses(tmp_path)
-    options = ("--most-steps", 60, "--evaluate-every", 60, "--target", 1)
+    options = ("--most-steps", 40, "--evaluate-every", 40, "--target", 1)
     trained, shuffled = (record(run(tmp_path, *options, *more), 1) for more in ((), ("--shuffled-labels",)))
     words = 2 + len("red blue and rose sky".split())
     train = stream(line(i, 2) for i in range(200))
