@@ -10,10 +10,10 @@
 #include "src/formats/io/atomic_file.h"
 #include "src/report/text/json_output.h"
 #include "src/suite/results/score.h"
-#include "src/suite/results/subset.h"
-#include "src/suite/results/subset_page.h"
-#include "src/suite/results/subset_ranking.h"
-#include "src/suite/results/task_factors.h"
+#include "src/suite/subset/subset.h"
+#include "src/suite/subset/subset_page.h"
+#include "src/suite/subset/subset_ranking.h"
+#include "src/suite/subset/task_factors.h"
 
 namespace etude {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/suite/results/subset.h"
+#include "src/suite/subset/subset.h"
 
 #include <cmath>
 

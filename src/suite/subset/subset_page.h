@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "src/report/page/page.h"
-#include "src/suite/results/subset.h"
-#include "src/suite/results/subset_ranking.h"
+#include "src/suite/subset/subset.h"
+#include "src/suite/subset/subset_ranking.h"
 
 // Results of `etude suite subset` as text, JSON and a page.
 namespace etude::suite {

@@ -1,4 +1,4 @@
-#include "src/suite/results/task_factors.h"
+#include "src/suite/subset/task_factors.h"
 
 #include <algorithm>
 #include <utility>

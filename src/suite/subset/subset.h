@@ -13,8 +13,8 @@
 #include "src/base/statistics/points.h"
 #include "src/base/statistics/principal_components.h"
 #include "src/suite/results/catalogue.h"
-#include "src/suite/results/repeatability.h"
-#include "src/suite/results/task_factors.h"
+#include "src/suite/subset/repeatability.h"
+#include "src/suite/subset/task_factors.h"
 
 // Choice of a few tasks that represent the suite, by AIBench's method
 // (docs/models/suite_subset.md).

@@ -1,4 +1,4 @@
-#include "src/suite/results/subset_page.h"
+#include "src/suite/subset/subset_page.h"
 
 #include <cmath>
 #include <utility>
@@ -240,6 +240,11 @@ Table TauTable(const SubsetRanking& ranking) {
   return table;
 }
 
+// Without an interval if each task has one run.
+std::string SystemSpeedText(const Estimate& speed) {
+  return speed.low == speed.high ? fmt::format("{:.3f}", speed.value) : EstimateText(speed);
+}
+
 int64_t RankIn(const std::vector<double>& speeds, size_t system) {
   int64_t rank = 1;
   for (const double other : speeds) rank += other > speeds[system] ? 1 : 0;
@@ -259,7 +264,8 @@ Table SystemRankTable(const SubsetRanking& ranking) {
   for (size_t i = 0; i < ranking.by_all.systems.size(); ++i) {
     const Ranking::SystemRow& row = ranking.by_all.systems[i];
     const bool known = !ranking.speeds.empty();
-    table.rows.push_back({row.system, row.rank, row.speed ? Cell(EstimateText(*row.speed)) : Cell(),
+    table.rows.push_back({row.system, row.rank,
+                          row.speed ? Cell(SystemSpeedText(*row.speed)) : Cell(),
                           known ? Cell(RankIn(ranking.speeds, i)) : Cell(),
                           known ? Cell(ranking.speeds[i]) : Cell(), ToCell(row.noise)});
   }

@@ -8,7 +8,7 @@
 
 #include "src/base/result.h"
 #include "src/suite/results/ranking.h"
-#include "src/suite/results/subset.h"
+#include "src/suite/subset/subset.h"
 
 namespace etude::suite {
 

@@ -10,7 +10,7 @@
 #include "src/base/statistics/variation.h"
 #include "src/suite/results/reference_convergence.h"
 #include "src/suite/results/score.h"
-#include "src/suite/results/task_factors.h"
+#include "src/suite/subset/task_factors.h"
 
 namespace etude::suite {
 

@@ -1,4 +1,4 @@
-#include "src/suite/results/subset_ranking.h"
+#include "src/suite/subset/subset_ranking.h"
 
 #include <algorithm>
 #include <cmath>

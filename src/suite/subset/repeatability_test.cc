@@ -1,4 +1,4 @@
-#include "src/suite/results/repeatability.h"
+#include "src/suite/subset/repeatability.h"
 
 #include <cmath>
 
