@@ -6,7 +6,9 @@
 
 #include "src/formats/io/byte_source.h"
 #include "src/sim/machine/astra_config.h"
+#include "src/sim/machine/graph_machine.h"
 #include "src/sim/machine/network_text.h"
+#include "src/sim/network/network_files.h"
 #include "src/sim/program/workload.h"
 
 namespace etude {
@@ -29,21 +31,35 @@ void UseRings(SimMachine& machine) {
   }
 }
 
+Status ReadNetwork(const MachineFiles& files, SimMachine& machine, const RunContext& context) {
+  const bool of_dims = IsNetworkOfDims(files.network);
+  const std::string where = of_dims ? "--network" : files.network;
+  std::string text;
+  if (of_dims) {
+    const Result<std::string> network = NetworkOfDims(files.network);
+    if (!network) return MakeError(ErrorCode::kUsage, "--network: " + network.error().message);
+    text = *network;
+  } else {
+    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.network, context.limits));
+  }
+  const auto checked = [&](Status status) -> Status {
+    if (status || !of_dims) return status;
+    return MakeError(ErrorCode::kUsage, status.error().message);
+  };
+  if (files.model != "etude-1") return checked(ParseAstraNetwork(text, where, machine));
+  Result<NetworkGraph> graph = ParseNetworkGraph(text, where);
+  if (!graph) return checked(tl::unexpected<Error>(graph.error()));
+  machine.routes = files.least_loaded ? RouteChoice::kLeastLoaded : RouteChoice::kHashed;
+  return UseGraph(*std::move(graph), files.slow_links, where, machine);
+}
+
 }  // namespace
 
 Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const RunContext& context) {
   SimMachine machine;
   machine.congestion = files.congestion;
+  ETUDE_RETURN_IF_ERROR(ReadNetwork(files, machine, context));
   std::string text;
-  if (IsNetworkOfDims(files.network)) {
-    const Result<std::string> network = NetworkOfDims(files.network);
-    if (!network) return MakeError(ErrorCode::kUsage, "--network: " + network.error().message);
-    const Status taken = ParseAstraNetwork(*network, "--network", machine);
-    if (!taken) return MakeError(ErrorCode::kUsage, taken.error().message);
-  } else {
-    ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.network, context.limits));
-    ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, files.network, machine));
-  }
   AstraCollectives collectives;
   if (files.system.empty()) {
     UseRings(machine);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
@@ -11,11 +12,14 @@ namespace etude {
 
 // The files that describe a simulated machine, and additional settings.
 struct MachineFiles {
+  std::string model;    // "etude-1", or "": ASTRA-sim's networks
   std::string network;  // or its dimensions themselves: "Ring(8):50GB/s,500ns Switch(4):…"
   std::string system;   // "": SystemModel's defaults, rings in all dimensions
   std::string memory;   // "": no remote memory
   bool congestion = false;
-  int64_t queues = 1;  // per dimension
+  bool least_loaded = false;            // routes of "etude-1"; otherwise they are hashed
+  std::vector<std::string> slow_links;  // of "etude-1"
+  int64_t queues = 1;                   // per dimension
   bool rendezvous = false;
   int64_t injection_scale = 1;  // for the endpoint delay
 };

@@ -12,11 +12,19 @@ Result<SimMachine> ReadMachine(const MachineOptions& options, bool strict,
   if (options.network.empty()) {
     return MakeError(ErrorCode::kUsage, "missing --network, expected a file or dimensions");
   }
+  const bool is_graph = options.model == "etude-1";
+  if (!is_graph && options.routes != "hashed") {
+    return MakeError(ErrorCode::kUsage, "--routes requires --model etude-1");
+  }
+  const std::vector<std::string> none;
   ETUDE_ASSIGN_OR_RETURN(SimMachine machine,
-                         ReadMachine({.network = options.network,
+                         ReadMachine({.model = options.model,
+                                      .network = options.network,
                                       .system = options.system,
                                       .memory = options.memory,
                                       .congestion = options.congestion == "aware",
+                                      .least_loaded = options.routes == "least-loaded",
+                                      .slow_links = is_graph ? options.slow_links : none,
                                       .queues = options.queues,
                                       .rendezvous = options.rendezvous,
                                       .injection_scale = options.injection_scale},
@@ -26,7 +34,7 @@ Result<SimMachine> ReadMachine(const MachineOptions& options, bool strict,
     const Status added = AddStragglers(text, machine);
     if (!added) return MakeError(ErrorCode::kUsage, "--straggler: " + added.error().message);
   }
-  for (const std::string& text : options.slow_links) {
+  for (const std::string& text : is_graph ? none : options.slow_links) {
     const Status added = AddSlowLinks(text, machine);
     if (!added) return MakeError(ErrorCode::kUsage, "--slow-link: " + added.error().message);
   }

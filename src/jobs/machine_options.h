@@ -17,6 +17,7 @@ struct MachineOptions {
   std::string system;
   std::string memory;
   std::string congestion = "unaware";
+  std::string routes = "hashed";  // or "least-loaded"; of the model "etude-1"
   int64_t queues = 1;
   bool rendezvous = false;
   int64_t injection_scale = 1;

@@ -47,15 +47,18 @@ void DeclareJob(SimJobOptions& job, Options& options) {
 }
 
 void DeclareMachine(MachineOptions& machine, Options& options) {
-  options.Choice("--model", &machine.model, {"astra-sim-2.0"}, "machine model");
+  options.Choice("--model", &machine.model, {"astra-sim-2.0", "etude-1"}, "machine model");
   options.Value("--network", &machine.network, "FILE",
-                "ASTRA-sim network file, or dimensions such as \"Ring(8):50GB/s,500ns …\"");
+                "ASTRA-sim network file, or dimensions such as \"Ring(8):50GB/s,500ns …\"; with "
+                "etude-1 also a graph: InfraGraph or a list of links");
   options.Value("--system", &machine.system, "FILE",
                 "ASTRA-sim system file (default: rings in all dimensions)");
   options.Value("--memory", &machine.memory, "FILE",
                 "ASTRA-sim remote memory file (default: none)");
   options.Choice("--congestion", &machine.congestion, {"unaware", "aware"},
                  "aware: messages that share a link wait for each other; unaware: they do not");
+  options.Choice("--routes", &machine.routes, {"hashed", "least-loaded"},
+                 "choice among shortest paths, with etude-1");
   options.Value("--queues", &machine.queues, "N", "number of chunk queues per dimension",
                 {.least = 1, .most = 1024});
   options.Flag("--rendezvous", &machine.rendezvous,

@@ -14,6 +14,7 @@
 #include "src/report/text/format.h"
 #include "src/sim/collective/collective_algorithms.h"
 #include "src/sim/machine/link_faults.h"
+#include "src/sim/network/network_graph.h"
 #include "src/sim/result/roofline_use.h"
 #include "src/trace/job/rank_set.h"
 
@@ -29,6 +30,14 @@ std::string_view Name(NetworkShape shape) {
     case NetworkShape::kRing: return "Ring";
     case NetworkShape::kFullyConnected: return "FullyConnected";
     case NetworkShape::kSwitch: return "Switch";
+    case NetworkShape::kGraph: break;
+  }
+  return "";
+}
+std::string_view Name(RouteChoice choice) {
+  switch (choice) {
+    case RouteChoice::kHashed: return "hashed";
+    case RouteChoice::kLeastLoaded: return "least-loaded";
   }
   return "";
 }
@@ -207,6 +216,7 @@ Table LinksTable(const SimMachine& machine, const SimResult& result, const SimAc
   std::ranges::stable_sort(
       links, [](const SimLinkUse* a, const SimLinkUse* b) { return a->bytes > b->bytes; });
   const auto device = [&](int64_t number) {
+    if (machine.graph != nullptr) return machine.graph->NameOf(static_cast<uint32_t>(number));
     return number == machine.npus() ? std::string("switch") : std::to_string(number);
   };
   const LinkFaults faults(machine);
@@ -215,9 +225,12 @@ Table LinksTable(const SimMachine& machine, const SimResult& result, const SimAc
   };
   for (const SimLinkUse* link : links) {
     // For all links along a dimension, the full bandwidth is used, even if a link is slow.
-    const double share = link->to ? faults.Of(link->dim, end(link->from), end(*link->to)).share : 1;
-    const double most = share * machine.dims[link->dim].bandwidth * kGibPerSecond *
-                        (static_cast<double>(account.step) / 1e9);
+    const bool is_graph = machine.graph != nullptr;
+    const double share =
+        link->to && !is_graph ? faults.Of(link->dim, end(link->from), end(*link->to)).share : 1;
+    const double rate = is_graph ? link->bytes_per_ns * 1e9
+                                 : share * machine.dims[link->dim].bandwidth * kGibPerSecond;
+    const double most = rate * (static_cast<double>(account.step) / 1e9);
     std::vector<Cell> row = {link->to ? device(link->from) : names[static_cast<size_t>(link->from)],
                              link->to ? device(*link->to) : std::string("others"),
                              static_cast<int64_t>(link->dim),
@@ -256,6 +269,31 @@ std::string RateText(double gib_per_second) {
                      gib_per_second * kGibPerSecond / 1e9);
 }
 
+// Returns the dimensions of the network, and how messages share it.
+std::vector<std::string> NetworkLines(const SimMachine& machine) {
+  std::vector<std::string> lines;
+  if (machine.graph != nullptr) {
+    for (const NetworkDimInfo& dim : machine.graph->dims()) {
+      std::string line = dim.topology;
+      if (dim.bandwidth) {
+        line += fmt::format(", links of {}", RateText(*dim.bandwidth * 1e9 / kGibPerSecond));
+      }
+      if (dim.latency) line += fmt::format(", {:.6g} ns", *dim.latency);
+      lines.push_back(std::move(line));
+    }
+    lines.push_back(
+        fmt::format("links shared by max-min fairness, routes {}", Name(machine.routes)));
+    return lines;
+  }
+  for (const NetworkDim& dim : machine.dims) {
+    lines.push_back(fmt::format("{}({}), links of {}, {:.6g} ns", Name(dim.shape), dim.npus,
+                                RateText(dim.bandwidth), dim.latency));
+  }
+  lines.push_back(machine.congestion ? "messages wait for each other on shared links"
+                                     : "messages do not wait for each other on shared links");
+  return lines;
+}
+
 constexpr CollectiveType kSimCollectives[] = {
     CollectiveType::kAllReduce, CollectiveType::kAllGather, CollectiveType::kReduceScatter,
     CollectiveType::kAllToAll};
@@ -279,13 +317,9 @@ std::vector<Table> SimTables(const SimMachine& machine, const SimWorkload& workl
 std::string ToText(const SimMachine& machine) {
   TextTable table({TextTable::Align::kLeft, TextTable::Align::kLeft});
   std::string_view what = "network";
-  for (const NetworkDim& dim : machine.dims) {
-    table.Row({std::string(std::exchange(what, "")),
-               fmt::format("{}({}), links of {}, {:.6g} ns", Name(dim.shape), dim.npus,
-                           RateText(dim.bandwidth), dim.latency)});
+  for (const std::string& line : NetworkLines(machine)) {
+    table.Row({std::string(std::exchange(what, "")), line});
   }
-  table.Row({"", machine.congestion ? "messages wait for each other on shared links"
-                                    : "messages do not wait for each other on shared links"});
   const SystemModel& system = machine.system;
   what = "system";
   std::set<std::string> all;
@@ -342,12 +376,27 @@ std::string ToText(const SimMachine& machine) {
                fmt::format("{}: {:.6g} of the bandwidth, {:.6g} ns more latency", which, link.share,
                            link.latency)});
   }
+  if (machine.graph != nullptr) {
+    for (const std::string& fault : machine.graph->faults()) {
+      table.Row({std::string(std::exchange(what, "")), fault});
+    }
+  }
   return table.Text();
 }
 
 SimJson ToJson(const SimMachine& machine) {
   SimJson dims = SimJson::array();
+  if (machine.graph != nullptr) {
+    for (const NetworkDimInfo& dim : machine.graph->dims()) {
+      dims.push_back({{"topology", dim.topology},
+                      {"npus", dim.npus},
+                      {"bandwidth_bytes_per_s",
+                       dim.bandwidth ? SimJson(WithoutNoise(*dim.bandwidth * 1e9)) : SimJson()},
+                      {"latency_ns", dim.latency ? SimJson(*dim.latency) : SimJson()}});
+    }
+  }
   for (const NetworkDim& dim : machine.dims) {
+    if (machine.graph != nullptr) break;
     dims.push_back({{"topology", Name(dim.shape)},
                     {"npus", dim.npus},
                     {"bandwidth_bytes_per_s", WithoutNoise(dim.bandwidth * kGibPerSecond)},
@@ -378,26 +427,31 @@ SimJson ToJson(const SimMachine& machine) {
                           {"share", link.share},
                           {"latency_ns", link.latency}});
   }
-  return {{"dimensions", std::move(dims)},
-          {"congestion", machine.congestion},
-          {"algorithms", std::move(algorithms)},
-          {"chunks", system.splits},
-          {"active_chunks", system.active_chunks},
-          {"queues", system.queues},
-          {"order", Name(system.order)},
-          {"local_bandwidth_aware", system.bandwidth_aware},
-          {"endpoint_delay_ns", system.endpoint_delay},
-          {"shared_bus", std::move(bus)},
-          {"rendezvous", system.rendezvous},
-          {"replay_only", system.replay_only},
-          {"roofline", system.roofline},
-          {"peak_flops", WithoutNoise(system.peak * 1e12)},
-          {"local_memory_bytes_per_s", WithoutNoise(system.memory_bandwidth * 1e9)},
-          {"remote_memory", Name(machine.memory.kind)},
-          {"remote_memory_bytes_per_s", WithoutNoise(machine.memory.bandwidth * 1e9)},
-          {"remote_memory_latency_ns", machine.memory.latency},
-          {"stragglers", std::move(stragglers)},
-          {"slow_links", std::move(slow_links)}};
+  if (machine.graph != nullptr) {
+    for (const std::string& fault : machine.graph->faults()) slow_links.push_back(fault);
+  }
+  SimJson json = {{"dimensions", std::move(dims)},
+                  {"congestion", machine.congestion || machine.graph != nullptr},
+                  {"algorithms", std::move(algorithms)},
+                  {"chunks", system.splits},
+                  {"active_chunks", system.active_chunks},
+                  {"queues", system.queues},
+                  {"order", Name(system.order)},
+                  {"local_bandwidth_aware", system.bandwidth_aware},
+                  {"endpoint_delay_ns", system.endpoint_delay},
+                  {"shared_bus", std::move(bus)},
+                  {"rendezvous", system.rendezvous},
+                  {"replay_only", system.replay_only},
+                  {"roofline", system.roofline},
+                  {"peak_flops", WithoutNoise(system.peak * 1e12)},
+                  {"local_memory_bytes_per_s", WithoutNoise(system.memory_bandwidth * 1e9)},
+                  {"remote_memory", Name(machine.memory.kind)},
+                  {"remote_memory_bytes_per_s", WithoutNoise(machine.memory.bandwidth * 1e9)},
+                  {"remote_memory_latency_ns", machine.memory.latency},
+                  {"stragglers", std::move(stragglers)},
+                  {"slow_links", std::move(slow_links)}};
+  if (machine.graph != nullptr) json["routes"] = Name(machine.routes);
+  return json;
 }
 
 SimJson ToJson(const SimDiagnosis& diagnosis) {

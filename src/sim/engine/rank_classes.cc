@@ -458,7 +458,8 @@ class Refiner {
 };
 
 bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
-  if (machine.congestion || !machine.system.programs.empty()) return true;
+  if (machine.congestion || machine.graph != nullptr || !machine.system.programs.empty())
+    return true;
   for (const auto& [type, choices] : machine.system.algorithms) {
     for (const AlgorithmChoice& choice : choices) {
       if (!Info(choice.algorithm).class_safe()) return true;

@@ -60,8 +60,9 @@ struct SimLinkUse {
   size_t dim = 0;
   uint64_t messages = 0;
   int64_t bytes = 0;
-  int64_t busy = 0;    // ns in which the link accepts messages
-  int64_t waited = 0;  // ns that messages waited for the link, summed
+  int64_t busy = 0;         // ns in which the link accepts messages
+  int64_t waited = 0;       // ns that messages waited for the link, summed
+  double bytes_per_ns = 0;  // bandwidth of a link of a graph, whose ends are its nodes; 0: others
 };
 
 struct SimResult {

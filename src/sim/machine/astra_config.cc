@@ -1,8 +1,5 @@
 #include "src/sim/machine/astra_config.h"
 
-#include <yaml-cpp/depthguard.h>
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -21,89 +18,15 @@
 #include "src/base/text/nearest.h"
 #include "src/base/text/quantity.h"
 #include "src/sim/collective/collective_algorithms.h"
+#include "src/sim/machine/machine_quantity.h"
+#include "src/sim/machine/network_lists.h"
 #include "src/sim/machine/travel.h"
+#include "src/sim/network/network_graph.h"
 
 namespace etude {
 namespace {
 
 using Json = nlohmann::json;
-
-// A number, or a text with a unit.
-struct Quantity {
-  const char* expected;
-  std::optional<double> (*of_text)(std::string_view text);
-};
-
-std::optional<double> NumberIn(std::string_view text, std::string_view& unit) {
-  double value = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ec != std::errc()) return std::nullopt;
-  unit = text.substr(static_cast<size_t>(end.ptr - text.data()));
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  return value;
-}
-template <size_t N>
-std::optional<double> InUnits(std::string_view text,
-                              const std::pair<std::string_view, double> (&units)[N]) {
-  std::string_view unit;
-  const auto value = NumberIn(text, unit);
-  if (!value) return std::nullopt;
-  if (unit.empty()) return value;
-  for (const auto& [name, factor] : units) {
-    if (name == unit) return *value * factor;
-  }
-  return std::nullopt;
-}
-
-constexpr double kGib = 1073741824.0;
-
-constexpr Quantity kNumber{"a number", [](std::string_view text) {
-                             std::string_view unit;
-                             const auto value = NumberIn(text, unit);
-                             return unit.empty() ? value : std::nullopt;
-                           }};
-constexpr Quantity kNanos{"nanoseconds, or a time such as 25us", [](std::string_view text) {
-                            static constexpr std::pair<std::string_view, double> kUnits[] = {
-                                {"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-                            return InUnits(text, kUnits);
-                          }};
-// In network files a number without a unit is in GiB/s.
-constexpr Quantity kNetworkRate{
-    "GiB/s, or a rate such as 200Gbps, 50GB/s or 50GiB/s", [](std::string_view text) {
-      static constexpr std::pair<std::string_view, double> kUnits[] = {{"GiB/s", 1},
-                                                                       {"MiB/s", 1.0 / 1024},
-                                                                       {"TiB/s", 1024},
-                                                                       {"GB/s", 1e9 / kGib},
-                                                                       {"MB/s", 1e6 / kGib},
-                                                                       {"TB/s", 1e12 / kGib},
-                                                                       {"Gbps", 1.25e8 / kGib},
-                                                                       {"Tbps", 1.25e11 / kGib},
-                                                                       {"Mbps", 1.25e5 / kGib},
-                                                                       {"KiB/s", 1.0 / 1048576},
-                                                                       {"KB/s", 1e3 / kGib},
-                                                                       {"B/s", 1 / kGib},
-                                                                       {"Kbps", 125 / kGib}};
-      return InUnits(text, kUnits);
-    }};
-constexpr Quantity kMemoryRate{"GB/s, or a rate such as 3.35TB/s or 900GiB/s",
-                               [](std::string_view text) {
-                                 static constexpr std::pair<std::string_view, double> kUnits[] = {
-                                     {"GB/s", 1},
-                                     {"MB/s", 1e-3},
-                                     {"TB/s", 1e3},
-                                     {"KB/s", 1e-6},
-                                     {"B/s", 1e-9},
-                                     {"KiB/s", 1024 / 1e9},
-                                     {"MiB/s", 1048576 / 1e9},
-                                     {"GiB/s", kGib / 1e9},
-                                     {"TiB/s", 1024 * kGib / 1e9}};
-                                 return InUnits(text, kUnits);
-                               }};
-constexpr Quantity kPeak{"TFLOPS, or a rate such as 989TFLOPS", [](std::string_view text) {
-                           static constexpr std::pair<std::string_view, double> kUnits[] = {
-                               {"GFLOPS", 1e-3}, {"TFLOPS", 1}, {"PFLOPS", 1e3}};
-                           return InUnits(text, kUnits);
-                         }};
 
 std::string Hint(std::string_view word, std::span<const std::string_view> known) {
   return DidYouMean(word, {known.begin(), known.end()});
@@ -245,25 +168,6 @@ class JsonConfig {
   std::string path_;
 };
 
-// Returns a list of a YAML document with one value per dimension.
-Result<std::vector<std::string>> ListOf(const YAML::Node& root, const char* key,
-                                        const std::string& path) {
-  const YAML::Node list = root[key];
-  if (!list || !list.IsSequence()) {
-    return BadInput(
-        fmt::format("{}: expected '{}', a list with a value for each dimension", path, key));
-  }
-  std::vector<std::string> values;
-  for (const YAML::Node& item : list) {
-    if (!item.IsScalar()) {
-      return BadInput(fmt::format("{}:{}:{}: {}: expected a number or a word", path,
-                                  item.Mark().line + 1, item.Mark().column + 1, key));
-    }
-    values.push_back(item.Scalar());
-  }
-  return values;
-}
-
 // Reads the bus with ASTRA-sim's rounding: single precision, times in whole ns.
 Result<SharedBus> BusOf(const JsonConfig& json, std::vector<std::string>& remarks) {
   SharedBus bus;
@@ -293,53 +197,10 @@ constexpr std::pair<std::string_view, NetworkShape> kShapes[] = {
     {"Switch", NetworkShape::kSwitch},
 };
 
-constexpr int64_t kMostNpus = int64_t{1} << 24;
-
-constexpr std::string_view kNetworkKeys[] = {"topology", "npus_count", "bandwidth", "latency"};
-using NetworkLists = std::array<std::vector<std::string>, std::size(kNetworkKeys)>;
-
-// Reads the lists of a network file, by key. They have equal lengths and at least one value.
-Result<NetworkLists> ReadNetworkLists(const std::string& text, const std::string& path) {
-  NetworkLists lists;
-  try {
-    const YAML::Node root = YAML::Load(text);
-    if (!root.IsMap()) return BadInput(fmt::format("{}: expected keys and values", path));
-    std::vector<std::string> keys;
-    for (const auto& entry : root) {
-      const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
-      const YAML::Mark mark = entry.first.Mark();
-      if (std::ranges::find(keys, key) != keys.end()) {
-        return BadInput(fmt::format("{}:{}:{}: found the key '{}' twice", path, mark.line + 1,
-                                    mark.column + 1, key));
-      }
-      keys.push_back(key);
-      if (std::ranges::find(kNetworkKeys, key) != std::end(kNetworkKeys)) continue;
-      return BadInput(fmt::format("{}:{}:{}: unknown key '{}'{}", path, mark.line + 1,
-                                  mark.column + 1, key, Hint(key, kNetworkKeys)));
-    }
-    for (size_t i = 0; i < lists.size(); ++i) {
-      ETUDE_ASSIGN_OR_RETURN(lists[i], ListOf(root, kNetworkKeys[i].data(), path));
-    }
-  } catch (const YAML::DeepRecursion& error) {
-    return BadInput(fmt::format("{}:{}:{}: nested too deeply", path, error.mark.line + 1,
-                                error.mark.column + 1));
-  } catch (const YAML::Exception& error) {
-    return BadInput(
-        fmt::format("{}:{}:{}: {}", path, error.mark.line + 1, error.mark.column + 1, error.msg));
-  }
-  const size_t dims = lists[0].size();
-  for (size_t i = 0; i < lists.size(); ++i) {
-    if (lists[i].size() == dims && dims > 0) continue;
-    return BadInput(fmt::format("{}: {}: found {} values for {} topologies, expected one for each",
-                                path, kNetworkKeys[i], lists[i].size(), dims));
-  }
-  return lists;
-}
-
 // Returns dimension `i` of the lists, with at most `most` NPUs.
 Result<NetworkDim> NetworkDimOf(const NetworkLists& lists, size_t i, const std::string& path,
                                 int64_t most) {
-  const auto& [topology, npus_count, rate, time] = lists;
+  const auto& [topology, npus_count, rate, time] = lists.of_key;
   const auto shape =
       std::ranges::find(kShapes, topology[i], &std::pair<std::string_view, NetworkShape>::first);
   if (shape == std::end(kShapes)) {
@@ -418,7 +279,7 @@ std::string TopologyHint(std::string_view word) {
 Status ParseAstraNetwork(const std::string& text, const std::string& path, SimMachine& machine) {
   ETUDE_ASSIGN_OR_RETURN(const NetworkLists lists, ReadNetworkLists(text, path));
   int64_t total = 1;
-  for (size_t i = 0; i < lists[0].size(); ++i) {
+  for (size_t i = 0; i < lists.dims(); ++i) {
     ETUDE_ASSIGN_OR_RETURN(const NetworkDim dim, NetworkDimOf(lists, i, path, kMostNpus / total));
     total *= dim.npus;
     machine.dims.push_back(dim);

@@ -17,7 +17,9 @@ std::optional<size_t> DimOfNeighbours(const SimMachine& machine, int64_t a, int6
     a /= dim.npus;
     b /= dim.npus;
     if (apart == 0) continue;
-    if (found || dim.shape == NetworkShape::kSwitch) return std::nullopt;
+    const bool has_devices =
+        dim.shape == NetworkShape::kSwitch || dim.shape == NetworkShape::kGraph;
+    if (found || has_devices) return std::nullopt;
     if (dim.shape == NetworkShape::kRing && apart != 1 && apart != dim.npus - 1) {
       return std::nullopt;
     }
@@ -73,6 +75,7 @@ LinkFault LinkFaults::OfWay(size_t dim, int64_t source, int64_t coordinate) cons
   const int64_t target = At(source, dim, coordinate);
   const int64_t npus = dims_[dim].npus;
   switch (dims_[dim].shape) {
+    case NetworkShape::kGraph: break;
     case NetworkShape::kFullyConnected: pass(source, target); break;
     case NetworkShape::kSwitch:
       pass(source, kSwitch);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,17 +13,30 @@
 #include "src/trace/words/enums.h"
 
 // A machine as described by ASTRA-sim's files. All fields are defined in
-// docs/models/astra_sim_2.md.
+// docs/models/astra_sim_2.md, and `graph` in docs/models/etude_1.md.
 namespace etude {
 
-enum class NetworkShape : uint8_t { kRing, kFullyConnected, kSwitch };
+class NetworkGraph;  // sim/network/network_graph.h
+
+// How messages choose among the shortest paths of a graph.
+enum class RouteChoice : uint8_t {
+  kHashed,       // by sender and receiver: all messages between two NPUs take one path
+  kLeastLoaded,  // by messages per bandwidth on the links when the message is sent
+};
+
+enum class NetworkShape : uint8_t {
+  kRing,
+  kFullyConnected,
+  kSwitch,
+  kGraph,  // the links are in SimMachine::graph
+};
 
 // One dimension of the network. It connects NPUs that differ in this coordinate only.
 struct NetworkDim {
   NetworkShape shape = NetworkShape::kRing;
   int64_t npus = 1;
-  double bandwidth = 0;  // GiB/s per link
-  double latency = 0;    // ns per link
+  double bandwidth = 0;  // GiB/s per link; unused with kGraph
+  double latency = 0;    // ns per link; unused with kGraph
 };
 
 enum class CollectiveAlgorithm : uint8_t {
@@ -122,6 +136,9 @@ struct SlowLink {
 
 struct SimMachine {
   std::vector<NetworkDim> dims;
+  // Links that messages share by max-min fairness ("etude-1"); null: ASTRA-sim's networks.
+  std::shared_ptr<const NetworkGraph> graph;
+  RouteChoice routes = RouteChoice::kHashed;  // with `graph`
   bool congestion = false;  // links carry one message at a time; requires a single dimension
   SystemModel system;
   RemoteMemory memory;

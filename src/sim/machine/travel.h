@@ -80,6 +80,7 @@ class Travel {
   static int64_t HopsOf(const NetworkDim& dim, int64_t from, int64_t to) {
     if (dim.shape == NetworkShape::kFullyConnected) return 1;
     if (dim.shape == NetworkShape::kSwitch) return 2;
+    if (dim.shape == NetworkShape::kGraph) return 1;
     const int64_t ahead = (to - from + dim.npus) % dim.npus;
     return std::min(ahead, dim.npus - ahead);
   }

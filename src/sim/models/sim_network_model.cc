@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/sim/models/flow_network.h"
+
 namespace etude {
 namespace {
 
@@ -141,6 +143,7 @@ class AwareNetwork final : public SimNetworkModel {
       case NetworkShape::kSwitch:
         if (message.at == total_) return {static_cast<SimIndex>(total_ + message.to), message.to};
         return {static_cast<SimIndex>(message.from), total_};
+      case NetworkShape::kGraph:
       case NetworkShape::kRing: break;
     }
     const int64_t ahead = (message.to + total_ - message.from) % total_;
@@ -157,6 +160,7 @@ class AwareNetwork final : public SimNetworkModel {
     };
     for (int64_t from = 0; from < total_; ++from) {
       switch (dim_.shape) {
+        case NetworkShape::kGraph: break;
         case NetworkShape::kFullyConnected:
           for (int64_t to = 0; to < total_; ++to) ends(from * total_ + to, from, to);
           break;
@@ -212,6 +216,7 @@ class AwareNetwork final : public SimNetworkModel {
 }  // namespace
 
 std::unique_ptr<SimNetworkModel> MakeSimNetworkModel(const SimInput& input, SimTimeline& timeline) {
+  if (input.machine.graph != nullptr) return MakeFlowNetwork(input, timeline);
   if (input.machine.congestion) return std::make_unique<AwareNetwork>(input, timeline);
   return std::make_unique<UnawareNetwork>(input, timeline);
 }

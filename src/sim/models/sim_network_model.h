@@ -31,7 +31,7 @@ class SimNetworkModel {
 };
 
 // Makes "astra-sim-2.0/analytical-unaware" or, with congestion, "astra-sim-2.0/analytical-aware",
-// which has a single dimension.
+// which has a single dimension; for a machine with a graph "etude-1/flows".
 std::unique_ptr<SimNetworkModel> MakeSimNetworkModel(const SimInput& input, SimTimeline& timeline);
 
 }  // namespace etude

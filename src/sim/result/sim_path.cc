@@ -1,4 +1,5 @@
 #include "src/sim/result/sim_path.h"
+#include "src/sim/network/network_graph.h"
 
 #include <algorithm>
 #include <map>
@@ -228,11 +229,20 @@ class PathFinder {
     const int64_t rank = at.source.rank;
     const int64_t peer = SelfOf(rank).PeerOf(node);
     if (peer < 0 || peer >= travel_.total()) return add(SimPart::kTransfer, until - begin);
-    const Travel::Parts parts =
-        travel_.PartsOf(travel_.WayOf(sends ? rank : peer, sends ? peer : rank), node.bytes);
+    const Travel::Parts parts = MessageParts(sends ? rank : peer, sends ? peer : rank, node.bytes);
     add(SimPart::kTransfer, std::min(until - begin, parts.transfer));
     add(SimPart::kLatency, std::min(until - begin, parts.latency));
     add(SimPart::kQueue, until - begin);
+  }
+  // Returns the times of a message without others.
+  Travel::Parts MessageParts(int64_t from, int64_t to, int64_t bytes) const {
+    if (machine_.graph == nullptr) return travel_.PartsOf(travel_.WayOf(from, to), bytes);
+    if (from == to) return {};
+    std::vector<uint32_t> links;
+    NetworkRoutes(*machine_.graph).Find(from, to, nullptr, links);
+    const PathCost cost = CostOfPath(*machine_.graph, links);
+    return {.latency = WholeNanos(cost.latency),
+            .transfer = WholeNanos(static_cast<double>(bytes) / cost.rate)};
   }
   static SimPart PartOf(const SimNode& node) {
     switch (node.kind) {

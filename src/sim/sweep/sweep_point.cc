@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <sstream>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,7 +16,9 @@
 #include "src/formats/io/byte_source.h"
 #include "src/sim/engine/simulator.h"
 #include "src/sim/machine/fault_text.h"
+#include "src/sim/machine/graph_machine.h"
 #include "src/sim/machine/network_text.h"
+#include "src/sim/network/network_topologies.h"
 
 namespace etude {
 namespace {
@@ -102,12 +106,27 @@ double LinksOf(const NetworkDim& dim) {
     case NetworkShape::kRing: return dim.npus == 2 ? 1 : npus;
     case NetworkShape::kFullyConnected: return npus * (npus - 1) / 2;
     case NetworkShape::kSwitch: return npus;
+    case NetworkShape::kGraph: break;
   }
   return 0;
 }
 
+// Checks a network, of any model, because the model may be set later.
+Status CheckNetwork(const std::string& text, const std::string& where) {
+  SimMachine scratch;
+  const Status parsed = ParseAstraNetwork(text, where, scratch);
+  if (parsed || MakeNetwork(text, where)) return {};
+  return parsed;
+}
+
 // Returns the GB/s of all links of each dimension.
 std::vector<double> RatesOf(const SimMachine& machine) {
+  if (machine.graph != nullptr) {
+    std::vector<double> sums(machine.dims.size());
+    // A link consists of two directions.
+    for (const NetworkLink& link : machine.graph->links()) sums[link.dim] += link.bandwidth / 2;
+    return sums;
+  }
   constexpr double kGbOfGib = 1073741824.0 / 1e9;
   std::vector<double> rates;
   for (const NetworkDim& dim : machine.dims) {
@@ -134,8 +153,20 @@ Result<SweepMachine> MachineOf(const SweepPoint& point) {
   SweepMachine made;
   const Json& json = point.machine;
   const auto name = [&](const char* section) { return fmt::format("{}: {}", point.name, section); };
-  ETUDE_RETURN_IF_ERROR(
-      ParseAstraNetwork(json.at("network").dump(), name("network"), made.machine));
+  const bool is_graph = json.at("model") == "etude-1";
+  if (is_graph) {
+    ETUDE_ASSIGN_OR_RETURN(NetworkGraph graph,
+                           MakeNetwork(json.at("network").dump(), name("network")));
+    std::vector<std::string> slow_links;
+    if (json.at("slow_link") != "none") {
+      std::istringstream words(json.at("slow_link").get<std::string>());
+      for (std::string word; words >> word;) slow_links.push_back(word);
+    }
+    ETUDE_RETURN_IF_ERROR(UseGraph(std::move(graph), slow_links, name("network"), made.machine));
+  } else {
+    ETUDE_RETURN_IF_ERROR(
+        ParseAstraNetwork(json.at("network").dump(), name("network"), made.machine));
+  }
   ETUDE_ASSIGN_OR_RETURN(made.collectives,
                          ParseAstraSystem(json.at("system").dump(), name("system"), made.machine));
   ETUDE_RETURN_IF_ERROR(ParseAstraMemory(json.at("memory").dump(), name("memory"), made.machine));
@@ -150,7 +181,7 @@ Result<SweepMachine> MachineOf(const SweepPoint& point) {
   };
   made.machine.system.replay_broadcasts = false;
   ETUDE_RETURN_IF_ERROR(faults("straggler", AddStragglers));
-  ETUDE_RETURN_IF_ERROR(faults("slow_link", AddSlowLinks));
+  if (!is_graph) ETUDE_RETURN_IF_ERROR(faults("slow_link", AddSlowLinks));
   const Status checked = CheckMachine(made.machine);
   if (!checked) return BadInput(fmt::format("{}: {}", point.name, checked.error().message));
   return made;
@@ -268,8 +299,7 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& poi
     if (IsNetworkOfDims(given)) {
       const Result<std::string> text = NetworkOfDims(given);
       if (!text) return BadInput("network: " + text.error().message);
-      SimMachine scratch;
-      ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(*text, key, scratch));
+      ETUDE_RETURN_IF_ERROR(CheckNetwork(*text, key));
       machine[key] = JsonOfYaml(*text);
       return {};
     }
@@ -320,7 +350,7 @@ Result<Json> SweepPlanner::ReadSection(const SweepSetting& setting, const SweepP
   const std::string& text = *read;
   SimMachine machine;
   if (section == "network") {
-    ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(text, path, machine));
+    ETUDE_RETURN_IF_ERROR(CheckNetwork(text, path));
     found->second = JsonOfYaml(text);
   } else if (section == "system") {
     ETUDE_RETURN_IF_ERROR(ParseAstraSystem(text, path, machine));

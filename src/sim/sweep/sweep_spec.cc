@@ -217,7 +217,7 @@ class SweepParser : private TomlReader {
     };
     if (key == "congestion") return is_one_of({"unaware", "aware"});
     if (key == "compute") return is_one_of({"durations", "flops"});
-    if (key == "model") return is_one_of({"astra-sim-2.0"});
+    if (key == "model") return is_one_of({"astra-sim-2.0", "etude-1"});
     return {};
   }
 

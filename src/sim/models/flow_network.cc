@@ -1,0 +1,181 @@
+#include "src/sim/models/flow_network.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <unordered_map>
+#include <vector>
+
+#include "src/sim/network/fair_sharing.h"
+#include "src/sim/network/network_graph.h"
+
+namespace etude {
+namespace {
+
+std::vector<double> CapacitiesOf(const NetworkGraph& graph) {
+  std::vector<double> capacities;
+  for (const NetworkLink& link : graph.links()) capacities.push_back(std::max(link.rate(), 1e-12));
+  return capacities;
+}
+
+class FlowNetwork final : public SimNetworkModel {
+ public:
+  FlowNetwork(const SimInput& input, SimTimeline& timeline)
+      : graph_(*input.machine.graph),
+        by_load_(input.machine.routes == RouteChoice::kLeastLoaded),
+        timeline_(timeline),
+        routes_(graph_),
+        sharing_(CapacitiesOf(graph_)),
+        sent_(graph_.links().size()) {}
+
+  std::string_view name() const override { return "etude-1/flows"; }
+
+  Travel::Parts Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
+    if (message >= transfers_.size()) transfers_.resize(message + size_t{1});
+    Transfer& transfer = transfers_[message];
+    transfer = {.path = kNoIndex, .bytes = bytes};
+    if (from == to) {
+      timeline_.Plan(timeline_.now(), SimEventKind::kArrival, message);
+      return {};
+    }
+    const SimIndex index = PathOf(from, to);
+    const Path& path = paths_[index];
+    if (bytes > 0) transfer.path = index;
+    for (const uint32_t link : sharing_.LinksOf(index)) {
+      ++sent_[link].messages;
+      sent_[link].bytes += bytes;
+    }
+    timeline_.Plan(timeline_.now() + path.latency, SimEventKind::kArrival, message);
+    return {.latency = path.latency,
+            .transfer = WholeNanos(std::ceil(static_cast<double>(bytes) / path.rate))};
+  }
+
+  // The first arrival is that of the message's first byte.
+  bool Arrive(SimIndex message) override {
+    Transfer& transfer = transfers_[message];
+    if (transfer.path == kNoIndex) return true;
+    if (sharing_.now() < static_cast<double>(timeline_.now())) Advance();
+    sharing_.Start(transfer.path, static_cast<double>(transfer.bytes), message);
+    transfer.path = kNoIndex;
+    // Flows that start at this time, as far as they are planned, are computed together.
+    if (!looks_now_) {
+      looks_now_ = true;
+      timeline_.Plan(timeline_.now(), SimEventKind::kLinkFree, kNoIndex);
+    }
+    return false;
+  }
+
+  // Ends the flows that are due.
+  void FreeLink(SimIndex /*link*/) override {
+    const int64_t now = timeline_.now();
+    if (planned_ <= now) planned_ = kNever;
+    looks_now_ = false;
+    Advance();
+    const double next = sharing_.NextEnd();
+    if (next == std::numeric_limits<double>::infinity()) return;
+    // A time that is whole but for rounding errors is whole.
+    const double whole = std::ceil(next - std::max(1e-6, next * 1e-13));
+    const int64_t time = std::max(now, WholeNanos(whole));
+    if (time >= planned_) return;
+    planned_ = time;
+    timeline_.Plan(time, SimEventKind::kLinkFree, kNoIndex);
+  }
+
+  std::vector<SimLinkUse> Links() const override {
+    std::vector<SimLinkUse> links;
+    for (size_t i = 0; i < sent_.size(); ++i) {
+      if (sent_[i].messages == 0) continue;
+      const NetworkLink& link = graph_.links()[i];
+      links.push_back({.from = link.from,
+                       .to = link.to,
+                       .dim = link.dim,
+                       .messages = sent_[i].messages,
+                       .bytes = sent_[i].bytes,
+                       .busy = WholeNanos(static_cast<double>(sent_[i].bytes) / link.rate()),
+                       .bytes_per_ns = link.rate()});
+    }
+    return links;
+  }
+
+ private:
+  static constexpr int64_t kNever = INT64_MAX;
+
+  struct Transfer {
+    SimIndex path = kNoIndex;  // until the flow starts; kNoIndex: no flow
+    int64_t bytes = 0;
+  };
+  struct Path {
+    int64_t latency = 0;  // ns
+    double rate = 0;      // bytes per ns, the smallest of its links
+  };
+  struct Sent {
+    uint64_t messages = 0;
+    int64_t bytes = 0;
+  };
+  struct LinksHash {
+    size_t operator()(const std::vector<uint32_t>& links) const {
+      uint64_t hash = links.size();
+      for (const uint32_t link : links) {
+        hash = (hash ^ link) * 0x9E3779B97F4A7C15ull;
+        hash ^= hash >> 29;
+      }
+      return hash;
+    }
+  };
+
+  // Returns the path of a message from one NPU to another that starts now.
+  SimIndex PathOf(int64_t from, int64_t to) {
+    if (!by_load_) {
+      const uint64_t ends = static_cast<uint64_t>(from) << 32 | static_cast<uint64_t>(to);
+      const auto [found, is_new] = path_of_ends_.try_emplace(ends);
+      if (is_new) {
+        scratch_.clear();
+        routes_.Find(from, to, nullptr, scratch_);
+        found->second = AddPath();
+      }
+      return found->second;
+    }
+    scratch_.clear();
+    routes_.Find(
+        from, to, [&](uint32_t link) { return sharing_.FlowsOnLink(link); }, scratch_);
+    const auto [found, is_new] = path_of_links_.try_emplace(scratch_);
+    if (is_new) found->second = AddPath();
+    return found->second;
+  }
+  SimIndex AddPath() {
+    const PathCost cost = CostOfPath(graph_, scratch_);
+    paths_.push_back({.latency = WholeNanos(cost.latency), .rate = cost.rate});
+    return sharing_.AddPath(scratch_);
+  }
+  void Advance() {
+    ended_.clear();
+    sharing_.AdvanceTo(static_cast<double>(timeline_.now()), ended_);
+    for (const SimIndex message : ended_) {
+      timeline_.Plan(timeline_.now(), SimEventKind::kArrival, message);
+    }
+  }
+
+  const NetworkGraph& graph_;
+  const bool by_load_;
+  SimTimeline& timeline_;
+  NetworkRoutes routes_;
+  FairSharing sharing_;
+  std::vector<Sent> sent_;           // by link
+  std::vector<Path> paths_;          // by number in sharing_
+  std::vector<Transfer> transfers_;  // by message
+  std::unordered_map<uint64_t, SimIndex> path_of_ends_;
+  std::unordered_map<std::vector<uint32_t>, SimIndex, LinksHash> path_of_links_;
+  int64_t planned_ = kNever;  // time of the next planned look for ends
+  bool looks_now_ = false;    // a look at the present time is planned
+  std::vector<uint32_t> scratch_;
+  std::vector<SimIndex> ended_;
+};
+
+}  // namespace
+
+std::unique_ptr<SimNetworkModel> MakeFlowNetwork(const SimInput& input, SimTimeline& timeline) {
+  return std::make_unique<FlowNetwork>(input, timeline);
+}
+
+}  // namespace etude

@@ -1,0 +1,244 @@
+#include "src/sim/network/fair_sharing.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <random>
+#include <vector>
+
+namespace etude {
+namespace {
+
+using Paths = std::vector<std::vector<uint32_t>>;
+
+struct TestFlow {
+  uint32_t path = 0;
+  double start = 0;
+  double bytes = 0;
+};
+
+// Random links, paths and flows. Many flows share paths, sizes and start times.
+struct RandomCase {
+  std::vector<double> capacities;
+  Paths paths;
+  std::vector<TestFlow> flows;
+
+  explicit RandomCase(uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto below = [&](uint64_t count) { return static_cast<uint32_t>(random() % count); };
+    const uint32_t links = 1 + below(12);
+    const bool alike = below(3) == 0;
+    for (uint32_t i = 0; i < links; ++i) {
+      capacities.push_back(alike ? 10 : 1 + static_cast<double>(below(1000)) / 10);
+    }
+    const uint32_t path_count = 1 + below(15);
+    for (uint32_t i = 0; i < path_count; ++i) {
+      std::vector<uint32_t> all(links);
+      for (uint32_t j = 0; j < links; ++j) all[j] = j;
+      std::ranges::shuffle(all, random);
+      all.resize(1 + below(std::min<uint32_t>(links, 5)));
+      paths.push_back(all);
+    }
+    const uint32_t flow_count = 1 + below(40);
+    for (uint32_t i = 0; i < flow_count; ++i) {
+      flows.push_back({.path = below(path_count),
+                       .start = 10.0 * below(12),
+                       .bytes = below(2) == 0 ? 1000 : 1 + static_cast<double>(below(100000)) / 7});
+    }
+    std::ranges::stable_sort(flows, {}, &TestFlow::start);
+  }
+};
+
+// Each flow has a saturated link on which no flow is faster, and no link carries more than its
+// capacity.
+void ExpectMaxMin(FairSharing& sharing) {
+  std::vector<double> used(sharing.link_count());
+  std::vector<double> fastest(sharing.link_count());
+  for (uint32_t path = 0; path < sharing.path_count(); ++path) {
+    const double rate = sharing.RateOf(path);
+    for (const uint32_t link : sharing.LinksOf(path)) {
+      used[link] += rate * sharing.FlowsOn(path);
+      fastest[link] = std::max(fastest[link], rate);
+    }
+  }
+  for (uint32_t link = 0; link < used.size(); ++link) {
+    EXPECT_LE(used[link], sharing.CapacityOf(link) * (1 + 1e-9));
+  }
+  for (uint32_t path = 0; path < sharing.path_count(); ++path) {
+    if (sharing.FlowsOn(path) == 0) continue;
+    const double rate = sharing.RateOf(path);
+    EXPECT_TRUE(std::ranges::any_of(sharing.LinksOf(path),
+                                    [&](uint32_t link) {
+                                      return used[link] >= sharing.CapacityOf(link) * (1 - 1e-9) &&
+                                             fastest[link] <= rate * (1 + 1e-9);
+                                    }))
+        << "path " << path;
+  }
+}
+
+// Ends of flows by a plain simulation: at each start and end, the rates of all flows grow together
+// in steps, one saturated link at a time.
+std::vector<double> PlainEnds(const RandomCase& one) {
+  struct Active {
+    size_t flow = 0;
+    double left = 0;
+    double rate = 0;
+    bool fixed = false;
+  };
+  std::vector<Active> active;
+  std::vector<double> ends(one.flows.size());
+  double now = 0;
+  size_t next = 0;
+  while (next < one.flows.size() || !active.empty()) {
+    for (Active& flow : active) {
+      flow.rate = 0;
+      flow.fixed = false;
+    }
+    std::vector<double> left = one.capacities;
+    while (std::ranges::any_of(active, [](const Active& flow) { return !flow.fixed; })) {
+      std::vector<int> open(left.size());
+      for (const Active& flow : active) {
+        if (flow.fixed) continue;
+        for (const uint32_t link : one.paths[one.flows[flow.flow].path]) ++open[link];
+      }
+      double step = std::numeric_limits<double>::infinity();
+      size_t full = 0;
+      for (size_t link = 0; link < left.size(); ++link) {
+        if (open[link] == 0 || left[link] / open[link] >= step) continue;
+        step = left[link] / open[link];
+        full = link;
+      }
+      for (size_t link = 0; link < left.size(); ++link) left[link] -= step * open[link];
+      left[full] = 0;
+      for (Active& flow : active) {
+        if (flow.fixed) continue;
+        flow.rate += step;
+        for (const uint32_t link : one.paths[one.flows[flow.flow].path]) {
+          flow.fixed = flow.fixed || left[link] <= one.capacities[link] * 1e-12;
+        }
+      }
+    }
+    double until = std::numeric_limits<double>::infinity();
+    if (next < one.flows.size()) until = one.flows[next].start;
+    for (const Active& flow : active) until = std::min(until, now + flow.left / flow.rate);
+    for (Active& flow : active) flow.left -= flow.rate * (until - now);
+    now = until;
+    std::erase_if(active, [&](const Active& flow) {
+      if (flow.left > 1e-9 * one.flows[flow.flow].bytes) return false;
+      ends[flow.flow] = now;
+      return true;
+    });
+    for (; next < one.flows.size() && one.flows[next].start <= now; ++next) {
+      active.push_back({.flow = next, .left = one.flows[next].bytes});
+    }
+  }
+  return ends;
+}
+
+template <typename Check>
+std::vector<double> EndsOf(const RandomCase& one, const Check& check) {
+  FairSharing sharing(one.capacities);
+  for (const std::vector<uint32_t>& path : one.paths) sharing.AddPath(path);
+  std::vector<double> ends(one.flows.size());
+  std::vector<uint32_t> ended;
+  size_t next = 0;
+  while (next < one.flows.size() || sharing.NextEnd() < 1e300) {
+    double time = sharing.NextEnd();
+    if (next < one.flows.size()) time = std::min(time, one.flows[next].start);
+    ended.clear();
+    sharing.AdvanceTo(time, ended);
+    for (const uint32_t flow : ended) ends[flow] = time;
+    for (; next < one.flows.size() && one.flows[next].start <= time; ++next) {
+      sharing.Start(one.flows[next].path, one.flows[next].bytes, static_cast<uint32_t>(next));
+    }
+    check(sharing);
+  }
+  return ends;
+}
+
+TEST(FairSharing, TakesWhatOthersLeave) {
+  // Two flows share a link of 100; one of them also crosses a link of 20. The other takes 80.
+  FairSharing sharing(std::vector<double>{100, 20, 100});
+  const std::vector<uint32_t> slow = {0, 1};
+  const std::vector<uint32_t> fast = {0, 2};
+  sharing.Start(sharing.AddPath(slow), 2000, 0);
+  sharing.Start(sharing.AddPath(fast), 2000, 1);
+  EXPECT_DOUBLE_EQ(sharing.RateOf(0), 20);
+  EXPECT_DOUBLE_EQ(sharing.RateOf(1), 80);
+  ExpectMaxMin(sharing);
+  std::vector<uint32_t> ended;
+  EXPECT_DOUBLE_EQ(sharing.NextEnd(), 25);
+  sharing.AdvanceTo(25, ended);
+  EXPECT_EQ(ended, std::vector<uint32_t>{1});
+  EXPECT_DOUBLE_EQ(sharing.NextEnd(), 100);
+  EXPECT_DOUBLE_EQ(sharing.RateOf(0), 20);
+}
+
+TEST(FairSharing, AnEndMayLowerAnotherRate) {
+  // The flows cross links of 100 and 30, of 30 and 20, and of 20. The third limits the second to
+  // 10, so the first gets 20. When the third ends, both get 15.
+  FairSharing sharing(std::vector<double>{100, 30, 20});
+  const Paths paths = {{0, 1}, {1, 2}, {2}};
+  for (const std::vector<uint32_t>& path : paths) sharing.AddPath(path);
+  sharing.Start(0, 1e6, 0);
+  sharing.Start(1, 1e6, 1);
+  sharing.Start(2, 100, 2);
+  EXPECT_DOUBLE_EQ(sharing.RateOf(0), 20);
+  EXPECT_DOUBLE_EQ(sharing.RateOf(1), 10);
+  std::vector<uint32_t> ended;
+  sharing.AdvanceTo(sharing.NextEnd(), ended);
+  EXPECT_EQ(ended, std::vector<uint32_t>{2});
+  EXPECT_DOUBLE_EQ(sharing.RateOf(0), 15);
+  EXPECT_DOUBLE_EQ(sharing.RateOf(1), 15);
+}
+
+TEST(FairSharing, EqualFlowsShareAPath) {
+  FairSharing sharing(std::vector<double>{10});
+  const std::vector<uint32_t> path = {0};
+  sharing.AddPath(path);
+  for (uint32_t flow = 0; flow < 5; ++flow) sharing.Start(0, 100, flow);
+  EXPECT_DOUBLE_EQ(sharing.RateOf(0), 2);
+  std::vector<uint32_t> ended;
+  sharing.AdvanceTo(25, ended);
+  EXPECT_TRUE(ended.empty());
+  sharing.Start(0, 10, 5);  // 50 bytes of each other flow are left
+  EXPECT_DOUBLE_EQ(sharing.NextEnd(), 31);
+  sharing.AdvanceTo(31, ended);
+  EXPECT_EQ(ended, std::vector<uint32_t>{5});
+  EXPECT_DOUBLE_EQ(sharing.NextEnd(), 51);
+  sharing.AdvanceTo(51, ended);
+  EXPECT_EQ(ended, (std::vector<uint32_t>{5, 0, 1, 2, 3, 4}));
+  EXPECT_EQ(sharing.FlowsOnLink(0), 0U);
+}
+
+TEST(FairSharing, ComputesOnlyWhatChanged) {
+  FairSharing sharing(std::vector<double>{10, 10});
+  const Paths paths = {{0}, {1}};
+  for (const std::vector<uint32_t>& path : paths) sharing.AddPath(path);
+  sharing.Start(0, 100, 0);
+  sharing.NextEnd();
+  sharing.Start(1, 200, 1);
+  sharing.Start(1, 200, 2);
+  sharing.NextEnd();
+  EXPECT_EQ(sharing.computations(), 2U);
+  EXPECT_EQ(sharing.computed_paths(), 2U);
+}
+
+TEST(FairSharing, IsMaxMinAtEachEventAndEqualsAPlainSimulation) {
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    const RandomCase one(seed);
+    const std::vector<double> ends = EndsOf(one, ExpectMaxMin);
+    const std::vector<double> expected = PlainEnds(one);
+    for (size_t i = 0; i < ends.size(); ++i) {
+      ASSERT_NEAR(ends[i], expected[i], 1e-7 * expected[i]) << "seed " << seed << ", flow " << i;
+    }
+    if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace etude
