@@ -62,17 +62,15 @@ def test_paper_scale(tmp_path):
 
 
 def test_learning_and_figures():
-    """Block means and JPEG are the same in each run; a few steps improve what the codec makes of photographs."""
-    options = ("--evaluate-every", 10, "--batch", 8, "--json")
-    learned = record(run(DATA, *options, "--most-steps", 20))
-    frozen = record(run(DATA, *options, "--most-steps", 10, "--frozen", "--seed", 2))
-    assert learned["quality"] > frozen["quality"] + 0.05
-    assert learned["baseline"] == frozen["baseline"]
-    figures = learned["figures"]
-    assert figures["bits per pixel of JPEG"] <= figures["bits per pixel"]
-    assert figures["MS-SSIM of JPEG"] > learned["baseline"]
-    names = [name for name in figures if name.endswith("JPEG")]
-    assert [figures[name] for name in names] == [frozen["figures"][name] for name in names]
+    """A few steps improve what the codec makes of photographs. Block means and JPEG are the same in each run."""
+    found = record(run(DATA, "--batch", 8, "--most-steps", 20, "--evaluate-every", 10, "--json"))
+    first, last = (point["quality"] for point in found["curve"])
+    assert first > 0.3 and 0.4 < last < 0.78  # 0.146 without learning
+    figures = found["figures"]
+    assert figures["bits per pixel"] == 0.25 and 0.24 < figures["bits per pixel of JPEG"] <= 0.25
+    assert found["baseline"] == pytest.approx(0.628, abs=0.001)
+    assert figures["MS-SSIM of block means"] == pytest.approx(0.8206, abs=0.001)
+    assert figures["MS-SSIM of JPEG"] == pytest.approx(0.876, abs=0.01)
 
 
 def photograph(height, width, colours=3, lost=0):
