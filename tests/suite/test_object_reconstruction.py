@@ -132,7 +132,7 @@ def flipped(data):
 @pytest.mark.parametrize(
     "change, said",
     [
-        (lambda data: b"", "03001627_train.tfrecords: no records"),
+        (lambda data: b"", "03001627_train.tfrecords: found no records"),
         (lambda data: data[:7], "byte 0: ends within a record"),
         (lambda data: data[:-1], "byte 0: ends within a record"),
         (lambda data: b"\0" + data, "byte 0: wrong checksum of a record's length, expected a TFRecord file"),
@@ -140,8 +140,8 @@ def flipped(data):
         (flipped, "record 0: wrong checksum"),
         (gzip.compress, "compressed, expected an uncompressed TFRecord file"),
         (lambda data: tf_record(b"\xff" * 20), "record 0: "),
-        (lambda data: tf_record(tf_example({"vox": [0.0] * SIDE**3})), "record 0: no floats 'image'"),
-        (lambda data: tf_record(tf_example({"image": [0.0] * 12})), "record 0: 12 floats 'image', expected 294912"),
+        (lambda data: tf_record(tf_example({"vox": [0.0] * SIDE**3})), "record 0: found no floats 'image'"),
+        (lambda data: tf_record(tf_example({"image": [0.0] * 12})), "record 0: found 12 floats 'image', expected 294912"),
     ],
 )
 def test_wrong_files_are_named(tmp_path, change, said):
