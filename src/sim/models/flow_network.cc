@@ -27,6 +27,7 @@ class FlowNetwork final : public SimNetworkModel {
         timeline_(timeline),
         routes_(graph_),
         sharing_(CapacitiesOf(graph_)),
+        load_(graph_.links().size()),
         sent_(graph_.links().size()) {}
 
   std::string_view name() const override { return "etude-1/flows"; }
@@ -43,6 +44,7 @@ class FlowNetwork final : public SimNetworkModel {
     const Path& path = paths_[index];
     if (bytes > 0) transfer.path = index;
     for (const uint32_t link : sharing_.LinksOf(index)) {
+      if (bytes > 0) ++load_[link];
       ++sent_[link].messages;
       sent_[link].bytes += bytes;
     }
@@ -54,10 +56,10 @@ class FlowNetwork final : public SimNetworkModel {
   // The first arrival is that of the message's first byte.
   bool Arrive(SimIndex message) override {
     Transfer& transfer = transfers_[message];
-    if (transfer.path == kNoIndex) return true;
+    if (transfer.path == kNoIndex || transfer.started) return true;
     if (sharing_.now() < static_cast<double>(timeline_.now())) Advance();
     sharing_.Start(transfer.path, static_cast<double>(transfer.bytes), message);
-    transfer.path = kNoIndex;
+    transfer.started = true;
     // Flows that start at this time, as far as they are planned, are computed together.
     if (!looks_now_) {
       looks_now_ = true;
@@ -102,8 +104,9 @@ class FlowNetwork final : public SimNetworkModel {
   static constexpr int64_t kNever = INT64_MAX;
 
   struct Transfer {
-    SimIndex path = kNoIndex;  // until the flow starts; kNoIndex: no flow
+    SimIndex path = kNoIndex;  // kNoIndex: no flow
     int64_t bytes = 0;
+    bool started = false;  // the flow
   };
   struct Path {
     int64_t latency = 0;  // ns
@@ -138,7 +141,7 @@ class FlowNetwork final : public SimNetworkModel {
     }
     scratch_.clear();
     routes_.Find(
-        from, to, [&](uint32_t link) { return sharing_.FlowsOnLink(link); }, scratch_);
+        from, to, [&](uint32_t link) { return load_[link]; }, scratch_);
     const auto [found, is_new] = path_of_links_.try_emplace(scratch_);
     if (is_new) found->second = AddPath();
     return found->second;
@@ -152,6 +155,7 @@ class FlowNetwork final : public SimNetworkModel {
     ended_.clear();
     sharing_.AdvanceTo(static_cast<double>(timeline_.now()), ended_);
     for (const SimIndex message : ended_) {
+      for (const uint32_t link : sharing_.LinksOf(transfers_[message].path)) --load_[link];
       timeline_.Plan(timeline_.now(), SimEventKind::kArrival, message);
     }
   }
@@ -161,6 +165,7 @@ class FlowNetwork final : public SimNetworkModel {
   SimTimeline& timeline_;
   NetworkRoutes routes_;
   FairSharing sharing_;
+  std::vector<uint64_t> load_;       // messages on their way, by link
   std::vector<Sent> sent_;           // by link
   std::vector<Path> paths_;          // by number in sharing_
   std::vector<Transfer> transfers_;  // by message
