@@ -42,7 +42,8 @@ double CodecShape::rate() const {
          static_cast<double>(ResidualCodec::kCell * ResidualCodec::kCell);
 }
 
-ConvLstm::ConvLstm(const Scope& scope, const Shape& shape, CodecShape::Start start, int64_t group)
+StridedLstm::StridedLstm(const Scope& scope, const Shape& shape, CodecShape::Start start,
+                         int64_t group)
     : of_input_(SameSize(kKernel, shape.stride)), of_hidden_(SameSize(shape.hidden_kernel)) {
   const int64_t out = kGates * shape.hidden / group;
   const int64_t side = shape.hidden_kernel;
@@ -55,7 +56,7 @@ ConvLstm::ConvLstm(const Scope& scope, const Shape& shape, CodecShape::Start sta
       "weight_hh", Drawn({out, shape.hidden, side, side}, start, 1).repeat_interleave(group, 0));
 }
 
-ConvLstm::State ConvLstm::operator()(const at::Tensor& x, const State& before) const {
+StridedLstm::State StridedLstm::operator()(const at::Tensor& x, const State& before) const {
   at::Tensor sums = Convolution2d(x, weight_ih_, {}, of_input_);
   if (before.hidden.defined()) {
     sums = sums + Convolution2d(before.hidden, weight_hh_, {}, of_hidden_);
@@ -74,7 +75,7 @@ ResidualCodec::ResidualCodec(const Scope& scope, const CodecShape& shape)
   for (size_t i = 1; i < shape.encoder.size(); ++i) {
     encoder_.emplace_back(
         encoder["lstm"][std::ssize(encoder_)],
-        ConvLstm::Shape{.in = shape.encoder[i - 1], .hidden = shape.encoder[i], .stride = 2},
+        StridedLstm::Shape{.in = shape.encoder[i - 1], .hidden = shape.encoder[i], .stride = 2},
         shape.start);
   }
   binarizer_ = Drawn(scope["binarizer"], {shape.bits, shape.encoder.back(), 1, 1}, shape.start,
@@ -86,7 +87,7 @@ ResidualCodec::ResidualCodec(const Scope& scope, const CodecShape& shape)
     const int64_t hidden = shape.decoder[i];
     decoder_.emplace_back(
         decoder["lstm"][std::ssize(decoder_)],
-        ConvLstm::Shape{.in = channels, .hidden = hidden, .hidden_kernel = i < 2 ? 1 : kKernel},
+        StridedLstm::Shape{.in = channels, .hidden = hidden, .hidden_kernel = i < 2 ? 1 : kKernel},
         shape.start, shape.start == CodecShape::Start::kScaled ? kShuffle * kShuffle : 1);
     channels = hidden / (kShuffle * kShuffle);
   }
@@ -110,8 +111,8 @@ at::Tensor ResidualCodec::Signs(const at::Tensor& means) const {
 }
 
 std::vector<at::Tensor> ResidualCodec::operator()(const at::Tensor& pictures) const {
-  std::vector<ConvLstm::State> encoder(encoder_.size());
-  std::vector<ConvLstm::State> decoder(decoder_.size());
+  std::vector<StridedLstm::State> encoder(encoder_.size());
+  std::vector<StridedLstm::State> decoder(decoder_.size());
   std::vector<at::Tensor> after;
   at::Tensor sum = pictures.detach() * 0 + kMiddle;
   for (int64_t iteration = 0; iteration < shape_.iterations; ++iteration) {

@@ -31,7 +31,7 @@ struct CodecShape {
 
 // A step of a convolutional LSTM without biases: the gates are convolutions of the input (3 × 3)
 // and of the previous output.
-class ConvLstm {
+class StridedLstm {
  public:
   struct Shape {
     int64_t in = 0;
@@ -44,7 +44,7 @@ class ConvLstm {
     at::Tensor cell;
   };
   // `group`: so many consecutive channels start equal.
-  ConvLstm(const Scope& scope, const Shape& shape, CodecShape::Start start, int64_t group = 1);
+  StridedLstm(const Scope& scope, const Shape& shape, CodecShape::Start start, int64_t group = 1);
   // An undefined state is 0.
   State operator()(const at::Tensor& x, const State& before) const;
 
@@ -76,10 +76,10 @@ class ResidualCodec {
   const Weights* weights_;
   CodecShape shape_;
   at::Tensor encoder_first_;
-  std::vector<ConvLstm> encoder_;
+  std::vector<StridedLstm> encoder_;
   at::Tensor binarizer_;
   at::Tensor decoder_first_;
-  std::vector<ConvLstm> decoder_;
+  std::vector<StridedLstm> decoder_;
   at::Tensor decoder_last_;
   at::Tensor to_signs_;  // shortcuts; undefined if there are none
   at::Tensor from_signs_;
