@@ -23,7 +23,7 @@ using testing_sim::RankOf;
 
 constexpr int64_t kNanosOfEndpoint = 10;
 
-SimMachine MachineOf(const std::string& network, const std::vector<std::string>& slow = {}) {
+SimMachine FlowMachineOf(const std::string& network, const std::vector<std::string>& slow = {}) {
   SimMachine machine;
   const std::string text = IsNetworkOfDims(network) ? *NetworkOfDims(network) : network;
   auto graph = ParseNetworkGraph(text, "network");
@@ -36,7 +36,7 @@ SimMachine MachineOf(const std::string& network, const std::vector<std::string>&
   return machine;
 }
 
-int64_t TimeOf(const SimMachine& machine, const SimWorkload& workload) {
+int64_t FlowTimeOf(const SimMachine& machine, const SimWorkload& workload) {
   const auto result = Simulate(machine, workload);
   EXPECT_TRUE(result) << result.error().message;
   int64_t time = 0;
@@ -47,15 +47,15 @@ int64_t TimeOf(const SimMachine& machine, const SimWorkload& workload) {
   return time;
 }
 
-int64_t TimeOfAll(const SimMachine& machine, const SimNode& node) {
+int64_t FlowTimeOfAll(const SimMachine& machine, const SimNode& node) {
   SimWorkload workload;
   for (int64_t i = 0; i < machine.npus(); ++i) {
     workload.ranks.push_back(RankOf(ProgramOf({node}, {{}})));
   }
-  return TimeOf(machine, workload);
+  return FlowTimeOf(machine, workload);
 }
 
-SimNode MessageNode(NodeKind kind, int64_t bytes, int64_t tag) {
+SimNode FlowMessageNode(NodeKind kind, int64_t bytes, int64_t tag) {
   return {.kind = kind, .peer = 0, .bytes = bytes, .tag = tag};
 }
 
@@ -63,13 +63,14 @@ TEST(FlowNetwork, FlowsShareALinkFairly) {
   // NPUs 0 and 1 send 2,000 bytes each over a link of 100 bytes per ns; the message of 0 goes on
   // over a link of 20. It takes 100 ns, and the other one 25 instead of 40. Each path has 3 ns of
   // latency.
-  SimMachine machine = MachineOf(
+  SimMachine machine = FlowMachineOf(
       "0 a 1000GB/s 1ns\n1 a 1000GB/s 1ns\na b 100GB/s 1ns\nb 2 20GB/s 1ns\nb 3 1000GB/s 1ns\n");
   SimWorkload workload;
   for (int64_t rank = 0; rank < 4; ++rank) {
     const bool sends = rank < 2;
     workload.ranks.push_back(RankOf(
-        ProgramOf({MessageNode(sends ? NodeKind::kSend : NodeKind::kRecv, 2000, rank % 2)}, {{}}),
+        ProgramOf({FlowMessageNode(sends ? NodeKind::kSend : NodeKind::kRecv, 2000, rank % 2)},
+                  {{}}),
         {}, {(rank + 2) % 4}));
   }
   const auto result = Simulate(machine, workload);
@@ -84,11 +85,11 @@ TEST(FlowNetwork, FlowsShareALinkFairly) {
 TEST(FlowNetwork, RingsEqualTheirClosedForm) {
   constexpr int64_t kBytes = 1 << 20;
   for (const int64_t npus : {2, 4, 8, 16}) {
-    const SimMachine machine = MachineOf("Ring(" + std::to_string(npus) + "):50GB/s,500ns");
+    const SimMachine machine = FlowMachineOf("Ring(" + std::to_string(npus) + "):50GB/s,500ns");
     const auto message = static_cast<int64_t>(std::ceil(kBytes / static_cast<double>(npus) / 50));
     const int64_t steps = 2 * (npus - 1);
     // ASTRA-sim's endpoints add their delay before each message, between, and after the last one.
-    EXPECT_EQ(TimeOfAll(machine, CollectiveNode(CollectiveType::kAllReduce, kBytes)),
+    EXPECT_EQ(FlowTimeOfAll(machine, CollectiveNode(CollectiveType::kAllReduce, kBytes)),
               steps * (500 + message) + (2 * npus - 1) * kNanosOfEndpoint);
   }
 }
@@ -98,11 +99,11 @@ TEST(FlowNetwork, ExchangesEqualTheirClosedForms) {
   constexpr int64_t kNpus = 8;
   constexpr double kMessage = kBytes / static_cast<double>(kNpus);
   const auto direct = [&](const std::string& network) {
-    SimMachine machine = MachineOf(network);
+    SimMachine machine = FlowMachineOf(network);
     machine.system.algorithms[CollectiveType::kAllToAll] = {
         {.algorithm = CollectiveAlgorithm::kDirect}};
     machine.system.endpoint_delay = 0;
-    return TimeOfAll(machine, CollectiveNode(CollectiveType::kAllToAll, kBytes));
+    return FlowTimeOfAll(machine, CollectiveNode(CollectiveType::kAllToAll, kBytes));
   };
   const auto ceil = [](double time) { return static_cast<int64_t>(std::ceil(time)); };
   // Through a switch, a link carries 7 messages of an NPU; a direct link carries one. On a ring of
@@ -115,26 +116,26 @@ TEST(FlowNetwork, ExchangesEqualTheirClosedForms) {
 TEST(FlowNetwork, SlowLinksSlowTheirMessages) {
   constexpr int64_t kBytes = 1 << 20;
   const SimNode node = CollectiveNode(CollectiveType::kAllGather, kBytes);
-  const int64_t whole = TimeOfAll(MachineOf("Ring(2):50GB/s,500ns"), node);
-  const int64_t half = TimeOfAll(MachineOf("Ring(2):50GB/s,500ns", {"0-1:0.5+1us"}), node);
+  const int64_t whole = FlowTimeOfAll(FlowMachineOf("Ring(2):50GB/s,500ns"), node);
+  const int64_t half = FlowTimeOfAll(FlowMachineOf("Ring(2):50GB/s,500ns", {"0-1:0.5+1us"}), node);
   EXPECT_EQ(half - whole, 1000 + static_cast<int64_t>(std::ceil(kBytes / 25.0)) -
                               static_cast<int64_t>(std::ceil(kBytes / 50.0)));
 }
 
 TEST(FlowNetwork, EmptyMessagesTakeTheLatency) {
-  SimMachine machine = MachineOf("Switch(2):50GB/s,250ns");
-  const int64_t time = TimeOfAll(machine, CollectiveNode(CollectiveType::kBarrier, 0));
+  SimMachine machine = FlowMachineOf("Switch(2):50GB/s,250ns");
+  const int64_t time = FlowTimeOfAll(machine, CollectiveNode(CollectiveType::kBarrier, 0));
   EXPECT_EQ(time, 500 + 2 * kNanosOfEndpoint);
 }
 
 TEST(FlowNetwork, LeastLoadedRoutesShareCores) {
-  SimMachine machine = MachineOf("FatTree(4):50GB/s,500ns");
+  SimMachine machine = FlowMachineOf("FatTree(4):50GB/s,500ns");
   machine.system.algorithms[CollectiveType::kAllToAll] = {
       {.algorithm = CollectiveAlgorithm::kDirect}};
   const SimNode node = CollectiveNode(CollectiveType::kAllToAll, 16 << 20);
-  const int64_t hashed = TimeOfAll(machine, node);
+  const int64_t hashed = FlowTimeOfAll(machine, node);
   machine.routes = RouteChoice::kLeastLoaded;
-  EXPECT_LT(TimeOfAll(machine, node), hashed);
+  EXPECT_LT(FlowTimeOfAll(machine, node), hashed);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ constexpr double kRounding = 1e-13;
 // Rates are fair up to this share.
 constexpr double kFair = 1e-10;
 // After so many attempts to find the paths whose rates change, all that share links are added.
-constexpr int kAttempts = 4;
+constexpr int kAttempts = 32;
 
 template <typename T>
 void PushHeap(std::vector<T>& heap, const T& value) {

@@ -75,7 +75,7 @@ infrastructure:
     - server.1.nic.1.eth1.leaf.0.port.0
 )";
 
-std::vector<std::string> PathOf(const NetworkGraph& graph, int64_t from, int64_t to) {
+std::vector<std::string> InfraPathOf(const NetworkGraph& graph, int64_t from, int64_t to) {
   std::vector<uint32_t> links;
   NetworkRoutes(graph).Find(from, to, nullptr, links);
   std::vector<std::string> names;
@@ -83,7 +83,7 @@ std::vector<std::string> PathOf(const NetworkGraph& graph, int64_t from, int64_t
   return names;
 }
 
-std::string ErrorOf(std::string text, const std::string& from, const std::string& to) {
+std::string InfraErrorOf(std::string text, const std::string& from, const std::string& to) {
   const size_t at = text.find(from);
   EXPECT_NE(at, text.npos);
   text.replace(at, from.size(), to);
@@ -100,8 +100,8 @@ TEST(InfraGraph, ReadsTheFormOfTheSchema) {
   ASSERT_TRUE(graph->Finish("infra.yaml"));
   EXPECT_EQ(graph->npus(), 4);
   EXPECT_EQ(graph->dims()[0].topology, "InfraGraph of 4 NPUs, 11 other components, 16 links");
-  EXPECT_EQ(PathOf(*graph, 0, 1), (std::vector<std::string>{"host.0.nvsw.0", "1"}));
-  EXPECT_EQ(PathOf(*graph, 1, 2),
+  EXPECT_EQ(InfraPathOf(*graph, 0, 1), (std::vector<std::string>{"host.0.nvsw.0", "1"}));
+  EXPECT_EQ(InfraPathOf(*graph, 1, 2),
             (std::vector<std::string>{"host.0.nic.1.port.0", "leaf.0.port.1", "leaf.0.asic.0",
                                       "leaf.0.port.2", "host.1.nic.0.port.0", "2"}));
   std::vector<uint32_t> links;
@@ -115,34 +115,36 @@ TEST(InfraGraph, ReadsTheOlderForm) {
   ASSERT_TRUE(graph) << graph.error().message;
   ASSERT_TRUE(graph->Finish("infra.yaml"));
   EXPECT_EQ(graph->npus(), 4);
-  EXPECT_EQ(PathOf(*graph, 0, 3),
+  EXPECT_EQ(InfraPathOf(*graph, 0, 3),
             (std::vector<std::string>{"server.0.nic.0", "leaf.0.port.0", "server.1.nic.1", "3"}));
 }
 
 TEST(InfraGraph, NamesThePlaceOfErrors) {
-  EXPECT_EQ(ErrorOf(kSchemaForm, "{gigabits_per_second: 512}", "{gigabits_per_second: 0}"),
+  EXPECT_EQ(InfraErrorOf(kSchemaForm, "{gigabits_per_second: 512}", "{gigabits_per_second: 0}"),
             "infra.yaml:18:5: found link 'pcie' with a bandwidth of 0, expected "
             "gigabits_per_second or gigabytes_per_second above 0 for the link from host.0.gpu.0 to "
             "host.0.nic.0.port.0");
-  EXPECT_TRUE(ErrorOf(kSchemaForm, "physical: {bandwidth: {gigabytes_per_second: 1000}}", "x: 1")
-                  .find("found link 'ic' without a bandwidth") != std::string::npos);
-  EXPECT_TRUE(ErrorOf(kSchemaForm, "gigabits_per_second: 512", "gigatransfers_per_second: 32")
+  EXPECT_TRUE(
+      InfraErrorOf(kSchemaForm, "physical: {bandwidth: {gigabytes_per_second: 1000}}", "x: 1")
+          .find("found link 'ic' without a bandwidth") != std::string::npos);
+  EXPECT_TRUE(InfraErrorOf(kSchemaForm, "gigabits_per_second: 512", "gigatransfers_per_second: 32")
                   .find("expected one of gigabits_per_second") != std::string::npos);
-  EXPECT_TRUE(ErrorOf(kSchemaForm, "scheme: one2one", "scheme: all").find("found scheme 'all'") !=
-              std::string::npos);
-  EXPECT_TRUE(ErrorOf(kSchemaForm, "component: \"port[0:2]\"", "component: \"port[0:3]\"")
+  EXPECT_TRUE(
+      InfraErrorOf(kSchemaForm, "scheme: one2one", "scheme: all").find("found scheme 'all'") !=
+      std::string::npos);
+  EXPECT_TRUE(InfraErrorOf(kSchemaForm, "component: \"port[0:2]\"", "component: \"port[0:3]\"")
                   .find("found 2 and 3 components") != std::string::npos);
-  EXPECT_TRUE(ErrorOf(kSchemaForm, "instance: \"leaf[0]\"", "instance: \"leaf[1]\"")
+  EXPECT_TRUE(InfraErrorOf(kSchemaForm, "instance: \"leaf[0]\"", "instance: \"leaf[1]\"")
                   .find("found '[1]' of 1") != std::string::npos);
-  EXPECT_TRUE(ErrorOf(kSchemaForm, "choice: xpu", "choice: cpu")
+  EXPECT_TRUE(InfraErrorOf(kSchemaForm, "choice: xpu", "choice: cpu")
                   .find("found no components of choice xpu") != std::string::npos);
-  EXPECT_TRUE(ErrorOf(kSchemaForm, "device: tor", "device: top")
+  EXPECT_TRUE(InfraErrorOf(kSchemaForm, "device: tor", "device: top")
                   .find("found no device 'top' for 'leaf.0'") != std::string::npos);
-  EXPECT_EQ(ErrorOf(kOlderForm, "    - server.0.nic.0.eth1.leaf.0.port.0\n", ""),
+  EXPECT_EQ(InfraErrorOf(kOlderForm, "    - server.0.nic.0.eth1.leaf.0.port.0\n", ""),
             "infra.yaml: found no path from NPU 0 to NPU 1, expected a connected network");
-  EXPECT_TRUE(ErrorOf(kOlderForm, "server.0.nic.0.eth1.leaf.0.port.0", "server.0.eth1")
+  EXPECT_TRUE(InfraErrorOf(kOlderForm, "server.0.nic.0.eth1.leaf.0.port.0", "server.0.eth1")
                   .find("expected a connection such as") != std::string::npos);
-  EXPECT_TRUE(ErrorOf(kOlderForm, "infrastructure:", "infrastructure: {}\nx:")
+  EXPECT_TRUE(InfraErrorOf(kOlderForm, "infrastructure:", "infrastructure: {}\nx:")
                   .find("found no components of choice xpu") != std::string::npos);
 }
 

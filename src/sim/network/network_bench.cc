@@ -189,9 +189,9 @@ int MeasureAll(int runs) {
   const auto grouped = [](std::vector<Round> (*rounds)(int64_t), int times) {
     return [=](Traffic& traffic, int) { return Grouped(traffic, rounds(traffic.npus()), times); };
   };
-  const auto random = [](double load) {
+  const auto random = [](double load, int count) {
     return [=](Traffic& traffic, int i) {
-      return Random(traffic, load, 100'000, static_cast<uint64_t>(i) + 1);
+      return Random(traffic, load, count, static_cast<uint64_t>(i) + 1);
     };
   };
   Measure("ring steps", "grouped", runs, ring, grouped(RingRounds, 500));
@@ -199,9 +199,9 @@ int MeasureAll(int runs) {
   Measure("halving and doubling, 4:1", "grouped", runs, narrow, grouped(DoublingRounds, 20));
   Measure("all-to-all", "grouped", runs, flat, grouped(AllToAllRounds, 5));
   Measure("all-to-all", "grouped", runs, torus, grouped(AllToAllRounds, 1));
-  Measure("random, load 0.3", "random", runs, tree, random(0.3));
-  Measure("random, load 0.6", "random", runs, tree, random(0.6));
-  Measure("random, load 0.3", "random", runs, dragonfly, random(0.3));
+  Measure("random, load 0.3", "random", runs, tree, random(0.3, 100'000));
+  Measure("random, load 0.6", "random", runs, tree, random(0.6, 20'000));
+  Measure("random, load 0.3", "random", runs, dragonfly, random(0.3, 100'000));
   return 0;
 }
 
