@@ -108,7 +108,7 @@ def test_verification_is_as_a_reference_has_it(tmp_path):
 
 def test_missing_data(tmp_path):
     done = run(tmp_path)
-    assert done.returncode == 4 and "orl-faces/: missing; `etude suite setup` gets it" in done.stderr
+    assert done.returncode == 4 and "orl-faces/: missing; `etude suite setup` makes it" in done.stderr
     done = run(tmp_path, "--scale", "paper")
     assert done.returncode == 4 and "vggface2/train" in done.stderr
 

@@ -65,7 +65,7 @@ Result<LabelledImages> ReadMnist5k(const std::string& folder, const RunContext& 
   const std::string base = folder + "/mnist-5k/";
   std::error_code error;
   if (!std::filesystem::exists(base, error)) {
-    return Unavailable(base + ": missing; `etude suite setup` downloads it");
+    return Unavailable(base + ": missing; `etude suite setup` makes it");
   }
   ETUDE_ASSIGN_OR_RETURN(
       const ImagesAndLabels all,

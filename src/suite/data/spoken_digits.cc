@@ -172,7 +172,7 @@ Result<SpeechParts> ReadSpokenDigits(const std::string& folder) {
     parts.name = name;
     return parts;
   }
-  return Unavailable(folder + "/spoken-digits: missing; `etude suite setup` creates it");
+  return Unavailable(folder + "/spoken-digits: missing; `etude suite setup` makes it");
 }
 
 }  // namespace etude::suite

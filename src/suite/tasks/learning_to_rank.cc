@@ -281,7 +281,7 @@ Result<std::unique_ptr<Task>> MakeLearningToRank(const TaskOptions& options) {
   const bool smoke = options.scale == Scale::kSmoke;
   const std::string folder = options.data + (smoke ? "/nycflights" : "/gowalla/test");
   const std::string_view hint =
-      smoke ? "`etude suite setup` downloads it"
+      smoke ? "`etude suite setup` makes it"
             : "expected train.txt and test.txt as published by the paper's authors";
   ETUDE_ASSIGN_OR_RETURN(Interactions data, ReadRankingData(folder, hint, options));
   RankingPlan plan = PlanFor(options.scale, data);

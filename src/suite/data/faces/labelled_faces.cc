@@ -85,7 +85,7 @@ Result<LabelledImages> ReadOrlFaces(const std::string& folder, int64_t side,
   const std::string base = folder + "/orl-faces/";
   std::error_code error;
   if (!std::filesystem::exists(base, error)) {
-    return Unavailable(base + ": missing; `etude suite setup` gets it");
+    return Unavailable(base + ": missing; `etude suite setup` makes it");
   }
   ETUDE_ASSIGN_OR_RETURN(
       ImagesAndLabels all,
