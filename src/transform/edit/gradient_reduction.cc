@@ -1,6 +1,7 @@
 #include "src/transform/edit/gradient_reduction.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -80,6 +81,10 @@ class Reducer {
                       kAccumulate));
     }
     Copy();
+    if (next_id_ == 0 || next_id_ > UINT64_MAX - trace_.node_count()) {
+      return BadInput(
+          "found node ids near 2^64, expected smaller ones, so that nodes can be added");
+    }
     for (const BackwardPass& pass : passes) AddPass(pass);
     ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
     return std::move(result_);
@@ -135,8 +140,8 @@ class Reducer {
     if (launched_.empty()) {
       lane.thread = builder_.Intern(kGroup);
     } else {
-      lane = trace_.lane(trace_.lane_id(launched_.front().second));
-      lane.stream = last_stream_ + 1;
+      if (const LaneId first = trace_.lane_id(launched_.front().second)) lane = trace_.lane(first);
+      lane.stream = last_stream_ < INT32_MAX ? last_stream_ + 1 : -1;
     }
     lane_ = builder_.InternLane(lane);
   }
