@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr DocumentKind kDocument{.name = "a list of edits", .format = "etude-whatif"};
 constexpr int64_t kMostRanks = int64_t{1} << 20;
+constexpr uint64_t kMostNodes = 30'000'000;  // of all ranks: about 10 GB
 
 Result<Bytes> ParseBucket(std::string_view option, const std::string& text) {
   const std::optional<Bytes> bytes = ParseBytes(text);
@@ -131,6 +132,14 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const Limits& limits) {
   if (!options_.data_parallel) return {};
   parallel_.edit = fmt::format("--dp {}", *options_.data_parallel);
   parallel_.certainty = Certainty::kExact;
+  // The ranks are made one by one before they become a class.
+  uint64_t nodes = 0;
+  for (const Trace& trace : traces) nodes = std::max<uint64_t>(nodes, trace.node_count());
+  if (nodes > kMostNodes / static_cast<uint64_t>(*options_.data_parallel)) {
+    return BadInput(fmt::format("--dp: found {} of {}, expected at most {} in all",
+                                FormatCount(static_cast<uint64_t>(*options_.data_parallel), "rank"),
+                                FormatCount(nodes, "node"), FormatCount(kMostNodes, "node")));
+  }
   const bool communicates = std::ranges::any_of(traces, [](const Trace& trace) {
     bool found = false;
     ForEachNode(trace, [&](NodeId node) { found = found || IsCommunication(trace.kind(node)); });
