@@ -225,6 +225,7 @@ constexpr std::string_view kRecordedHost =
 
 Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool strict,
                           const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(options.what_if));
   const std::string& first = options.paths.front();
   const bool is_one = options.paths.size() == 1;
   if (is_one && IsPrefix(first)) {
@@ -269,7 +270,6 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
                                            options.with_recording, context, read));
     if (is_recorded) NoteUngrouped(traces, read.notes);
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
-    ETUDE_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(options.what_if));
     if (!options.what_if.empty()) {
       if (is_chakra) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
       if (const Status edited = what_if.EditTraces(traces.traces, context.limits); !edited) {

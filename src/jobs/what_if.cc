@@ -53,11 +53,9 @@ bool IsIndependentOfRanks(CollectiveType type) {
 std::string_view Name(Certainty certainty) {
   switch (certainty) {
     case Certainty::kExact: return "structure exact";
-    case Certainty::kMeasured: return "measured";
-    case Certainty::kModelled: return "modelled";
-    case Certainty::kUnknown: break;
+    case Certainty::kModelled: break;
   }
-  return "unknown";
+  return "modelled";
 }
 
 Json ToJson(const Changes& changes) {

@@ -22,17 +22,15 @@ namespace etude {
 // How sure the result of an edit is.
 enum class Certainty : uint8_t {
   kExact,     // structure exact: the nodes are those of the edited program
-  kMeasured,  // times measured on this device
-  kModelled,  // times by a model or by the user's factor
-  kUnknown,
+  kModelled,  // times by the user's factor
 };
-// Returns "structure exact", "measured", "modelled" or "unknown": stable, appears in files.
+// Returns "structure exact" or "modelled": stable, appears in files.
 std::string_view Name(Certainty certainty);
 
 // One edit that was made.
 struct AppliedEdit {
   std::string edit;  // as given: "--dp 8"
-  Certainty certainty = Certainty::kUnknown;
+  Certainty certainty = Certainty::kModelled;
   uint64_t nodes = 0;                // added or changed, over all recorded ranks
   std::string text;                  // what changed, and what did not
   nlohmann::ordered_json details{};  // null without

@@ -55,7 +55,6 @@ class WhatIfCommand : public Command {
       return MakeError(ErrorCode::kUsage, "whatif: missing edit: --dp, --scale or --drop");
     }
     ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
-    ETUDE_ASSIGN_OR_RETURN(const WhatIf checked, WhatIf::Make(job_.what_if));
     ETUDE_ASSIGN_OR_RETURN(const SimJob read,
                            ReadSimJob(job_, /*npus=*/0, console.strict(), console.context()));
     ETUDE_RETURN_IF_ERROR(WriteJobFolder(*read.job, output_, console.context()));

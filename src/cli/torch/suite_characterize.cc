@@ -118,16 +118,10 @@ class SuiteCharacterizeCommand : public Command {
                 std::optional<int64_t> threads, Store store, const Console& console) const {
     ETUDE_ASSIGN_OR_RETURN(const auto runner,
                            SuiteRunner::Make(settings_, fmt::format("{}/{}", output_, folder)));
-    std::vector<SuiteRunner::Job> jobs;
-    for (const TaskFacts* task : tasks) {
-      for (int64_t seed = 1; seed <= seeds; ++seed) {
-        suite::RunOptions options = settings_.run;
-        options.seed = static_cast<uint64_t>(seed);
-        options.threads = threads;
-        std::string name = RunName(*task, options.scale, mode, options.seed);
-        jobs.push_back({.task = task, .options = std::move(options), .name = std::move(name)});
-      }
-    }
+    suite::RunOptions options = settings_.run;
+    options.threads = threads;
+    const std::vector<SuiteRunner::Job> jobs =
+        JobsOf(tasks, options, mode, /*first_seed=*/1, seeds);
     ETUDE_RETURN_IF_ERROR(runner->CheckAll(jobs, mode, console.context()));
     for (size_t i = 0; i < jobs.size(); ++i) {
       ETUDE_ASSIGN_OR_RETURN(RunRecord run, runner->Run(*jobs[i].task, mode, jobs[i].options,

@@ -75,7 +75,7 @@ class SuiteRunCommand : public Command {
     if (!record_.empty()) return Record(tasks, *runner, console);
 
     const auto mode = mode_ == "steps" ? SuiteRunner::Mode::kSteps : SuiteRunner::Mode::kQuality;
-    const std::vector<SuiteRunner::Job> jobs = Jobs(tasks, mode);
+    const std::vector<SuiteRunner::Job> jobs = JobsOf(tasks, settings_.run, mode, seed_, seeds_);
     ETUDE_RETURN_IF_ERROR(runner->CheckAll(jobs, mode, console.context()));
     std::vector<Score> scores;
     std::vector<FailedRun> failed;
@@ -109,21 +109,6 @@ class SuiteRunCommand : public Command {
   }
 
  private:
-  // Returns a job per seed and task, ordered by task.
-  std::vector<SuiteRunner::Job> Jobs(const std::vector<const TaskFacts*>& tasks,
-                                     SuiteRunner::Mode mode) const {
-    std::vector<SuiteRunner::Job> jobs;
-    for (const TaskFacts* task : tasks) {
-      for (int64_t seed = seed_; seed < seed_ + seeds_; ++seed) {
-        suite::RunOptions options = settings_.run;
-        options.seed = static_cast<uint64_t>(seed);
-        std::string name = RunName(*task, options.scale, mode, options.seed);
-        jobs.push_back({.task = task, .options = std::move(options), .name = std::move(name)});
-      }
-    }
-    return jobs;
-  }
-
   static nlohmann::ordered_json WithFailed(nlohmann::ordered_json json,
                                            const std::vector<FailedRun>& failed) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
@@ -153,8 +138,9 @@ class SuiteRunCommand : public Command {
 
   Result<ExitCode> Record(const std::vector<const TaskFacts*>& tasks, SuiteRunner& runner,
                           const Console& console) {
-    ETUDE_RETURN_IF_ERROR(runner.CheckAll(Jobs(tasks, SuiteRunner::Mode::kSteps),
-                                          SuiteRunner::Mode::kSteps, console.context()));
+    ETUDE_RETURN_IF_ERROR(
+        runner.CheckAll(JobsOf(tasks, settings_.run, SuiteRunner::Mode::kSteps, seed_, seeds_),
+                        SuiteRunner::Mode::kSteps, console.context()));
     for (const TaskFacts* task : tasks) {
       suite::RunOptions options = settings_.run;
       options.seed = static_cast<uint64_t>(seed_);

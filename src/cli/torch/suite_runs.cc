@@ -140,6 +140,21 @@ std::string RunName(const TaskFacts& task, suite::Scale scale, SuiteRunner::Mode
   return fmt::format("{}.{}.{}.{}", task.id, suite::Name(scale), Name(mode), seed);
 }
 
+std::vector<SuiteRunner::Job> JobsOf(const std::vector<const TaskFacts*>& tasks,
+                                     const RunOptions& options, SuiteRunner::Mode mode,
+                                     int64_t first_seed, int64_t seeds) {
+  std::vector<SuiteRunner::Job> jobs;
+  for (const TaskFacts* task : tasks) {
+    for (int64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+      RunOptions own = options;
+      own.seed = static_cast<uint64_t>(seed);
+      std::string name = RunName(*task, own.scale, mode, own.seed);
+      jobs.push_back({.task = task, .options = std::move(own), .name = std::move(name)});
+    }
+  }
+  return jobs;
+}
+
 SuiteRunner::SuiteRunner(const RunSettings& settings, std::string folder, bool temporary,
                          std::unique_ptr<StopSignal> stop)
     : settings_(settings),

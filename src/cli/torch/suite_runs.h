@@ -123,4 +123,9 @@ class SuiteRunner {
 std::string RunName(const suite::TaskFacts& task, suite::Scale scale, SuiteRunner::Mode mode,
                     uint64_t seed);
 
+// Returns the runs of all tasks with `seeds` seeds from `first_seed` on, ordered by task.
+std::vector<SuiteRunner::Job> JobsOf(const std::vector<const suite::TaskFacts*>& tasks,
+                                     const suite::RunOptions& options, SuiteRunner::Mode mode,
+                                     int64_t first_seed, int64_t seeds);
+
 }  // namespace etude

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "src/base/text/nearest.h"
+#include "src/sim/machine/yaml_error.h"
 
 namespace etude {
 namespace {
@@ -59,12 +60,8 @@ Result<NetworkLists> ReadNetworkLists(const std::string& text, const std::string
     for (size_t i = 0; i < std::size(kNetworkKeys); ++i) {
       ETUDE_ASSIGN_OR_RETURN(lists.of_key[i], ListOf(root, kNetworkKeys[i].data(), path));
     }
-  } catch (const YAML::DeepRecursion& error) {
-    return BadInput(fmt::format("{}:{}:{}: nested too deeply", path, error.mark.line + 1,
-                                error.mark.column + 1));
   } catch (const YAML::Exception& error) {
-    return BadInput(
-        fmt::format("{}:{}:{}: {}", path, error.mark.line + 1, error.mark.column + 1, error.msg));
+    return YamlError(path, error);
   }
   const size_t dims = lists.dims();
   for (size_t i = 0; i < std::size(kNetworkKeys); ++i) {

@@ -19,6 +19,7 @@
 
 #include "src/base/text/nearest.h"
 #include "src/base/text/quantity.h"
+#include "src/sim/machine/yaml_error.h"
 
 namespace etude {
 namespace {
@@ -436,12 +437,8 @@ class InfraGraphReader {
 Result<NetworkGraph> ParseInfraGraph(const std::string& text, const std::string& path) {
   try {
     return InfraGraphReader(path).Read(YAML::Load(text));
-  } catch (const YAML::DeepRecursion& error) {
-    return BadInput(fmt::format("{}:{}:{}: nested too deeply", path, error.mark.line + 1,
-                                error.mark.column + 1));
   } catch (const YAML::Exception& error) {
-    return BadInput(
-        fmt::format("{}:{}:{}: {}", path, error.mark.line + 1, error.mark.column + 1, error.msg));
+    return YamlError(path, error);
   }
 }
 

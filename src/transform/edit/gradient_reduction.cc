@@ -170,7 +170,7 @@ class Reducer {
                               .bytes = bucket.bytes,
                               .group_size = ranks_});
       builder_.AddDep(node, gradient, DepKind::kSync);
-      // On a device the gradient is there when the work launched so far has ended.
+      // On a device the gradient arrives when the work launched so far has ended.
       if (const NodeId work = LaunchedBefore(arrived)) {
         builder_.AddDep(node, work, DepKind::kSync);
       }
