@@ -175,6 +175,7 @@ Status AstraJobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& sl
   HostThreads threads;
   Contraction contraction;
   LaneClock clock;
+  std::optional<Nanos> last_slot;  // begin of the last communication
   for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
     const RunnableNode& node = rank.nodes[i];
     const RunnablePlan& plan = plans[i];
@@ -193,6 +194,8 @@ Status AstraJobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& sl
     // Rounded down, so that Etude's own attributes need not repeat it.
     if (node.start && node.start->count >= 0) {
       row.start = Nanos{node.start->count / kNanosPerMicro * kNanosPerMicro};
+      if (IsCommunication(node.kind))
+        last_slot = row.start = std::max(*row.start, last_slot.value_or(*row.start));
     }
     if (node.duration) row.duration = clock.Round(node.lane, *node.duration);
     if (options_.all_types && plan.what == What::kReplayed) {

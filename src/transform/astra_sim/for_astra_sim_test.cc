@@ -401,6 +401,42 @@ TEST(ForAstraSim, LabelsOfGlooWaitForTheirCall) {
   }
 }
 
+// Gloo has several threads: work that was asked for later may begin, and end, earlier on one rank.
+TEST(ForAstraSim, CollectivesMeetInTheOrderOfTheirCalls) {
+  std::vector<AstraSketch> sketches;
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    AstraSketch& sketch = sketches.emplace_back(rank, 2);
+    const auto add = [&](const char* name, const char* thread, NodeKind kind, int64_t start) {
+      sketch.row.name = sketch.builder.Intern(name);
+      sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern(thread)});
+      sketch.row.start = Nanos{start};
+      sketch.row.duration = Nanos{100};
+      return sketch.Add(kind, Place::kHost);
+    };
+    const auto label = [&](NodeId call, const char* thread, int64_t start, int64_t bytes) {
+      const NodeId node = add("gloo:all_reduce", thread, NodeKind::kCollective, start);
+      sketch.builder.SetComm(node, {.type = CollectiveType::kAllReduce, .bytes = Bytes{bytes}});
+      sketch.builder.SetParent(node, call);
+    };
+    const NodeId first = add("c10d::allreduce_", "main", NodeKind::kOperator, 0);
+    const NodeId second = add("c10d::allreduce_", "main", NodeKind::kOperator, 2000);
+    if (rank == 0) label(first, "gloo 1", 500, 64);
+    label(second, "gloo 2", 2500, 4096);
+    if (rank == 1) label(first, "gloo 1", 4000, 64);
+  }
+  const AstraJob job = JobOf(sketches);
+  EXPECT_EQ(job.notes[RunnableNote::kSizeRaised], 0u);
+  for (const Trace& trace : job.traces) {
+    ASSERT_EQ(trace.comms().size(), 2u);
+    const NodeId small = trace.comms()[0].first;
+    const NodeId large = trace.comms()[1].first;
+    EXPECT_EQ(CommOf(trace, 0).bytes, Bytes{64});
+    EXPECT_EQ(CommOf(trace, 1).bytes, Bytes{4096});
+    EXPECT_LE(*trace.start(small), *trace.start(large));
+    EXPECT_EQ(std::ranges::count(trace.deps(large), small), 1);
+  }
+}
+
 // A program's own work between its calls may overlap communications that these began.
 TEST(ForAstraSim, TimeInALabelStaysWhereItWas) {
   AstraSketch sketch;

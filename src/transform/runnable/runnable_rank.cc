@@ -138,7 +138,8 @@ class RankMaker {
   }
 
   // Orders nodes after their dependencies. Of the ready nodes, the one that began first comes
-  // first.
+  // first. Work of a backend's thread counts as begun with its call: such threads may begin their
+  // work in another order on each rank.
   void PlanOrder() {
     std::vector<std::pair<NodeId, NodeId>> edges;
     std::vector<uint32_t> waits(trace_.node_count());
@@ -154,8 +155,9 @@ class RankMaker {
     using Entry = std::tuple<int64_t, uint64_t, NodeId>;
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
     const auto push = [&](NodeId node) {
-      ready.emplace(trace_.start(node).value_or(Nanos{INT64_MIN}).count, trace_.source_id(node),
-                    node);
+      const NodeId issuer = IssuerOfLabel(trace_, node);
+      const auto start = trace_.start(issuer ? issuer : node);
+      ready.emplace(start.value_or(Nanos{INT64_MIN}).count, trace_.source_id(node), node);
     };
     ForEachNode(trace_, [&](NodeId node) {
       if (waits[node.index()] == 0) push(node);
