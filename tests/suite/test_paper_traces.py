@@ -343,6 +343,12 @@ PAPER = {
     "language-modelling": (write_wikipedia, 2, masked),
 }
 
+# A benchmark of these takes as long as their replay, 10 to 30 s, and shows nothing that those of the others lack.
+LONG = {
+    "architecture-search", "face-embedding", "image-compression", "image-to-image", "language-modelling",
+    "object-detection", "speech-recognition", "video-prediction",
+}  # fmt: skip
+
 
 @pytest.mark.parametrize("task", PAPER)
 def test_a_step_at_paper_scale_is_a_trace(task, tmp_path):
@@ -357,7 +363,8 @@ def test_a_step_at_paper_scale_is_a_trace(task, tmp_path):
     report = json.loads(etude("replay", tmp_path / task, "--json", "--warmup", 0, "--iterations", 1))
     assert report["skipped"] == [] and report["operators"]["total"] > 50
     assert report["same_kernels"] > 0.99
-    etude("benchmark", "-q", tmp_path / task, "-o", tmp_path / "bench", "--warmup", 0, "--iterations", 1)
+    if task not in LONG:
+        etude("benchmark", "-q", tmp_path / task, "-o", tmp_path / "bench", "--warmup", 0, "--iterations", 1)
 
 
 def test_all_tasks_are_here():
