@@ -97,7 +97,9 @@ void SimExecution::Start(RankClassId rank_class, SimIndex index, const SimNode& 
   switch (node.kind) {
     case NodeKind::kSend: return Send(rank_class, index, node);
     case NodeKind::kRecv: return Receive(rank_class, index, node);
-    case NodeKind::kCollective: return collectives_.Begin(rank_class, index, node);
+    case NodeKind::kCollective:
+      if (timed_ != nullptr) return timed_->Begin(rank_class, index, node);
+      return collectives_.Begin(rank_class, index, node);
     case NodeKind::kMetadata:
     case NodeKind::kUnknown: return Skip(rank_class, index);
     case NodeKind::kMemLoad:
@@ -112,6 +114,9 @@ void SimExecution::Start(RankClassId rank_class, SimIndex index, const SimNode& 
   }
   time = compute_.Time(input_.RankOf(rank_class), node);
   if (!time) return Skip(rank_class, index);
+  if (cores_ != nullptr && node.on_host) {
+    return cores_->Begin({.rank_class = rank_class, .subject = index}, *time, /*demand=*/1);
+  }
   Wait(rank_class, index, *time);
 }
 
@@ -125,6 +130,11 @@ void SimExecution::Send(RankClassId rank_class, SimIndex index, const SimNode& n
   const int64_t peer = states_[rank_class.index()].self->PeerOf(node);
   if (peer < 0 || peer >= input_.total) {
     return listener_.Fail(rank_class, index, NoSuchRank("receiver", peer));
+  }
+  if (input_.machine.times != nullptr) {
+    const auto time =
+        input_.machine.times->TimeOfMessage(input_.RankOf(rank_class), peer, node.bytes);
+    if (!time) return listener_.Fail(rank_class, index, time.error().message);
   }
   messages_.Send(
       {.bytes = node.bytes,

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "src/sim/collective/sim_collectives.h"
+#include "src/sim/collective/timed_collectives.h"
+#include "src/sim/engine/shared_cores.h"
 #include "src/sim/engine/sim_messages.h"
 #include "src/sim/engine/sim_timeline.h"
 #include "src/sim/engine/simulator.h"
@@ -23,6 +25,11 @@ class SimExecution {
                SimTimeline& timeline, SimMessages& messages, SimCollectives& collectives,
                TieWatch& ties, NodeListener& listener);
 
+  // Lets host computations share `cores`, and collectives take known times. Call before Begin.
+  void UseTimes(SharedCores& cores, TimedCollectives& timed) {
+    cores_ = &cores;
+    timed_ = &timed;
+  }
   // Begins all nodes without dependencies.
   void Begin();
 
@@ -76,7 +83,9 @@ class SimExecution {
   SimCollectives& collectives_;
   TieWatch& ties_;
   NodeListener& listener_;
-  std::vector<State> states_;  // by class
+  SharedCores* cores_ = nullptr;       // null: each rank has its own
+  TimedCollectives* timed_ = nullptr;  // null: `collectives_`
+  std::vector<State> states_;          // by class
   uint64_t nodes_ = 0;
   uint64_t nodes_done_ = 0;
 };

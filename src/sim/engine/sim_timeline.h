@@ -11,10 +11,10 @@
 
 namespace etude {
 
-enum class SimEventKind : uint8_t { kLocal, kArrival, kLinkFree, kReceived };
+enum class SimEventKind : uint8_t { kLocal, kArrival, kLinkFree, kReceived, kCores };
 struct SimEvent {
   SimEventKind kind = SimEventKind::kLocal;
-  SimIndex subject = 0;  // index of the tick, message, link or receipt
+  SimIndex subject = 0;  // index of the tick, message, link or receipt; plan of the cores
   int64_t planned = 0;   // time of planning
   EventCause cause;
 };

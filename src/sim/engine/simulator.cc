@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "src/sim/collective/sim_collectives.h"
+#include "src/sim/collective/timed_collectives.h"
 #include "src/sim/engine/rank_classes.h"
+#include "src/sim/engine/shared_cores.h"
 #include "src/sim/engine/sim_execution.h"
 #include "src/sim/engine/sim_messages.h"
 #include "src/sim/engine/sim_timeline.h"
@@ -38,7 +40,11 @@ class SimEngine final : private MessageListener, private NodeListener, private H
         messages_(input, timeline_, *network_, ties_, *this),
         endpoint_(MakeSimEndpointModel(input, timeline_, ties_, *this)),
         collectives_(input, *collective_model_, *endpoint_, timeline_, messages_, ties_, *this),
-        execution_(input, *compute_, *memory_, timeline_, messages_, collectives_, ties_, *this) {}
+        cores_(input.machine.cores, timeline_),
+        timed_(input, cores_, timeline_, *this),
+        execution_(input, *compute_, *memory_, timeline_, messages_, collectives_, ties_, *this) {
+    if (input.machine.times != nullptr) execution_.UseTimes(cores_, timed_);
+  }
 
   Result<SimResult> Run() {
     execution_.Begin();
@@ -57,7 +63,8 @@ class SimEngine final : private MessageListener, private NodeListener, private H
     }
     if (failed_) return tl::unexpected<Error>(*failed_);
     std::vector<SimRankResult> ranks = execution_.TakeResults();
-    std::vector<std::vector<SimCollectiveEnd>> ends = collectives_.TakeEnds();
+    std::vector<std::vector<SimCollectiveEnd>> ends =
+        input_.machine.times != nullptr ? timed_.TakeEnds() : collectives_.TakeEnds();
     std::vector<std::vector<SimProgramWait>> waits = collectives_.ProgramWaits();
     for (size_t i = 0; i < ranks.size(); ++i) {
       ranks[i].collectives = std::move(ends[i]);
@@ -96,6 +103,16 @@ class SimEngine final : private MessageListener, private NodeListener, private H
       case SimEventKind::kArrival: messages_.Arrive(event); break;
       case SimEventKind::kLinkFree: network_->FreeLink(event.subject); break;
       case SimEventKind::kReceived: messages_.Received(event); break;
+      case SimEventKind::kCores: EndWork(event.subject); break;
+    }
+  }
+  void EndWork(SimIndex plan) {
+    for (const SharedCores::Work& work : cores_.Due(plan)) {
+      if (work.is_collective) {
+        timed_.End(work.subject);
+      } else {
+        execution_.Complete(work.rank_class, work.subject);
+      }
     }
   }
   void DoLocal(RankClassId rank_class, const LocalEvent& event) {
@@ -160,6 +177,8 @@ class SimEngine final : private MessageListener, private NodeListener, private H
   SimMessages messages_;
   const std::unique_ptr<SimEndpointModel> endpoint_;
   SimCollectives collectives_;
+  SharedCores cores_;       // used with SimMachine::times only
+  TimedCollectives timed_;  // likewise
   SimExecution execution_;
 };
 
@@ -179,7 +198,8 @@ Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workloa
         fmt::format("found {} programs for {} NPUs", workload.ranks.size(), machine.npus()));
   }
   ETUDE_RETURN_IF_ERROR(CheckMachine(machine));
-  if (options.by_class) {
+  // The order of events on shared cores depends on all ranks.
+  if (options.by_class && machine.times == nullptr) {
     const RankClasses classes = FindRankClasses(machine, workload);
     if (!classes.is_trivial()) {
       const SimInput input(machine, workload, classes);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "src/sim/machine/collective_times.h"
 #include "src/sim/program/sim_program.h"
 #include "src/trace/words/enums.h"
 
@@ -139,7 +140,11 @@ struct SimMachine {
   // Links that messages share by max-min fairness ("etude-1"); null: ASTRA-sim's networks.
   std::shared_ptr<const NetworkGraph> graph;
   RouteChoice routes = RouteChoice::kHashed;  // with `graph`
-  bool congestion = false;  // links carry one message at a time; requires a single dimension
+  // Times of whole communications, instead of a network; null: none. The only dimension has the
+  // shape kGraph then.
+  std::shared_ptr<const CollectiveTimes> times;
+  std::optional<double> cores;  // with `times`: of the host that all ranks share; nullopt: of each
+  bool congestion = false;      // links carry one message at a time; requires a single dimension
   SystemModel system;
   RemoteMemory memory;
   // Injected faults.

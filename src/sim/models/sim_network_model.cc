@@ -213,9 +213,35 @@ class AwareNetwork final : public SimNetworkModel {
   std::vector<Transfer> transfers_;  // by message
 };
 
+// Messages of known times, which do not delay each other.
+class TimedNetwork final : public SimNetworkModel {
+ public:
+  TimedNetwork(const CollectiveTimes& times, SimTimeline& timeline)
+      : times_(times), timeline_(timeline) {}
+
+  std::string_view name() const override { return times_.name(); }
+  // SimExecution refuses messages of unknown times.
+  Travel::Parts Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) override {
+    const auto time = times_.TimeOfMessage(from, to, bytes);
+    const Travel::Parts parts{.transfer = time ? time->nanos : 0};
+    timeline_.Plan(timeline_.now() + parts.transfer, SimEventKind::kArrival, message);
+    return parts;
+  }
+  bool Arrive(SimIndex /*message*/) override { return true; }
+  void FreeLink(SimIndex /*link*/) override {}
+  std::vector<SimLinkUse> Links() const override { return {}; }
+
+ private:
+  const CollectiveTimes& times_;
+  SimTimeline& timeline_;
+};
+
 }  // namespace
 
 std::unique_ptr<SimNetworkModel> MakeSimNetworkModel(const SimInput& input, SimTimeline& timeline) {
+  if (input.machine.times != nullptr) {
+    return std::make_unique<TimedNetwork>(*input.machine.times, timeline);
+  }
   if (input.machine.graph != nullptr) return MakeFlowNetwork(input, timeline);
   if (input.machine.congestion) return std::make_unique<AwareNetwork>(input, timeline);
   return std::make_unique<UnawareNetwork>(input, timeline);

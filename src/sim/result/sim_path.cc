@@ -236,6 +236,10 @@ class PathFinder {
   }
   // Returns the times of a message without others.
   Travel::Parts MessageParts(int64_t from, int64_t to, int64_t bytes) const {
+    if (machine_.times != nullptr) {
+      const auto time = machine_.times->TimeOfMessage(from, to, bytes);
+      return {.transfer = time ? time->nanos : 0};
+    }
     if (machine_.graph == nullptr) return travel_.PartsOf(travel_.WayOf(from, to), bytes);
     if (from == to) return {};
     std::vector<uint32_t> links;
