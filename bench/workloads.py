@@ -4,6 +4,7 @@ As a program it trains NAME for some steps. Under torchrun the model is wrapped 
 """
 
 import argparse
+import functools
 import importlib.util
 import os
 
@@ -171,6 +172,7 @@ def main():
     parser.add_argument("--models", help="a file with another make(name, wrap=None)")
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--bucket", type=float, help="size of gradient buckets in MiB; PyTorch's own unless said")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     wrap = None
@@ -179,7 +181,7 @@ def main():
         from torch.nn.parallel import DistributedDataParallel
 
         dist.init_process_group("gloo")
-        wrap = DistributedDataParallel
+        wrap = functools.partial(DistributedDataParallel, bucket_cap_mb=args.bucket)
     step, _ = load_make(args.models)(args.name, wrap=wrap)
     for _ in range(args.steps):
         step()

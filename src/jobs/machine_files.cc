@@ -1,5 +1,6 @@
 #include "src/jobs/machine_files.h"
 
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include "src/formats/io/byte_source.h"
 #include "src/sim/machine/astra_config.h"
 #include "src/sim/machine/graph_machine.h"
+#include "src/sim/machine/measured_times.h"
 #include "src/sim/machine/network_text.h"
 #include "src/sim/network/network_files.h"
 #include "src/sim/program/workload.h"
@@ -80,6 +82,17 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const Run
                                         {.strict = strict}, context));
     machine.system.programs[type] = std::move(programs.ranks);
   }
+  return machine;
+}
+
+Result<SimMachine> ReadMeasuredMachine(const std::string& file, int64_t ranks,
+                                       const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(file, context.limits));
+  ETUDE_ASSIGN_OR_RETURN(MeasuredTimes times, MeasuredTimes::Parse(text, file));
+  SimMachine machine;
+  machine.dims = {{.shape = NetworkShape::kGraph, .npus = ranks}};
+  machine.cores = times.cores();
+  machine.times = std::make_shared<const MeasuredTimes>(std::move(times));
   return machine;
 }
 

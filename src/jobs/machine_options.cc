@@ -6,29 +6,52 @@
 #include "src/sim/machine/link_faults.h"
 
 namespace etude {
+namespace {
 
-Result<SimMachine> ReadMachine(const MachineOptions& options, bool strict,
-                               const RunContext& context) {
+// Returns kUsage if options of another machine than a measured one are given.
+Status CheckMeasuredOnly(const MachineOptions& options) {
+  const MachineOptions alone{.machine = options.machine, .stragglers = options.stragglers};
+  if (options == alone) return {};
+  return MakeError(ErrorCode::kUsage,
+                   "--machine: only --straggler can be combined with it of the options of a "
+                   "machine");
+}
+
+Result<SimMachine> ReadNetworkOf(const MachineOptions& options, bool strict,
+                                 const RunContext& context) {
   if (options.network.empty()) {
-    return MakeError(ErrorCode::kUsage, "missing --network, expected a file or dimensions");
+    return MakeError(ErrorCode::kUsage,
+                     "missing --network or --machine, expected a file or dimensions");
   }
   const bool is_graph = options.model == "etude-1";
   if (!is_graph && options.routes != "hashed") {
     return MakeError(ErrorCode::kUsage, "--routes requires --model etude-1");
   }
   const std::vector<std::string> none;
+  return ReadMachine({.model = options.model,
+                      .network = options.network,
+                      .system = options.system,
+                      .memory = options.memory,
+                      .congestion = options.congestion == "aware",
+                      .least_loaded = options.routes == "least-loaded",
+                      .slow_links = is_graph ? options.slow_links : none,
+                      .queues = options.queues,
+                      .rendezvous = options.rendezvous,
+                      .injection_scale = options.injection_scale},
+                     strict, context);
+}
+
+}  // namespace
+
+Result<SimMachine> ReadMachine(const MachineOptions& options, int64_t ranks, bool strict,
+                               const RunContext& context) {
+  const bool is_measured = !options.machine.empty();
+  const bool is_graph = options.model == "etude-1";
+  const std::vector<std::string> none;
+  if (is_measured) ETUDE_RETURN_IF_ERROR(CheckMeasuredOnly(options));
   ETUDE_ASSIGN_OR_RETURN(SimMachine machine,
-                         ReadMachine({.model = options.model,
-                                      .network = options.network,
-                                      .system = options.system,
-                                      .memory = options.memory,
-                                      .congestion = options.congestion == "aware",
-                                      .least_loaded = options.routes == "least-loaded",
-                                      .slow_links = is_graph ? options.slow_links : none,
-                                      .queues = options.queues,
-                                      .rendezvous = options.rendezvous,
-                                      .injection_scale = options.injection_scale},
-                                     strict, context));
+                         is_measured ? ReadMeasuredMachine(options.machine, ranks, context)
+                                     : ReadNetworkOf(options, strict, context));
   ETUDE_RETURN_IF_ERROR(CheckMachine(machine));
   for (const std::string& text : options.stragglers) {
     const Status added = AddStragglers(text, machine);

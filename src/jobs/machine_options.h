@@ -13,6 +13,7 @@ namespace etude {
 // Options for the machine of a simulation, for its commands and Python.
 struct MachineOptions {
   std::string model = "astra-sim-2.0";
+  std::string machine;  // file of a measured machine, instead of `model` and a network
   std::string network;
   std::string system;
   std::string memory;
@@ -27,8 +28,9 @@ struct MachineOptions {
   friend bool operator==(const MachineOptions&, const MachineOptions&) = default;
 };
 
-// Reads the machine. Returns kUsage with the option for invalid values, and kBadInput for files.
-Result<SimMachine> ReadMachine(const MachineOptions& options, bool strict,
+// Reads the machine. Returns kUsage with the option for invalid values, and kBadInput for files. A
+// measured machine has as many NPUs as the job has ranks, `ranks`.
+Result<SimMachine> ReadMachine(const MachineOptions& options, int64_t ranks, bool strict,
                                const RunContext& context);
 
 }  // namespace etude

@@ -225,11 +225,13 @@ constexpr std::string_view kRecordedHost =
 
 Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool strict,
                           const RunContext& context) {
+  const bool of_job = npus == 0;
   ETUDE_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(options.what_if));
   const std::string& first = options.paths.front();
   const bool is_one = options.paths.size() == 1;
   if (is_one && IsPrefix(first)) {
     ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
+    while (of_job && IsThere(RankFileOf(first, npus))) ++npus;
     return ReadPrefix(options, npus, strict, context);
   }
   SimJob read;
@@ -276,6 +278,11 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
         return MakeError(edited.error().code, first + ": " + edited.error().message);
       }
       npus = what_if.RanksOf(std::ssize(traces.traces));
+    } else if (of_job) {
+      npus = std::ssize(traces.traces);
+      for (const Trace& trace : traces.traces) {
+        npus = std::max(npus, trace.info().world_size.value_or(0));
+      }
     }
     if (!is_chakra || options.fill_ranks) {
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs, ToSimGraphs(options, inputs, traces, npus, strict,
@@ -302,6 +309,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     if (!job && !disagreement.empty()) job.error().message += "; " + disagreement;
     ETUDE_ASSIGN_OR_RETURN(read.job, std::move(job));
   }
+  if (of_job) npus = std::max(npus, read.job->mesh.size());
   if (const int64_t ranks = read.job->rank_count(); ranks != npus) {
     tl::unexpected<Error> error = OtherSize(first, ranks, npus);
     if (is_recorded && ranks < npus && !options.fill_ranks) {

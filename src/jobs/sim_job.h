@@ -55,9 +55,10 @@ Status CheckRankFiles(const std::string& prefix, int64_t npus);
 // one is missing.
 Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>& paths);
 
-// Reads the job for a machine with `npus` NPUs. Inputs are PREFIX.0.et …, as in ASTRA-sim, a folder
-// of classes, or traces in any format. Recorded traces become graphs of device work
-// (docs/models/astra_sim.md). Returns kBadInput unless the job has exactly one trace for each NPU.
+// Reads the job for a machine with `npus` NPUs; 0: as many as the job has ranks. Inputs are
+// PREFIX.0.et …, as in ASTRA-sim, a folder of classes, or traces in any format. Recorded traces
+// become graphs of device work (docs/models/astra_sim.md). Returns kBadInput unless the job has
+// exactly one trace for each NPU.
 Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, bool strict,
                           const RunContext& context);
 

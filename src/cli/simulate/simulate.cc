@@ -48,6 +48,8 @@ void DeclareJob(SimJobOptions& job, Options& options) {
 
 void DeclareMachine(MachineOptions& machine, Options& options) {
   options.Choice("--model", &machine.model, {"astra-sim-2.0", "etude-1"}, "machine model");
+  options.Value("--machine", &machine.machine, "FILE",
+                "machine measured by `etude calibrate`, instead of --model and --network");
   options.Value("--network", &machine.network, "FILE",
                 "ASTRA-sim network file, or dimensions such as \"Ring(8):50GB/s,500ns …\"; with "
                 "etude-1 also a graph: InfraGraph or a list of links");
@@ -141,8 +143,17 @@ class SimulateCommand : public Command {
     }
     const bool strict = console.strict();
     ETUDE_RETURN_IF_ERROR(files_.Check(job_, console.context()));
-    ETUDE_ASSIGN_OR_RETURN(SimMachine machine, ReadMachine(machine_, strict, console.context()));
-    ETUDE_ASSIGN_OR_RETURN(SimJob job, ReadSimJob(job_, machine.npus(), strict, console.context()));
+    const bool is_measured = !machine_.machine.empty();
+    SimMachine machine;
+    SimJob job;
+    if (is_measured) {
+      ETUDE_ASSIGN_OR_RETURN(job, ReadSimJob(job_, /*npus=*/0, strict, console.context()));
+    }
+    ETUDE_ASSIGN_OR_RETURN(
+        machine, ReadMachine(machine_, std::ssize(job.workload.ranks), strict, console.context()));
+    if (!is_measured) {
+      ETUDE_ASSIGN_OR_RETURN(job, ReadSimJob(job_, machine.npus(), strict, console.context()));
+    }
     ETUDE_RETURN_IF_ERROR(files_.CheckJob(job));
     ETUDE_ASSIGN_OR_RETURN(const SimulatedStep step,
                            SimulateUntilStopped(std::move(machine), std::move(job), console));

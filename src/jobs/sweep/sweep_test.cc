@@ -51,7 +51,7 @@ TEST(Sweep, RunSweepTakesAsLongAsTheSameJobSimulated) {
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(job->files.size(), 2u);
   const MachineOptions options{.network = "Ring(2):50GB/s,500ns"};
-  auto machine = ReadMachine(options, /*strict=*/false, {});
+  auto machine = ReadMachine(options, /*ranks=*/0, /*strict=*/false, {});
   ASSERT_TRUE(machine) << machine.error().message;
   auto read = ReadSimJob({.paths = {folder + "/bench"}}, machine->npus(), /*strict=*/false, {});
   ASSERT_TRUE(read) << read.error().message;

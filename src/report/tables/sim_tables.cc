@@ -272,6 +272,11 @@ std::string RateText(double gib_per_second) {
 // Returns the dimensions of the network, and how messages share it.
 std::vector<std::string> NetworkLines(const SimMachine& machine) {
   std::vector<std::string> lines;
+  if (machine.times != nullptr) {
+    lines.push_back(fmt::format("{} on one host, times of whole communications",
+                                FormatCount(static_cast<uint64_t>(machine.npus()), "rank")));
+    return lines;
+  }
   if (machine.graph != nullptr) {
     for (const NetworkDimInfo& dim : machine.graph->dims()) {
       std::string line = dim.topology;
@@ -292,6 +297,37 @@ std::vector<std::string> NetworkLines(const SimMachine& machine) {
   lines.push_back(machine.congestion ? "messages wait for each other on shared links"
                                      : "messages do not wait for each other on shared links");
   return lines;
+}
+
+// Adds rows for injected faults.
+void AddFaults(const SimMachine& machine, TextTable& table) {
+  std::string_view what = "faults";
+  for (const auto& [rank, factor] : machine.stragglers) {
+    table.Row(
+        {std::string(std::exchange(what, "")),
+         fmt::format("rank {}: computations slowed down by a factor of {:.6g}", rank, factor)});
+  }
+  for (const SlowLink& link : machine.slow_links) {
+    const std::string which = link.other
+                                  ? fmt::format("link {}-{}", link.npu, *link.other)
+                                  : fmt::format("links of {} in dimension {}", link.npu, link.dim);
+    table.Row({std::string(std::exchange(what, "")),
+               fmt::format("{}: {:.6g} of the bandwidth, {:.6g} ns more latency", which, link.share,
+                           link.latency)});
+  }
+  if (machine.graph != nullptr) {
+    for (const std::string& fault : machine.graph->faults()) {
+      table.Row({std::string(std::exchange(what, "")), fault});
+    }
+  }
+}
+
+SimJson StragglersOf(const SimMachine& machine) {
+  SimJson stragglers = SimJson::array();
+  for (const auto& [rank, factor] : machine.stragglers) {
+    stragglers.push_back({{"rank", rank}, {"factor", factor}});
+  }
+  return stragglers;
 }
 
 constexpr CollectiveType kSimCollectives[] = {
@@ -321,6 +357,14 @@ std::string ToText(const SimMachine& machine) {
     table.Row({std::string(std::exchange(what, "")), line});
   }
   const SystemModel& system = machine.system;
+  if (machine.times != nullptr) {
+    table.Row({"computation",
+               machine.cores ? fmt::format("recorded durations, {:.6g} cores shared by all ranks",
+                                           *machine.cores)
+                             : std::string("recorded durations")});
+    AddFaults(machine, table);
+    return table.Text();
+  }
   what = "system";
   std::set<std::string> all;
   std::vector<std::string> each;
@@ -362,29 +406,16 @@ std::string ToText(const SimMachine& machine) {
   const std::string local =
       system.memory_bandwidth > 0 ? fmt::format("{:.6g} GB/s", system.memory_bandwidth) : "no time";
   table.Row({"memory", fmt::format("local {}, {}", local, remote)});
-  what = "faults";
-  for (const auto& [rank, factor] : machine.stragglers) {
-    table.Row(
-        {std::string(std::exchange(what, "")),
-         fmt::format("rank {}: computations slowed down by a factor of {:.6g}", rank, factor)});
-  }
-  for (const SlowLink& link : machine.slow_links) {
-    const std::string which = link.other
-                                  ? fmt::format("link {}-{}", link.npu, *link.other)
-                                  : fmt::format("links of {} in dimension {}", link.npu, link.dim);
-    table.Row({std::string(std::exchange(what, "")),
-               fmt::format("{}: {:.6g} of the bandwidth, {:.6g} ns more latency", which, link.share,
-                           link.latency)});
-  }
-  if (machine.graph != nullptr) {
-    for (const std::string& fault : machine.graph->faults()) {
-      table.Row({std::string(std::exchange(what, "")), fault});
-    }
-  }
+  AddFaults(machine, table);
   return table.Text();
 }
 
 SimJson ToJson(const SimMachine& machine) {
+  if (machine.times != nullptr) {
+    return {{"ranks", machine.npus()},
+            {"cores", machine.cores ? SimJson(*machine.cores) : SimJson()},
+            {"stragglers", StragglersOf(machine)}};
+  }
   SimJson dims = SimJson::array();
   if (machine.graph != nullptr) {
     for (const NetworkDimInfo& dim : machine.graph->dims()) {
@@ -415,10 +446,7 @@ SimJson ToJson(const SimMachine& machine) {
            {"ns_per_byte", system.shared_bus->nanos_of_byte},
            {"reduction_ns_per_100_bytes", system.shared_bus->reduction}};
   }
-  SimJson stragglers = SimJson::array();
-  for (const auto& [rank, factor] : machine.stragglers) {
-    stragglers.push_back({{"rank", rank}, {"factor", factor}});
-  }
+  SimJson stragglers = StragglersOf(machine);
   SimJson slow_links = SimJson::array();
   for (const SlowLink& link : machine.slow_links) {
     slow_links.push_back({{"npu", link.npu},
