@@ -27,6 +27,7 @@ namespace {
 constexpr std::array kTorchCommands = {
     TorchCommand{"replay", kReplaySummary, "replay"},
     TorchCommand{"benchmark", kBenchmarkSummary, "benchmark"},
+    TorchCommand{"calibrate", kCalibrateSummary, "calibrate"},
 };
 
 template <size_t kIndex>
@@ -67,6 +68,7 @@ constexpr CommandEntry kCommands[] = {
     {"generate", MakeGenerateCommand, "Simulate"},
     {"simulate", MakeSimulateCommand},
     {"sweep", MakeSweepCommand},
+    {kTorchCommands[2].name, MakeStub<2>},
     {"compat", MakeCompatCommand},
     {"suite", MakeSuiteStub, "Train"},
 };

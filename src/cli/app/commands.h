@@ -27,6 +27,7 @@ std::unique_ptr<Command> MakeMergeCommand();
 std::unique_ptr<Command> MakeGenerateCommand();
 std::unique_ptr<Command> MakeSimulateCommand();
 std::unique_ptr<Command> MakeSweepCommand();
+std::unique_ptr<Command> MakeCalibrateCommand();
 std::unique_ptr<Command> MakeWhatIfCommand();
 std::unique_ptr<Command> MakeCompatCommand();
 std::unique_ptr<Command> MakeSuiteListCommand();
@@ -44,6 +45,8 @@ inline constexpr std::string_view kReplaySummary =
     "run the operators of a recorded step again and compare times";
 inline constexpr std::string_view kBenchmarkSummary =
     "turn a recorded step into a C++ and a Python program that need only PyTorch";
+inline constexpr std::string_view kCalibrateSummary =
+    "measure the collectives of this machine for simulations";
 inline constexpr std::string_view kSuiteRunSummary = "train tasks and measure the time";
 inline constexpr std::string_view kSuiteCalibrateSummary =
     "determine targets with some seeds and check them with others";

@@ -20,9 +20,11 @@ int main(int argc, char** argv) {
     commands.push_back(etude::MakeSuiteCharacterizeCommand());
     return etude::RunCommandLine("etude suite", std::move(commands), args);
   }
-  etude::FixHeap();  // for replays only: suite/run.cc sets up the heap of the suite
+  // For replays only: suite/run.cc sets up the heap of the suite, and calibrate needs a program's.
+  if (args.empty() || args[0] != "calibrate") etude::FixHeap();
   std::vector<std::unique_ptr<etude::Command>> commands;
   commands.push_back(etude::MakeReplayCommand());
   commands.push_back(etude::MakeBenchmarkCommand());
+  commands.push_back(etude::MakeCalibrateCommand());
   return etude::RunCommandLine("etude-torch", std::move(commands), args);
 }

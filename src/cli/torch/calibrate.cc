@@ -1,0 +1,275 @@
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/base/machine/core_use.h"
+#include "src/cli/app/commands.h"
+#include "src/cli/torch/rank_processes.h"
+#include "src/formats/io/atomic_file.h"
+#include "src/formats/io/toml_text.h"
+#include "src/jobs/calibrate/calibration.h"
+#include "src/report/text/json_output.h"
+#include "src/report/text/table.h"
+#include "src/suite/this_machine.h"
+#include "src/torch/group/collective_timer.h"
+#include "src/torch/group/rank_group.h"
+
+namespace etude {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr uint64_t kMostFileBytes = 64 << 20;
+constexpr int64_t kMostRepeats = 100'000;
+constexpr std::chrono::minutes kTimeout{10};
+
+MeasuredMachine MachineNow() {
+  const MachineFacts facts = suite::ThisMachine();
+  MeasuredMachine machine{.backend = "gloo",
+                          .device = "cpu",
+                          .cores = std::nullopt,
+                          .cpu = facts.cpu,
+                          .system = facts.system,
+                          .torch = std::string(CollectiveTimer::TorchVersion())};
+  if (const double cores = CoreLimit(); cores > 0) machine.cores = cores;
+  return machine;
+}
+
+// Returns the first difference between machines, as "torch: found '2.7.0', expected '2.8.0'".
+std::string DifferenceOf(const MeasuredMachine& found, const MeasuredMachine& expected) {
+  const auto cores = [](const MeasuredMachine& machine) {
+    return machine.cores ? fmt::format("{}", *machine.cores) : "";
+  };
+  const std::vector<std::tuple<std::string_view, std::string, std::string>> facts = {
+      {"backend", found.backend, expected.backend}, {"device", found.device, expected.device},
+      {"cores", cores(found), cores(expected)},     {"cpu", found.cpu, expected.cpu},
+      {"system", found.system, expected.system},    {"torch", found.torch, expected.torch}};
+  for (const auto& [name, one, other] : facts) {
+    if (one != other) return fmt::format("{}: found '{}', expected '{}'", name, one, other);
+  }
+  return "";
+}
+
+class CalibrateCommand : public Command {
+ public:
+  std::string_view name() const override { return "calibrate"; }
+  std::string_view summary() const override { return kCalibrateSummary; }
+
+  void Declare(Options& options) override {
+    options.Output("-o,--output", &output_, "FILE",
+                   "machine file; communications that it already has are not measured again",
+                   {".toml"});
+    options.Value("--ranks", &ranks_, "COUNTS",
+                  "numbers of ranks, such as 2,4; there may be more ranks than cores");
+    options.Value("--types", &types_, "TYPES",
+                  "communications, such as all_reduce,message (default: all)");
+    options.Value(
+        "--sizes", &sizes_, "SIZES",
+        "bytes of a rank's input: powers of two of a range, or a list such as 8,4KiB,1MiB");
+    options.Value("--repeats", &repeats_, "N",
+                  "max repetitions of each size; large sizes are repeated less often",
+                  {.least = 1, .most = kMostRepeats});
+    options.Flag("--force", &force_, "write communications that are too noisy, and mark them");
+    options.Flag("--json", &json_, "print JSON");
+    options.Footer(fmt::format(
+        "Exit code 1 if a communication is too noisy to be written: the median spread of its sizes "
+        "from 64 KiB is above {:.0f} %, or the median error at sizes between those of the file is "
+        "above {:.0f} %.",
+        kMostSpread * 100, kMostCheckError * 100));
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    ETUDE_RETURN_IF_ERROR(ReadOptions());
+    ETUDE_RETURN_IF_ERROR(ReadOutput(console.context()));
+    if (std::ranges::all_of(items_, &Item::kept)) return Answer(console);
+    std::vector<int64_t> all(static_cast<size_t>(items_.back().ranks));
+    std::iota(all.begin(), all.end(), 0);
+    ETUDE_ASSIGN_OR_RETURN(const MeetingPlace place, MeetingPlace::Open());
+    return RunRanks(all, 0, [&](int64_t rank) -> Result<ExitCode> {
+      RankGroup group({.rank = rank,
+                       .size = static_cast<int64_t>(all.size()),
+                       .present = all,
+                       .lead = 0,
+                       .local_rank = rank,
+                       .place = place,
+                       .timeout = kTimeout});
+      BeginSession();
+      return RunRank(group, console);
+    });
+  }
+
+ private:
+  // A kind of communication at a number of ranks.
+  struct Item {
+    MeasuredKind kind;
+    int64_t ranks = 2;
+    SizePlan plan;
+    bool kept = false;  // an earlier call measured it
+    std::string state = "kept";
+  };
+
+  Status ReadOptions() {
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, ParseRankCounts(ranks_));
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<MeasuredKind> kinds, ParseKinds(types_));
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, ParseSizes(sizes_));
+    const auto add = [&](const MeasuredKind& kind, int64_t ranks) {
+      const SizePlan plan = PlanSizes(kind, ranks, sizes);
+      total_ += plan.sizes.size() + plan.checks.size();
+      items_.push_back({kind, ranks, plan});
+    };
+    // A message has two ranks.
+    if (std::ranges::count(kinds, kMessageKind) != 0) add(kMessageKind, 2);
+    for (const int64_t ranks : counts) {
+      for (const MeasuredKind& kind : kinds) {
+        if (kind != kMessageKind) add(kind, ranks);
+      }
+    }
+    return {};
+  }
+
+  // Reads what an earlier call measured.
+  Status ReadOutput(const RunContext& context) {
+    file_.machine = MachineNow();
+    std::error_code error;
+    if (!std::filesystem::exists(output_, error)) return {};
+    ETUDE_ASSIGN_OR_RETURN(const std::string text,
+                           ReadTomlText(output_, "a machine file", kMostFileBytes, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(MachineFile found, ParseMachineFile(text, output_));
+    const std::string difference = DifferenceOf(found.machine, file_.machine);
+    if (!difference.empty()) {
+      return BadInput(
+          fmt::format("{}: the file describes another machine: {}; choose another file "
+                      "with -o",
+                      output_, difference));
+    }
+    file_ = std::move(found);
+    for (Item& item : items_) item.kept = Has(file_, item.kind, item.ranks, item.plan);
+    return {};
+  }
+
+  // Measures as one of the ranks; the first one writes the file and prints the answer.
+  Result<ExitCode> RunRank(RankGroup& group, const Console& console) {
+    std::map<int64_t, std::unique_ptr<CollectiveTimer>> timers;  // by number of ranks
+    for (const Item& item : items_) {
+      if (item.kept || group.rank() >= item.ranks || timers.contains(item.ranks)) continue;
+      ETUDE_ASSIGN_OR_RETURN(timers[item.ranks], CollectiveTimer::Make(group, item.ranks));
+    }
+    CommLog nothing;  // calls are not checked in advance: all ranks run the same items
+    nothing.rank = group.rank();
+    nothing.world_size = group.size();
+    ETUDE_RETURN_IF_ERROR(group.Connect(nothing));
+    for (Item& item : items_) {
+      if (item.kept) {
+        done_ += item.plan.sizes.size() + item.plan.checks.size();
+        continue;
+      }
+      if (group.rank() < item.ranks) {
+        ETUDE_RETURN_IF_ERROR(Measure(item, *timers[item.ranks], group.rank() == 0, console));
+      }
+      ETUDE_RETURN_IF_ERROR(group.Meet());
+    }
+    if (group.rank() != 0) return ExitCode::kOk;
+    return Answer(console);
+  }
+
+  Status Measure(Item& item, CollectiveTimer& timer, bool is_lead, const Console& console) {
+    MeasuredSeries series{.kind = item.kind, .ranks = item.ranks, .noisy = false, .points = {}};
+    MeasuredCheck check{.kind = item.kind, .ranks = item.ranks, .points = {}};
+    const auto measure = [&](int64_t bytes) {
+      if (is_lead) {
+        console.context().Progress(
+            fmt::format("measure {} of {} ranks: sizes", NameOfKind(item.kind), item.ranks), done_,
+            total_);
+      }
+      ++done_;
+      return timer.Measure(item.kind, bytes, repeats_);
+    };
+    for (const int64_t bytes : item.plan.sizes) {
+      ETUDE_ASSIGN_OR_RETURN(series.points.emplace_back(), measure(bytes));
+    }
+    for (const int64_t bytes : item.plan.checks) {
+      ETUDE_ASSIGN_OR_RETURN(const MeasuredSeries::Point point, measure(bytes));
+      check.points.push_back({.bytes = bytes, .time_ns = point.time_ns, .predicted_ns = 0});
+    }
+    ETUDE_RETURN_IF_ERROR(Predict(series, check));
+    return is_lead ? Keep(item, series, check) : Status();
+  }
+
+  // Adds a measured communication to the file, unless it is too noisy.
+  Status Keep(Item& item, MeasuredSeries& series, const MeasuredCheck& check) {
+    const std::string noise = WhyNoisy(series, &check);
+    series.noisy = !noise.empty();
+    if (series.noisy) noises_.push_back(noise);
+    item.state = noise.empty() ? "measured" : force_ ? "noisy" : "refused";
+    if (series.noisy && !force_) {
+      refused_.push_back({series, check, item.state});
+      return {};
+    }
+    Put(series, check, file_);
+    return WriteFile(output_, MachineFileText(file_));
+  }
+
+  Result<ExitCode> Answer(const Console& console) const {
+    std::vector<CalibratedSeries> all;
+    for (const Item& item : items_) {
+      const MeasuredSeries* series = file_.Find(item.kind, item.ranks);
+      if (item.state == "refused" || series == nullptr) continue;
+      const MeasuredCheck* check = file_.FindCheck(item.kind, item.ranks);
+      all.push_back({*series, check == nullptr ? MeasuredCheck() : *check, item.state});
+    }
+    all.insert(all.end(), refused_.begin(), refused_.end());
+    console.context().Progress("measure", total_, total_);
+    Print(CalibrationTable(all), console);
+    for (const std::string& noise : noises_) {
+      console.Complain(
+          fmt::format("{}: {}", force_ ? "warning" : "too noisy to be written", noise));
+    }
+    return refused_.empty() ? ExitCode::kOk : ExitCode::kNo;
+  }
+
+  void Print(const Table& table, const Console& console) const {
+    const MeasuredMachine& machine = file_.machine;
+    if (json_) {
+      const ordered_json json{{"output", output_},
+                              {"backend", machine.backend},
+                              {"device", machine.device},
+                              {"cores", OrNull(machine.cores)},
+                              {table.key, etude::ToJson(table)}};
+      return console.Print(JsonText(json));
+    }
+    console.Print(fmt::format("{}: {} on {}, {} cores, torch {}\n{}\n", output_, machine.backend,
+                              machine.device,
+                              machine.cores ? fmt::format("{}", *machine.cores) : "unknown",
+                              machine.torch, ToText(table)));
+  }
+
+  std::string output_ = "machine.toml";
+  std::string ranks_ = "2";
+  std::string types_;
+  std::string sizes_ = "8-64MiB";
+  int64_t repeats_ = 100;
+  bool force_ = false;
+  bool json_ = false;
+  std::vector<Item> items_;
+  uint64_t total_ = 0;  // sizes of all items
+  uint64_t done_ = 0;   // likewise
+  MachineFile file_;
+  std::vector<CalibratedSeries> refused_;
+  std::vector<std::string> noises_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeCalibrateCommand() { return std::make_unique<CalibrateCommand>(); }
+
+}  // namespace etude

@@ -1,0 +1,241 @@
+#include "src/jobs/calibrate/calibration.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/analysis/time/time_summary.h"
+#include "src/base/text/nearest.h"
+#include "src/base/text/quantity.h"
+#include "src/sim/machine/measured_times.h"
+
+namespace etude {
+namespace {
+
+constexpr int64_t kElementBytes = 4;  // float32
+constexpr int64_t kMostRankCount = 1024;
+constexpr int64_t kMostCalibratedBytes = int64_t{1} << 34;
+
+std::vector<std::string> Words(std::string_view text) {
+  std::vector<std::string> words;
+  while (true) {
+    const size_t comma = text.find(',');
+    words.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return words;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+tl::unexpected<Error> Usage(std::string message) {
+  return MakeError(ErrorCode::kUsage, std::move(message));
+}
+
+Result<int64_t> ParseSize(std::string_view text) {
+  const std::optional<Bytes> size = ParseBytes(text);
+  if (size && size->count >= 1 && size->count <= kMostCalibratedBytes) return size->count;
+  return Usage(fmt::format("--sizes: found '{}', expected 1 byte to 16 GiB, such as 64KiB", text));
+}
+
+Result<std::vector<int64_t>> ParseSizeRange(std::string_view least, std::string_view most) {
+  ETUDE_ASSIGN_OR_RETURN(const int64_t first, ParseSize(least));
+  ETUDE_ASSIGN_OR_RETURN(const int64_t last, ParseSize(most));
+  if (first > last) {
+    return Usage(fmt::format("--sizes: found {}-{}, expected the smaller size first", least, most));
+  }
+  std::vector<int64_t> sizes;
+  int64_t power = 1;
+  while (power <= first) power *= 2;
+  sizes.push_back(first);
+  for (; power < last; power *= 2) sizes.push_back(power);
+  if (last > first) sizes.push_back(last);
+  return sizes;
+}
+
+// Returns the number of parts that a rank's input has, one for each rank.
+int64_t PartsOf(const MeasuredKind& kind, int64_t ranks) {
+  const bool has_parts = kind == CollectiveType::kReduceScatter ||
+                         kind == CollectiveType::kAllToAll || kind == CollectiveType::kScatter;
+  return has_parts ? ranks : 1;
+}
+
+std::vector<int64_t> SizesOf(const MeasuredSeries& series) {
+  std::vector<int64_t> sizes;
+  for (const MeasuredSeries::Point& point : series.points) sizes.push_back(point.bytes);
+  return sizes;
+}
+
+}  // namespace
+
+const std::vector<MeasuredKind>& CalibratedKinds() {
+  static const std::vector<MeasuredKind> kinds = {
+      CollectiveType::kAllReduce,     CollectiveType::kAllGather,
+      CollectiveType::kReduceScatter, CollectiveType::kAllToAll,
+      CollectiveType::kBroadcast,     CollectiveType::kReduce,
+      CollectiveType::kGather,        CollectiveType::kScatter,
+      CollectiveType::kBarrier,       kMessageKind};
+  return kinds;
+}
+
+Result<std::vector<MeasuredKind>> ParseKinds(std::string_view text) {
+  if (text.empty()) return CalibratedKinds();
+  std::vector<std::string> names;
+  for (const MeasuredKind& kind : CalibratedKinds()) names.emplace_back(NameOfKind(kind));
+  std::vector<MeasuredKind> kinds;
+  for (const std::string& word : Words(text)) {
+    const auto found = std::ranges::find(names, word);
+    if (found == names.end()) {
+      return Usage(fmt::format("--types: unknown '{}'{}", word, MeantOrAll(word, names)));
+    }
+    const MeasuredKind kind = CalibratedKinds()[static_cast<size_t>(found - names.begin())];
+    if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+Result<std::vector<int64_t>> ParseRankCounts(std::string_view text) {
+  std::vector<int64_t> counts;
+  for (const std::string& word : Words(text)) {
+    const std::optional<int64_t> count = ParseWhole(word);
+    if (!count || *count < 2 || *count > kMostRankCount) {
+      return Usage(fmt::format("--ranks: found '{}', expected 2 to {}", word, kMostRankCount));
+    }
+    counts.push_back(*count);
+  }
+  std::ranges::sort(counts);
+  const auto repeated = std::ranges::unique(counts);
+  counts.erase(repeated.begin(), repeated.end());
+  return counts;
+}
+
+Result<std::vector<int64_t>> ParseSizes(std::string_view text) {
+  const size_t dash = text.find('-');
+  if (dash != std::string_view::npos) {
+    return ParseSizeRange(text.substr(0, dash), text.substr(dash + 1));
+  }
+  std::vector<int64_t> sizes;
+  for (const std::string& word : Words(text)) {
+    ETUDE_ASSIGN_OR_RETURN(sizes.emplace_back(), ParseSize(word));
+  }
+  return sizes;
+}
+
+SizePlan PlanSizes(const MeasuredKind& kind, int64_t ranks, const std::vector<int64_t>& sizes) {
+  if (kind == CollectiveType::kBarrier) return {.sizes = {0}, .checks = {}};
+  const int64_t unit = kElementBytes * PartsOf(kind, ranks);
+  const auto rounded = [unit](int64_t bytes) { return (bytes + unit - 1) / unit * unit; };
+  SizePlan plan;
+  for (const int64_t size : sizes) plan.sizes.push_back(rounded(size));
+  std::ranges::sort(plan.sizes);
+  const auto repeated = std::ranges::unique(plan.sizes);
+  plan.sizes.erase(repeated.begin(), repeated.end());
+  for (size_t i = 0; i + 1 < plan.sizes.size(); i += 2) {
+    const int64_t middle = rounded(plan.sizes[i] + (plan.sizes[i + 1] - plan.sizes[i]) / 2);
+    if (middle < plan.sizes[i + 1]) plan.checks.push_back(middle);
+  }
+  return plan;
+}
+
+std::optional<CheckErrors> ErrorsOf(const MeasuredCheck& check) {
+  std::vector<double> errors;
+  std::vector<double> absolute;
+  CheckErrors found;
+  for (const MeasuredCheck::Point& point : check.points) {
+    if (point.time_ns == 0) continue;
+    const double error =
+        static_cast<double>(point.predicted_ns) / static_cast<double>(point.time_ns) - 1;
+    errors.push_back(error);
+    absolute.push_back(std::abs(error));
+    if (std::abs(error) > std::abs(found.worst)) found.worst = error;
+  }
+  if (errors.empty()) return std::nullopt;
+  found.median = MedianInPlace(errors);
+  found.median_absolute = MedianInPlace(absolute);
+  return found;
+}
+
+std::optional<double> SpreadOfLarge(const MeasuredSeries& series) {
+  std::vector<double> spreads;
+  for (const MeasuredSeries::Point& point : series.points) {
+    if (point.bytes >= kLargeBytes) spreads.push_back(point.spread);
+  }
+  if (spreads.empty()) return std::nullopt;
+  return MedianInPlace(spreads);
+}
+
+std::string WhyNoisy(const MeasuredSeries& series, const MeasuredCheck* check) {
+  const std::string what = fmt::format("{} of {} ranks", NameOfKind(series.kind), series.ranks);
+  const std::optional<double> spread = SpreadOfLarge(series);
+  if (spread && *spread > kMostSpread) {
+    return fmt::format(
+        "{}: the median spread of sizes from 64 KiB is {:.0f} %, expected at most "
+        "{:.0f} %",
+        what, *spread * 100, kMostSpread * 100);
+  }
+  const auto errors = check == nullptr ? std::nullopt : ErrorsOf(*check);
+  if (errors && errors->median_absolute > kMostCheckError) {
+    return fmt::format(
+        "{}: the median error at sizes between those of the file is {:.0f} %, "
+        "expected at most {:.0f} %",
+        what, errors->median_absolute * 100, kMostCheckError * 100);
+  }
+  return "";
+}
+
+Status Predict(const MeasuredSeries& series, MeasuredCheck& check) {
+  for (MeasuredCheck::Point& point : check.points) {
+    ETUDE_ASSIGN_OR_RETURN(const CommunicationTime time, Interpolate(series, point.bytes));
+    point.predicted_ns = time.nanos;
+  }
+  return {};
+}
+
+void Put(const MeasuredSeries& series, const MeasuredCheck& check, MachineFile& file) {
+  const auto is_same = [&](const auto& one) {
+    return one.kind == series.kind && one.ranks == series.ranks;
+  };
+  std::erase_if(file.series, is_same);
+  std::erase_if(file.checks, is_same);
+  file.series.push_back(series);
+  if (!check.points.empty()) file.checks.push_back(check);
+}
+
+bool Has(const MachineFile& file, const MeasuredKind& kind, int64_t ranks, const SizePlan& plan) {
+  const MeasuredSeries* series = file.Find(kind, ranks);
+  return series != nullptr && SizesOf(*series) == plan.sizes;
+}
+
+Table CalibrationTable(const std::vector<CalibratedSeries>& all) {
+  Table table{.key = "communication",
+              .title = "communications, by the last rank's call and the end on all ranks",
+              .columns = {{"type", "type"},
+                          {"ranks", "ranks", Unit::kCount},
+                          {"bytes", "smallest", Unit::kBytes},
+                          {"time_ns", "time", Unit::kTime},
+                          {"largest_bytes", "largest", Unit::kBytes},
+                          {"largest_time_ns", "time", Unit::kTime},
+                          {"bytes_per_second", "bandwidth", Unit::kRate},
+                          {"cores", "cores", Unit::kNumber},
+                          {"spread", "spread", Unit::kShare},
+                          {"error", "error", Unit::kChange},
+                          {"worst_error", "worst", Unit::kChange},
+                          {"state", "state"}},
+              .rows = {}};
+  for (const auto& [series, check, state] : all) {
+    const MeasuredSeries::Point& first = series.points.front();
+    const MeasuredSeries::Point& last = series.points.back();
+    const std::optional<CheckErrors> errors = ErrorsOf(check);
+    Cell rate;
+    if (last.bytes > 0 && last.time_ns > 0) {
+      rate = static_cast<double>(last.bytes) / (static_cast<double>(last.time_ns) * 1e-9);
+    }
+    table.rows.push_back({std::string(NameOfKind(series.kind)), series.ranks, first.bytes,
+                          first.time_ns, last.bytes, last.time_ns, rate, last.cores,
+                          ToCell(SpreadOfLarge(series)), errors ? Cell(errors->median) : Cell(),
+                          errors ? Cell(errors->worst) : Cell(), state});
+  }
+  return table;
+}
+
+}  // namespace etude

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/report/text/table.h"
+#include "src/sim/machine/machine_file.h"
+
+// Parts of `etude calibrate` that need no communication: sizes, checks, noise and the table.
+namespace etude {
+
+// Returns the kinds that can be measured, in the order of measurement.
+const std::vector<MeasuredKind>& CalibratedKinds();
+// Parses names of kinds, separated by commas; "" is all kinds. kUsage for an unknown name.
+Result<std::vector<MeasuredKind>> ParseKinds(std::string_view text);
+// Parses numbers of ranks, separated by commas: distinct, each at least 2, ascending in the result.
+// kUsage otherwise.
+Result<std::vector<int64_t>> ParseRankCounts(std::string_view text);
+// Parses sizes: "8-64MiB", the powers of two of a range with both its ends, or a list such as
+// "8,4KiB,1MiB". kUsage otherwise.
+Result<std::vector<int64_t>> ParseSizes(std::string_view text);
+
+// Sizes of a kind at a number of ranks.
+struct SizePlan {
+  std::vector<int64_t> sizes;   // of the series
+  std::vector<int64_t> checks;  // in the middle of every second pair of sizes
+};
+
+// Returns `sizes` rounded up to whole elements of float32 for each part that a rank sends, with
+// their checks. A barrier has the size 0 only.
+SizePlan PlanSizes(const MeasuredKind& kind, int64_t ranks, const std::vector<int64_t>& sizes);
+
+// Errors of a check: predicted / measured − 1.
+struct CheckErrors {
+  double median = 0;           // signed
+  double median_absolute = 0;  // of the absolute values
+  double worst = 0;            // signed, of the largest absolute value
+};
+std::optional<CheckErrors> ErrorsOf(const MeasuredCheck& check);
+
+// Returns the median spread of the sizes from kLargeBytes; nullopt without such sizes.
+std::optional<double> SpreadOfLarge(const MeasuredSeries& series);
+inline constexpr int64_t kLargeBytes = 64 * 1024;
+
+// Limits of noise. Above one of them, a series does not describe the machine.
+inline constexpr double kMostSpread = 0.30;      // SpreadOfLarge
+inline constexpr double kMostCheckError = 0.25;  // CheckErrors::median_absolute
+// Returns the reason why a series is too noisy; "" if it is not. `check` may be null.
+std::string WhyNoisy(const MeasuredSeries& series, const MeasuredCheck* check);
+
+// Fills in `predicted_ns` of the check by its series.
+Status Predict(const MeasuredSeries& series, MeasuredCheck& check);
+
+// Adds a series and its check to the file, in place of earlier ones.
+void Put(const MeasuredSeries& series, const MeasuredCheck& check, MachineFile& file);
+
+// Returns whether the file has a series of this kind, these ranks and exactly these sizes.
+bool Has(const MachineFile& file, const MeasuredKind& kind, int64_t ranks, const SizePlan& plan);
+
+// A measured series, for the table.
+struct CalibratedSeries {
+  MeasuredSeries series;
+  MeasuredCheck check;
+  std::string state;  // "measured", "kept", "noisy", "refused"
+};
+Table CalibrationTable(const std::vector<CalibratedSeries>& all);
+
+}  // namespace etude

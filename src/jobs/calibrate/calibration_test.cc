@@ -1,0 +1,98 @@
+#include "src/jobs/calibrate/calibration.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace etude {
+namespace {
+
+using Sizes = std::vector<int64_t>;
+
+TEST(Calibration, ParsesSizes) {
+  EXPECT_EQ(*ParseSizes("8-64"), (Sizes{8, 16, 32, 64}));
+  EXPECT_EQ(*ParseSizes("12-100"), (Sizes{12, 16, 32, 64, 100}));
+  EXPECT_EQ(*ParseSizes("4KiB-4KiB"), (Sizes{4096}));
+  EXPECT_EQ(*ParseSizes("8,4KiB,1MiB"), (Sizes{8, 4096, 1 << 20}));
+  EXPECT_EQ(ParseSizes("64-8").error().message,
+            "--sizes: found 64-8, expected the smaller size first");
+  EXPECT_EQ(ParseSizes("8,big").error().message,
+            "--sizes: found 'big', expected 1 byte to 16 GiB, such as 64KiB");
+  EXPECT_FALSE(ParseSizes("0-8"));
+  EXPECT_FALSE(ParseSizes("8,"));
+}
+
+TEST(Calibration, ParsesRanksAndKinds) {
+  EXPECT_EQ(*ParseRankCounts("4,2,4"), (Sizes{2, 4}));
+  EXPECT_EQ(ParseRankCounts("1").error().message, "--ranks: found '1', expected 2 to 1024");
+  EXPECT_FALSE(ParseRankCounts("2,"));
+  EXPECT_EQ(*ParseKinds(""), CalibratedKinds());
+  EXPECT_EQ(*ParseKinds("message,broadcast,message"),
+            (std::vector<MeasuredKind>{kMessageKind, CollectiveType::kBroadcast}));
+  EXPECT_EQ(ParseKinds("allreduce").error().message,
+            "--types: unknown 'allreduce'; did you mean 'all_reduce'?");
+}
+
+TEST(Calibration, ChecksEverySecondMiddle) {
+  const SizePlan plan = PlanSizes(CollectiveType::kAllReduce, 2, {8, 16, 32, 64, 128});
+  EXPECT_EQ(plan.sizes, (Sizes{8, 16, 32, 64, 128}));
+  EXPECT_EQ(plan.checks, (Sizes{12, 48}));
+}
+
+TEST(Calibration, RoundsToWholeElementsOfEachPart) {
+  const SizePlan plan = PlanSizes(CollectiveType::kReduceScatter, 3, {8, 12, 16, 32, 100});
+  EXPECT_EQ(plan.sizes, (Sizes{12, 24, 36, 108}));
+  EXPECT_EQ(plan.checks, (Sizes{72}));
+  EXPECT_EQ(PlanSizes(CollectiveType::kBarrier, 3, {8, 16}).sizes, Sizes{0});
+}
+
+MeasuredSeries Series(double spread) {
+  return {.kind = CollectiveType::kAllReduce,
+          .ranks = 2,
+          .points = {{8, 1000, 0.9, 0}, {kLargeBytes, 2000, spread, 0}}};
+}
+
+MeasuredCheck Check(int64_t time_ns) {
+  return {.kind = CollectiveType::kAllReduce,
+          .ranks = 2,
+          .points = {{(8 + kLargeBytes) / 2, time_ns, 0}}};
+}
+
+TEST(Calibration, PredictsChecks) {
+  MeasuredCheck check = Check(1200);
+  ASSERT_TRUE(Predict(Series(0), check));
+  EXPECT_EQ(check.points[0].predicted_ns, 1500);
+  EXPECT_DOUBLE_EQ(ErrorsOf(check)->median, 0.25);
+  EXPECT_DOUBLE_EQ(ErrorsOf(check)->worst, 0.25);
+  EXPECT_FALSE(ErrorsOf({}));
+}
+
+TEST(Calibration, FindsNoise) {
+  MeasuredCheck good = Check(1500);
+  MeasuredCheck bad = Check(3000);
+  ASSERT_TRUE(Predict(Series(0), good));
+  ASSERT_TRUE(Predict(Series(0), bad));
+  EXPECT_EQ(WhyNoisy(Series(0.3), &good), "");
+  EXPECT_EQ(WhyNoisy(Series(0.31), nullptr),
+            "all_reduce of 2 ranks: the median spread of sizes from 64 KiB is 31 %, expected at "
+            "most 30 %");
+  EXPECT_EQ(WhyNoisy(Series(0.1), &bad),
+            "all_reduce of 2 ranks: the median error at sizes between those of the file is 50 %, "
+            "expected at most 25 %");
+}
+
+TEST(Calibration, ReplacesSeries) {
+  MachineFile file;
+  Put(Series(0.1), Check(1), file);
+  Put(Series(0.2), {}, file);
+  ASSERT_EQ(file.series.size(), 1U);
+  EXPECT_EQ(file.series[0], Series(0.2));
+  EXPECT_TRUE(file.checks.empty());
+  EXPECT_TRUE(Has(file, CollectiveType::kAllReduce, 2, {.sizes = {8, kLargeBytes}}));
+  EXPECT_FALSE(Has(file, CollectiveType::kAllReduce, 2, {.sizes = {8}}));
+  EXPECT_FALSE(Has(file, CollectiveType::kAllReduce, 4, {.sizes = {8, kLargeBytes}}));
+}
+
+}  // namespace
+}  // namespace etude

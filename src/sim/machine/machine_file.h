@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/trace/words/enums.h"
+
+namespace etude {
+
+// Machine whose communications were measured; "" and nullopt: unknown.
+struct MeasuredMachine {
+  std::string backend;          // c10d backend: "gloo"
+  std::string device;           // "cpu"
+  std::optional<double> cores;  // usable by the ranks
+  std::string cpu;
+  std::string system;  // "Linux 6.1.0"
+  std::string torch;   // version
+
+  friend bool operator==(const MeasuredMachine&, const MeasuredMachine&) = default;
+};
+
+// Kind of a measured communication: a collective, or a message (a send with its receive).
+using MeasuredKind = std::optional<CollectiveType>;  // nullopt: a message
+inline constexpr MeasuredKind kMessageKind = std::nullopt;
+
+// Returns the name in machine files: "all_reduce", "message".
+std::string_view NameOfKind(const MeasuredKind& kind);
+// Returns the kind of that name; the outer nullopt if there is none.
+std::optional<MeasuredKind> KindNamed(std::string_view name);
+
+// Measured times of one kind of communication by size.
+struct MeasuredSeries {
+  struct Point {
+    int64_t bytes = 0;    // input of each rank; of the root for broadcast and scatter
+    int64_t time_ns = 0;  // median, from the last rank's call to the end on the last rank
+    double spread = 0;    // (75th − 25th percentile) / median
+    double cores = 0;     // kept busy by each rank, all its threads
+
+    friend bool operator==(const Point&, const Point&) = default;
+  };
+
+  MeasuredKind kind;
+  int64_t ranks = 2;
+  bool noisy = false;         // written in spite of its noise
+  std::vector<Point> points;  // at least one, ascending in bytes
+
+  friend bool operator==(const MeasuredSeries&, const MeasuredSeries&) = default;
+};
+
+// Measured times of sizes between those of a series, and the times that the series predicts.
+struct MeasuredCheck {
+  struct Point {
+    int64_t bytes = 0;
+    int64_t time_ns = 0;
+    int64_t predicted_ns = 0;
+
+    friend bool operator==(const Point&, const Point&) = default;
+  };
+
+  MeasuredKind kind;
+  int64_t ranks = 2;
+  std::vector<Point> points;
+
+  friend bool operator==(const MeasuredCheck&, const MeasuredCheck&) = default;
+};
+
+// Content of a machine file: docs/formats/machine.md.
+struct MachineFile {
+  MeasuredMachine machine;
+  std::vector<MeasuredSeries> series;  // one per kind and number of ranks
+  std::vector<MeasuredCheck> checks;   // likewise, of series in the file
+
+  const MeasuredSeries* Find(const MeasuredKind& kind, int64_t ranks) const;
+  const MeasuredCheck* FindCheck(const MeasuredKind& kind, int64_t ranks) const;
+
+  friend bool operator==(const MachineFile&, const MachineFile&) = default;
+};
+
+// Parses a machine file. `path` is its name in messages. kBadInput with file, line and column for
+// invalid TOML, unknown keys and values of another form.
+Result<MachineFile> ParseMachineFile(std::string_view text, const std::string& path);
+
+// Returns the text of a machine file; spreads and cores have four decimals.
+std::string MachineFileText(const MachineFile& file);
+
+}  // namespace etude

@@ -1,0 +1,248 @@
+#include "src/torch/group/collective_timer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/ops/zeros.h>
+#include <torch/headeronly/version.h>
+
+#include "src/analysis/time/time_summary.h"
+#include "src/base/machine/process_usage.h"
+#include "src/torch/error_text.h"
+#include "src/torch/group/rank_group.h"
+
+namespace etude {
+namespace {
+
+using ListOfTensors = c10::List<at::Tensor>;
+
+constexpr int64_t kElementBytes = 4;
+constexpr int64_t kOwnTimeout = -1;  // the process group's own timeout
+constexpr int64_t kTag = 0;
+constexpr uint8_t kSum = 0;  // c10d's number of the reduction
+constexpr int64_t kRoot = 0;
+constexpr int64_t kRootTensor = 0;
+
+constexpr int64_t kWarmUp = 3;
+constexpr double kSecondsOfRepeats = 0.15;
+constexpr int64_t kLeastRepeats = 9;
+constexpr double kSecondsOfLoop = 0.08;
+constexpr int64_t kLeastLoops = 3;
+constexpr int64_t kMostLoops = 2000;
+
+// Returns the time of a clock that all processes of the machine share.
+int64_t Now() {
+  static_assert(std::chrono::steady_clock::is_steady);
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+at::Tensor Floats(int64_t bytes) { return at::zeros({bytes / kElementBytes}, at::kFloat); }
+at::Tensor Wholes(size_t count) { return at::zeros({static_cast<int64_t>(count)}, at::kLong); }
+
+// An operator of c10d with its arguments. Its last result is its Work.
+class Call {
+ public:
+  Call(const char* name, torch::jit::Stack arguments)
+      : op_(c10::Dispatcher::singleton().findSchemaOrThrow(name, "")),
+        arguments_(std::move(arguments)) {}
+
+  void Run() const {
+    torch::jit::Stack stack = arguments_;
+    op_.callBoxed(stack);
+    WaitForWork(stack.back());
+  }
+
+ private:
+  c10::OperatorHandle op_;
+  torch::jit::Stack arguments_;
+};
+
+c10::List<ListOfTensors> ListOf(std::vector<ListOfTensors> lists) {
+  c10::List<ListOfTensors> all;
+  for (ListOfTensors& list : lists) all.push_back(std::move(list));
+  return all;
+}
+
+}  // namespace
+
+struct CollectiveTimer::Impl {
+  c10::IValue group;
+  int64_t rank = 0;
+  int64_t ranks = 2;
+
+  bool is_root() const { return rank == kRoot; }
+
+  // Returns `ranks` tensors of `bytes` on the root, and none on other ranks.
+  c10::List<ListOfTensors> OnRoot(int64_t bytes) const {
+    if (!is_root()) return ListOf({});
+    ListOfTensors parts;
+    for (int64_t i = 0; i < ranks; ++i) parts.push_back(Floats(bytes));
+    return ListOf({parts});
+  }
+
+  Call Barrier() const {
+    return {"c10d::barrier", {at::zeros({1}), group, std::vector<int64_t>{}, false, kOwnTimeout}};
+  }
+
+  Call Gather(const at::Tensor& own, const at::Tensor& all) const {
+    return {"c10d::_allgather_base_", {all, own, group, false, kOwnTimeout}};
+  }
+
+  // Returns this rank's side of a message.
+  Call Message(int64_t bytes) const {
+    const ListOfTensors tensors({Floats(bytes)});
+    if (is_root()) return {"c10d::send", {tensors, group, int64_t{1}, kTag}};
+    return {"c10d::recv_", {tensors, group, kRoot, kTag}};
+  }
+
+  Call CallOf(CollectiveType type, int64_t bytes) const {
+    const auto own = [&] { return ListOfTensors({Floats(bytes)}); };
+    switch (type) {
+      case CollectiveType::kAllReduce:
+        return {"c10d::allreduce_",
+                {own(), group, MakeReduction(kSum), c10::IValue(), false, kOwnTimeout}};
+      case CollectiveType::kReduce:
+        return {"c10d::reduce_",
+                {own(), group, MakeReduction(kSum), kRoot, kRootTensor, false, kOwnTimeout}};
+      case CollectiveType::kAllGather: return Gather(Floats(bytes), Floats(bytes * ranks));
+      case CollectiveType::kGather:
+        return {"c10d::gather_", {OnRoot(bytes), own(), group, kRoot, false, kOwnTimeout}};
+      case CollectiveType::kScatter:
+        return {"c10d::scatter_",
+                {ListOfTensors({Floats(bytes / ranks)}), OnRoot(bytes / ranks), group, kRoot, false,
+                 kOwnTimeout}};
+      case CollectiveType::kBroadcast:
+        return {"c10d::broadcast_", {own(), group, kRoot, kRootTensor, false, kOwnTimeout}};
+      case CollectiveType::kAllToAll:
+        return {"c10d::alltoall_base_",
+                {Floats(bytes), Floats(bytes), group, std::vector<int64_t>{},
+                 std::vector<int64_t>{}, false, kOwnTimeout}};
+      case CollectiveType::kReduceScatter:
+        return {
+            "c10d::_reduce_scatter_base_",
+            {Floats(bytes / ranks), Floats(bytes), group, MakeReduction(kSum), false, kOwnTimeout}};
+      case CollectiveType::kBarrier:
+      case CollectiveType::kReduceScatterBlock:
+      case CollectiveType::kUnknown: break;
+    }
+    return Barrier();
+  }
+
+  // Returns the values of all ranks, one rank after the other.
+  std::vector<int64_t> FromAll(const std::vector<int64_t>& own) const {
+    const at::Tensor mine = Wholes(own.size());
+    std::ranges::copy(own, mine.mutable_data_ptr<int64_t>());
+    const at::Tensor all = Wholes(own.size() * static_cast<size_t>(ranks));
+    Gather(mine, all).Run();
+    const auto* values = all.const_data_ptr<int64_t>();
+    return {values, values + all.numel()};
+  }
+
+  // Returns a number of runs that take about `seconds`; the same on all ranks.
+  int64_t Agree(double seconds, int64_t nanos, int64_t least, int64_t most) const {
+    const std::vector<int64_t> all = FromAll({nanos});
+    const auto longest = static_cast<double>(std::max<int64_t>(1, std::ranges::max(all)));
+    const double count = std::min(seconds * 1e9 / longest, static_cast<double>(most));
+    return std::max(least, static_cast<int64_t>(count));
+  }
+
+  // Returns the times of `count` communications that begin at a barrier.
+  std::vector<Nanos> Times(const Call& call, int64_t count) const {
+    const Call barrier = Barrier();
+    std::vector<int64_t> own;  // begin and end of each
+    for (int64_t i = 0; i < count; ++i) {
+      barrier.Run();
+      own.push_back(Now());
+      call.Run();
+      own.push_back(Now());
+    }
+    const std::vector<int64_t> all = FromAll(own);
+    std::vector<Nanos> times;
+    for (size_t i = 0; i < own.size(); i += 2) {
+      int64_t begin = own[i];
+      int64_t end = own[i + 1];
+      for (size_t at = i; at < all.size(); at += own.size()) {
+        begin = std::max(begin, all[at]);
+        end = std::max(end, all[at + 1]);
+      }
+      times.push_back(Nanos{end - begin});
+    }
+    return times;
+  }
+
+  // Returns the cores that a rank keeps busy on average, all its threads, while all ranks
+  // communicate without pause.
+  double Cores(const Call& call, int64_t count) const {
+    Barrier().Run();
+    const int64_t begin = Now();
+    const Nanos cpu_begin = CpuTime();
+    for (int64_t i = 0; i < count; ++i) call.Run();
+    const Nanos cpu = CpuTime() - cpu_begin;
+    const std::vector<int64_t> all = FromAll({cpu.count, Now() - begin});
+    int64_t busy = 0;
+    int64_t wall = 1;
+    for (size_t i = 0; i < all.size(); i += 2) {
+      busy += all[i];
+      wall = std::max(wall, all[i + 1]);
+    }
+    return static_cast<double>(busy) / static_cast<double>(wall) / static_cast<double>(ranks);
+  }
+
+  MeasuredSeries::Point Measure(const MeasuredKind& kind, int64_t bytes,
+                                int64_t most_repeats) const {
+    const Call call = kind == kMessageKind ? Message(bytes) : CallOf(*kind, bytes);
+    const int64_t warm_up_begin = Now();
+    static_cast<void>(Times(call, kWarmUp));
+    const int64_t once = (Now() - warm_up_begin) / kWarmUp;
+    const int64_t repeats =
+        Agree(kSecondsOfRepeats, once, std::min(kLeastRepeats, most_repeats), most_repeats);
+    const TimeSummary time = Summarise(Times(call, repeats));
+    const auto median = static_cast<double>(std::max<int64_t>(1, time.median.count));
+    return {
+        .bytes = bytes,
+        .time_ns = time.median.count,
+        .spread = static_cast<double>((time.p75 - time.p25).count) / median,
+        .cores = Cores(call, Agree(kSecondsOfLoop, time.median.count, kLeastLoops, kMostLoops))};
+  }
+};
+
+std::string_view CollectiveTimer::TorchVersion() { return TORCH_VERSION; }
+
+CollectiveTimer::CollectiveTimer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+CollectiveTimer::~CollectiveTimer() = default;
+
+Result<std::unique_ptr<CollectiveTimer>> CollectiveTimer::Make(RankGroup& group, int64_t ranks) {
+  at::set_num_threads(1);
+  std::vector<int64_t> members(static_cast<size_t>(ranks));
+  std::iota(members.begin(), members.end(), 0);
+  auto impl = std::make_unique<Impl>();
+  ETUDE_ASSIGN_OR_RETURN(impl->group, group.Group(fmt::format("calibrate.{}", ranks), members));
+  impl->rank = group.rank();
+  impl->ranks = ranks;
+  return std::unique_ptr<CollectiveTimer>(new CollectiveTimer(std::move(impl)));
+}
+
+Result<MeasuredSeries::Point> CollectiveTimer::Measure(const MeasuredKind& kind, int64_t bytes,
+                                                       int64_t most_repeats) {
+  try {
+    return impl_->Measure(kind, bytes, most_repeats);
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kInternal,
+                     fmt::format("{} of {} ranks and {} bytes: {}", NameOfKind(kind), impl_->ranks,
+                                 bytes, FirstLine(error.what())));
+  }
+}
+
+}  // namespace etude

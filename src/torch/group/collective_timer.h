@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "src/base/result.h"
+#include "src/sim/machine/machine_file.h"
+
+namespace etude {
+
+class RankGroup;
+
+// Measures communications of the first ranks of a job through c10d, on CPU memory, with elements of
+// type float32. All of these ranks make one and call Measure with the same arguments. Not
+// thread-safe.
+class CollectiveTimer {
+ public:
+  // Requests a process group of the first `ranks` of `group`, which include this one. Call before
+  // RankGroup::Connect. PyTorch's pool of this process gets one thread. Errors of RankGroup::Group.
+  static Result<std::unique_ptr<CollectiveTimer>> Make(RankGroup& group, int64_t ranks);
+  ~CollectiveTimer();
+  CollectiveTimer(const CollectiveTimer&) = delete;
+  CollectiveTimer& operator=(const CollectiveTimer&) = delete;
+
+  // Returns the version of PyTorch, whose collectives are measured.
+  static std::string_view TorchVersion();
+
+  // Measures a communication of `bytes`, which are whole elements for each part that a rank sends,
+  // up to `most_repeats` times; large ones less often. A message goes from rank 0 to rank 1. The
+  // result is the same on all ranks. kInternal if the communication fails.
+  Result<MeasuredSeries::Point> Measure(const MeasuredKind& kind, int64_t bytes,
+                                        int64_t most_repeats);
+
+ private:
+  struct Impl;
+  explicit CollectiveTimer(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace etude
