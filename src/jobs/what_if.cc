@@ -154,11 +154,15 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const Limits& limits) {
     parallel_.nodes += pass.size();
     for (const GradientBucket& bucket : pass) bytes += bucket.bytes.count;
   }
-  parallel_.details = {{"buckets", ToJson(reduced.passes)}};
+  parallel_.details = {{"buckets", ToJson(reduced.passes)}, {"copies", reduced.copies}};
   parallel_.text = fmt::format(
       "{} of gradients, {} in all, as DistributedDataParallel makes them after its first step; "
-      "the batch per rank stays; copies between gradients and buckets are not added",
-      FormatCount(parallel_.nodes, "all-reduce"), FormatBytes(Bytes{bytes}));
+      "the batch per rank stays; {}",
+      FormatCount(parallel_.nodes, "all-reduce"), FormatBytes(Bytes{bytes}),
+      reduced.copies == 0
+          ? std::string("copies between gradients and buckets are not added")
+          : FormatCount(static_cast<uint64_t>(reduced.copies), "copy", "copies") +
+                " between gradients and buckets, at the speed of the recorded operators");
   return {};
 }
 

@@ -58,6 +58,10 @@ def test_buckets_are_those_of_ddp(alone, pair, tmp_path):
     assert change["certainty"] == "structure exact"
     (buckets,) = change["buckets"]
     assert sum(one["gradients"] for one in buckets) == 8
+    etude("convert", recorded, "--to", "linked", "-o", tmp_path / "linked")
+    names = [node["name"] for node in json.loads((tmp_path / "linked/linked.0.json").read_text())["nodes"]]
+    copies = ("torch::distributed::reducer::mul_out", "torch.distributed.ddp.reducer::copy_bucket_to_grad")
+    assert change["copies"] == sum(name in copies for name in names) == 16
     expected = sizes(simulate(recorded))
     assert len(expected) == 2 and sizes(simulate(tmp_path / "edited")) == expected
     assert sorted(one["bytes"] for one in buckets) == expected

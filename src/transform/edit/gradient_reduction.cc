@@ -14,12 +14,16 @@
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 #include "src/trace/words/operator_name.h"
+#include "src/transform/edit/copy_rate.h"
 
 namespace etude {
 namespace {
 
 constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
 constexpr std::string_view kGroup = "data_parallel";
+// As DistributedDataParallel names them.
+constexpr std::string_view kIntoBucket = "torch::distributed::reducer::mul_out";
+constexpr std::string_view kFromBucket = "torch.distributed.ddp.reducer::copy_bucket_to_grad";
 
 bool IsInAutograd(const Trace& trace, NodeId node) {
   for (; node; node = trace.parent(node)) {
@@ -81,7 +85,9 @@ class Reducer {
                       kAccumulate));
     }
     Copy();
-    if (next_id_ == 0 || next_id_ > UINT64_MAX - trace_.node_count()) {
+    if (launched_.empty()) MakeRoom(passes);
+    // Two copies of each gradient, and an all-reduce.
+    if (next_id_ == 0 || next_id_ > UINT64_MAX - 3 * trace_.node_count()) {
       return BadInput(
           "found node ids near 2^64, expected smaller ones, so that nodes can be added");
     }
@@ -146,14 +152,94 @@ class Reducer {
     lane_ = builder_.InternLane(lane);
   }
 
+  // Makes room on the host for the copies of each pass, at the speed of the trace's operators: all
+  // that follows is later.
+  void MakeRoom(std::span<const BackwardPass> passes) {
+    rate_ = FindCopyRate(trace_);
+    if (!rate_) return;
+    for (const BackwardPass& pass : passes) {
+      Nanos back;
+      for (const RecordedGradient& gradient : pass.gradients) {
+        const Nanos time = TimeOfCopy(gradient);
+        rooms_.push_back({.at = EndOf(trace_, gradient.node).value_or(Nanos{}), .length = time});
+        back = back + time;
+      }
+      rooms_.push_back({.at = EndOfPass(pass), .length = back});
+    }
+    std::ranges::stable_sort(rooms_, {}, &Room::at);
+    Nanos before;
+    for (Room& room : rooms_) {
+      room.before = before;
+      before = before + room.length;
+    }
+    ForEachNode(trace_, [&](NodeId node) {
+      const auto start = trace_.start(node);
+      if (!start) return;
+      const Nanos begin = *start + RoomUntil(*start);
+      auto duration = trace_.duration(node);
+      if (duration) {
+        const Nanos end = *start + *duration;
+        const auto next = std::ranges::lower_bound(rooms_, end, {}, &Room::at);
+        const Nanos room = next == rooms_.begin() ? Nanos{} : std::prev(next)->until();
+        duration = std::max(end + room - begin, Nanos{});
+      }
+      builder_.SetTimes(node, begin, duration, trace_.exclusive(node));
+    });
+  }
+
+  Nanos TimeOfCopy(const RecordedGradient& gradient) const {
+    return rate_->TimeOf(2 * gradient.bytes.count);  // read and written
+  }
+  // Returns the moment at which the host waits for the reduction.
+  Nanos EndOfPass(const BackwardPass& pass) const {
+    if (pass.after) return *trace_.start(pass.after);
+    return EndOf(trace_, pass.gradients.back().node).value_or(Nanos{});
+  }
+  // Returns the room up to a moment of the recording, with the room there.
+  Nanos RoomUntil(Nanos moment) const {
+    const auto next = std::ranges::upper_bound(rooms_, moment, {}, &Room::at);
+    return next == rooms_.begin() ? Nanos{} : std::prev(next)->until();
+  }
+  // Takes the next room at a moment of the recording, and returns its begin in the edited trace.
+  Nanos TakeRoom(Nanos moment) {
+    auto room = std::ranges::lower_bound(rooms_, moment, {}, &Room::at);
+    while (room->taken) ++room;
+    room->taken = true;
+    return room->at + room->before;
+  }
+
+  // Adds a copy of a gradient.
+  NodeId AddCopy(std::string_view name, const RecordedGradient& gradient, Nanos start,
+                 LaneId lane) {
+    NodeRow row;
+    row.source_id = next_id_++;
+    row.kind = NodeKind::kOperator;
+    row.place = Place::kHost;
+    row.name = builder_.Intern(name);
+    row.lane = lane;
+    row.start = start;
+    row.duration = TimeOfCopy(gradient);
+    row.exclusive = row.duration;
+    ++result_.copies;
+    return builder_.AddNode(row);
+  }
+
   void AddPass(const BackwardPass& pass) {
     std::vector<GradientBucket>& buckets =
         result_.passes.emplace_back(BucketsOf(pass.gradients, sizes_));
     std::ranges::sort(buckets, {}, &GradientBucket::last);
-    NodeId before;
+    std::vector<NodeId> copies;  // of gradients into buckets
+    std::vector<Nanos> copied;   // their ends
+    for (const RecordedGradient& gradient : pass.gradients) {
+      if (!rate_) break;
+      const Nanos begin = TakeRoom(EndOf(trace_, gradient.node).value_or(Nanos{}));
+      copies.push_back(AddCopy(kIntoBucket, gradient, begin, trace_.lane_id(gradient.node)));
+      copied.push_back(begin + TimeOfCopy(gradient));
+    }
+    std::vector<NodeId> reduced;  // by bucket
     for (const GradientBucket& bucket : buckets) {
       const NodeId gradient = pass.gradients[bucket.last].node;
-      const Nanos arrived = EndOf(trace_, gradient).value_or(Nanos{});
+      const Nanos arrived = rate_ ? copied[bucket.last] : EndOf(trace_, gradient).value_or(Nanos{});
       NodeRow row;
       row.source_id = next_id_++;
       row.kind = NodeKind::kCollective;
@@ -169,22 +255,52 @@ class Reducer {
                               .dtype = bucket.dtype,
                               .bytes = bucket.bytes,
                               .group_size = ranks_});
-      builder_.AddDep(node, gradient, DepKind::kSync);
+      builder_.AddDep(node, rate_ ? copies[bucket.last] : gradient, DepKind::kSync);
       // On a device the gradient arrives when the work launched so far has ended.
       if (const NodeId work = LaunchedBefore(arrived)) {
         builder_.AddDep(node, work, DepKind::kSync);
       }
-      if (before) builder_.AddDep(node, before, DepKind::kSync);
-      before = node;
+      if (!reduced.empty()) builder_.AddDep(node, reduced.back(), DepKind::kSync);
+      reduced.push_back(node);
     }
+    if (rate_) return CopyFromBuckets(pass, buckets, reduced);
     if (launched_.empty()) {
-      if (pass.after) builder_.AddDep(pass.after, before, DepKind::kSync);
+      if (pass.after) builder_.AddDep(pass.after, reduced.back(), DepKind::kSync);
       return;
     }
     const Nanos end = EndOf(trace_, pass.gradients.back().node).value_or(Nanos{});
-    if (const NodeId next = LaunchedAfter(end)) builder_.AddDep(next, before, DepKind::kSync);
+    if (const NodeId next = LaunchedAfter(end)) {
+      builder_.AddDep(next, reduced.back(), DepKind::kSync);
+    }
   }
 
+  // Copies the gradients back after the pass, in the order of buckets, each after its reduction.
+  void CopyFromBuckets(const BackwardPass& pass, std::span<const GradientBucket> buckets,
+                       std::span<const NodeId> reduced) {
+    Nanos begin = TakeRoom(EndOfPass(pass));
+    const NodeId host = pass.after ? pass.after : pass.gradients.back().node;
+    std::map<DType, size_t> next;  // index of the first gradient of a type that is not copied yet
+    for (size_t i = 0; i < buckets.size(); ++i) {
+      size_t& at = next[buckets[i].dtype];
+      for (; at <= buckets[i].last; ++at) {
+        const RecordedGradient& gradient = pass.gradients[at];
+        if (gradient.dtype != buckets[i].dtype) continue;
+        const NodeId copy = AddCopy(kFromBucket, gradient, begin, trace_.lane_id(host));
+        builder_.AddDep(copy, reduced[i], DepKind::kSync);
+        begin = begin + TimeOfCopy(gradient);
+      }
+    }
+  }
+
+  // Time for copies that is inserted at a moment of the recording.
+  struct Room {
+    Nanos at;
+    Nanos length;
+    Nanos before;  // sum of the earlier rooms
+    bool taken = false;
+
+    Nanos until() const { return before + length; }
+  };
   using Launched = std::pair<Nanos, NodeId>;  // launch time, device work
 
   const Trace& trace_;
@@ -196,6 +312,8 @@ class Reducer {
   StringId group_;
   LaneId lane_;
   std::vector<Launched> launched_;  // by time
+  std::optional<CopyRate> rate_;    // of copies on the host; nullopt: none are added
+  std::vector<Room> rooms_;         // by moment
   int32_t last_stream_ = 0;
 };
 

@@ -54,14 +54,16 @@ std::vector<GradientBucket> BucketsOf(std::span<const RecordedGradient> gradient
 struct GradientReduction {
   Trace trace;
   std::vector<std::vector<GradientBucket>> passes;
+  int64_t copies = 0;  // between gradients and buckets that were added
 };
 
 // Returns `trace`, a recorded step of one rank without communication, as one of `ranks`
 // data-parallel ranks: an all-reduce per bucket begins when the bucket's last gradient has arrived
 // and its predecessor has ended; the first work after a pass waits for all of it. Gradients of
-// devices arrive when the work launched before has ended. The copies between gradients and buckets
-// are not added. kBadInput, with the reason, for traces without known gradients and with
-// communication.
+// devices arrive when the work launched before has ended. On the host, each gradient is divided
+// into its bucket when it has arrived, and copied back after the pass, at the speed of
+// FindCopyRate; on devices, and without that speed, these copies are not added. kBadInput, with the
+// reason, for traces without known gradients and with communication.
 Result<GradientReduction> AddGradientReduction(const Trace& trace, int64_t ranks,
                                                const BucketSizes& sizes, const Limits& limits);
 
