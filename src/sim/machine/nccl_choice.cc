@@ -384,6 +384,7 @@ std::string KnownGraphs(const NcclMachine& machine) {
 
 constexpr int64_t kMaxBytes = int64_t{1} << 50;
 constexpr int64_t kMaxRanks = int64_t{1} << 24;
+constexpr float kMaxMicros = 1e15F;
 
 }  // namespace
 
@@ -418,12 +419,14 @@ Result<NcclChoice> ChooseNccl(const NcclMachine& machine, const NcclCollective& 
                     "reduce_scatter, broadcast, reduce and barrier",
                     Name(type)));
   }
-  if (nodes < 1 || ranks < nodes || ranks % nodes != 0 || ranks > kMaxRanks || bytes < 0 ||
-      bytes > kMaxBytes) {
+  if (nodes < 1 || ranks < nodes || ranks % nodes != 0 || ranks > kMaxRanks) {
+    return BadInput(fmt::format(
+        "nccl-2.30: found {} ranks on {} nodes, expected as many on each node", ranks, nodes));
+  }
+  const int64_t copies = *function == Function::kAllGather ? ranks : 1;
+  if (bytes < 0 || bytes > kMaxBytes / copies) {
     return BadInput(
-        fmt::format("nccl-2.30: found {} bytes on {} ranks of {} nodes, expected up to 1 PiB and "
-                    "as many ranks on each node",
-                    bytes, ranks, nodes));
+        fmt::format("nccl-2.30: found {} bytes, expected 0 to {}", bytes, kMaxBytes / copies));
   }
   // NCCL returns from calls without data, and copies within one rank.
   if (ranks == 1 || (bytes == 0 && type != CollectiveType::kBarrier)) return NcclChoice{};
@@ -436,8 +439,11 @@ Result<NcclChoice> ChooseNccl(const NcclMachine& machine, const NcclCollective& 
   }
   // PyTorch's barrier is an all-reduce of a float.
   const int64_t input = type == CollectiveType::kBarrier ? 4 : bytes;
-  const int64_t size = *function == Function::kAllGather ? input * ranks : input;
-  return Choose({machine, *graphs, *function, ranks, nodes, size});
+  const NcclChoice choice = Choose({machine, *graphs, *function, ranks, nodes, input * copies});
+  if (choice.micros > kMaxMicros) {
+    return BadInput(fmt::format("nccl-2.30: found {} of more than 30 years", Name(type)));
+  }
+  return choice;
 }
 
 }  // namespace etude

@@ -175,8 +175,12 @@ class NcclParser : private TomlReader {
 
   Status ReadSpeeds(const toml::node& node, NcclGraph& graph) const {
     const toml::array* array = node.as_array();
-    if (array == nullptr || array->size() != 2) {
-      return WrongType(node, "speeds", "two numbers: within and between nodes, in GB/s");
+    if (array == nullptr) return WrongType(node, "speeds", "two numbers in GB/s");
+    if (array->size() != 2) {
+      return Wrong(
+          node, fmt::format("speeds: found a list of {}, expected two numbers: within and between "
+                            "nodes, in GB/s",
+                            array->size()));
     }
     ETUDE_ASSIGN_OR_RETURN(graph.intra_speed, Positive((*array)[0], "speeds"));
     ETUDE_ASSIGN_OR_RETURN(graph.inter_speed, Positive((*array)[1], "speeds"));

@@ -136,6 +136,10 @@ TEST(NcclTimes, PlacesRanksInBlocks) {
   EXPECT_FALSE(times->TimeOf(CollectiveType::kAllReduce, uneven, 1 << 20));
   EXPECT_FALSE(times->TimeOf(CollectiveType::kAllReduce, {}, 1 << 20));
   EXPECT_FALSE(times->TimeOf(CollectiveType::kAllReduce, node, -1));
+  EXPECT_FALSE(times->TimeOf(CollectiveType::kAllGather, node, int64_t{1} << 62));
+  NcclMachine slow = Preset("dgx-a100");
+  slow.graphs[0].ring.intra_speed = slow.graphs[0].tree.intra_speed = 1e-30;
+  EXPECT_FALSE(NcclTimes::Create(slow)->TimeOf(CollectiveType::kAllReduce, node, 1 << 20));
 }
 
 TEST(NcclTimes, TypesWithoutTimes) {
@@ -193,8 +197,9 @@ TEST(NcclFile, Errors) {
   const std::string ring = "ring = {channels = 1, speeds = [1, 1], paths = \"NVL/PIX\"}\n";
   const std::string node = std::string(kRow) + "nodes = \"one\"\n" + ring;
   EXPECT_EQ(ParseError(node + "tree = {channels = 1, speeds = [1], paths = \"NVL/PIX\"}\n"),
-            "machine.toml:6:33: speeds: found a list, expected two numbers: within and between "
-            "nodes, in GB/s");
+            "machine.toml:6:32: speeds: found a list of 1, expected two numbers: within and "
+            "between nodes, "
+            "in GB/s");
   EXPECT_EQ(ParseError(node + "tree = {channels = 1, speeds = [1, 1], paths = \"NVL\"}\n"),
             "machine.toml:6:48: paths: found 'NVL', expected two of NCCL's kinds of paths, such as "
             "NVL/PIX");
