@@ -92,6 +92,8 @@ class CalibrateCommand : public Command {
     ETUDE_RETURN_IF_ERROR(ReadOptions());
     ETUDE_RETURN_IF_ERROR(ReadOutput(console.context()));
     if (std::ranges::all_of(items_, &Item::kept)) return Answer(console);
+    // The file is written after minutes only.
+    ETUDE_RETURN_IF_ERROR(AtomicFile::Create(output_));
     std::vector<int64_t> all(static_cast<size_t>(items_.back().ranks));
     std::iota(all.begin(), all.end(), 0);
     ETUDE_ASSIGN_OR_RETURN(const MeetingPlace place, MeetingPlace::Open());

@@ -1,0 +1,105 @@
+"""`etude calibrate` measures collectives of this machine, keeps what its file has, and refuses other files. The sizes are
+small, and times are not compared."""
+
+import json
+import os
+import subprocess
+import tomllib
+
+import pytest
+
+ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather", "scatter"]
+
+
+def calibrate(path, *words, code=0):
+    words = [ETUDE, "calibrate", "-o", path, "--repeats", "3", "--sizes", "8,32,1KiB", *words]
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def states(done):
+    return {(row["type"], row["ranks"]): row["state"] for row in json.loads(done.stdout)["communication"]}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """The text of a file with all types at two ranks. Noise of the machine must not matter: hence --force."""
+    path = tmp_path_factory.mktemp("machine") / "machine.toml"
+    calibrate(path, "--force")
+    return path.read_text()
+
+
+def test_file_has_all_types(measured):
+    file = tomllib.loads(measured)
+    assert (file["format"], file["version"]) == ("etude-machine", 1)
+    assert file["machine"]["backend"] == "gloo" and file["machine"]["device"] == "cpu"
+    series = {row["type"]: row for row in file["communication"]}
+    assert sorted(series) == sorted([*COLLECTIVES, "barrier", "message"])
+    for name, row in series.items():
+        assert row["ranks"] == 2
+        assert row["bytes"] == ([0] if name == "barrier" else [8, 32, 1024]), name
+        assert len(row["time_ns"]) == len(row["spread"]) == len(row["cores"]) == len(row["bytes"])
+        assert all(time > 0 for time in row["time_ns"]) and all(0 <= cores < 64 for cores in row["cores"])
+    checks = {row["type"]: row for row in file["check"]}
+    assert sorted(checks) == sorted([*COLLECTIVES, "message"])
+    for name, row in checks.items():
+        in_parts = name in ("reduce_scatter", "all_to_all", "scatter")
+        assert row["bytes"] == [24 if in_parts else 20], name
+        ends = series[name]["time_ns"][:2]
+        assert all(min(ends) <= time <= max(ends) for time in row["predicted_ns"]), name
+
+
+def test_keeps_what_the_file_has(tmp_path, measured):
+    path = tmp_path / "machine.toml"
+    path.write_text(measured)
+    assert set(states(calibrate(path, "--json")).values()) == {"kept"}
+    assert path.read_text() == measured
+    # More ranks: the file is extended. A message has two ranks.
+    found = states(calibrate(path, "--json", "--force", "--types", "broadcast,message", "--ranks", "2,3"))
+    assert found[("broadcast", 2)] == found[("message", 2)] == "kept"
+    assert found[("broadcast", 3)] in ("measured", "noisy") and len(found) == 3
+    before, after = tomllib.loads(measured), tomllib.loads(path.read_text())
+    assert after["communication"][:-1] == before["communication"]
+    assert (after["communication"][-1]["type"], after["communication"][-1]["ranks"]) == ("broadcast", 3)
+    # Other sizes: the communication is replaced.
+    found = states(calibrate(path, "--json", "--force", "--types", "barrier,message", "--sizes", "64"))
+    assert found[("barrier", 2)] == "kept" and found[("message", 2)] in ("measured", "noisy")
+    (message,) = [row for row in tomllib.loads(path.read_text())["communication"] if row["type"] == "message"]
+    assert message["bytes"] == [64]
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ('torch = "', 'torch = "0.', "the file describes another machine: torch: found '0."),
+        ("time_ns", "times", "unknown key 'times' of a communication; did you mean 'time_ns'?"),
+        ("[machine]", "[machine", "machine.toml:4:9: "),
+    ],
+)
+def test_refuses_other_files(tmp_path, measured, old, new, message):
+    path = tmp_path / "machine.toml"
+    text = measured.replace(old, new, 1)
+    path.write_text(text)
+    done = calibrate(path, code=3)
+    assert message in done.stderr and done.stdout == ""
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (("--types", "allreduce"), "--types: unknown 'allreduce'; did you mean 'all_reduce'?"),
+        (("--ranks", "1"), "--ranks: found '1', expected 2 to 1024"),
+        (("--sizes", "9-8"), "--sizes: found 9-8, expected the smaller size first"),
+        (("-o", "machine.json"), "machine.json"),
+    ],
+)
+def test_wrong_words(tmp_path, words, message):
+    done = calibrate(tmp_path / "machine.toml", *words, code=2)
+    assert message in done.stderr and list(tmp_path.iterdir()) == []
+
+
+def test_folder_that_does_not_exist(tmp_path):
+    calibrate(tmp_path / "none/machine.toml", "--types", "barrier", code=5)
