@@ -13,7 +13,7 @@ COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broa
 
 
 def calibrate(path, *words, code=0):
-    words = [ETUDE, "calibrate", "-o", path, "--repeats", "3", "--sizes", "8,32,1KiB", *words]
+    words = [ETUDE, "calibrate", "-o", path, "--repeats", "3", "--rounds", "1", "--sizes", "8,32,1KiB", *words]
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
     return done
@@ -64,7 +64,7 @@ def test_keeps_what_the_file_has(tmp_path, measured):
     assert after["communication"][:-1] == before["communication"]
     assert (after["communication"][-1]["type"], after["communication"][-1]["ranks"]) == ("broadcast", 3)
     # Other sizes: the communication is replaced.
-    found = states(calibrate(path, "--json", "--force", "--types", "barrier,message", "--sizes", "64"))
+    found = states(calibrate(path, "--json", "--force", "--rounds", "2", "--types", "barrier,message", "--sizes", "64"))
     assert found[("barrier", 2)] == "kept" and found[("message", 2)] in ("measured", "noisy")
     (message,) = [row for row in tomllib.loads(path.read_text())["communication"] if row["type"] == "message"]
     assert message["bytes"] == [64]

@@ -31,6 +31,7 @@ using nlohmann::ordered_json;
 
 constexpr uint64_t kMostFileBytes = 64 << 20;
 constexpr int64_t kMostRepeats = 100'000;
+constexpr int64_t kMostRounds = 1000;
 constexpr std::chrono::minutes kTimeout{10};
 
 MeasuredMachine MachineNow() {
@@ -77,8 +78,11 @@ class CalibrateCommand : public Command {
         "--sizes", &sizes_, "SIZES",
         "bytes of a rank's input: powers of two of a range, or a list such as 8,4KiB,1MiB");
     options.Value("--repeats", &repeats_, "N",
-                  "max repetitions of each size; large sizes are repeated less often",
+                  "max repetitions of each size in a round; large sizes are repeated less often",
                   {.least = 1, .most = kMostRepeats});
+    options.Value("--rounds", &rounds_, "N",
+                  "number of rounds over all sizes; the quietest one of each size counts",
+                  {.least = 1, .most = kMostRounds});
     options.Flag("--force", &force_, "write communications that are too noisy, and mark them");
     options.Flag("--json", &json_, "print JSON");
     options.Footer(fmt::format(
@@ -120,14 +124,18 @@ class CalibrateCommand : public Command {
     std::string state = "kept";
   };
 
+  uint64_t Measurements(const Item& item) const {
+    return (item.plan.sizes.size() + item.plan.checks.size()) * static_cast<uint64_t>(rounds_);
+  }
+
   Status ReadOptions() {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, ParseRankCounts(ranks_));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<MeasuredKind> kinds, ParseKinds(types_));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, ParseSizes(sizes_));
     const auto add = [&](const MeasuredKind& kind, int64_t ranks) {
       const SizePlan plan = PlanSizes(kind, ranks, sizes);
-      total_ += plan.sizes.size() + plan.checks.size();
       items_.push_back({kind, ranks, plan});
+      total_ += Measurements(items_.back());
     };
     // A message has two ranks.
     if (std::ranges::count(kinds, kMessageKind) != 0) add(kMessageKind, 2);
@@ -172,7 +180,7 @@ class CalibrateCommand : public Command {
     ETUDE_RETURN_IF_ERROR(group.Connect(nothing));
     for (Item& item : items_) {
       if (item.kept) {
-        done_ += item.plan.sizes.size() + item.plan.checks.size();
+        done_ += Measurements(item);
         continue;
       }
       if (group.rank() < item.ranks) {
@@ -185,23 +193,31 @@ class CalibrateCommand : public Command {
   }
 
   Status Measure(Item& item, CollectiveTimer& timer, bool is_lead, const Console& console) {
-    MeasuredSeries series{.kind = item.kind, .ranks = item.ranks, .noisy = false, .points = {}};
-    MeasuredCheck check{.kind = item.kind, .ranks = item.ranks, .points = {}};
-    const auto measure = [&](int64_t bytes) {
-      if (is_lead) {
-        console.context().Progress(
-            fmt::format("measure {} of {} ranks: sizes", NameOfKind(item.kind), item.ranks), done_,
-            total_);
+    using Points = std::vector<MeasuredSeries::Point>;
+    const auto measure = [&](const std::vector<int64_t>& sizes, Points& points) -> Status {
+      points.resize(sizes.size(), {.time_ns = INT64_MAX});
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        if (is_lead) {
+          const std::string_view name = NameOfKind(item.kind);
+          console.context().Progress(fmt::format("measure {} of {} ranks: sizes", name, item.ranks),
+                                     done_, total_);
+        }
+        ++done_;
+        ETUDE_ASSIGN_OR_RETURN(const MeasuredSeries::Point point,
+                               timer.Measure(item.kind, sizes[i], repeats_));
+        KeepQuieter(point, points[i]);
       }
-      ++done_;
-      return timer.Measure(item.kind, bytes, repeats_);
+      return {};
     };
-    for (const int64_t bytes : item.plan.sizes) {
-      ETUDE_ASSIGN_OR_RETURN(series.points.emplace_back(), measure(bytes));
+    MeasuredSeries series{.kind = item.kind, .ranks = item.ranks, .noisy = false, .points = {}};
+    Points checks;
+    for (int64_t round = 0; round < rounds_; ++round) {
+      ETUDE_RETURN_IF_ERROR(measure(item.plan.sizes, series.points));
+      ETUDE_RETURN_IF_ERROR(measure(item.plan.checks, checks));
     }
-    for (const int64_t bytes : item.plan.checks) {
-      ETUDE_ASSIGN_OR_RETURN(const MeasuredSeries::Point point, measure(bytes));
-      check.points.push_back({.bytes = bytes, .time_ns = point.time_ns, .predicted_ns = 0});
+    MeasuredCheck check{.kind = item.kind, .ranks = item.ranks, .points = {}};
+    for (const MeasuredSeries::Point& point : checks) {
+      check.points.push_back({.bytes = point.bytes, .time_ns = point.time_ns, .predicted_ns = 0});
     }
     ETUDE_RETURN_IF_ERROR(Predict(series, check));
     return is_lead ? Keep(item, series, check) : Status();
@@ -259,11 +275,12 @@ class CalibrateCommand : public Command {
   std::string ranks_ = "2";
   std::string types_;
   std::string sizes_ = "8-64MiB";
-  int64_t repeats_ = 100;
+  int64_t repeats_ = 50;
+  int64_t rounds_ = 3;
   bool force_ = false;
   bool json_ = false;
   std::vector<Item> items_;
-  uint64_t total_ = 0;  // sizes of all items
+  uint64_t total_ = 0;  // measurements of all items
   uint64_t done_ = 0;   // likewise
   MachineFile file_;
   std::vector<CalibratedSeries> refused_;

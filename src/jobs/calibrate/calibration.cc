@@ -137,6 +137,12 @@ SizePlan PlanSizes(const MeasuredKind& kind, int64_t ranks, const std::vector<in
   return plan;
 }
 
+void KeepQuieter(const MeasuredSeries::Point& other, MeasuredSeries::Point& best) {
+  const double cores = std::max(best.cores, other.cores);
+  if (other.time_ns < best.time_ns) best = other;
+  best.cores = cores;
+}
+
 std::optional<CheckErrors> ErrorsOf(const MeasuredCheck& check) {
   std::vector<double> errors;
   std::vector<double> absolute;
@@ -169,14 +175,14 @@ std::string WhyNoisy(const MeasuredSeries& series, const MeasuredCheck* check) {
   const std::optional<double> spread = SpreadOfLarge(series);
   if (spread && *spread > kMostSpread) {
     return fmt::format(
-        "{}: the median spread of sizes from 64 KiB is {:.0f} %, expected at most "
+        "{}: the median spread of sizes from 64 KiB is {:.1f} %, expected at most "
         "{:.0f} %",
         what, *spread * 100, kMostSpread * 100);
   }
   const auto errors = check == nullptr ? std::nullopt : ErrorsOf(*check);
   if (errors && errors->median_absolute > kMostCheckError) {
     return fmt::format(
-        "{}: the median error at sizes between those of the file is {:.0f} %, "
+        "{}: the median error at sizes between those of the file is {:.1f} %, "
         "expected at most {:.0f} %",
         what, errors->median_absolute * 100, kMostCheckError * 100);
   }

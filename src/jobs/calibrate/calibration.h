@@ -34,6 +34,10 @@ struct SizePlan {
 // their checks. A barrier has the size 0 only.
 SizePlan PlanSizes(const MeasuredKind& kind, int64_t ranks, const std::vector<int64_t>& sizes);
 
+// Combines the measurement of a size in another round: keeps the times of the quieter round, and
+// the higher cores, because other programs only make communications slower and ranks less busy.
+void KeepQuieter(const MeasuredSeries::Point& other, MeasuredSeries::Point& best);
+
 // Errors of a check: predicted / measured − 1.
 struct CheckErrors {
   double median = 0;           // signed

@@ -47,6 +47,14 @@ TEST(Calibration, RoundsToWholeElementsOfEachPart) {
   EXPECT_EQ(PlanSizes(CollectiveType::kBarrier, 3, {8, 16}).sizes, Sizes{0});
 }
 
+TEST(Calibration, KeepsTheQuieterRound) {
+  MeasuredSeries::Point best{8, 1000, 0.1, 0.5};
+  KeepQuieter({8, 1200, 0.05, 0.75}, best);
+  EXPECT_EQ(best, (MeasuredSeries::Point{8, 1000, 0.1, 0.75}));
+  KeepQuieter({8, 900, 0.2, 0.25}, best);
+  EXPECT_EQ(best, (MeasuredSeries::Point{8, 900, 0.2, 0.75}));
+}
+
 MeasuredSeries Series(double spread) {
   return {.kind = CollectiveType::kAllReduce,
           .ranks = 2,
@@ -75,10 +83,10 @@ TEST(Calibration, FindsNoise) {
   ASSERT_TRUE(Predict(Series(0), bad));
   EXPECT_EQ(WhyNoisy(Series(0.3), &good), "");
   EXPECT_EQ(WhyNoisy(Series(0.31), nullptr),
-            "all_reduce of 2 ranks: the median spread of sizes from 64 KiB is 31 %, expected at "
+            "all_reduce of 2 ranks: the median spread of sizes from 64 KiB is 31.0 %, expected at "
             "most 30 %");
   EXPECT_EQ(WhyNoisy(Series(0.1), &bad),
-            "all_reduce of 2 ranks: the median error at sizes between those of the file is 50 %, "
+            "all_reduce of 2 ranks: the median error at sizes between those of the file is 50.0 %, "
             "expected at most 25 %");
 }
 

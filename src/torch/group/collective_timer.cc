@@ -33,11 +33,10 @@ constexpr uint8_t kSum = 0;  // c10d's number of the reduction
 constexpr int64_t kRoot = 0;
 constexpr int64_t kRootTensor = 0;
 
-constexpr int64_t kWarmUp = 3;
-constexpr double kSecondsOfRepeats = 0.15;
-constexpr int64_t kLeastRepeats = 9;
-constexpr int kLoops = 3;
-constexpr double kSecondsOfLoop = 0.03;
+constexpr int64_t kWarmUp = 2;
+constexpr double kSecondsOfRepeats = 0.04;
+constexpr int64_t kLeastRepeats = 5;
+constexpr double kSecondsOfLoop = 0.02;
 constexpr int64_t kLeastLoops = 2;
 constexpr int64_t kMostLoops = 500;
 
@@ -185,7 +184,7 @@ struct CollectiveTimer::Impl {
 
   // Returns the cores that a rank keeps busy on average, all its threads, while all ranks
   // communicate `count` times without pause.
-  double CoresOnce(const Call& call, int64_t count) const {
+  double Cores(const Call& call, int64_t count) const {
     Barrier().Run();
     const int64_t begin = Now();
     const Nanos cpu_begin = CpuTime();
@@ -201,14 +200,6 @@ struct CollectiveTimer::Impl {
     return static_cast<double>(busy) / static_cast<double>(wall) / static_cast<double>(ranks);
   }
 
-  // Returns the median of several measurements, for communications that take `nanos` each.
-  double Cores(const Call& call, int64_t nanos) const {
-    const int64_t count = Agree(kSecondsOfLoop, nanos, kLeastLoops, kMostLoops);
-    std::vector<double> cores;
-    for (int i = 0; i < kLoops; ++i) cores.push_back(CoresOnce(call, count));
-    return MedianInPlace(cores);
-  }
-
   MeasuredSeries::Point Measure(const MeasuredKind& kind, int64_t bytes,
                                 int64_t most_repeats) const {
     const Call call = kind == kMessageKind ? Message(bytes) : CallOf(*kind, bytes);
@@ -219,10 +210,11 @@ struct CollectiveTimer::Impl {
         Agree(kSecondsOfRepeats, once, std::min(kLeastRepeats, most_repeats), most_repeats);
     const TimeSummary time = Summarise(Times(call, repeats));
     const auto median = static_cast<double>(std::max<int64_t>(1, time.median.count));
-    return {.bytes = bytes,
-            .time_ns = time.median.count,
-            .spread = static_cast<double>((time.p75 - time.p25).count) / median,
-            .cores = Cores(call, time.median.count)};
+    return {
+        .bytes = bytes,
+        .time_ns = time.median.count,
+        .spread = static_cast<double>((time.p75 - time.p25).count) / median,
+        .cores = Cores(call, Agree(kSecondsOfLoop, time.median.count, kLeastLoops, kMostLoops))};
   }
 };
 
