@@ -1,6 +1,5 @@
 #include "src/jobs/machine_files.h"
 
-#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,8 +7,8 @@
 #include "src/formats/io/byte_source.h"
 #include "src/sim/machine/astra_config.h"
 #include "src/sim/machine/graph_machine.h"
-#include "src/sim/machine/measured_times.h"
 #include "src/sim/machine/network_text.h"
+#include "src/sim/machine/timed_machine.h"
 #include "src/sim/network/network_files.h"
 #include "src/sim/program/workload.h"
 
@@ -85,14 +84,14 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const Run
   return machine;
 }
 
-Result<SimMachine> ReadMeasuredMachine(const std::string& file, int64_t ranks,
-                                       const RunContext& context) {
+Result<SimMachine> ReadTimedMachine(const std::string& file, int64_t ranks,
+                                    const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(file, context.limits));
-  ETUDE_ASSIGN_OR_RETURN(MeasuredTimes times, MeasuredTimes::Parse(text, file));
+  ETUDE_ASSIGN_OR_RETURN(TimedMachine timed, ParseTimedMachine(text, file));
   SimMachine machine;
   machine.dims = {{.shape = NetworkShape::kGraph, .npus = ranks}};
-  machine.cores = times.cores();
-  machine.times = std::make_shared<const MeasuredTimes>(std::move(times));
+  machine.times = std::move(timed.times);
+  machine.cores = timed.cores;
   return machine;
 }
 

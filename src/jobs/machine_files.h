@@ -28,8 +28,9 @@ struct MachineFiles {
 // place. `strict`: damaged traces of collectives are refused.
 Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const RunContext& context);
 
-// Reads the file of a measured machine for a job of `ranks` ranks: docs/formats/machine.md.
-Result<SimMachine> ReadMeasuredMachine(const std::string& file, int64_t ranks,
-                                       const RunContext& context);
+// Reads a machine file, whose communications have known times, for a job of `ranks` ranks:
+// docs/formats/machine.md.
+Result<SimMachine> ReadTimedMachine(const std::string& file, int64_t ranks,
+                                    const RunContext& context);
 
 }  // namespace etude

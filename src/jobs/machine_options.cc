@@ -49,9 +49,9 @@ Result<SimMachine> ReadMachine(const MachineOptions& options, int64_t ranks, boo
   const bool is_graph = options.model == "etude-1";
   const std::vector<std::string> none;
   if (is_measured) ETUDE_RETURN_IF_ERROR(CheckMeasuredOnly(options));
-  ETUDE_ASSIGN_OR_RETURN(SimMachine machine,
-                         is_measured ? ReadMeasuredMachine(options.machine, ranks, context)
-                                     : ReadNetworkOf(options, strict, context));
+  ETUDE_ASSIGN_OR_RETURN(SimMachine machine, is_measured
+                                                 ? ReadTimedMachine(options.machine, ranks, context)
+                                                 : ReadNetworkOf(options, strict, context));
   ETUDE_RETURN_IF_ERROR(CheckMachine(machine));
   for (const std::string& text : options.stragglers) {
     const Status added = AddStragglers(text, machine);

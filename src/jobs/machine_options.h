@@ -13,7 +13,7 @@ namespace etude {
 // Options for the machine of a simulation, for its commands and Python.
 struct MachineOptions {
   std::string model = "astra-sim-2.0";
-  std::string machine;  // file of a measured machine, instead of `model` and a network
+  std::string machine;  // machine file, instead of `model` and a network
   std::string network;
   std::string system;
   std::string memory;

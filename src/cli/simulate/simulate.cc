@@ -48,8 +48,10 @@ void DeclareJob(SimJobOptions& job, Options& options) {
 
 void DeclareMachine(MachineOptions& machine, Options& options) {
   options.Choice("--model", &machine.model, {"astra-sim-2.0", "etude-1"}, "machine model");
-  options.Value("--machine", &machine.machine, "FILE",
-                "machine measured by `etude calibrate`, instead of --model and --network");
+  options.Value(
+      "--machine", &machine.machine, "FILE",
+      "machine with known times of communications, instead of --model and --network: measured "
+      "by `etude calibrate`, or with NCCL's cost model");
   options.Value("--network", &machine.network, "FILE",
                 "ASTRA-sim network file, or dimensions such as \"Ring(8):50GB/s,500ns …\"; with "
                 "etude-1 also a graph: InfraGraph or a list of links");

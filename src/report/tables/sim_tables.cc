@@ -273,7 +273,7 @@ std::string RateText(double gib_per_second) {
 std::vector<std::string> NetworkLines(const SimMachine& machine) {
   std::vector<std::string> lines;
   if (machine.times != nullptr) {
-    lines.push_back(fmt::format("{} on one host, times of whole communications",
+    lines.push_back(fmt::format("{}, times of whole communications",
                                 FormatCount(static_cast<uint64_t>(machine.npus()), "rank")));
     return lines;
   }
