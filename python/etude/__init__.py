@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .commands import (
         Answer,
         benchmark,
+        calibrate,
         compare,
         generate,
         info,
@@ -74,6 +75,7 @@ __all__ = [
     "Trace",
     "benchmark",
     "breakdown",
+    "calibrate",
     "compare",
     "convert",
     "critical_path",
@@ -96,6 +98,7 @@ _NAMES = {*__all__, "open", "slice"}
 _COMMANDS = {
     "Answer",
     "benchmark",
+    "calibrate",
     "compare",
     "generate",
     "info",

@@ -200,11 +200,20 @@ def simulate(job: Sources, *, network: Path | None = None, output: Path | None =
     """Runs `etude simulate`: the time of the job's step on a machine, with its breakdown.
 
     `network` is an ASTRA-sim file or a text, "Ring(8):50GB/s,500ns". Without it, with times="recorded", nodes keep
-    their recorded times. `output` is a folder for the simulated job. The answer contains step_ns and the tables ranks,
+    their recorded times; `machine` is a file of `calibrate`, instead of a network. `output` is a folder for the simulated job. The answer contains step_ns and the tables ranks,
     times, groups, path, …; `ok` is True if all ranks finished.
     """
     words = paths_of(job) + words_of({"network": network, **options})
     return run("simulate", words + (["-o", os.fspath(output)] if output is not None else []), path=output)
+
+
+def calibrate(output: Path, **options: Value) -> Answer:
+    """Runs `etude calibrate`: measures this machine's collectives into the file `output`. Requires torch.
+
+    `ranks`, "2,4", are the numbers of ranks. The answer's table `communication` has a row per type and number of
+    ranks; `ok` is False if a communication was too noisy to be written.
+    """
+    return run("calibrate", ["-o", os.fspath(output), *words_of(options)], path=output)
 
 
 def whatif(job: Sources, output: Path, **options: Value) -> Answer:

@@ -19,6 +19,7 @@
 #include "src/jobs/simulated_files.h"
 #include "src/jobs/simulated_step.h"
 #include "src/report/tables/graph_time_tables.h"
+#include "src/report/tables/sensitivity_table.h"
 #include "src/report/tables/sim_memory_table.h"
 #include "src/report/tables/sim_path_tables.h"
 #include "src/report/tables/sim_tables.h"
@@ -123,10 +124,13 @@ class SimulateCommand : public Command {
     DeclareMachine(machine_, options);
     options.Choice("--times", &times_, {"model", "recorded"},
                    "node times: simulated on a machine, or as recorded");
+    options.Flag("--sensitivity", &sensitivity_,
+                 "also simulate machines that are 1 % faster in one respect: what limits the step");
     DeclareFiles(files_, options);
     std::vector<std::string> names = SimTableNames();
     names.insert(names.end(), kSimPathTables.begin(), kSimPathTables.end());
     names.emplace_back(kSimMemoryTable);
+    names.emplace_back(kSensitivityTable);
     names.insert(names.end(), kGraphTimeTables.begin(), kGraphTimeTables.end());
     output_.Declare(options, std::move(names));
   }
@@ -138,6 +142,9 @@ class SimulateCommand : public Command {
       return MakeError(ErrorCode::kUsage,
                        fmt::format("--table: table '{}' {} --times recorded", output_.table(),
                                    is_recorded ? "is not available with" : "requires"));
+    }
+    if (output_.table() == kSensitivityTable && !sensitivity_) {
+      return MakeError(ErrorCode::kUsage, "--table: table 'sensitivity' requires --sensitivity");
     }
     if (is_recorded) return RunRecorded(console);
     if (files_.folder.empty() && files_ != SimulatedFilesOptions()) {
@@ -175,19 +182,33 @@ class SimulateCommand : public Command {
   }
 
  private:
+  // Adds the table of sensitivities to a step that has ended.
+  Status AddSensitivities(const RunContext& context, SimulatedStep& step) const {
+    if (!sensitivity_ || !step.ended()) return {};
+    ETUDE_ASSIGN_OR_RETURN(std::vector<Sensitivity> found,
+                           SensitivitiesOf(step.machine, step.job.workload, context));
+    step.tables.push_back(SensitivityTable(std::move(found), step.account.step));
+    return {};
+  }
+
   // If interrupted, returns the results so far. A second signal ends the command.
   Result<SimulatedStep> SimulateUntilStopped(SimMachine machine, SimJob job,
                                              const Console& console) const {
     ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
     RunContext context = console.context();
     context.stop = stop->flag();
-    return SimulateStep(machine_, std::move(machine), std::move(job), console.strict(),
-                        /*files_again=*/output_.table() == kSimMemoryTable, context);
+    ETUDE_ASSIGN_OR_RETURN(
+        SimulatedStep step,
+        SimulateStep(machine_, std::move(machine), std::move(job), console.strict(),
+                     /*files_again=*/output_.table() == kSimMemoryTable, context));
+    ETUDE_RETURN_IF_ERROR(AddSensitivities(context, step));
+    return step;
   }
 
   Result<ExitCode> RunRecorded(const Console& console) const {
     const SimJobOptions job{.paths = job_.paths, .jobs = job_.jobs};
-    if (machine_ != MachineOptions() || files_ != SimulatedFilesOptions() || job_ != job) {
+    const bool is_plain = machine_ == MachineOptions() && files_ == SimulatedFilesOptions();
+    if (!is_plain || job_ != job || sensitivity_) {
       return MakeError(ErrorCode::kUsage,
                        "simulate: --times recorded cannot be combined with --network and other "
                        "machine options, --comm-groups, --compute, --fill-ranks or -o");
@@ -258,6 +279,7 @@ class SimulateCommand : public Command {
   MachineOptions machine_;
   SimulatedFilesOptions files_;
   std::string times_ = "model";
+  bool sensitivity_ = false;
   TableOutput output_;
 };
 

@@ -80,8 +80,7 @@ class CalibrateCommand : public Command {
     options.Value("--repeats", &repeats_, "N",
                   "max repetitions of each size in a round; large sizes are repeated less often",
                   {.least = 1, .most = kMostRepeats});
-    options.Value("--rounds", &rounds_, "N",
-                  "number of rounds over all sizes; the quietest one of each size counts",
+    options.Value("--rounds", &rounds_, "N", "number of rounds over all sizes, whose mean counts",
                   {.least = 1, .most = kMostRounds});
     options.Flag("--force", &force_, "write communications that are too noisy, and mark them");
     options.Flag("--json", &json_, "print JSON");
@@ -194,8 +193,9 @@ class CalibrateCommand : public Command {
 
   Status Measure(Item& item, CollectiveTimer& timer, bool is_lead, const Console& console) {
     using Points = std::vector<MeasuredSeries::Point>;
-    const auto measure = [&](const std::vector<int64_t>& sizes, Points& points) -> Status {
-      points.resize(sizes.size(), {.time_ns = INT64_MAX});
+    const auto measure = [&](const std::vector<int64_t>& sizes, int64_t round,
+                             Points& points) -> Status {
+      points.resize(sizes.size());
       for (size_t i = 0; i < sizes.size(); ++i) {
         if (is_lead) {
           const std::string_view name = NameOfKind(item.kind);
@@ -205,15 +205,15 @@ class CalibrateCommand : public Command {
         ++done_;
         ETUDE_ASSIGN_OR_RETURN(const MeasuredSeries::Point point,
                                timer.Measure(item.kind, sizes[i], repeats_));
-        KeepQuieter(point, points[i]);
+        AddRound(point, round, points[i]);
       }
       return {};
     };
     MeasuredSeries series{.kind = item.kind, .ranks = item.ranks, .noisy = false, .points = {}};
     Points checks;
     for (int64_t round = 0; round < rounds_; ++round) {
-      ETUDE_RETURN_IF_ERROR(measure(item.plan.sizes, series.points));
-      ETUDE_RETURN_IF_ERROR(measure(item.plan.checks, checks));
+      ETUDE_RETURN_IF_ERROR(measure(item.plan.sizes, round, series.points));
+      ETUDE_RETURN_IF_ERROR(measure(item.plan.checks, round, checks));
     }
     MeasuredCheck check{.kind = item.kind, .ranks = item.ranks, .points = {}};
     for (const MeasuredSeries::Point& point : checks) {

@@ -137,10 +137,14 @@ SizePlan PlanSizes(const MeasuredKind& kind, int64_t ranks, const std::vector<in
   return plan;
 }
 
-void KeepQuieter(const MeasuredSeries::Point& other, MeasuredSeries::Point& best) {
-  const double cores = std::max(best.cores, other.cores);
-  if (other.time_ns < best.time_ns) best = other;
-  best.cores = cores;
+void AddRound(const MeasuredSeries::Point& other, int64_t round, MeasuredSeries::Point& all) {
+  if (round == 0) {
+    all = other;
+    return;
+  }
+  all.time_ns += (other.time_ns - all.time_ns) / (round + 1);
+  all.spread += (other.spread - all.spread) / static_cast<double>(round + 1);
+  all.cores = std::max(all.cores, other.cores);
 }
 
 std::optional<CheckErrors> ErrorsOf(const MeasuredCheck& check) {

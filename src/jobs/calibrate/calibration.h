@@ -34,9 +34,10 @@ struct SizePlan {
 // their checks. A barrier has the size 0 only.
 SizePlan PlanSizes(const MeasuredKind& kind, int64_t ranks, const std::vector<int64_t>& sizes);
 
-// Combines the measurement of a size in another round: keeps the times of the quieter round, and
-// the higher cores, because other programs only make communications slower and ranks less busy.
-void KeepQuieter(const MeasuredSeries::Point& other, MeasuredSeries::Point& best);
+// Combines the measurement of a size in round `round`, counted from 0, with those of the earlier
+// rounds: the mean of times and spreads, and the highest cores, because other programs only make
+// ranks less busy.
+void AddRound(const MeasuredSeries::Point& other, int64_t round, MeasuredSeries::Point& all);
 
 // Errors of a check: predicted / measured − 1.
 struct CheckErrors {

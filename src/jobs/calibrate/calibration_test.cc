@@ -47,12 +47,14 @@ TEST(Calibration, RoundsToWholeElementsOfEachPart) {
   EXPECT_EQ(PlanSizes(CollectiveType::kBarrier, 3, {8, 16}).sizes, Sizes{0});
 }
 
-TEST(Calibration, KeepsTheQuieterRound) {
-  MeasuredSeries::Point best{8, 1000, 0.1, 0.5};
-  KeepQuieter({8, 1200, 0.05, 0.75}, best);
-  EXPECT_EQ(best, (MeasuredSeries::Point{8, 1000, 0.1, 0.75}));
-  KeepQuieter({8, 900, 0.2, 0.25}, best);
-  EXPECT_EQ(best, (MeasuredSeries::Point{8, 900, 0.2, 0.75}));
+TEST(Calibration, RoundsAreAveraged) {
+  MeasuredSeries::Point all;
+  AddRound({8, 1000, 0.25, 0.5}, 0, all);
+  EXPECT_EQ(all, (MeasuredSeries::Point{8, 1000, 0.25, 0.5}));
+  AddRound({8, 1200, 0.75, 0.75}, 1, all);
+  EXPECT_EQ(all, (MeasuredSeries::Point{8, 1100, 0.5, 0.75}));
+  AddRound({8, 800, 0.5, 0.25}, 2, all);
+  EXPECT_EQ(all, (MeasuredSeries::Point{8, 1000, 0.5, 0.75}));
 }
 
 MeasuredSeries Series(double spread) {

@@ -37,7 +37,7 @@ std::optional<MeasuredKind> KindNamed(std::string_view name);
 struct MeasuredSeries {
   struct Point {
     int64_t bytes = 0;    // input of each rank; of the root for broadcast and scatter
-    int64_t time_ns = 0;  // median, from the last rank's call to the end on the last rank
+    int64_t time_ns = 0;  // mean, from the last rank's call to the end on the last rank
     double spread = 0;    // (75th − 25th percentile) / median
     double cores = 0;     // kept busy by each rank, all its threads
 

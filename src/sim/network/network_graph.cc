@@ -117,6 +117,14 @@ Status NetworkGraph::Slow(std::string_view text) {
   return {};
 }
 
+void NetworkGraph::Scale(size_t dim, double bandwidth, double latency) {
+  for (NetworkLink& link : links_) {
+    if (link.dim != dim) continue;
+    link.bandwidth *= bandwidth;
+    link.latency *= latency;
+  }
+}
+
 Status NetworkGraph::Finish(const std::string& where) {
   std::vector<uint32_t> order;
   for (uint32_t i = 0; i < links_.size(); ++i) {

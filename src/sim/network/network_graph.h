@@ -61,6 +61,8 @@ class NetworkGraph {
   // failed) and additional latency, for the links between two nodes, or of a node in a dimension.
   // kBadInput with the text.
   Status Slow(std::string_view text);
+  // Multiplies the bandwidth and the latency of all links of a dimension, which keeps all routes.
+  void Scale(size_t dim, double bandwidth, double latency);
   // Completes the network. kBadInput, prefixed with `where`, if an NPU cannot reach another one of
   // its line.
   Status Finish(const std::string& where);

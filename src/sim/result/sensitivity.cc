@@ -1,0 +1,117 @@
+#include "src/sim/result/sensitivity.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/sim/network/network_graph.h"
+
+namespace etude {
+namespace {
+
+constexpr double kFaster = 1 + kSensitivityStep;
+
+class FasterTimes final : public CollectiveTimes {
+ public:
+  explicit FasterTimes(std::shared_ptr<const CollectiveTimes> times) : times_(std::move(times)) {}
+
+  std::string_view name() const override { return times_->name(); }
+  Result<CommunicationTime> TimeOf(CollectiveType type, std::span<const int64_t> ranks,
+                                   int64_t bytes) const override {
+    return Faster(times_->TimeOf(type, ranks, bytes));
+  }
+  Result<CommunicationTime> TimeOfMessage(int64_t from, int64_t to, int64_t bytes) const override {
+    return Faster(times_->TimeOfMessage(from, to, bytes));
+  }
+
+ private:
+  static Result<CommunicationTime> Faster(Result<CommunicationTime> time) {
+    if (time) time->nanos = static_cast<int64_t>(static_cast<double>(time->nanos) / kFaster);
+    return time;
+  }
+
+  std::shared_ptr<const CollectiveTimes> times_;
+};
+
+// A machine that is faster in one respect.
+struct Variant {
+  Sensitivity result;
+  SimMachine machine;
+};
+
+class Variants {
+ public:
+  explicit Variants(const SimMachine& machine) : machine_(machine) {}
+
+  std::vector<Variant> All() {
+    SimMachine& computes = Add("computations", "compute");
+    for (int64_t rank = 0; rank < machine_.npus(); ++rank) {
+      const auto [factor, is_new] = computes.stragglers.try_emplace(rank, 1.0);
+      factor->second /= kFaster;
+    }
+    if (machine_.times != nullptr) {
+      Add("communications", "communication").times = std::make_shared<FasterTimes>(machine_.times);
+      return std::move(all_);
+    }
+    for (size_t i = 0; i < machine_.dims.size(); ++i) AddDim(i);
+    if (machine_.system.roofline) {
+      Add("peak", "peak").system.peak *= kFaster;
+      Add("memory bandwidth", "memory_bandwidth").system.memory_bandwidth *= kFaster;
+    }
+    return std::move(all_);
+  }
+
+ private:
+  SimMachine& Add(std::string what, std::string key) {
+    return all_
+        .emplace_back(Variant{.result = {.what = std::move(what), .key = std::move(key)},
+                              .machine = machine_})
+        .machine;
+  }
+
+  void AddDim(size_t i) {
+    SimMachine& wide =
+        Add(fmt::format("bandwidth of dimension {}", i), fmt::format("bandwidth_{}", i));
+    wide.dims[i].bandwidth *= kFaster;
+    if (machine_.graph != nullptr) wide.graph = Graph(i, kFaster, 1);
+    SimMachine& quick =
+        Add(fmt::format("latency of dimension {}", i), fmt::format("latency_{}", i));
+    quick.dims[i].latency /= kFaster;
+    if (machine_.graph != nullptr) quick.graph = Graph(i, 1, 1 / kFaster);
+  }
+
+  std::shared_ptr<const NetworkGraph> Graph(size_t dim, double bandwidth, double latency) const {
+    NetworkGraph graph = *machine_.graph;
+    graph.Scale(dim, bandwidth, latency);
+    return std::make_shared<const NetworkGraph>(std::move(graph));
+  }
+
+  const SimMachine& machine_;
+  std::vector<Variant> all_;
+};
+
+}  // namespace
+
+Result<std::vector<Sensitivity>> SensitivitiesOf(const SimMachine& machine,
+                                                 const SimWorkload& workload,
+                                                 const RunContext& context) {
+  std::vector<Variant> variants = Variants(machine).All();
+  std::vector<Sensitivity> found;
+  RunContext quiet = context;
+  quiet.progress = nullptr;
+  for (Variant& variant : variants) {
+    context.Progress("simulate with 1 % more: machines", found.size(), variants.size());
+    ETUDE_ASSIGN_OR_RETURN(const SimResult result,
+                           Simulate(variant.machine, workload, {.context = &quiet}));
+    if (result.stopped) break;
+    for (const SimRankResult& rank : result.ranks) {
+      variant.result.time = std::max(variant.result.time, rank.end);
+    }
+    found.push_back(std::move(variant.result));
+  }
+  return found;
+}
+
+}  // namespace etude
