@@ -1,5 +1,7 @@
 #include "src/jobs/simulated_step.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "src/jobs/sim_warnings.h"
@@ -55,6 +57,7 @@ Result<SimulatedStep> SimulateStep(const MachineOptions& options, SimMachine mac
       step.job.workload, step.result, context);
   const Arrivals arrivals(step.machine, step.job.workload, step.result);
   step.account = AccountOf(step.job.workload, step.result, arrivals);
+  std::ranges::move(DoubtfulTimes(step.machine, step.account), std::back_inserter(step.job.notes));
   if (!step.result.stopped) step.diagnosis = Diagnose(step.job.workload, step.result, arrivals);
   // An interrupted simulation has all its tables.
   RunContext to_end = context;

@@ -108,6 +108,10 @@ Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
     ETUDE_ASSIGN_OR_RETURN(made.buckets_.first,
                            ParseBucket("--first-bucket", options.first_bucket));
   }
+  const bool has_buckets = !options.bucket.empty() || !options.first_bucket.empty();
+  if (has_buckets && !options.data_parallel) {
+    return MakeError(ErrorCode::kUsage, "--bucket and --first-bucket require --dp");
+  }
   Result<TimeScale> scale = TimeScale::Parse(options.scale);
   if (!scale) return MakeError(ErrorCode::kUsage, "--scale: " + scale.error().message);
   made.scale_ = *std::move(scale);
@@ -143,7 +147,12 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const Limits& limits) {
     ForEachNode(trace, [&](NodeId node) { found = found || IsCommunication(trace.kind(node)); });
     return found;
   });
-  if (communicates || traces.size() != 1) return {};
+  if (communicates || traces.size() != 1) {
+    if (options_.bucket.empty() && options_.first_bucket.empty()) return {};
+    return BadInput(
+        "--bucket: found a job of several ranks, whose buckets stay, expected one rank without "
+        "communication");
+  }
   ETUDE_ASSIGN_OR_RETURN(
       GradientReduction reduced,
       AddGradientReduction(traces.front(), *options_.data_parallel, buckets_, limits));
@@ -154,15 +163,17 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const Limits& limits) {
     parallel_.nodes += pass.size();
     for (const GradientBucket& bucket : pass) bytes += bucket.bytes.count;
   }
+  parallel_.nodes += static_cast<uint64_t>(reduced.copies);
   parallel_.details = {{"buckets", ToJson(reduced.passes)}, {"copies", reduced.copies}};
   parallel_.text = fmt::format(
       "{} of gradients, {} in all, as DistributedDataParallel makes them after its first step; "
       "the batch per rank stays; {}",
-      FormatCount(parallel_.nodes, "all-reduce"), FormatBytes(Bytes{bytes}),
+      FormatCount(parallel_.nodes - static_cast<uint64_t>(reduced.copies), "all-reduce"),
+      FormatBytes(Bytes{bytes}),
       reduced.copies == 0
           ? std::string("copies between gradients and buckets are not added")
           : FormatCount(static_cast<uint64_t>(reduced.copies), "copy", "copies") +
-                " between gradients and buckets, at the speed of the recorded operators");
+                " between gradients and buckets, with times modelled by the recorded operators");
   return {};
 }
 

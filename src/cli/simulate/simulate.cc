@@ -256,9 +256,13 @@ class SimulateCommand : public Command {
       const char* what = "step time";
       if (step.diagnosis) what = "stuck after";
       if (step.result.stopped) what = "interrupted after";
-      text += fmt::format("{} {}: {} in {}, {}\n", what, FormatTime(Nanos{step.account.step}),
-                          FormatCount(step.result.class_of.size(), "rank"),
-                          FormatCount(step.result.ranks.size(), "class", "classes"), step.model);
+      const std::string ranks = FormatCount(step.result.class_of.size(), "rank");
+      const std::string classes =
+          step.machine.times != nullptr
+              ? ""  // ranks are simulated one by one
+              : " in " + FormatCount(step.result.ranks.size(), "class", "classes");
+      text += fmt::format("{} {}: {}{}, {}\n", what, FormatTime(Nanos{step.account.step}), ranks,
+                          classes, step.model);
       text += ToText(step.machine) + RecordedTextOf(step.job);
       if (step.job.plan) text += PlanText(*step.job.plan, step.rates());
     }

@@ -59,11 +59,18 @@ class WhatIfCommand : public Command {
                            ReadSimJob(job_, /*npus=*/0, console.strict(), console.context()));
     ETUDE_RETURN_IF_ERROR(WriteJobFolder(*read.job, output_, console.context()));
     const JobCounts counts = CountsOf(*read.job);
+    std::vector<std::string> notes = read.notes;
+    if (read.recording_taken > Nanos{}) {
+      notes.insert(notes.begin(),
+                   fmt::format("{} of recording overhead subtracted from each step, of {}",
+                               FormatTime(read.recording_taken),
+                               FormatTime(read.recorded_step.value_or(Nanos{}))));
+    }
     const Changes changes{.sources = job_.paths,
                           .ranks = counts.ranks,
                           .times_known = read.workload.rounded_times,
                           .edits = read.edits,
-                          .notes = read.notes};
+                          .notes = notes};
     ETUDE_RETURN_IF_ERROR(WriteChanges(changes, output_));
     if (json_) {
       console.Print(JsonText(ToJson(changes)));
@@ -73,7 +80,7 @@ class WhatIfCommand : public Command {
     for (const AppliedEdit& edit : read.edits) {
       text += fmt::format("{}: {} ({})\n", edit.edit, edit.text, Name(edit.certainty));
     }
-    for (const std::string& note : read.notes) text += "note: " + note + "\n";
+    for (const std::string& note : notes) text += "note: " + note + "\n";
     console.Print(fmt::format("{}wrote {}: {}\n", text, output_, ClassesText(counts)));
     return ExitCode::kOk;
   }

@@ -13,11 +13,13 @@
 #include <fmt/format.h>
 
 #include "src/base/machine/core_use.h"
+#include "src/base/text/format_count.h"
 #include "src/cli/app/commands.h"
 #include "src/cli/torch/rank_processes.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/io/toml_text.h"
 #include "src/jobs/calibrate/calibration.h"
+#include "src/jobs/calibrate/job_times.h"
 #include "src/report/text/json_output.h"
 #include "src/report/text/table.h"
 #include "src/suite/this_machine.h"
@@ -82,6 +84,8 @@ class CalibrateCommand : public Command {
                   {.least = 1, .most = kMostRepeats});
     options.Value("--rounds", &rounds_, "N", "number of rounds over all sizes, whose mean counts",
                   {.least = 1, .most = kMostRounds});
+    options.Values("--from", &from_, "JOB",
+                   "take the times from the communications of a recorded job, and measure nothing");
     options.Flag("--force", &force_, "write communications that are too noisy, and mark them");
     options.Flag("--json", &json_, "print JSON");
     options.Footer(fmt::format(
@@ -92,6 +96,7 @@ class CalibrateCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    if (!from_.empty()) return RunFrom(console);
     ETUDE_RETURN_IF_ERROR(ReadOptions());
     ETUDE_RETURN_IF_ERROR(ReadOutput(console.context()));
     if (std::ranges::all_of(items_, &Item::kept)) return Answer(console);
@@ -114,6 +119,31 @@ class CalibrateCommand : public Command {
   }
 
  private:
+  // Writes the times of a recorded job.
+  Result<ExitCode> RunFrom(const Console& console) {
+    const CalibrateCommand defaults;
+    const bool is_plain = ranks_ == defaults.ranks_ && types_ == defaults.types_ &&
+                          sizes_ == defaults.sizes_ && repeats_ == defaults.repeats_ &&
+                          rounds_ == defaults.rounds_ && !force_;
+    if (!is_plain) {
+      return MakeError(ErrorCode::kUsage,
+                       "calibrate: --from measures nothing, so only -o and --json can be combined "
+                       "with it");
+    }
+    ETUDE_ASSIGN_OR_RETURN(JobTimes times, TimesOfJob(from_, console.strict(), console.context()));
+    file_ = std::move(times.file);
+    ETUDE_RETURN_IF_ERROR(WriteFile(output_, MachineFileText(file_)));
+    if (times.left_out > 0) {
+      console.Complain(fmt::format(
+          "warning: {} left out: times, sizes or types are unknown, or ranks have no trace",
+          FormatCount(times.left_out, "communication")));
+    }
+    std::vector<CalibratedSeries> all;
+    for (const MeasuredSeries& series : file_.series) all.push_back({series, {}, "recorded"});
+    Print(CalibrationTable(all), console);
+    return ExitCode::kOk;
+  }
+
   // A kind of communication at a number of ranks.
   struct Item {
     MeasuredKind kind;
@@ -162,7 +192,11 @@ class CalibrateCommand : public Command {
                       output_, difference));
     }
     file_ = std::move(found);
-    for (Item& item : items_) item.kept = Has(file_, item.kind, item.ranks, item.plan);
+    for (Item& item : items_) {
+      const MeasuredSeries* series = file_.Find(item.kind, item.ranks);
+      const bool is_noisy = series != nullptr && series->noisy && !force_;
+      item.kept = !is_noisy && Has(file_, item.kind, item.ranks, item.plan);
+    }
     return {};
   }
 
@@ -268,7 +302,7 @@ class CalibrateCommand : public Command {
     console.Print(fmt::format("{}: {} on {}, {} cores, torch {}\n{}\n", output_, machine.backend,
                               machine.device,
                               machine.cores ? fmt::format("{}", *machine.cores) : "unknown",
-                              machine.torch, ToText(table)));
+                              machine.torch.empty() ? "unknown" : machine.torch, ToText(table)));
   }
 
   std::string output_ = "machine.toml";
@@ -277,6 +311,7 @@ class CalibrateCommand : public Command {
   std::string sizes_ = "8-64MiB";
   int64_t repeats_ = 50;
   int64_t rounds_ = 3;
+  std::vector<std::string> from_;
   bool force_ = false;
   bool json_ = false;
   std::vector<Item> items_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -69,8 +70,18 @@ std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType 
   return names;
 }
 
+// Returns the time of a collective on a machine with times of whole communications. Of a group,
+// only the number of ranks is known here: its time is that of neighbours.
+CommunicationTime HowTimed(const SimMachine& machine, const SimCollectiveAccount& collective) {
+  std::vector<int64_t> ranks(static_cast<size_t>(collective.members));
+  std::iota(ranks.begin(), ranks.end(), int64_t{0});
+  const auto time = machine.times->TimeOf(collective.type, ranks, collective.bytes);
+  return time ? *time : CommunicationTime();
+}
+
 // Returns the algorithms of a collective: a single one for a group, otherwise one per dimension.
 std::string AlgorithmOf(const SimMachine& machine, const SimCollectiveAccount& collective) {
+  if (machine.times != nullptr) return HowTimed(machine, collective).how;
   const std::vector<std::string> names = AlgorithmsOf(machine.system, collective.type);
   if (collective.in_group) return names.size() == 1 ? names.front() : "ring";
   if (names.size() == 1) return names.front();
@@ -348,6 +359,19 @@ std::vector<Table> SimTables(const SimMachine& machine, const SimWorkload& workl
   return {TimesTable(account), RanksTable(account, names), CollectivesTable(machine, account),
           LinksTable(machine, result, account, names),
           RooflineTable(machine, workload, result, account, names)};
+}
+
+std::vector<std::string> DoubtfulTimes(const SimMachine& machine, const SimAccount& account) {
+  std::vector<std::string> notes;
+  if (machine.times == nullptr) return notes;
+  for (const SimCollectiveAccount& one : account.collectives) {
+    const CommunicationTime time = HowTimed(machine, one);
+    if (!time.doubtful) continue;
+    notes.push_back(fmt::format("{} of {}, {} bytes: times are {}", Name(one.type),
+                                FormatCount(static_cast<uint64_t>(one.members), "rank"), one.bytes,
+                                time.how));
+  }
+  return notes;
 }
 
 std::string ToText(const SimMachine& machine) {

@@ -19,6 +19,9 @@ const std::vector<std::string>& SimTableNames();
 std::vector<Table> SimTables(const SimMachine& machine, const SimWorkload& workload,
                              const SimResult& result, const SimAccount& account);
 
+// Returns notes on collectives whose times were noisy, or are beyond the measured sizes.
+std::vector<std::string> DoubtfulTimes(const SimMachine& machine, const SimAccount& account);
+
 // Describes the machine as understood, with units.
 std::string ToText(const SimMachine& machine);
 nlohmann::ordered_json ToJson(const SimMachine& machine);

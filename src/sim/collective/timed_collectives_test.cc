@@ -29,7 +29,7 @@ class PlainTimes final : public CollectiveTimes {
 };
 
 SimNode Host(int64_t nanos) {
-  return {.kind = NodeKind::kCompute, .on_host = true, .duration = nanos};
+  return {.kind = NodeKind::kCompute, .uses_core = true, .duration = nanos};
 }
 
 SimMachine MachineOf(int64_t ranks, std::optional<double> cores) {

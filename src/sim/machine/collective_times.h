@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "src/base/result.h"
@@ -12,7 +13,9 @@ namespace etude {
 // Time of a communication on an idle machine, from the last rank's call to the end on all ranks.
 struct CommunicationTime {
   int64_t nanos = 0;
-  double cores = 0;  // of the host, kept busy by each rank meanwhile; 0: none
+  double cores = 0;       // of the host, kept busy by each rank meanwhile; 0: none
+  std::string how{};      // where the time is from: "measured", "ring LL128"
+  bool doubtful = false;  // noisy, or beyond the measured sizes; `how` says so
 };
 
 // Times of whole communications, measured or by formula, instead of a network of links.

@@ -105,6 +105,9 @@ Result<CommunicationTime> MeasuredTimes::Find(const MeasuredKind& kind, int64_t 
   }
   auto time = Interpolate(*series, bytes);
   if (!time) return BadInput(path_ + ": " + time.error().message);
+  const bool is_beyond = kind != CollectiveType::kBarrier && bytes > series->points.back().bytes;
+  time->doubtful = series->noisy || is_beyond;
+  time->how = is_beyond ? "extrapolated" : series->noisy ? "measured, noisy" : "measured";
   return time;
 }
 

@@ -167,7 +167,10 @@ class NcclParser : private TomlReader {
     ETUDE_RETURN_IF_ERROR(ReadSpeeds(*table->get("speeds"), graph));
     ETUDE_RETURN_IF_ERROR(ReadPaths(*table->get("paths"), graph));
     if (const toml::node* latency = table->get("latency")) {
-      ETUDE_ASSIGN_OR_RETURN(graph.inter_latency, Positive(*latency, "latency"));
+      const bool is_zero = latency->is_number() && latency->value<double>() == 0.0;
+      if (!is_zero) {
+        ETUDE_ASSIGN_OR_RETURN(graph.inter_latency, Positive(*latency, "latency"));
+      }
     }
     ETUDE_RETURN_IF_ERROR(ReadFlag(*table, "same_channels", graph.same_channels));
     return graph;

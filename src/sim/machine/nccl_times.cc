@@ -42,7 +42,9 @@ Result<CommunicationTime> NcclTimes::TimeOf(CollectiveType type, std::span<const
                                                .ranks = static_cast<int64_t>(ranks.size()),
                                                .nodes = nodes,
                                                .bytes = bytes}));
-  return CommunicationTime{.nanos = std::llround(static_cast<double>(choice.micros) * 1000)};
+  return CommunicationTime{
+      .nanos = std::llround(static_cast<double>(choice.micros) * 1000),
+      .how = fmt::format("{} {}", NameOf(choice.algorithm), NameOf(choice.protocol))};
 }
 
 Result<CommunicationTime> NcclTimes::TimeOfMessage(int64_t from, int64_t to, int64_t bytes) const {

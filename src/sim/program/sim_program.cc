@@ -25,7 +25,8 @@ int64_t NumberOf(const Trace& trace, NodeId node, std::string_view name) {
 
 SimNode NodeOf(const Trace& trace, NodeId node, bool host_computes) {
   SimNode made{.kind = trace.kind(node),
-               .on_host = trace.place(node) == Place::kHost && !host_computes};
+               .on_host = trace.place(node) == Place::kHost && !host_computes,
+               .uses_core = trace.place(node) == Place::kHost};
   // Children are separate nodes.
   if (const auto own = StatedOwnTime(trace, node)) made.duration = own->count;
   switch (made.kind) {

@@ -1,0 +1,166 @@
+#include "src/jobs/calibrate/job_times.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/analysis/comm/comm_match.h"
+#include "src/jobs/job_classes.h"
+#include "src/run/calls/callers.h"
+#include "src/run/calls/comm_log.h"
+#include "src/trace/words/comm_backend.h"
+#include "src/transform/read_job.h"
+
+namespace etude {
+namespace {
+
+// A communication of one rank, by the clock of the first rank.
+struct Side {
+  Nanos begin;  // of the call's end on the program's thread, after which it is in progress
+  Nanos end;
+};
+
+class JobReader {
+ public:
+  explicit JobReader(const RankTraces& job) : job_(job) {
+    for (size_t i = 0; i < job.traces.size(); ++i) {
+      logs_.push_back(ReadCommLog(job.traces[i], job.ranks[i]));
+    }
+    match_ = MatchComms(logs_);
+  }
+
+  JobTimes Run() {
+    for (const std::vector<CallPlace>& meeting : match_.meetings) AddCollective(meeting);
+    for (const auto& [send, recv] : match_.messages) AddMessage(send, recv);
+    for (const auto& [key, times] : times_) AddPoint(key, times);
+    times_.clear();
+    made_.file.machine.backend = backend_;
+    made_.file.machine.device = on_device_ ? "cuda" : "cpu";
+    return std::move(made_);
+  }
+
+ private:
+  // A collective's type, or none for a message; ranks and bytes.
+  using Key = std::tuple<MeasuredKind, int64_t, int64_t>;
+
+  const CommCall& CallAt(const CallPlace& at) const { return logs_[at.log].calls[at.call]; }
+
+  // Returns nullopt without times, or if the rank's clock cannot be compared.
+  std::optional<Side> SideOf(const CallPlace& at) {
+    const CommCall& call = CallAt(at);
+    const Trace& trace = job_.traces[at.log];
+    const auto& offset = match_.clocks[at.log].offset;
+    if (!call.begin || !call.end || !offset) return std::nullopt;
+    Side side{.begin = *call.begin, .end = *call.end};
+    // The backend's thread begins later.
+    if (const NodeId issuer = IssuerOfLabel(trace, call.row)) {
+      if (const auto issued = EndOf(trace, issuer)) side.begin = std::min(side.begin, *issued);
+    }
+    if (const CommBackend* backend = BackendOfLabel(trace.name(call.row))) {
+      backend_ = backend->label.substr(0, backend->label.size() - 1);
+    }
+    on_device_ = on_device_ || trace.place(call.row) == Place::kDevice;
+    return Side{.begin = side.begin - *offset, .end = side.end - *offset};
+  }
+
+  void Add(const Key& key, std::span<const CallPlace> calls) {
+    std::optional<Side> all;  // the last begin, and the last end
+    for (const CallPlace& at : calls) {
+      const std::optional<Side> side = SideOf(at);
+      if (!side) {
+        ++made_.left_out;
+        return;
+      }
+      if (!all) all = side;
+      all->begin = std::max(all->begin, side->begin);
+      all->end = std::max(all->end, side->end);
+    }
+    ++made_.used;
+    times_[key].push_back(std::max<int64_t>((all->end - all->begin).count, 1));
+  }
+
+  // Returns the number of members of a call's group. A job of unknown size has the ranks with
+  // traces.
+  int64_t MembersOf(const CallPlace& at) const {
+    const CommLog& log = logs_[at.log];
+    const CommLog::Group& group = log.groups[CallAt(at).group];
+    if (!group.ranks.empty()) return std::ssize(group.ranks);
+    return log.world_size.value_or(std::ssize(logs_));
+  }
+
+  void AddCollective(const std::vector<CallPlace>& calls) {
+    const CommCall& first = CallAt(calls.front());
+    const int64_t members = MembersOf(calls.front());
+    const bool known = first.type != CollectiveType::kUnknown && !first.uneven &&
+                       members == std::ssize(calls) && members >= 2;
+    int64_t bytes = 0;
+    for (const CallPlace& at : calls) {
+      if (CallAt(at).bytes) bytes = std::max(bytes, CallAt(at).bytes->count);
+    }
+    const bool is_barrier = first.type == CollectiveType::kBarrier;
+    if (!known || (bytes == 0 && !is_barrier)) {
+      ++made_.left_out;
+      return;
+    }
+    Add({first.type, members, is_barrier ? 0 : bytes}, calls);
+  }
+
+  void AddMessage(const CallPlace& send, const CallPlace& recv) {
+    const auto& bytes = CallAt(send).bytes;
+    if (!bytes) {
+      ++made_.left_out;
+      return;
+    }
+    Add({kMessageKind, 2, bytes->count}, std::array{send, recv});
+  }
+
+  void AddPoint(const Key& key, std::vector<int64_t> times) {
+    const auto& [kind, ranks, bytes] = key;
+    const bool is_same = !made_.file.series.empty() && made_.file.series.back().kind == kind &&
+                         made_.file.series.back().ranks == ranks;
+    if (!is_same) made_.file.series.push_back({.kind = kind, .ranks = ranks});
+    std::ranges::sort(times);
+    int64_t sum = 0;
+    for (const int64_t time : times) sum += time;
+    const auto at = [&](size_t quarter) {
+      return static_cast<double>(times[std::min(times.size() * quarter / 4, times.size() - 1)]);
+    };
+    made_.file.series.back().points.push_back({.bytes = bytes,
+                                               .time_ns = sum / std::ssize(times),
+                                               .spread = (at(3) - at(1)) / at(2),
+                                               .cores = 0});
+  }
+
+  const RankTraces& job_;
+  std::vector<CommLog> logs_;
+  CommMatch match_;
+  std::map<Key, std::vector<int64_t>> times_;
+  std::string backend_ = "unknown";
+  bool on_device_ = false;
+  JobTimes made_;
+};
+
+}  // namespace
+
+Result<JobTimes> TimesOfJob(const std::vector<std::string>& paths, bool strict,
+                            const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs, FindRanks(paths, context));
+  ETUDE_ASSIGN_OR_RETURN(const RankTraces job, ReadRankTraces(inputs, /*groups=*/"", /*jobs=*/0,
+                                                              {.strict = strict}, context));
+  JobTimes times = JobReader(job).Run();
+  if (times.file.series.empty()) {
+    return BadInput(fmt::format(
+        "{}: found no communication with times on all of its ranks ({} left out), expected a "
+        "recorded job of several ranks",
+        paths.front(), times.left_out));
+  }
+  return times;
+}
+
+}  // namespace etude
