@@ -27,7 +27,8 @@ TEST(Sensitivity, OfWhatIsOnTheCriticalPath) {
                               {{}, {0}})))};
   const int64_t step = Simulate(machine, workload).value().OfRank(0).end;
   std::map<std::string, double> gains;
-  for (const Sensitivity& one : SensitivitiesOf(machine, workload, {}).value()) {
+  const std::vector<Sensitivity> found = SensitivitiesOf(machine, workload, {}).value();
+  for (const Sensitivity& one : found) {
     gains[one.key] = static_cast<double>(step - one.time);
   }
   EXPECT_EQ(gains.size(), 3u);
