@@ -76,6 +76,22 @@ def test_a_recorded_pair_becomes_eight_ranks_or_one(pair, tmp_path):
     assert simulate(tmp_path / "one", 1)["collectives"] == []
 
 
+def test_times_of_the_recorded_job_give_its_step(pair, tmp_path):
+    recorded, _ = pair
+    machine = tmp_path / "machine.toml"
+    etude("calibrate", "--from", recorded, "-o", machine)
+    simulated = json.loads(etude("simulate", recorded, "--machine", machine, "--json").stdout)
+    assert simulated["model"] == "measured-1" and simulated["step_ns"] > 0
+    assert {row["algorithm"] for row in simulated["collectives"]} == {"measured"}
+    assert sizes(simulated) == sizes(simulate(recorded))
+
+
+def test_no_times_of_a_job_of_one_rank(alone, tmp_path):
+    done = etude("calibrate", "--from", alone, "-o", tmp_path / "machine.toml", code=3)
+    assert "found no communication with times on all of its ranks" in done.stderr
+    assert not (tmp_path / "machine.toml").exists()
+
+
 def test_times_are_scaled(alone, tmp_path):
     def step(folder):
         return simulate(tmp_path / folder, 1)["step_ns"]

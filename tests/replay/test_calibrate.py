@@ -54,7 +54,7 @@ def test_file_has_all_types(measured):
 def test_keeps_what_the_file_has(tmp_path, measured):
     path = tmp_path / "machine.toml"
     path.write_text(measured)
-    assert set(states(calibrate(path, "--json")).values()) == {"kept"}
+    assert set(states(calibrate(path, "--json", "--force")).values()) == {"kept"}
     assert path.read_text() == measured
     # More ranks: the file is extended. A message has two ranks.
     found = states(calibrate(path, "--json", "--force", "--types", "broadcast,message", "--ranks", "2,3"))
@@ -68,6 +68,15 @@ def test_keeps_what_the_file_has(tmp_path, measured):
     assert found[("barrier", 2)] == "kept" and found[("message", 2)] in ("measured", "noisy")
     (message,) = [row for row in tomllib.loads(path.read_text())["communication"] if row["type"] == "message"]
     assert message["bytes"] == [64]
+
+
+def test_noisy_times_are_measured_again_without_force(tmp_path, measured):
+    path = tmp_path / "machine.toml"
+    path.write_text(measured.replace('type = "barrier"\nranks = 2\n', 'type = "barrier"\nranks = 2\nnoisy = true\n'))
+    assert states(calibrate(path, "--json", "--force", "--types", "barrier")) == {("barrier", 2): "kept"}
+    assert states(calibrate(path, "--json", "--types", "barrier")) == {("barrier", 2): "measured"}
+    (barrier,) = [row for row in tomllib.loads(path.read_text())["communication"] if row["type"] == "barrier"]
+    assert "noisy" not in barrier
 
 
 @pytest.mark.parametrize(
