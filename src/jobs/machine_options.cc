@@ -8,8 +8,8 @@
 namespace etude {
 namespace {
 
-// Returns kUsage if options of another machine than a measured one are given.
-Status CheckMeasuredOnly(const MachineOptions& options) {
+// Returns kUsage if options of a network are given beside a machine file.
+Status CheckTimedOnly(const MachineOptions& options) {
   const MachineOptions alone{.machine = options.machine, .stragglers = options.stragglers};
   if (options == alone) return {};
   return MakeError(ErrorCode::kUsage,
@@ -45,11 +45,11 @@ Result<SimMachine> ReadNetworkOf(const MachineOptions& options, bool strict,
 
 Result<SimMachine> ReadMachine(const MachineOptions& options, int64_t ranks, bool strict,
                                const RunContext& context) {
-  const bool is_measured = !options.machine.empty();
+  const bool is_timed = !options.machine.empty();
   const bool is_graph = options.model == "etude-1";
   const std::vector<std::string> none;
-  if (is_measured) ETUDE_RETURN_IF_ERROR(CheckMeasuredOnly(options));
-  ETUDE_ASSIGN_OR_RETURN(SimMachine machine, is_measured
+  if (is_timed) ETUDE_RETURN_IF_ERROR(CheckTimedOnly(options));
+  ETUDE_ASSIGN_OR_RETURN(SimMachine machine, is_timed
                                                  ? ReadTimedMachine(options.machine, ranks, context)
                                                  : ReadNetworkOf(options, strict, context));
   ETUDE_RETURN_IF_ERROR(CheckMachine(machine));

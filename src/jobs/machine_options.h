@@ -28,8 +28,8 @@ struct MachineOptions {
   friend bool operator==(const MachineOptions&, const MachineOptions&) = default;
 };
 
-// Reads the machine. Returns kUsage with the option for invalid values, and kBadInput for files. A
-// measured machine has as many NPUs as the job has ranks, `ranks`.
+// Reads the machine. Returns kUsage with the option for invalid values, and kBadInput for files.
+// The machine of a machine file has as many NPUs as the job has ranks, `ranks`.
 Result<SimMachine> ReadMachine(const MachineOptions& options, int64_t ranks, bool strict,
                                const RunContext& context);
 

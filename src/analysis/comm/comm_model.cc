@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "src/analysis/time/time_summary.h"
+#include "src/base/statistics/median.h"
 #include "src/run/calls/comm_log.h"
 #include "src/run/step/recorded_step.h"
 #include "src/trace/words/comm_backend.h"

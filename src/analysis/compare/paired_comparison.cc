@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/analysis/time/time_summary.h"
+#include "src/base/statistics/median.h"
 
 namespace etude {
 namespace {

@@ -41,11 +41,15 @@ std::optional<int64_t> Median(std::vector<int64_t> counts) {
   return std::midpoint(*std::max_element(counts.begin(), middle), *middle);
 }
 
-double MedianInPlace(std::vector<double>& figures) {
-  const auto middle = figures.begin() + static_cast<std::ptrdiff_t>(figures.size() / 2);
-  std::ranges::nth_element(figures, middle);
-  if (figures.size() % 2 == 1) return *middle;
-  return (*std::max_element(figures.begin(), middle) + *middle) / 2;
+Nanos Mean(const std::vector<Nanos>& times) {
+  int64_t sum = 0;
+  for (const Nanos time : times) sum += time.count;
+  return Nanos{sum / std::ssize(times)};
+}
+
+double SpreadOf(const TimeSummary& times) {
+  const auto median = static_cast<double>(std::max<int64_t>(1, times.median.count));
+  return static_cast<double>((times.p75 - times.p25).count) / median;
 }
 
 std::optional<double> RelativeError(const std::optional<TimeSummary>& original,

@@ -28,8 +28,12 @@ TimeSummary Summarise(std::vector<Nanos> times);
 // Returns the median, the mean of the middle two for an even number; nullopt if empty.
 std::optional<Nanos> Median(std::vector<Nanos> times);
 std::optional<int64_t> Median(std::vector<int64_t> counts);
-// Returns the median of at least one figure; reorders `figures`.
-double MedianInPlace(std::vector<double>& figures);
+
+// Returns the mean of at least one time, rounded down.
+Nanos Mean(const std::vector<Nanos>& times);
+
+// Returns (75th − 25th percentile) / median, with a median of at least 1 ns.
+double SpreadOf(const TimeSummary& times);
 
 // Returns the median of `replay` over that of `original`, minus 1; nullopt if one is unknown.
 std::optional<double> RelativeError(const std::optional<TimeSummary>& original,

@@ -152,15 +152,15 @@ class SimulateCommand : public Command {
     }
     const bool strict = console.strict();
     ETUDE_RETURN_IF_ERROR(files_.Check(job_, console.context()));
-    const bool is_measured = !machine_.machine.empty();
+    const bool is_timed = !machine_.machine.empty();
     SimMachine machine;
     SimJob job;
-    if (is_measured) {
+    if (is_timed) {
       ETUDE_ASSIGN_OR_RETURN(job, ReadSimJob(job_, /*npus=*/0, strict, console.context()));
     }
     ETUDE_ASSIGN_OR_RETURN(
         machine, ReadMachine(machine_, std::ssize(job.workload.ranks), strict, console.context()));
-    if (!is_measured) {
+    if (!is_timed) {
       ETUDE_ASSIGN_OR_RETURN(job, ReadSimJob(job_, machine.npus(), strict, console.context()));
     }
     ETUDE_RETURN_IF_ERROR(files_.CheckJob(job));

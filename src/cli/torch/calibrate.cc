@@ -15,7 +15,7 @@
 #include "src/base/machine/core_use.h"
 #include "src/base/text/format_count.h"
 #include "src/cli/app/commands.h"
-#include "src/cli/torch/rank_processes.h"
+#include "src/cli/torch/replay_ranks.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/io/toml_text.h"
 #include "src/jobs/calibrate/calibration.h"
@@ -104,18 +104,8 @@ class CalibrateCommand : public Command {
     ETUDE_RETURN_IF_ERROR(AtomicFile::Create(output_));
     std::vector<int64_t> all(static_cast<size_t>(items_.back().ranks));
     std::iota(all.begin(), all.end(), 0);
-    ETUDE_ASSIGN_OR_RETURN(const MeetingPlace place, MeetingPlace::Open());
-    return RunRanks(all, 0, [&](int64_t rank) -> Result<ExitCode> {
-      RankGroup group({.rank = rank,
-                       .size = static_cast<int64_t>(all.size()),
-                       .present = all,
-                       .lead = 0,
-                       .local_rank = rank,
-                       .place = place,
-                       .timeout = kTimeout});
-      BeginSession();
-      return RunRank(group, console);
-    });
+    return RunLocalRanks({.size = std::ssize(all), .present = all}, /*lead=*/0, kTimeout,
+                         [&](RankGroup& group) { return RunRank(group, console); });
   }
 
  private:

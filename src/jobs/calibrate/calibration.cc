@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "src/analysis/time/time_summary.h"
+#include "src/base/statistics/median.h"
 #include "src/base/text/nearest.h"
 #include "src/base/text/quantity.h"
 #include "src/sim/machine/measured_times.h"

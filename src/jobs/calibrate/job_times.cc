@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "src/analysis/comm/comm_match.h"
+#include "src/analysis/time/time_summary.h"
 #include "src/jobs/job_classes.h"
 #include "src/run/calls/callers.h"
 #include "src/run/calls/comm_log.h"
@@ -39,9 +40,8 @@ class JobReader {
     for (const std::vector<CallPlace>& meeting : match_.meetings) AddCollective(meeting);
     for (const auto& [send, recv] : match_.messages) AddMessage(send, recv);
     for (const auto& [key, times] : times_) AddPoint(key, times);
-    times_.clear();
     made_.file.machine.backend = backend_;
-    made_.file.machine.device = on_device_ ? "cuda" : "cpu";
+    made_.file.machine.device = on_device_ ? "device" : "cpu";
     return std::move(made_);
   }
 
@@ -82,7 +82,7 @@ class JobReader {
       all->end = std::max(all->end, side->end);
     }
     ++made_.used;
-    times_[key].push_back(std::max<int64_t>((all->end - all->begin).count, 1));
+    times_[key].push_back(std::max(all->end - all->begin, Nanos{1}));
   }
 
   // Returns the number of members of a call's group. A job of unknown size has the ranks with
@@ -120,27 +120,21 @@ class JobReader {
     Add({kMessageKind, 2, bytes->count}, std::array{send, recv});
   }
 
-  void AddPoint(const Key& key, std::vector<int64_t> times) {
+  void AddPoint(const Key& key, const std::vector<Nanos>& times) {
     const auto& [kind, ranks, bytes] = key;
     const bool is_same = !made_.file.series.empty() && made_.file.series.back().kind == kind &&
                          made_.file.series.back().ranks == ranks;
     if (!is_same) made_.file.series.push_back({.kind = kind, .ranks = ranks});
-    std::ranges::sort(times);
-    int64_t sum = 0;
-    for (const int64_t time : times) sum += time;
-    const auto at = [&](size_t quarter) {
-      return static_cast<double>(times[std::min(times.size() * quarter / 4, times.size() - 1)]);
-    };
     made_.file.series.back().points.push_back({.bytes = bytes,
-                                               .time_ns = sum / std::ssize(times),
-                                               .spread = (at(3) - at(1)) / at(2),
+                                               .time_ns = Mean(times).count,
+                                               .spread = SpreadOf(Summarise(times)),
                                                .cores = 0});
   }
 
   const RankTraces& job_;
   std::vector<CommLog> logs_;
   CommMatch match_;
-  std::map<Key, std::vector<int64_t>> times_;
+  std::map<Key, std::vector<Nanos>> times_;
   std::string backend_ = "unknown";
   bool on_device_ = false;
   JobTimes made_;

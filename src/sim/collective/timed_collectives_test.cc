@@ -29,7 +29,7 @@ class PlainTimes final : public CollectiveTimes {
 };
 
 SimNode Host(int64_t nanos) {
-  return {.kind = NodeKind::kCompute, .uses_core = true, .duration = nanos};
+  return {.kind = NodeKind::kCompute, .on_host = true, .duration = nanos};
 }
 
 SimMachine MachineOf(int64_t ranks, std::optional<double> cores) {
@@ -86,6 +86,16 @@ TEST(TimedCollectives, WhatDemandsLessThanAnEqualShareGetsIt) {
   EXPECT_EQ(result.OfRank(0).ends[0], 100);
   EXPECT_EQ(result.OfRank(0).ends[1], 1100);
   EXPECT_EQ(result.OfRank(0).ends[2], 900);
+}
+
+// Jobs that were recorded without a device compute on the host, whose nodes take a device's place.
+TEST(TimedCollectives, ComputationsInsteadOfADevicesShareTheCores) {
+  SimProgram program = ProgramOf({{.kind = NodeKind::kCompute, .duration = 100}}, {{}});
+  for (const bool host_computes : {false, true}) {
+    program.host_computes = host_computes;
+    const SimResult result = Simulated(MachineOf(2, 1), {RankOf(program), RankOf(program)});
+    EXPECT_EQ(result.OfRank(0).end, host_computes ? 200 : 100);
+  }
 }
 
 TEST(TimedCollectives, WithEnoughCoresNothingWaits) {

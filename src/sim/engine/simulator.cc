@@ -40,10 +40,12 @@ class SimEngine final : private MessageListener, private NodeListener, private H
         messages_(input, timeline_, *network_, ties_, *this),
         endpoint_(MakeSimEndpointModel(input, timeline_, ties_, *this)),
         collectives_(input, *collective_model_, *endpoint_, timeline_, messages_, ties_, *this),
-        cores_(input.machine.cores, timeline_),
-        timed_(input, cores_, timeline_, *this),
         execution_(input, *compute_, *memory_, timeline_, messages_, collectives_, ties_, *this) {
-    if (input.machine.times != nullptr) execution_.UseTimes(cores_, timed_);
+    if (input.machine.times == nullptr) return;
+    cores_.emplace(input.machine.cores, timeline_);
+    NodeListener& listener = *this;  // a private base: std::optional cannot convert to it
+    timed_.emplace(input, *cores_, timeline_, listener);
+    execution_.UseTimes(*cores_, *timed_);
   }
 
   Result<SimResult> Run() {
@@ -64,7 +66,7 @@ class SimEngine final : private MessageListener, private NodeListener, private H
     if (failed_) return tl::unexpected<Error>(*failed_);
     std::vector<SimRankResult> ranks = execution_.TakeResults();
     std::vector<std::vector<SimCollectiveEnd>> ends =
-        input_.machine.times != nullptr ? timed_.TakeEnds() : collectives_.TakeEnds();
+        timed_ ? timed_->TakeEnds() : collectives_.TakeEnds();
     std::vector<std::vector<SimProgramWait>> waits = collectives_.ProgramWaits();
     for (size_t i = 0; i < ranks.size(); ++i) {
       ranks[i].collectives = std::move(ends[i]);
@@ -107,9 +109,9 @@ class SimEngine final : private MessageListener, private NodeListener, private H
     }
   }
   void EndWork(SimIndex plan) {
-    for (const SharedCores::Work& work : cores_.Due(plan)) {
+    for (const SharedCores::Work& work : cores_->Due(plan)) {
       if (work.is_collective) {
-        timed_.End(work.subject);
+        timed_->End(work.subject);
       } else {
         execution_.Complete(work.rank_class, work.subject);
       }
@@ -177,8 +179,8 @@ class SimEngine final : private MessageListener, private NodeListener, private H
   SimMessages messages_;
   const std::unique_ptr<SimEndpointModel> endpoint_;
   SimCollectives collectives_;
-  SharedCores cores_;       // used with SimMachine::times only
-  TimedCollectives timed_;  // likewise
+  std::optional<SharedCores> cores_;       // with SimMachine::times only
+  std::optional<TimedCollectives> timed_;  // likewise
   SimExecution execution_;
 };
 

@@ -25,8 +25,7 @@ int64_t NumberOf(const Trace& trace, NodeId node, std::string_view name) {
 
 SimNode NodeOf(const Trace& trace, NodeId node, bool host_computes) {
   SimNode made{.kind = trace.kind(node),
-               .on_host = trace.place(node) == Place::kHost && !host_computes,
-               .uses_core = trace.place(node) == Place::kHost};
+               .on_host = trace.place(node) == Place::kHost && !host_computes};
   // Children are separate nodes.
   if (const auto own = StatedOwnTime(trace, node)) made.duration = own->count;
   switch (made.kind) {
@@ -112,7 +111,7 @@ Result<SimRank> MakeSimRank(const Trace& trace, std::span<const SimPartners> com
   SimRank rank;
   SimProgram program;
   const size_t count = trace.node_count();
-  const bool host_computes = HostComputes(trace);
+  program.host_computes = HostComputes(trace);
   program.nodes.reserve(count);
   program.source_ids.reserve(count);
   program.origin.reserve(count);
@@ -129,7 +128,7 @@ Result<SimRank> MakeSimRank(const Trace& trace, std::span<const SimPartners> com
   std::vector<uint32_t> befores;
   for (size_t i = 0; i < count; ++i) {
     const NodeId node = program.origin[i];
-    SimNode& made = program.nodes.emplace_back(NodeOf(trace, node, host_computes));
+    SimNode& made = program.nodes.emplace_back(NodeOf(trace, node, program.host_computes));
     const SimPartners& comm = comms[node.index()];
     if (made.kind == NodeKind::kCompute && TakesTooLong(trace, node)) {
       return BadInput(

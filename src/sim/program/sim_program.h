@@ -20,9 +20,8 @@ struct SimNode {
   static constexpr uint32_t kNobody = UINT32_MAX;
 
   NodeKind kind = NodeKind::kCompute;
-  bool on_host = false;  // beside the device's work; false if the host computes instead of a device
-  bool uses_core = false;  // a computation of the host in either case
-  bool unsized = false;    // a communication without a stated size
+  bool on_host = false;
+  bool unsized = false;  // a communication without a stated size
   CollectiveType collective = CollectiveType::kUnknown;
   uint32_t dims = ~uint32_t{0};  // network dimensions of a collective: bit i for dimension i
   uint32_t peer = kNobody;       // number of the partner in SimRank::peers
@@ -60,6 +59,7 @@ struct SimProgram {
   std::vector<uint64_t> source_ids;  // id in the file
   std::vector<uint32_t> waits;       // number of dependencies
   Csr<uint32_t> children;            // dependent nodes
+  bool host_computes = false;        // the host instead of a device: no node is `on_host`
 
   friend bool operator==(const SimProgram&, const SimProgram&) = default;
 };

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/statistics/median.h"
 #include "src/formats/io/byte_source.h"
 #include "src/formats/json/json_document.h"
 #include "src/report/text/json_output.h"
@@ -152,9 +153,7 @@ std::string ToText(const RunRecord& run) {
 
 double Median(std::vector<double> values) {
   if (values.empty()) return std::nan("");
-  std::ranges::sort(values);
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  return MedianInPlace(values);
 }
 
 Json ToJson(const RunRecord& run) {

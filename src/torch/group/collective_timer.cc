@@ -200,14 +200,6 @@ struct CollectiveTimer::Impl {
     return static_cast<double>(busy) / static_cast<double>(wall) / static_cast<double>(ranks);
   }
 
-  // Returns the mean. Programs wait for the sum of their communications, and delays by the system's
-  // scheduler, which a median hides, are a part of it.
-  static int64_t MeanOf(const std::vector<Nanos>& times) {
-    int64_t sum = 0;
-    for (const Nanos time : times) sum += time.count;
-    return sum / static_cast<int64_t>(times.size());
-  }
-
   MeasuredSeries::Point Measure(const MeasuredKind& kind, int64_t bytes,
                                 int64_t most_repeats) const {
     const Call call = kind == kMessageKind ? Message(bytes) : CallOf(*kind, bytes);
@@ -218,11 +210,12 @@ struct CollectiveTimer::Impl {
         Agree(kSecondsOfRepeats, once, std::min(kLeastRepeats, most_repeats), most_repeats);
     const std::vector<Nanos> times = Times(call, repeats);
     const TimeSummary time = Summarise(times);
-    const auto median = static_cast<double>(std::max<int64_t>(1, time.median.count));
+    // Programs wait for the sum of their communications, and delays by the system's scheduler,
+    // which a median hides, are a part of it.
     return {
         .bytes = bytes,
-        .time_ns = MeanOf(times),
-        .spread = static_cast<double>((time.p75 - time.p25).count) / median,
+        .time_ns = Mean(times).count,
+        .spread = SpreadOf(time),
         .cores = Cores(call, Agree(kSecondsOfLoop, time.median.count, kLeastLoops, kMostLoops))};
   }
 };

@@ -194,8 +194,10 @@ Status AstraJobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& sl
     // Rounded down, so that Etude's own attributes need not repeat it.
     if (node.start && node.start->count >= 0) {
       row.start = Nanos{node.start->count / kNanosPerMicro * kNanosPerMicro};
-      if (IsCommunication(node.kind))
-        last_slot = row.start = std::max(*row.start, last_slot.value_or(*row.start));
+      if (IsCommunication(node.kind)) {
+        row.start = std::max(row.start, last_slot);  // in the order of the calls
+        last_slot = row.start;
+      }
     }
     if (node.duration) row.duration = clock.Round(node.lane, *node.duration);
     if (options_.all_types && plan.what == What::kReplayed) {

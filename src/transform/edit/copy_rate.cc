@@ -1,8 +1,8 @@
 #include "src/transform/edit/copy_rate.h"
 
-#include <algorithm>
 #include <vector>
 
+#include "src/base/statistics/median.h"
 #include "src/run/exclusive_times.h"
 #include "src/trace/words/operator_name.h"
 #include "src/transform/operators/operator_cost.h"
@@ -12,14 +12,6 @@ namespace {
 
 constexpr uint64_t kLarge = 64 << 10;
 constexpr uint64_t kSmall = 4 << 10;
-
-// Returns 0 for no values.
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 }  // namespace
 
@@ -45,8 +37,9 @@ std::optional<CopyRate> FindCopyRate(const Trace& trace) {
     if (cost->bytes <= kSmall) small.push_back(nanos);
   });
   if (per_byte.empty()) return std::nullopt;
-  return CopyRate{.fixed = Nanos{static_cast<int64_t>(Median(std::move(small)))},
-                  .nanos_per_byte = Median(std::move(per_byte))};
+  const double fixed = small.empty() ? 0 : MedianInPlace(small);
+  return CopyRate{.fixed = Nanos{static_cast<int64_t>(fixed)},
+                  .nanos_per_byte = MedianInPlace(per_byte)};
 }
 
 }  // namespace etude
