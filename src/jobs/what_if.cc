@@ -11,6 +11,7 @@
 #include "src/jobs/output_files.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
+#include "src/transform/edit/layer_count.h"
 #include "src/transform/operators/operator_class.h"
 
 namespace etude {
@@ -20,6 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr DocumentKind kDocument{.name = "a list of edits", .format = "etude-whatif"};
 constexpr int64_t kMostRanks = int64_t{1} << 20;
+constexpr int64_t kMostLayers = 100'000;
 constexpr uint64_t kMostNodes = 30'000'000;  // of all ranks: about 10 GB
 
 Result<Bytes> ParseBucket(std::string_view option, const std::string& text) {
@@ -94,6 +96,11 @@ Result<bool> IsEditedWithTimes(const std::string& folder, const RunContext& cont
 Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
   WhatIf made;
   made.options_ = options;
+  if (options.layers && (*options.layers < 1 || *options.layers > kMostLayers)) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--layers: found {}, expected 1 to {}", *options.layers,
+                                 FormatCount(static_cast<uint64_t>(kMostLayers))));
+  }
   if (options.data_parallel &&
       (*options.data_parallel < 1 || *options.data_parallel > kMostRanks)) {
     return MakeError(ErrorCode::kUsage,
@@ -129,8 +136,38 @@ Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
   return made;
 }
 
+Status WhatIf::EditLayers(std::vector<Trace>& traces, const Limits& limits) {
+  layers_ = {.edit = fmt::format("--layers {}", *options_.layers), .certainty = Certainty::kExact};
+  for (Trace& trace : traces) {
+    Result<LayerEdit> edited = SetLayerCount(trace, *options_.layers, limits);
+    if (!edited) return MakeError(edited.error().code, "--layers: " + edited.error().message);
+    trace = std::move(edited->trace);
+    layers_.nodes += edited->nodes;
+    const LayerStack& stack = edited->stack;
+    Json& repetitions = layers_.details["repetitions"] = Json::array();
+    size_t operators = 0;
+    for (const LayerRun& run : stack.runs) {
+      repetitions.push_back({{"operators", run.operators},
+                             {"layers", run.layers.size()},
+                             {"backward", run.in_backward}});
+      operators += run.operators;
+    }
+    layers_.details["layers"] = stack.layers;
+    layers_.details["list_operators"] = stack.lists.size();
+    layers_.text = fmt::format(
+        "{} instead of {}, each of {} in {}, with the times of the recorded ones{}",
+        FormatCount(static_cast<uint64_t>(*options_.layers), "layer"), FormatCount(stack.layers),
+        FormatCount(operators, "operator"), FormatCount(stack.runs.size(), "repetition"),
+        stack.lists.empty() ? std::string()
+                            : "; " + FormatCount(stack.lists.size(), "operator") +
+                                  " on lists of tensors with times by their bytes");
+  }
+  return {};
+}
+
 Status WhatIf::EditTraces(std::vector<Trace>& traces, const Limits& limits) {
   recorded_ = traces.size();
+  if (options_.layers) ETUDE_RETURN_IF_ERROR(EditLayers(traces, limits));
   if (!options_.data_parallel) return {};
   parallel_.edit = fmt::format("--dp {}", *options_.data_parallel);
   parallel_.certainty = Certainty::kExact;
@@ -235,6 +272,7 @@ void WhatIf::ChangeTimes(RunnableRank& rank) {
 
 Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
   std::vector<AppliedEdit> edits;
+  if (options_.layers) edits.push_back(layers_);
   if (options_.data_parallel) edits.push_back(parallel_);
   if (!options_.scale.empty()) {
     if (scaled_.nodes == 0) {

@@ -56,13 +56,14 @@ Result<bool> IsEditedWithTimes(const std::string& folder, const RunContext& cont
 
 // Options of an edited job, as texts of the command line.
 struct WhatIfOptions {
+  std::optional<int64_t> layers;
   std::optional<int64_t> data_parallel;  // ranks
   std::string bucket;                    // size of gradient buckets; "": PyTorch's default
   std::string first_bucket;              // "": as PyTorch chooses it
   std::string scale;                     // factors for times: TimeScale
   std::vector<std::string> drop;         // operators by name, whose time becomes 0
 
-  bool empty() const { return !data_parallel && scale.empty() && drop.empty(); }
+  bool empty() const { return !layers && !data_parallel && scale.empty() && drop.empty(); }
   friend bool operator==(const WhatIfOptions&, const WhatIfOptions&) = default;
 };
 
@@ -72,8 +73,9 @@ class WhatIf {
   // kUsage for options of the wrong form.
   static Result<WhatIf> Make(const WhatIfOptions& options);
 
-  // Edits the recorded traces before their conversion: adds the reduction of gradients to a job of
-  // one rank. kBadInput, with the reason, for edits that the job does not support.
+  // Edits the recorded traces before their conversion: changes the number of layers, and adds the
+  // reduction of gradients to a job of one rank. kBadInput, with the reason, for edits that the job
+  // does not support.
   Status EditTraces(std::vector<Trace>& traces, const Limits& limits);
   // Edits a rank after its conversion: its group sizes and times. Errors as in EditTraces.
   Status EditRank(RunnableRank& rank);
@@ -85,6 +87,7 @@ class WhatIf {
 
  private:
   WhatIf() = default;
+  Status EditLayers(std::vector<Trace>& traces, const Limits& limits);
   Status ResizeGroups(RunnableRank& rank);
   void ChangeTimes(RunnableRank& rank);
 
@@ -93,6 +96,7 @@ class WhatIf {
   TimeScale scale_;
   bool is_reduction_added_ = false;
   size_t recorded_ = 0;  // ranks
+  AppliedEdit layers_;
   AppliedEdit parallel_;
   AppliedEdit scaled_;
   std::vector<AppliedEdit> dropped_;  // by option

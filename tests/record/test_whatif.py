@@ -10,6 +10,7 @@ import pytest
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 PROGRAM = pathlib.Path(__file__).parent / "ddp_program.py"
+TRANSFORMER = pathlib.Path(__file__).parent / "transformer_program.py"
 NETWORK = "Ring({}):1GB/s,1us"
 
 
@@ -108,7 +109,34 @@ def test_times_are_scaled(alone, tmp_path):
     assert "expected a recorded one" in told
 
 
+def names(job):
+    """Names of the operators and labels of a job, in order, without the gaps between them."""
+    nodes = json.loads(etude("jsonize", job / "class.0.et").stdout)["nodes"]
+    return [node["name"] for node in nodes if not node["name"].startswith("in ")]
+
+
+@pytest.mark.parametrize("optimizer", ["loop", "foreach"])
+def test_layers_are_those_of_the_other_model(optimizer, tmp_path):
+    recorded = {n: record(tmp_path / f"recorded{n}", TRANSFORMER, n, optimizer) for n in (3, 5)}
+    for layers, other in ((3, 5), (5, 3)):
+        (change,) = edit(recorded[layers], tmp_path / f"edited{other}", "--layers", other)["edits"]
+        assert change["certainty"] == "structure exact" and change["layers"] == layers
+        assert [run["backward"] for run in change["repetitions"]][:3] == [False, True, False]
+        edit(recorded[other], tmp_path / f"same{other}", "--layers", other)
+        assert names(tmp_path / f"edited{other}") == names(tmp_path / f"same{other}")
+    (layers, reduced) = edit(recorded[3], tmp_path / "five", "--layers", 5, "--dp", 2)["edits"]
+    (five,) = edit(recorded[5], tmp_path / "recorded five", "--dp", 2)["edits"]
+    assert layers["edit"] == "--layers 5" and reduced["buckets"] == five["buckets"]
+    assert reduced["copies"] == five["copies"]
+
+
+def test_layers_are_needed(alone, tmp_path):
+    told = etude("whatif", alone, "-o", tmp_path / "out", "--layers", 4, code=3).stderr
+    assert "--layers: found no operators that repeat" in told and not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("edits, told", [
+    (("--layers", 0), "--layers: found 0, expected 1 to"),
     ((), "missing edit"),
     (("--dp", 0), "expected 1 to"),
     (("--dp", 2, "--bucket", "much"), "--bucket: found 'much', expected a size such as 25MiB"),

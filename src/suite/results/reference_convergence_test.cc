@@ -245,7 +245,7 @@ RunRecord RunLike(const ConvergenceReference& reference, double epochs) {
 TEST(BuiltInReferences, NoSetOfTheirOwnSeedsIsTooFast) {
   const auto read = BuiltInReferences({});
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(read->size(), 17U);
+  EXPECT_EQ(read->size(), 19U);
   for (const ConvergenceReference& reference : *read) {
     ASSERT_EQ(reference.epochs.size(), 10U) << reference.task;
     for (uint32_t chosen = 1; chosen < 1U << 10U; ++chosen) {

@@ -9,17 +9,18 @@
 #include <fmt/format.h>
 
 #include "src/run/activity.h"
+#include "src/run/step/recorded_step.h"
 #include "src/run/step/tensor_shape.h"
 #include "src/run/waits/program_order.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 #include "src/trace/words/operator_name.h"
 #include "src/transform/edit/copy_rate.h"
+#include "src/transform/edit/time_shift.h"
 
 namespace etude {
 namespace {
 
-constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
 constexpr std::string_view kGroup = "data_parallel";
 // As DistributedDataParallel names them.
 constexpr std::string_view kIntoBucket = "torch::distributed::reducer::mul_out";
@@ -56,7 +57,7 @@ HostEvents HostEventsOf(const Trace& trace) {
   HostEvents events;
   ForEachNode(trace, [&](NodeId node) {
     if (trace.place(node) == Place::kDevice || !EndOf(trace, node)) return;
-    if (trace.name(node) == kAccumulate) {
+    if (IsGradientAccumulation(trace.name(node))) {
       events.gradients.push_back(node);
     } else if (const NodeKind kind = trace.kind(node);
                (kind == NodeKind::kOperator || kind == NodeKind::kLabel || IsCommunication(kind)) &&
@@ -80,9 +81,9 @@ class Reducer {
     const std::vector<BackwardPass> passes = FindBackwardPasses(trace_);
     if (passes.empty()) {
       return BadInput(
-          fmt::format("found no gradients ('{}' with tensors and times), expected a recorded "
-                      "training step",
-                      kAccumulate));
+          "found no gradients ('torch::autograd::AccumulateGrad' with tensors and times), expected "
+          "a "
+          "recorded training step");
     }
     Copy();
     if (launched_.empty()) MakeRoom(passes);
@@ -157,32 +158,24 @@ class Reducer {
   void MakeRoom(std::span<const BackwardPass> passes) {
     rate_ = FindCopyRate(trace_);
     if (!rate_) return;
+    std::vector<TimeChange> rooms;
     for (const BackwardPass& pass : passes) {
       Nanos back;
       for (const RecordedGradient& gradient : pass.gradients) {
         const Nanos time = TimeOfCopy(gradient);
-        rooms_.push_back({.at = EndOf(trace_, gradient.node).value_or(Nanos{}), .length = time});
+        rooms.push_back({.at = EndOf(trace_, gradient.node).value_or(Nanos{}), .length = time});
         back = back + time;
       }
-      rooms_.push_back({.at = EndOfPass(pass), .length = back});
+      rooms.push_back({.at = EndOfPass(pass), .length = back});
     }
-    std::ranges::stable_sort(rooms_, {}, &Room::at);
-    Nanos before;
-    for (Room& room : rooms_) {
-      room.before = before;
-      before = before + room.length;
-    }
+    shift_.emplace(std::move(rooms));
+    taken_.resize(shift_->changes().size());
     ForEachNode(trace_, [&](NodeId node) {
       const auto start = trace_.start(node);
       if (!start) return;
-      const Nanos begin = *start + RoomUntil(*start);
+      const Nanos begin = shift_->Begin(*start);
       auto duration = trace_.duration(node);
-      if (duration) {
-        const Nanos end = *start + *duration;
-        const auto next = std::ranges::lower_bound(rooms_, end, {}, &Room::at);
-        const Nanos room = next == rooms_.begin() ? Nanos{} : std::prev(next)->until();
-        duration = std::max(end + room - begin, Nanos{});
-      }
+      if (duration) duration = std::max(shift_->End(*start + *duration) - begin, Nanos{});
       builder_.SetTimes(node, begin, duration, trace_.exclusive(node));
     });
   }
@@ -195,17 +188,14 @@ class Reducer {
     if (pass.after) return *trace_.start(pass.after);
     return EndOf(trace_, pass.gradients.back().node).value_or(Nanos{});
   }
-  // Returns the room up to a moment of the recording, with the room there.
-  Nanos RoomUntil(Nanos moment) const {
-    const auto next = std::ranges::upper_bound(rooms_, moment, {}, &Room::at);
-    return next == rooms_.begin() ? Nanos{} : std::prev(next)->until();
-  }
   // Takes the next room at a moment of the recording, and returns its begin in the edited trace.
   Nanos TakeRoom(Nanos moment) {
-    auto room = std::ranges::lower_bound(rooms_, moment, {}, &Room::at);
-    while (room->taken) ++room;
-    room->taken = true;
-    return room->at + room->before;
+    const auto rooms = shift_->changes();
+    const auto first = std::ranges::lower_bound(rooms, moment, {}, &TimeChange::at);
+    auto room = static_cast<size_t>(first - rooms.begin());
+    while (taken_[room]) ++room;
+    taken_[room] = true;
+    return shift_->BeginOf(room);
   }
 
   // Adds a copy of a gradient.
@@ -292,15 +282,6 @@ class Reducer {
     }
   }
 
-  // Time for copies that is inserted at a moment of the recording.
-  struct Room {
-    Nanos at;
-    Nanos length;
-    Nanos before;  // sum of the earlier rooms
-    bool taken = false;
-
-    Nanos until() const { return before + length; }
-  };
   using Launched = std::pair<Nanos, NodeId>;  // launch time, device work
 
   const Trace& trace_;
@@ -313,7 +294,8 @@ class Reducer {
   LaneId lane_;
   std::vector<Launched> launched_;  // by time
   std::optional<CopyRate> rate_;    // of copies on the host; nullopt: none are added
-  std::vector<Room> rooms_;         // by moment
+  std::optional<TimeShift> shift_;  // with room for the copies
+  std::vector<bool> taken_;         // by room
   int32_t last_stream_ = 0;
 };
 

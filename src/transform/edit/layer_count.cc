@@ -1,0 +1,418 @@
+#include "src/transform/edit/layer_count.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/base/text/format_count.h"
+#include "src/run/calls/launch.h"
+#include "src/run/exclusive_times.h"
+#include "src/trace/program_parts.h"
+#include "src/trace/trace_builder.h"
+#include "src/trace/trace_copy.h"
+#include "src/trace/words/module_name.h"
+#include "src/transform/edit/layer_names.h"
+#include "src/transform/edit/time_shift.h"
+
+namespace etude {
+namespace {
+
+// What a layer does in one repetition: everything between two moments of a host thread, and the
+// device work that it launches.
+struct Part {
+  size_t layer = 0;
+  std::vector<NodeId> nodes;  // ascending
+  Nanos begin;
+  Nanos end;
+  std::optional<Nanos> device_begin;  // nullopt: without device work
+  Nanos device_end;
+};
+
+// A repetition, by layer.
+struct Repetition {
+  std::vector<std::optional<Part>> parts;  // nullopt: the layer has none
+  Nanos end;                               // of the last part
+  Nanos device_end;
+};
+
+class LayerCounter {
+ public:
+  LayerCounter(const Trace& trace, size_t layers, const Limits& limits)
+      : trace_(trace), wanted_(layers), builder_(limits, trace), copy_(trace, builder_) {}
+
+  Result<LayerEdit> Run() {
+    ETUDE_ASSIGN_OR_RETURN(result_.stack, FindLayerStack(trace_));
+    ETUDE_RETURN_IF_ERROR(CheckCommunication());
+    for (const LayerRun& run : result_.stack.runs) repetitions_.push_back(Collect(run));
+    FindShifts();
+    CopyRecorded();
+    if (wanted_ > layers()) AddLayers();
+    AddDeps();
+    ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
+    return std::move(result_);
+  }
+
+ private:
+  size_t layers() const { return result_.stack.layers; }
+
+  // The parts of a layer contain no work of other host threads.
+  Status CheckCommunication() const {
+    for (const auto& [node, comm] : trace_.comms()) {
+      const auto start = trace_.start(node);
+      if (trace_.place(node) == Place::kDevice || !start) continue;
+      for (const LayerRun& run : result_.stack.runs) {
+        const bool is_inside = *start >= run.bounds.front() && *start < run.bounds.back();
+        if (!is_inside || run.lane == trace_.lane_id(node)) continue;
+        return BadInput(fmt::format(
+            "found '{}' (node {}) on another thread while layers run, expected one rank without "
+            "communication; --layers with --dp adds that of gradients",
+            trace_.name(node), trace_.source_id(node)));
+      }
+    }
+    return {};
+  }
+
+  Repetition Collect(const LayerRun& run) {
+    const std::vector<NodeId> launchers = FindLaunchers(trace_);
+    const auto period_of = [&](NodeId host) -> std::optional<size_t> {
+      const auto start = trace_.start(host);
+      if (!start || trace_.lane_id(host) != run.lane) return std::nullopt;
+      const auto next = std::ranges::upper_bound(run.bounds, *start);
+      if (next == run.bounds.begin() || next == run.bounds.end()) return std::nullopt;
+      return static_cast<size_t>(next - run.bounds.begin()) - 1;
+    };
+    std::vector<Part> parts(run.layers.size());
+    std::optional<Nanos> next_on_device;  // begin of the first work launched after all periods
+    std::optional<Nanos> last_on_device;
+    ForEachNode(trace_, [&](NodeId node) {
+      const NodeId host = trace_.place(node) == Place::kDevice ? launchers[node.index()] : node;
+      if (!host) return;
+      const auto start = trace_.start(node);
+      if (const auto period = period_of(host)) {
+        Part& part = parts[*period];
+        part.nodes.push_back(node);
+        if (host == node || !start) return;
+        part.device_begin = std::min(part.device_begin.value_or(*start), *start);
+        const Nanos end = EndOf(trace_, node).value_or(*start);
+        last_on_device = std::max(last_on_device.value_or(end), end);
+      } else if (host != node && start && trace_.start(host) &&
+                 *trace_.start(host) >= run.bounds.back()) {
+        next_on_device = std::min(next_on_device.value_or(*start), *start);
+      }
+    });
+    Repetition made;
+    made.parts.resize(layers());
+    made.end = run.bounds.back();
+    made.device_end = next_on_device.value_or(last_on_device.value_or(Nanos{}));
+    for (size_t i = parts.size(); i-- > 0;) {
+      parts[i].layer = run.layers[i];
+      parts[i].begin = run.bounds[i];
+      parts[i].end = run.bounds[i + 1];
+      const bool is_last = i + 1 == parts.size() || !parts[i + 1].device_begin;
+      parts[i].device_end = is_last ? made.device_end : *parts[i + 1].device_begin;
+      if (parts[i].device_begin) {
+        parts[i].device_end = std::max(parts[i].device_end, *parts[i].device_begin);
+      }
+    }
+    for (size_t i = 0; i < parts.size(); ++i) made.parts[run.layers[i]] = std::move(parts[i]);
+    return made;
+  }
+
+  // Returns the recorded part that the added layer `layer` repeats.
+  const Part& TemplateOf(const Repetition& repetition, size_t layer) const {
+    size_t of = layer % layers();
+    while (!repetition.parts[of]) of = (of + 1) % layers();
+    return *repetition.parts[of];
+  }
+
+  // Returns the parts that are left out: the last ones. If the last layer is not part of the
+  // repetition, as it does other operators, it stays, and one before it goes.
+  std::vector<const Part*> RemovedParts(const Repetition& repetition) const {
+    std::vector<const Part*> removed;
+    for (size_t layer = layers(); layer > 0 && removed.size() + wanted_ < layers(); --layer) {
+      const std::optional<Part>& part = repetition.parts[layer - 1];
+      if (part) removed.push_back(&*part);
+    }
+    return removed;
+  }
+
+  void FindShifts() {
+    std::vector<TimeChange> host;
+    std::vector<TimeChange> device;
+    for (const Repetition& repetition : repetitions_) {
+      for (size_t layer = layers(); layer < wanted_; ++layer) {
+        const Part& part = TemplateOf(repetition, layer);
+        host.push_back({.at = repetition.end, .length = part.end - part.begin});
+        if (!part.device_begin) continue;
+        device.push_back(
+            {.at = repetition.device_end, .length = part.device_end - *part.device_begin});
+      }
+      for (const Part* part : RemovedParts(repetition)) {
+        host.push_back({.at = part->begin, .length = part->begin - part->end});
+        if (!part->device_begin) continue;
+        device.push_back(
+            {.at = *part->device_begin, .length = *part->device_begin - part->device_end});
+      }
+    }
+    AddChangesOfLists(host, device);
+    host_ = TimeShift(std::move(host));
+    device_ = TimeShift(std::move(device));
+  }
+
+  // Operators on lists take the time of fewer or more tensors, without the operators that they
+  // call, as does the work that they launch. On the host, those with such work only launch it.
+  void AddChangesOfLists(std::vector<TimeChange>& host, std::vector<TimeChange>& device) {
+    const double growth = static_cast<double>(wanted_) / static_cast<double>(layers()) - 1;
+    std::vector<double> growths(trace_.node_count());
+    for (const ListOperator& list : result_.stack.lists) {
+      growths[list.node.index()] = list.share * growth;
+    }
+    longer_.resize(trace_.node_count());
+    const std::vector<NodeId> launchers = FindLaunchers(trace_);
+    std::vector<bool> launches(trace_.node_count());
+    ForEachNode(trace_, [&](NodeId node) {
+      if (trace_.place(node) != Place::kDevice) return;
+      for (NodeId above = launchers[node.index()]; above; above = trace_.parent(above)) {
+        launches[above.index()] = true;
+        const double grows = growths[above.index()];
+        if (grows != 0) AddChange(node, trace_.duration(node), grows, device);
+      }
+    });
+    const std::vector<std::optional<Nanos>> own = SelfTimes(trace_);
+    for (const ListOperator& list : result_.stack.lists) {
+      const size_t i = list.node.index();
+      if (!launches[i]) AddChange(list.node, own[i], growths[i], host);
+    }
+  }
+
+  // Adds the change for a node that takes `growth` times its own time in addition. Time is inserted
+  // at its begin, and cut out at its end, where no callees are.
+  void AddChange(NodeId node, std::optional<Nanos> own, double growth,
+                 std::vector<TimeChange>& changes) {
+    const auto start = trace_.start(node);
+    const auto end = EndOf(trace_, node);
+    if (!start || !end || !own) return;
+    Nanos more{std::llround(static_cast<double>(own->count) * growth)};
+    Nanos at = *start + Nanos{1};
+    if (more < Nanos{}) {
+      Nanos last = at;
+      for (const NodeId child : trace_.children(node)) {
+        if (trace_.lane_id(child) == trace_.lane_id(node)) {
+          last = std::max(last, EndOf(trace_, child).value_or(last));
+        }
+      }
+      more = std::max(more, std::min(last - *end, Nanos{}));
+      at = *end + more;
+    }
+    changes.push_back({.at = at, .length = more});
+    longer_[node.index()] = more;
+  }
+
+  uint64_t IdOf(NodeId node) const {
+    return by_position_ ? uint64_t{node.value()} : trace_.source_id(node);
+  }
+
+  void CopyRecorded() {
+    by_position_ = trace_.stats()[Stat::kDuplicateId] != 0;
+    copy_.CopyInfo();
+    copy_.AddGroups();
+    copy_.AddStats();
+    if (by_position_) {
+      ForgetParts(builder_);
+      copy_.CountRenumbered();
+    }
+    made_.resize(trace_.node_count());
+    removed_.resize(trace_.node_count());
+    for (const Repetition& repetition : repetitions_) {
+      for (const Part* part : RemovedParts(repetition)) {
+        for (const NodeId node : part->nodes) removed_[node.index()] = true;
+      }
+    }
+    uint64_t most = 0;
+    ForEachNode(trace_, [&](NodeId node) {
+      most = std::max(most, IdOf(node));
+      if (removed_[node.index()]) {
+        ++result_.nodes;
+        return;
+      }
+      NodeRow row = copy_.Row(node);
+      row.source_id = IdOf(node);
+      if (const NodeId parent = trace_.parent(node); parent && !removed_[parent.index()]) {
+        row.parent = IdOf(parent);
+      }
+      Shift(row);
+      const Nanos longer = longer_[node.index()];
+      if (row.place == Place::kDevice && row.duration) row.duration = *row.duration + longer;
+      if (row.exclusive) row.exclusive = *row.exclusive + longer;
+      made_[node.index()] = builder_.AddNode(row);
+      copy_.AddFacts(node, made_[node.index()]);
+    });
+    next_id_ = most + 1;
+  }
+
+  // Moves a node of the recorded step. Work of a device keeps its duration.
+  void Shift(NodeRow& row) const {
+    if (!row.start) return;
+    if (row.place == Place::kDevice) {
+      row.start = device_->Begin(*row.start);
+      return;
+    }
+    const Nanos begin = host_->Begin(*row.start);
+    if (row.duration)
+      row.duration = std::max(host_->End(*row.start + *row.duration) - begin, Nanos{});
+    row.start = begin;
+  }
+
+  void AddLayers() {
+    for (const Repetition& repetition : repetitions_) {
+      const LayerNames names = NamesOf(repetition);
+      Nanos begin = host_->End(repetition.end);
+      Nanos device_begin = device_->End(repetition.device_end);
+      for (size_t layer = layers(); layer < wanted_; ++layer) {
+        const Part& part = TemplateOf(repetition, layer);
+        AddPart(part, layer, {.names = &names, .begin = begin, .device_begin = device_begin});
+        begin = begin + (part.end - part.begin);
+        if (!part.device_begin) continue;
+        device_begin = device_begin + (part.device_end - *part.device_begin);
+      }
+    }
+  }
+
+  LayerNames NamesOf(const Repetition& repetition) const {
+    LayerNames names(layers());
+    for (const std::optional<Part>& part : repetition.parts) {
+      if (!part) continue;
+      for (const NodeId node : part->nodes) {
+        if (IsModuleLabel(trace_.name(node))) names.Add(part->layer, trace_.name(node));
+      }
+    }
+    return names;
+  }
+
+  // Place of a copy in the edited step.
+  struct CopyPlace {
+    const LayerNames* names;
+    Nanos begin;
+    Nanos device_begin;
+  };
+
+  // Adds a copy of a part for the layer `layer`.
+  void AddPart(const Part& part, size_t layer, const CopyPlace& place) {
+    const size_t first = copies_.size();
+    const uint64_t first_id = next_id_;
+    for (const NodeId node : part.nodes) {
+      NodeRow row = copy_.Row(node);
+      row.source_id = next_id_++;
+      if (IsModuleLabel(trace_.name(node))) {
+        row.name = builder_.Intern(place.names->Of(trace_.name(node), part.layer, layer));
+      }
+      if (row.start && row.place == Place::kDevice) {
+        row.start = *row.start - part.device_begin.value_or(*row.start) + place.device_begin;
+      } else if (row.start) {
+        row.start = *row.start - part.begin + place.begin;
+      }
+      Renumber(row, layer - layers() + 1);
+      // A copy's caller is the caller's copy, or the caller around the repetition.
+      if (const NodeId parent = trace_.parent(node)) {
+        const auto copied = std::ranges::lower_bound(part.nodes, parent);
+        const bool is_copied = copied != part.nodes.end() && *copied == parent;
+        const auto index = static_cast<uint64_t>(copied - part.nodes.begin());
+        row.parent = is_copied ? first_id + index : IdOf(parent);
+      }
+      const NodeId added = builder_.AddNode(row);
+      copy_.AddFacts(node, added);
+      copies_.push_back({.from = node, .to = added, .first = first});
+      ++result_.nodes;
+    }
+  }
+
+  // Gives a copy numbers of its own for those that link nodes to each other.
+  void Renumber(NodeRow& row, size_t copy) const {
+    const auto shift = [&](auto& number) {
+      if (!number || *number <= 0) return;
+      using Number = std::remove_reference_t<decltype(*number)>;
+      if (IsCountedUp(*number)) *number += static_cast<Number>(copy) * (Number{1} << 40);
+    };
+    shift(row.rf_id);
+    shift(row.fw_parent);
+    shift(row.seq_id);
+    shift(row.correlation);
+    shift(row.external_id);
+  }
+
+  void AddDeps() {
+    ForEachNode(trace_, [&](NodeId node) {
+      if (const NodeId made = made_[node.index()]) AddDepsOf(node, made, {});
+    });
+    std::vector<NodeId> in_part(trace_.node_count());  // copies of the current part
+    size_t begin = 0;
+    while (begin < copies_.size()) {
+      size_t end = begin;
+      for (; end < copies_.size() && copies_[end].first == copies_[begin].first; ++end) {
+        in_part[copies_[end].from.index()] = copies_[end].to;
+      }
+      for (size_t i = begin; i < end; ++i) AddDepsOf(copies_[i].from, copies_[i].to, in_part);
+      for (size_t i = begin; i < end; ++i) in_part[copies_[i].from.index()] = NodeId::None();
+      begin = end;
+    }
+  }
+
+  // Adds the dependencies of `node` to its copy `made`; what depended on removed nodes depends on
+  // their dependencies.
+  void AddDepsOf(NodeId node, NodeId made, std::span<const NodeId> in_part) {
+    std::vector<NodeId> open = {node};
+    std::vector<NodeId> seen;
+    while (!open.empty()) {
+      const NodeId from = open.back();
+      open.pop_back();
+      const auto deps = trace_.deps(from);
+      const auto kinds = trace_.dep_kinds(from);
+      for (size_t i = 0; i < deps.size(); ++i) {
+        const NodeId dep = deps[i];
+        if (removed_[dep.index()]) {
+          if (std::ranges::find(seen, dep) != seen.end()) continue;
+          seen.push_back(dep);
+          open.push_back(dep);
+          continue;
+        }
+        const NodeId copied = in_part.empty() ? NodeId::None() : in_part[dep.index()];
+        builder_.AddDep(made, copied ? copied : made_[dep.index()], kinds[i]);
+      }
+    }
+  }
+
+  struct Copied {
+    NodeId from;
+    NodeId to;
+    size_t first = 0;  // index of the part's first copy
+  };
+
+  const Trace& trace_;
+  size_t wanted_;
+  TraceBuilder builder_;
+  TraceCopy copy_;
+  LayerEdit result_;
+  std::vector<Repetition> repetitions_;
+  std::optional<TimeShift> host_;
+  std::optional<TimeShift> device_;
+  bool by_position_ = false;
+  uint64_t next_id_ = 0;
+  std::vector<NodeId> made_;    // by recorded node; kNone: removed
+  std::vector<bool> removed_;   // by recorded node
+  std::vector<Nanos> longer_;   // by recorded node: growth of operators on lists
+  std::vector<Copied> copies_;  // by part
+};
+
+}  // namespace
+
+Result<LayerEdit> SetLayerCount(const Trace& trace, int64_t layers, const Limits& limits) {
+  return LayerCounter(trace, static_cast<size_t>(layers), limits).Run();
+}
+
+}  // namespace etude

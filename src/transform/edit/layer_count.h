@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/base/limits.h"
+#include "src/base/result.h"
+#include "src/trace/trace.h"
+#include "src/transform/edit/layer_stack.h"
+
+namespace etude {
+
+struct LayerEdit {
+  Trace trace;
+  LayerStack stack;    // of the recorded step
+  uint64_t nodes = 0;  // added or removed
+};
+
+// Returns `trace`, a recorded step, as one of the same model with `layers` layers.
+//
+// More layers: each repetition of FindLayerStack continues with copies of all that its periods
+// contain, with the device work that they launch, in turn of the recorded layers, and everything
+// after it is later by their time. Fewer: the last layers are left out, and everything after them
+// is earlier. Times of operators on lists change by the share of the lists that belongs to layers.
+//
+// kBadInput, with the reason, for traces without such layers, and for those that reduce gradients
+// in the backward pass, whose buckets would change.
+Result<LayerEdit> SetLayerCount(const Trace& trace, int64_t layers, const Limits& limits);
+
+}  // namespace etude

@@ -1,0 +1,154 @@
+#include "src/transform/edit/layer_count.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/trace/trace_builder.h"
+
+namespace etude {
+namespace {
+
+// Writes the recording of a training step: layers of two operators, their backward pass with a
+// gradient each, and an optimizer that works parameter by parameter and on a list.
+class Step {
+ public:
+  explicit Step(int layers) : layers_(layers) {}
+
+  Trace Make() {
+    now_ = Nanos{1000};
+    Op("aten::embedding", {kEmbedding}, {2}, 70);
+    for (int layer = 0; layer < layers_; ++layer) {
+      const NodeId label = Label(fmt::format("nn.Module: Net.blocks.{} (Block)", layer));
+      Op("aten::linear", {2, Weight(layer)}, {3}, 40, label);
+      Op("aten::relu", {3}, {2}, 10, label);
+      End(label);
+    }
+    Op("aten::nll_loss", {2}, {4}, 30);
+    for (int layer = layers_ - 1; layer >= 0; --layer) {
+      const NodeId call = Label("autograd::engine::evaluate_function: AddmmBackward0");
+      Op("aten::mm", {4, Weight(layer)}, {Gradient(layer)}, 50, call);
+      End(call);
+      const NodeId last =
+          Label("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad");
+      Op("torch::autograd::AccumulateGrad", {Gradient(layer)}, {}, 5, last, NodeKind::kLabel);
+      End(last);
+    }
+    Op("aten::embedding_dense_backward", {4}, {5}, 20);
+    Op("aten::add_", {kEmbedding, 5}, {kEmbedding}, 25);
+    for (int layer = 0; layer < layers_; ++layer) {
+      Op("aten::add_", {Weight(layer), Gradient(layer)}, {Weight(layer)}, 15);
+    }
+    std::vector<int> gradients;
+    for (int layer = 0; layer < layers_; ++layer) gradients.push_back(Gradient(layer));
+    List("aten::_foreach_zero_", gradients, 20 * layers_);
+    return builder_.Finish().value();
+  }
+
+ private:
+  static constexpr int kEmbedding = 1;
+  static int Weight(int layer) { return 100 + layer; }
+  static int Gradient(int layer) { return 200 + layer; }
+
+  Value Tensor(int memory) {
+    const std::vector<int64_t> shape = {memory == kEmbedding ? 64 : 8, 8};
+    const StringId type = builder_.Intern("Tensor(float)");
+    const auto address = static_cast<uint64_t>(memory);
+    return Value::Tensor(type, builder_.InternTensor({.tensor = address,
+                                                      .storage = address,
+                                                      .numel = shape[0] * shape[1],
+                                                      .element_bytes = 4,
+                                                      .type = type,
+                                                      .shape = builder_.InternInts(shape)}));
+  }
+  ValueListId Tensors(const std::vector<int>& memory) {
+    std::vector<Value> values;
+    for (const int one : memory) values.push_back(Tensor(one));
+    return builder_.InternValues(values);
+  }
+  NodeRow Row(const std::string& name, NodeKind kind, NodeId parent) {
+    NodeRow row;
+    row.source_id = ++id_;
+    row.kind = kind;
+    row.place = Place::kHost;
+    row.name = builder_.Intern(name);
+    row.parent_node = parent;
+    row.lane = builder_.InternLane({.thread = builder_.Intern("1")});
+    row.start = now_;
+    return row;
+  }
+  void Op(const std::string& name, const std::vector<int>& reads, const std::vector<int>& makes,
+          int64_t time, NodeId parent = {}, NodeKind kind = NodeKind::kOperator) {
+    NodeRow row = Row(name, kind, parent);
+    row.duration = Nanos{time};
+    row.inputs = Tensors(reads);
+    row.outputs = Tensors(makes);
+    builder_.AddNode(row);
+    now_ = now_ + Nanos{time + 3};
+  }
+  void List(const std::string& name, const std::vector<int>& reads, int64_t time) {
+    NodeRow row = Row(name, NodeKind::kOperator, {});
+    row.duration = Nanos{time};
+    const Value list = Value::List(builder_.Intern("GenericList[]"), Tensors(reads));
+    row.inputs = builder_.InternValues(std::vector<Value>{list});
+    builder_.AddNode(row);
+    now_ = now_ + Nanos{time};
+  }
+  NodeId Label(const std::string& name) {
+    const NodeRow row = Row(name, NodeKind::kLabel, {});
+    now_ = now_ + Nanos{2};
+    return builder_.AddNode(row);
+  }
+  void End(NodeId label) {
+    const Nanos start = *builder_.start(label);
+    builder_.SetTimes(label, start, now_ - start, std::nullopt);
+    now_ = now_ + Nanos{4};
+  }
+
+  int layers_;
+  TraceBuilder builder_;
+  uint64_t id_ = 0;
+  Nanos now_;
+};
+
+// Returns a line for each node in order of time: its name, times and the name of its caller.
+std::vector<std::string> Lines(const Trace& trace) {
+  std::vector<std::pair<std::pair<Nanos, Nanos>, std::string>> lines;
+  ForEachNode(trace, [&](NodeId node) {
+    const Nanos start = *trace.start(node);
+    const Nanos duration = *trace.duration(node);
+    const NodeId parent = trace.parent(node);
+    lines.push_back({{start, Nanos{} - duration},
+                     fmt::format("{} {} {} in {}", trace.name(node), start.count, duration.count,
+                                 parent ? trace.name(parent) : "")});
+  });
+  std::ranges::sort(lines);
+  std::vector<std::string> texts;
+  for (auto& [time, text] : lines) texts.push_back(std::move(text));
+  return texts;
+}
+
+TEST(LayerCount, AnEditedStepIsTheStepOfTheOtherModel) {
+  for (const int from : {2, 3, 5}) {
+    for (const int to : {1, 2, 3, 4, 9}) {
+      const auto edited = SetLayerCount(Step(from).Make(), to, {});
+      ASSERT_TRUE(edited) << edited.error().message;
+      EXPECT_EQ(edited->stack.layers, static_cast<size_t>(from));
+      EXPECT_EQ(edited->stack.runs.size(), 3u) << "forward, backward, optimizer";
+      EXPECT_EQ(Lines(edited->trace), Lines(Step(to).Make())) << from << " to " << to;
+    }
+  }
+}
+
+TEST(LayerCount, OneLayerIsNoRepetition) {
+  const auto edited = SetLayerCount(Step(1).Make(), 2, {});
+  ASSERT_FALSE(edited);
+  EXPECT_NE(edited.error().message.find("at least two equal layers"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace etude

@@ -1,0 +1,636 @@
+#include "src/transform/edit/layer_stack.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/container/hash.h"
+#include "src/base/text/format_count.h"
+#include "src/run/activity.h"
+#include "src/run/step/recorded_step.h"
+#include "src/trace/words/operator_name.h"
+#include "src/transform/edit/repeated_runs.h"
+
+namespace etude {
+namespace {
+
+using Storage = uint64_t;
+using Owners = std::unordered_map<Storage, size_t>;  // layer by memory
+
+// An outermost operator of a host thread, or a call by autograd without operators.
+struct Item {
+  NodeId node;
+  uint32_t token = 0;
+};
+
+bool CallsWork(const Trace& trace, NodeId node) {
+  return trace.kind(node) == NodeKind::kOperator || IsCommunication(trace.kind(node));
+}
+
+bool HasTensorList(const Trace& trace, NodeId node) {
+  return std::ranges::any_of(trace.inputs(node), [&](const Value& value) {
+    if (value.kind != ValueKind::kList) return false;
+    const auto values = trace.values(value.as_list());
+    return values.size() > 1 && values.front().kind == ValueKind::kTensor;
+  });
+}
+
+// Returns whether an operator on lists calls others for their elements.
+bool IsLoop(const Trace& trace, NodeId node) {
+  return HasTensorList(trace, node) && std::ranges::any_of(trace.children(node), [&](NodeId child) {
+           return CallsWork(trace, child);
+         });
+}
+
+uint64_t HashShapes(const Trace& trace, std::span<const Value> values, uint64_t hash) {
+  for (const Value& value : values) {
+    hash = HashMix(hash, static_cast<uint64_t>(value.kind));
+    if (value.kind == ValueKind::kTensor) {
+      const TensorUse& use = trace.tensor(value.as_tensor());
+      hash = HashMix(HashMix(hash, use.shape.value()), use.type.value());
+    }
+    if (value.kind == ValueKind::kList)
+      hash = HashShapes(trace, trace.values(value.as_list()), hash);
+  }
+  return hash;
+}
+
+template <typename Fn>
+void ForEachStorage(const Trace& trace, std::span<const Value> values, Fn fn) {
+  ForEachTensor(trace, values, [&](TensorId id) {
+    if (const Storage storage = trace.tensor(id).storage; storage != 0) fn(storage);
+  });
+}
+
+int64_t BytesOf(const TensorUse& use) {
+  int64_t bytes = 0;
+  const bool is_known = use.numel >= 0 && use.element_bytes >= 0 &&
+                        !__builtin_mul_overflow(use.numel, use.element_bytes, &bytes);
+  return is_known ? bytes : 0;
+}
+
+class StackFinder {
+ public:
+  explicit StackFinder(const Trace& trace) : trace_(trace) {}
+
+  Result<LayerStack> Run() {
+    FindItems();
+    FindMade();
+    const std::vector<Candidate> candidates = Candidates();
+    const auto anchor = std::ranges::find_if(candidates, [&](const Candidate& candidate) {
+      return IsInForward(candidate) && !Phases(candidate, nullptr).empty();
+    });
+    if (anchor == candidates.end()) {
+      return BadInput(
+          "found no operators that repeat, each time with parameters of their own, expected a step "
+          "of a model with at least two equal layers, recorded with tensors");
+    }
+    // Where the sequence repeats longer than the layers, they may begin at several places.
+    std::optional<Error> first;
+    for (const Phase& phase : Phases(*anchor, nullptr)) {
+      Result<LayerStack> stack = StackOf(OwnersOf(*anchor, phase), phase.count, candidates);
+      if (stack) return stack;
+      if (!first) first = stack.error();
+    }
+    return tl::unexpected(*first);
+  }
+
+ private:
+  struct Candidate {
+    LaneId lane;
+    RepeatedRun run;
+    Nanos time;
+  };
+  // Way to divide a repetition into periods.
+  struct Phase {
+    size_t begin = 0;  // item
+    size_t count = 0;
+    std::vector<size_t> layers;  // by period, if memory has owners
+  };
+
+  // Collects the items of each host thread.
+  void FindItems() {
+    const auto is_work = [&](NodeId node) {
+      return CallsWork(trace_, node) || IsGradientAccumulation(trace_.name(node));
+    };
+    std::vector<bool> has_work(trace_.node_count());  // below the node
+    ForEachNode(trace_, [&](NodeId node) {
+      if (!is_work(node)) return;
+      for (NodeId above = trace_.parent(node); above && !has_work[above.index()];
+           above = trace_.parent(above)) {
+        has_work[above.index()] = true;
+      }
+    });
+    std::map<LaneId, std::vector<NodeId>> lanes;
+    ForEachNode(trace_, [&](NodeId node) {
+      // Autograd also calls nodes that only pass a gradient on.
+      const bool passes_on =
+          !has_work[node.index()] && trace_.name(node).starts_with(kAutogradCall);
+      if (!is_work(node) && !passes_on) return;
+      if (trace_.place(node) == Place::kDevice || !TimeOf(trace_, node)) return;
+      lanes[trace_.lane_id(node)].push_back(node);
+      if (trace_.name(node).starts_with(kAutogradCall) || IsInBackward(node)) {
+        backward_ = std::min(backward_.value_or(*trace_.start(node)), *trace_.start(node));
+      }
+      if (IsGradientAccumulation(trace_.name(node))) {
+        last_gradient_ = std::max(last_gradient_.value_or(Nanos{}), *trace_.start(node));
+        ForEachStorage(trace_, trace_.inputs(node),
+                       [&](Storage storage) { accumulated_.insert(storage); });
+      }
+    });
+    std::unordered_map<uint64_t, uint32_t> tokens;
+    for (auto& [lane, nodes] : lanes) {
+      std::ranges::sort(nodes, {}, [&](NodeId node) {
+        return std::tuple(*trace_.start(node), Nanos{} - *trace_.duration(node), node.index());
+      });
+      std::vector<Item>& items = items_[lane];
+      std::optional<Nanos> end;  // of the last item
+      for (const NodeId node : nodes) {
+        if (end && *trace_.start(node) < *end) continue;  // inside of it
+        if (HasTensorList(trace_, node)) lists_.push_back(node);
+        if (IsLoop(trace_, node)) continue;
+        const uint64_t hash = HashShapes(trace_, trace_.inputs(node), trace_.name_id(node).value());
+        const auto token = tokens.try_emplace(hash, static_cast<uint32_t>(tokens.size())).first;
+        items.push_back({.node = node, .token = token->second});
+        end = EndOf(trace_, node);
+      }
+    }
+  }
+
+  // Calls `fn` with the memory of each result of `node` that is not that of an argument.
+  template <typename Fn>
+  void ForEachMade(NodeId node, Fn fn) const {
+    std::vector<Storage> read;
+    ForEachStorage(trace_, trace_.inputs(node), [&](Storage storage) { read.push_back(storage); });
+    ForEachStorage(trace_, trace_.outputs(node), [&](Storage storage) {
+      if (std::ranges::find(read, storage) == read.end()) fn(storage);
+    });
+  }
+
+  // Collects memory that operators of the step made.
+  void FindMade() {
+    ForEachNode(trace_, [&](NodeId node) {
+      if (trace_.place(node) == Place::kDevice || trace_.outputs(node).empty()) return;
+      const Nanos start = trace_.start(node).value_or(Nanos{});
+      ForEachMade(node, [&](Storage storage) {
+        Nanos& last = made_.try_emplace(storage, start).first->second;
+        last = std::max(last, start);
+      });
+    });
+  }
+
+  // Returns the repetitions of all threads, those that take longest first.
+  std::vector<Candidate> Candidates() const {
+    std::vector<Candidate> candidates;
+    for (const auto& [lane, items] : items_) {
+      std::vector<uint32_t> tokens;
+      for (const Item& item : items) tokens.push_back(item.token);
+      for (const RepeatedRun& run : FindRepeatedRuns(tokens)) {
+        Candidate& candidate =
+            candidates.emplace_back(Candidate{.lane = lane, .run = run, .time = {}});
+        for (const Item& item : std::span(items).subspan(run.begin, run.length)) {
+          candidate.time = candidate.time + *trace_.duration(item.node);
+        }
+      }
+    }
+    std::ranges::stable_sort(candidates, std::greater<>(), &Candidate::time);
+    return candidates;
+  }
+
+  const std::vector<Item>& ItemsOf(LaneId lane) const { return items_.at(lane); }
+
+  // Returns whether a repetition ends before the first backward pass.
+  bool IsInForward(const Candidate& candidate) const {
+    const Item& last = ItemsOf(candidate.lane)[candidate.run.begin + candidate.run.length - 1];
+    return !backward_ || *trace_.start(last.node) < *backward_;
+  }
+
+  // Returns the ways to divide a repetition into periods so that no label reaches from one into the
+  // next. Each period must use memory of exactly one layer by `owners`; without owners, memory of
+  // its own. Those with most periods first.
+  std::vector<Phase> Phases(const Candidate& candidate, const Owners* owners) const {
+    std::vector<Phase> phases;
+    const RepeatedRun& run = candidate.run;
+    size_t most = 2;
+    for (size_t shift = 0; shift < run.period && (run.length - shift) / run.period >= most;
+         ++shift) {
+      Phase phase{
+          .begin = run.begin + shift, .count = (run.length - shift) / run.period, .layers = {}};
+      if (!IsWhole(candidate, phase)) continue;
+      const bool fits = owners == nullptr ? HasOwnMemory(candidate, phase)
+                                          : FindLayers(candidate, *owners, phase);
+      if (!fits) continue;
+      most = phase.count;
+      phases.push_back(std::move(phase));
+    }
+    return phases;
+  }
+
+  // Returns the bounds of the periods: labels around the first item of a period begin with it, if
+  // they contain no item of another.
+  std::vector<Nanos> BoundsOf(const Candidate& candidate, const Phase& phase) const {
+    const std::vector<Item>& items = ItemsOf(candidate.lane);
+    std::vector<Nanos> bounds;
+    for (size_t i = 0; i <= phase.count; ++i) {
+      const size_t item = phase.begin + i * candidate.run.period;
+      const size_t next = item + candidate.run.period;
+      if (item >= items.size()) {
+        // The thread ends with the last period, and with the labels that began in it.
+        bounds.push_back(EndOfLabels(items.back().node, bounds.front()));
+        break;
+      }
+      const auto before = item == 0 ? std::nullopt : EndOf(trace_, items[item - 1].node);
+      const auto after =
+          i < phase.count && next < items.size() ? trace_.start(items[next].node) : std::nullopt;
+      Nanos bound = *trace_.start(items[item].node);
+      ForEachLabel(items[item].node, [&](Interval label) {
+        const bool is_in_period =
+            (!before || label.begin >= *before) && (!after || label.end <= *after);
+        if (is_in_period) bound = std::min(bound, label.begin);
+      });
+      bounds.push_back(bound);
+    }
+    return bounds;
+  }
+
+  // Calls `fn` with the interval of each node above `node` on its thread.
+  template <typename Fn>
+  void ForEachLabel(NodeId node, Fn fn) const {
+    for (NodeId above = trace_.parent(node); above; above = trace_.parent(above)) {
+      const auto interval = TimeOf(trace_, above);
+      if (interval && trace_.lane_id(above) == trace_.lane_id(node)) fn(*interval);
+    }
+  }
+
+  // Returns the end of a node and of those above it that began from `begin` on.
+  Nanos EndOfLabels(NodeId node, Nanos begin) const {
+    Nanos end = *EndOf(trace_, node);
+    ForEachLabel(node, [&](Interval label) {
+      if (label.begin >= begin) end = std::max(end, label.end);
+    });
+    return end;
+  }
+
+  // Returns whether no label begins in one period and ends in a later one or after the last, and
+  // gradients are in the period of the operator that made them.
+  bool IsWhole(const Candidate& candidate, const Phase& phase) const {
+    const std::vector<Item>& items = ItemsOf(candidate.lane);
+    if (IsGradientAccumulation(trace_.name(items[phase.begin].node))) return false;
+    const std::vector<Nanos> bounds = BoundsOf(candidate, phase);
+    bool is_whole = true;
+    for (size_t i = 1; i <= phase.count; ++i) {
+      const size_t item = phase.begin + i * candidate.run.period;
+      if (item >= items.size()) continue;
+      ForEachLabel(items[item].node, [&](Interval label) {
+        is_whole = is_whole && (label.begin >= bounds[i] || label.begin < bounds.front());
+      });
+    }
+    return is_whole;
+  }
+
+  std::span<const Item> PeriodOf(const Candidate& candidate, const Phase& phase, size_t i) const {
+    return std::span(ItemsOf(candidate.lane))
+        .subspan(phase.begin + i * candidate.run.period, candidate.run.period);
+  }
+
+  // Returns the memory that the periods use and that existed before, with the layer of each: layers
+  // are in the order of the forward pass. Memory of several periods belongs to none.
+  Owners OwnersOf(const Candidate& candidate, const Phase& phase) const {
+    Owners owners;
+    std::unordered_set<Storage> shared;
+    const bool is_reversed = IsInBackward(ItemsOf(candidate.lane)[phase.begin].node);
+    for (size_t i = 0; i < phase.count; ++i) {
+      const size_t layer = is_reversed ? phase.count - 1 - i : i;
+      for (const Item& item : PeriodOf(candidate, phase, i)) {
+        ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
+          if (made_.contains(storage)) return;
+          const auto [owner, is_new] = owners.try_emplace(storage, layer);
+          if (!is_new && owner->second != layer) shared.insert(storage);
+        });
+      }
+    }
+    for (const Storage storage : shared) owners.erase(storage);
+    return owners;
+  }
+
+  bool HasOwnMemory(const Candidate& candidate, const Phase& phase) const {
+    std::vector<bool> found(phase.count);
+    for (const auto& [storage, layer] : OwnersOf(candidate, phase)) found[layer] = true;
+    return std::ranges::count(found, false) == 0;
+  }
+
+  // Returns the layer whose memory an item uses: parameters, or else gradients and what was
+  // computed from them. `is_one` becomes false if it uses memory of several layers.
+  std::optional<size_t> LayerOf(const Item& item, const Owners& owners, bool& is_one) const {
+    const bool is_after = last_gradient_ && *trace_.start(item.node) > *last_gradient_;
+    for (const Owners* of : {&owners, &after_backward_}) {
+      if (of == &after_backward_ && !is_after) break;
+      std::optional<size_t> layer;
+      ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
+        const auto owner = of->find(storage);
+        if (owner == of->end()) return;
+        is_one = is_one && (!layer || *layer == owner->second);
+        layer = owner->second;
+      });
+      if (layer) return layer;
+    }
+    if (const auto of = results_.find(item.node); of != results_.end()) return of->second;
+    return std::nullopt;
+  }
+
+  // Finds the layer of each period.
+  bool FindLayers(const Candidate& candidate, const Owners& owners, Phase& phase) const {
+    for (size_t i = 0; i < phase.count; ++i) {
+      std::optional<size_t> layer;
+      for (const Item& item : PeriodOf(candidate, phase, i)) {
+        bool is_one = true;
+        const std::optional<size_t> used = LayerOf(item, owners, is_one);
+        if (!is_one || (used && layer && *used != *layer)) return false;
+        if (used) layer = used;
+      }
+      if (!layer || std::ranges::count(phase.layers, *layer) != 0) return false;
+      phase.layers.push_back(*layer);
+    }
+    return true;
+  }
+
+  Result<LayerStack> StackOf(Owners owners, size_t layers, std::span<const Candidate> candidates) {
+    LayerStack stack{.layers = layers, .runs = {}, .lists = {}};
+    taken_.clear();
+    after_backward_.clear();
+    results_.clear();
+    layers_in_lists_.clear();
+    // Each run tells of more memory of the layers.
+    size_t before = 0;
+    do {
+      before = stack.runs.size();
+      for (const Candidate& candidate : candidates) Take(candidate, owners, stack);
+      FindGradients(stack);
+      FindResults(stack);
+      FindLists(stack, owners);
+    } while (stack.runs.size() > before);
+    std::ranges::sort(stack.runs, {}, [](const LayerRun& run) { return run.bounds.front(); });
+    ETUDE_RETURN_IF_ERROR(CheckOthers(owners, stack));
+    return stack;
+  }
+
+  // Adds a repetition to the stack if it belongs to the layers and overlaps none taken before.
+  void Take(const Candidate& candidate, const Owners& owners, LayerStack& stack) {
+    const RepeatedRun& run = candidate.run;
+    if (run.count() > stack.layers) {
+      // Operators that are all the same, such as those on the numbers of a list, perhaps
+      // repeatedly.
+      Candidate rest = candidate;
+      while (const auto grouped = ByLayer(rest, owners, stack.layers)) {
+        Take(*grouped, owners, stack);
+        const size_t end = grouped->run.begin + grouped->run.length;
+        rest.run.length -= end - rest.run.begin;
+        rest.run.begin = end;
+      }
+      return;
+    }
+    std::vector<std::pair<size_t, size_t>>& taken = taken_[candidate.lane];
+    const bool overlaps = std::ranges::any_of(taken, [&](const auto& other) {
+      return run.begin < other.second && other.first < run.begin + run.length;
+    });
+    if (overlaps || run.count() + 1 < stack.layers) return;
+    const std::vector<Phase> phases = Phases(candidate, &owners);
+    if (phases.empty()) return;
+    const Phase& phase = phases.front();
+    taken.emplace_back(phase.begin, phase.begin + phase.count * run.period);
+    stack.runs.push_back({.lane = candidate.lane,
+                          .bounds = BoundsOf(candidate, phase),
+                          .layers = phase.layers,
+                          .operators = run.period,
+                          .in_backward = IsInBackward(ItemsOf(candidate.lane)[phase.begin].node)});
+  }
+
+  // Returns the first part of a repetition that uses the memory of `layers` layers, one after
+  // another for the same number of periods; nullopt without such a part.
+  std::optional<Candidate> ByLayer(const Candidate& candidate, const Owners& owners,
+                                   size_t layers) const {
+    const RepeatedRun& run = candidate.run;
+    const std::vector<Item>& items = ItemsOf(candidate.lane);
+    std::vector<size_t> begins;  // items at which the layer changes
+    std::optional<size_t> layer;
+    for (size_t i = run.begin; i < run.begin + run.length && begins.size() <= layers; ++i) {
+      bool is_one = true;
+      const std::optional<size_t> used = LayerOf(items[i], owners, is_one);
+      if (used && used != layer) begins.push_back(i);
+      if (used) layer = used;
+    }
+    if (begins.size() < layers) return std::nullopt;
+    const size_t period = begins[1] - begins[0];
+    const size_t end = begins[0] + period * layers;
+    bool fits = period % run.period == 0 && end <= run.begin + run.length;
+    for (size_t i = 1; i < layers; ++i) fits = fits && begins[i] - begins[i - 1] == period;
+    fits = fits && (begins.size() == layers || begins[layers] >= end);
+    if (!fits) return std::nullopt;
+    return Candidate{.lane = candidate.lane,
+                     .run = {.begin = begins[0], .length = period * layers, .period = period},
+                     .time = candidate.time};
+  }
+
+  bool IsInBackward(NodeId node) const {
+    for (; node; node = trace_.parent(node)) {
+      if (trace_.name(node).starts_with(kAutogradCall)) return true;
+    }
+    return false;
+  }
+
+  // Returns the layer of the period around a node; nullopt outside of all.
+  std::optional<size_t> PeriodAround(const LayerStack& stack, NodeId node) const {
+    const Nanos start = *trace_.start(node);
+    for (const LayerRun& run : stack.runs) {
+      if (run.lane != trace_.lane_id(node) || start < run.bounds.front()) continue;
+      const auto next = std::ranges::upper_bound(run.bounds, start);
+      if (next != run.bounds.end()) {
+        return run.layers[static_cast<size_t>(next - run.bounds.begin()) - 1];
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Finds the layers of gradients: those of the operators that made them.
+  void FindGradients(const LayerStack& stack) {
+    std::unordered_map<Storage, size_t> layers;  // of the latest maker, in order of time
+    for (const auto& [lane, items] : items_) {
+      layers.clear();
+      for (const Item& item : items) {
+        if (!IsGradientAccumulation(trace_.name(item.node))) {
+          const std::optional<size_t> layer = PeriodAround(stack, item.node);
+          ForEachMade(item.node, [&](Storage storage) {
+            if (layer) {
+              layers[storage] = *layer;
+            } else {
+              layers.erase(storage);
+            }
+          });
+          continue;
+        }
+        std::optional<size_t> layer = PeriodAround(stack, item.node);
+        ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
+          if (const auto made = layers.find(storage); !layer && made != layers.end()) {
+            layer = made->second;
+          }
+          // An address may be used again for other memory.
+          const auto last = made_.find(storage);
+          const bool is_kept = last == made_.end() || last->second <= *trace_.start(item.node);
+          if (layer && is_kept) after_backward_.try_emplace(storage, *layer);
+        });
+        if (layer) results_.try_emplace(item.node, *layer);
+      }
+    }
+  }
+
+  // Finds what belongs to one layer after the backward pass: gradients, which only this layer uses,
+  // and operators on what was computed from them, such as norms.
+  void FindResults(const LayerStack& stack) {
+    if (!last_gradient_) return;
+    std::unordered_map<Storage, std::optional<size_t>> users;  // nullopt: several layers
+    for (const auto& [lane, items] : items_) {
+      std::unordered_map<Storage, size_t> current;  // layer whose operator made it
+      for (const Item& item : items) {
+        if (*trace_.start(item.node) <= *last_gradient_) continue;
+        const std::optional<size_t> layer = PeriodAround(stack, item.node);
+        ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
+          if (const auto made = current.find(storage); made != current.end()) {
+            results_.try_emplace(item.node, made->second);
+          }
+          if (!layer || !accumulated_.contains(storage)) return;
+          const auto [user, is_new] = users.try_emplace(storage, layer);
+          if (!is_new && user->second != layer) user->second = std::nullopt;
+        });
+        ForEachMade(item.node, [&](Storage storage) {
+          if (layer) {
+            current[storage] = *layer;
+          } else {
+            current.erase(storage);
+          }
+        });
+      }
+    }
+    for (const auto& [storage, layer] : users) {
+      const auto last = made_.find(storage);
+      const bool is_kept = last == made_.end() || last->second <= *last_gradient_;
+      if (layer && is_kept) after_backward_.try_emplace(storage, *layer);
+    }
+  }
+
+  // Finds the operators on lists outside of the layers. Tensors at the same place of an operator's
+  // lists belong together, such as a parameter, its gradient and its moments; so do those in lists
+  // of the same length, such as all lists of an optimizer.
+  void FindLists(LayerStack& stack, Owners& owners) {
+    stack.lists.clear();
+    for (const NodeId node : lists_) {
+      if (PeriodAround(stack, node)) continue;
+      const double share = ShareOfLayers(node, owners);
+      if (share > 0) stack.lists.push_back({.node = node, .share = share});
+    }
+  }
+
+  // Returns the lists of tensors among an operator's arguments.
+  std::vector<std::vector<TensorId>> ListsOf(NodeId node) const {
+    std::vector<std::vector<TensorId>> lists;
+    for (const Value& value : trace_.inputs(node)) {
+      if (value.kind != ValueKind::kList) continue;
+      std::vector<TensorId>& list = lists.emplace_back();
+      ForEachTensor(trace_, trace_.values(value.as_list()),
+                    [&](TensorId id) { list.push_back(id); });
+    }
+    return lists;
+  }
+
+  // Returns the share of the bytes in an operator's lists that belong to layers, and adds the
+  // memory in them to `owners`.
+  double ShareOfLayers(NodeId node, Owners& owners) {
+    const bool is_after = last_gradient_ && *trace_.start(node) > *last_gradient_;
+    double all = 0;
+    double of_layers = 0;
+    const std::vector<std::vector<TensorId>> lists = ListsOf(node);
+    for (const std::vector<TensorId>& list : lists) {
+      std::map<size_t, size_t>& layers = layers_in_lists_[list.size()];
+      for (size_t i = 0; i < list.size(); ++i) {
+        const Storage storage = trace_.tensor(list[i]).storage;
+        if (const auto owner = owners.find(storage); owner != owners.end()) {
+          layers.try_emplace(i, owner->second);
+        } else if (const auto after = after_backward_.find(storage);
+                   is_after && after != after_backward_.end()) {
+          layers.try_emplace(i, after->second);
+        }
+      }
+    }
+    for (const std::vector<TensorId>& list : lists) {
+      const std::map<size_t, size_t>& layers = layers_in_lists_[list.size()];
+      for (size_t i = 0; i < list.size(); ++i) {
+        const TensorUse& use = trace_.tensor(list[i]);
+        const auto bytes = static_cast<double>(BytesOf(use));
+        all += bytes;
+        const auto layer = layers.find(i);
+        if (layer == layers.end()) continue;
+        of_layers += bytes;
+        if (use.storage != 0 && !made_.contains(use.storage)) {
+          owners.try_emplace(use.storage, layer->second);
+        }
+      }
+    }
+    return all > 0 ? of_layers / all : 0;
+  }
+
+  // Returns kBadInput if operators use parameters or gradients of layers but do not repeat with
+  // them. Those of the first or the last layer may differ.
+  Status CheckOthers(const Owners& owners, const LayerStack& stack) const {
+    std::optional<size_t> only;  // layer of the operators found so far
+    for (const auto& [lane, items] : items_) {
+      for (const Item& item : items) {
+        if (PeriodAround(stack, item.node) || HasTensorList(trace_, item.node)) continue;
+        const bool is_after = last_gradient_ && *trace_.start(item.node) > *last_gradient_;
+        std::optional<size_t> layer;
+        const auto find = [&](const Owners& in, Storage storage) {
+          if (const auto owner = in.find(storage); owner != in.end()) layer = owner->second;
+        };
+        ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
+          find(owners, storage);
+          if (is_after) find(after_backward_, storage);
+        });
+        if (!layer) continue;
+        const bool is_end = *layer == 0 || *layer + 1 == stack.layers;
+        if (is_end && (!only || *only == *layer)) {
+          only = layer;
+          continue;
+        }
+        return BadInput(fmt::format(
+            "found '{}' (node {}), which uses memory of one of {} but does not repeat with "
+            "them, expected layers that all do the same, and three if the first or last differs",
+            trace_.name(item.node), trace_.source_id(item.node),
+            FormatCount(stack.layers, "layer")));
+      }
+    }
+    return {};
+  }
+
+  const Trace& trace_;
+  std::optional<Nanos> backward_;              // begin of the first backward pass
+  std::map<LaneId, std::vector<Item>> items_;  // by host thread, in order of time
+  std::vector<NodeId> lists_;                  // operators on lists of tensors, with callers
+  std::unordered_map<Storage, Nanos> made_;    // memory that the step made, and when last
+  std::map<LaneId, std::vector<std::pair<size_t, size_t>>> taken_;  // items of runs
+  std::unordered_map<NodeId, size_t> results_;  // layer of operators on what a layer has made
+  std::unordered_set<Storage> accumulated_;     // memory of all gradients
+  Owners after_backward_;                       // memory of gradients of layers
+  std::map<size_t, std::map<size_t, size_t>> layers_in_lists_;  // layer by length and place
+  std::optional<Nanos> last_gradient_;
+};
+
+}  // namespace
+
+Result<LayerStack> FindLayerStack(const Trace& trace) { return StackFinder(trace).Run(); }
+
+}  // namespace etude

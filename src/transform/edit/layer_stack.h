@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/base/units.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// Operators on one host thread that repeat for each layer of a model, such as those of the forward
+// pass. A period is everything on the thread between two bounds.
+struct LayerRun {
+  LaneId lane;
+  std::vector<Nanos> bounds;   // begin of each period, and the end of the last
+  std::vector<size_t> layers;  // layer of each period
+  size_t operators = 0;        // of a period
+  bool in_backward = false;
+};
+
+// An operator on lists of tensors, such as an optimizer's, some of which belong to layers.
+struct ListOperator {
+  NodeId node;
+  double share = 0;  // of its tensors' bytes that belong to layers
+};
+
+// The layers of a model as a recorded step shows them.
+struct LayerStack {
+  size_t layers = 0;           // at least 2
+  std::vector<LayerRun> runs;  // by begin
+  std::vector<ListOperator> lists;
+};
+
+// Finds layers in a step that was recorded with the tensors of operators. The sequence of a
+// thread's outermost operators, with the shapes of their tensors, repeats for each layer, and each
+// period uses memory of its own that existed before the step: the layer's parameters. Of all
+// repetitions with such memory, the one that takes most time defines the layers; others of the
+// thread (backward pass, optimizer) count if each of their periods uses memory of one layer.
+//
+// kBadInput, with the reason, if there are none, or if other operators use the layers' parameters
+// too.
+Result<LayerStack> FindLayerStack(const Trace& trace);
+
+}  // namespace etude
