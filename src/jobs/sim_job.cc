@@ -197,6 +197,19 @@ Status AddRecordedTimes(const std::vector<RankInput>& inputs, std::vector<Trace>
   return {};
 }
 
+// Reads the second recording of an edit, with the times that the first one has.
+Result<std::vector<Trace>> ReadSecond(const SimJobOptions& options, bool strict,
+                                      const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
+                         FindRanks(std::vector<std::string>{options.what_if.second}, context));
+  ETUDE_ASSIGN_OR_RETURN(RankTraces read, ReadRankTraces(inputs, options.groups, options.jobs,
+                                                         {.strict = strict}, context));
+  SimJob times;
+  ETUDE_RETURN_IF_ERROR(AddRecordedTimes(inputs, read.traces, /*is_recorded=*/true,
+                                         options.with_recording, context, times));
+  return std::move(read.traces);
+}
+
 void NoteUngrouped(const RankTraces& ranks, std::vector<std::string>& notes) {
   uint64_t ungrouped = 0;
   for (size_t i = 0; i < ranks.traces.size(); ++i) {
@@ -274,7 +287,12 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!options.what_if.empty()) {
       if (is_chakra) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
-      if (const Status edited = what_if.EditTraces(traces.traces, context.limits); !edited) {
+      std::vector<Trace> second;
+      if (!options.what_if.second.empty()) {
+        ETUDE_ASSIGN_OR_RETURN(second, ReadSecond(options, strict, context));
+      }
+      if (const Status edited = what_if.EditTraces(traces.traces, second, context.limits);
+          !edited) {
         return MakeError(edited.error().code, first + ": " + edited.error().message);
       }
       npus = what_if.RanksOf(std::ssize(traces.traces));

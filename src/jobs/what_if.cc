@@ -31,6 +31,25 @@ Result<Bytes> ParseBucket(std::string_view option, const std::string& text) {
                    fmt::format("{}: found '{}', expected a size such as 25MiB", option, text));
 }
 
+Result<SizePoints> ParsePoints(const std::string& text) {
+  std::vector<double> values;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    const auto value = ParseDecimal(word);
+    if (!value || *value <= 0) break;
+    values.push_back(*value);
+  }
+  if (values.size() == 3 && values[0] != values[1] && rest.empty()) {
+    return SizePoints{.first = values[0], .second = values[1], .wanted = values[2]};
+  }
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("--sizes: found '{}', expected a size in the job, another one in "
+                               "--second, and the wanted one, such as 8,16,64",
+                               text));
+}
+
 Json ToJson(const std::vector<std::vector<GradientBucket>>& passes) {
   Json all = Json::array();
   for (const std::vector<GradientBucket>& pass : passes) {
@@ -55,6 +74,7 @@ bool IsIndependentOfRanks(CollectiveType type) {
 std::string_view Name(Certainty certainty) {
   switch (certainty) {
     case Certainty::kExact: return "structure exact";
+    case Certainty::kInterpolated: return "interpolated";
     case Certainty::kModelled: break;
   }
   return "modelled";
@@ -96,6 +116,12 @@ Result<bool> IsEditedWithTimes(const std::string& folder, const RunContext& cont
 Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
   WhatIf made;
   made.options_ = options;
+  if (options.second.empty() != options.sizes.empty()) {
+    return MakeError(ErrorCode::kUsage, "--second and --sizes require each other");
+  }
+  if (!options.sizes.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(made.points_, ParsePoints(options.sizes));
+  }
   if (options.layers && (*options.layers < 1 || *options.layers > kMostLayers)) {
     return MakeError(ErrorCode::kUsage,
                      fmt::format("--layers: found {}, expected 1 to {}", *options.layers,
@@ -136,6 +162,33 @@ Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
   return made;
 }
 
+Status WhatIf::EditSizes(std::vector<Trace>& traces, const std::vector<Trace>& second,
+                         const Limits& limits) {
+  const auto [low, high] = std::minmax(points_->first, points_->second);
+  const bool is_between = points_->wanted >= low && points_->wanted <= high;
+  sizes_ = {.edit = fmt::format("--second {} --sizes {}", options_.second, options_.sizes),
+            .certainty = is_between ? Certainty::kInterpolated : Certainty::kModelled};
+  if (second.size() != traces.size()) {
+    return BadInput(fmt::format("--second: found {}, expected {} as in the job",
+                                FormatCount(second.size(), "rank"), FormatCount(traces.size())));
+  }
+  uint64_t retimed = 0;
+  for (size_t i = 0; i < traces.size(); ++i) {
+    Result<SizeEdit> edited = AtOtherSize(traces[i], second[i], *points_, limits);
+    if (!edited) return MakeError(edited.error().code, "--second: " + edited.error().message);
+    traces[i] = std::move(edited->trace);
+    sizes_.nodes += edited->resized;
+    retimed += edited->retimed;
+  }
+  if (sizes_.nodes == 0) {
+    return BadInput("--second: found the same sizes in both recordings, expected others");
+  }
+  sizes_.details = {{"retimed", retimed}};
+  sizes_.text = fmt::format("{} with other sizes, {} with times by their work",
+                            FormatCount(sizes_.nodes, "operator"), FormatCount(retimed));
+  return {};
+}
+
 Status WhatIf::EditLayers(std::vector<Trace>& traces, const Limits& limits) {
   layers_ = {.edit = fmt::format("--layers {}", *options_.layers), .certainty = Certainty::kExact};
   for (Trace& trace : traces) {
@@ -165,8 +218,10 @@ Status WhatIf::EditLayers(std::vector<Trace>& traces, const Limits& limits) {
   return {};
 }
 
-Status WhatIf::EditTraces(std::vector<Trace>& traces, const Limits& limits) {
+Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& second,
+                          const Limits& limits) {
   recorded_ = traces.size();
+  if (points_) ETUDE_RETURN_IF_ERROR(EditSizes(traces, second, limits));
   if (options_.layers) ETUDE_RETURN_IF_ERROR(EditLayers(traces, limits));
   if (!options_.data_parallel) return {};
   parallel_.edit = fmt::format("--dp {}", *options_.data_parallel);
@@ -272,6 +327,7 @@ void WhatIf::ChangeTimes(RunnableRank& rank) {
 
 Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
   std::vector<AppliedEdit> edits;
+  if (points_) edits.push_back(sizes_);
   if (options_.layers) edits.push_back(layers_);
   if (options_.data_parallel) edits.push_back(parallel_);
   if (!options_.scale.empty()) {

@@ -13,6 +13,7 @@
 #include "src/base/run_context.h"
 #include "src/trace/trace.h"
 #include "src/transform/edit/gradient_reduction.h"
+#include "src/transform/edit/other_size.h"
 #include "src/transform/edit/time_scale.h"
 #include "src/transform/runnable/runnable_rank.h"
 
@@ -21,10 +22,11 @@ namespace etude {
 
 // How sure the result of an edit is.
 enum class Certainty : uint8_t {
-  kExact,     // structure exact: the nodes are those of the edited program
-  kModelled,  // times by the user's factor
+  kExact,         // structure exact: the nodes are those of the edited program
+  kInterpolated,  // times between those of two recordings
+  kModelled,      // times by the user's factor, or beyond those of two recordings
 };
-// Returns "structure exact" or "modelled": stable, appears in files.
+// Returns "structure exact", "interpolated" or "modelled": stable, appears in files.
 std::string_view Name(Certainty certainty);
 
 // One edit that was made.
@@ -56,6 +58,8 @@ Result<bool> IsEditedWithTimes(const std::string& folder, const RunContext& cont
 
 // Options of an edited job, as texts of the command line.
 struct WhatIfOptions {
+  std::string second;  // another recording of the program, for `sizes`
+  std::string sizes;   // a size in both recordings, and the wanted one: "8,16,64"
   std::optional<int64_t> layers;
   std::optional<int64_t> data_parallel;  // ranks
   std::string bucket;                    // size of gradient buckets; "": PyTorch's default
@@ -63,7 +67,10 @@ struct WhatIfOptions {
   std::string scale;                     // factors for times: TimeScale
   std::vector<std::string> drop;         // operators by name, whose time becomes 0
 
-  bool empty() const { return !layers && !data_parallel && scale.empty() && drop.empty(); }
+  bool empty() const {
+    return second.empty() && sizes.empty() && !layers && !data_parallel && scale.empty() &&
+           drop.empty();
+  }
   friend bool operator==(const WhatIfOptions&, const WhatIfOptions&) = default;
 };
 
@@ -73,10 +80,12 @@ class WhatIf {
   // kUsage for options of the wrong form.
   static Result<WhatIf> Make(const WhatIfOptions& options);
 
-  // Edits the recorded traces before their conversion: changes the number of layers, and adds the
-  // reduction of gradients to a job of one rank. kBadInput, with the reason, for edits that the job
+  // Edits the recorded traces before their conversion: changes a size by those of the second
+  // recording (`second`, empty without one), then the number of layers, and adds the reduction of
+  // gradients to a job of one rank. kBadInput, with the reason, for edits that the job
   // does not support.
-  Status EditTraces(std::vector<Trace>& traces, const Limits& limits);
+  Status EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& second,
+                    const Limits& limits);
   // Edits a rank after its conversion: its group sizes and times. Errors as in EditTraces.
   Status EditRank(RunnableRank& rank);
   // Returns the ranks of the edited job of `recorded` ranks.
@@ -87,6 +96,8 @@ class WhatIf {
 
  private:
   WhatIf() = default;
+  Status EditSizes(std::vector<Trace>& traces, const std::vector<Trace>& second,
+                   const Limits& limits);
   Status EditLayers(std::vector<Trace>& traces, const Limits& limits);
   Status ResizeGroups(RunnableRank& rank);
   void ChangeTimes(RunnableRank& rank);
@@ -96,6 +107,8 @@ class WhatIf {
   TimeScale scale_;
   bool is_reduction_added_ = false;
   size_t recorded_ = 0;  // ranks
+  std::optional<SizePoints> points_;
+  AppliedEdit sizes_;
   AppliedEdit layers_;
   AppliedEdit parallel_;
   AppliedEdit scaled_;

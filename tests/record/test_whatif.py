@@ -117,7 +117,7 @@ def names(job):
 
 @pytest.mark.parametrize("optimizer", ["loop", "foreach"])
 def test_layers_are_those_of_the_other_model(optimizer, tmp_path):
-    recorded = {n: record(tmp_path / f"recorded{n}", TRANSFORMER, n, optimizer) for n in (3, 5)}
+    recorded = {n: record(tmp_path / f"recorded{n}", TRANSFORMER, n, 4, optimizer) for n in (3, 5)}
     for layers, other in ((3, 5), (5, 3)):
         (change,) = edit(recorded[layers], tmp_path / f"edited{other}", "--layers", other)["edits"]
         assert change["certainty"] == "structure exact" and change["layers"] == layers
@@ -130,12 +130,43 @@ def test_layers_are_those_of_the_other_model(optimizer, tmp_path):
     assert reduced["copies"] == five["copies"]
 
 
+def buckets(job, to, *edits):
+    (*_, reduced) = edit(job, to, *edits, "--dp", 2)["edits"]
+    return reduced["buckets"]
+
+
+def test_sizes_are_those_of_the_other_program(tmp_path):
+    jobs = {batch: record(tmp_path / f"batch{batch}", TRANSFORMER, 2, batch) for batch in (2, 4, 8)}
+    changes = edit(jobs[2], tmp_path / "edited", "--second", jobs[8], "--sizes", "2,8,4")
+    (change,) = changes["edits"]
+    assert change["certainty"] == "interpolated" and change["retimed"] > 50
+    steps = {batch: simulate(job, 1)["step_ns"] for batch, job in jobs.items()}
+    assert simulate(tmp_path / "edited", 1)["step_ns"] > 0 and min(steps.values()) > 0
+    edit(jobs[4], tmp_path / "same", "--scale", "compute=1.0001")
+    assert names(tmp_path / "edited") == names(tmp_path / "same")
+    # Gradients do not depend on the batch.
+    both = ("--second", jobs[8], "--sizes", "2,8,4")
+    assert buckets(jobs[2], tmp_path / "reduced", *both) == buckets(jobs[4], tmp_path / "reduced4")
+    told = etude("whatif", jobs[2], "--second", jobs[8], "--sizes", "2,8,4.5", "-o", tmp_path / "half", code=3).stderr
+    assert "expected such that the wanted one is a whole number" in told
+    told = etude("whatif", jobs[2], "--second", jobs[2], "--sizes", "2,8,4", "-o", tmp_path / "none", code=3).stderr
+    assert "found the same sizes in both recordings" in told
+
+
+def test_two_recordings_are_of_one_program(alone, tmp_path):
+    other = record(tmp_path / "other", TRANSFORMER, 2, 2)
+    told = etude("whatif", alone, "--second", other, "--sizes", "1,2,3", "-o", tmp_path / "out", code=3).stderr
+    assert "expected two recordings of the same program" in told and not (tmp_path / "out").exists()
+
+
 def test_layers_are_needed(alone, tmp_path):
     told = etude("whatif", alone, "-o", tmp_path / "out", "--layers", 4, code=3).stderr
     assert "--layers: found no operators that repeat" in told and not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("edits, told", [
+    (("--sizes", "1,2,3"), "--second and --sizes require each other"),
+    (("--second", "job", "--sizes", "2,2,3"), "--sizes: found '2,2,3', expected a size in the job"),
     (("--layers", 0), "--layers: found 0, expected 1 to"),
     ((), "missing edit"),
     (("--dp", 0), "expected 1 to"),

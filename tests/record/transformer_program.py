@@ -1,4 +1,4 @@
-"""Trains a transformer of as many layers as the first argument says, on one rank."""
+"""Trains a transformer of as many layers as the first argument says, on one rank, with a batch as the second says."""
 
 import sys
 
@@ -37,9 +37,10 @@ class Model(torch.nn.Module):
 
 
 model = Model(int(sys.argv[1]))
+batch = int(sys.argv[2])
 optimizer = torch.optim.AdamW(model.parameters(), foreach="foreach" in sys.argv)
 for _ in range(12):
-    x = torch.randint(100, (4, 16))
+    x = torch.randint(100, (batch, 16))
     optimizer.zero_grad()
     torch.nn.functional.cross_entropy(model(x).flatten(0, 1), x.flatten()).backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

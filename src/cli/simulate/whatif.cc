@@ -21,7 +21,7 @@ class WhatIfCommand : public Command {
  public:
   std::string_view name() const override { return "whatif"; }
   std::string_view summary() const override {
-    return "edit a recorded job: other numbers of layers and ranks, other times";
+    return "edit a recorded job: other sizes, layers, ranks and times";
   }
 
   void Declare(Options& options) override {
@@ -29,6 +29,10 @@ class WhatIfCommand : public Command {
                         "capture folder, or traces of all ranks, recorded by Etude or PyTorch");
     options.Output("-o,--output", &output_, "FOLDER", "folder for the edited job", {});
     options.Required("--output");
+    options.Value("--second", &job_.what_if.second, "JOB",
+                  "recording of the same program with another size, such as its batch");
+    options.Value("--sizes", &job_.what_if.sizes, "FIRST,SECOND,WANTED",
+                  "this size in the job and in --second, and the wanted one, such as 8,16,64");
     options.Value("--layers", &job_.what_if.layers, "N",
                   "number of equal layers of the model, such as blocks of a transformer");
     options.Value("--dp", &job_.what_if.data_parallel, "N",
@@ -55,7 +59,7 @@ class WhatIfCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     if (job_.what_if.empty()) {
       return MakeError(ErrorCode::kUsage,
-                       "whatif: missing edit: --layers, --dp, --scale or --drop");
+                       "whatif: missing edit: --sizes, --layers, --dp, --scale or --drop");
     }
     ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
     ETUDE_ASSIGN_OR_RETURN(const SimJob read,

@@ -18,6 +18,7 @@
 #include "src/trace/trace_copy.h"
 #include "src/trace/words/module_name.h"
 #include "src/transform/edit/layer_names.h"
+#include "src/transform/edit/retime.h"
 #include "src/transform/edit/time_shift.h"
 
 namespace etude {
@@ -143,8 +144,9 @@ class LayerCounter {
   }
 
   void FindShifts() {
-    std::vector<TimeChange> host;
-    std::vector<TimeChange> device;
+    FindLonger();
+    std::vector<TimeChange> host = HostChanges(trace_, longer_);
+    std::vector<TimeChange> device = DeviceChanges(trace_, longer_);
     for (const Repetition& repetition : repetitions_) {
       for (size_t layer = layers(); layer < wanted_; ++layer) {
         const Part& part = TemplateOf(repetition, layer);
@@ -160,58 +162,36 @@ class LayerCounter {
             {.at = *part->device_begin, .length = *part->device_begin - part->device_end});
       }
     }
-    AddChangesOfLists(host, device);
     host_ = TimeShift(std::move(host));
     device_ = TimeShift(std::move(device));
   }
 
   // Operators on lists take the time of fewer or more tensors, without the operators that they
   // call, as does the work that they launch. On the host, those with such work only launch it.
-  void AddChangesOfLists(std::vector<TimeChange>& host, std::vector<TimeChange>& device) {
+  void FindLonger() {
     const double growth = static_cast<double>(wanted_) / static_cast<double>(layers()) - 1;
     std::vector<double> growths(trace_.node_count());
     for (const ListOperator& list : result_.stack.lists) {
       growths[list.node.index()] = list.share * growth;
     }
     longer_.resize(trace_.node_count());
+    const std::vector<std::optional<Nanos>> own = SelfTimes(trace_);
+    const auto grow = [&](NodeId node, double by) {
+      const auto time = static_cast<double>(own[node.index()].value_or(Nanos{}).count);
+      longer_[node.index()] = Nanos{std::llround(time * by)};
+    };
     const std::vector<NodeId> launchers = FindLaunchers(trace_);
     std::vector<bool> launches(trace_.node_count());
     ForEachNode(trace_, [&](NodeId node) {
       if (trace_.place(node) != Place::kDevice) return;
       for (NodeId above = launchers[node.index()]; above; above = trace_.parent(above)) {
         launches[above.index()] = true;
-        const double grows = growths[above.index()];
-        if (grows != 0) AddChange(node, trace_.duration(node), grows, device);
+        if (growths[above.index()] != 0) grow(node, growths[above.index()]);
       }
     });
-    const std::vector<std::optional<Nanos>> own = SelfTimes(trace_);
     for (const ListOperator& list : result_.stack.lists) {
-      const size_t i = list.node.index();
-      if (!launches[i]) AddChange(list.node, own[i], growths[i], host);
+      if (!launches[list.node.index()]) grow(list.node, growths[list.node.index()]);
     }
-  }
-
-  // Adds the change for a node that takes `growth` times its own time in addition. Time is inserted
-  // at its begin, and cut out at its end, where no callees are.
-  void AddChange(NodeId node, std::optional<Nanos> own, double growth,
-                 std::vector<TimeChange>& changes) {
-    const auto start = trace_.start(node);
-    const auto end = EndOf(trace_, node);
-    if (!start || !end || !own) return;
-    Nanos more{std::llround(static_cast<double>(own->count) * growth)};
-    Nanos at = *start + Nanos{1};
-    if (more < Nanos{}) {
-      Nanos last = at;
-      for (const NodeId child : trace_.children(node)) {
-        if (trace_.lane_id(child) == trace_.lane_id(node)) {
-          last = std::max(last, EndOf(trace_, child).value_or(last));
-        }
-      }
-      more = std::max(more, std::min(last - *end, Nanos{}));
-      at = *end + more;
-    }
-    changes.push_back({.at = at, .length = more});
-    longer_[node.index()] = more;
   }
 
   uint64_t IdOf(NodeId node) const {
@@ -246,27 +226,14 @@ class LayerCounter {
       if (const NodeId parent = trace_.parent(node); parent && !removed_[parent.index()]) {
         row.parent = IdOf(parent);
       }
-      Shift(row);
-      const Nanos longer = longer_[node.index()];
-      if (row.place == Place::kDevice && row.duration) row.duration = *row.duration + longer;
-      if (row.exclusive) row.exclusive = *row.exclusive + longer;
+      const NewTimes times = ChangedTimes(trace_, node, *host_, *device_, longer_[node.index()]);
+      row.start = times.start;
+      row.duration = times.duration;
+      row.exclusive = times.exclusive;
       made_[node.index()] = builder_.AddNode(row);
       copy_.AddFacts(node, made_[node.index()]);
     });
     next_id_ = most + 1;
-  }
-
-  // Moves a node of the recorded step. Work of a device keeps its duration.
-  void Shift(NodeRow& row) const {
-    if (!row.start) return;
-    if (row.place == Place::kDevice) {
-      row.start = device_->Begin(*row.start);
-      return;
-    }
-    const Nanos begin = host_->Begin(*row.start);
-    if (row.duration)
-      row.duration = std::max(host_->End(*row.start + *row.duration) - begin, Nanos{});
-    row.start = begin;
   }
 
   void AddLayers() {

@@ -1,0 +1,379 @@
+#include "src/transform/edit/other_size.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/base/container/hash.h"
+#include "src/base/statistics/median.h"
+#include "src/base/text/format_count.h"
+#include "src/run/activity.h"
+#include "src/run/calls/launch.h"
+#include "src/run/exclusive_times.h"
+#include "src/transform/edit/retime.h"
+#include "src/transform/edit/rewrite.h"
+#include "src/transform/operators/operator_cost.h"
+
+namespace etude {
+namespace {
+
+// Nodes of a thread or stream with times, in order of time.
+std::vector<std::vector<NodeId>> LanesOf(const Trace& trace, bool on_device) {
+  std::map<LaneId, std::vector<NodeId>> lanes;
+  ForEachNode(trace, [&](NodeId node) {
+    const bool is_there = (trace.place(node) == Place::kDevice) == on_device;
+    if (is_there && TimeOf(trace, node)) lanes[trace.lane_id(node)].push_back(node);
+  });
+  std::vector<std::vector<NodeId>> sorted;
+  for (auto& [lane, nodes] : lanes) {
+    std::ranges::sort(nodes, {}, [&](NodeId node) {
+      return std::tuple(*trace.start(node), Nanos{} - *trace.duration(node), node.index());
+    });
+    sorted.push_back(std::move(nodes));
+  }
+  std::ranges::sort(sorted, {}, [&](const std::vector<NodeId>& nodes) {
+    return std::pair(*trace.start(nodes.front()), nodes.front().index());
+  });
+  return sorted;
+}
+
+bool IsOperatorOrCommunication(const Trace& trace, NodeId node) {
+  return trace.kind(node) == NodeKind::kOperator || IsCommunication(trace.kind(node));
+}
+
+uint64_t HashSizes(const Trace& trace, std::span<const Value> values, uint64_t hash) {
+  for (const Value& value : values) {
+    hash = HashMix(hash, static_cast<uint64_t>(value.kind));
+    if (value.kind == ValueKind::kTensor) {
+      const IntListId shape = trace.tensor(value.as_tensor()).shape;
+      if (!shape) continue;
+      for (const int64_t size : trace.ints(shape))
+        hash = HashMix(hash, static_cast<uint64_t>(size));
+    }
+    if (value.kind == ValueKind::kList) {
+      hash = HashSizes(trace, trace.values(value.as_list()), HashMix(hash, 1));
+    }
+  }
+  return hash;
+}
+
+class Resizer {
+ public:
+  Resizer(const Trace& first, const Trace& second, const SizePoints& points, const Limits& limits)
+      : first_(first),
+        second_(second),
+        along_((points.wanted - points.first) / (points.second - points.first)),
+        limits_(limits),
+        matches_(first.node_count()) {}
+
+  Result<SizeEdit> Run() {
+    ETUDE_RETURN_IF_ERROR(Match(/*on_device=*/false));
+    ETUDE_RETURN_IF_ERROR(Match(/*on_device=*/true));
+    ETUDE_ASSIGN_OR_RETURN(
+        const Trace resized,
+        RewriteTrace(first_, limits_, [&](RewrittenNode& node, TraceBuilder& builder) {
+          return Resize(node, builder);
+        }));
+    const std::vector<Nanos> longer = FindLonger(resized);
+    ETUDE_ASSIGN_OR_RETURN(result_.trace, Retime(resized, longer, limits_));
+    return std::move(result_);
+  }
+
+ private:
+  // Finds the node of the second recording for each of the first.
+  Status Match(bool on_device) {
+    const auto lanes = LanesOf(first_, on_device);
+    const auto others = LanesOf(second_, on_device);
+    if (lanes.size() != others.size()) {
+      return BadInput(fmt::format("found {} and {}, expected two recordings of the same program",
+                                  FormatCount(lanes.size(), on_device ? "stream" : "thread"),
+                                  FormatCount(others.size())));
+    }
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      size_t at = 0;
+      for (const NodeId node : lanes[i]) {
+        // Labels need not be the same: only what works has sizes.
+        if (!on_device && !IsOperatorOrCommunication(first_, node)) continue;
+        while (!on_device && at < others[i].size() &&
+               !IsOperatorOrCommunication(second_, others[i][at])) {
+          ++at;
+        }
+        const NodeId other = at < others[i].size() ? others[i][at++] : NodeId::None();
+        const bool fits = other && first_.kind(node) == second_.kind(other) &&
+                          (on_device || first_.name(node) == second_.name(other));
+        if (fits) {
+          matches_[node.index()] = other;
+          continue;
+        }
+        return BadInput(fmt::format(
+            "found '{}' (node {}) in the first recording and {} in its place in the second, "
+            "expected two recordings of the same program",
+            first_.name(node), first_.source_id(node),
+            other ? fmt::format("'{}' (node {})", second_.name(other), second_.source_id(other))
+                  : std::string("nothing")));
+      }
+      while (!on_device && at < others[i].size() &&
+             !IsOperatorOrCommunication(second_, others[i][at])) {
+        ++at;
+      }
+      if (at < others[i].size()) {
+        return BadInput(fmt::format(
+            "found '{}' (node {}) in the second recording only, expected two recordings of the "
+            "same program",
+            second_.name(others[i][at]), second_.source_id(others[i][at])));
+      }
+    }
+    return {};
+  }
+
+  // Returns the value between, or beyond, those of the recordings; nullopt if it is no whole
+  // number.
+  std::optional<int64_t> Between(int64_t first, int64_t second) const {
+    if (first == second) return first;
+    const double value = static_cast<double>(first) +
+                         along_ * (static_cast<double>(second) - static_cast<double>(first));
+    const double whole = std::nearbyint(value);
+    const bool is_whole = std::abs(value - whole) < 1e-6 * std::max(1.0, std::abs(value));
+    if (!is_whole || std::abs(whole) > 9e15) return std::nullopt;
+    return static_cast<int64_t>(whole);
+  }
+
+  Status Resize(RewrittenNode& node, TraceBuilder& builder) {
+    const NodeId other = matches_[node.node.index()];
+    if (!other) return {};
+    changed_ = false;
+    const NodeId parent = first_.parent(node.node);
+    is_inner_ = parent && first_.kind(parent) == NodeKind::kOperator;
+    const auto resize = [&](ValueListId& list, ValueListId second) -> Status {
+      if (!list || !second) return {};
+      ETUDE_ASSIGN_OR_RETURN(list, Values(list, second, builder));
+      return {};
+    };
+    Status status = resize(node.row.inputs, second_.input_list(other));
+    if (status) status = resize(node.row.outputs, second_.output_list(other));
+    const Comm* comm = second_.comm(other);
+    if (status && node.comm && comm != nullptr) status = ResizeComm(*node.comm, *comm, builder);
+    if (!status) {
+      return BadInput(fmt::format("'{}' (node {}): {}", first_.name(node.node),
+                                  first_.source_id(node.node), status.error().message));
+    }
+    if (changed_) ++result_.resized;
+    return {};
+  }
+
+  Result<ValueListId> Values(ValueListId list, ValueListId second, TraceBuilder& builder) {
+    const auto others = second_.values(second);
+    const auto recorded = first_.values(list);
+    if (recorded.size() != others.size()) {
+      return BadInput(fmt::format("found lists of {} and {}, expected equal numbers",
+                                  FormatCount(recorded.size(), "value"),
+                                  FormatCount(others.size())));
+    }
+    std::vector<Value> values(recorded.begin(), recorded.end());
+    for (size_t i = 0; i < values.size(); ++i) {
+      Value& value = values[i];
+      if (value.kind != others[i].kind) continue;
+      if (value.kind == ValueKind::kInt) {
+        const int64_t number = Between(value.as_int(), others[i].as_int()).value_or(value.as_int());
+        changed_ = changed_ || number != value.as_int();
+        value = Value::Int(value.type, number);
+      } else if (value.kind == ValueKind::kTensor) {
+        ETUDE_ASSIGN_OR_RETURN(const TensorId tensor,
+                               Tensor(value.as_tensor(), others[i].as_tensor(), builder));
+        value = Value::Tensor(value.type, tensor);
+      } else if (value.kind == ValueKind::kList) {
+        ETUDE_ASSIGN_OR_RETURN(const ValueListId inner,
+                               Values(value.as_list(), others[i].as_list(), builder));
+        value = Value::List(value.type, inner);
+      }
+    }
+    return builder.InternValues(values);
+  }
+
+  Result<TensorId> Tensor(TensorId tensor, TensorId second, TraceBuilder& builder) {
+    TensorUse use = first_.tensor(tensor);
+    const TensorUse& other = second_.tensor(second);
+    if (!use.shape || !other.shape) return tensor;
+    const auto sizes = first_.ints(use.shape);
+    const auto others = second_.ints(other.shape);
+    if (std::ranges::equal(sizes, others)) return tensor;
+    if (sizes.size() != others.size()) {
+      return BadInput(fmt::format("found tensors of {} and {}, expected equal numbers",
+                                  FormatCount(sizes.size(), "dimension"),
+                                  FormatCount(others.size())));
+    }
+    std::vector<int64_t> made(sizes.begin(), sizes.end());
+    int64_t numel = 1;
+    for (size_t i = 0; i < made.size(); ++i) {
+      const auto size = Between(sizes[i], others[i]);
+      if (!size || *size < 0 || __builtin_mul_overflow(numel, *size, &numel)) {
+        if (is_inner_) return WithoutShape(use, builder);
+        return BadInput(fmt::format(
+            "found sizes {} and {}, expected such that the wanted one is a whole number", sizes[i],
+            others[i]));
+      }
+      made[i] = *size;
+    }
+    changed_ = true;
+    use.shape = builder.InternInts(made);
+    use.numel = numel;
+    const auto between = [&](int64_t a, int64_t b) { return Between(a, b).value_or(-1); };
+    use.offset = std::max<int64_t>(between(use.offset, other.offset), 0);
+    use.storage_bytes = between(use.storage_bytes, other.storage_bytes);
+    if (use.strides && other.strides) {
+      const auto strides = first_.ints(use.strides);
+      const auto theirs = second_.ints(other.strides);
+      std::vector<int64_t> steps;
+      for (size_t i = 0; i < std::min(strides.size(), theirs.size()); ++i) {
+        steps.push_back(between(strides[i], theirs[i]));
+      }
+      const bool is_known = steps.size() == made.size() && std::ranges::count(steps, -1) == 0;
+      use.strides = is_known ? builder.InternInts(steps) : IntListId::None();
+    }
+    return builder.InternTensor(use);
+  }
+
+  // Returns a tensor of unknown size, such as a work buffer that an operator allocates inside.
+  TensorId WithoutShape(TensorUse use, TraceBuilder& builder) {
+    changed_ = true;
+    use.shape = use.strides = IntListId::None();
+    use.numel = 0;
+    use.storage_bytes = -1;
+    return builder.InternTensor(use);
+  }
+
+  Status ResizeComm(Comm& comm, const Comm& other, TraceBuilder& builder) {
+    const auto resize = [&](int64_t& count, int64_t second) {
+      const auto between = Between(count, second);
+      if (!between || *between < 0) return false;
+      changed_ = changed_ || *between != count;
+      count = *between;
+      return true;
+    };
+    const auto resize_if = [&](std::optional<int64_t>& count,
+                               const std::optional<int64_t>& second) {
+      return !count || !second || resize(*count, *second);
+    };
+    const bool fits =
+        (!comm.bytes || !other.bytes || resize(comm.bytes->count, other.bytes->count)) &&
+        resize_if(comm.in_elements, other.in_elements) &&
+        resize_if(comm.out_elements, other.out_elements) &&
+        ResizeSplit(comm.in_split, other.in_split, builder) &&
+        ResizeSplit(comm.out_split, other.out_split, builder);
+    if (fits) return {};
+    return BadInput("the wanted size of the communication is no whole number");
+  }
+
+  bool ResizeSplit(IntListId& split, IntListId other, TraceBuilder& builder) const {
+    if (!split || !other) return true;
+    const auto recorded = first_.ints(split);
+    const auto others = second_.ints(other);
+    if (recorded.size() != others.size()) return false;
+    std::vector<int64_t> made;
+    for (size_t i = 0; i < recorded.size(); ++i) {
+      const auto between = Between(recorded[i], others[i]);
+      if (!between || *between < 0) return false;
+      made.push_back(*between);
+    }
+    split = builder.InternInts(made);
+    return true;
+  }
+
+  // Work and times of equal operators in both recordings.
+  struct Times {
+    std::vector<double> first;
+    std::vector<double> second;
+  };
+
+  // Returns the operator whose work a node does: an operator itself, or that which launched it.
+  NodeId WorkerOf(NodeId node, const std::vector<NodeId>& launchers,
+                  const std::vector<std::optional<OperatorCost>>& costs) const {
+    const bool on_device = first_.place(node) == Place::kDevice;
+    for (NodeId at = on_device ? launchers[node.index()] : node; at; at = first_.parent(at)) {
+      if (costs[at.index()] && !costs[at.index()]->done_below) return at;
+      if (!on_device) break;
+    }
+    return NodeId::None();
+  }
+
+  static double WorkOf(const Trace& trace, NodeId node, const OperatorCost& cost) {
+    return static_cast<double>(IsMatrixOperator(trace.name(node)) ? cost.ops : cost.bytes);
+  }
+
+  std::vector<Nanos> FindLonger(const Trace& resized) {
+    const auto costs = OperatorCosts(first_);
+    const auto second_costs = OperatorCosts(second_);
+    const auto wanted_costs = OperatorCosts(resized);
+    const auto own = SelfTimes(first_);
+    const auto second_own = SelfTimes(second_);
+    const std::vector<NodeId> launchers = FindLaunchers(first_);
+    struct Work {
+      uint64_t kind = 0;  // equal for equal operators
+      double first = 0;
+      double second = 0;
+      double wanted = 0;
+    };
+    std::vector<std::optional<Work>> works(first_.node_count());
+    std::map<uint64_t, Times> times;  // by kind
+    ForEachNode(first_, [&](NodeId node) {
+      const NodeId other = matches_[node.index()];
+      if (!other || !own[node.index()] || !second_own[other.index()]) return;
+      const NodeId worker = WorkerOf(node, launchers, costs);
+      const NodeId other_worker = worker ? matches_[worker.index()] : NodeId::None();
+      if (!other_worker || !second_costs[other_worker.index()] || !wanted_costs[worker.index()]) {
+        return;
+      }
+      const uint64_t kind =
+          HashSizes(second_, second_.inputs(other_worker),
+                    HashSizes(first_, first_.inputs(worker), first_.name_id(node).value()));
+      const Work work{.kind = kind,
+                      .first = WorkOf(first_, worker, *costs[worker.index()]),
+                      .second = WorkOf(first_, worker, *second_costs[other_worker.index()]),
+                      .wanted = WorkOf(first_, worker, *wanted_costs[worker.index()])};
+      if (work.first == work.second) return;
+      works[node.index()] = work;
+      times[kind].first.push_back(static_cast<double>(own[node.index()]->count));
+      times[kind].second.push_back(static_cast<double>(second_own[other.index()]->count));
+    });
+    std::map<uint64_t, std::pair<double, double>> medians;
+    for (auto& [kind, both] : times) {
+      medians[kind] = {MedianInPlace(both.first), MedianInPlace(both.second)};
+    }
+    std::vector<Nanos> longer(first_.node_count());
+    for (size_t i = 0; i < works.size(); ++i) {
+      if (!works[i]) continue;
+      const auto [at_first, at_second] = medians[works[i]->kind];
+      const double per_work = (at_second - at_first) / (works[i]->second - works[i]->first);
+      const auto more = Nanos{std::llround(per_work * (works[i]->wanted - works[i]->first))};
+      longer[i] = std::max(more, Nanos{} - *own[i]);
+      ++result_.retimed;
+    }
+    return longer;
+  }
+
+  const Trace& first_;
+  const Trace& second_;
+  double along_;  // 0 at the first recording, 1 at the second
+  Limits limits_;
+  std::vector<NodeId> matches_;  // node of the second recording by that of the first
+  bool changed_ = false;         // whether the current node has other sizes
+  bool is_inner_ = false;        // whether another operator calls it
+  SizeEdit result_;
+};
+
+}  // namespace
+
+Result<SizeEdit> AtOtherSize(const Trace& first, const Trace& second, const SizePoints& points,
+                             const Limits& limits) {
+  return Resizer(first, second, points, limits).Run();
+}
+
+}  // namespace etude
