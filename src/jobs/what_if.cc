@@ -11,7 +11,7 @@
 #include "src/jobs/output_files.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
-#include "src/transform/edit/layer_count.h"
+#include "src/transform/layers/layer_count.h"
 #include "src/transform/operators/operator_class.h"
 
 namespace etude {

@@ -1,4 +1,4 @@
-#include "src/transform/edit/layer_names.h"
+#include "src/transform/layers/layer_names.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "src/transform/edit/repeated_runs.h"
+#include "src/transform/layers/repeated_runs.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "src/transform/edit/layer_stack.h"
+#include "src/transform/layers/layer_stack.h"
 
 #include <algorithm>
 #include <map>
@@ -16,7 +16,7 @@
 #include "src/run/activity.h"
 #include "src/run/step/recorded_step.h"
 #include "src/trace/words/operator_name.h"
-#include "src/transform/edit/repeated_runs.h"
+#include "src/transform/layers/repeated_runs.h"
 
 namespace etude {
 namespace {

@@ -6,7 +6,7 @@
 #include "src/base/limits.h"
 #include "src/base/result.h"
 #include "src/trace/trace.h"
-#include "src/transform/edit/layer_stack.h"
+#include "src/transform/layers/layer_stack.h"
 
 namespace etude {
 

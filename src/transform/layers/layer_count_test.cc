@@ -1,4 +1,4 @@
-#include "src/transform/edit/layer_count.h"
+#include "src/transform/layers/layer_count.h"
 
 #include <gtest/gtest.h>
 

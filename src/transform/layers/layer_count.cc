@@ -1,4 +1,4 @@
-#include "src/transform/edit/layer_count.h"
+#include "src/transform/layers/layer_count.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,9 +17,9 @@
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
 #include "src/trace/words/module_name.h"
-#include "src/transform/edit/layer_names.h"
 #include "src/transform/edit/retime.h"
 #include "src/transform/edit/time_shift.h"
+#include "src/transform/layers/layer_names.h"
 
 namespace etude {
 namespace {
