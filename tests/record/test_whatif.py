@@ -159,6 +159,19 @@ def test_two_recordings_are_of_one_program(alone, tmp_path):
     assert "expected two recordings of the same program" in told and not (tmp_path / "out").exists()
 
 
+def test_stragglers_are_found(tmp_path):
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29640)
+    job = record(tmp_path / "job", *torchrun, pathlib.Path(__file__).parent / "straggler_program.py", 100)
+    simulated = json.loads(etude("simulate", job, "--network", NETWORK.format(2), "--ideal", "--json").stdout)
+    everything, rank = simulated["stragglers"][:2]
+    assert everything["alone_ns"] == simulated["step_ns"] > everything["mended_ns"]
+    assert rank["what"] == "rank 1" and rank["gain_share"] > 0.1
+    slowest = next(row for row in simulated["stragglers"] if row["kind"] == "operator")
+    assert slowest["what"] in ("aten::mm", "aten::sum") and slowest["slowdown_share"] > 0.1
+    alone = etude("simulate", job, "--network", NETWORK.format(2), "--table", "stragglers", code=2).stderr
+    assert "requires --ideal" in alone
+
+
 def test_layers_are_needed(alone, tmp_path):
     told = etude("whatif", alone, "-o", tmp_path / "out", "--layers", 4, code=3).stderr
     assert "--layers: found no operators that repeat" in told and not (tmp_path / "out").exists()

@@ -23,6 +23,7 @@
 #include "src/report/tables/sim_memory_table.h"
 #include "src/report/tables/sim_path_tables.h"
 #include "src/report/tables/sim_tables.h"
+#include "src/report/tables/straggler_table.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
 #include "src/report/text/plan_text.h"
@@ -126,11 +127,15 @@ class SimulateCommand : public Command {
                    "node times: simulated on a machine, or as recorded");
     options.Flag("--sensitivity", &sensitivity_,
                  "also simulate machines that are 1 % faster in one respect: what limits the step");
+    options.Flag("--ideal", &ideal_,
+                 "also simulate all ranks with the mean times of ranks that do the same: what "
+                 "stragglers cost, by rank and operator");
     DeclareFiles(files_, options);
     std::vector<std::string> names = SimTableNames();
     names.insert(names.end(), kSimPathTables.begin(), kSimPathTables.end());
     names.emplace_back(kSimMemoryTable);
     names.emplace_back(kSensitivityTable);
+    names.emplace_back(kStragglerTable);
     names.insert(names.end(), kGraphTimeTables.begin(), kGraphTimeTables.end());
     output_.Declare(options, std::move(names));
   }
@@ -145,6 +150,9 @@ class SimulateCommand : public Command {
     }
     if (output_.table() == kSensitivityTable && !sensitivity_) {
       return MakeError(ErrorCode::kUsage, "--table: table 'sensitivity' requires --sensitivity");
+    }
+    if (output_.table() == kStragglerTable && !ideal_) {
+      return MakeError(ErrorCode::kUsage, "--table: table 'stragglers' requires --ideal");
     }
     if (is_recorded) return RunRecorded(console);
     if (files_.folder.empty() && files_ != SimulatedFilesOptions()) {
@@ -191,6 +199,27 @@ class SimulateCommand : public Command {
     return {};
   }
 
+  // Adds the table of stragglers to a step that has ended.
+  Status AddStragglers(const RunContext& context, SimulatedStep& step) const {
+    if (!ideal_ || !step.ended()) return {};
+    if (!step.job.job) {
+      return BadInput(
+          fmt::format("--ideal: found {}.0.et …, expected traces or a folder with "
+                      "the names of operators",
+                      step.job.prefix));
+    }
+    const WorkNames names = WorkNamesOf(*step.job.job, step.job.workload);
+    ETUDE_ASSIGN_OR_RETURN(const StragglerStudy study,
+                           StudyStragglers(step.machine, step.job.workload, names, context));
+    step.tables.push_back(StragglerTable(study, step.account.step));
+    if (study.kinds > 1) {
+      step.job.notes.push_back(
+          fmt::format("--ideal compares ranks that do the same: {} of ranks, {} alone",
+                      FormatCount(study.kinds, "kind"), FormatCount(study.alone)));
+    }
+    return {};
+  }
+
   // If interrupted, returns the results so far. A second signal ends the command.
   Result<SimulatedStep> SimulateUntilStopped(SimMachine machine, SimJob job,
                                              const Console& console) const {
@@ -202,16 +231,19 @@ class SimulateCommand : public Command {
         SimulateStep(machine_, std::move(machine), std::move(job), console.strict(),
                      /*files_again=*/output_.table() == kSimMemoryTable, context));
     ETUDE_RETURN_IF_ERROR(AddSensitivities(context, step));
+    ETUDE_RETURN_IF_ERROR(AddStragglers(context, step));
     return step;
   }
 
   Result<ExitCode> RunRecorded(const Console& console) const {
     const SimJobOptions job{.paths = job_.paths, .jobs = job_.jobs};
     const bool is_plain = machine_ == MachineOptions() && files_ == SimulatedFilesOptions();
-    if (!is_plain || job_ != job || sensitivity_) {
-      return MakeError(ErrorCode::kUsage,
-                       "simulate: --times recorded cannot be combined with --network and other "
-                       "machine options, --comm-groups, --compute, --fill-ranks or -o");
+    if (!is_plain || job_ != job || sensitivity_ || ideal_) {
+      return MakeError(
+          ErrorCode::kUsage,
+          "simulate: --times recorded cannot be combined with --network and other "
+          "machine options, --comm-groups, --compute, --fill-ranks, --sensitivity, --ideal "
+          "or -o");
     }
     ETUDE_ASSIGN_OR_RETURN(
         const Inspected found,
@@ -284,6 +316,7 @@ class SimulateCommand : public Command {
   SimulatedFilesOptions files_;
   std::string times_ = "model";
   bool sensitivity_ = false;
+  bool ideal_ = false;
   TableOutput output_;
 };
 
