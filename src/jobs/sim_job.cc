@@ -295,7 +295,9 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
           !edited) {
         return MakeError(edited.error().code, first + ": " + edited.error().message);
       }
+      const int64_t wanted = npus;
       npus = what_if.RanksOf(std::ssize(traces.traces));
+      if (!of_job && npus != wanted) return OtherSize(first, npus, wanted);
     } else if (of_job) {
       npus = std::ssize(traces.traces);
       for (const Trace& trace : traces.traces) {

@@ -331,7 +331,7 @@ Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
   if (options_.layers) edits.push_back(layers_);
   if (options_.data_parallel) edits.push_back(parallel_);
   if (!options_.scale.empty()) {
-    if (scaled_.nodes == 0) {
+    if (scaled_.nodes == 0 && !scale_.is_identity()) {
       return BadInput(fmt::format("{}: found no node that this changes", scaled_.edit));
     }
     edits.push_back(scaled_);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -41,6 +43,30 @@ Status AddFile(const std::string& name, const std::string& path, const Limits& l
   ETUDE_ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, limits, limits.total_bytes));
   listing += fmt::format("{} {}\n", Sha256(bytes), name);
   return {};
+}
+
+// Returns the edits of a point, whose forms the spec's parser has checked.
+WhatIfOptions EditsOf(const SweepJobSource& source) {
+  WhatIfOptions options;
+  const auto text = [&](const char* key) {
+    const auto found = source.what_if.find(key);
+    return found == source.what_if.end() ? std::string() : found->second.get<std::string>();
+  };
+  const auto count = [&](const char* key) -> std::optional<int64_t> {
+    const auto found = source.what_if.find(key);
+    if (found == source.what_if.end()) return std::nullopt;
+    return found->second.get<int64_t>();
+  };
+  options.second = text("second");
+  options.sizes = text("sizes");
+  options.layers = count("layers");
+  options.data_parallel = count("dp");
+  options.bucket = text("bucket");
+  options.first_bucket = text("first_bucket");
+  options.scale = text("scale");
+  std::istringstream dropped(text("drop"));
+  for (std::string name; dropped >> name;) options.drop.push_back(name);
+  return options;
 }
 
 // File in the folder of a generated job that identifies the job.
@@ -137,6 +163,13 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
     if (groups.empty()) groups = GroupsBeside({RankFileOf(path, 0)});
   }
   if (!groups.empty()) ETUDE_RETURN_IF_ERROR(Add("groups", groups, context, listing));
+  for (const auto& [key, value] : source.what_if) {
+    listing += fmt::format("{} {}\n", key, value.dump());
+    if (key != "second") continue;
+    const SweepJobSource second{.path = value.get<std::string>()};
+    ETUDE_ASSIGN_OR_RETURN(const std::string hash, HashFiles(second, npus, context));
+    listing += hash + "\n";
+  }
   // With `strict` a job may be refused that is otherwise accepted.
   return Sha256(fmt::format("{}{} {}{}", listing, source.compute, source.fill_ranks,
                             strict_ ? " strict" : ""));
@@ -165,6 +198,7 @@ Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepPoint& point,
   options.compute = source.compute;
   options.fill_ranks = source.fill_ranks;
   options.jobs = 1;
+  options.what_if = EditsOf(source);
   Result<SimJob> read = ReadSimJob(options, npus, strict_, context);
   if (!read && !source.generate.empty() && !IsWhole(FolderOf(hash), hash, context)) {
     return MakeError(ErrorCode::kIo, FolderOf(hash) + ": changed while it was read");

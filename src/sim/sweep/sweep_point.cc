@@ -251,6 +251,12 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
   if (point.job.path.empty() && point.job.generate.empty()) {
     return BadInput(fmt::format("{}: missing 'job' or 'generate'", point.name));
   }
+  if (!point.job.generate.empty() && !point.job.what_if.empty()) {
+    return BadInput(
+        fmt::format("{}: found 'whatif', which edits recorded jobs, and 'generate', "
+                    "expected 'job'",
+                    point.name));
+  }
   FillDims(point.machine);
   return point;
 }
@@ -271,6 +277,17 @@ Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
   } else if (key == "groups") {
     point.job.groups = point.PathOf(setting.value.get<std::string>());
     point.places[point.job.groups] = PlacedKey(setting);
+  } else if (key == "whatif") {
+    if (setting.path.size() != 2) {
+      return BadInput(fmt::format("{}: {}: expected an option of 'etude whatif'", point.name,
+                                  fmt::join(setting.path, ".")));
+    }
+    Json& value = point.job.what_if[setting.path[1]];
+    value = setting.value;
+    if (setting.path[1] == "second") {
+      value = point.PathOf(setting.value.get<std::string>());
+      point.places[value.get<std::string>()] = PlacedKey(setting);
+    }
   } else if (key == "generate") {
     point.places.erase(point.job.path);
     point.job.path.clear();

@@ -26,6 +26,7 @@ struct SweepJobSource {
   std::string compute = "durations";  // for recorded traces; or "flops"
   bool fill_ranks = false;
   std::map<std::string, nlohmann::json> generate;  // by key, as written; empty: not generated
+  std::map<std::string, nlohmann::json> what_if;   // edits of a recorded job, by key
 
   friend auto operator<=>(const SweepJobSource&, const SweepJobSource&) = default;
 };

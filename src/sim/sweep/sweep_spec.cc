@@ -28,7 +28,8 @@ constexpr std::array kMeasures = {
     SweepMeasure::kNpus, SweepMeasure::kThroughput, SweepMeasure::kMemory};
 
 bool IsSection(std::string_view name) {
-  return name == "network" || name == "system" || name == "memory" || name == "generate";
+  return name == "network" || name == "system" || name == "memory" || name == "generate" ||
+         name == "whatif";
 }
 
 class SweepParser : private TomlReader {
@@ -88,18 +89,23 @@ class SweepParser : private TomlReader {
                           bool named) const {
     if (path.empty() && named) {
       return CheckKeys(table, where,
-                       {"name", "job", "groups", "compute", "fill_ranks", "generate", "model",
-                        "network", "system", "memory", "algorithm", "congestion", "queues",
+                       {"name", "job", "groups", "compute", "fill_ranks", "generate", "whatif",
+                        "model", "network", "system", "memory", "algorithm", "congestion", "queues",
                         "rendezvous", "injection_scale", "straggler", "slow_link", "capacity"});
     }
     if (path.empty()) {
       return CheckKeys(table, where,
-                       {"job", "groups", "compute", "fill_ranks", "generate", "model", "network",
-                        "system", "memory", "algorithm", "congestion", "queues", "rendezvous",
-                        "injection_scale", "straggler", "slow_link", "capacity"});
+                       {"job", "groups", "compute", "fill_ranks", "generate", "whatif", "model",
+                        "network", "system", "memory", "algorithm", "congestion", "queues",
+                        "rendezvous", "injection_scale", "straggler", "slow_link", "capacity"});
     }
     if (path.size() == 1 && path[0] == "network") {
       return CheckKeys(table, "network", {"topology", "npus_count", "bandwidth", "latency"});
+    }
+    if (path.size() == 1 && path[0] == "whatif") {
+      return CheckKeys(
+          table, "whatif",
+          {"second", "sizes", "layers", "dp", "bucket", "first_bucket", "scale", "drop"});
     }
     if (path.size() == 1 && path[0] == "generate") return CheckGenerateKeys(table);
     return {};
@@ -189,8 +195,13 @@ class SweepParser : private TomlReader {
   // Checks values of the sweep's own settings. Values in ASTRA-sim files are checked by their
   // parsers.
   Status CheckValue(const toml::node& node, const Path& path, const Json& value) const {
+    if (path.size() == 2 && path[0] == "whatif") {
+      if (path[1] == "layers" || path[1] == "dp") return StatusOf(Whole(node, path[1], 1, 1 << 20));
+      return value.is_string() ? Status() : WrongType(node, path[1], "text");
+    }
     if (path.size() > 1) return {};
     const std::string& key = path[0];
+    if (key == "whatif") return WrongType(node, key, "a table, as in { layers = 24, … }");
     if (key == "generate") return WrongType(node, key, "a table, as in { what = \"llm\", … }");
     if (key == "queues") return StatusOf(Whole(node, key, 1, 1024));
     if (key == "injection_scale") return StatusOf(Whole(node, key, 0, 1'000'000));

@@ -108,6 +108,10 @@ double TimeScale::slowdown() const {
   return 1 / least;
 }
 
+bool TimeScale::is_identity() const {
+  return std::ranges::all_of(rules_, [](const auto& rule) { return rule.second == 1; });
+}
+
 std::vector<std::string> TimeScale::operators() const {
   std::vector<std::string> names;
   for (const auto& [what, factor] : rules_) {

@@ -39,6 +39,8 @@ class TimeScale {
   // Returns the factor, at least 1, by which everything runs slower than the scale, because a
   // machine cannot run faster than it does; measured times are divided by it. Equal on all ranks.
   double slowdown() const;
+  // Returns whether all factors of rules are 1.
+  bool is_identity() const;
   // Return the operators and the slowed ranks in the rules.
   std::vector<std::string> operators() const;
   std::vector<int64_t> stragglers() const;
