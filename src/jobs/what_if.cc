@@ -207,13 +207,24 @@ Status WhatIf::EditLayers(std::vector<Trace>& traces, const Limits& limits) {
     }
     layers_.details["layers"] = stack.layers;
     layers_.details["list_operators"] = stack.lists.size();
+    layers_.details["modules"] = edited->modules;
+    layers_.details["others"] = stack.others;
+    if (!stack.others.empty()) layers_.certainty = Certainty::kModelled;
     layers_.text = fmt::format(
-        "{} instead of {}, each of {} in {}, with the times of the recorded ones{}",
+        "{} instead of {}{}, each of {} in {}, with the times of the recorded ones",
         FormatCount(static_cast<uint64_t>(*options_.layers), "layer"), FormatCount(stack.layers),
-        FormatCount(operators, "operator"), FormatCount(stack.runs.size(), "repetition"),
-        stack.lists.empty() ? std::string()
-                            : "; " + FormatCount(stack.lists.size(), "operator") +
-                                  " on lists of tensors with times by their bytes");
+        edited->modules.empty()
+            ? std::string()
+            : fmt::format(" ({} to {})", edited->modules.front(), edited->modules.back()),
+        FormatCount(operators, "operator"), FormatCount(stack.runs.size(), "repetition"));
+    if (!stack.lists.empty()) {
+      layers_.text += fmt::format("; {} on lists of tensors with times by their bytes",
+                                  FormatCount(stack.lists.size(), "operator"));
+    }
+    if (!stack.others.empty()) {
+      layers_.text += fmt::format("; others that repeat as often stay: {}{}", stack.others.front(),
+                                  stack.others.size() > 1 ? ", …" : "");
+    }
   }
   return {};
 }

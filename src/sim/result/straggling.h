@@ -35,8 +35,8 @@ struct Straggling {
 // Effect of differences between ranks that do the same (docs/models/stragglers.md).
 struct StragglerStudy {
   int64_t ideal = 0;  // step in ns with the mean time of all ranks for each computation
-  // The computations of one rank, and those of one name on all ranks. At most kMostStraggling each,
-  // of those with most time above the mean, the longest `alone` first.
+  // The computations of one rank, and those of one name on all ranks, the longest `alone` first. At
+  // most kMostStraggling each: those with most time above the mean.
   std::vector<Straggling> ranks;
   std::vector<Straggling> operators;
   size_t kinds = 0;  // of ranks that do the same

@@ -85,7 +85,8 @@ TEST(SweepSpec, SaysWhatIsWrong) {
   EXPECT_EQ(
       ErrorOf("[base]\nname = 'a'\n"),
       "s.toml:2:1: unknown key 'name' of [base], expected one of job, groups, compute, fill_ranks, "
-      "generate, whatif, model, network, system, memory, algorithm, congestion, queues, rendezvous, "
+      "generate, whatif, model, network, system, memory, algorithm, congestion, queues, "
+      "rendezvous, "
       "injection_scale, straggler, slow_link, capacity");
   EXPECT_EQ(ErrorOf("[grid]\njob = 'a'"), "s.toml:2:7: job: found text, expected a list of values");
   EXPECT_EQ(ErrorOf("[grid]\njob = ['a', 'a']"), "s.toml:2:13: job: found a twice");
@@ -95,8 +96,9 @@ TEST(SweepSpec, SaysWhatIsWrong) {
             "s.toml:2:8: unknown key 'layer' of whatif; did you mean 'layers'?");
   EXPECT_EQ(ErrorOf("[grid]\nwhatif.dp = [2, 'a']"),
             "s.toml:2:17: dp: found text, expected a whole number");
-  EXPECT_EQ(ErrorOf("[base]\nwhatif = 4"),
-            "s.toml:2:10: whatif: found a whole number, expected a table, as in { layers = 24, … }");
+  EXPECT_EQ(
+      ErrorOf("[base]\nwhatif = 4"),
+      "s.toml:2:10: whatif: found a whole number, expected a table, as in { layers = 24, … }");
   EXPECT_EQ(ErrorOf("[base]\nqueues = 0"), "s.toml:2:10: queues: found 0, expected 1 to 1024");
   EXPECT_EQ(ErrorOf("[base]\njob.a = 'b'"),
             "s.toml:2:1: job: found a table, expected text or a number");

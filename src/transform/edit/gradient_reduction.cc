@@ -17,6 +17,7 @@
 #include "src/trace/words/operator_name.h"
 #include "src/transform/edit/copy_rate.h"
 #include "src/transform/edit/time_shift.h"
+#include "src/transform/layers/step_items.h"
 
 namespace etude {
 namespace {
@@ -25,13 +26,6 @@ constexpr std::string_view kGroup = "data_parallel";
 // As DistributedDataParallel names them.
 constexpr std::string_view kIntoBucket = "torch::distributed::reducer::mul_out";
 constexpr std::string_view kFromBucket = "torch.distributed.ddp.reducer::copy_bucket_to_grad";
-
-bool IsInAutograd(const Trace& trace, NodeId node) {
-  for (; node; node = trace.parent(node)) {
-    if (trace.name(node).starts_with(kAutogradCall)) return true;
-  }
-  return false;
-}
 
 std::optional<RecordedGradient> GradientOf(const Trace& trace, NodeId node) {
   std::optional<RecordedGradient> found;
@@ -61,7 +55,7 @@ HostEvents HostEventsOf(const Trace& trace) {
       events.gradients.push_back(node);
     } else if (const NodeKind kind = trace.kind(node);
                (kind == NodeKind::kOperator || kind == NodeKind::kLabel || IsCommunication(kind)) &&
-               !IsInAutograd(trace, node)) {
+               !IsInBackward(trace, node)) {
       events.others.push_back(node);
     }
   });

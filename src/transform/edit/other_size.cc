@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,18 +24,28 @@
 namespace etude {
 namespace {
 
-// Nodes of a thread or stream with times, in order of time.
+bool IsOperatorOrCommunication(const Trace& trace, NodeId node) {
+  return trace.kind(node) == NodeKind::kOperator || IsCommunication(trace.kind(node));
+}
+
+// Returns the outermost operators of each thread, or the work of each stream, in order of time.
 std::vector<std::vector<NodeId>> LanesOf(const Trace& trace, bool on_device) {
   std::map<LaneId, std::vector<NodeId>> lanes;
   ForEachNode(trace, [&](NodeId node) {
     const bool is_there = (trace.place(node) == Place::kDevice) == on_device;
-    if (is_there && TimeOf(trace, node)) lanes[trace.lane_id(node)].push_back(node);
+    if (!is_there || !TimeOf(trace, node)) return;
+    if (!on_device) {
+      if (!IsOperatorOrCommunication(trace, node)) return;
+      for (NodeId above = trace.parent(node); above; above = trace.parent(above)) {
+        if (IsOperatorOrCommunication(trace, above)) return;
+      }
+    }
+    lanes[trace.lane_id(node)].push_back(node);
   });
   std::vector<std::vector<NodeId>> sorted;
   for (auto& [lane, nodes] : lanes) {
-    std::ranges::sort(nodes, {}, [&](NodeId node) {
-      return std::tuple(*trace.start(node), Nanos{} - *trace.duration(node), node.index());
-    });
+    std::ranges::sort(nodes, {},
+                      [&](NodeId node) { return std::pair(*trace.start(node), node.index()); });
     sorted.push_back(std::move(nodes));
   }
   std::ranges::sort(sorted, {}, [&](const std::vector<NodeId>& nodes) {
@@ -45,8 +54,15 @@ std::vector<std::vector<NodeId>> LanesOf(const Trace& trace, bool on_device) {
   return sorted;
 }
 
-bool IsOperatorOrCommunication(const Trace& trace, NodeId node) {
-  return trace.kind(node) == NodeKind::kOperator || IsCommunication(trace.kind(node));
+// Returns the operators that a node calls itself.
+std::vector<NodeId> CalleesOf(const Trace& trace, NodeId node) {
+  std::vector<NodeId> callees;
+  for (const NodeId child : trace.children(node)) {
+    if (IsOperatorOrCommunication(trace, child) && trace.place(child) != Place::kDevice) {
+      callees.push_back(child);
+    }
+  }
+  return callees;
 }
 
 uint64_t HashSizes(const Trace& trace, std::span<const Value> values, uint64_t hash) {
@@ -82,6 +98,8 @@ class Resizer {
         RewriteTrace(first_, limits_, [&](RewrittenNode& node, TraceBuilder& builder) {
           return Resize(node, builder);
         }));
+    // Single ones may be work buffers, whose sizes follow other rules.
+    if (broken_ > whole_) return BadInput(broken_place_ + ": " + first_broken_);
     const std::vector<Nanos> longer = FindLonger(resized);
     ETUDE_ASSIGN_OR_RETURN(result_.trace, Retime(resized, longer, limits_));
     return std::move(result_);
@@ -98,40 +116,44 @@ class Resizer {
                                   FormatCount(others.size())));
     }
     for (size_t i = 0; i < lanes.size(); ++i) {
-      size_t at = 0;
-      for (const NodeId node : lanes[i]) {
-        // Labels need not be the same: only what works has sizes.
-        if (!on_device && !IsOperatorOrCommunication(first_, node)) continue;
-        while (!on_device && at < others[i].size() &&
-               !IsOperatorOrCommunication(second_, others[i][at])) {
-          ++at;
-        }
-        const NodeId other = at < others[i].size() ? others[i][at++] : NodeId::None();
-        const bool fits = other && first_.kind(node) == second_.kind(other) &&
+      for (size_t k = 0; k < std::max(lanes[i].size(), others[i].size()); ++k) {
+        const NodeId node = k < lanes[i].size() ? lanes[i][k] : NodeId::None();
+        const NodeId other = k < others[i].size() ? others[i][k] : NodeId::None();
+        const bool fits = node && other && first_.kind(node) == second_.kind(other) &&
                           (on_device || first_.name(node) == second_.name(other));
-        if (fits) {
-          matches_[node.index()] = other;
-          continue;
+        if (!fits) {
+          return BadInput(fmt::format(
+              "found {} in the first recording and {} in its place in the second, expected two "
+              "recordings of the same program",
+              NameOf(first_, node), NameOf(second_, other)));
         }
-        return BadInput(fmt::format(
-            "found '{}' (node {}) in the first recording and {} in its place in the second, "
-            "expected two recordings of the same program",
-            first_.name(node), first_.source_id(node),
-            other ? fmt::format("'{}' (node {})", second_.name(other), second_.source_id(other))
-                  : std::string("nothing")));
-      }
-      while (!on_device && at < others[i].size() &&
-             !IsOperatorOrCommunication(second_, others[i][at])) {
-        ++at;
-      }
-      if (at < others[i].size()) {
-        return BadInput(fmt::format(
-            "found '{}' (node {}) in the second recording only, expected two recordings of the "
-            "same program",
-            second_.name(others[i][at]), second_.source_id(others[i][at])));
+        MatchInside(node, other);
       }
     }
     return {};
+  }
+
+  static std::string NameOf(const Trace& trace, NodeId node) {
+    if (!node) return "nothing";
+    return fmt::format("'{}' (node {})", trace.name(node), trace.source_id(node));
+  }
+
+  // Matches two nodes and what they call. Where one calls other operators, as for larger tensors,
+  // these stay without a match.
+  void MatchInside(NodeId node, NodeId other) {
+    std::vector<std::pair<NodeId, NodeId>> open = {{node, other}};
+    while (!open.empty()) {
+      const auto [one, match] = open.back();
+      open.pop_back();
+      matches_[one.index()] = match;
+      const std::vector<NodeId> callees = CalleesOf(first_, one);
+      const std::vector<NodeId> theirs = CalleesOf(second_, match);
+      const bool are_same = std::ranges::equal(
+          callees, theirs, [&](NodeId a, NodeId b) { return first_.name(a) == second_.name(b); });
+      for (size_t i = 0; are_same && i < callees.size(); ++i) {
+        open.emplace_back(callees[i], theirs[i]);
+      }
+    }
   }
 
   // Returns the value between, or beyond, those of the recordings; nullopt if it is no whole
@@ -161,9 +183,9 @@ class Resizer {
     if (status) status = resize(node.row.outputs, second_.output_list(other));
     const Comm* comm = second_.comm(other);
     if (status && node.comm && comm != nullptr) status = ResizeComm(*node.comm, *comm, builder);
+    if (!first_broken_.empty() && broken_place_.empty()) broken_place_ = NameOf(first_, node.node);
     if (!status) {
-      return BadInput(fmt::format("'{}' (node {}): {}", first_.name(node.node),
-                                  first_.source_id(node.node), status.error().message));
+      return BadInput(fmt::format("{}: {}", NameOf(first_, node.node), status.error().message));
     }
     if (changed_) ++result_.resized;
     return {};
@@ -215,14 +237,18 @@ class Resizer {
     for (size_t i = 0; i < made.size(); ++i) {
       const auto size = Between(sizes[i], others[i]);
       if (!size || *size < 0 || __builtin_mul_overflow(numel, *size, &numel)) {
-        if (is_inner_) return WithoutShape(use, builder);
-        return BadInput(fmt::format(
-            "found sizes {} and {}, expected such that the wanted one is a whole number", sizes[i],
-            others[i]));
+        if (!is_inner_ && broken_++ == 0) {
+          first_broken_ = fmt::format(
+              "found sizes {} and {}, expected such that the wanted one is a whole number of at "
+              "least 0",
+              sizes[i], others[i]);
+        }
+        return WithoutShape(use, builder);
       }
       made[i] = *size;
     }
     changed_ = true;
+    if (!is_inner_) ++whole_;
     use.shape = builder.InternInts(made);
     use.numel = numel;
     const auto between = [&](int64_t a, int64_t b) { return Between(a, b).value_or(-1); };
@@ -352,8 +378,14 @@ class Resizer {
       if (!works[i]) continue;
       const auto [at_first, at_second] = medians[works[i]->kind];
       const double per_work = (at_second - at_first) / (works[i]->second - works[i]->first);
-      const auto more = Nanos{std::llround(per_work * (works[i]->wanted - works[i]->first))};
-      longer[i] = std::max(more, Nanos{} - *own[i]);
+      const double more = per_work * (works[i]->wanted - works[i]->first);
+      // More work takes no less time, and less work no more, at most in proportion.
+      const auto recorded = static_cast<double>(own[i]->count);
+      const double least =
+          works[i]->first > 0 ? recorded * (works[i]->wanted / works[i]->first - 1) : 0;
+      longer[i] = Nanos{std::llround(works[i]->wanted >= works[i]->first
+                                         ? std::max(more, 0.0)
+                                         : std::clamp(more, std::min(least, 0.0), 0.0))};
       ++result_.retimed;
     }
     return longer;
@@ -366,6 +398,11 @@ class Resizer {
   std::vector<NodeId> matches_;  // node of the second recording by that of the first
   bool changed_ = false;         // whether the current node has other sizes
   bool is_inner_ = false;        // whether another operator calls it
+  // Tensors of outermost operators whose wanted size is a whole number, and others.
+  uint64_t whole_ = 0;
+  uint64_t broken_ = 0;
+  std::string first_broken_;  // what is wrong, and with which operator
+  std::string broken_place_;
   SizeEdit result_;
 };
 

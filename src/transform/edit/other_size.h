@@ -30,8 +30,11 @@ struct SizeEdit {
 // through the medians of equal operators in both recordings. All other times stay.
 // docs/models/what_if.md.
 //
-// kBadInput, with the place, if the recordings have different operators, or if a size would be no
-// whole number. Sizes of tensors inside of another operator become unknown instead.
+// More work takes no less time, and less work at most in proportion less.
+//
+// kBadInput, with the place, if the recordings have different outermost operators, or if most sizes
+// would be no whole numbers. Single ones, and those inside of another operator, become unknown.
+// Times of operators that are called in one of the recordings only stay.
 Result<SizeEdit> AtOtherSize(const Trace& first, const Trace& second, const SizePoints& points,
                              const Limits& limits);
 

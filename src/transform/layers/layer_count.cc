@@ -24,6 +24,8 @@
 namespace etude {
 namespace {
 
+constexpr uint64_t kMostNodes = 10'000'000;  // of an edited trace: about 4 GB
+
 // What a layer does in one repetition: everything between two moments of a host thread, and the
 // device work that it launches.
 struct Part {
@@ -51,6 +53,8 @@ class LayerCounter {
     ETUDE_ASSIGN_OR_RETURN(result_.stack, FindLayerStack(trace_));
     ETUDE_RETURN_IF_ERROR(CheckCommunication());
     for (const LayerRun& run : result_.stack.runs) repetitions_.push_back(Collect(run));
+    ETUDE_RETURN_IF_ERROR(CheckCount());
+    FindModules();
     FindShifts();
     CopyRecorded();
     if (wanted_ > layers()) AddLayers();
@@ -61,6 +65,42 @@ class LayerCounter {
 
  private:
   size_t layers() const { return result_.stack.layers; }
+
+  Status CheckCount() const {
+    uint64_t nodes = 0;  // of one layer, at most
+    for (const Repetition& repetition : repetitions_) {
+      size_t most = 0;
+      for (const std::optional<Part>& part : repetition.parts) {
+        if (part) most = std::max(most, part->nodes.size());
+      }
+      nodes += most;
+    }
+    if (wanted_ <= layers() || nodes == 0 || wanted_ <= kMostNodes / nodes) return {};
+    return BadInput(fmt::format("found {} in a layer, expected at most {} in all",
+                                FormatCount(nodes, "node"), FormatCount(kMostNodes, "node")));
+  }
+
+  // Finds the modules around the layers by the first repetition with labels of modules.
+  void FindModules() {
+    for (const Repetition& repetition : repetitions_) {
+      std::vector<std::string> modules;
+      for (const std::optional<Part>& part : repetition.parts) {
+        if (!part) continue;
+        NodeId outermost;
+        for (const NodeId node : part->nodes) {
+          if (!IsModuleLabel(trace_.name(node)) || !trace_.start(node)) continue;
+          if (!outermost || *trace_.start(node) < *trace_.start(outermost)) outermost = node;
+        }
+        if (!outermost) break;
+        const ModuleStep module = ModuleOfLabel(trace_.name(outermost));
+        modules.emplace_back(module.name);
+      }
+      if (modules.size() == layers()) {
+        result_.modules = std::move(modules);
+        return;
+      }
+    }
+  }
 
   // The parts of a layer contain no work of other host threads.
   Status CheckCommunication() const {

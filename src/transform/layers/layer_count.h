@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "src/base/limits.h"
 #include "src/base/result.h"
@@ -12,7 +14,9 @@ namespace etude {
 
 struct LayerEdit {
   Trace trace;
-  LayerStack stack;    // of the recorded step
+  LayerStack stack;  // of the recorded step
+  // Label of the outermost module in each recorded layer; empty without labels of modules.
+  std::vector<std::string> modules;
   uint64_t nodes = 0;  // added or removed
 };
 

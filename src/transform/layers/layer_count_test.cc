@@ -17,7 +17,8 @@ namespace {
 // gradient each, and an optimizer that works parameter by parameter and on a list.
 class Step {
  public:
-  explicit Step(int layers) : layers_(layers) {}
+  // `has_losses`: each layer's result has a loss of its own.
+  explicit Step(int layers, bool has_losses = false) : layers_(layers), has_losses_(has_losses) {}
 
   Trace Make() {
     now_ = Nanos{1000};
@@ -28,6 +29,7 @@ class Step {
       Op("aten::relu", {3}, {2}, 10, label);
       End(label);
     }
+    for (int layer = 0; has_losses_ && layer < layers_; ++layer) Op("aten::pow", {3}, {6}, 5);
     Op("aten::nll_loss", {2}, {4}, 30);
     for (int layer = layers_ - 1; layer >= 0; --layer) {
       const NodeId call = Label("autograd::engine::evaluate_function: AddmmBackward0");
@@ -110,6 +112,7 @@ class Step {
   }
 
   int layers_;
+  bool has_losses_;
   TraceBuilder builder_;
   uint64_t id_ = 0;
   Nanos now_;
@@ -142,6 +145,26 @@ TEST(LayerCount, AnEditedStepIsTheStepOfTheOtherModel) {
       EXPECT_EQ(Lines(edited->trace), Lines(Step(to).Make())) << from << " to " << to;
     }
   }
+}
+
+TEST(LayerCount, OthersThatRepeatAsOftenAreNamed) {
+  const auto edited = SetLayerCount(Step(3, /*has_losses=*/true).Make(), 5, {});
+  ASSERT_TRUE(edited) << edited.error().message;
+  EXPECT_EQ(edited->stack.others, std::vector<std::string>{"aten::pow"});
+  EXPECT_TRUE(SetLayerCount(Step(3).Make(), 5, {})->stack.others.empty());
+}
+
+TEST(LayerCount, ModulesAreNamed) {
+  const auto edited = SetLayerCount(Step(3).Make(), 5, {});
+  ASSERT_TRUE(edited);
+  EXPECT_EQ(edited->modules,
+            (std::vector<std::string>{"Net.blocks.0", "Net.blocks.1", "Net.blocks.2"}));
+}
+
+TEST(LayerCount, TooManyLayersAreRefusedBeforeTheyAreMade) {
+  const auto edited = SetLayerCount(Step(2).Make(), 100'000'000, {});
+  ASSERT_FALSE(edited);
+  EXPECT_NE(edited.error().message.find("expected at most 10,000,000 in all"), std::string::npos);
 }
 
 TEST(LayerCount, OneLayerIsNoRepetition) {

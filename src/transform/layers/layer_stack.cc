@@ -6,68 +6,26 @@
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "src/base/container/hash.h"
 #include "src/base/text/format_count.h"
 #include "src/run/activity.h"
 #include "src/run/step/recorded_step.h"
 #include "src/trace/words/operator_name.h"
 #include "src/transform/layers/repeated_runs.h"
+#include "src/transform/layers/step_items.h"
 
 namespace etude {
 namespace {
 
-using Storage = uint64_t;
+constexpr size_t kMostAnchors = 16;
+constexpr size_t kMostParts = 4;
+constexpr size_t kMostIrregular = 2;    // layers that differ in one pass
+constexpr double kShareOfLayers = 0.4;  // of the time of the longest repetition
+
 using Owners = std::unordered_map<Storage, size_t>;  // layer by memory
-
-// An outermost operator of a host thread, or a call by autograd without operators.
-struct Item {
-  NodeId node;
-  uint32_t token = 0;
-};
-
-bool CallsWork(const Trace& trace, NodeId node) {
-  return trace.kind(node) == NodeKind::kOperator || IsCommunication(trace.kind(node));
-}
-
-bool HasTensorList(const Trace& trace, NodeId node) {
-  return std::ranges::any_of(trace.inputs(node), [&](const Value& value) {
-    if (value.kind != ValueKind::kList) return false;
-    const auto values = trace.values(value.as_list());
-    return values.size() > 1 && values.front().kind == ValueKind::kTensor;
-  });
-}
-
-// Returns whether an operator on lists calls others for their elements.
-bool IsLoop(const Trace& trace, NodeId node) {
-  return HasTensorList(trace, node) && std::ranges::any_of(trace.children(node), [&](NodeId child) {
-           return CallsWork(trace, child);
-         });
-}
-
-uint64_t HashShapes(const Trace& trace, std::span<const Value> values, uint64_t hash) {
-  for (const Value& value : values) {
-    hash = HashMix(hash, static_cast<uint64_t>(value.kind));
-    if (value.kind == ValueKind::kTensor) {
-      const TensorUse& use = trace.tensor(value.as_tensor());
-      hash = HashMix(HashMix(hash, use.shape.value()), use.type.value());
-    }
-    if (value.kind == ValueKind::kList)
-      hash = HashShapes(trace, trace.values(value.as_list()), hash);
-  }
-  return hash;
-}
-
-template <typename Fn>
-void ForEachStorage(const Trace& trace, std::span<const Value> values, Fn fn) {
-  ForEachTensor(trace, values, [&](TensorId id) {
-    if (const Storage storage = trace.tensor(id).storage; storage != 0) fn(storage);
-  });
-}
 
 int64_t BytesOf(const TensorUse& use) {
   int64_t bytes = 0;
@@ -78,28 +36,30 @@ int64_t BytesOf(const TensorUse& use) {
 
 class StackFinder {
  public:
-  explicit StackFinder(const Trace& trace) : trace_(trace) {}
+  explicit StackFinder(const Trace& trace) : trace_(trace), step_(trace) {}
 
   Result<LayerStack> Run() {
-    FindItems();
-    FindMade();
     const std::vector<Candidate> candidates = Candidates();
-    const auto anchor = std::ranges::find_if(candidates, [&](const Candidate& candidate) {
-      return IsInForward(candidate) && !Phases(candidate, nullptr).empty();
-    });
-    if (anchor == candidates.end()) {
-      return BadInput(
-          "found no operators that repeat, each time with parameters of their own, expected a step "
-          "of a model with at least two equal layers, recorded with tensors");
-    }
-    // Where the sequence repeats longer than the layers, they may begin at several places.
     std::optional<Error> first;
-    for (const Phase& phase : Phases(*anchor, nullptr)) {
-      Result<LayerStack> stack = StackOf(OwnersOf(*anchor, phase), phase.count, candidates);
-      if (stack) return stack;
-      if (!first) first = stack.error();
+    std::optional<LayerStack> forward_only;
+    for (const Candidate* anchor : Anchors(candidates)) {
+      // Where the sequence repeats longer than the layers, they may begin at several places.
+      for (const Phase& phase : Phases(*anchor, nullptr)) {
+        Result<LayerStack> stack = StackOf(OwnersOf(*anchor, phase), phase.count, candidates);
+        if (!stack) {
+          if (!first) first = stack.error();
+          continue;
+        }
+        const bool goes_back = std::ranges::any_of(stack->runs, &LayerRun::in_backward);
+        if (goes_back || !step_.backward()) return stack;
+        if (!forward_only) forward_only = *std::move(stack);
+      }
     }
-    return tl::unexpected(*first);
+    if (forward_only) return *std::move(forward_only);
+    if (first) return tl::unexpected(*first);
+    return BadInput(
+        "found no operators that repeat, each time with parameters of their own, expected a step "
+        "of a model with at least two equal layers, recorded with tensors and times");
   }
 
  private:
@@ -115,88 +75,22 @@ class StackFinder {
     std::vector<size_t> layers;  // by period, if memory has owners
   };
 
-  // Collects the items of each host thread.
-  void FindItems() {
-    const auto is_work = [&](NodeId node) {
-      return CallsWork(trace_, node) || IsGradientAccumulation(trace_.name(node));
-    };
-    std::vector<bool> has_work(trace_.node_count());  // below the node
-    ForEachNode(trace_, [&](NodeId node) {
-      if (!is_work(node)) return;
-      for (NodeId above = trace_.parent(node); above && !has_work[above.index()];
-           above = trace_.parent(above)) {
-        has_work[above.index()] = true;
-      }
-    });
-    std::map<LaneId, std::vector<NodeId>> lanes;
-    ForEachNode(trace_, [&](NodeId node) {
-      // Autograd also calls nodes that only pass a gradient on.
-      const bool passes_on =
-          !has_work[node.index()] && trace_.name(node).starts_with(kAutogradCall);
-      if (!is_work(node) && !passes_on) return;
-      if (trace_.place(node) == Place::kDevice || !TimeOf(trace_, node)) return;
-      lanes[trace_.lane_id(node)].push_back(node);
-      if (trace_.name(node).starts_with(kAutogradCall) || IsInBackward(node)) {
-        backward_ = std::min(backward_.value_or(*trace_.start(node)), *trace_.start(node));
-      }
-      if (IsGradientAccumulation(trace_.name(node))) {
-        last_gradient_ = std::max(last_gradient_.value_or(Nanos{}), *trace_.start(node));
-        ForEachStorage(trace_, trace_.inputs(node),
-                       [&](Storage storage) { accumulated_.insert(storage); });
-      }
-    });
-    std::unordered_map<uint64_t, uint32_t> tokens;
-    for (auto& [lane, nodes] : lanes) {
-      std::ranges::sort(nodes, {}, [&](NodeId node) {
-        return std::tuple(*trace_.start(node), Nanos{} - *trace_.duration(node), node.index());
-      });
-      std::vector<Item>& items = items_[lane];
-      std::optional<Nanos> end;  // of the last item
-      for (const NodeId node : nodes) {
-        if (end && *trace_.start(node) < *end) continue;  // inside of it
-        if (HasTensorList(trace_, node)) lists_.push_back(node);
-        if (IsLoop(trace_, node)) continue;
-        const uint64_t hash = HashShapes(trace_, trace_.inputs(node), trace_.name_id(node).value());
-        const auto token = tokens.try_emplace(hash, static_cast<uint32_t>(tokens.size())).first;
-        items.push_back({.node = node, .token = token->second});
-        end = EndOf(trace_, node);
-      }
-    }
-  }
-
-  // Calls `fn` with the memory of each result of `node` that is not that of an argument.
-  template <typename Fn>
-  void ForEachMade(NodeId node, Fn fn) const {
-    std::vector<Storage> read;
-    ForEachStorage(trace_, trace_.inputs(node), [&](Storage storage) { read.push_back(storage); });
-    ForEachStorage(trace_, trace_.outputs(node), [&](Storage storage) {
-      if (std::ranges::find(read, storage) == read.end()) fn(storage);
-    });
-  }
-
-  // Collects memory that operators of the step made.
-  void FindMade() {
-    ForEachNode(trace_, [&](NodeId node) {
-      if (trace_.place(node) == Place::kDevice || trace_.outputs(node).empty()) return;
-      const Nanos start = trace_.start(node).value_or(Nanos{});
-      ForEachMade(node, [&](Storage storage) {
-        Nanos& last = made_.try_emplace(storage, start).first->second;
-        last = std::max(last, start);
-      });
-    });
-  }
-
   // Returns the repetitions of all threads, those that take longest first.
   std::vector<Candidate> Candidates() const {
     std::vector<Candidate> candidates;
-    for (const auto& [lane, items] : items_) {
+    for (const auto& [lane, items] : step_.lanes()) {
       std::vector<uint32_t> tokens;
-      for (const Item& item : items) tokens.push_back(item.token);
-      for (const RepeatedRun& run : FindRepeatedRuns(tokens)) {
-        Candidate& candidate =
-            candidates.emplace_back(Candidate{.lane = lane, .run = run, .time = {}});
-        for (const Item& item : std::span(items).subspan(run.begin, run.length)) {
-          candidate.time = candidate.time + *trace_.duration(item.node);
+      for (const StepItem& item : items) tokens.push_back(item.token);
+      for (RepeatedRun run : FindRepeatedRuns(tokens)) {
+        Nanos time;
+        for (const StepItem& item : std::span(items).subspan(run.begin, run.length)) {
+          time = time + *trace_.duration(item.node);
+        }
+        // A layer may itself consist of equal parts.
+        const size_t period = run.period;
+        for (size_t parts = 1; parts <= kMostParts && 2 * parts * period <= run.length; ++parts) {
+          run.period = parts * period;
+          candidates.push_back({.lane = lane, .run = run, .time = time});
         }
       }
     }
@@ -204,12 +98,40 @@ class StackFinder {
     return candidates;
   }
 
-  const std::vector<Item>& ItemsOf(LaneId lane) const { return items_.at(lane); }
+  // Returns the repetitions of the forward pass that may be those of layers, the likeliest first:
+  // those that take long, and before repetitions of two, which may be two models.
+  std::vector<const Candidate*> Anchors(std::span<const Candidate> candidates) const {
+    std::vector<const Candidate*> anchors;
+    for (const Candidate& candidate : candidates) {
+      if (anchors.size() == kMostAnchors) break;
+      const bool may_be = IsInForward(candidate) && MakesMemory(candidate);
+      if (may_be && !Phases(candidate, nullptr).empty()) anchors.push_back(&candidate);
+    }
+    if (anchors.empty()) return anchors;
+    const auto longest = static_cast<double>(anchors.front()->time.count);
+    std::ranges::stable_partition(anchors, [&](const Candidate* candidate) {
+      return candidate->run.count() > 2 &&
+             static_cast<double>(candidate->time.count) >= kShareOfLayers * longest;
+    });
+    return anchors;
+  }
+
+  const std::vector<StepItem>& ItemsOf(LaneId lane) const { return step_.of(lane); }
 
   // Returns whether a repetition ends before the first backward pass.
   bool IsInForward(const Candidate& candidate) const {
-    const Item& last = ItemsOf(candidate.lane)[candidate.run.begin + candidate.run.length - 1];
-    return !backward_ || *trace_.start(last.node) < *backward_;
+    const StepItem& last = ItemsOf(candidate.lane)[candidate.run.begin + candidate.run.length - 1];
+    return !step_.backward() || *trace_.start(last.node) < *step_.backward();
+  }
+
+  // Returns whether the first period makes memory, as layers do, rather than only change some.
+  bool MakesMemory(const Candidate& candidate) const {
+    bool makes = false;
+    for (const StepItem& item :
+         std::span(ItemsOf(candidate.lane)).subspan(candidate.run.begin, candidate.run.period)) {
+      ForEachMade(trace_, item.node, [&](Storage) { makes = true; });
+    }
+    return makes;
   }
 
   // Returns the ways to divide a repetition into periods so that no label reaches from one into the
@@ -236,7 +158,7 @@ class StackFinder {
   // Returns the bounds of the periods: labels around the first item of a period begin with it, if
   // they contain no item of another.
   std::vector<Nanos> BoundsOf(const Candidate& candidate, const Phase& phase) const {
-    const std::vector<Item>& items = ItemsOf(candidate.lane);
+    const std::vector<StepItem>& items = ItemsOf(candidate.lane);
     std::vector<Nanos> bounds;
     for (size_t i = 0; i <= phase.count; ++i) {
       const size_t item = phase.begin + i * candidate.run.period;
@@ -281,7 +203,7 @@ class StackFinder {
   // Returns whether no label begins in one period and ends in a later one or after the last, and
   // gradients are in the period of the operator that made them.
   bool IsWhole(const Candidate& candidate, const Phase& phase) const {
-    const std::vector<Item>& items = ItemsOf(candidate.lane);
+    const std::vector<StepItem>& items = ItemsOf(candidate.lane);
     if (IsGradientAccumulation(trace_.name(items[phase.begin].node))) return false;
     const std::vector<Nanos> bounds = BoundsOf(candidate, phase);
     bool is_whole = true;
@@ -295,7 +217,8 @@ class StackFinder {
     return is_whole;
   }
 
-  std::span<const Item> PeriodOf(const Candidate& candidate, const Phase& phase, size_t i) const {
+  std::span<const StepItem> PeriodOf(const Candidate& candidate, const Phase& phase,
+                                     size_t i) const {
     return std::span(ItemsOf(candidate.lane))
         .subspan(phase.begin + i * candidate.run.period, candidate.run.period);
   }
@@ -305,12 +228,12 @@ class StackFinder {
   Owners OwnersOf(const Candidate& candidate, const Phase& phase) const {
     Owners owners;
     std::unordered_set<Storage> shared;
-    const bool is_reversed = IsInBackward(ItemsOf(candidate.lane)[phase.begin].node);
+    const bool is_reversed = IsInBackward(trace_, ItemsOf(candidate.lane)[phase.begin].node);
     for (size_t i = 0; i < phase.count; ++i) {
       const size_t layer = is_reversed ? phase.count - 1 - i : i;
-      for (const Item& item : PeriodOf(candidate, phase, i)) {
+      for (const StepItem& item : PeriodOf(candidate, phase, i)) {
         ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
-          if (made_.contains(storage)) return;
+          if (step_.IsMade(storage)) return;
           const auto [owner, is_new] = owners.try_emplace(storage, layer);
           if (!is_new && owner->second != layer) shared.insert(storage);
         });
@@ -328,8 +251,9 @@ class StackFinder {
 
   // Returns the layer whose memory an item uses: parameters, or else gradients and what was
   // computed from them. `is_one` becomes false if it uses memory of several layers.
-  std::optional<size_t> LayerOf(const Item& item, const Owners& owners, bool& is_one) const {
-    const bool is_after = last_gradient_ && *trace_.start(item.node) > *last_gradient_;
+  std::optional<size_t> LayerOf(const StepItem& item, const Owners& owners, bool& is_one) const {
+    const bool is_after =
+        step_.last_gradient() && *trace_.start(item.node) > *step_.last_gradient();
     for (const Owners* of : {&owners, &after_backward_}) {
       if (of == &after_backward_ && !is_after) break;
       std::optional<size_t> layer;
@@ -349,7 +273,7 @@ class StackFinder {
   bool FindLayers(const Candidate& candidate, const Owners& owners, Phase& phase) const {
     for (size_t i = 0; i < phase.count; ++i) {
       std::optional<size_t> layer;
-      for (const Item& item : PeriodOf(candidate, phase, i)) {
+      for (const StepItem& item : PeriodOf(candidate, phase, i)) {
         bool is_one = true;
         const std::optional<size_t> used = LayerOf(item, owners, is_one);
         if (!is_one || (used && layer && *used != *layer)) return false;
@@ -362,7 +286,7 @@ class StackFinder {
   }
 
   Result<LayerStack> StackOf(Owners owners, size_t layers, std::span<const Candidate> candidates) {
-    LayerStack stack{.layers = layers, .runs = {}, .lists = {}};
+    LayerStack stack{.layers = layers, .runs = {}, .lists = {}, .others = {}};
     taken_.clear();
     after_backward_.clear();
     results_.clear();
@@ -372,12 +296,13 @@ class StackFinder {
     do {
       before = stack.runs.size();
       for (const Candidate& candidate : candidates) Take(candidate, owners, stack);
-      FindGradients(stack);
+      FindGradients(stack, owners);
       FindResults(stack);
       FindLists(stack, owners);
     } while (stack.runs.size() > before);
     std::ranges::sort(stack.runs, {}, [](const LayerRun& run) { return run.bounds.front(); });
     ETUDE_RETURN_IF_ERROR(CheckOthers(owners, stack));
+    FindOthers(candidates, stack);
     return stack;
   }
 
@@ -396,20 +321,27 @@ class StackFinder {
       }
       return;
     }
-    std::vector<std::pair<size_t, size_t>>& taken = taken_[candidate.lane];
-    const bool overlaps = std::ranges::any_of(taken, [&](const auto& other) {
-      return run.begin < other.second && other.first < run.begin + run.length;
-    });
-    if (overlaps || run.count() + 1 < stack.layers) return;
+    if (run.count() + kMostIrregular < stack.layers) return;
     const std::vector<Phase> phases = Phases(candidate, &owners);
     if (phases.empty()) return;
     const Phase& phase = phases.front();
-    taken.emplace_back(phase.begin, phase.begin + phase.count * run.period);
-    stack.runs.push_back({.lane = candidate.lane,
-                          .bounds = BoundsOf(candidate, phase),
-                          .layers = phase.layers,
-                          .operators = run.period,
-                          .in_backward = IsInBackward(ItemsOf(candidate.lane)[phase.begin].node)});
+    const size_t end = phase.begin + phase.count * run.period;
+    if (IsTaken(candidate.lane, phase.begin, end)) return;
+    taken_[candidate.lane].emplace_back(phase.begin, end);
+    stack.runs.push_back(
+        {.lane = candidate.lane,
+         .bounds = BoundsOf(candidate, phase),
+         .layers = phase.layers,
+         .operators = run.period,
+         .in_backward = IsInBackward(trace_, ItemsOf(candidate.lane)[phase.begin].node)});
+  }
+
+  // Returns whether a run has items from `begin` to `end` of a thread.
+  bool IsTaken(LaneId lane, size_t begin, size_t end) const {
+    const auto taken = taken_.find(lane);
+    return taken != taken_.end() && std::ranges::any_of(taken->second, [&](const auto& other) {
+             return begin < other.second && other.first < end;
+           });
   }
 
   // Returns the first part of a repetition that uses the memory of `layers` layers, one after
@@ -417,7 +349,7 @@ class StackFinder {
   std::optional<Candidate> ByLayer(const Candidate& candidate, const Owners& owners,
                                    size_t layers) const {
     const RepeatedRun& run = candidate.run;
-    const std::vector<Item>& items = ItemsOf(candidate.lane);
+    const std::vector<StepItem>& items = ItemsOf(candidate.lane);
     std::vector<size_t> begins;  // items at which the layer changes
     std::optional<size_t> layer;
     for (size_t i = run.begin; i < run.begin + run.length && begins.size() <= layers; ++i) {
@@ -438,13 +370,6 @@ class StackFinder {
                      .time = candidate.time};
   }
 
-  bool IsInBackward(NodeId node) const {
-    for (; node; node = trace_.parent(node)) {
-      if (trace_.name(node).starts_with(kAutogradCall)) return true;
-    }
-    return false;
-  }
-
   // Returns the layer of the period around a node; nullopt outside of all.
   std::optional<size_t> PeriodAround(const LayerStack& stack, NodeId node) const {
     const Nanos start = *trace_.start(node);
@@ -459,14 +384,14 @@ class StackFinder {
   }
 
   // Finds the layers of gradients: those of the operators that made them.
-  void FindGradients(const LayerStack& stack) {
+  void FindGradients(const LayerStack& stack, Owners& owners) {
     std::unordered_map<Storage, size_t> layers;  // of the latest maker, in order of time
-    for (const auto& [lane, items] : items_) {
+    for (const auto& [lane, items] : step_.lanes()) {
       layers.clear();
-      for (const Item& item : items) {
+      for (const StepItem& item : items) {
         if (!IsGradientAccumulation(trace_.name(item.node))) {
           const std::optional<size_t> layer = PeriodAround(stack, item.node);
-          ForEachMade(item.node, [&](Storage storage) {
+          ForEachMade(trace_, item.node, [&](Storage storage) {
             if (layer) {
               layers[storage] = *layer;
             } else {
@@ -481,11 +406,18 @@ class StackFinder {
             layer = made->second;
           }
           // An address may be used again for other memory.
-          const auto last = made_.find(storage);
-          const bool is_kept = last == made_.end() || last->second <= *trace_.start(item.node);
+          const auto last = step_.LastMade(storage);
+          const bool is_kept = !last || *last <= *trace_.start(item.node);
           if (layer && is_kept) after_backward_.try_emplace(storage, *layer);
         });
-        if (layer) results_.try_emplace(item.node, *layer);
+        if (!layer) continue;
+        results_.try_emplace(item.node, *layer);
+        // Gradients that are kept from step to step are added to.
+        for (const NodeId child : trace_.children(item.node)) {
+          ForEachStorage(trace_, trace_.inputs(child), [&](Storage storage) {
+            if (!step_.IsMade(storage)) owners.try_emplace(storage, *layer);
+          });
+        }
       }
     }
   }
@@ -493,22 +425,22 @@ class StackFinder {
   // Finds what belongs to one layer after the backward pass: gradients, which only this layer uses,
   // and operators on what was computed from them, such as norms.
   void FindResults(const LayerStack& stack) {
-    if (!last_gradient_) return;
+    if (!step_.last_gradient()) return;
     std::unordered_map<Storage, std::optional<size_t>> users;  // nullopt: several layers
-    for (const auto& [lane, items] : items_) {
+    for (const auto& [lane, items] : step_.lanes()) {
       std::unordered_map<Storage, size_t> current;  // layer whose operator made it
-      for (const Item& item : items) {
-        if (*trace_.start(item.node) <= *last_gradient_) continue;
+      for (const StepItem& item : items) {
+        if (*trace_.start(item.node) <= *step_.last_gradient()) continue;
         const std::optional<size_t> layer = PeriodAround(stack, item.node);
         ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
           if (const auto made = current.find(storage); made != current.end()) {
             results_.try_emplace(item.node, made->second);
           }
-          if (!layer || !accumulated_.contains(storage)) return;
+          if (!layer || !step_.IsAccumulated(storage)) return;
           const auto [user, is_new] = users.try_emplace(storage, layer);
           if (!is_new && user->second != layer) user->second = std::nullopt;
         });
-        ForEachMade(item.node, [&](Storage storage) {
+        ForEachMade(trace_, item.node, [&](Storage storage) {
           if (layer) {
             current[storage] = *layer;
           } else {
@@ -518,8 +450,8 @@ class StackFinder {
       }
     }
     for (const auto& [storage, layer] : users) {
-      const auto last = made_.find(storage);
-      const bool is_kept = last == made_.end() || last->second <= *last_gradient_;
+      const auto last = step_.LastMade(storage);
+      const bool is_kept = !last || *last <= *step_.last_gradient();
       if (layer && is_kept) after_backward_.try_emplace(storage, *layer);
     }
   }
@@ -529,7 +461,7 @@ class StackFinder {
   // of the same length, such as all lists of an optimizer.
   void FindLists(LayerStack& stack, Owners& owners) {
     stack.lists.clear();
-    for (const NodeId node : lists_) {
+    for (const NodeId node : step_.lists()) {
       if (PeriodAround(stack, node)) continue;
       const double share = ShareOfLayers(node, owners);
       if (share > 0) stack.lists.push_back({.node = node, .share = share});
@@ -551,7 +483,7 @@ class StackFinder {
   // Returns the share of the bytes in an operator's lists that belong to layers, and adds the
   // memory in them to `owners`.
   double ShareOfLayers(NodeId node, Owners& owners) {
-    const bool is_after = last_gradient_ && *trace_.start(node) > *last_gradient_;
+    const bool is_after = step_.last_gradient() && *trace_.start(node) > *step_.last_gradient();
     double all = 0;
     double of_layers = 0;
     const std::vector<std::vector<TensorId>> lists = ListsOf(node);
@@ -576,7 +508,7 @@ class StackFinder {
         const auto layer = layers.find(i);
         if (layer == layers.end()) continue;
         of_layers += bytes;
-        if (use.storage != 0 && !made_.contains(use.storage)) {
+        if (use.storage != 0 && !step_.IsMade(use.storage)) {
           owners.try_emplace(use.storage, layer->second);
         }
       }
@@ -585,13 +517,19 @@ class StackFinder {
   }
 
   // Returns kBadInput if operators use parameters or gradients of layers but do not repeat with
-  // them. Those of the first or the last layer may differ.
+  // them. Layers that are missing in some run may differ from the others.
   Status CheckOthers(const Owners& owners, const LayerStack& stack) const {
-    std::optional<size_t> only;  // layer of the operators found so far
-    for (const auto& [lane, items] : items_) {
-      for (const Item& item : items) {
+    std::vector<bool> may_differ(stack.layers);
+    for (const LayerRun& run : stack.runs) {
+      for (size_t layer = 0; layer < stack.layers; ++layer) {
+        if (std::ranges::count(run.layers, layer) == 0) may_differ[layer] = true;
+      }
+    }
+    for (const auto& [lane, items] : step_.lanes()) {
+      for (const StepItem& item : items) {
         if (PeriodAround(stack, item.node) || HasTensorList(trace_, item.node)) continue;
-        const bool is_after = last_gradient_ && *trace_.start(item.node) > *last_gradient_;
+        const bool is_after =
+            step_.last_gradient() && *trace_.start(item.node) > *step_.last_gradient();
         std::optional<size_t> layer;
         const auto find = [&](const Owners& in, Storage storage) {
           if (const auto owner = in.find(storage); owner != in.end()) layer = owner->second;
@@ -600,33 +538,36 @@ class StackFinder {
           find(owners, storage);
           if (is_after) find(after_backward_, storage);
         });
-        if (!layer) continue;
-        const bool is_end = *layer == 0 || *layer + 1 == stack.layers;
-        if (is_end && (!only || *only == *layer)) {
-          only = layer;
-          continue;
-        }
+        if (!layer || may_differ[*layer]) continue;
         return BadInput(fmt::format(
-            "found '{}' (node {}), which uses memory of one of {} but does not repeat with "
-            "them, expected layers that all do the same, and three if the first or last differs",
-            trace_.name(item.node), trace_.source_id(item.node),
-            FormatCount(stack.layers, "layer")));
+            "found '{}' (node {}), which uses memory of layer {} of {} but does not repeat with "
+            "the others, expected layers that all do the same{}",
+            trace_.name(item.node), trace_.source_id(item.node), *layer + 1, stack.layers,
+            stack.layers == 2 ? "; if the first or last one differs, record three" : ""));
       }
     }
     return {};
   }
 
+  // Finds operators outside of the layers that repeat as often and may belong to them.
+  void FindOthers(std::span<const Candidate> candidates, LayerStack& stack) const {
+    for (const Candidate& candidate : candidates) {
+      const RepeatedRun& run = candidate.run;
+      const size_t count = run.count();
+      const bool is_as_often =
+          count == stack.layers || (stack.layers > 3 && count + 1 == stack.layers);
+      if (!is_as_often || IsTaken(candidate.lane, run.begin, run.begin + run.length)) continue;
+      const std::string_view name = trace_.name(ItemsOf(candidate.lane)[run.begin].node);
+      if (std::ranges::count(stack.others, name) == 0) stack.others.emplace_back(name);
+    }
+  }
+
   const Trace& trace_;
-  std::optional<Nanos> backward_;              // begin of the first backward pass
-  std::map<LaneId, std::vector<Item>> items_;  // by host thread, in order of time
-  std::vector<NodeId> lists_;                  // operators on lists of tensors, with callers
-  std::unordered_map<Storage, Nanos> made_;    // memory that the step made, and when last
+  const StepItems step_;
   std::map<LaneId, std::vector<std::pair<size_t, size_t>>> taken_;  // items of runs
   std::unordered_map<NodeId, size_t> results_;  // layer of operators on what a layer has made
-  std::unordered_set<Storage> accumulated_;     // memory of all gradients
   Owners after_backward_;                       // memory of gradients of layers
   std::map<size_t, std::map<size_t, size_t>> layers_in_lists_;  // layer by length and place
-  std::optional<Nanos> last_gradient_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "src/base/result.h"
@@ -31,16 +32,19 @@ struct LayerStack {
   size_t layers = 0;           // at least 2
   std::vector<LayerRun> runs;  // by begin
   std::vector<ListOperator> lists;
+  std::vector<std::string> others;  // operators outside of all runs that repeat as often
 };
 
 // Finds layers in a step that was recorded with the tensors of operators. The sequence of a
 // thread's outermost operators, with the shapes of their tensors, repeats for each layer, and each
 // period uses memory of its own that existed before the step: the layer's parameters. Of all
-// repetitions with such memory, the one that takes most time defines the layers; others of the
-// thread (backward pass, optimizer) count if each of their periods uses memory of one layer.
+// repetitions of the forward pass with such memory, the one that takes most time defines the
+// layers; those of two count only if no longer one has most of the time, because they may be two
+// models. Other repetitions of the step (backward pass, optimizer) belong to the layers if each of
+// their periods uses memory of one layer. At most two layers may be missing in one of them.
 //
-// kBadInput, with the reason, if there are none, or if other operators use the layers' parameters
-// too.
+// kBadInput, with the reason, if there are none, or if other operators use the parameters of layers
+// that are missing nowhere.
 Result<LayerStack> FindLayerStack(const Trace& trace);
 
 }  // namespace etude
