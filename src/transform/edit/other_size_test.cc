@@ -91,7 +91,7 @@ TEST(OtherSize, SizesAreWholeNumbers) {
   ASSERT_FALSE(edited);
   EXPECT_EQ(edited.error().message,
             "'aten::mm' (node 1): found sizes 4 and 10, expected such that the wanted one is a "
-            "whole number");
+            "whole number of at least 0");
 }
 
 TEST(OtherSize, RecordingsOfOtherProgramsAreRefused) {

@@ -164,7 +164,8 @@ TEST(LayerCount, ModulesAreNamed) {
 TEST(LayerCount, TooManyLayersAreRefusedBeforeTheyAreMade) {
   const auto edited = SetLayerCount(Step(2).Make(), 100'000'000, {});
   ASSERT_FALSE(edited);
-  EXPECT_NE(edited.error().message.find("expected at most 10,000,000 in all"), std::string::npos);
+  EXPECT_NE(edited.error().message.find("expected at most 10,000,000 nodes in all"),
+            std::string::npos);
 }
 
 TEST(LayerCount, OneLayerIsNoRepetition) {
