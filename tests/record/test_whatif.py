@@ -161,7 +161,7 @@ def test_two_recordings_are_of_one_program(alone, tmp_path):
 
 def test_stragglers_are_found(tmp_path):
     torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29640)
-    job = record(tmp_path / "job", *torchrun, pathlib.Path(__file__).parent / "straggler_program.py", 100)
+    job = record(tmp_path / "job", *torchrun, pathlib.Path(__file__).parent / "straggler_program.py", 1000)
     simulated = json.loads(etude("simulate", job, "--network", NETWORK.format(2), "--ideal", "--json").stdout)
     everything, rank = simulated["stragglers"][:2]
     assert everything["alone_ns"] == simulated["step_ns"] > everything["mended_ns"]

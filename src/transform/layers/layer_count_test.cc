@@ -26,10 +26,11 @@ class Step {
     for (int layer = 0; layer < layers_; ++layer) {
       const NodeId label = Label(fmt::format("nn.Module: Net.blocks.{} (Block)", layer));
       Op("aten::linear", {2, Weight(layer)}, {3}, 40, label);
-      Op("aten::relu", {3}, {2}, 10, label);
+      Op("aten::relu", {3}, {2, 300 + layer}, 10, label);
       End(label);
     }
-    for (int layer = 0; has_losses_ && layer < layers_; ++layer) Op("aten::pow", {3}, {6}, 5);
+    for (int layer = 0; has_losses_ && layer < layers_; ++layer)
+      Op("aten::pow", {300 + layer}, {6}, 5);
     Op("aten::nll_loss", {2}, {4}, 30);
     for (int layer = layers_ - 1; layer >= 0; --layer) {
       const NodeId call = Label("autograd::engine::evaluate_function: AddmmBackward0");

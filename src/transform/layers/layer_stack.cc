@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -549,17 +550,51 @@ class StackFinder {
     return {};
   }
 
-  // Finds operators outside of the layers that repeat as often and may belong to them.
+  // Finds operators outside of the layers that repeat as often and may belong to them: they read
+  // what several layers have made, or no tensor at all.
   void FindOthers(std::span<const Candidate> candidates, LayerStack& stack) const {
+    std::map<LaneId, std::vector<std::set<size_t>>> read;
+    for (const auto& [lane, items] : step_.lanes()) read[lane] = LayersRead(stack, items);
     for (const Candidate& candidate : candidates) {
       const RepeatedRun& run = candidate.run;
-      const size_t count = run.count();
       const bool is_as_often =
-          count == stack.layers || (stack.layers > 3 && count + 1 == stack.layers);
+          run.count() == stack.layers || (stack.layers > 3 && run.count() + 1 == stack.layers);
       if (!is_as_often || IsTaken(candidate.lane, run.begin, run.begin + run.length)) continue;
+      std::set<size_t> layers;
+      bool reads = false;
+      for (size_t i = run.begin; i < run.begin + run.length; ++i) {
+        layers.merge(std::set(read[candidate.lane][i]));
+        ForEachStorage(trace_, trace_.inputs(ItemsOf(candidate.lane)[i].node),
+                       [&](Storage) { reads = true; });
+      }
+      if (reads && layers.size() < 2) continue;
       const std::string_view name = trace_.name(ItemsOf(candidate.lane)[run.begin].node);
       if (std::ranges::count(stack.others, name) == 0) stack.others.emplace_back(name);
     }
+  }
+
+  // Returns the layers whose operators made what each item of a thread reads.
+  std::vector<std::set<size_t>> LayersRead(const LayerStack& stack,
+                                           std::span<const StepItem> items) const {
+    std::vector<std::set<size_t>> read;
+    std::unordered_map<Storage, size_t> current;  // layer whose operator made it last
+    for (const StepItem& item : items) {
+      std::set<size_t>& layers = read.emplace_back();
+      ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
+        if (const auto made = current.find(storage); made != current.end()) {
+          layers.insert(made->second);
+        }
+      });
+      const std::optional<size_t> layer = PeriodAround(stack, item.node);
+      ForEachMade(trace_, item.node, [&](Storage storage) {
+        if (layer) {
+          current[storage] = *layer;
+        } else {
+          current.erase(storage);
+        }
+      });
+    }
+    return read;
   }
 
   const Trace& trace_;
