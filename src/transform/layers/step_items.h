@@ -47,8 +47,8 @@ struct StepItem {
   uint32_t token = 0;
 };
 
-// What a recorded step does, thread by thread, and the memory that it uses. Memory is named by its
-// address, which may be used again. Immutable.
+// Operators of a recorded step, thread by thread, and the memory that it uses. Memory is named by
+// its address, which may be used again. Immutable.
 class StepItems {
  public:
   explicit StepItems(const Trace& trace);
