@@ -215,7 +215,7 @@ class SimulateCommand : public Command {
     if (study.kinds > 1) {
       step.job.notes.push_back(
           fmt::format("--ideal compares ranks that do the same: {} of ranks, {} alone",
-                      FormatCount(study.kinds, "kind"), FormatCount(study.alone)));
+                      FormatCount(study.kinds, "kind"), FormatCount(study.unlike)));
     }
     return {};
   }

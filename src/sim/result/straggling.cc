@@ -63,33 +63,32 @@ class Study {
       ++study.kinds;
       size_t ranks = 0;
       for (const size_t use : kind) ranks += uses_[use].ranks.size();
-      if (ranks == 1) ++study.alone;
+      if (ranks == 1) ++study.unlike;
       FindIdeal(kind, static_cast<double>(ranks));
     }
-    if (study.alone == workload_.ranks.size()) {
+    if (study.unlike == workload_.ranks.size()) {
       return BadInput("--ideal: found no two ranks that do the same, expected such ranks");
     }
     const std::vector<size_t> ranks = SlowRanks();
     const std::vector<uint32_t> operators = SlowOperators();
     all_ = 1 + 2 * (ranks.size() + operators.size());
-    ETUDE_ASSIGN_OR_RETURN(
-        study.ideal, StepOf([](const Use& use, size_t, size_t node) { return use.ideal[node]; }));
+    ETUDE_ASSIGN_OR_RETURN(study.ideal,
+                           StepOf([](const Use& use, size_t node) { return use.ideal[node]; }));
+    const auto own = [](const Use& use, size_t node) { return use.own[node]; };
+    const auto ideal = [](const Use& use, size_t node) { return use.ideal[node]; };
+    const auto of_others = [](const Use& use, size_t node) { return use.OfOthers(node); };
     for (const size_t rank : ranks) {
       Straggling& found =
           study.ranks.emplace_back(Straggling{.what = fmt::format("rank {}", rank)});
-      ETUDE_ASSIGN_OR_RETURN(found.alone, StepOf([&](const Use& use, size_t of, size_t node) {
-                               return of == rank ? use.own[node] : use.ideal[node];
-                             }));
-      ETUDE_ASSIGN_OR_RETURN(found.mended, StepOf([&](const Use& use, size_t of, size_t node) {
-                               return of == rank ? use.OfOthers(node) : use.own[node];
-                             }));
+      ETUDE_ASSIGN_OR_RETURN(found.alone, StepOf(ideal, rank, own));
+      ETUDE_ASSIGN_OR_RETURN(found.mended, StepOf(own, rank, of_others));
     }
     for (const uint32_t name : operators) {
       Straggling& found = study.operators.emplace_back(Straggling{.what = names_.names[name].text});
-      ETUDE_ASSIGN_OR_RETURN(found.alone, StepOf([&](const Use& use, size_t, size_t node) {
+      ETUDE_ASSIGN_OR_RETURN(found.alone, StepOf([&](const Use& use, size_t node) {
                                return use.names[node] == name ? use.own[node] : use.ideal[node];
                              }));
-      ETUDE_ASSIGN_OR_RETURN(found.mended, StepOf([&](const Use& use, size_t, size_t node) {
+      ETUDE_ASSIGN_OR_RETURN(found.mended, StepOf([&](const Use& use, size_t node) {
                                return use.names[node] == name ? use.ideal[node] : use.own[node];
                              }));
     }
@@ -231,32 +230,38 @@ class Study {
     return Most(above);
   }
 
-  // Returns the step in which node `node` of a rank takes `duration(use, rank, node)`. kInterrupted
-  // if the context is.
-  template <typename Duration>
-  Result<int64_t> StepOf(Duration duration) {
+  // Returns the step in which node `node` of a rank takes `duration(use, node)`, and
+  // `of_rank(use, node)` on the rank `rank`. kInterrupted if the context is.
+  template <typename Duration, typename OfRank>
+  Result<int64_t> StepOf(Duration duration, size_t rank, OfRank of_rank) {
     context_.Progress("simulate without stragglers: variants", done_++, all_);
     SimWorkload variant = workload_;
     for (const Use& use : uses_) {
-      std::map<std::vector<int64_t>, std::shared_ptr<const SimProgram>> made;
-      for (const size_t rank : use.ranks) {
-        std::vector<int64_t> times(use.own.size());
-        for (size_t i = 0; i < times.size(); ++i) times[i] = duration(use, rank, i);
-        auto& program = made[times];
-        if (program == nullptr) {
-          auto changed = std::make_shared<SimProgram>(*use.program);
-          for (size_t i = 0; i < times.size(); ++i) changed->nodes[i].duration = times[i];
-          program = std::move(changed);
-        }
-        variant.ranks[rank].program = program;
+      const auto program = With(use, duration);
+      for (const size_t of : use.ranks) {
+        variant.ranks[of].program = of == rank ? With(use, of_rank) : program;
       }
     }
     ETUDE_ASSIGN_OR_RETURN(const SimResult result,
                            Simulate(machine_, variant, {.context = &quiet_}));
     if (result.stopped) return MakeError(ErrorCode::kInterrupted, "interrupted");
     int64_t step = 0;
-    for (const SimRankResult& rank : result.ranks) step = std::max(step, rank.end);
+    for (const SimRankResult& one : result.ranks) step = std::max(step, one.end);
     return step;
+  }
+
+  template <typename Duration>
+  Result<int64_t> StepOf(Duration duration) {
+    return StepOf(duration, SIZE_MAX, duration);
+  }
+
+  template <typename Duration>
+  static std::shared_ptr<const SimProgram> With(const Use& use, Duration duration) {
+    auto program = std::make_shared<SimProgram>(*use.program);
+    for (size_t i = 0; i < program->nodes.size(); ++i) {
+      program->nodes[i].duration = duration(use, i);
+    }
+    return program;
   }
 
   SimMachine machine_;

@@ -39,8 +39,8 @@ struct StragglerStudy {
   // most kMostStraggling each: those with most time above the mean.
   std::vector<Straggling> ranks;
   std::vector<Straggling> operators;
-  size_t kinds = 0;  // of ranks that do the same
-  size_t alone = 0;  // number of ranks that do the same as no other
+  size_t kinds = 0;   // of ranks that do the same
+  size_t unlike = 0;  // number of ranks that do the same as no other
 };
 inline constexpr size_t kMostStraggling = 16;
 

@@ -48,7 +48,7 @@ TEST_F(Stragglers, TheSlowRankAndItsOperatorExplainTheStep) {
   const int64_t ideal = StepOf(WorkloadOf({{1100, 205}, {1100, 205}, {1100, 205}, {1100, 205}}));
   EXPECT_EQ(study->ideal, ideal);
   EXPECT_EQ(study->kinds, 1u);
-  EXPECT_EQ(study->alone, 0u);
+  EXPECT_EQ(study->unlike, 0u);
   ASSERT_EQ(study->ranks.size(), 1u) << "the others take less time than the mean";
   EXPECT_EQ(study->ranks[0].what, "rank 2");
   EXPECT_EQ(study->ranks[0].alone - ideal, 1600 - 1305);

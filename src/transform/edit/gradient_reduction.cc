@@ -76,8 +76,7 @@ class Reducer {
     if (passes.empty()) {
       return BadInput(
           "found no gradients ('torch::autograd::AccumulateGrad' with tensors and times), expected "
-          "a "
-          "recorded training step");
+          "a recorded training step");
     }
     Copy();
     if (launched_.empty()) MakeRoom(passes);

@@ -19,14 +19,11 @@
 #include "src/run/exclusive_times.h"
 #include "src/transform/edit/retime.h"
 #include "src/transform/edit/rewrite.h"
+#include "src/transform/layers/step_items.h"
 #include "src/transform/operators/operator_cost.h"
 
 namespace etude {
 namespace {
-
-bool IsOperatorOrCommunication(const Trace& trace, NodeId node) {
-  return trace.kind(node) == NodeKind::kOperator || IsCommunication(trace.kind(node));
-}
 
 // Returns the outermost operators of each thread, or the work of each stream, in order of time.
 std::vector<std::vector<NodeId>> LanesOf(const Trace& trace, bool on_device) {
@@ -35,9 +32,9 @@ std::vector<std::vector<NodeId>> LanesOf(const Trace& trace, bool on_device) {
     const bool is_there = (trace.place(node) == Place::kDevice) == on_device;
     if (!is_there || !TimeOf(trace, node)) return;
     if (!on_device) {
-      if (!IsOperatorOrCommunication(trace, node)) return;
+      if (!IsCall(trace, node)) return;
       for (NodeId above = trace.parent(node); above; above = trace.parent(above)) {
-        if (IsOperatorOrCommunication(trace, above)) return;
+        if (IsCall(trace, above)) return;
       }
     }
     lanes[trace.lane_id(node)].push_back(node);
@@ -58,7 +55,7 @@ std::vector<std::vector<NodeId>> LanesOf(const Trace& trace, bool on_device) {
 std::vector<NodeId> CalleesOf(const Trace& trace, NodeId node) {
   std::vector<NodeId> callees;
   for (const NodeId child : trace.children(node)) {
-    if (IsOperatorOrCommunication(trace, child) && trace.place(child) != Place::kDevice) {
+    if (IsCall(trace, child) && trace.place(child) != Place::kDevice) {
       callees.push_back(child);
     }
   }
@@ -71,8 +68,9 @@ uint64_t HashSizes(const Trace& trace, std::span<const Value> values, uint64_t h
     if (value.kind == ValueKind::kTensor) {
       const IntListId shape = trace.tensor(value.as_tensor()).shape;
       if (!shape) continue;
-      for (const int64_t size : trace.ints(shape))
+      for (const int64_t size : trace.ints(shape)) {
         hash = HashMix(hash, static_cast<uint64_t>(size));
+      }
     }
     if (value.kind == ValueKind::kList) {
       hash = HashSizes(trace, trace.values(value.as_list()), HashMix(hash, 1));

@@ -73,7 +73,7 @@ std::vector<TimeChange> HostChanges(const Trace& trace, std::span<const Nanos> l
       done = done + part;
       if (part == Nanos{}) continue;
       const Nanos at = part < Nanos{} ? interval.end + part : interval.begin + Nanos{1};
-      // What begins where the interval ends is later; the node itself ends later, too.
+      // Inside of the interval, so that the node and all that begins at its end are later.
       changes.push_back({.at = std::min(at, interval.end - Nanos{1}), .length = part});
     }
   }
@@ -91,34 +91,24 @@ std::vector<TimeChange> DeviceChanges(const Trace& trace, std::span<const Nanos>
   return changes;
 }
 
-NewTimes ChangedTimes(const Trace& trace, NodeId node, const TimeShift& host,
-                      const TimeShift& device, Nanos longer) {
-  NewTimes times{.start = trace.start(node),
-                 .duration = trace.duration(node),
-                 .exclusive = trace.exclusive(node)};
-  if (times.exclusive) times.exclusive = std::max(*times.exclusive + longer, Nanos{});
-  if (!times.start) return times;
-  if (trace.place(node) == Place::kDevice) {
-    times.start = device.Begin(*times.start);
-    if (times.duration) times.duration = std::max(*times.duration + longer, Nanos{});
-    return times;
+void ChangeTimes(NodeRow& row, const TimeShift& host, const TimeShift& device, Nanos longer) {
+  if (row.exclusive) row.exclusive = std::max(*row.exclusive + longer, Nanos{});
+  if (!row.start) return;
+  if (row.place == Place::kDevice) {
+    row.start = device.Begin(*row.start);
+    if (row.duration) row.duration = std::max(*row.duration + longer, Nanos{});
+    return;
   }
-  const Nanos begin = host.Begin(*times.start);
-  if (times.duration) {
-    times.duration = std::max(host.End(*times.start + *times.duration) - begin, Nanos{});
-  }
-  times.start = begin;
-  return times;
+  const Nanos begin = host.Begin(*row.start);
+  if (row.duration) row.duration = std::max(host.End(*row.start + *row.duration) - begin, Nanos{});
+  row.start = begin;
 }
 
 Result<Trace> Retime(const Trace& trace, std::span<const Nanos> longer, const Limits& limits) {
   const TimeShift host(HostChanges(trace, longer));
   const TimeShift device(DeviceChanges(trace, longer));
   return RewriteTrace(trace, limits, [&](RewrittenNode& node, TraceBuilder&) -> Status {
-    const NewTimes times = ChangedTimes(trace, node.node, host, device, longer[node.node.index()]);
-    node.row.start = times.start;
-    node.row.duration = times.duration;
-    node.row.exclusive = times.exclusive;
+    ChangeTimes(node.row, host, device, longer[node.node.index()]);
     return {};
   });
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -8,6 +7,7 @@
 #include "src/base/result.h"
 #include "src/base/units.h"
 #include "src/trace/trace.h"
+#include "src/trace/trace_builder.h"
 #include "src/transform/edit/time_shift.h"
 
 namespace etude {
@@ -20,15 +20,9 @@ std::vector<TimeChange> HostChanges(const Trace& trace, std::span<const Nanos> l
 // Returns the changes of the devices' time line that make device nodes longer, at their ends.
 std::vector<TimeChange> DeviceChanges(const Trace& trace, std::span<const Nanos> longer);
 
-// Returns the start and duration of a node of `trace` after these changes. Labels around a change
-// become longer with it; work of a device only by its own `longer`.
-struct NewTimes {
-  std::optional<Nanos> start;
-  std::optional<Nanos> duration;
-  std::optional<Nanos> exclusive;  // if the trace states it
-};
-NewTimes ChangedTimes(const Trace& trace, NodeId node, const TimeShift& host,
-                      const TimeShift& device, Nanos longer);
+// Changes the times of a node that is copied. Labels around a change become longer with it; work of
+// a device only by its own `longer`.
+void ChangeTimes(NodeRow& row, const TimeShift& host, const TimeShift& device, Nanos longer);
 
 // Returns `trace` with other own times; everything after a change moves.
 Result<Trace> Retime(const Trace& trace, std::span<const Nanos> longer, const Limits& limits);

@@ -26,8 +26,8 @@ namespace {
 
 constexpr uint64_t kMostNodes = 10'000'000;  // of an edited trace: about 4 GB
 
-// What a layer does in one repetition: everything between two moments of a host thread, and the
-// device work that it launches.
+// Part of a repetition that belongs to one layer: everything between two moments of a host thread,
+// and the device work that it launches.
 struct Part {
   size_t layer = 0;
   std::vector<NodeId> nodes;  // ascending
@@ -266,10 +266,7 @@ class LayerCounter {
       if (const NodeId parent = trace_.parent(node); parent && !removed_[parent.index()]) {
         row.parent = IdOf(parent);
       }
-      const NewTimes times = ChangedTimes(trace_, node, *host_, *device_, longer_[node.index()]);
-      row.start = times.start;
-      row.duration = times.duration;
-      row.exclusive = times.exclusive;
+      ChangeTimes(row, *host_, *device_, longer_[node.index()]);
       made_[node.index()] = builder_.AddNode(row);
       copy_.AddFacts(node, made_[node.index()]);
     });

@@ -1,12 +1,15 @@
 #include "src/transform/layers/layer_stack.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -26,6 +29,8 @@ constexpr size_t kMostParts = 4;
 constexpr size_t kMostIrregular = 2;    // layers that differ in one pass
 constexpr double kShareOfLayers = 0.4;  // of the time of the longest repetition
 
+constexpr Nanos kFirst{INT64_MIN};  // before all nodes
+
 using Owners = std::unordered_map<Storage, size_t>;  // layer by memory
 
 int64_t BytesOf(const TensorUse& use) {
@@ -44,7 +49,7 @@ class StackFinder {
     std::optional<Error> first;
     std::optional<LayerStack> forward_only;
     for (const Candidate* anchor : Anchors(candidates)) {
-      // Where the sequence repeats longer than the layers, they may begin at several places.
+      // Layers may begin at several places if the sequence repeats longer than they do.
       for (const Phase& phase : Phases(*anchor, nullptr)) {
         Result<LayerStack> stack = StackOf(OwnersOf(*anchor, phase), phase.count, candidates);
         if (!stack) {
@@ -253,8 +258,7 @@ class StackFinder {
   // Returns the layer whose memory an item uses: parameters, or else gradients and what was
   // computed from them. `is_one` becomes false if it uses memory of several layers.
   std::optional<size_t> LayerOf(const StepItem& item, const Owners& owners, bool& is_one) const {
-    const bool is_after =
-        step_.last_gradient() && *trace_.start(item.node) > *step_.last_gradient();
+    const bool is_after = IsAfterBackward(item.node);
     for (const Owners* of : {&owners, &after_backward_}) {
       if (of == &after_backward_ && !is_after) break;
       std::optional<size_t> layer;
@@ -292,7 +296,7 @@ class StackFinder {
     after_backward_.clear();
     results_.clear();
     layers_in_lists_.clear();
-    // Each run tells of more memory of the layers.
+    // With each run, more memory of the layers is known.
     size_t before = 0;
     do {
       before = stack.runs.size();
@@ -371,6 +375,10 @@ class StackFinder {
                      .time = candidate.time};
   }
 
+  bool IsAfterBackward(NodeId node) const {
+    return step_.last_gradient() && *trace_.start(node) > *step_.last_gradient();
+  }
+
   // Returns the layer of the period around a node; nullopt outside of all.
   std::optional<size_t> PeriodAround(const LayerStack& stack, NodeId node) const {
     const Nanos start = *trace_.start(node);
@@ -384,42 +392,57 @@ class StackFinder {
     return std::nullopt;
   }
 
+  // Calls `fn(item, layer, maker)` for each item of a thread from `begin` on, in order of time,
+  // with the layer of its period. `maker(storage)` returns the layer whose operator made the memory
+  // last.
+  template <typename Fn>
+  void Walk(const LayerStack& stack, std::span<const StepItem> items, Nanos begin, Fn fn) const {
+    std::unordered_map<Storage, size_t> current;
+    const auto maker = [&](Storage storage) {
+      const auto made = current.find(storage);
+      return made == current.end() ? std::nullopt : std::optional(made->second);
+    };
+    for (const StepItem& item : items) {
+      if (*trace_.start(item.node) < begin) continue;
+      const std::optional<size_t> layer = PeriodAround(stack, item.node);
+      fn(item, layer, maker);
+      ForEachMade(trace_, item.node, [&](Storage storage) {
+        if (layer) {
+          current[storage] = *layer;
+        } else {
+          current.erase(storage);
+        }
+      });
+    }
+  }
+
+  // Returns whether memory is still the same at the end: its address is not used again after
+  // `moment`.
+  bool IsKept(Storage storage, Nanos moment) const {
+    const std::optional<Nanos> last = step_.LastMade(storage);
+    return !last || *last <= moment;
+  }
+
   // Finds the layers of gradients: those of the operators that made them.
   void FindGradients(const LayerStack& stack, Owners& owners) {
-    std::unordered_map<Storage, size_t> layers;  // of the latest maker, in order of time
     for (const auto& [lane, items] : step_.lanes()) {
-      layers.clear();
-      for (const StepItem& item : items) {
-        if (!IsGradientAccumulation(trace_.name(item.node))) {
-          const std::optional<size_t> layer = PeriodAround(stack, item.node);
-          ForEachMade(trace_, item.node, [&](Storage storage) {
-            if (layer) {
-              layers[storage] = *layer;
-            } else {
-              layers.erase(storage);
-            }
-          });
-          continue;
-        }
-        std::optional<size_t> layer = PeriodAround(stack, item.node);
-        ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
-          if (const auto made = layers.find(storage); !layer && made != layers.end()) {
-            layer = made->second;
-          }
-          // An address may be used again for other memory.
-          const auto last = step_.LastMade(storage);
-          const bool is_kept = !last || *last <= *trace_.start(item.node);
-          if (layer && is_kept) after_backward_.try_emplace(storage, *layer);
-        });
-        if (!layer) continue;
-        results_.try_emplace(item.node, *layer);
-        // Gradients that are kept from step to step are added to.
-        for (const NodeId child : trace_.children(item.node)) {
-          ForEachStorage(trace_, trace_.inputs(child), [&](Storage storage) {
-            if (!step_.IsMade(storage)) owners.try_emplace(storage, *layer);
-          });
-        }
-      }
+      Walk(stack, items, kFirst,
+           [&](const StepItem& item, std::optional<size_t> layer, auto maker) {
+             if (!IsGradientAccumulation(trace_.name(item.node))) return;
+             ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
+               if (!layer) layer = maker(storage);
+               const bool is_kept = IsKept(storage, *trace_.start(item.node));
+               if (layer && is_kept) after_backward_.try_emplace(storage, *layer);
+             });
+             if (!layer) return;
+             results_.try_emplace(item.node, *layer);
+             // Gradients that are kept from step to step are added to.
+             for (const NodeId child : trace_.children(item.node)) {
+               ForEachStorage(trace_, trace_.inputs(child), [&](Storage storage) {
+                 if (!step_.IsMade(storage)) owners.try_emplace(storage, *layer);
+               });
+             }
+           });
     }
   }
 
@@ -428,32 +451,21 @@ class StackFinder {
   void FindResults(const LayerStack& stack) {
     if (!step_.last_gradient()) return;
     std::unordered_map<Storage, std::optional<size_t>> users;  // nullopt: several layers
+    const Nanos after = *step_.last_gradient() + Nanos{1};
     for (const auto& [lane, items] : step_.lanes()) {
-      std::unordered_map<Storage, size_t> current;  // layer whose operator made it
-      for (const StepItem& item : items) {
-        if (*trace_.start(item.node) <= *step_.last_gradient()) continue;
-        const std::optional<size_t> layer = PeriodAround(stack, item.node);
+      Walk(stack, items, after, [&](const StepItem& item, std::optional<size_t> layer, auto maker) {
         ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
-          if (const auto made = current.find(storage); made != current.end()) {
-            results_.try_emplace(item.node, made->second);
-          }
+          if (const auto of = maker(storage)) results_.try_emplace(item.node, *of);
           if (!layer || !step_.IsAccumulated(storage)) return;
           const auto [user, is_new] = users.try_emplace(storage, layer);
           if (!is_new && user->second != layer) user->second = std::nullopt;
         });
-        ForEachMade(trace_, item.node, [&](Storage storage) {
-          if (layer) {
-            current[storage] = *layer;
-          } else {
-            current.erase(storage);
-          }
-        });
-      }
+      });
     }
     for (const auto& [storage, layer] : users) {
-      const auto last = step_.LastMade(storage);
-      const bool is_kept = !last || *last <= *step_.last_gradient();
-      if (layer && is_kept) after_backward_.try_emplace(storage, *layer);
+      if (layer && IsKept(storage, *step_.last_gradient())) {
+        after_backward_.try_emplace(storage, *layer);
+      }
     }
   }
 
@@ -484,7 +496,7 @@ class StackFinder {
   // Returns the share of the bytes in an operator's lists that belong to layers, and adds the
   // memory in them to `owners`.
   double ShareOfLayers(NodeId node, Owners& owners) {
-    const bool is_after = step_.last_gradient() && *trace_.start(node) > *step_.last_gradient();
+    const bool is_after = IsAfterBackward(node);
     double all = 0;
     double of_layers = 0;
     const std::vector<std::vector<TensorId>> lists = ListsOf(node);
@@ -529,8 +541,7 @@ class StackFinder {
     for (const auto& [lane, items] : step_.lanes()) {
       for (const StepItem& item : items) {
         if (PeriodAround(stack, item.node) || HasTensorList(trace_, item.node)) continue;
-        const bool is_after =
-            step_.last_gradient() && *trace_.start(item.node) > *step_.last_gradient();
+        const bool is_after = IsAfterBackward(item.node);
         std::optional<size_t> layer;
         const auto find = [&](const Owners& in, Storage storage) {
           if (const auto owner = in.find(storage); owner != in.end()) layer = owner->second;
@@ -577,23 +588,12 @@ class StackFinder {
   std::vector<std::set<size_t>> LayersRead(const LayerStack& stack,
                                            std::span<const StepItem> items) const {
     std::vector<std::set<size_t>> read;
-    std::unordered_map<Storage, size_t> current;  // layer whose operator made it last
-    for (const StepItem& item : items) {
+    Walk(stack, items, kFirst, [&](const StepItem& item, std::optional<size_t>, auto maker) {
       std::set<size_t>& layers = read.emplace_back();
       ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
-        if (const auto made = current.find(storage); made != current.end()) {
-          layers.insert(made->second);
-        }
+        if (const auto of = maker(storage)) layers.insert(*of);
       });
-      const std::optional<size_t> layer = PeriodAround(stack, item.node);
-      ForEachMade(trace_, item.node, [&](Storage storage) {
-        if (layer) {
-          current[storage] = *layer;
-        } else {
-          current.erase(storage);
-        }
-      });
-    }
+    });
     return read;
   }
 

@@ -11,14 +11,10 @@
 namespace etude {
 namespace {
 
-bool CallsWork(const Trace& trace, NodeId node) {
-  return trace.kind(node) == NodeKind::kOperator || IsCommunication(trace.kind(node));
-}
-
 // Returns whether an operator on lists calls others for their elements.
 bool IsLoop(const Trace& trace, NodeId node) {
   return HasTensorList(trace, node) && std::ranges::any_of(trace.children(node), [&](NodeId child) {
-           return CallsWork(trace, child);
+           return IsCall(trace, child);
          });
 }
 
@@ -53,6 +49,10 @@ uint64_t HashNames(const Trace& trace, NodeId node) {
 
 }  // namespace
 
+bool IsCall(const Trace& trace, NodeId node) {
+  return trace.kind(node) == NodeKind::kOperator || IsCommunication(trace.kind(node));
+}
+
 bool HasTensorList(const Trace& trace, NodeId node) {
   return std::ranges::any_of(trace.inputs(node), [&](const Value& value) {
     if (value.kind != ValueKind::kList) return false;
@@ -75,7 +75,7 @@ StepItems::StepItems(const Trace& trace) {
 
 void StepItems::FindItems(const Trace& trace) {
   const auto is_work = [&](NodeId node) {
-    return CallsWork(trace, node) || IsGradientAccumulation(trace.name(node));
+    return IsCall(trace, node) || IsGradientAccumulation(trace.name(node));
   };
   std::vector<bool> has_work(trace.node_count());  // below the node
   ForEachNode(trace, [&](NodeId node) {

@@ -34,6 +34,8 @@ void ForEachMade(const Trace& trace, NodeId node, Fn fn) {
   });
 }
 
+// Returns whether a node is an operator or a communication.
+bool IsCall(const Trace& trace, NodeId node);
 // Returns whether an argument of an operator is a list of tensors.
 bool HasTensorList(const Trace& trace, NodeId node);
 // Returns whether autograd's engine called the node.
