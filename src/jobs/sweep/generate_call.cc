@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -37,10 +38,13 @@ bool IsFile(std::string_view what, std::string_view key, std::string_view text) 
 SweepGenerateKeys GenerateKeys() {
   SweepGenerateKeys keys = {.known = {kFirst.begin(), kFirst.end()},
                             .own = {kOwn.begin(), kOwn.end()}};
+  constexpr auto kNoEdits = std::to_array<std::string_view>(
+      {"ranks", "count", "size", "duration", "group_size", "native"});
   GenerateRequest request;
   for (const GenerateOption& option : OptionsOf(request)) {
     std::string& key = keys.known.emplace_back(option.name.substr(2));
     std::ranges::replace(key, '-', '_');
+    if (!IsOneOf(kNoEdits, key)) keys.edits.push_back(key);
   }
   return keys;
 }
@@ -58,6 +62,10 @@ Result<GenerateCall> GenerateCallOf(const SweepPoint& point) {
   const auto word_of = [&](const std::string& key) {
     std::string text = TextOf(settings.at(key));
     if (!IsFile(what, key, text)) return text;
+    if (const auto file = point.job.files.find(key); file != point.job.files.end()) {
+      call.files.insert(*file);
+      return text;
+    }
     call.places[point.PathOf(text)] = point.generate_places.at(key);
     return point.PathOf(text);
   };
@@ -74,6 +82,18 @@ Result<GenerateCall> GenerateCallOf(const SweepPoint& point) {
     call.words.push_back(word_of(key));
   }
   return call;
+}
+
+Result<GenerateRequest> RequestOf(const GenerateCall& call) {
+  ETUDE_ASSIGN_OR_RETURN(GenerateRequest request, ParseGenerateWords(call.words));
+  const auto text_of = [&](const char* key) -> std::optional<std::string> {
+    const auto found = call.files.find(key);
+    return found == call.files.end() ? std::nullopt : std::optional(found->second);
+  };
+  request.options.model_text = text_of("model");
+  request.device_text = text_of("device");
+  request.measured_text = text_of("measured");
+  return request;
 }
 
 Status CheckGenerateOf(const SweepPoint& point) {
