@@ -234,26 +234,16 @@ constexpr std::string_view kNoSchedule = "a recording contains one order of its 
 constexpr std::string_view kRecordAgain = "a recording with this setting";
 
 constexpr auto kRecordedLimits = std::to_array<RecordedLimit>({
-    {"--tp", kNoSplit, kDataParallel},
-    {"--pp", kNoSplit, kDataParallel},
-    {"--cp", kNoSplit, kDataParallel},
-    {"--ep", kNoSplit, kDataParallel},
-    {"--zero", kNoSplit, kDataParallel},
-    {"--hidden", kOneShape, kTwoSizes},
-    {"--heads", kOneShape, kTwoSizes},
-    {"--kv-heads", kOneShape, kTwoSizes},
-    {"--head-size", kOneShape, kTwoSizes},
-    {"--ffn", kOneShape, kTwoSizes},
-    {"--vocab", kOneShape, kTwoSizes},
-    {"--experts", kOneShape, kTwoSizes},
-    {"--top-k", kOneShape, kTwoSizes},
-    {"--expert-ffn", kOneShape, kTwoSizes},
-    {"--sequence", kOneShape, kTwoSizes},
-    {"--sequences", kOneShape, kTwoSizes},
-    {"--batch", kOneShape, kTwoSizes},
-    {"--image", kOneShape, kTwoSizes},
-    {"--micro-batches", kNoSchedule, kTwoSizes},
-    {"--schedule", kNoSchedule, kRecordAgain},
+    {"--tp", kNoSplit, kDataParallel},           {"--pp", kNoSplit, kDataParallel},
+    {"--cp", kNoSplit, kDataParallel},           {"--ep", kNoSplit, kDataParallel},
+    {"--zero", kNoSplit, kDataParallel},         {"--hidden", kOneShape, kTwoSizes},
+    {"--heads", kOneShape, kTwoSizes},           {"--kv-heads", kOneShape, kTwoSizes},
+    {"--head-size", kOneShape, kTwoSizes},       {"--ffn", kOneShape, kTwoSizes},
+    {"--vocab", kOneShape, kTwoSizes},           {"--experts", kOneShape, kTwoSizes},
+    {"--top-k", kOneShape, kTwoSizes},           {"--expert-ffn", kOneShape, kTwoSizes},
+    {"--sequence", kOneShape, kTwoSizes},        {"--sequences", kOneShape, kTwoSizes},
+    {"--batch", kOneShape, kTwoSizes},           {"--image", kOneShape, kTwoSizes},
+    {"--micro-batches", kNoSchedule, kTwoSizes}, {"--schedule", kNoSchedule, kRecordAgain},
     {"--chunks", kNoSchedule, kRecordAgain},
 });
 
@@ -286,8 +276,7 @@ Result<GenerateRequest> EditRequest(const GenerateRequest& request, const Reques
 }
 
 Result<std::optional<EditedJob>> EditGeneratedJob(const std::vector<std::string>& paths,
-                                                  const PlanEdits& edits,
-                                                  const std::string& output,
+                                                  const PlanEdits& edits, const std::string& output,
                                                   const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const std::optional<FoundPlan> found, FindPlanOfJob(paths, context));
   if (!found || !found->plan.request) return std::optional<EditedJob>();
@@ -297,20 +286,19 @@ Result<std::optional<EditedJob>> EditGeneratedJob(const std::vector<std::string>
   quiet.warn = nullptr;
   ETUDE_ASSIGN_OR_RETURN(const RequestedPlan plan, PlanOfRequest(request, quiet));
   ETUDE_ASSIGN_OR_RETURN(GenerateRequest edited, EditRequest(request, plan, edits, context));
-  EditedJob job{.before = {.facts = plan.facts,
-                           .settings = plan.settings,
-                           .nodes = found->plan.nodes},
-                .after = {},
-                .written = {},
-                .edits = EditsAsGiven(edits)};
+  EditedJob job{
+      .before = {.facts = plan.facts, .settings = plan.settings, .nodes = found->plan.nodes},
+      .after = {},
+      .written = {},
+      .edits = EditsAsGiven(edits)};
   edited.output = output;
   edited.to = "classes";
   ETUDE_ASSIGN_OR_RETURN(job.written, GenerateJob(edited, context));
   job.after = {.facts = *job.written.plan,
                .settings = job.written.settings,
                .nodes = job.written.classes->nodes};
-  ETUDE_RETURN_IF_ERROR(ReplaceFile(fmt::format("{}/{}", output, kChangesFile),
-                                    JsonText(ToJson(job, paths))));
+  ETUDE_RETURN_IF_ERROR(
+      ReplaceFile(fmt::format("{}/{}", output, kChangesFile), JsonText(ToJson(job, paths))));
   return std::optional<EditedJob>(std::move(job));
 }
 
@@ -322,9 +310,10 @@ EditJson ToJson(const EditedJob& job, const std::vector<std::string>& paths) {
     row = {{"edit", edit}, {"certainty", Name(Certainty::kExact)}};
     const std::string key = KeyOf(edit.substr(0, edit.find(' ')));
     const auto found = std::ranges::find(changes, key, &ChangedSetting::key);
+    if (!job.after.settings.contains(key)) continue;  // --keep: says how others follow
     row["before"] =
         found != changes.end() ? found->before : job.before.settings.value(key, EditJson());
-    row["after"] = found != changes.end() ? found->after : job.after.settings.value(key, EditJson());
+    row["after"] = job.after.settings[key];
   }
   return {{"format", "etude-whatif"},
           {"version", 1},
@@ -371,15 +360,14 @@ tl::unexpected<Error> NotGenerated(const std::string& path, const PlanEdits& edi
   std::vector<std::string> given = edits.Given();
   if (given.empty()) given.emplace_back(edits.global_batch ? "--global-batch" : "--keep");
   for (const std::string& option : given) {
-    const auto* const found =
-        std::ranges::find(kRecordedLimits, option, &RecordedLimit::option);
+    const auto* const found = std::ranges::find(kRecordedLimits, option, &RecordedLimit::option);
     if (found == kRecordedLimits.end()) continue;
     return BadInput(fmt::format(
         "{}: {} requires a job of `etude generate` with its plan, because {}; nearest possible: {}",
         path, option, found->reason, found->nearest));
   }
-  return BadInput(fmt::format("{}: {} requires a job of `etude generate` with its plan", path,
-                              given.front()));
+  return BadInput(
+      fmt::format("{}: {} requires a job of `etude generate` with its plan", path, given.front()));
 }
 
 }  // namespace etude

@@ -35,14 +35,14 @@ struct PlanEdits {
   bool empty() const { return Given().empty() && !global_batch; }
 };
 
-// Returns the request of the edited job, or the settings that do not fit together. `plan` is that of
-// `request`.
+// Returns the request of the edited job, or the settings that do not fit together. `plan` is that
+// of `request`.
 tl::expected<GenerateRequest, Misfit> TryEdit(const GenerateRequest& request,
                                               const RequestedPlan& plan, const PlanEdits& edits,
                                               const RunContext& context);
-// Works like TryEdit, but with an error as message. `plan` is that of `request`. Returns kUsage for options
-// that the kind of model does not take, and kBadInput for plans that do not fit, with the nearest
-// values of the edited options that do.
+// Works like TryEdit, but with an error as message. `plan` is that of `request`. Returns kUsage for
+// options that the kind of model does not take, and kBadInput for plans that do not fit, with the
+// nearest values of the edited options that do.
 Result<GenerateRequest> EditRequest(const GenerateRequest& request, const RequestedPlan& plan,
                                     const PlanEdits& edits, const RunContext& context);
 
@@ -68,8 +68,7 @@ struct EditedJob {
 // changes.json. Returns nullopt if `paths` are no generated job, and kBadInput for a job that was
 // changed after it was generated. Other errors as in EditRequest and GenerateJob.
 Result<std::optional<EditedJob>> EditGeneratedJob(const std::vector<std::string>& paths,
-                                                  const PlanEdits& edits,
-                                                  const std::string& output,
+                                                  const PlanEdits& edits, const std::string& output,
                                                   const RunContext& context);
 
 // Returns the changes of an edited job: changes.json.

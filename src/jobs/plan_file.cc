@@ -90,8 +90,8 @@ Result<std::optional<PlanPlace>> OnlyPlanIn(const std::string& folder) {
   for (const std::string& name : names) {
     if (!name.ends_with(kPlanOfRanks) || name.size() == kPlanOfRanks.size()) continue;
     if (found) return std::optional<PlanPlace>();
-    found = OfPrefix(
-        fmt::format("{}/{}", folder, name.substr(0, name.size() - kPlanOfRanks.size())));
+    found =
+        OfPrefix(fmt::format("{}/{}", folder, name.substr(0, name.size() - kPlanOfRanks.size())));
   }
   return found;
 }
@@ -175,9 +175,10 @@ Result<std::optional<FoundPlan>> FindPlan(std::span<const std::string> paths, bo
   if (json.contains("generate")) {
     found.plan.request = ReadGenerateRequest(json["generate"]);
     if (!found.plan.request) {
-      return BadInput(place->path +
-                      ": 'generate': found no plan of this version of Etude, expected the words and "
-                      "options of `etude generate`");
+      return BadInput(
+          place->path +
+          ": 'generate': found no plan of this version of Etude, expected the words and "
+          "options of `etude generate`");
     }
   }
   const bool few = whole && place->folder.empty() && paths.size() > 1 &&

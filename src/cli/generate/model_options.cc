@@ -69,14 +69,14 @@ constexpr auto kModelOptionHelps = std::to_array<ModelOptionHelp>({
     {"--cp", "N", "number of context-parallel ranks"},
     {"--ep", "N", "number of expert-parallel ranks, a divisor of the data-parallel replicas"},
     {"--no-sequence-parallel", "",
-      "disable sequence parallelism: tensor-parallel ranks all process every token between the "
-      "matrix products"},
+     "disable sequence parallelism: tensor-parallel ranks all process every token between the "
+     "matrix products"},
     {"--zero", "STAGE",
-      "shard among replicas: 1 optimizer states, 2 also gradients, 3 also weights"},
+     "shard among replicas: 1 optimizer states, 2 also gradients, 3 also weights"},
     {"--sequences", "N", "number of sequences in a micro-batch of a replica"},
     {"--micro-batches", "N", "number of micro-batches in a step"},
     {"--schedule", "NAME",
-      "pipeline schedule: gpipe, 1f1b, interleaved or zero-bubble (default: 1f1b)"},
+     "pipeline schedule: gpipe, 1f1b, interleaved or zero-bubble (default: 1f1b)"},
     {"--chunks", "N", "layer chunks per stage, for the interleaved schedule"},
     {"--bucket", "BYTES", "size of a gradient bucket, which is reduced at once (default: 25MiB)"},
     {"--clip", "", "clip gradients by their global norm"},
@@ -85,19 +85,19 @@ constexpr auto kModelOptionHelps = std::to_array<ModelOptionHelp>({
     {"--recompute", "WHAT", "activation recomputation: none, selective or full (default: none)"},
     {"--attention", "KIND", "attention kernels: fused or unfused (default: fused)"},
     {"--context", "HOW",
-      "exchange among context-parallel ranks: all-gather, ring or all-to-all (default: "
-      "all-gather)"},
+     "exchange among context-parallel ranks: all-gather, ring or all-to-all (default: "
+     "all-gather)"},
     {"--imbalance", "Z",
-      "exponent of Zipf's law for the choice of experts (default: 0, all equally likely)"},
+     "exponent of Zipf's law for the choice of experts (default: 0, all equally likely)"},
     {"--seed", "N", "seed for the preferred experts (default: 0)"},
     {"--layers", "N", "number of layers (default: the model's)"},
     {"--hidden", "N", "hidden units (default: the model's)"},
     {"--heads", "N", "attention heads (default: the model's)"},
     {"--kv-heads", "N",
-      "heads of keys and values (default: the model's; as many as --heads if the model has equally "
-      "many)"},
+     "heads of keys and values (default: the model's; as many as --heads if the model has equally "
+     "many)"},
     {"--head-size", "N",
-      "size of a head (default: the model's; hidden units divided by heads if that is the model's)"},
+     "size of a head (default: the model's; hidden units divided by heads if that is the model's)"},
     {"--ffn", "N", "units of the feed-forward part without experts (default: the model's)"},
     {"--vocab", "N", "size of the vocabulary (default: the model's)"},
     {"--experts", "N", "number of experts (default: the model's)"},
@@ -105,24 +105,24 @@ constexpr auto kModelOptionHelps = std::to_array<ModelOptionHelp>({
     {"--expert-ffn", "N", "units of an expert (default: the model's)"},
     {"--sequence", "N", "number of tokens in a sequence (default: the model's)"},
     {"--batch", "N",
-      "number of samples per replica, or per micro-batch (default: dlrm 2048, others 1)"},
+     "number of samples per replica, or per micro-batch (default: dlrm 2048, others 1)"},
     {"--phase", "NAME",
-      "training (default); language models: prefill or decode; diffusion: sampling; others: "
-      "inference"},
+     "training (default); language models: prefill or decode; diffusion: sampling; others: "
+     "inference"},
     {"--optimizer", "NAME",
-      "dlrm: sgd or adagrad, row-wise for tables (default: sgd); cnn, diffusion: sgd with momentum "
-      "(default for cnn) or adam"},
+     "dlrm: sgd or adagrad, row-wise for tables (default: sgd); cnn, diffusion: sgd with momentum "
+     "(default for cnn) or adam"},
     {"--replicate-tables", "BYTES", "replicate tables of up to BYTES on all ranks"},
     {"--split-rows", "BYTES", "split other tables of more than BYTES by rows over all ranks"},
     {"--split-columns", "N", "split tables by columns, N columns per part"},
     {"--table-cost", "WHAT",
-      "distribute tables so that ranks have equal bytes or lookups (default: bytes)"},
+     "distribute tables so that ranks have equal bytes or lookups (default: bytes)"},
     {"--cached", "N",
-      "prefill, decode: number of cached tokens per sequence at the start (default: prefill 0; "
-      "decode as many as complete the sequence)"},
+     "prefill, decode: number of cached tokens per sequence at the start (default: prefill 0; "
+     "decode as many as complete the sequence)"},
     {"--tokens", "N", "decode: number of tokens to generate per sequence"},
     {"--cache-type", "TYPE",
-      "prefill, decode: dtype of cached keys and values (default: that of the weights)"},
+     "prefill, decode: dtype of cached keys and values (default: that of the weights)"},
     {"--image", "SIDE", "image size, such as 224 or 224x320 (default: the model's)"},
     {"--steps", "N", "number of sampling steps"},
 });

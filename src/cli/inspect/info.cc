@@ -374,8 +374,7 @@ class InfoCommand : public Command {
         phases = *std::move(found);
         ETUDE_ASSIGN_OR_RETURN(tree, MakeMotifTree(trace, {}, console.context().limits));
       }
-      const PlanOutput plan =
-          path_ == "-" ? PlanOutput() : PlanOutputOf(path_, console.context());
+      const PlanOutput plan = path_ == "-" ? PlanOutput() : PlanOutputOf(path_, console.context());
       if (json_) {
         Json json = {{"format", "etude-info"}, {"version", 1}};
         if (!plan.json.is_null()) json["generated"] = plan.json;

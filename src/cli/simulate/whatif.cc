@@ -31,9 +31,10 @@ class WhatIfCommand : public Command {
   }
 
   void Declare(Options& options) override {
-    options.Positionals("job", &job_.paths,
-                        "capture folder, or traces of all ranks, recorded by Etude or PyTorch; or a job of "
-                        "`etude generate` for a model");
+    options.Positionals(
+        "job", &job_.paths,
+        "capture folder, or traces of all ranks, recorded by Etude or PyTorch; or a job of "
+        "`etude generate` for a model");
     options.Output("-o,--output", &output_, "FOLDER", "folder for the edited job", {});
     options.Required("--output");
     options.Value("--second", &job_.what_if.second, "JOB",
@@ -42,8 +43,9 @@ class WhatIfCommand : public Command {
                   "this size in the job and in --second, and the wanted one, such as 8,16,64");
     options.Value("--layers", &job_.what_if.layers, "N",
                   "number of equal layers of the model, such as blocks of a transformer");
-    options.Value("--dp", &job_.what_if.data_parallel, "N",
-                  "number of data-parallel ranks; the batch of each rank stays unless --keep is given");
+    options.Value(
+        "--dp", &job_.what_if.data_parallel, "N",
+        "number of data-parallel ranks; the batch of each rank stays unless --keep is given");
     options.Value(
         "--bucket", &job_.what_if.bucket, "SIZE",
         "--dp of a job of one rank, or generated job: size of gradient buckets, as bucket_cap_mb "
@@ -76,9 +78,10 @@ class WhatIfCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const bool is_edited, EditPlan(console));
     if (is_edited) return ExitCode::kOk;
     if (job_.what_if.empty()) {
-      return MakeError(ErrorCode::kUsage,
-                       "whatif: missing edit: --sizes, --layers, --dp, --scale, --drop, or for generated "
-                       "jobs an option of their plan");
+      return MakeError(
+          ErrorCode::kUsage,
+          "whatif: missing edit: --sizes, --layers, --dp, --scale, --drop, or for generated "
+          "jobs an option of their plan");
     }
     ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
     ETUDE_ASSIGN_OR_RETURN(const SimJob read,

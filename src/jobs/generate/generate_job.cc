@@ -265,8 +265,8 @@ class JobGenerator {
     ETUDE_RETURN_IF_ERROR(ReadDevice());
     TimeSources sources{.device = device_};
     if (request_.measured) {
-      ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Parse(*request_.measured_text,
-                                                                       *request_.measured));
+      ETUDE_ASSIGN_OR_RETURN(sources.measured,
+                             MeasuredProducts::Parse(*request_.measured_text, *request_.measured));
     }
     ETUDE_ASSIGN_OR_RETURN(written_.durations, TimeWorks(sources, made.job));
     made.text += "\ndurations:";
@@ -416,8 +416,7 @@ Result<GenerateRequest> WithFiles(GenerateRequest request, const RunContext& con
   }
   if (!request.measured || request.measured_text) return request;
   if (request.measured->ends_with(".csv") || request.measured->ends_with(".CSV")) {
-    ETUDE_ASSIGN_OR_RETURN(request.measured_text,
-                           ReadWholeFile(*request.measured, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(request.measured_text, ReadWholeFile(*request.measured, context.limits));
     return request;
   }
   ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(*request.measured, {}, context));

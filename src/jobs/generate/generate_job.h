@@ -55,8 +55,8 @@ struct WrittenJob {
 // and kInterrupted if the context is interrupted.
 Result<WrittenJob> GenerateJob(const GenerateRequest& request, const RunContext& context);
 
-// Returns the request with the contents of its files: models, devices and measured times. Returns kIo
-// for missing files and kBadInput for a measured trace without products.
+// Returns the request with the contents of its files: models, devices and measured times. Returns
+// kIo for missing files and kBadInput for a measured trace without products.
 Result<GenerateRequest> WithFiles(GenerateRequest request, const RunContext& context);
 
 // The plan of a job that is not written.

@@ -128,13 +128,12 @@ nlohmann::ordered_json FactsOfNetwork(const Network& network, const NetworkPlan&
 
 nlohmann::ordered_json SettingsOfNetwork(const Network& network, const NetworkPlan& plan) {
   const Shape& image = network.shapes.front();
-  nlohmann::ordered_json json = {
-      {"dp", plan.data},
-      {"batch", plan.images},
-      {"image", fmt::format("{}x{}", image.height, image.width)},
-      {"phase", plan.phase == NetworkPhase::kTraining ? "training"
-                : network.model.denoises              ? "sampling"
-                                                      : "inference"}};
+  nlohmann::ordered_json json = {{"dp", plan.data},
+                                 {"batch", plan.images},
+                                 {"image", fmt::format("{}x{}", image.height, image.width)},
+                                 {"phase", plan.phase == NetworkPhase::kTraining ? "training"
+                                           : network.model.denoises              ? "sampling"
+                                                                                 : "inference"}};
   if (plan.phase == NetworkPhase::kInference) {
     json["steps"] = plan.steps;
     return json;
@@ -167,9 +166,7 @@ Result<GeneratedJob> MakeOfNetwork(const std::string& model, NetworkModel layers
                .items = SaturatingProduct({plan.data, plan.images, plan.micro_batches}),
                .flops = std::nullopt,
                .bubble = 0},
-      .batch = {.replicas = plan.data,
-                .samples = plan.images,
-                .micro_batches = plan.micro_batches},
+      .batch = {.replicas = plan.data, .samples = plan.images, .micro_batches = plan.micro_batches},
       .settings = SettingsOfNetwork(*network, plan)};
 }
 
@@ -184,8 +181,8 @@ Result<GeneratedJob> MakeCnn(const std::string& model, const ModelOptions& optio
 Result<GeneratedJob> MakeDiffusion(const std::string& model, const ModelOptions& options,
                                    const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanOf(options, "sampling", OptimizerKind::kAdam));
-  ETUDE_ASSIGN_OR_RETURN(NetworkModel layers,
-                         ReadNetworkModel(DiffusionKind(), DiffusionPresets(), model, options, context));
+  ETUDE_ASSIGN_OR_RETURN(NetworkModel layers, ReadNetworkModel(DiffusionKind(), DiffusionPresets(),
+                                                               model, options, context));
   layers.denoises = true;
   return MakeOfNetwork(model, std::move(layers), plan, options, context);
 }

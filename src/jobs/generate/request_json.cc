@@ -96,7 +96,8 @@ RequestJson ToJson(const GenerateRequest& request) {
 }
 
 std::optional<GenerateRequest> ReadGenerateRequest(const RequestJson& json) {
-  const auto text_of = [](const RequestJson& object, const char* key) -> std::optional<std::string> {
+  const auto text_of = [](const RequestJson& object,
+                          const char* key) -> std::optional<std::string> {
     if (!object.is_object()) return std::nullopt;
     const auto found = object.find(key);
     if (found == object.end() || !found->is_string()) return std::nullopt;
@@ -128,8 +129,8 @@ void Override(const GenerateRequest& edits, GenerateRequest& request) {
   const std::vector<GenerateOption> to = OptionsOf(request);
   for (size_t i = 0; i < from.size(); ++i) {
     if (ValueOf(from[i]).is_null()) continue;
-    std::visit(
-        [&](auto* target) { *target = *std::get<decltype(target)>(from[i].target); }, to[i].target);
+    std::visit([&](auto* target) { *target = *std::get<decltype(target)>(from[i].target); },
+               to[i].target);
   }
   if (edits.device) request.device_text = edits.device_text;
   if (edits.measured) request.measured_text = edits.measured_text;

@@ -43,8 +43,8 @@ Result<PlanEdits> PlanEditsOf(const GenerateRequest& request,
 
 }  // namespace
 
-Result<const std::optional<EditedPlans::Source>*> EditedPlans::SourceOf(
-    const std::string& path, const RunContext& context) {
+Result<const std::optional<EditedPlans::Source>*> EditedPlans::SourceOf(const std::string& path,
+                                                                        const RunContext& context) {
   const auto known = sources_.find(path);
   if (known != sources_.end()) return &known->second;
   std::optional<Source> source;
@@ -71,7 +71,8 @@ Status EditedPlans::Apply(SweepPoint& point, const RunContext& context) {
   if (!*source) {
     for (const auto& [key, value] : job.what_if) {
       if (std::ranges::find(kOfRecordedJobs, key) != kOfRecordedJobs.end()) continue;
-      const Result<PlanEdits> edits = PlanEditsOf({.what = "llm", .model = "model"}, {{key, value}});
+      const Result<PlanEdits> edits =
+          PlanEditsOf({.what = "llm", .model = "model"}, {{key, value}});
       if (!edits) return placed(edits.error());
       return placed(NotGenerated(job.path, *edits).value());
     }
@@ -91,9 +92,9 @@ Status EditedPlans::Apply(SweepPoint& point, const RunContext& context) {
   job.generate = {{"what", made.what}, {"model", made.model}};
   const nlohmann::ordered_json options = OptionsJson(made);
   for (const auto& [key, value] : options.items()) job.generate[key] = value;
-  for (const auto& [key, text] : {std::pair("model", made.options.model_text),
-                                  std::pair("device", made.device_text),
-                                  std::pair("measured", made.measured_text)}) {
+  for (const auto& [key, text] :
+       {std::pair("model", made.options.model_text), std::pair("device", made.device_text),
+        std::pair("measured", made.measured_text)}) {
     if (text) job.files[key] = *text;
   }
   const std::string place = point.places[job.path];

@@ -308,9 +308,8 @@ Result<SweepCounts> Sweep::Simulate(const RunContext& context) {
   };
   const auto refused = static_cast<size_t>(std::ranges::count_if(open, is_refused));
   const auto excluded = static_cast<size_t>(std::ranges::count_if(open, is_excluded));
-  return SweepCounts{.simulated = open.size() - refused - excluded,
-                     .refused = refused,
-                     .excluded = excluded};
+  return SweepCounts{
+      .simulated = open.size() - refused - excluded, .refused = refused, .excluded = excluded};
 }
 
 void Sweep::RunTasks(const std::vector<const Task*>& open, const RunContext& context) {

@@ -111,7 +111,8 @@ class Sweep {
   SweepJobs jobs_;
   std::vector<Task> tasks_;
   SweepResults results_;
-  std::mutex mutex_;  // guards planner_, plans_, results_, error_, said_ and the context while tasks run
+  std::mutex
+      mutex_;  // guards planner_, plans_, results_, error_, said_ and the context while tasks run
   std::optional<Error> error_;
   std::set<std::string, std::less<>> said_;  // issued warnings
 };

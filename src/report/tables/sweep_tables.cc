@@ -381,7 +381,8 @@ std::string SweepText(const SweepResults& results, size_t top) {
   if (results.rows.size() != results.points) {
     text += fmt::format(", {} of them in this part", FormatCount(results.rows.size()));
   }
-  text += "\n" + PlansText(results) + ExclusionsText(results) + ToText(ShortTable(RankedTable(results)), top);
+  text += "\n" + PlansText(results) + ExclusionsText(results) +
+          ToText(ShortTable(RankedTable(results)), top);
   if (!results.measures.empty()) text += ToText(ShortTable(SweepFrontTable(results)), top);
   for (const std::vector<Cell>& row : SweepNoteTable(results).rows) {
     text += fmt::format("note: {} ({})\n", ToText(row[0], Unit::kText),

@@ -23,10 +23,10 @@ constexpr std::string_view kSweepFormat = "etude-sweep";
 constexpr int64_t kSweepVersion = 1;
 constexpr size_t kMostSweepDepth = 3;  // of a setting's name
 
-constexpr std::array kMeasures = {
-    SweepMeasure::kStep,      SweepMeasure::kExposed, SweepMeasure::kCost,
-    SweepMeasure::kBandwidth, SweepMeasure::kNpus,    SweepMeasure::kThroughput,
-    SweepMeasure::kMemory,    SweepMeasure::kRankSeconds};
+constexpr std::array kMeasures = {SweepMeasure::kStep,   SweepMeasure::kExposed,
+                                  SweepMeasure::kCost,   SweepMeasure::kBandwidth,
+                                  SweepMeasure::kNpus,   SweepMeasure::kThroughput,
+                                  SweepMeasure::kMemory, SweepMeasure::kRankSeconds};
 
 // Keys of edits of plans that are not options of `generate`.
 constexpr std::array<std::string_view, 2> kPlanEditKeys = {"keep", "global_batch"};
@@ -43,10 +43,9 @@ class SweepParser : private TomlReader {
       : TomlReader(path), root_(root), generate_keys_(generate_keys) {}
 
   Result<SweepSpec> Run() {
-    ETUDE_RETURN_IF_ERROR(
-        CheckKeys(root_, "a sweep",
-                  {"format", "version", "base", "grid", "point", "plans", "constraints", "prices",
-                   "pareto"}));
+    ETUDE_RETURN_IF_ERROR(CheckKeys(root_, "a sweep",
+                                    {"format", "version", "base", "grid", "point", "plans",
+                                     "constraints", "prices", "pareto"}));
     ETUDE_RETURN_IF_ERROR(CheckFormat(root_, kSweepFormat, kSweepVersion));
     if (const toml::node* base = root_.get("base")) {
       const toml::table* table = base->as_table();
@@ -229,7 +228,8 @@ class SweepParser : private TomlReader {
       }
       // Values of options are checked with the jobs that they edit.
       const bool is_bytes = edit == "bucket" || edit == "first_bucket";
-      if (!is_bytes && std::ranges::find(generate_keys_.edits, edit) != generate_keys_.edits.end()) {
+      if (!is_bytes &&
+          std::ranges::find(generate_keys_.edits, edit) != generate_keys_.edits.end()) {
         return value.is_primitive() ? Status() : WrongType(node, edit, "text or a number");
       }
       return value.is_string() ? Status() : WrongType(node, path[1], "text");
@@ -315,7 +315,8 @@ class SweepParser : private TomlReader {
     if (EditsJob()) {
       for (PlanRule& rule : rules) {
         if (rule.global_batch != rules.front().global_batch) {
-          return Wrong(node, "global_batch: found several, expected one for all [[plans]] of a job");
+          return Wrong(node,
+                       "global_batch: found several, expected one for all [[plans]] of a job");
         }
       }
       global_batch = rules.front().global_batch;

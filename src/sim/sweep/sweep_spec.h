@@ -66,7 +66,7 @@ struct SweepSpec {
   std::optional<SweepPrices> prices;
   std::vector<SweepMeasure> pareto;  // at least two; empty: not specified
   std::optional<SweepConstraints> constraints;
-  std::optional<PlanList> plans;     // from [[plans]], which is an axis called "plan"
+  std::optional<PlanList> plans;  // from [[plans]], which is an axis called "plan"
 
   // Returns the number of combinations of choices.
   size_t point_count() const;
