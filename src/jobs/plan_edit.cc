@@ -22,22 +22,6 @@ namespace {
 
 using EditJson = nlohmann::ordered_json;
 
-std::string OptionOfKey(std::string_view key) {
-  std::string option = fmt::format("--{}", key);
-  std::ranges::replace(option, '_', '-');
-  return option;
-}
-
-std::string KeyOf(std::string_view option) {
-  std::string key(option.substr(2));
-  std::ranges::replace(key, '-', '_');
-  return key;
-}
-
-std::string PlainText(const EditJson& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 std::string Count(int64_t value) { return FormatCount(static_cast<uint64_t>(value)); }
 
 // Returns the whole number of an option that is given.
@@ -174,8 +158,8 @@ std::vector<std::string> EditsAsGiven(const PlanEdits& edits) {
   std::vector<std::string> given;
   const EditJson options = OptionsJson(edits.options);
   for (const auto& [key, value] : options.items()) {
-    const std::string option = OptionOfKey(key);
-    given.push_back(value.is_boolean() ? option : fmt::format("{} {}", option, PlainText(value)));
+    const std::string option = OptionOfJsonKey(key);
+    given.push_back(value.is_boolean() ? option : fmt::format("{} {}", option, WordOfJson(value)));
   }
   if (edits.keep == KeptBatch::kGlobal) given.emplace_back("--keep global-batch");
   if (edits.global_batch) given.push_back(fmt::format("--global-batch {}", *edits.global_batch));
@@ -252,7 +236,7 @@ constexpr auto kRecordedLimits = std::to_array<RecordedLimit>({
 std::vector<std::string> PlanEdits::Given() const {
   std::vector<std::string> names;
   const EditJson json = OptionsJson(options);
-  for (const auto& [key, value] : json.items()) names.push_back(OptionOfKey(key));
+  for (const auto& [key, value] : json.items()) names.push_back(OptionOfJsonKey(key));
   return names;
 }
 
@@ -308,7 +292,7 @@ EditJson ToJson(const EditedJob& job, const std::vector<std::string>& paths) {
   for (const std::string& edit : job.edits) {
     EditJson& row = edits.emplace_back();
     row = {{"edit", edit}, {"certainty", Name(Certainty::kExact)}};
-    const std::string key = KeyOf(edit.substr(0, edit.find(' ')));
+    const std::string key = JsonKeyOf(edit.substr(0, edit.find(' ')));
     const auto found = std::ranges::find(changes, key, &ChangedSetting::key);
     if (!job.after.settings.contains(key)) continue;  // --keep: says how others follow
     row["before"] =
@@ -330,7 +314,7 @@ std::string ToText(const EditedJob& job, const std::string& output) {
   std::vector<std::string> changes;
   for (const ChangedSetting& change : ChangesOf(job)) {
     const auto value = [](const EditJson& json) {
-      return json.is_null() ? std::string("none") : PlainText(json);
+      return json.is_null() ? std::string("none") : WordOfJson(json);
     };
     changes.push_back(
         fmt::format("{} {} instead of {}", change.key, value(change.after), value(change.before)));

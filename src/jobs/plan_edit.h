@@ -35,8 +35,8 @@ struct PlanEdits {
   bool empty() const { return Given().empty() && !global_batch; }
 };
 
-// Returns the request of the edited job, or the settings that do not fit together. `plan` is that
-// of `request`.
+// Returns the request of the edited job, or the settings that do not fit together. `plan` belongs
+// to `request`.
 tl::expected<GenerateRequest, Misfit> TryEdit(const GenerateRequest& request,
                                               const RequestedPlan& plan, const PlanEdits& edits,
                                               const RunContext& context);

@@ -62,7 +62,7 @@ Result<PlanFileJson> ReadDocumentOfPlan(const std::string& path, const Limits& l
   return json;
 }
 
-// Where the plan of a job is, and its traces.
+// Places of a job's plan and of its traces.
 struct PlanPlace {
   std::string path;    // of the plan's file
   std::string folder;  // of classes; "": PREFIX.0.et …

@@ -24,13 +24,22 @@ struct PlaceInHelp {
   std::string kinds;
 };
 
+// Returns the kinds of models that take an option.
+std::vector<std::string_view> TakersOf(std::string_view option) {
+  std::vector<std::string_view> takers;
+  for (const ModelKind& kind : ModelKinds()) {
+    const bool takes = std::ranges::find(kind.options, option) != kind.options.end();
+    if (takes) takers.push_back(kind.name);
+  }
+  return takers;
+}
+
 // Returns the place of an option, for example below "Language models (llm, moe)".
 PlaceInHelp PlaceOf(std::string_view option) {
-  std::vector<std::string_view> takers;
+  const std::vector<std::string_view> takers = TakersOf(option);
   std::vector<std::string_view> families;
   for (const ModelKind& kind : ModelKinds()) {
-    if (std::ranges::find(kind.options, option) == kind.options.end()) continue;
-    takers.push_back(kind.name);
+    if (std::ranges::find(takers, kind.name) == takers.end()) continue;
     if (std::ranges::find(families, kind.family) == families.end()) families.push_back(kind.family);
   }
   std::vector<std::string_view> shown;
@@ -160,12 +169,7 @@ void DeclarePlanEdits(const std::vector<GenerateOption>& request,
                       std::span<const std::string_view> others, Options& options) {
   for (const ModelOptionHelp& row : kModelOptionHelps) {
     if (std::ranges::find(others, row.name) != others.end()) continue;
-    std::vector<std::string_view> takers;
-    for (const ModelKind& kind : ModelKinds()) {
-      if (std::ranges::find(kind.options, row.name) != kind.options.end()) {
-        takers.push_back(kind.name);
-      }
-    }
+    const std::vector<std::string_view> takers = TakersOf(row.name);
     const std::string help = WithoutDefaults(row.help);
     DeclareOption(request, row.name, row.what,
                   takers.size() == ModelKinds().size()

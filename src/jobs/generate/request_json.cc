@@ -19,12 +19,6 @@ using RequestJson = nlohmann::ordered_json;
 // The number of ranks follows from the plan.
 bool IsRecorded(std::string_view option) { return option != "--ranks"; }
 
-std::string KeyFor(std::string_view option) {
-  std::string key(option.substr(2));
-  std::ranges::replace(key, '-', '_');
-  return key;
-}
-
 // Returns the value of a given option, and null for one that is not given.
 RequestJson ValueOf(const GenerateOption& option) {
   return std::visit(
@@ -41,35 +35,36 @@ RequestJson ValueOf(const GenerateOption& option) {
       option.target);
 }
 
-std::string WordOf(const RequestJson& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 // Returns the words of `etude generate`, without those of files.
 std::vector<std::string> WordsOf(const std::string& what, const std::string& model,
                                  const RequestJson& options) {
   std::vector<std::string> words = {what, model};
   for (const auto& [key, value] : options.items()) {
-    std::string option = "--" + key;
-    std::ranges::replace(option, '_', '-');
-    words.push_back(std::move(option));
-    if (!value.is_boolean()) words.push_back(WordOf(value));
+    words.push_back(OptionOfJsonKey(key));
+    if (!value.is_boolean()) words.push_back(WordOfJson(value));
   }
   return words;
 }
 
-// A file of a request: its name in JSON, and its contents.
-struct RequestFile {
-  const char* name;
-  std::optional<std::string>* text;
-};
+}  // namespace
+
+std::string JsonKeyOf(std::string_view option) {
+  std::string key(option.substr(2));
+  std::ranges::replace(key, '-', '_');
+  return key;
+}
+
+std::string OptionOfJsonKey(std::string_view key) {
+  std::string option = fmt::format("--{}", key);
+  std::ranges::replace(option, '_', '-');
+  return option;
+}
+
 std::vector<RequestFile> FilesOf(GenerateRequest& request) {
   return {{"model", &request.options.model_text},
           {"device", &request.device_text},
           {"measured", &request.measured_text}};
 }
-
-}  // namespace
 
 RequestJson OptionsJson(const GenerateRequest& request) {
   GenerateRequest copy = request;
@@ -77,7 +72,7 @@ RequestJson OptionsJson(const GenerateRequest& request) {
   for (const GenerateOption& option : OptionsOf(copy)) {
     RequestJson value = ValueOf(option);
     if (!value.is_null() && IsRecorded(option.name)) {
-      options[KeyFor(option.name)] = std::move(value);
+      options[JsonKeyOf(option.name)] = std::move(value);
     }
   }
   return options;
@@ -89,7 +84,7 @@ RequestJson ToJson(const GenerateRequest& request) {
       {"what", request.what}, {"model", request.model}, {"options", OptionsJson(request)}};
   RequestJson files = RequestJson::object();
   for (const RequestFile& file : FilesOf(copy)) {
-    if (*file.text) files[file.name] = **file.text;
+    if (*file.text) files[file.key] = **file.text;
   }
   if (!files.empty()) json["files"] = std::move(files);
   return json;
@@ -114,7 +109,7 @@ std::optional<GenerateRequest> ReadGenerateRequest(const RequestJson& json) {
   Result<GenerateRequest> request = ParseGenerateWords(WordsOf(*what, *model, options));
   if (!request) return std::nullopt;
   const RequestJson files = json.value("files", RequestJson());
-  for (const RequestFile& file : FilesOf(*request)) *file.text = text_of(files, file.name);
+  for (const RequestFile& file : FilesOf(*request)) *file.text = text_of(files, file.key);
   return *std::move(request);
 }
 

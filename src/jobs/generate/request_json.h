@@ -1,12 +1,33 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "src/jobs/generate/generate_request.h"
 
 namespace etude {
+
+// Returns the key of an option in JSON and TOML, "micro_batches" for "--micro-batches".
+std::string JsonKeyOf(std::string_view option);
+// Returns the option of a key, which may also be spelled with '-'.
+std::string OptionOfJsonKey(std::string_view key);
+// Returns a value in JSON as a word of a command.
+template <typename JsonValue>
+std::string WordOfJson(const JsonValue& value) {
+  return value.is_string() ? value.template get<std::string>() : value.dump();
+}
+
+// A file of a request: its key, and where its contents are.
+struct RequestFile {
+  const char* key;
+  std::optional<std::string>* text;
+};
+// Returns the model, the device and the measured times. `request` must outlive the result.
+std::vector<RequestFile> FilesOf(GenerateRequest& request);
 
 // Returns a model's request as stored in plan.json (docs/formats/job_folder.md): the words and
 // options that make the job, and the contents of its files.

@@ -1,7 +1,6 @@
 #include "src/jobs/sweep/edited_plans.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -11,13 +10,10 @@
 #include "src/jobs/generate/request_json.h"
 #include "src/jobs/plan_edit.h"
 #include "src/jobs/plan_file.h"
+#include "src/sim/sweep/sweep_spec.h"
 
 namespace etude {
 namespace {
-
-// Keys of edits that recorded jobs support.
-constexpr auto kOfRecordedJobs = std::to_array<std::string_view>(
-    {"second", "sizes", "layers", "dp", "bucket", "first_bucket", "scale", "drop"});
 
 // Reads the edits of a point as options of `etude generate`. Errors name the wrong one.
 Result<PlanEdits> PlanEditsOf(const GenerateRequest& request,
@@ -30,11 +26,8 @@ Result<PlanEdits> PlanEditsOf(const GenerateRequest& request,
     } else if (key == "global_batch") {
       edits.global_batch = value.get<int64_t>();
     } else if (!value.is_boolean() || value.get<bool>()) {
-      std::string& option = words.emplace_back("--" + key);
-      std::ranges::replace(option, '_', '-');
-      if (!value.is_boolean()) {
-        words.push_back(value.is_string() ? value.get<std::string>() : value.dump());
-      }
+      words.push_back(OptionOfJsonKey(key));
+      if (!value.is_boolean()) words.push_back(WordOfJson(value));
     }
   }
   ETUDE_ASSIGN_OR_RETURN(edits.options, ParseGenerateWords(words));
@@ -70,7 +63,7 @@ Status EditedPlans::Apply(SweepPoint& point, const RunContext& context) {
   };
   if (!*source) {
     for (const auto& [key, value] : job.what_if) {
-      if (std::ranges::find(kOfRecordedJobs, key) != kOfRecordedJobs.end()) continue;
+      if (std::ranges::find(kRecordedEditKeys, key) != kRecordedEditKeys.end()) continue;
       const Result<PlanEdits> edits =
           PlanEditsOf({.what = "llm", .model = "model"}, {{key, value}});
       if (!edits) return placed(edits.error());
@@ -92,10 +85,8 @@ Status EditedPlans::Apply(SweepPoint& point, const RunContext& context) {
   job.generate = {{"what", made.what}, {"model", made.model}};
   const nlohmann::ordered_json options = OptionsJson(made);
   for (const auto& [key, value] : options.items()) job.generate[key] = value;
-  for (const auto& [key, text] :
-       {std::pair("model", made.options.model_text), std::pair("device", made.device_text),
-        std::pair("measured", made.measured_text)}) {
-    if (text) job.files[key] = *text;
+  for (const RequestFile& file : FilesOf(made)) {
+    if (*file.text) job.files[file.key] = **file.text;
   }
   const std::string place = point.places[job.path];
   for (const auto& [key, value] : job.generate) point.generate_places[key] = place;

@@ -93,7 +93,7 @@ struct SweepRow {
   std::optional<double> rank_seconds() const;
 };
 
-// Returns the constraint that a row with this plan violates, "memory above 70 GiB"; "": none.
+// Returns the constraint that a row with this plan violates, "memory above the limit"; "": none.
 std::string ViolationOf(const SweepConstraints& constraints, const SweepRow& row,
                         const PlanFacts& plan);
 // Excludes the rows that violate a constraint.

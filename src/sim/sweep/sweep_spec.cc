@@ -138,8 +138,7 @@ class SweepParser : private TomlReader {
 
   // Checks the keys of edits: those of recorded jobs, and the options of plans.
   Status CheckWhatIfKeys(const toml::table& table) const {
-    std::vector<std::string> known = {"second", "sizes",        "layers", "dp",
-                                      "bucket", "first_bucket", "scale",  "drop"};
+    std::vector<std::string> known(kRecordedEditKeys.begin(), kRecordedEditKeys.end());
     known.insert(known.end(), kPlanEditKeys.begin(), kPlanEditKeys.end());
     known.insert(known.end(), generate_keys_.edits.begin(), generate_keys_.edits.end());
     for (const auto& [key, value] : table) {

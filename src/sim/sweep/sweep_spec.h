@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -52,6 +53,10 @@ enum class SweepMeasure : uint8_t {
   kRankSeconds,  // time of a step times its ranks
 };
 std::string_view Name(SweepMeasure measure);
+
+// Keys of edits that recorded jobs support.
+inline constexpr auto kRecordedEditKeys = std::to_array<std::string_view>(
+    {"second", "sizes", "layers", "dp", "bucket", "first_bucket", "scale", "drop"});
 
 // Conditions of points. Points that are known to violate one are excluded.
 struct SweepConstraints {
