@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "src/base/text/format_count.h"
+#include "src/run/activity.h"
 #include "src/run/calls/launch.h"
 #include "src/run/exclusive_times.h"
 #include "src/trace/program_parts.h"
@@ -230,8 +231,19 @@ class LayerCounter {
       }
     });
     for (const ListOperator& list : result_.stack.lists) {
-      if (!launches[list.node.index()]) grow(list.node, growths[list.node.index()]);
+      if (launches[list.node.index()] || CallsLayers(list.node)) continue;
+      grow(list.node, growths[list.node.index()]);
     }
+  }
+
+  // Returns whether a repetition runs in a host node, whose own time is then between its operators:
+  // it comes and goes with the layers.
+  bool CallsLayers(NodeId node) const {
+    const auto time = TimeOf(trace_, node);
+    return time && std::ranges::any_of(result_.stack.runs, [&](const LayerRun& run) {
+             return run.lane == trace_.lane_id(node) && run.bounds.front() < time->end &&
+                    run.bounds.back() > time->begin;
+           });
   }
 
   uint64_t IdOf(NodeId node) const {

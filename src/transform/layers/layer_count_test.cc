@@ -14,7 +14,8 @@ namespace etude {
 namespace {
 
 // Writes the recording of a training step: layers of two operators, their backward pass with a
-// gradient each, and an optimizer that works parameter by parameter and on a list.
+// gradient each, and an optimizer that works parameter by parameter, on a list, and on a list by
+// calls for its elements.
 class Step {
  public:
   // `has_losses`: each layer's result has a loss of its own.
@@ -48,6 +49,13 @@ class Step {
     }
     std::vector<int> gradients;
     for (int layer = 0; layer < layers_; ++layer) gradients.push_back(Gradient(layer));
+    const NodeId slow = List("aten::_foreach_mul_", gradients, 0);
+    Op("aten::mul_", {kEmbedding}, {kEmbedding}, 25, slow);
+    for (int layer = 0; layer < layers_; ++layer) {
+      Op("aten::mul_", {Weight(layer)}, {Weight(layer)}, 12, slow);
+    }
+    Op("aten::div_", {kEmbedding}, {kEmbedding}, 5, slow);
+    End(slow);
     List("aten::_foreach_zero_", gradients, 20 * layers_);
     return builder_.Finish().value();
   }
@@ -93,13 +101,13 @@ class Step {
     builder_.AddNode(row);
     now_ = now_ + Nanos{time + 3};
   }
-  void List(const std::string& name, const std::vector<int>& reads, int64_t time) {
+  NodeId List(const std::string& name, const std::vector<int>& reads, int64_t time) {
     NodeRow row = Row(name, NodeKind::kOperator, {});
     row.duration = Nanos{time};
     const Value list = Value::List(builder_.Intern("GenericList[]"), Tensors(reads));
     row.inputs = builder_.InternValues(std::vector<Value>{list});
-    builder_.AddNode(row);
     now_ = now_ + Nanos{time};
+    return builder_.AddNode(row);
   }
   NodeId Label(const std::string& name) {
     const NodeRow row = Row(name, NodeKind::kLabel, {});
@@ -142,7 +150,8 @@ TEST(LayerCount, AnEditedStepIsTheStepOfTheOtherModel) {
       const auto edited = SetLayerCount(Step(from).Make(), to, {});
       ASSERT_TRUE(edited) << edited.error().message;
       EXPECT_EQ(edited->stack.layers, static_cast<size_t>(from));
-      EXPECT_EQ(edited->stack.runs.size(), 3u) << "forward, backward, optimizer";
+      EXPECT_EQ(edited->stack.runs.size(), 4u)
+          << "forward, backward, optimizer, elements of a list";
       EXPECT_EQ(Lines(edited->trace), Lines(Step(to).Make())) << from << " to " << to;
     }
   }
