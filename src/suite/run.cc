@@ -115,6 +115,7 @@ Result<std::unique_ptr<Task>> MakeTask(const TaskFacts& facts, const RunOptions&
                         .data = options.data,
                         .context = context,
                         .table_rows = options.table_rows,
+                        .caravan = options.caravan,
                         .shuffled_labels = options.shuffled_labels});
   });
 }
@@ -174,7 +175,7 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   record.data_set = run.task->data_set();
   record.metric = facts.metric.name;
   record.higher_is_better = facts.metric.higher_is_better;
-  if (const std::optional<Target> target = facts.TargetOf(options.scale)) {
+  if (const auto target = facts.TargetOf(options.scale); target && run.task->has_target()) {
     record.target = target->quality;
     record.target_origin = Name(target->origin);
   }

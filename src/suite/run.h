@@ -32,6 +32,7 @@ struct RunOptions {
   std::optional<int64_t> most_steps;
   std::optional<double> target;
   std::optional<int64_t> table_rows;  // TaskOptions
+  bool caravan = false;               // TaskOptions
   std::optional<SparseOptions> sparse;
   bool to_the_end = false;  // go on after the target
   bool shuffled_labels = false;

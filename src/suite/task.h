@@ -33,6 +33,7 @@ struct TaskOptions {
   std::string data;  // folder with data sets (docs/suite.md)
   RunContext context;
   std::optional<int64_t> table_rows;  // maximum of rows of an embedding table; advertising only
+  bool caravan = false;               // advertising only: real policies instead of generated clicks
   bool shuffled_labels = false;       // tests the target: there is nothing to learn
 };
 
@@ -51,6 +52,8 @@ class Task {
 
   // Returns the data set of a task that supports several; otherwise "".
   virtual std::string data_set() const { return {}; }
+  // Returns whether the target of the scale is for this data set.
+  virtual bool has_target() const { return true; }
   // Returns the number of training samples; batches refer to them by index.
   virtual int64_t samples() const = 0;
 

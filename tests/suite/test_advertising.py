@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import subprocess
 
 import pytest
@@ -65,6 +66,57 @@ def test_generated_clicks_have_a_known_bound(tmp_path):
     assert run_record["figures"]["accuracy of the most frequent answer"] == pytest.approx(0.7, abs=0.05)
     # Initial weights are those of the authors: logits are not 0, so the loss is above that of guessing.
     assert math.log(2) < run_record["curve"][0]["loss"] < 1.5
+
+
+def write_caravan(data, lines):
+    """Customers in the format of the CoIL Challenge 2000; those with a large second number have a policy."""
+    (data / "caravan").mkdir(parents=True)
+    draw = random.Random(2)
+    with open(data / "caravan/ticdata2000.txt", "w") as file:
+        for _ in range(lines):
+            fields = [draw.randint(0, 9) for _ in range(85)]
+            fields[0], fields[4], fields[9] = draw.randint(1, 41), draw.randint(1, 10), 3
+            print(*fields, int(fields[1] > 6), sep="\t", file=file)
+
+
+def test_policies_are_learned(tmp_path):
+    write_caravan(tmp_path, 1000)
+    run_record = record(run(tmp_path, "--clicks", "caravan", "--most-steps", "200", "--json"))
+    assert run_record["samples"] == 800 and run_record["data_set"] == "caravan"
+    assert run_record["settings"]["clicks"] == "caravan" and run_record["target"] is None
+    assert run_record["parameters"] == parameters([41, 10], numbers=83, width=8, bottom=(32,), top=(32, 16, 1))
+    assert run_record["baseline"] > 0.9 and run_record["quality"] > 0.8
+    assert "AUC of the true probabilities" not in run_record["figures"]
+
+
+@pytest.mark.parametrize(
+    "field, value, said",
+    [
+        (0, "42", "ticdata2000.txt:3: found '42"),
+        (0, "0", "expected 1 to 41 as number 1"),
+        (4, "11", "expected 1 to 10 as number 5"),
+        (85, "2", "86 whole numbers between tabs, the last of them 0 or 1"),
+        (7, "x", "86 whole numbers"),
+        (7, "1\t1", "86 whole numbers"),
+    ],
+)
+def test_wrong_customers_are_named(tmp_path, field, value, said):
+    write_caravan(tmp_path, 20)
+    path = tmp_path / "caravan/ticdata2000.txt"
+    lines = [line.split("\t") for line in path.read_text().splitlines()]
+    lines[2][field] = value
+    path.write_text("\n".join("\t".join(line) for line in lines) + "\n")
+    done = run(tmp_path, "--clicks", "caravan")
+    assert done.returncode == 3 and said in done.stderr, done.stderr
+
+
+def test_caravan_is_one_data_set_of_one_task(tmp_path):
+    assert run(tmp_path, "--clicks", "caravan").returncode == 4
+    done = run(tmp_path, "--clicks", "caravan", "--scale", "paper")
+    assert done.returncode == 2 and "--clicks is for advertising alone" in done.stderr
+    write_caravan(tmp_path, 4)
+    done = run(tmp_path, "--clicks", "caravan")
+    assert done.returncode == 3 and "lines: found 4, expected at least 5" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -161,8 +161,8 @@ def test_all_that_is_missing_is_said_at_once(monkeypatch, tmp_path, capsys):
     told = capsys.readouterr().err
     assert "program espeak-ng: apt-get install espeak-ng (for spoken-digits)" in told
     assert "program apt-get: part of Debian" in told and "(for package-texts)" in told
-    assert "Python module zlib" in told and "(for mnist-5k, nycflights, orl-faces, photographs)" in told
-    assert f"disk space in {tmp_path / 'data'}: 246 MB needed, 2 MB free" in told
+    assert "Python module zlib" in told and "(for mnist-5k, nycflights, caravan, orl-faces, photographs)" in told
+    assert f"disk space in {tmp_path / 'data'}: 266 MB needed, 2 MB free" in told
     assert list((tmp_path / "data").iterdir()) == []
 
 

@@ -46,6 +46,9 @@ class SuiteRunCommand : public Command {
                   {.least = 1, .most = kMostSeeds});
     options.Value("--target", &settings_.run.target, "QUALITY",
                   "target quality (default: the task's)");
+    options.Choice("--clicks", &clicks_, {"generated", "caravan"},
+                   "data of advertising at smoke scale; caravan: real policies, without a target "
+                   "(default: generated)");
     options.Value("--warmup", &settings_.run.warmup, "N",
                   "number of warm-up steps before timed or recorded steps",
                   {.least = 0, .most = kMostTrainingSteps});
@@ -70,6 +73,12 @@ class SuiteRunCommand : public Command {
     }
     ETUDE_ASSIGN_OR_RETURN(const std::vector<const TaskFacts*> tasks, tasks_.Choose());
     ETUDE_RETURN_IF_ERROR(settings_.Read());
+    const bool has_clicks = tasks.size() == 1 && tasks.front()->id == "advertising" &&
+                            settings_.run.scale == suite::Scale::kSmoke;
+    if (!clicks_.empty() && !has_clicks) {
+      return MakeError(ErrorCode::kUsage, "--clicks is for advertising alone, with --scale smoke");
+    }
+    settings_.run.caravan = clicks_ == "caravan";
     ETUDE_ASSIGN_OR_RETURN(const auto references, suite::BuiltInReferences(console.context()));
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_));
     if (!record_.empty()) return Record(tasks, *runner, console);
@@ -153,7 +162,8 @@ class SuiteRunCommand : public Command {
 
   TaskChoice tasks_;
   RunSettings settings_;
-  std::string mode_;  // "": quality
+  std::string mode_;    // "": quality
+  std::string clicks_;  // "": generated
   std::string output_;
   std::string record_;
   int64_t seed_ = 1;

@@ -30,6 +30,11 @@ constexpr size_t kFactors = 2;  // factors per category, whose products count
 constexpr size_t kCriteoNumbers = 13;
 constexpr size_t kCriteoTables = 26;
 
+constexpr size_t kCaravanFields = 86;  // with the label, the last
+// Categories and the largest value of each.
+constexpr auto kCaravanTables = std::to_array<std::pair<size_t, int64_t>>({{0, 41}, {4, 10}});
+constexpr size_t kHeldOutOfCaravan = 5;  // one of as many lines
+
 float NormalFrom(RandomStream& random) {
   const double radius = std::sqrt(-2 * std::log(1 - static_cast<double>(random.Uniform())));
   return static_cast<float>(radius * std::cos(2 * std::numbers::pi * random.Uniform()));
@@ -66,6 +71,31 @@ Impressions Rows(std::span<const float> numbers, std::span<const int64_t> catego
   return {.numbers = FromValues(numbers, {count, std::ssize(numbers) / count}),
           .categories = FromValues(categories, {count, std::ssize(categories) / count}),
           .labels = FromValues(labels, {count})};
+}
+
+// Removes the first line from `rest`, and returns it without its end.
+std::string_view TakeLine(std::string_view& rest) {
+  std::string_view line = rest.substr(0, rest.find('\n'));
+  rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+// Removes the first field from a line with tabs, and returns it.
+std::string_view TakeField(std::string_view& line) {
+  const std::string_view field = line.substr(0, line.find('\t'));
+  line.remove_prefix(std::min(line.size(), field.size() + 1));
+  return field;
+}
+
+// Scales each column of both parts to mean 0 and variance 1 of the learned rows.
+void Standardise(at::Tensor& learned, at::Tensor& held_out) {
+  const at::Tensor mean = learned.mean(0);
+  const at::Tensor centred = learned - mean;
+  const at::Tensor deviation = centred.square().mean(0).sqrt();
+  const at::Tensor factor = at::where(deviation > 0, 1 / deviation, 0);
+  learned = centred * factor;
+  held_out = (held_out - mean) * factor;
 }
 
 }  // namespace
@@ -137,9 +167,7 @@ Result<Clicks> ReadCriteo(const std::string& path, int64_t most_rows, const RunC
   std::array<std::unordered_map<std::string_view, int64_t>, kCriteoTables> known;
   std::string_view rest = file.text();
   for (int64_t number = 1; !rest.empty(); ++number) {
-    std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string_view line = TakeLine(rest);
     const auto refuse = [&] {
       return BadInput(
           fmt::format("{}:{}: found '{}', expected a label (0 or 1), {} numbers and {} "
@@ -150,22 +178,17 @@ Result<Clicks> ReadCriteo(const std::string& path, int64_t most_rows, const RunC
       return refuse();
     }
     std::string_view fields = line;
-    const auto next = [&] {
-      const std::string_view field = fields.substr(0, fields.find('\t'));
-      fields.remove_prefix(std::min(fields.size(), field.size() + 1));
-      return field;
-    };
-    const std::string_view label = next();
+    const std::string_view label = TakeField(fields);
     if (label != "0" && label != "1") return refuse();
     labels.push_back(label == "1" ? 1 : 0);
     for (size_t i = 0; i < kCriteoNumbers; ++i) {
-      const std::string_view field = next();
+      const std::string_view field = TakeField(fields);
       const auto value = field.empty() ? std::optional<int64_t>(0) : ParseWhole(field);
       if (!value) return refuse();
       numbers.push_back(std::log1p(static_cast<float>(std::max<int64_t>(*value, 0))));
     }
     for (auto& table : known) {
-      const std::string_view field = next();
+      const std::string_view field = TakeField(fields);
       if (number <= learned) {
         const auto entry = table.try_emplace(field, std::ssize(table) + 1).first;
         categories.push_back(entry->second % most_rows);
@@ -190,6 +213,60 @@ Result<Clicks> ReadCriteo(const std::string& path, int64_t most_rows, const RunC
   clicks.learned = part(0, learned);
   clicks.held_out = part(learned, lines);
   for (const auto& table : known) clicks.rows.push_back(std::min(std::ssize(table) + 1, most_rows));
+  return clicks;
+}
+
+Result<Clicks> ReadCaravan(const std::string& path, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(const FileText file, FileText::Open(path, context.limits));
+  struct Part {
+    std::vector<float> numbers;
+    std::vector<int64_t> categories;
+    std::vector<float> labels;
+  };
+  Part learned;
+  Part held_out;
+  std::string_view rest = file.text();
+  for (size_t number = 1; !rest.empty(); ++number) {
+    const std::string_view line = TakeLine(rest);
+    const auto refuse = [&](std::string_view expected) {
+      return BadInput(fmt::format("{}:{}: found '{}', expected {}", path, number,
+                                  Printable(line.substr(0, 60)), expected));
+    };
+    if (static_cast<size_t>(std::ranges::count(line, '\t')) + 1 != kCaravanFields) {
+      return refuse("86 whole numbers between tabs, the last of them 0 or 1");
+    }
+    Part& part = number % kHeldOutOfCaravan == 0 ? held_out : learned;
+    std::string_view fields = line;
+    for (size_t i = 0; i < kCaravanFields; ++i) {
+      const auto value = ParseWhole(TakeField(fields));
+      const auto* const table =
+          std::ranges::find(kCaravanTables, i, &std::pair<size_t, int64_t>::first);
+      const bool is_label = i + 1 == kCaravanFields;
+      if (!value || (is_label && *value != 0 && *value != 1)) {
+        return refuse("86 whole numbers between tabs, the last of them 0 or 1");
+      }
+      if (is_label) {
+        part.labels.push_back(static_cast<float>(*value));
+      } else if (table == kCaravanTables.end()) {
+        part.numbers.push_back(static_cast<float>(*value));
+      } else if (*value >= 1 && *value <= table->second) {
+        part.categories.push_back(*value - 1);
+      } else {
+        return refuse(fmt::format("1 to {} as number {}", table->second, i + 1));
+      }
+    }
+  }
+  if (held_out.labels.empty()) {
+    return BadInput(
+        fmt::format("{}: lines: found {}, expected at least {}: every fifth is held out", path,
+                    learned.labels.size(), kHeldOutOfCaravan));
+  }
+  Clicks clicks{.learned = Rows(learned.numbers, learned.categories, learned.labels),
+                .held_out = Rows(held_out.numbers, held_out.categories, held_out.labels),
+                .rows = {},
+                .probabilities = {}};
+  Standardise(clicks.learned.numbers, clicks.held_out.numbers);
+  for (const auto& [field, rows] : kCaravanTables) clicks.rows.push_back(rows);
   return clicks;
 }
 

@@ -38,4 +38,11 @@ Clicks GenerateClicks();
 // remainder. Returns kBadInput for other lines.
 Result<Clicks> ReadCriteo(const std::string& path, int64_t most_rows, const RunContext& context);
 
+// Reads the customers of the CoIL Challenge 2000 as distributed, ticdata2000.txt: lines of 86 whole
+// numbers between tabs, the last of which tells whether a customer has a caravan policy (1). Every
+// fifth line is held out. The customer's type (first field, 1 to 41) and main type (fifth field, 1
+// to 10) are tables of categories. The other 83 are scaled to mean 0 and variance 1 of the training
+// lines, and 0 where they are all the same. Returns kBadInput for other lines.
+Result<Clicks> ReadCaravan(const std::string& path, const RunContext& context);
+
 }  // namespace etude::suite

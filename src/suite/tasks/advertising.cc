@@ -29,6 +29,7 @@ class Advertising : public Task {
   Advertising(const TaskOptions& options, Clicks data, const DlrmShape& shape,
               Hyperparameters hyperparameters)
       : Task(options.device, std::move(hyperparameters)),
+        caravan_(options.caravan),
         data_(std::move(data)),
         model_(root(), shape) {
     if (options.shuffled_labels) {
@@ -36,6 +37,8 @@ class Advertising : public Task {
     }
   }
 
+  std::string data_set() const override { return caravan_ ? "caravan" : ""; }
+  bool has_target() const override { return !caravan_; }
   int64_t samples() const override { return data_.learned.labels.size(0); }
 
   Result<at::Tensor> Loss(const Batch& batch) override {
@@ -113,18 +116,23 @@ class Advertising : public Task {
     return Cat(parts, 0);
   }
 
+  bool caravan_;
   Clicks data_;
   Dlrm model_;
 };
 
 Result<Clicks> ReadClicks(const TaskOptions& options) {
-  if (options.scale == Scale::kSmoke) return GenerateClicks();
-  const std::string path = options.data + "/criteo/train.txt";
+  if (options.scale == Scale::kSmoke && !options.caravan) return GenerateClicks();
+  const std::string path =
+      options.data + (options.caravan ? "/caravan/ticdata2000.txt" : "/criteo/train.txt");
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
     return Unavailable(fmt::format(
-        "{}: missing; expected Criteo's Display Advertising Challenge set as distributed", path));
+        "{}: missing; {}", path,
+        options.caravan ? "`etude suite setup` makes it"
+                        : "expected Criteo's Display Advertising Challenge set as distributed"));
   }
+  if (options.caravan) return ReadCaravan(path, options.context);
   return ReadCriteo(path, options.table_rows.value_or(INT64_MAX), options.context);
 }
 
@@ -151,6 +159,11 @@ Result<std::unique_ptr<Task>> MakeAdvertising(const TaskOptions& options) {
                       .rate = smoke ? 5e-3 : 0.1}},
       .evaluate_every = smoke ? 25 : std::max<int64_t>(epoch / 20, 1),
       .most_steps = smoke ? 1600 : epoch};
+  if (options.caravan) {
+    // Few customers, of whom few have a policy.
+    hyperparameters.optimizers.front().rate = 1e-3;
+    hyperparameters.most_steps = 400;
+  }
   return std::make_unique<Advertising>(options, std::move(data), shape, std::move(hyperparameters));
 }
 
