@@ -171,19 +171,34 @@ def test_the_cpp_program_needs_libtorch_only(made, tmp_path):
     assert json.loads(there)["device"] == "loopback"
 
 
-def test_gaps_of_the_original_pass(job, tmp_path):
+@pytest.fixture(scope="module")
+def built_once(job, tmp_path_factory):
+    """The program of two ranks. To build it takes longest of all here."""
+    folder = shutil.copytree(job, tmp_path_factory.mktemp("built") / "alone")
+    build(folder)
+    return folder
+
+
+@pytest.fixture
+def built_job(built_once):
+    """The built program, with the files that belong to it. It reads those of the folder that it was built in."""
+    gaps = (built_once / "gaps_0.data").read_bytes()
+    yield built_once
+    (built_once / "gaps_0.data").write_bytes(gaps)
+
+
+def test_gaps_of_the_original_pass(built_job):
     """Gaps of each rank are its own. Here those of rank 0 are made very long, and it waits for the first half of
     them."""
-    words = (job / "gaps_0.data").read_text().split()
+    folder = built_job
+    words = (folder / "gaps_0.data").read_text().split()
     count = int(words[3])
     assert words[:3] == ["gaps", "1", "calls"] and len(words) == 4 + 2 * (count + 1)
-    assert sum(map(int, words[4:])) > 0 and (job / "gaps_1.data").exists()
-    folder = shutil.copytree(job, tmp_path / "alone")
+    assert sum(map(int, words[4:])) > 0 and (folder / "gaps_1.data").exists()
     millisecond = 10**6
     rows = [(0, 0)] * (count + 1)
     rows[count // 2] = rows[count] = (20 * millisecond, 20 * millisecond)
     (folder / "gaps_0.data").write_text(f"gaps 1\ncalls {count}\n" + "".join(f"{idle} {busy}\n" for idle, busy in rows))
-    build(folder)
     for program in (["benchmark.py"], ["--no-python", "build/benchmark"]):
         result = launched(folder, *program)
         assert result["gaps"] == "recorded" and result["wall_ms"]["min"] >= 80
@@ -249,12 +264,10 @@ def test_all_ranks_in_python(job, tmp_path):
     assert (job / "ranks.data").read_text().splitlines()[1] == "groups 4"
 
 
-def test_all_ranks_in_cpp(job, tmp_path):
-    folder = shutil.copytree(job, tmp_path / "alone")
-    build(folder)
-    result = launched(folder, "--no-python", "build/benchmark")
+def test_all_ranks_in_cpp(built_job):
+    result = launched(built_job, "--no-python", "build/benchmark")
     assert result["steps"] == 3 and all(row["wall_ms"] > 0 for row in result["ranks"])
-    single = subprocess.run([folder / "build/benchmark"], capture_output=True, text=True)
+    single = subprocess.run([built_job / "build/benchmark"], capture_output=True, text=True)
     assert single.returncode == 3 and "a job of 2 ranks: torchrun" in single.stderr
 
 
