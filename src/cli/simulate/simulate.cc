@@ -14,12 +14,14 @@
 #include "src/cli/tool/table_output.h"
 #include "src/jobs/machine_options.h"
 #include "src/jobs/recorded_times.h"
+#include "src/jobs/shared_network.h"
 #include "src/jobs/sim_job.h"
 #include "src/jobs/sim_warnings.h"
 #include "src/jobs/simulated_files.h"
 #include "src/jobs/simulated_step.h"
 #include "src/report/tables/graph_time_tables.h"
 #include "src/report/tables/sensitivity_table.h"
+#include "src/report/tables/sharing_table.h"
 #include "src/report/tables/sim_memory_table.h"
 #include "src/report/tables/sim_path_tables.h"
 #include "src/report/tables/sim_tables.h"
@@ -130,12 +132,19 @@ class SimulateCommand : public Command {
     options.Flag("--ideal", &ideal_,
                  "also simulate all ranks with the mean times of ranks that do the same: what "
                  "stragglers cost, by rank and operator");
+    options.Values("--beside", &shared_.beside, "JOB",
+                   "another job on the same network: what the jobs cost each other");
+    options.Value(
+        "--place", &shared_.place, "HOW",
+        "NPUs of the jobs: packed (default), spread, random, random:SEED, or NPUs such as "
+        "0-3,8/4-7,9; others are idle");
     DeclareFiles(files_, options);
     std::vector<std::string> names = SimTableNames();
     names.insert(names.end(), kSimPathTables.begin(), kSimPathTables.end());
     names.emplace_back(kSimMemoryTable);
     names.emplace_back(kSensitivityTable);
     names.emplace_back(kStragglerTable);
+    names.emplace_back(kSharingTable);
     names.insert(names.end(), kGraphTimeTables.begin(), kGraphTimeTables.end());
     output_.Declare(options, std::move(names));
   }
@@ -155,6 +164,11 @@ class SimulateCommand : public Command {
       return MakeError(ErrorCode::kUsage, "--table: table 'stragglers' requires --ideal");
     }
     if (is_recorded) return RunRecorded(console);
+    const bool is_shared = !shared_.empty();
+    if (output_.table() == kSharingTable && !is_shared) {
+      return MakeError(ErrorCode::kUsage, "--table: table 'jobs' requires --beside or --place");
+    }
+    if (is_shared) return RunShared(console);
     if (files_.folder.empty() && files_ != SimulatedFilesOptions()) {
       return MakeError(ErrorCode::kUsage, "simulate: --to requires -o FOLDER");
     }
@@ -235,15 +249,68 @@ class SimulateCommand : public Command {
     return step;
   }
 
+  // Simulates several jobs on one network.
+  Result<ExitCode> RunShared(const Console& console) const {
+    if (files_ != SimulatedFilesOptions() || sensitivity_ || ideal_ || !machine_.machine.empty()) {
+      return MakeError(ErrorCode::kUsage,
+                       "simulate: --beside and --place cannot be combined with --machine, "
+                       "--sensitivity, --ideal or -o");
+    }
+    const std::vector<std::string> keys = SharedNetworkTables();
+    if (!output_.table().empty() && std::ranges::count(keys, output_.table()) == 0) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--table: found '{}', expected with --beside and --place one "
+                                   "of {}",
+                                   output_.table(), fmt::join(keys, ", ")));
+    }
+    ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
+    RunContext context = console.context();
+    context.stop = stop->flag();
+    ETUDE_ASSIGN_OR_RETURN(const SimMachine machine,
+                           ReadMachine(machine_, /*ranks=*/0, console.strict(), context));
+    ETUDE_ASSIGN_OR_RETURN(const SharedNetwork shared,
+                           SimulateShared(shared_, job_, machine, console.strict(), context));
+    if (output_.csv()) {
+      PrintCsv(shared.tables, console);
+    } else if (output_.json()) {
+      nlohmann::ordered_json json = {
+          {"format", "etude-simulate-shared"}, {"version", 1},           {"model", machine_.model},
+          {"machine", ToJson(machine)},        {"time_ns", shared.time}, {"notes", shared.notes}};
+      AddWanted(shared.tables, json);
+      console.Print(JsonText(json));
+    } else {
+      console.Print(TextOf(shared, machine));
+    }
+    return ExitCode::kOk;
+  }
+
+  std::string TextOf(const SharedNetwork& shared, const SimMachine& machine) const {
+    std::string text;
+    if (output_.table().empty()) {
+      text = fmt::format("{} on {}, {} until all have ended: {}\n",
+                         FormatCount(shared.names.size(), "job"),
+                         FormatCount(static_cast<uint64_t>(machine.npus()), "NPU"),
+                         FormatTime(Nanos{shared.time}), machine_.model) +
+             ToText(machine);
+    }
+    for (const Table& table : shared.tables) {
+      const bool is_long = table.key == "path_ranks" || table.key == "path";
+      if (output_.table() == table.key) text += ToTextOfWanted(table, output_.top());
+      if (output_.table().empty() && !is_long) text += etude::ToText(table, output_.top());
+    }
+    for (const std::string& note : shared.notes) text += "note: " + note + "\n";
+    return text;
+  }
+
   Result<ExitCode> RunRecorded(const Console& console) const {
     const SimJobOptions job{.paths = job_.paths, .jobs = job_.jobs};
     const bool is_plain = machine_ == MachineOptions() && files_ == SimulatedFilesOptions();
-    if (!is_plain || job_ != job || sensitivity_ || ideal_) {
+    if (!is_plain || job_ != job || sensitivity_ || ideal_ || !shared_.empty()) {
       return MakeError(
           ErrorCode::kUsage,
           "simulate: --times recorded cannot be combined with --network and other "
-          "machine options, --comm-groups, --compute, --fill-ranks, --sensitivity, --ideal "
-          "or -o");
+          "machine options, --comm-groups, --compute, --fill-ranks, --sensitivity, --ideal, "
+          "--beside, --place or -o");
     }
     ETUDE_ASSIGN_OR_RETURN(
         const Inspected found,
@@ -317,6 +384,7 @@ class SimulateCommand : public Command {
   std::string times_ = "model";
   bool sensitivity_ = false;
   bool ideal_ = false;
+  SharedNetworkOptions shared_;
   TableOutput output_;
 };
 
