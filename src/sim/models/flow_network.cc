@@ -76,9 +76,7 @@ class FlowNetwork final : public SimNetworkModel {
     Advance();
     const double next = sharing_.NextEnd();
     if (next == std::numeric_limits<double>::infinity()) return;
-    // A time that is whole but for rounding errors is whole.
-    const double whole = std::ceil(next - std::max(1e-6, next * 1e-13));
-    const int64_t time = std::max(now, WholeNanos(whole));
+    const int64_t time = std::max(now, WholeNanos(std::ceil(next - RoundingOf(next))));
     if (time >= planned_) return;
     planned_ = time;
     timeline_.Plan(time, SimEventKind::kLinkFree, kNoIndex);
@@ -151,9 +149,16 @@ class FlowNetwork final : public SimNetworkModel {
     paths_.push_back({.latency = WholeNanos(cost.latency), .rate = cost.rate});
     return sharing_.AddPath(scratch_);
   }
+  // Returns the rounding error of a time: one that is whole but for such an error is whole.
+  static double RoundingOf(double time) { return std::max(1e-6, time * 1e-13); }
+
   void Advance() {
     ended_.clear();
-    sharing_.AdvanceTo(static_cast<double>(timeline_.now()), ended_);
+    double time = std::max(static_cast<double>(timeline_.now()), sharing_.now());
+    // An end that is due but for a rounding error is due: otherwise it would stay planned for now.
+    const double next = sharing_.NextEnd();
+    if (next > time && next - RoundingOf(next) <= time) time = next;
+    sharing_.AdvanceTo(time, ended_);
     for (const SimIndex message : ended_) {
       for (const uint32_t link : sharing_.LinksOf(transfers_[message].path)) --load_[link];
       timeline_.Plan(timeline_.now(), SimEventKind::kArrival, message);

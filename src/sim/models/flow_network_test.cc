@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "src/sim/engine/simulator.h"
 #include "src/sim/machine/graph_machine.h"
 #include "src/sim/machine/network_text.h"
@@ -80,6 +82,35 @@ TEST(FlowNetwork, FlowsShareALinkFairly) {
   ASSERT_EQ(result->links.size(), 5U);
   EXPECT_EQ(result->links[2].bytes, 4000);
   EXPECT_EQ(result->links[2].busy, 40);
+}
+
+TEST(FlowNetwork, EndsAreDueDespiteRoundingErrors) {
+  // All messages begin after 7 s, and share a link. The shortest of those that are left ends next:
+  // all ends are whole, but sums of times above 2^32 ns have rounding errors.
+  constexpr int64_t kMessages = 40;
+  constexpr int64_t kTime = 10'000'019;  // ns that a message of the shortest size takes alone
+  for (const int64_t rate : {3, 7, 11, 13, 17, 19, 23, 29}) {  // bytes per ns
+    std::string links = fmt::format("a b {}GB/s 7000ms\n", rate);
+    SimWorkload workload;
+    for (int64_t rank = 0; rank < 2 * kMessages; ++rank) {
+      const bool sends = rank < kMessages;
+      const int64_t number = rank % kMessages + 1;
+      links += sends ? fmt::format("{} a 1000GB/s 0ns\n", rank)
+                     : fmt::format("b {} 1000GB/s 0ns\n", rank);
+      workload.ranks.push_back(
+          RankOf(ProgramOf({FlowMessageNode(sends ? NodeKind::kSend : NodeKind::kRecv,
+                                            rate * kTime * number, number)},
+                           {{}}),
+                 {}, {(rank + kMessages) % (2 * kMessages)}));
+    }
+    const auto result = Simulate(FlowMachineOf(links), workload);
+    ASSERT_TRUE(result) << result.error().message;
+    int64_t end = 7'000'000'000;
+    for (int64_t i = 0; i < kMessages; ++i) {
+      end += kTime * (kMessages - i);
+      EXPECT_EQ(result->OfRank(kMessages + i).ends[0], end) << rate << " " << i;
+    }
+  }
 }
 
 TEST(FlowNetwork, RingsEqualTheirClosedForm) {
