@@ -13,6 +13,7 @@
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/job/job_json.h"
 #include "src/report/text/json_output.h"
+#include "src/suite/kept_run.h"
 #include "src/torch/replay_device.h"
 #include "src/torch/replay_recording.h"
 
@@ -35,17 +36,39 @@ Json ToJson(int64_t index, const StepTime& time) {
             {"wall_ns", time.wall.count},
             {"cpu_ns", time.cpu.count}};
   if (time.minor_faults) json["minor_faults"] = *time.minor_faults;
+  if (time.stolen) json["stolen_ns"] = time.stolen->count;
   if (time.voluntary_switches) json["voluntary_switches"] = *time.voluntary_switches;
   return json;
 }
 
 std::string CaptureName(int64_t rank) { return fmt::format("capture.{}.etude", rank); }
 
+// Returns the command that runs the task with these settings, without its data folder.
+std::vector<std::string> CommandOf(const RunRecord& run) {
+  std::vector<std::string> words = {"etude",   "suite",   "run",    run.task,
+                                    "--scale", run.scale, "--seed", std::to_string(run.seed)};
+  if (run.device != "cpu") words.insert(words.end(), {"--device", run.device});
+  if (run.precision != Name(Precision::kFp32)) {
+    words.insert(words.end(), {"--precision", run.precision});
+  }
+  if (run.ranks > 1) words.insert(words.end(), {"--ranks", std::to_string(run.ranks)});
+  for (const auto& [name, value] : run.settings.value_or(NamedTexts())) {
+    words.push_back("--" + name);
+    if (value != kSettingIsFlag) words.push_back(value);
+  }
+  return words;
+}
+
 }  // namespace
+
+std::string StepDescription(const RunRecord& run) {
+  return fmt::format("{}, {} scale, batch {}", run.task, run.scale, run.batch);
+}
 
 StepStopwatch::StepStopwatch(const std::string& device) : device_(device) {
   Synchronize(device_);
   counts_ = ProcessCounts::Now();
+  stolen_ = StolenTime();
   cpu_ = CpuTime();
   begin_ns_ = MonotonicNs();
 }
@@ -55,11 +78,13 @@ StepTime StepStopwatch::Read() const {
   const int64_t end_ns = MonotonicNs();
   const Nanos cpu = CpuTime();
   const ProcessCounts counts = ProcessCounts::Now() - counts_;
+  const std::optional<Nanos> stolen = StolenTime();
   return {.signature = kSignature,
           .wall = Nanos{end_ns - begin_ns_},
           .cpu = cpu - cpu_,
           .minor_faults = counts.minor_faults,
-          .voluntary_switches = counts.voluntary_switches};
+          .voluntary_switches = counts.voluntary_switches,
+          .stolen = stolen && stolen_ ? std::optional(*stolen - *stolen_) : std::nullopt};
 }
 
 void TaskRecording::AddTimed(int64_t index, StepTime time) {
@@ -90,15 +115,13 @@ std::string TaskRecording::Entry(const RunRecord& run) const {
   }
   Json recorded = ToJson(recorded_index_, recorded_);
   recorded["steps"] = 1;
-  const std::string description =
-      fmt::format("{}, {} scale, batch {}", run.task, run.scale, run.batch);
   const Json entry{{"pid", getpid()},
                    {"native", CaptureName(rank_)},
                    {"step_kind", "explicit"},
                    {"steps_seen", recorded_index_ + 1},
                    {"signatures",
                     {{{"id", kSignature},
-                      {"description", description},
+                      {"description", StepDescription(run)},
                       {"seen", recorded_index_ + 1},
                       {"timed", timed_.size()},
                       {"recorded", true}}}},
@@ -119,9 +142,7 @@ Status TaskRecording::WriteJob(const RunRecord& run,
   const Json job{{"format", kJobFormat},
                  {"version", 1},
                  {"job", fmt::format("suite-{}-{:x}-{}", run.task, MonotonicNs(), getpid())},
-                 {"command",
-                  {"etude", "suite", "run", run.task, "--scale", run.scale, "--seed",
-                   std::to_string(run.seed)}},
+                 {"command", CommandOf(run)},
                  {"world_size", entries.size()},
                  {"versions", {{"etude", kVersion}, {"torch", run.torch}}},
                  {"machine", etude::ToJson(run.machine)},
