@@ -62,7 +62,9 @@ std::vector<std::string> CommandOf(const RunRecord& run) {
 }  // namespace
 
 std::string StepDescription(const RunRecord& run) {
-  return fmt::format("{}, {} scale, batch {}", run.task, run.scale, run.batch);
+  const bool is_float = run.precision == Name(Precision::kFp32);
+  return fmt::format("{}, {} scale, batch {}{}", run.task, run.scale, run.batch,
+                     is_float ? "" : ", " + run.precision);
 }
 
 StepStopwatch::StepStopwatch(const std::string& device) : device_(device) {

@@ -14,7 +14,8 @@
 
 namespace etude::suite {
 
-// Returns the description of a task's steps: "learning-to-rank, smoke scale, batch 64".
+// Returns the description of a task's steps: "learning-to-rank, smoke scale, batch 64", and the
+// precision unless it is float32.
 std::string StepDescription(const RunRecord& run);
 
 // Times a step from construction to Read, including the device's work.

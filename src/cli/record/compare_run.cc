@@ -496,6 +496,7 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
   ETUDE_ASSIGN_OR_RETURN(const auto original,
                          PacedProgram::Start(*tree, {.command = subject.command,
                                                      .capture = options.path,
+                                                     .step = RecordedSignature(subject),
                                                      .rank = run.rank,
                                                      .world_size = run.world_size,
                                                      .warmup = options.warmup,

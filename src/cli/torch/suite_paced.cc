@@ -113,16 +113,16 @@ Status ServePace(const PaceRequest& request, int64_t rank, const suite::RunRecor
   send(Json{{"event", "hello"},
             {"rank", rank},
             {"world_size", record.ranks},
-            {"has_recorded_step", recorded.has_value()}});
+            {"has_recorded_step", recorded.has_value()},
+            {"all_steps", own}});
+  if (recorded && *recorded != own) return {};  // `etude compare` reports it
   for (int64_t i = 0; i < request.warmup; ++i) {
     const auto ran = step();
     if (!ran) return tl::unexpected<Error>(ran.error());
   }
   send(Ready(record, request.warmup, level));
   while (NextRequest(channel) == "step") {
-    ETUDE_ASSIGN_OR_RETURN(Json message, StepMessage(step));
-    message["counts"] = recorded == own;
-    if (recorded != own) message["other_signature"] = own;
+    ETUDE_ASSIGN_OR_RETURN(const Json message, StepMessage(step));
     if (!send(message)) break;
   }
   return {};

@@ -23,7 +23,8 @@ struct PaceRequest {
 std::optional<PaceRequest> FindPaceRequest();
 
 // Connects to `etude compare`, warms up, and runs steps on request until the other end closes the
-// connection or ends the program. kUnavailable if nobody listens.
+// connection or ends the program. Returns at once if the recorded step is another one.
+// kUnavailable if nobody listens.
 Status ServePace(const PaceRequest& request, int64_t rank, const suite::RunRecord& record,
                  const suite::TimedStep& step, const RunContext& context);
 
