@@ -11,9 +11,6 @@
 
 namespace etude::suite {
 
-// Value of a setting that is an option without a value.
-inline constexpr std::string_view kSettingIsFlag = "yes";
-
 // Returns the user's settings of a run that replace the task's, by option: {"rate": "0.01",
 // "frozen": "yes"}. Excludes those with their own members in a record: device, precision, ranks.
 NamedTexts SettingsOf(const RunOptions& options);

@@ -13,7 +13,6 @@
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/job/job_json.h"
 #include "src/report/text/json_output.h"
-#include "src/suite/kept_run.h"
 #include "src/torch/replay_device.h"
 #include "src/torch/replay_recording.h"
 
@@ -42,22 +41,6 @@ Json ToJson(int64_t index, const StepTime& time) {
 }
 
 std::string CaptureName(int64_t rank) { return fmt::format("capture.{}.etude", rank); }
-
-// Returns the command that runs the task with these settings, without its data folder.
-std::vector<std::string> CommandOf(const RunRecord& run) {
-  std::vector<std::string> words = {"etude",   "suite",   "run",    run.task,
-                                    "--scale", run.scale, "--seed", std::to_string(run.seed)};
-  if (run.device != "cpu") words.insert(words.end(), {"--device", run.device});
-  if (run.precision != Name(Precision::kFp32)) {
-    words.insert(words.end(), {"--precision", run.precision});
-  }
-  if (run.ranks > 1) words.insert(words.end(), {"--ranks", std::to_string(run.ranks)});
-  for (const auto& [name, value] : run.settings.value_or(NamedTexts())) {
-    words.push_back("--" + name);
-    if (value != kSettingIsFlag) words.push_back(value);
-  }
-  return words;
-}
 
 }  // namespace
 
