@@ -278,7 +278,8 @@ Chart Parallel(const Table& table, const ParallelChoice& choice) {
     constexpr double kLogFrom = 10;
     chart.axes.push_back({.title = table.columns[index].title,
                           .unit = table.columns[index].unit,
-                          .is_log = least > 0 && most >= kLogFrom * least});
+                          .is_log = table.columns[index].unit != Unit::kShare && least > 0 &&
+                                    most >= kLogFrom * least});
     for (size_t i = 0; i < table.rows.size(); ++i) {
       lines[i].values.push_back(table.rows[i][index]);
     }

@@ -113,8 +113,8 @@ struct ScatterChoice {
 Chart Scatter(const Table& table, const ScatterChoice& choice);
 
 // Columns for parallel coordinates: a line per row, an axis per column of `values` with a known
-// figure. An axis is logarithmic if its figures are positive and the largest is at least ten times
-// the smallest. With fewer than two axes, the chart has no series.
+// figure. An axis of other figures than shares is logarithmic if all are positive and the largest
+// is at least ten times the smallest. With fewer than two axes, the chart has no series.
 struct ParallelChoice {
   std::string title;
   std::string name;  // column with the name of a line

@@ -158,7 +158,7 @@ TEST(Parallel, ALineOverAnAxisForEachKnownColumn) {
                           {"epochs", "epochs", Unit::kNumber},
                           {"step_ns", "step", Unit::kTime},
                           {"share", "part", Unit::kShare}},
-              .rows = {{"a", 1e6, Cell(), int64_t{20}, 0.0}, {"b", 1e8, Cell(), Cell(), 0.5}}};
+              .rows = {{"a", 1e6, Cell(), int64_t{20}, 0.01}, {"b", 1e8, Cell(), Cell(), 0.5}}};
   const ParallelChoice choice = {
       .title = "T", .name = "task", .values = {"flop", "epochs", "step_ns", "share"}};
   const Chart chart = Parallel(table, choice);
@@ -167,7 +167,7 @@ TEST(Parallel, ALineOverAnAxisForEachKnownColumn) {
   EXPECT_TRUE(chart.axes[0].is_log);
   EXPECT_EQ(chart.axes[1].unit, Unit::kTime);
   EXPECT_FALSE(chart.axes[1].is_log);
-  EXPECT_FALSE(chart.axes[2].is_log) << "an axis with 0";
+  EXPECT_FALSE(chart.axes[2].is_log) << "a share";
   ASSERT_EQ(chart.series.size(), 2U);
   EXPECT_EQ(chart.series[1].name, "b");
   EXPECT_EQ(chart.series[1].values, (std::vector<Cell>{1e8, Cell(), 0.5}));
