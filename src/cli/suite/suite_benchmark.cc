@@ -38,9 +38,6 @@ using suite::TaskBenchmark;
 using suite::TaskFacts;
 
 constexpr std::array kFolders = {"recordings", "benchmarks", "certificates"};
-// Programs that are run here end by themselves.
-constexpr std::chrono::hours kUntilItEnds{24 * 365};
-
 // How a program ended, and its standard output.
 struct Ran {
   ChildEnd end;
@@ -55,7 +52,9 @@ Result<Ran> RunProgram(const std::vector<std::string>& command) {
     ETUDE_ASSIGN_OR_RETURN(const auto tree, ProcessTree::Open());
     ETUDE_ASSIGN_OR_RETURN(const pid_t process,
                            tree->Start({.command = command, .output = output}, [](pid_t) {}));
-    ETUDE_RETURN_IF_ERROR(tree->AwaitEnd(process, kUntilItEnds));
+    while (!tree->ended(process)) {
+      ETUDE_RETURN_IF_ERROR(tree->AwaitEnd(process, std::chrono::hours(1)));
+    }
     Ran ran{.end = *tree->ended(process)};
     std::array<char, 4096> part{};
     for (ssize_t size = 0; (size = pread(output, part.data(), part.size(),
@@ -81,7 +80,7 @@ class SuiteBenchmarkCommand : public Command {
     options.Positionals("tasks", &names_, "tasks by name or by AIBench's number", false);
     options.Flag("--all", &all_, "all tasks");
     options.Output("-o,--output", &output_, "FOLDER",
-                   "folder for recordings, benchmarks and certificates; what is there is not "
+                   "folder for recordings, benchmarks and certificates; existing ones are not "
                    "repeated",
                    {});
     options.Required("--output");
@@ -326,6 +325,8 @@ class SuiteBenchmarkCommand : public Command {
   Status Build(const TaskFacts& task, const Console& console) const {
     const std::string folder = BenchmarkOf(task);
     const std::string build = folder + "/build";
+    std::error_code ignored;
+    fs::remove_all(build, ignored);  // settings of an earlier or another user's build
     ETUDE_RETURN_IF_ERROR(RunPart({"cmake", "-S", folder, "-B", build, "-DTORCH=" + torch_},
                                   "configuring the benchmark", console));
     return RunPart({"cmake", "--build", build}, "building the benchmark", console);
