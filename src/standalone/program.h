@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -154,6 +155,13 @@ struct ProgramGroup {
   friend auto operator<=>(const ProgramGroup&, const ProgramGroup&) = default;
 };
 
+// Part of the recorded step that a program runs.
+struct ProgramCoverage {
+  int64_t operators = 0;  // of the recorded step
+  int64_t operators_run = 0;
+  std::optional<double> time;  // share of the recorded time; nullopt: unknown
+};
+
 // Program of one rank.
 struct Program {
   std::vector<ProgramOperator> operators;
@@ -170,6 +178,7 @@ struct Program {
   int32_t works = 0;
   int64_t threads = 1;
   ProgramHeap heap;
+  ProgramCoverage coverage;
 };
 
 // Merges operators that differ only in integers, such as those that process the steps of a

@@ -33,10 +33,12 @@ void Append(const Numbers& numbers, std::string& text) {
 }  // namespace
 
 std::string ProgramData(const Program& program, const std::vector<std::vector<int32_t>>& tables) {
-  std::string text =
-      fmt::format("benchmark 2\nthreads {}\nheap {} {} {}\nslots {}\n", program.threads,
-                  program.heap.map_threshold, program.heap.keeps_freed ? 1 : 0,
-                  program.heap.given_back, program.slots);
+  const ProgramCoverage& coverage = program.coverage;
+  std::string text = fmt::format(
+      "benchmark 3\ncovers {} {} {}\nthreads {}\nheap {} {} {}\nslots {}\n", coverage.operators,
+      coverage.operators_run, coverage.time ? fmt::format("{:.4f}", *coverage.time) : "unknown",
+      program.threads, program.heap.map_threshold, program.heap.keeps_freed ? 1 : 0,
+      program.heap.given_back, program.slots);
   text += fmt::format("forms {}\n", program.forms.size());
   for (const TensorForm& form : program.forms) {
     text += fmt::format("{} {} {}", form.dtype, form.offset, form.sizes.size());

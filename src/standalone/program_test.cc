@@ -400,7 +400,8 @@ TEST(Program, NumbersOfOneValueAreOneSlot) {
 }
 
 TEST(Program, Data) {
-  EXPECT_EQ(ProgramData(Layers(1), {{7, 8}}), R"(benchmark 2
+  EXPECT_EQ(ProgramData(Layers(1), {{7, 8}}), R"(benchmark 3
+covers 0 0 unknown
 threads 1
 heap 0 0 0
 slots 4

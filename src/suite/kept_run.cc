@@ -10,8 +10,6 @@
 namespace etude::suite {
 namespace {
 
-constexpr std::string_view kYes = "yes";
-
 tl::unexpected<Error> OtherRun(const std::string& path, std::string_view how) {
   return MakeError(ErrorCode::kUsage,
                    fmt::format("{}: found an earlier run {}; use another --output", path, how));
@@ -19,7 +17,7 @@ tl::unexpected<Error> OtherRun(const std::string& path, std::string_view how) {
 
 // Returns an option as on the command line.
 std::string OptionText(std::string_view name, std::string_view value) {
-  return value == kYes ? fmt::format("--{}", name) : fmt::format("--{} {}", name, value);
+  return value == kSettingIsFlag ? fmt::format("--{}", name) : fmt::format("--{} {}", name, value);
 }
 
 // Returns the settings of `options` that an older record without settings shows in other members.
@@ -41,7 +39,7 @@ NamedTexts ShownSettings(const RunRecord& kept, const RunOptions& options) {
   }
   if (options.kind_in_name) {
     for (const auto& [name, value] : SettingsOf(options)) {
-      if (value == kYes && name != "deterministic") shown[name] = value;
+      if (value == kSettingIsFlag && name != "deterministic") shown[name] = value;
     }
   }
   return shown;
@@ -55,7 +53,7 @@ NamedTexts SettingsOf(const RunOptions& options) {
     if (value) settings[name] = fmt::format("{}", *value);
   };
   const auto add_flag = [&](const char* name, bool is_set) {
-    if (is_set) settings[name] = kYes;
+    if (is_set) settings[name] = kSettingIsFlag;
   };
   add("batch", options.batch);
   add("evaluate-every", options.evaluate_every);

@@ -188,6 +188,12 @@ Result<Prepared> Prepare(const TaskFacts& facts, const RunOptions& options, Data
   return run;
 }
 
+Result<StepTime> RunTimed(Trainer& trainer, const std::string& device) {
+  const StepStopwatch watch(device);
+  ETUDE_RETURN_IF_ERROR(trainer.Step());
+  return watch.Read();
+}
+
 // Warns once that training has diverged, on the first rank.
 class DivergenceWarning {
  public:
@@ -498,21 +504,23 @@ Result<RunRecord> RunSteps(const TaskFacts& facts, const RunOptions& options, Da
   return record;
 }
 
+Status RunStepsOnRequest(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
+                         const std::function<Status(const RunRecord&, const TimedStep&)>& use,
+                         const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(Prepared run, Prepare(facts, options, ranks, context));
+  return use(run.record, [&] { return RunTimed(*run.trainer, options.device); });
+}
+
 Status RecordTask(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
                   const std::string& folder, const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(Prepared run, Prepare(facts, options, ranks, context));
   TaskRecording recording(folder, ranks == nullptr ? 0 : ranks->rank());
-  for (int64_t step = 0; step < options.warmup + options.timed_steps; ++step) {
+  const TimedStep step = [&] { return RunTimed(*run.trainer, options.device); };
+  for (int64_t i = 0; i < options.warmup + options.timed_steps; ++i) {
     if (context.stopped()) return MakeError(ErrorCode::kInterrupted, "stopped");
-    const StepStopwatch watch(options.device);
-    ETUDE_RETURN_IF_ERROR(run.trainer->Step());
-    if (step >= options.warmup) recording.AddTimed(step, watch.Read());
+    ETUDE_ASSIGN_OR_RETURN(StepTime time, step());
+    if (i >= options.warmup) recording.AddTimed(i, std::move(time));
   }
-  const auto step = [&]() -> Result<StepTime> {
-    const StepStopwatch watch(options.device);
-    ETUDE_RETURN_IF_ERROR(run.trainer->Step());
-    return watch.Read();
-  };
   ETUDE_RETURN_IF_ERROR(recording.Record(run.trainer->steps_done(), step, context));
   const std::string entry = recording.Entry(run.record);
   if (ranks == nullptr) return recording.WriteJob(run.record, {entry});

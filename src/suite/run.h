@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/formats/job/job_json.h"
 #include "src/suite/data_parallel.h"
 #include "src/suite/results/catalogue.h"
 #include "src/suite/results/hyperparameters.h"
@@ -62,6 +64,13 @@ Result<RunRecord> RunToQuality(const TaskFacts& facts, const RunOptions& options
 // Runs warm-up steps, then steps that are timed individually.
 Result<RunRecord> RunSteps(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
                            const RunContext& context);
+
+// Runs the next step and returns its time.
+using TimedStep = std::function<Result<StepTime>()>;
+// Prepares the task, and then calls `use` once with the beginning of a record and the task's steps.
+Status RunStepsOnRequest(const TaskFacts& facts, const RunOptions& options, DataParallel* ranks,
+                         const std::function<Status(const RunRecord&, const TimedStep&)>& use,
+                         const RunContext& context);
 
 // Records a step as a capture folder after warm-up, with the times of unrecorded steps
 // (docs/formats/capture.md).

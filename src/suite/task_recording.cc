@@ -35,6 +35,7 @@ Json ToJson(int64_t index, const StepTime& time) {
             {"wall_ns", time.wall.count},
             {"cpu_ns", time.cpu.count}};
   if (time.minor_faults) json["minor_faults"] = *time.minor_faults;
+  if (time.stolen) json["stolen_ns"] = time.stolen->count;
   if (time.voluntary_switches) json["voluntary_switches"] = *time.voluntary_switches;
   return json;
 }
@@ -43,9 +44,16 @@ std::string CaptureName(int64_t rank) { return fmt::format("capture.{}.etude", r
 
 }  // namespace
 
+std::string StepDescription(const RunRecord& run) {
+  const bool is_float = run.precision == Name(Precision::kFp32);
+  return fmt::format("{}, {} scale, batch {}{}", run.task, run.scale, run.batch,
+                     is_float ? "" : ", " + run.precision);
+}
+
 StepStopwatch::StepStopwatch(const std::string& device) : device_(device) {
   Synchronize(device_);
   counts_ = ProcessCounts::Now();
+  stolen_ = StolenTime();
   cpu_ = CpuTime();
   begin_ns_ = MonotonicNs();
 }
@@ -55,11 +63,13 @@ StepTime StepStopwatch::Read() const {
   const int64_t end_ns = MonotonicNs();
   const Nanos cpu = CpuTime();
   const ProcessCounts counts = ProcessCounts::Now() - counts_;
+  const std::optional<Nanos> stolen = StolenTime();
   return {.signature = kSignature,
           .wall = Nanos{end_ns - begin_ns_},
           .cpu = cpu - cpu_,
           .minor_faults = counts.minor_faults,
-          .voluntary_switches = counts.voluntary_switches};
+          .voluntary_switches = counts.voluntary_switches,
+          .stolen = stolen && stolen_ ? std::optional(*stolen - *stolen_) : std::nullopt};
 }
 
 void TaskRecording::AddTimed(int64_t index, StepTime time) {
@@ -90,15 +100,13 @@ std::string TaskRecording::Entry(const RunRecord& run) const {
   }
   Json recorded = ToJson(recorded_index_, recorded_);
   recorded["steps"] = 1;
-  const std::string description =
-      fmt::format("{}, {} scale, batch {}", run.task, run.scale, run.batch);
   const Json entry{{"pid", getpid()},
                    {"native", CaptureName(rank_)},
                    {"step_kind", "explicit"},
                    {"steps_seen", recorded_index_ + 1},
                    {"signatures",
                     {{{"id", kSignature},
-                      {"description", description},
+                      {"description", StepDescription(run)},
                       {"seen", recorded_index_ + 1},
                       {"timed", timed_.size()},
                       {"recorded", true}}}},
@@ -119,9 +127,7 @@ Status TaskRecording::WriteJob(const RunRecord& run,
   const Json job{{"format", kJobFormat},
                  {"version", 1},
                  {"job", fmt::format("suite-{}-{:x}-{}", run.task, MonotonicNs(), getpid())},
-                 {"command",
-                  {"etude", "suite", "run", run.task, "--scale", run.scale, "--seed",
-                   std::to_string(run.seed)}},
+                 {"command", CommandOf(run)},
                  {"world_size", entries.size()},
                  {"versions", {{"etude", kVersion}, {"torch", run.torch}}},
                  {"machine", etude::ToJson(run.machine)},

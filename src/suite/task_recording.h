@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,10 @@
 #include "src/suite/results/run_record.h"
 
 namespace etude::suite {
+
+// Returns the description of a task's steps: "learning-to-rank, smoke scale, batch 64", and the
+// precision unless it is float32.
+std::string StepDescription(const RunRecord& run);
 
 // Times a step from construction to Read, including the device's work.
 class StepStopwatch {
@@ -24,6 +29,7 @@ class StepStopwatch {
   int64_t begin_ns_;
   Nanos cpu_;
   ProcessCounts counts_;
+  std::optional<Nanos> stolen_;
 };
 
 // One rank's recording of a task: a native capture of one step, and its part of job.json, in the

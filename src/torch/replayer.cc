@@ -133,6 +133,9 @@ class Replayer::Impl {
                     .keeps_freed = heap_faults_.keeps_freed(),
                     .given_back = heap_faults_.given_back()};
     if (gaps_) program.gaps = GapsOf(gaps_->gaps);
+    program.coverage = {.operators = static_cast<int64_t>(report_.operators),
+                        .operators_run = static_cast<int64_t>(report_.operators_replayed),
+                        .time = report_.time_coverage};
     return program;
   }
   const ReplayReport& report() const { return report_; }

@@ -86,6 +86,9 @@ class CompareCommand : public Command {
     options.Value("--benchmark", &run_.benchmark, "PROGRAM",
                   "with --run: compare a program written by `etude benchmark`, FOLDER/benchmark.py "
                   "or FOLDER/build/benchmark, instead of the replay");
+    options.Value("--python", &run_.python, "PYTHON",
+                  "with --benchmark: Python that runs it, or starts its ranks (default: the "
+                  "program's, else python3)");
     options.Value("--pairs", &run_.pairs, "N", "with --run: number of measured pairs of steps",
                   {.least = 1, .most = 100'000});
     options.Value(

@@ -358,7 +358,6 @@ Status FindKernels(PacedReplay& replay, RunComparison& run) {
   const Status found = replay.FindKernels();
   if (!found && found.error().code != ErrorCode::kUnavailable) return found;
   if (!found) run.notes.push_back("share of same kernels is unknown: " + found.error().message);
-  run.replay = replay.facts();
   return {};
 }
 
@@ -382,6 +381,7 @@ std::string AgainLine(const std::string& folder, const CompareRunOptions& option
   add("--starts", options.starts, usual.starts);
   add("--until", options.until, usual.until);
   add("--benchmark", options.benchmark, usual.benchmark);
+  add("--python", options.python, usual.python);
   if (options.rank) add("--rank", *options.rank, -1);
   add("--warmup", options.warmup, usual.warmup);
   if (options.lead) add("--lead", *options.lead, -1);
@@ -408,7 +408,10 @@ std::string AgainLine(const std::string& folder, const CompareRunOptions& option
 
 // Checks that the benchmark can be started. Only its first rank can be timed.
 Status CheckBenchmark(const Subject& subject, const CompareRunOptions& options) {
-  if (options.benchmark.empty()) return {};
+  if (options.benchmark.empty()) {
+    if (options.python.empty()) return {};
+    return MakeError(ErrorCode::kUsage, "compare: --python requires --benchmark");
+  }
   std::error_code error;
   if (!fs::is_regular_file(options.benchmark, error)) {
     return MakeError(ErrorCode::kUsage,
@@ -479,9 +482,9 @@ Result<Certificate> CertificateOf(const Subject& subject, const CompareRunOption
   return options.keep_paths ? certificate : WithoutFolders(std::move(certificate));
 }
 
-// Returns the program's Python, which has torch.
-std::string PythonFor(const std::vector<std::string>& command) {
-  return PythonOf(command.front()).value_or("python3");
+// Returns a Python that has torch: the given one, or the program's.
+std::string PythonFor(const CompareRunOptions& options, const std::vector<std::string>& command) {
+  return options.python.empty() ? PythonOf(command.front()).value_or("python3") : options.python;
 }
 
 // Starts both sides and runs this start's pairs. Ends all processes in any case. Returns the
@@ -496,6 +499,7 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
   ETUDE_ASSIGN_OR_RETURN(const auto original,
                          PacedProgram::Start(*tree, {.command = subject.command,
                                                      .capture = options.path,
+                                                     .step = RecordedSignature(subject),
                                                      .rank = run.rank,
                                                      .world_size = run.world_size,
                                                      .warmup = options.warmup,
@@ -514,7 +518,7 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
   ETUDE_ASSIGN_OR_RETURN(PacedReplay replay,
                          PacedReplay::Start(*tree, {.capture = options.path,
                                                     .benchmark = options.benchmark,
-                                                    .python = PythonFor(subject.command),
+                                                    .python = PythonFor(options, subject.command),
                                                     .rank = run.rank,
                                                     .world_size = run.world_size,
                                                     .threads = run.threads,
@@ -536,18 +540,26 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
   }
   const bool is_last = static_cast<int64_t>(start) + 1 == options.starts;
   if (is_last && options.benchmark.empty()) ETUDE_RETURN_IF_ERROR(FindKernels(replay, run));
+  run.replay = replay.facts();
   ETUDE_RETURN_IF_ERROR(replay.End());
   ETUDE_RETURN_IF_ERROR(original->End(options.finish && is_last));
   return reasons;
 }
 
-bool IsUndetermined(const RunComparison& run) {
-  return std::ranges::any_of(run.metrics, [](const MetricComparison& metric) {
-    return metric.verdict == BarVerdict::kUndetermined;
-  });
+// Returns the pairs of a start of both sides.
+int64_t PairsOfStart(const CompareRunOptions& options) {
+  return (options.pairs + options.starts - 1) / options.starts;
 }
 
 }  // namespace
+
+bool WantsMorePairs(const CompareRunOptions& options, const RunComparison& run) {
+  const bool undetermined = std::ranges::any_of(run.metrics, [](const MetricComparison& metric) {
+    return metric.verdict == BarVerdict::kUndetermined;
+  });
+  return !options.until.empty() && run.ended.empty() && undetermined &&
+         run.pairs_wanted + PairsOfStart(options) <= kMorePairs * options.pairs;
+}
 
 Result<double> ParseShare(const std::string& option, std::string_view text) {
   const bool percent = text.ends_with('%');
@@ -568,7 +580,7 @@ Result<double> ParseShare(const std::string& option, std::string_view text) {
   return percent ? *value / 100 : *value;
 }
 
-Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Console& console) {
+Result<RunComparison> MeasureByRunning(const CompareRunOptions& options, const Console& console) {
   const RunContext& context = console.context();
   ETUDE_RETURN_IF_ERROR(ParseBars(DefaultBars(), options.bars));  // before anything is read
   ETUDE_ASSIGN_OR_RETURN(const Subject subject, FindSubject(options, context));
@@ -601,11 +613,9 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
     if (start + 1 < extended.starts) continue;
     run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     JudgeRun(run, bars, reasons);
-    if (options.until.empty() || !run.ended.empty() || !IsUndetermined(run)) continue;
-    const int64_t share = (options.pairs + options.starts - 1) / options.starts;
-    if (extended.pairs + share > kMorePairs * options.pairs) continue;
+    if (!WantsMorePairs(options, run)) continue;
     ++extended.starts;
-    extended.pairs += share;
+    extended.pairs += PairsOfStart(options);
     run.starts = extended.starts;
     run.pairs_wanted = extended.pairs;
   }
@@ -614,15 +624,19 @@ Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Consol
                   [](const auto& row) { return row.metric >= StepMetric::kGpuEnergy; });
   }
   run.measured = Now();
-  const std::string json = JsonText(ToJson(run), 1);
   if (options.benchmark.empty()) {
-    KeepResult(RunComparisonFile(subject.folder, *subject.rank), json, context);
+    KeepResult(RunComparisonFile(subject.folder, *subject.rank), JsonText(ToJson(run), 1), context);
   }
   for (const std::string& path : options.certificates) {
     ETUDE_ASSIGN_OR_RETURN(const Certificate certificate, CertificateOf(subject, options, run));
     ETUDE_RETURN_IF_ERROR(WriteCertificate(certificate, path));
   }
-  console.Print(options.json ? json : RunComparisonText(run));
+  return run;
+}
+
+Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Console& console) {
+  ETUDE_ASSIGN_OR_RETURN(const RunComparison run, MeasureByRunning(options, console));
+  console.Print(options.json ? JsonText(ToJson(run), 1) : RunComparisonText(run));
   return run.all_met() ? ExitCode::kOk : ExitCode::kNo;
 }
 

@@ -16,6 +16,8 @@ struct CompareRunOptions {
   bool trust = false;                // run that command even if another user recorded the folder
   // A program written by `etude benchmark`, compared instead of the replay; "": none.
   std::string benchmark;
+  // Python that runs the benchmark, or starts its ranks; "": that of the command, else python3.
+  std::string python;
   std::optional<int64_t> rank;
   int64_t pairs = 30;
   int64_t starts = 3;  // starts of both sides, which divide the pairs
@@ -42,8 +44,13 @@ struct CompareRunOptions {
 
 inline constexpr int64_t kMorePairs = 10;
 
+// Returns whether `until` asks for more pairs than the complete comparison `run` has.
+bool WantsMorePairs(const CompareRunOptions& options, const RunComparison& run);
+
 // Runs the original program alternately with its replay and judges the replay. Writes
-// compare.N.json in the folder, and certificates on request. kNo if a bar is not met.
+// compare.N.json in the folder, and certificates on request.
+Result<RunComparison> MeasureByRunning(const CompareRunOptions& options, const Console& console);
+// Also prints the comparison. kNo if a bar is not met.
 Result<ExitCode> CompareByRunning(const CompareRunOptions& options, const Console& console);
 
 // Parses "8%" or "0.08". kUsage with the name `option` on failure.

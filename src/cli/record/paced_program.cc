@@ -178,6 +178,14 @@ Status PacedProgram::Greet(Peer& peer, const std::string& line) {
           fmt::format("{}: job.json lacks the signature of the recorded step of rank {}",
                       options_.capture, rank));
     }
+    // Programs whose steps are all alike describe them at the beginning.
+    const std::string steps = TextIn(json, "all_steps");
+    if (!steps.empty() && steps != options_.step) {
+      return BadInput(fmt::format(
+          "{}: found a program with steps '{}', expected the recorded step '{}'; check that it is "
+          "the recorded program",
+          options_.capture, steps, options_.step));
+    }
     peer.rank = rank;
     ranks_[rank] = &peer;
     return {};

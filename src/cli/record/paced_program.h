@@ -22,6 +22,7 @@ class PacedProgram {
   struct Options {
     std::vector<std::string> command;
     std::string capture;  // capture folder
+    std::string step;     // description of the recorded step
     int64_t rank = 0;     // timed rank
     int64_t world_size = 1;
     int64_t warmup = 5;

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "src/base/exit_code.h"
 #include "src/cli/app/installation.h"
 
 namespace etude {
@@ -58,16 +57,6 @@ std::vector<std::string> CommandOf(const PacedReplay::Options& options) {
     words.insert(words.end(), {"--library", library});
   }
   return words;
-}
-
-// Returns the error code for its exit code, if it is one of Etude's.
-ErrorCode CodeOf(const std::optional<ChildEnd>& end) {
-  if (!end || end->killed) return ErrorCode::kInternal;
-  for (const ErrorCode code : {ErrorCode::kUsage, ErrorCode::kBadInput, ErrorCode::kUnavailable,
-                               ErrorCode::kIo, ErrorCode::kInterrupted}) {
-    if (static_cast<int>(ExitCodeOf(code)) == end->value) return code;
-  }
-  return ErrorCode::kInternal;
 }
 
 int64_t Count(const ParsedJson& json, const char* pointer) {
@@ -132,8 +121,9 @@ Result<PacedReplay> PacedReplay::Start(ProcessTree& tree, const Options& options
   if (!ready.is_object()) {
     ETUDE_RETURN_IF_ERROR(tree.AwaitEnd(*process, kReplayGrace));
     const auto end = tree.ended(*process);
-    return MakeError(CodeOf(end), fmt::format("setting up the {} failed (exit code {})", name,
-                                              end ? end->exit_code() : 0));
+    return MakeError(
+        end ? end->error_code() : ErrorCode::kInternal,
+        fmt::format("setting up the {} failed (exit code {})", name, end ? end->exit_code() : 0));
   }
   PacedReplay replay(tree, *process, std::move(channel),
                      StepWatch(std::move(counters), options.gpus, LevelOf(ready)));

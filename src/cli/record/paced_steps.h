@@ -10,8 +10,8 @@
 #include "src/base/machine/gpu_sensors.h"
 #include "src/base/machine/hardware_counters.h"
 #include "src/base/result.h"
+#include "src/cli/app/line_channel.h"
 #include "src/cli/record/process_tree.h"
-#include "src/cli/tool/line_channel.h"
 #include "src/report/certificate/run_comparison.h"
 
 namespace etude {

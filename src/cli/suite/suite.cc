@@ -36,6 +36,7 @@ constexpr SuiteCommandEntry kSuiteCommands[] = {
     {"subset", MakeSuiteSubsetCommand},
     {"calibrate", MakeCalibrateStub, true},
     {"characterize", MakeCharacterizeStub, true},
+    {"benchmark", MakeSuiteBenchmarkCommand},
     {"boltzmann", MakeSuiteBoltzmannCommand},
 };
 

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "src/base/exit_code.h"
+
 namespace etude {
 namespace {
 
@@ -97,6 +99,15 @@ int ProgramImage::Become() const {
 std::string ChildEnd::failure() const {
   if (killed) return "signal " + std::to_string(value);
   return value == 0 ? "" : "exit code " + std::to_string(value);
+}
+
+ErrorCode ChildEnd::error_code() const {
+  if (killed) return ErrorCode::kInternal;
+  for (const ErrorCode code : {ErrorCode::kUsage, ErrorCode::kBadInput, ErrorCode::kUnavailable,
+                               ErrorCode::kIo, ErrorCode::kInterrupted}) {
+    if (static_cast<int>(ExitCodeOf(code)) == value) return code;
+  }
+  return ErrorCode::kInternal;
 }
 
 Result<ChildEnd> RunChild(const std::vector<std::string>& command, const Variables& variables) {

@@ -36,6 +36,8 @@ struct ChildEnd {
 
   // Returns the exit code that a shell would report.
   int exit_code() const { return killed ? 128 + value : value; }
+  // Returns the code of an error of Etude that ends with this exit code; kInternal for others.
+  ErrorCode error_code() const;
   // Returns "exit code 1" or "signal 9"; "" for success.
   std::string failure() const;
 };

@@ -81,6 +81,7 @@ class SuiteRunCommand : public Command {
     settings_.run.caravan = clicks_ == "caravan";
     ETUDE_ASSIGN_OR_RETURN(const auto references, suite::BuiltInReferences(console.context()));
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_));
+    if (const auto pace = FindPaceRequest()) return RunPaced(tasks, *pace, *runner, console);
     if (!record_.empty()) return Record(tasks, *runner, console);
 
     const auto mode = mode_ == "steps" ? SuiteRunner::Mode::kSteps : SuiteRunner::Mode::kQuality;
@@ -143,6 +144,19 @@ class SuiteRunCommand : public Command {
     return MakeError(
         failed.front().error.code,
         fmt::format("{} of {} tasks failed: {}", failed.size(), tasks, fmt::join(names, ", ")));
+  }
+
+  Result<ExitCode> RunPaced(const std::vector<const TaskFacts*>& tasks, const PaceRequest& pace,
+                            SuiteRunner& runner, const Console& console) {
+    if (tasks.size() != 1) {
+      return MakeError(
+          ErrorCode::kUsage,
+          fmt::format("suite run: found {} tasks, expected one to compare with", tasks.size()));
+    }
+    suite::RunOptions options = settings_.run;
+    options.seed = static_cast<uint64_t>(seed_);
+    ETUDE_RETURN_IF_ERROR(runner.RunPaced(*tasks.front(), options, pace, console.context()));
+    return ExitCode::kOk;
   }
 
   Result<ExitCode> Record(const std::vector<const TaskFacts*>& tasks, SuiteRunner& runner,

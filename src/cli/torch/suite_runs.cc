@@ -16,10 +16,11 @@
 
 #include <fmt/format.h>
 
-#include "src/base/text/nearest.h"
+#include "src/base/machine/process_usage.h"
 #include "src/cli/app/measure_noise.h"
 #include "src/cli/app/suite_data_folder.h"
 #include "src/cli/torch/rank_processes.h"
+#include "src/cli/torch/suite_paced.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/jobs/output_files.h"
 #include "src/report/text/json_output.h"
@@ -44,6 +45,11 @@ std::string_view Name(SuiteRunner::Mode mode) {
   return mode == SuiteRunner::Mode::kSteps ? "steps" : "quality";
 }
 
+// Makes allocations beyond the available memory fail with an error instead of the process's end.
+void LimitToAvailableMemory(int64_t ranks) {
+  if (const auto available = AvailableMemory()) LimitMemory(Bytes{available->count / ranks});
+}
+
 }  // namespace
 
 void TaskChoice::Declare(Options& options) {
@@ -52,25 +58,7 @@ void TaskChoice::Declare(Options& options) {
 }
 
 Result<std::vector<const TaskFacts*>> TaskChoice::Choose() const {
-  if (all_ == !names_.empty()) {
-    return MakeError(ErrorCode::kUsage,
-                     "expected names of tasks, or --all; `etude suite list` lists the tasks");
-  }
-  std::vector<const TaskFacts*> tasks;
-  std::vector<std::string> known;
-  for (const TaskFacts& task : suite::Catalogue()) {
-    known.emplace_back(task.id);
-    if (all_) tasks.push_back(&task);
-  }
-  for (const std::string& name : names_) {
-    const TaskFacts* task = suite::FindTask(name);
-    if (task == nullptr) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("no task '{}'{}", name, MeantOrAll(name, known)));
-    }
-    tasks.push_back(task);
-  }
-  return tasks;
+  return suite::ChooseTasks(names_, all_);
 }
 
 void RunSettings::Declare(Options& options) {
@@ -345,7 +333,20 @@ Status SuiteRunner::Record(const TaskFacts& task, const RunOptions& options,
                            const std::string& folder, const RunContext& context) {
   ETUDE_RETURN_IF_ERROR(MakeFolder(folder));
   const auto work = [&](int64_t, suite::DataParallel* ranks, const RunContext& inner) {
+    LimitToAvailableMemory(settings_.ranks);
     return suite::RecordTask(task, options, ranks, folder, inner);
+  };
+  return RunRanksWith(work, context);
+}
+
+Status SuiteRunner::RunPaced(const TaskFacts& task, const RunOptions& options,
+                             const PaceRequest& pace, const RunContext& context) {
+  const auto work = [&](int64_t rank, suite::DataParallel* ranks, const RunContext& inner) {
+    LimitToAvailableMemory(settings_.ranks);
+    const auto serve = [&](const RunRecord& record, const suite::TimedStep& step) {
+      return ServePace(pace, rank, record, step, inner);
+    };
+    return suite::RunStepsOnRequest(task, options, ranks, serve, inner);
   };
   return RunRanksWith(work, context);
 }

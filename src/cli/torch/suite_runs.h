@@ -13,6 +13,7 @@
 #include "src/base/run_context.h"
 #include "src/cli/app/options.h"
 #include "src/cli/app/stop_signal.h"
+#include "src/cli/torch/suite_paced.h"
 #include "src/suite/results/catalogue.h"
 #include "src/suite/results/run_record.h"
 #include "src/suite/run.h"
@@ -94,6 +95,9 @@ class SuiteRunner {
   // Records a step of the task as a capture folder.
   Status Record(const suite::TaskFacts& task, const suite::RunOptions& options,
                 const std::string& folder, const RunContext& context);
+  // Runs steps of the task as the paced program of `etude compare --run`, until it ends.
+  Status RunPaced(const suite::TaskFacts& task, const suite::RunOptions& options,
+                  const PaceRequest& pace, const RunContext& context);
 
  private:
   SuiteRunner(const RunSettings& settings, std::string folder, bool temporary,

@@ -2,6 +2,7 @@
 
 const kBarHeight = 22;  // pixels
 const kLineHeight = 14;
+const kWideParallel = 600;
 
 // Colors by meaning, the same in all charts. Other names get the remaining colors in turn.
 const kMeanings = {
@@ -281,9 +282,62 @@ function scatterOptions(chart, width) {
   return options;
 }
 
+// Returns the range of a parallel axis: whole powers of ten, or 0 to a round number.
+function parallelRange(chart, dim) {
+  const axis = chart.axes[dim];
+  const values = chart.series.map((series) => series.values[dim]).filter((value) => value !== null);
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const power = (base, value, round) => Math.pow(base, round(Math.log(value) / Math.log(base) + 1e-9 * (round === Math.floor ? 1 : -1)));
+  if (axis.is_log) return { min: power(10, least, Math.floor), max: power(10, most, Math.ceil) };
+  const size = Math.max(most, -least);
+  if (!(size > 0)) return {};
+  const unit = axis.unit === "bytes" ? power(2, size, Math.ceil) : power(10, size, Math.floor);
+  const reach = unit * [1, 2, 5, 10].find((factor) => factor * unit >= size * (1 - 1e-9));
+  const interval = reach / (axis.unit === "bytes" ? 4 : 5);
+  return { min: least < 0 ? -reach : 0, max: most > 0 ? reach : 0, interval };
+}
+
+// Returns "20 M" for the label of a large number on an axis.
+function parallelTick(value, unit) {
+  if (unit === "time") return formatTick(value);
+  const plainNumber = unit === "number" || unit === "count";
+  const step = plainNumber ? Math.min(4, Math.floor(Math.log10(Math.abs(value) || 1) / 3 + 1e-9)) : 0;
+  return step < 1 ? formatFigure(value, unit) : value / Math.pow(1000, step) + " " + "kMGT"[step - 1];
+}
+
+// Axes side by side; on narrow pages one below the other.
+function parallelOptions(chart, width) {
+  const options = commonOptions(chart, width);
+  const wide = width >= kWideParallel;
+  const lineOfName = Math.max(6, Math.floor(width / chart.axes.length / kCharWidth) - 2);
+  const top = options.grid.top;
+  options.parallel = wide
+    ? { left: 70, right: 70, top: top + 40, bottom: 16, layout: "horizontal" }
+    : { left: 24, right: 30, top: top + 16, bottom: 30, layout: "vertical" };
+  options.parallelAxis = chart.axes.map((axis, dim) => ({
+    dim, type: axis.is_log ? "log" : "value", ...parallelRange(chart, dim),
+    name: wide ? labelText(axis.title, lineOfName) : plain(axis.title),
+    nameLocation: wide ? "end" : "middle", nameGap: wide ? 12 : -16,
+    nameTextStyle: { color: cssColor("--text") },
+    axisLine: { lineStyle: { color: cssColor("--muted") } },
+    axisLabel: { color: cssColor("--muted"), hideOverlap: true,
+      formatter: (value) => parallelTick(value, axis.unit) },
+  }));
+  options.tooltip.trigger = "item";
+  options.tooltip.formatter = (item) => wrap(item.name, 60) + chart.axes.map((axis, i) =>
+    "\n" + plain(axis.title) + ": " +
+    (item.value[i] === "-" ? "–" : formatFigure(item.value[i], axis.unit))).join("");
+  options.series = chart.series.map((series) => ({
+    type: "parallel", name: series.name, lineStyle: { width: 1.5, opacity: 0.8 },
+    emphasis: { lineStyle: { width: 3, opacity: 1 } },
+    data: [{ name: series.name, value: series.values.map((value) => value === null ? "-" : value) }],
+  }));
+  return options;
+}
+
 const kOptionsOf = {
   bars: barOptions, stacked: barOptions, steps: stepOptions, points: pointOptions, intervals: intervalOptions,
-  scatter: scatterOptions,
+  scatter: scatterOptions, parallel: parallelOptions,
 };
 
 function largest(chart) {
@@ -294,6 +348,10 @@ function largest(chart) {
 function chartHeight(chart, width) {
   if (chart.kind === "steps" || chart.kind === "points") return 260;
   if (chart.kind === "scatter") return 320;
+  if (chart.kind === "parallel") {
+    const legend = legendHeight(chart.series.map((one) => one.name), width);
+    return legend + (width >= kWideParallel ? 320 : 60 * chart.axes.length);
+  }
   const bars = kBarHeight * (chart.kind === "stacked" ? 1 : Math.max(1, chart.series.length * 0.7));
   const names = labelRoom(chart, width).lines === 1 ? 0 : 2 * kLineHeight + 6;
   const legend = chart.series.length > 1 ? legendHeight(chart.series.map((one) => one.name), width) : 8;

@@ -103,6 +103,7 @@ std::string CoverageText(const ReplayFacts& replay) {
   const auto share = [](const std::optional<double>& part) {
     return part ? FormatShare(*part) : "unknown";
   };
+  if (replay.operators == 0) return "unknown";
   std::string text =
       fmt::format("{} of {} operators, by time {}; same kernels {}, by time {}",
                   replay.operators_replayed, replay.operators, share(replay.time_coverage),

@@ -247,12 +247,15 @@ std::string RunComparisonText(const RunComparison& run) {
                metric.verdict ? std::string(Name(*metric.verdict)) : ""});
   }
   if (!run.pairs.empty()) text += table.Text() + AbsentText(run.metrics);
-  if (run.benchmark.empty()) {
-    text +=
-        fmt::format("operators replayed: {} of {}; same kernels: {}\n",
-                    FormatCount(static_cast<uint64_t>(run.replay.operators_replayed)),
-                    FormatCount(static_cast<uint64_t>(run.replay.operators)),
-                    run.replay.same_kernels ? FormatShare(*run.replay.same_kernels) : "unknown");
+  const auto share = [](const std::optional<double>& part) {
+    return part ? FormatShare(*part) : "unknown";
+  };
+  if (run.benchmark.empty() || run.replay.operators > 0) {
+    text += fmt::format("operators replayed: {} of {}; {}\n",
+                        FormatCount(static_cast<uint64_t>(run.replay.operators_replayed)),
+                        FormatCount(static_cast<uint64_t>(run.replay.operators)),
+                        run.benchmark.empty() ? "same kernels: " + share(run.replay.same_kernels)
+                                              : "by time: " + share(run.replay.time_coverage));
   }
   if (run.steps_of_other > 0) {
     text += fmt::format("steps with other signatures, run between pairs: {}\n", run.steps_of_other);

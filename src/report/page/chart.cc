@@ -120,6 +120,7 @@ std::string_view Name(Chart::Kind kind) {
     case Chart::Kind::kPoints: return "points";
     case Chart::Kind::kIntervals: return "intervals";
     case Chart::Kind::kScatter: return "scatter";
+    case Chart::Kind::kParallel: return "parallel";
   }
   return "bars";
 }
@@ -257,6 +258,36 @@ Chart Scatter(const Table& table, const ScatterChoice& choice) {
   return chart;
 }
 
+Chart Parallel(const Table& table, const ParallelChoice& choice) {
+  Chart chart{.title = choice.title, .kind = Chart::Kind::kParallel};
+  std::vector<Chart::Series> lines;
+  for (const std::vector<Cell>& row : table.rows) {
+    lines.push_back({.name = NameOf(table, row, {choice.name})});
+  }
+  for (const std::string& key : choice.values) {
+    const size_t index = ColumnOf(table, key);
+    if (index == table.columns.size()) continue;
+    std::vector<double> figures;
+    for (const std::vector<Cell>& row : table.rows) {
+      if (!std::holds_alternative<std::monostate>(row[index])) {
+        figures.push_back(SizeOf(row[index]));
+      }
+    }
+    if (figures.empty()) continue;
+    const auto [least, most] = std::ranges::minmax(figures);
+    constexpr double kLogFrom = 10;
+    chart.axes.push_back({.title = table.columns[index].title,
+                          .unit = table.columns[index].unit,
+                          .is_log = table.columns[index].unit != Unit::kShare && least > 0 &&
+                                    most >= kLogFrom * least});
+    for (size_t i = 0; i < table.rows.size(); ++i) {
+      lines[i].values.push_back(table.rows[i][index]);
+    }
+  }
+  if (chart.axes.size() > 1) chart.series = std::move(lines);
+  return chart;
+}
+
 nlohmann::ordered_json ToJson(const Chart& chart) {
   constexpr size_t kName = 1000;  // code points, for tooltips
   nlohmann::ordered_json json = {{"title", chart.title},
@@ -290,6 +321,14 @@ nlohmann::ordered_json ToJson(const Chart& chart) {
     json["over_unit"] = Name(chart.over_unit);
     json["over_title"] = VisibleText(chart.over_title, kName);
     if (chart.is_log) json["is_log"] = true;
+  }
+  if (chart.kind == Chart::Kind::kParallel) {
+    json["axes"] = nlohmann::ordered_json::array();
+    for (const Chart::Axis& axis : chart.axes) {
+      json["axes"].push_back({{"title", VisibleText(axis.title, kName)},
+                              {"unit", Name(axis.unit)},
+                              {"is_log", axis.is_log}});
+    }
   }
   return json;
 }

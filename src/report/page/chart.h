@@ -20,10 +20,11 @@ struct Chart {
     kPoints,     // points over a count
     kIntervals,  // per category a value, its interval and the allowed range around 0
     kScatter,    // points with two figures each
+    kParallel,   // a line per series over parallel axes, each with its own unit
   };
   struct Series {
     std::string name;
-    std::vector<Cell> values;    // by category, or parallel to `times`
+    std::vector<Cell> values;    // by category or axis, or parallel to `times`
     std::vector<int64_t> times;  // kSteps: ns; kPoints: positions
     std::vector<Cell> lows;      // kIntervals: ends; unknown if infinite
     std::vector<Cell> highs;
@@ -31,6 +32,12 @@ struct Chart {
     std::vector<Cell> overs;         // kScatter: horizontal figure
     std::vector<std::string> names;  // kScatter: name of each point
     bool is_line = false;            // kScatter: the points are joined, and have no mark
+  };
+
+  struct Axis {
+    std::string title;
+    Unit unit = Unit::kNumber;
+    bool is_log = false;
   };
 
   std::string title;
@@ -42,6 +49,7 @@ struct Chart {
   Unit over_unit = Unit::kCount;  // kScatter: unit of the horizontal figure
   std::string over_title;         // kScatter: its title
   bool is_log = false;            // kScatter: both axes are logarithmic
+  std::vector<Axis> axes;         // kParallel
 };
 
 // Rows and columns of a table for a bar chart; columns by key.
@@ -103,6 +111,16 @@ struct ScatterChoice {
   size_t most = 5000;  // maximum of points
 };
 Chart Scatter(const Table& table, const ScatterChoice& choice);
+
+// Columns for parallel coordinates: a line per row, an axis per column of `values` with a known
+// figure. An axis of other figures than shares is logarithmic if all are positive and the largest
+// is at least ten times the smallest. With fewer than two axes, the chart has no series.
+struct ParallelChoice {
+  std::string title;
+  std::string name;  // column with the name of a line
+  std::vector<std::string> values;
+};
+Chart Parallel(const Table& table, const ParallelChoice& choice);
 
 nlohmann::ordered_json ToJson(const Chart& chart);
 

@@ -150,5 +150,33 @@ TEST(Scatter, PointsOfTwoColumnsByAThird) {
   EXPECT_EQ(json["series"][0]["overs"][0], 2.5);
 }
 
+TEST(Parallel, ALineOverAnAxisForEachKnownColumn) {
+  Table table{.key = "tasks",
+              .title = "Tasks",
+              .columns = {{"task", "task"},
+                          {"flop", "FLOP", Unit::kNumber},
+                          {"epochs", "epochs", Unit::kNumber},
+                          {"step_ns", "step", Unit::kTime},
+                          {"share", "part", Unit::kShare}},
+              .rows = {{"a", 1e6, Cell(), int64_t{20}, 0.01}, {"b", 1e8, Cell(), Cell(), 0.5}}};
+  const ParallelChoice choice = {
+      .title = "T", .name = "task", .values = {"flop", "epochs", "step_ns", "share"}};
+  const Chart chart = Parallel(table, choice);
+  ASSERT_EQ(chart.axes.size(), 3U);
+  EXPECT_EQ(chart.axes[0].title, "FLOP");
+  EXPECT_TRUE(chart.axes[0].is_log);
+  EXPECT_EQ(chart.axes[1].unit, Unit::kTime);
+  EXPECT_FALSE(chart.axes[1].is_log);
+  EXPECT_FALSE(chart.axes[2].is_log) << "a share";
+  ASSERT_EQ(chart.series.size(), 2U);
+  EXPECT_EQ(chart.series[1].name, "b");
+  EXPECT_EQ(chart.series[1].values, (std::vector<Cell>{1e8, Cell(), 0.5}));
+  const nlohmann::ordered_json json = ToJson(chart);
+  EXPECT_EQ(json["kind"], "parallel");
+  EXPECT_EQ(json["axes"][0].dump(), R"({"title":"FLOP","unit":"number","is_log":true})");
+  table.columns.resize(2);
+  EXPECT_TRUE(Parallel(table, choice).series.empty());
+}
+
 }  // namespace
 }  // namespace etude

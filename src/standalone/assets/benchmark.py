@@ -50,7 +50,11 @@ def serve_steps(run_step, memory, ranks, rank):
     """Runs one step for each line on standard input, on all ranks, and prints its figures as JSON."""
     if rank == 0:
         level = {"resident_before_steps_bytes": status_bytes("VmRSS:") - memory.state_bytes, "copied_bytes": 0}
-        print(json.dumps({"device": str(runtime.device()), "torch": torch.__version__, "memory": level}), flush=True)
+        print(json.dumps({
+            "device": str(runtime.device()), "torch": torch.__version__,
+            "operators": {"total": memory.operators, "replayed": memory.operators_run},
+            "coverage": {"time": memory.time_coverage}, "memory": level,
+        }), flush=True)
     tell = ranks.tell if ranks else bool
     while tell(rank == 0 and sys.stdin.readline() != ""):
         memory.restore()

@@ -28,6 +28,7 @@
 #include <c10/core/ScalarType.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/core/impl/alloc_cpu.h>
+#include <torch/version.h>
 
 #include "benchmark.h"
 #include "ranks.h"
@@ -737,6 +738,9 @@ void SetHeap(const Heap& heap) {
 
 // Memory that exists before the step.
 struct Memory {
+  int64_t operators = 0;  // of the recorded step, and of these, the ones that run
+  int64_t operators_run = 0;
+  std::string time_coverage;  // share of the recorded time, or "unknown"
   int64_t threads = 1;
   Heap heap;
   Slots slots;
@@ -794,7 +798,11 @@ Memory ReadMemory(const std::string& path, uint64_t seed) {
   Memory memory;
   memory.seed = seed;
   words.Expect("benchmark");
-  words.Expect("2");
+  words.Expect("3");
+  words.Expect("covers");
+  memory.operators = words.Number();
+  memory.operators_run = words.Number();
+  memory.time_coverage = words.Word();
   words.Expect("threads");
   memory.threads = words.Number();
   words.Expect("heap");
@@ -1063,9 +1071,14 @@ int64_t StatusBytes(std::string_view key) {
 void ServeSteps(const Job& job, void (*step)(Slots&), Memory& memory) {
   if (job.rank == 0) {
     std::printf(
-        "{\"device\": \"%s\", \"memory\": {\"resident_before_steps_bytes\": %lld, "
+        "{\"device\": \"%s\", \"torch\": \"%s\", \"operators\": {\"total\": %lld, \"replayed\": "
+        "%lld}, "
+        "\"coverage\": {\"time\": %s}, \"memory\": {\"resident_before_steps_bytes\": %lld, "
         "\"copied_bytes\": 0}}\n",
-        device.str().c_str(), static_cast<long long>(StatusBytes("VmRSS:") - memory.state_bytes));
+        device.str().c_str(), TORCH_VERSION, static_cast<long long>(memory.operators),
+        static_cast<long long>(memory.operators_run),
+        memory.time_coverage == "unknown" ? "null" : memory.time_coverage.c_str(),
+        static_cast<long long>(StatusBytes("VmRSS:") - memory.state_bytes));
     std::fflush(stdout);
   }
   char line[256];

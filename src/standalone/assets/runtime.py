@@ -264,7 +264,10 @@ class Memory:
 
     def __init__(self, text, seed):
         words = Words(text)
-        words.word("benchmark"), words.word("2")
+        words.word("benchmark"), words.word("3")
+        words.word("covers")
+        self.operators, self.operators_run, time = words.number(), words.number(), words.word()
+        self.time_coverage = None if time == "unknown" else float(time)
         words.word("threads")
         self.threads = words.number()
         words.word("heap")

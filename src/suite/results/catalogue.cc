@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
+#include "src/base/text/nearest.h"
+
 namespace etude::suite {
 namespace {
 
@@ -315,6 +319,28 @@ const TaskFacts* FindTask(std::string_view name) {
   const auto found = std::ranges::find_if(
       kTasks, [&](const TaskFacts& task) { return name == task.id || name == task.aibench; });
   return found == kTasks.end() ? nullptr : &*found;
+}
+
+Result<std::vector<const TaskFacts*>> ChooseTasks(std::span<const std::string> names, bool all) {
+  if (all == !names.empty()) {
+    return MakeError(ErrorCode::kUsage,
+                     "expected names of tasks, or --all; `etude suite list` lists the tasks");
+  }
+  std::vector<const TaskFacts*> tasks;
+  std::vector<std::string> known;
+  for (const TaskFacts& task : kTasks) {
+    known.emplace_back(task.id);
+    if (all) tasks.push_back(&task);
+  }
+  for (const std::string& name : names) {
+    const TaskFacts* task = FindTask(name);
+    if (task == nullptr) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("no task '{}'{}", name, MeantOrAll(name, known)));
+    }
+    tasks.push_back(task);
+  }
+  return tasks;
 }
 
 }  // namespace etude::suite

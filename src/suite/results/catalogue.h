@@ -3,8 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "src/base/result.h"
 #include "src/suite/results/hyperparameters.h"
 
 namespace etude::suite {
@@ -60,6 +63,9 @@ struct TaskFacts {
 std::span<const TaskFacts> Catalogue();
 // Finds a task by id or AIBench's id; nullptr if there is none.
 const TaskFacts* FindTask(std::string_view name);
+// Returns the tasks by these names, or with `all` all tasks. kUsage if both or neither are given,
+// and with the nearest name for an unknown one.
+Result<std::vector<const TaskFacts*>> ChooseTasks(std::span<const std::string> names, bool all);
 
 // Returns whether `quality` is as good as `target`; false for NaN.
 inline bool Reaches(const Metric& metric, double quality, double target) {

@@ -289,6 +289,20 @@ Chart RooflineChart(const Characterizations& all) {
   return chart;
 }
 
+// Returns the tasks as lines over their factors.
+Chart FactorChart(Table factors, const Table& steps) {
+  factors.columns.insert(factors.columns.end(), steps.columns.begin() + 1, steps.columns.end());
+  for (size_t i = 0; i < factors.rows.size(); ++i) {
+    factors.rows[i].insert(factors.rows[i].end(), steps.rows[i].begin() + 1, steps.rows[i].end());
+  }
+  std::ranges::find(factors.columns, "most", &Table::Column::key)->title =
+      "operators that take 90 %";
+  return Parallel(factors, {.title = "Tasks by their factors",
+                            .name = "task",
+                            .values = {"parameters", "flop_per_sample", "epochs", "step_ns",
+                                       "intensity", "tensor_bytes", "efficiency", "most"}});
+}
+
 // Returns a stacked bar per task.
 Chart HotSpotChart(const Table& table) {
   Chart chart{.title = table.title, .kind = Chart::Kind::kStacked, .unit = Unit::kShare};
@@ -403,6 +417,7 @@ Page MakeCharacterizationPage(const Characterizations& all, const std::string& f
       .key = "factors",
       .title = "Factors",
       .about = "Model, work per sample and epochs to the target: what decides how a task learns."};
+  factors.charts.push_back(FactorChart(tables[0], tables[1]));
   factors.tables.push_back(std::move(tables[0]));
   Page::Section steps{.key = "steps",
                       .title = "Steps",

@@ -84,7 +84,16 @@ TEST(Characterization, TheDocumentHasAllFigures) {
   EXPECT_TRUE(task["counters"].is_null());
   // A page and tables for the same figures.
   EXPECT_EQ(CharacterizationTables(all).size(), 5u);
-  EXPECT_NE(ToHtml(MakeCharacterizationPage(all, "f")).find("Hot spots"), std::string::npos);
+  const Page page = MakeCharacterizationPage(all, "f");
+  EXPECT_NE(ToHtml(page).find("Hot spots"), std::string::npos);
+  ASSERT_EQ(page.sections[0].charts.size(), 1u);
+  const Chart& chart = page.sections[0].charts[0];
+  ASSERT_EQ(chart.series.size(), 1u);
+  std::vector<std::string> axes;
+  for (const Chart::Axis& axis : chart.axes) axes.push_back(axis.title);
+  EXPECT_EQ(axes, (std::vector<std::string>{"parameters", "FLOP a sample", "step",
+                                            "parallel efficiency", "operators that take 90 %"}));
+  EXPECT_EQ(chart.series[0].values[2], Cell(int64_t{4'000'000'000}));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "src/formats/io/byte_source.h"
 #include "src/formats/json/json_document.h"
 #include "src/report/text/json_output.h"
+#include "src/suite/results/hyperparameters.h"
 
 namespace etude::suite {
 namespace {
@@ -123,6 +124,21 @@ std::optional<double> RunRecord::samples_per_second() const {
   const double training = seconds - setup_seconds - evaluation_seconds;
   if (steps == 0 || training <= 0) return std::nullopt;
   return static_cast<double>(steps) * static_cast<double>(batch) / training;
+}
+
+std::vector<std::string> CommandOf(const RunRecord& run) {
+  std::vector<std::string> words = {"etude",   "suite",   "run",    run.task,
+                                    "--scale", run.scale, "--seed", std::to_string(run.seed)};
+  if (run.device != "cpu") words.insert(words.end(), {"--device", run.device});
+  if (run.precision != Name(Precision::kFp32)) {
+    words.insert(words.end(), {"--precision", run.precision});
+  }
+  if (run.ranks > 1) words.insert(words.end(), {"--ranks", std::to_string(run.ranks)});
+  for (const auto& [name, value] : run.settings.value_or(NamedTexts())) {
+    words.push_back("--" + name);
+    if (value != kSettingIsFlag) words.push_back(value);
+  }
+  return words;
 }
 
 std::string TaskText(const RunRecord& run) {

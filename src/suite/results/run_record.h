@@ -40,6 +40,9 @@ struct StepCounters {
   std::optional<double> branch_misses;
 };
 
+// Value of a setting that is an option without a value.
+inline constexpr std::string_view kSettingIsFlag = "yes";
+
 // Origin of a target that the user gave.
 inline constexpr std::string_view kGivenTarget = "given";
 
@@ -102,6 +105,9 @@ struct RunRecord {
   std::optional<double> samples_per_second() const;
 };
 
+// Returns the command that runs the task with the settings of the record, without its data folder:
+// "etude suite run …".
+std::vector<std::string> CommandOf(const RunRecord& run);
 // Returns "image-classification" or "speech-recognition on spoken-digits".
 std::string TaskText(const RunRecord& run);
 // Returns a readable line: "image-classification, seed 1: reached …".

@@ -31,25 +31,30 @@ bool IsRunOf(const TaskFactors& task, std::string_view scale, const RunRecord& r
                               [&](const char* name) { return settings.contains(name); });
 }
 
-// Returns the run whose settings the reference must share; nullopt if some are unknown.
-std::optional<RunRecord> RecordOf(const TaskFactors& task, std::string_view scale,
-                                  std::optional<double> target,
-                                  std::optional<int64_t> evaluate_every) {
-  if (!target || !task.batch || !task.samples || !task.parameters || !evaluate_every) {
-    return std::nullopt;
+// Returns the reference with the task's settings; nullptr if there is none, or if some settings are
+// unknown. Without runs of the task (`evaluate_every` unknown), evaluations are the reference's.
+const ConvergenceReference* ReferenceOf(const TaskFactors& task, std::string_view scale,
+                                        std::optional<double> target,
+                                        std::optional<int64_t> evaluate_every,
+                                        std::span<const ConvergenceReference> references) {
+  if (!target || !task.batch || !task.samples || !task.parameters) return nullptr;
+  RunRecord run{.task = task.task,
+                .scale = std::string(scale),
+                .mode = "quality",
+                .precision = std::string(Name(Precision::kFp32)),
+                .batch = *task.batch,
+                .samples = *task.samples,
+                .parameters = *task.parameters,
+                // Without its rate, an optimizer is not compared.
+                .optimizer = task.optimizer.find(' ') != std::string::npos ? task.optimizer : "",
+                .settings = NamedTexts(),
+                .target = target};
+  for (const ConvergenceReference& reference : references) {
+    run.evaluate_every = evaluate_every ? evaluate_every : reference.evaluate_every;
+    if (!run.evaluate_every) continue;
+    if (const auto* found = ReferenceFor(run, {&reference, 1})) return found;
   }
-  return RunRecord{.task = task.task,
-                   .scale = std::string(scale),
-                   .mode = "quality",
-                   .precision = std::string(Name(Precision::kFp32)),
-                   .batch = *task.batch,
-                   .samples = *task.samples,
-                   .evaluate_every = evaluate_every,
-                   .parameters = *task.parameters,
-                   // Without its rate, an optimizer is not compared.
-                   .optimizer = task.optimizer.find(' ') != std::string::npos ? task.optimizer : "",
-                   .settings = NamedTexts(),
-                   .target = target};
+  return nullptr;
 }
 
 }  // namespace
@@ -88,9 +93,11 @@ Repeatability RepeatabilityOf(const TaskFactors& task, std::string_view scale,
     if (!runs.contains(run.seed)) runs[run.seed].epochs = run.reached ? run.epochs : std::nullopt;
     saw_interval(run.evaluate_every);
   }
-  if (const auto record = RecordOf(task, scale, target, found.evaluate_every)) {
-    const ConvergenceReference* reference = ReferenceFor(*record, references);
-    for (size_t i = 0; reference != nullptr && i < reference->epochs.size(); ++i) {
+  const ConvergenceReference* reference =
+      ReferenceOf(task, scale, target, found.evaluate_every, references);
+  if (reference != nullptr) {
+    saw_interval(reference->evaluate_every);
+    for (size_t i = 0; i < reference->epochs.size(); ++i) {
       // Without a seed it may be a run that is already there.
       if (!reference->seeds[i] || runs.contains(*reference->seeds[i])) continue;
       runs[*reference->seeds[i]] = {.epochs = reference->epochs[i], .calibrated = true};

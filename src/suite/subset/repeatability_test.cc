@@ -87,6 +87,15 @@ TEST(RepeatabilityOf, TakesOtherSeedsOfTheCalibration) {
   EXPECT_EQ(Of(task, {ReferenceWith(64)}).epochs.size(), 2U);
 }
 
+TEST(RepeatabilityOf, WithoutRunsTakesTheCalibration) {
+  const Repeatability found = Of(FactorsWith({}, 0), {ReferenceWith(64), ReferenceWith(40)});
+  EXPECT_EQ(found.epochs, (std::vector<double>{11, 12}));
+  EXPECT_EQ(found.calibrated, 2U);
+  EXPECT_EQ(found.evaluate_every, 10);
+  EXPECT_TRUE(found.variation);
+  EXPECT_TRUE(Of(FactorsWith({}, 0), {ReferenceWith(64)}).epochs.empty());
+}
+
 TEST(RepeatabilityOf, KeptRunsReplaceRunsOfTheSameSeed) {
   RunRecord run{.task = "spatial-transformer",
                 .scale = "smoke",

@@ -1,4 +1,4 @@
-#include "src/cli/tool/line_channel.h"
+#include "src/cli/app/line_channel.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
