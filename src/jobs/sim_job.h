@@ -59,7 +59,9 @@ Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>&
 // PREFIX.0.et …, as in ASTRA-sim, a folder of classes, or traces in any format. Recorded traces
 // become graphs of device work (docs/models/astra_sim.md). Returns kBadInput unless the job has
 // exactly one trace for each NPU.
+//
+// `measure` measures operators of edited sizes; required for WhatIfOptions::measure only.
 Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, bool strict,
-                          const RunContext& context);
+                          const RunContext& context, const OperatorMeasurer& measure = {});
 
 }  // namespace etude

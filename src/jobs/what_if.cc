@@ -75,6 +75,7 @@ std::string_view Name(Certainty certainty) {
   switch (certainty) {
     case Certainty::kExact: return "structure exact";
     case Certainty::kInterpolated: return "interpolated";
+    case Certainty::kMeasured: return "measured";
     case Certainty::kModelled: break;
   }
   return "modelled";
@@ -145,6 +146,12 @@ Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
   if (has_buckets && !options.data_parallel) {
     return MakeError(ErrorCode::kUsage, "--bucket and --first-bucket require --dp");
   }
+  if (!options.recorded_operators.empty() && options.operators.empty()) {
+    return MakeError(ErrorCode::kUsage, "--recorded-operators requires --operators");
+  }
+  if (options.measure && options.sizes.empty()) {
+    return MakeError(ErrorCode::kUsage, "--measure requires --sizes, whose operators it measures");
+  }
   Result<TimeScale> scale = TimeScale::Parse(options.scale);
   if (!scale) return MakeError(ErrorCode::kUsage, "--scale: " + scale.error().message);
   made.scale_ = *std::move(scale);
@@ -176,9 +183,11 @@ Status WhatIf::EditSizes(std::vector<Trace>& traces, const std::vector<Trace>& s
   for (size_t i = 0; i < traces.size(); ++i) {
     Result<SizeEdit> edited = AtOtherSize(traces[i], second[i], *points_, limits);
     if (!edited) return MakeError(edited.error().code, "--second: " + edited.error().message);
-    traces[i] = std::move(edited->trace);
     sizes_.nodes += edited->resized;
     retimed += edited->retimed;
+    ETUDE_ASSIGN_OR_RETURN(std::optional<Trace> timed,
+                           TakeTimes(i, traces[i], edited->trace, edited->is_retimed, limits));
+    traces[i] = timed ? *std::move(timed) : std::move(edited->trace);
   }
   if (sizes_.nodes == 0) {
     return BadInput("--second: found the same sizes in both recordings, expected others");
@@ -186,6 +195,67 @@ Status WhatIf::EditSizes(std::vector<Trace>& traces, const std::vector<Trace>& s
   sizes_.details = {{"retimed", retimed}};
   sizes_.text = fmt::format("{} with other sizes, {} with times by their work",
                             FormatCount(sizes_.nodes, "operator"), FormatCount(retimed));
+  if (tables_ || measure_) DescribeTimes(sizes_);
+  return {};
+}
+
+Result<std::optional<Trace>> WhatIf::TakeTimes(size_t rank, const Trace& recorded,
+                                               const Trace& edited,
+                                               const std::vector<bool>& is_estimated,
+                                               const Limits& limits) {
+  if (measure_) {
+    ETUDE_ASSIGN_OR_RETURN(tables_,
+                           measure_(rank, recorded, edited, ChangedOperators(recorded, edited)));
+    failures_.merge(tables_->failures);
+  }
+  if (!tables_) return std::nullopt;
+  ETUDE_ASSIGN_OR_RETURN(
+      OperatorTimesEdit taken,
+      WithOperatorTimes(recorded, edited, is_estimated, /*all=*/&recorded == &edited,
+                        {.times = tables_->times, .recorded = tables_->recorded}, limits));
+  taken_.measured += taken.measured;
+  taken_.estimated += taken.estimated;
+  taken_.kept += taken.kept;
+  taken_.without_ratio += taken.without_ratio;
+  for (const auto& [name, count] : taken.missing) taken_.missing[name] += count;
+  return std::move(taken.trace);
+}
+
+void WhatIf::DescribeTimes(AppliedEdit& edit) const {
+  const std::string estimate(Name(edit.certainty));
+  if (taken_.measured > 0 && taken_.missing.empty()) edit.certainty = Certainty::kMeasured;
+  Json missing = Json::array();
+  for (const auto& [name, count] : taken_.missing) {
+    Json& row = missing.emplace_back();
+    row = {{"operator", name}, {"count", count}};
+    const auto failure = failures_.find(name);
+    if (failure != failures_.end()) row["reason"] = failure->second;
+  }
+  edit.details["operators"] = {{"measured", taken_.measured},
+                               {"without_ratio", taken_.without_ratio},
+                               {estimate, taken_.estimated},
+                               {"unknown", taken_.kept},
+                               {"not_measured", std::move(missing)}};
+  edit.text += fmt::format("; {} measured", FormatCount(taken_.measured, "operator"));
+  if (taken_.missing.empty()) return;
+  edit.text += fmt::format(", {} {} and {} as recorded, such as {}", FormatCount(taken_.estimated),
+                           estimate, FormatCount(taken_.kept), taken_.missing.begin()->first);
+}
+
+Status WhatIf::TakeAllTimes(std::vector<Trace>& traces, const Limits& limits) {
+  operators_ = {.edit = "--operators " + options_.operators, .certainty = Certainty::kModelled};
+  for (size_t i = 0; i < traces.size(); ++i) {
+    ETUDE_ASSIGN_OR_RETURN(std::optional<Trace> timed,
+                           TakeTimes(i, traces[i], traces[i], {}, limits));
+    if (timed) traces[i] = *std::move(timed);
+  }
+  operators_.nodes = taken_.measured;
+  if (taken_.measured == 0) {
+    return BadInput(fmt::format("{}: found no operator of the job in the table",
+                                operators_.edit));
+  }
+  operators_.text = "times of the table";
+  DescribeTimes(operators_);
   return {};
 }
 
@@ -232,7 +302,11 @@ Status WhatIf::EditLayers(std::vector<Trace>& traces, const Limits& limits) {
 Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& second,
                           const Limits& limits) {
   recorded_ = traces.size();
-  if (points_) ETUDE_RETURN_IF_ERROR(EditSizes(traces, second, limits));
+  if (points_) {
+    ETUDE_RETURN_IF_ERROR(EditSizes(traces, second, limits));
+  } else if (tables_) {
+    ETUDE_RETURN_IF_ERROR(TakeAllTimes(traces, limits));
+  }
   if (options_.layers) ETUDE_RETURN_IF_ERROR(EditLayers(traces, limits));
   if (!options_.data_parallel) return {};
   parallel_.edit = fmt::format("--dp {}", *options_.data_parallel);
@@ -339,6 +413,7 @@ void WhatIf::ChangeTimes(RunnableRank& rank) {
 Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
   std::vector<AppliedEdit> edits;
   if (points_) edits.push_back(sizes_);
+  if (!points_ && tables_) edits.push_back(operators_);
   if (options_.layers) edits.push_back(layers_);
   if (options_.data_parallel) edits.push_back(parallel_);
   if (!options_.scale.empty()) {

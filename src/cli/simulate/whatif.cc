@@ -1,4 +1,4 @@
-#include "src/cli/app/commands.h"
+#include "src/cli/simulate/whatif.h"
 
 #include <string>
 #include <utility>
@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "src/cli/app/commands.h"
 #include "src/formats/job/job_folder.h"
 #include "src/jobs/job_classes.h"
 #include "src/jobs/output_files.h"
@@ -19,6 +20,9 @@ namespace {
 
 class WhatIfCommand : public Command {
  public:
+  // `measurer`: null in the program without libtorch.
+  explicit WhatIfCommand(MakeOperatorMeasurer* measurer) : make_measurer_(measurer) {}
+
   std::string_view name() const override { return "whatif"; }
   std::string_view summary() const override {
     return "edit a recorded job: other sizes, layers, ranks and times";
@@ -50,6 +54,14 @@ class WhatIfCommand : public Command {
                   "matrix=0.5,aten::gelu=2");
     options.Values("--drop", &job_.what_if.drop, "OPERATOR",
                    "set the own time of an operator to 0, without the operators that it calls");
+    options.Value("--operators", &job_.what_if.operators, "FILE",
+                  "table of measured operators (etude calibrate --operators): for the operators "
+                  "with other sizes, or without --sizes for all");
+    options.Value("--recorded-operators", &job_.what_if.recorded_operators, "FILE",
+                  "with --operators of another machine: table of the machine of the recording");
+    options.Flag("--measure", &job_.what_if.measure,
+                 "measure the operators with other sizes on this machine, and add them to the "
+                 "table of --operators, if any");
     options.Flag("--with-recording", &job_.with_recording,
                  "keep the recording overhead in the times");
     options.Jobs(&job_.jobs, "traces");
@@ -59,11 +71,22 @@ class WhatIfCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     if (job_.what_if.empty()) {
       return MakeError(ErrorCode::kUsage,
-                       "whatif: missing edit: --sizes, --layers, --dp, --scale or --drop");
+                       "whatif: missing edit: --sizes, --layers, --dp, --scale, --drop or "
+                       "--operators");
     }
     ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
-    ETUDE_ASSIGN_OR_RETURN(const SimJob read,
-                           ReadSimJob(job_, /*npus=*/0, console.strict(), console.context()));
+    OperatorMeasurer measurer;
+    if (job_.what_if.measure) {
+      if (make_measurer_ == nullptr) {
+        return Unavailable(
+            "whatif --measure: requires etude-torch next to this program, which is missing; build "
+            "with -DETUDE_TORCH=ON or run ./quickstart");
+      }
+      ETUDE_ASSIGN_OR_RETURN(measurer, make_measurer_(job_, console));
+    }
+    ETUDE_ASSIGN_OR_RETURN(
+        const SimJob read,
+        ReadSimJob(job_, /*npus=*/0, console.strict(), console.context(), measurer));
     ETUDE_RETURN_IF_ERROR(WriteJobFolder(*read.job, output_, console.context()));
     const JobCounts counts = CountsOf(*read.job);
     std::vector<std::string> notes = read.notes;
@@ -93,6 +116,7 @@ class WhatIfCommand : public Command {
   }
 
  private:
+  MakeOperatorMeasurer* make_measurer_;
   SimJobOptions job_;
   std::string output_;
   bool json_ = false;
@@ -100,6 +124,9 @@ class WhatIfCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> MakeWhatIfCommand() { return std::make_unique<WhatIfCommand>(); }
+std::unique_ptr<Command> MakeWhatIfCommand() { return std::make_unique<WhatIfCommand>(nullptr); }
+std::unique_ptr<Command> MakeMeasuringWhatIfCommand(MakeOperatorMeasurer* measurer) {
+  return std::make_unique<WhatIfCommand>(measurer);
+}
 
 }  // namespace etude

@@ -248,7 +248,13 @@ class JobGenerator {
     } else if (request_.measured) {
       ETUDE_ASSIGN_OR_RETURN(const std::string text,
                              ReadWholeFile(*request_.measured, context.limits));
-      ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Parse(text, *request_.measured));
+      if (text.starts_with(OperatorTableHeading())) {
+        ETUDE_ASSIGN_OR_RETURN(const OperatorTable table,
+                               ParseOperatorTable(text, *request_.measured));
+        ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Of(table, *request_.measured));
+      } else {
+        ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Parse(text, *request_.measured));
+      }
     }
     ETUDE_ASSIGN_OR_RETURN(written_.durations, TimeWorks(sources, made.job));
     device_ = sources.device;

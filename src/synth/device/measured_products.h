@@ -12,6 +12,7 @@
 #include "src/synth/network/product_shape.h"
 #include "src/trace/trace.h"
 #include "src/trace/words/enums.h"
+#include "src/transform/operators/operator_table.h"
 
 namespace etude {
 
@@ -26,6 +27,10 @@ class MeasuredProducts {
   // a device is that of the kernels started by an operator; on a CPU it is the operator's own time.
   // kBadInput if there is none with shapes and times. `path` is the trace's name in messages.
   static Result<MeasuredProducts> Of(const Trace& trace, const std::string& path);
+
+  // Returns the matrix products among measured operators that are not noisy. kBadInput if there is
+  // none. `path` is the table's name in messages.
+  static Result<MeasuredProducts> Of(const OperatorTable& table, const std::string& path);
 
   size_t size() const { return times_.size(); }
   // Returns nullopt if not measured.

@@ -372,6 +372,7 @@ class Resizer {
       medians[kind] = {MedianInPlace(both.first), MedianInPlace(both.second)};
     }
     std::vector<Nanos> longer(first_.node_count());
+    result_.is_retimed.resize(first_.node_count());
     for (size_t i = 0; i < works.size(); ++i) {
       if (!works[i]) continue;
       const auto [at_first, at_second] = medians[works[i]->kind];
@@ -385,6 +386,7 @@ class Resizer {
                                          ? std::max(more, 0.0)
                                          : std::clamp(more, std::min(least, 0.0), 0.0))};
       ++result_.retimed;
+      result_.is_retimed[i] = true;
     }
     return longer;
   }
