@@ -203,12 +203,21 @@ Result<std::optional<Trace>> WhatIf::TakeTimes(size_t rank, const Trace& recorde
                                                const Trace& edited,
                                                const std::vector<bool>& is_estimated,
                                                const Limits& limits) {
+  if (!measure_ && !tables_) return std::nullopt;
+  bool has_device = false;
+  ForEachNode(recorded, [&](NodeId node) {
+    has_device = has_device || recorded.place(node) == Place::kDevice;
+  });
+  if (has_device) {
+    return BadInput(fmt::format(
+        "{}: found work on a device, expected a job on CPUs, whose operators can be measured",
+        measure_ ? "--measure" : "--operators"));
+  }
   if (measure_) {
     ETUDE_ASSIGN_OR_RETURN(tables_,
                            measure_(rank, recorded, edited, ChangedOperators(recorded, edited)));
     failures_.merge(tables_->failures);
   }
-  if (!tables_) return std::nullopt;
   ETUDE_ASSIGN_OR_RETURN(
       OperatorTimesEdit taken,
       WithOperatorTimes(recorded, edited, is_estimated, /*all=*/&recorded == &edited,
@@ -251,8 +260,7 @@ Status WhatIf::TakeAllTimes(std::vector<Trace>& traces, const Limits& limits) {
   }
   operators_.nodes = taken_.measured;
   if (taken_.measured == 0) {
-    return BadInput(fmt::format("{}: found no operator of the job in the table",
-                                operators_.edit));
+    return BadInput(fmt::format("{}: found no operator of the job in the table", operators_.edit));
   }
   operators_.text = "times of the table";
   DescribeTimes(operators_);

@@ -16,7 +16,9 @@ void OperatorRounds::Add(const std::vector<Nanos>& calls) {
 }
 
 bool OperatorRounds::is_stable() const {
-  return rounds() >= kLeastRounds && Time().spread <= kStableSpread;
+  if (rounds() < kLeastRounds) return false;
+  const MeasuredCall time = Time();
+  return time.spread <= kStableSpread || time.spread * time.time_ns <= kNegligibleSpreadNs;
 }
 
 MeasuredCall OperatorRounds::Time() const {
@@ -28,11 +30,12 @@ MeasuredCall OperatorRounds::Time() const {
   // Clocks have steps: a call may seem to take no time.
   const double median = std::max(MedianInPlace(sorted), 1.0);
   std::ranges::sort(sorted);
-  const double spread = (at(0.75) - at(0.25)) / median;
+  const double difference = at(0.75) - at(0.25);
+  const double spread = difference / median;
   return {.time_ns = median,
           .spread = spread,
           .calls = calls_,
-          .noisy = spread > kMostOperatorSpread};
+          .noisy = spread > kMostOperatorSpread && difference > kNegligibleSpreadNs};
 }
 
 }  // namespace etude

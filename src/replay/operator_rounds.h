@@ -13,8 +13,10 @@ inline constexpr int64_t kLeastRounds = 7;
 inline constexpr int64_t kUsualMostRounds = 40;
 // An operator is measured until the spread of its rounds is at most this.
 inline constexpr double kStableSpread = 0.05;
-// Above this spread, a time does not describe the machine.
+// Above this spread, a time does not describe the machine, unless its rounds differ by less than
+// clocks and interrupts explain.
 inline constexpr double kMostOperatorSpread = 0.30;
+inline constexpr double kNegligibleSpreadNs = 1000;
 
 // Times of one operator, in rounds between which other operators run. The time is the median of the
 // rounds' medians.

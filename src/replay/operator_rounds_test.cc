@@ -29,9 +29,13 @@ TEST(OperatorRounds, AreStableWithEqualRounds) {
 
 TEST(OperatorRounds, AreNoisyWithDifferentRounds) {
   OperatorRounds rounds;
-  for (int64_t i = 0; i < 20; ++i) rounds.Add({Nanos{i % 2 == 0 ? 100 : 200}});
+  for (int64_t i = 0; i < 20; ++i) rounds.Add({Nanos{i % 2 == 0 ? 10'000 : 20'000}});
   EXPECT_FALSE(rounds.is_stable());
   EXPECT_TRUE(rounds.Time().noisy);
+  OperatorRounds quick;  // as differently, but all are quick
+  for (int64_t i = 0; i < 20; ++i) quick.Add({Nanos{i % 2 == 0 ? 100 : 200}});
+  EXPECT_TRUE(quick.is_stable());
+  EXPECT_FALSE(quick.Time().noisy);
 }
 
 }  // namespace

@@ -36,8 +36,9 @@ void OperatorTimer::Want(const std::function<bool(const OperatorKey&)>& wanted) 
 }
 
 size_t OperatorTimer::stable() const {
-  return static_cast<size_t>(std::ranges::count_if(
-      rounds_, [&](const auto& one) { return one.second.is_stable() || failures_.contains(one.first); }));
+  return static_cast<size_t>(std::ranges::count_if(rounds_, [&](const auto& one) {
+    return one.second.is_stable() || failures_.contains(one.first);
+  }));
 }
 
 Status OperatorTimer::Round(bool in_step) { return in_step ? TimeInStep() : Repeat(); }

@@ -125,8 +125,8 @@ class KeptContent {
     const auto keep = [&](const auto& self, const c10::IValue& value) -> void {
       if (value.isTensor() && value.toTensor().defined() && value.toTensor().has_storage()) {
         const c10::Storage& storage = value.toTensor().storage();
-        tensors_.emplace_back(storage, at::Tensor(at::empty(
-                                           {static_cast<int64_t>(storage.nbytes())}, at::kByte)));
+        tensors_.emplace_back(
+            storage, at::Tensor(at::empty({static_cast<int64_t>(storage.nbytes())}, at::kByte)));
         CopyBytes(storage, tensors_.back().second.storage());
       } else if (value.isList()) {
         for (const c10::IValue& item : value.toListRef()) self(self, item);
@@ -539,7 +539,8 @@ Status StepRunner::RunTimed(const std::vector<bool>& coerce, std::vector<Nanos>&
 void StepRunner::Repeat(size_t index, OperatorRepetition& repetition) {
   const BoundOperator& bound = *operators_[index];
   if (bound.communicates() || bound.changes_form()) {
-    repetition.failure = bound.communicates() ? "communicates" : "changes the shape of its argument";
+    repetition.failure =
+        bound.communicates() ? "communicates" : "changes the shape of its argument";
     return;
   }
   const KeptContent kept(bound.schema(), stack_);

@@ -43,9 +43,10 @@ void DeclareJob(SimJobOptions& job, Options& options) {
                  "shape for a roofline");
   options.Flag("--fill-ranks", &job.fill_ranks,
                "use the trace of the nearest recorded rank for ranks without one");
-  options.Value("--operators", &job.what_if.operators, "FILE",
-                "table of measured operators (etude calibrate --operators), such as those of another "
-                "machine, for the times of a recorded job");
+  options.Value(
+      "--operators", &job.what_if.operators, "FILE",
+      "table of measured operators (etude calibrate --operators), such as those of another "
+      "machine, for the times of a recorded job");
   options.Value("--recorded-operators", &job.what_if.recorded_operators, "FILE",
                 "with --operators of another machine: table of the machine of the recording");
   options.Flag("--with-recording", &job.with_recording,

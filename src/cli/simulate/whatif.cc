@@ -84,9 +84,8 @@ class WhatIfCommand : public Command {
       }
       ETUDE_ASSIGN_OR_RETURN(measurer, make_measurer_(job_, console));
     }
-    ETUDE_ASSIGN_OR_RETURN(
-        const SimJob read,
-        ReadSimJob(job_, /*npus=*/0, console.strict(), console.context(), measurer));
+    ETUDE_ASSIGN_OR_RETURN(const SimJob read, ReadSimJob(job_, /*npus=*/0, console.strict(),
+                                                         console.context(), measurer));
     ETUDE_RETURN_IF_ERROR(WriteJobFolder(*read.job, output_, console.context()));
     const JobCounts counts = CountsOf(*read.job);
     std::vector<std::string> notes = read.notes;

@@ -110,7 +110,8 @@ class CalibrateCommand : public Command {
     options.Footer(fmt::format(
         "Exit code 1 if a communication is too noisy to be written: the median spread of its sizes "
         "from 64 KiB is above {:.0f} %, or the median error at sizes between those of the file is "
-        "above {:.0f} %. With --operators, if the spread of an operator is above {:.0f} %.",
+        "above {:.0f} %. With --operators, if the spread of an operator is above {:.0f} % and "
+        "1 µs.",
         kMostSpread * 100, kMostCheckError * 100, kMostOperatorSpread * 100));
   }
 
@@ -269,8 +270,9 @@ class CalibrateCommand : public Command {
                                      done_, total_);
         }
         ++done_;
-        ETUDE_ASSIGN_OR_RETURN(const MeasuredSeries::Point point,
-                               timer.Measure(item.kind, sizes[i], repeats_.value_or(kUsualRepeats)));
+        ETUDE_ASSIGN_OR_RETURN(
+            const MeasuredSeries::Point point,
+            timer.Measure(item.kind, sizes[i], repeats_.value_or(kUsualRepeats)));
         AddRound(point, round, points[i]);
       }
       return {};

@@ -136,11 +136,10 @@ class OperatorCalibrator {
                             {"state", "state"}}};
     std::vector<std::pair<double, std::vector<Cell>>> rows;
     for (const auto& [key, state] : states_) {
-      const MeasuredCall& time =
-          state == "refused" ? refused_.at(key) : table_.times.at(key);
-      rows.emplace_back(time.time_ns, std::vector<Cell>{key.name, key.arguments,
-                                                        std::llround(time.time_ns), time.spread,
-                                                        time.calls, state});
+      const MeasuredCall& time = state == "refused" ? refused_.at(key) : table_.times.at(key);
+      rows.emplace_back(time.time_ns,
+                        std::vector<Cell>{key.name, key.arguments, std::llround(time.time_ns),
+                                          time.spread, time.calls, state});
     }
     std::ranges::stable_sort(rows, std::ranges::greater{},
                              &std::pair<double, std::vector<Cell>>::first);
@@ -149,8 +148,8 @@ class OperatorCalibrator {
   }
 
   uint64_t Count(std::string_view state) const {
-    return static_cast<uint64_t>(std::ranges::count_if(
-        states_, [&](const auto& one) { return one.second == state; }));
+    return static_cast<uint64_t>(
+        std::ranges::count_if(states_, [&](const auto& one) { return one.second == state; }));
   }
 
   // Returns the operators that cannot be measured, with reasons.
@@ -189,13 +188,13 @@ class OperatorCalibrator {
                                            {rows.key, ToJson(rows)}}));
       return code;
     }
-    std::string text = fmt::format(
-        "{}: {} on {}, {}, torch {}\n{} measured, {} kept, {} refused\n{}", wanted_.output,
-        FormatCount(table_.times.size(), "operator"),
-        machine.processor.empty() ? machine.device : machine.processor,
-        FormatCount(static_cast<uint64_t>(machine.threads), "thread"), machine.torch,
-        FormatCount(Count("measured") + Count("noisy")), FormatCount(Count("kept")),
-        FormatCount(Count("refused")), ToText(rows, kShownRows));
+    std::string text =
+        fmt::format("{}: {} on {}, {}, torch {}\n{} measured, {} kept, {} refused\n{}",
+                    wanted_.output, FormatCount(table_.times.size(), "operator"),
+                    machine.processor.empty() ? machine.device : machine.processor,
+                    FormatCount(static_cast<uint64_t>(machine.threads), "thread"), machine.torch,
+                    FormatCount(Count("measured") + Count("noisy")), FormatCount(Count("kept")),
+                    FormatCount(Count("refused")), ToText(rows, kShownRows));
     for (const auto& [name, reason] : missing) {
       text += fmt::format("not measured: {}: {}\n", name, reason);
     }
@@ -215,7 +214,7 @@ class OperatorCalibrator {
   const Console& console_;
   bool is_open_ = false;
   OperatorTable table_;
-  std::set<OperatorKey> tried_;  // outermost operators that the table lacked
+  std::set<OperatorKey> tried_;                // outermost operators that the table lacked
   std::map<OperatorKey, std::string> states_;  // "kept", "measured", "noisy" or "refused"
   std::map<OperatorKey, MeasuredCall> refused_;
   std::map<OperatorKey, std::string> failures_;

@@ -13,8 +13,8 @@ namespace etude {
 
 // `etude calibrate --operators`.
 struct OperatorCalibration {
-  std::string job;     // trace or capture folder
-  std::string output;  // table, which keeps its rows
+  std::string job;          // trace or capture folder
+  std::string output;       // table, which keeps its rows
   std::string in = "step";  // or "isolation"
   int64_t rounds = 0;       // at most
   std::optional<int64_t> threads;

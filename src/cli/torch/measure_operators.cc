@@ -31,13 +31,14 @@ Result<OperatorTable> OpenOperatorTable(const std::string& path, const OperatorM
   if (table.times.empty()) return OperatorTable{machine, {}};
   const std::string difference = DifferenceOf(table.machine, machine);
   if (difference.empty()) return table;
-  return BadInput(fmt::format(
-      "{}: the table describes another machine: {}; choose another file", path, difference));
+  return BadInput(fmt::format("{}: the table describes another machine: {}; choose another file",
+                              path, difference));
 }
 
-Result<OperatorsMeasured> MeasureOperators(
-    const std::vector<StepToMeasure>& steps, bool in_step, int64_t most_rounds,
-    const std::function<bool(const OperatorKey&)>& wanted, const RunContext& context) {
+Result<OperatorsMeasured> MeasureOperators(const std::vector<StepToMeasure>& steps, bool in_step,
+                                           int64_t most_rounds,
+                                           const std::function<bool(const OperatorKey&)>& wanted,
+                                           const RunContext& context) {
   // All trials come first: after a run there are threads, which a child lacks.
   std::vector<std::optional<Calibration>> found;
   for (const StepToMeasure& step : steps) {
@@ -52,8 +53,8 @@ Result<OperatorsMeasured> MeasureOperators(
     ETUDE_ASSIGN_OR_RETURN(OperatorTimer timer,
                            OperatorTimer::Prepare(*steps[i].trace, options, context));
     timer.Want([&](const OperatorKey& key) {
-      const bool is_taken = std::ranges::any_of(
-          timers, [&](const OperatorTimer& other) { return other.Runs(key); });
+      const bool is_taken =
+          std::ranges::any_of(timers, [&](const OperatorTimer& other) { return other.Runs(key); });
       return !is_taken && wanted(key);
     });
     total += timer.wanted();

@@ -37,8 +37,9 @@ struct OperatorsMeasured {
 
 // Measures the operators of the steps for which `wanted` returns true, on the CPU. The steps take
 // turns, at most `most_rounds` times. kUnavailable for steps on another device.
-Result<OperatorsMeasured> MeasureOperators(
-    const std::vector<StepToMeasure>& steps, bool in_step, int64_t most_rounds,
-    const std::function<bool(const OperatorKey&)>& wanted, const RunContext& context);
+Result<OperatorsMeasured> MeasureOperators(const std::vector<StepToMeasure>& steps, bool in_step,
+                                           int64_t most_rounds,
+                                           const std::function<bool(const OperatorKey&)>& wanted,
+                                           const RunContext& context);
 
 }  // namespace etude

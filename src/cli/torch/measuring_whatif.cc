@@ -40,7 +40,8 @@ class ReplayMeasurer {
     const std::string& path = job_.what_if.operators;
     if (!table_) {
       ETUDE_ASSIGN_OR_RETURN(
-          table_, OpenOperatorTable(path, OperatorMachineNow(options.threads, true), context));
+          table_,
+          OpenOperatorTable(path, OperatorMachineNow(options.threads, /*in_step=*/true), context));
     }
     const auto is_missing = [&](const OperatorKey& key) {
       return keys.contains(key) && table_->Find(key) == nullptr;
@@ -54,9 +55,9 @@ class ReplayMeasurer {
     }
     MeasuredOperators measured;
     if (std::ranges::any_of(keys, is_missing)) {
-      ETUDE_ASSIGN_OR_RETURN(const OperatorsMeasured times,
-                             MeasureOperators(steps, /*in_step=*/true, kUsualMostRounds, is_missing,
-                                              context));
+      ETUDE_ASSIGN_OR_RETURN(
+          const OperatorsMeasured times,
+          MeasureOperators(steps, table_->machine.in_step, kUsualMostRounds, is_missing, context));
       table_->times.insert(times.times.begin(), times.times.end());
       for (const auto& [key, reason] : times.failures) measured.failures[key.name] = reason;
       if (!path.empty()) ETUDE_RETURN_IF_ERROR(WriteFile(path, OperatorTableText(*table_)));
@@ -70,7 +71,9 @@ class ReplayMeasurer {
     const auto open = [&](const std::string& path, std::optional<int64_t> number) {
       return OpenSource(path, number, console_.strict(), console_.context().Unwarned());
     };
-    if (job_.paths.size() > 1) return open(job_.paths[rank], std::nullopt);
+    if (job_.paths.size() > 1) {
+      return open(job_.paths[std::min(rank, job_.paths.size() - 1)], std::nullopt);
+    }
     if (!IsFolder(job_.paths.front())) return open(job_.paths.front(), std::nullopt);
     ETUDE_ASSIGN_OR_RETURN(const RanksOfJob ranks,
                            ChooseRanks(job_.paths.front(), "all", console_.context().Unwarned()));

@@ -35,8 +35,8 @@ constexpr auto kProductOperators = std::to_array<std::pair<std::string_view, siz
 
 // Returns the index of the left factor of an operator that is one matrix product.
 std::optional<size_t> LeftFactorOf(std::string_view name) {
-  const auto found = std::ranges::find(kProductOperators, name,
-                                       &std::pair<std::string_view, size_t>::first);
+  const auto found =
+      std::ranges::find(kProductOperators, name, &std::pair<std::string_view, size_t>::first);
   return found == kProductOperators.end() ? std::nullopt : std::optional(found->second);
 }
 
@@ -99,9 +99,7 @@ class ProductReader {
   }
 
  private:
-  std::optional<size_t> LeftFactor(NodeId node) const {
-    return LeftFactorOf(trace_.name(node));
-  }
+  std::optional<size_t> LeftFactor(NodeId node) const { return LeftFactorOf(trace_.name(node)); }
 
   // Finds, by operator, the time of kernels started by it or its callees.
   void FindKernelTimes() {

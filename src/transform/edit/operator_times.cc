@@ -96,8 +96,9 @@ class OperatorRetimer {
                        [&](NodeId part) { return IsWanted(part); });
   }
   bool HasEstimate(NodeId node) const {
-    return !is_estimated_.empty() &&
-           std::ranges::any_of(Inside(node), [&](NodeId part) { return is_estimated_[part.index()]; });
+    return !is_estimated_.empty() && std::ranges::any_of(Inside(node), [&](NodeId part) {
+      return is_estimated_[part.index()];
+    });
   }
 
   // New time of an operator by its recorded time.
@@ -113,7 +114,8 @@ class OperatorRetimer {
     const MeasuredCall* old = before ? sources_.recorded.Find(*before) : nullptr;
     if (old != nullptr && !old->noisy) return Factor{time->time_ns / old->time_ns, true};
     Nanos recorded;
-    for (const NodeId part : Inside(node)) recorded = recorded + own_[part.index()].value_or(Nanos{});
+    for (const NodeId part : Inside(node))
+      recorded = recorded + own_[part.index()].value_or(Nanos{});
     if (recorded <= Nanos{}) return std::nullopt;
     return Factor{time->time_ns / static_cast<double>(recorded.count), false};
   }

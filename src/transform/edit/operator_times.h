@@ -25,10 +25,10 @@ struct OperatorSources {
 struct OperatorTimesEdit {
   Trace trace;
   // Outermost operators that were to get another time, by where their time is from.
-  uint64_t measured = 0;      // from the table, they or all of their parts
-  uint64_t estimated = 0;     // as in `edited`
-  uint64_t kept = 0;          // as recorded, because their work is unknown
-  uint64_t without_ratio = 0;  // of `measured`: by the table alone
+  uint64_t measured = 0;                    // from the table, they or all of their parts
+  uint64_t estimated = 0;                   // as in `edited`
+  uint64_t kept = 0;                        // as recorded, because their work is unknown
+  uint64_t without_ratio = 0;               // of `measured`: by the table alone
   std::map<std::string, uint64_t> missing;  // operators of `estimated` and `kept` by name
 };
 

@@ -89,8 +89,8 @@ TEST(OperatorTimes, ChangeByTheRatioOfMeasuredTimes) {
 
 TEST(OperatorTimes, AreThoseOfTheTableWithoutARecordedOne) {
   const OperatorTable table = TableOf({{{"aten::linear", "float32[6,4]"}, 70}});
-  const auto timed = WithOperatorTimes(StepOf(2), StepOf(6), {}, false,
-                                       {.times = table, .recorded = table}, {});
+  const auto timed =
+      WithOperatorTimes(StepOf(2), StepOf(6), {}, false, {.times = table, .recorded = table}, {});
   ASSERT_TRUE(timed) << timed.error().message;
   EXPECT_EQ(DurationOf(timed->trace, 1), 70);
   EXPECT_EQ(timed->without_ratio, 1u);
@@ -102,8 +102,8 @@ TEST(OperatorTimes, OfPartsCountIfTheCallerHasNone) {
                                        {{"aten::mm", "float32[6,4]"}, 20},
                                        {{"aten::tanh", "float32[2,4]"}, 1},
                                        {{"aten::tanh", "float32[6,4]"}, 2}});
-  const auto timed = WithOperatorTimes(StepOf(2), StepOf(6), {}, false,
-                                       {.times = table, .recorded = table}, {});
+  const auto timed =
+      WithOperatorTimes(StepOf(2), StepOf(6), {}, false, {.times = table, .recorded = table}, {});
   ASSERT_TRUE(timed) << timed.error().message;
   EXPECT_EQ(DurationOf(timed->trace, 1), 160);
   EXPECT_EQ(DurationOf(timed->trace, 2), 120);
@@ -127,8 +127,8 @@ TEST(OperatorTimes, OfAllOperatorsOfAnotherMachine) {
 TEST(OperatorTimes, NoisyTimesDoNotCount) {
   OperatorTable table = TableOf({{{"aten::linear", "float32[6,4]"}, 70}});
   table.times.begin()->second.noisy = true;
-  const auto timed = WithOperatorTimes(StepOf(2), StepOf(6), {}, false,
-                                       {.times = table, .recorded = table}, {});
+  const auto timed =
+      WithOperatorTimes(StepOf(2), StepOf(6), {}, false, {.times = table, .recorded = table}, {});
   ASSERT_TRUE(timed) << timed.error().message;
   EXPECT_EQ(DurationOf(timed->trace, 1), 100);
   EXPECT_EQ(timed->measured, 0u);

@@ -18,8 +18,8 @@ struct SizePoints {
 
 struct SizeEdit {
   Trace trace;
-  uint64_t resized = 0;  // operators whose tensors or numbers have other sizes
-  uint64_t retimed = 0;  // nodes whose time follows from their work
+  uint64_t resized = 0;          // operators whose tensors or numbers have other sizes
+  uint64_t retimed = 0;          // nodes whose time follows from their work
   std::vector<bool> is_retimed;  // by node: whether it is one of them
 };
 

@@ -46,12 +46,11 @@ class OperatorKeyTest : public testing::Test {
 };
 
 TEST_F(OperatorKeyTest, HasSizesTypesAndArguments) {
-  const auto key = KeyWith({TensorOf("Tensor(float)", {2, 3}, {3, 1}),
-                            TensorOf("Tensor(long int)", {3, 2}, {1, 3}),
-                            TensorOf("Tensor(float)", {1, 4}, {77, 1}),
-                            ListOf({Value::Int({}, 1), Value::None({})}), Value::Double({}, 1),
-                            Value::Double({}, 0.1), Value::Bool({}, true),
-                            Value::Text(ValueKind::kString, {}, builder_.Intern("none"))});
+  const auto key = KeyWith(
+      {TensorOf("Tensor(float)", {2, 3}, {3, 1}), TensorOf("Tensor(long int)", {3, 2}, {1, 3}),
+       TensorOf("Tensor(float)", {1, 4}, {77, 1}), ListOf({Value::Int({}, 1), Value::None({})}),
+       Value::Double({}, 1), Value::Double({}, 0.1), Value::Bool({}, true),
+       Value::Text(ValueKind::kString, {}, builder_.Intern("none"))});
   ASSERT_TRUE(key);
   EXPECT_EQ(key->name, "aten::f.x");
   EXPECT_EQ(key->arguments,

@@ -19,7 +19,7 @@ constexpr std::string_view kHeading =
     "operator,arguments,device,processor,threads,torch,measured,calls,time_ns,spread,state";
 constexpr size_t kColumns = 11;
 
-std::string_view NameOfMode(bool in_step) { return in_step ? "in step" : "alone"; }
+std::string_view NameOfMode(bool in_step) { return in_step ? "in step" : "in isolation"; }
 
 // Returns a value with quotation marks if it needs them.
 std::string Quoted(std::string_view text) {
@@ -106,7 +106,7 @@ Result<OperatorRow> ParseRow(std::vector<std::string>& values) {
   if (!threads || *threads < 1) return wrong(values[4], "a number of threads from 1");
   row.machine.threads = *threads;
   if (values[6] != NameOfMode(true) && values[6] != NameOfMode(false)) {
-    return wrong(values[6], "'in step' or 'alone'");
+    return wrong(values[6], "'in step' or 'in isolation'");
   }
   row.machine.in_step = values[6] == NameOfMode(true);
   const auto calls = ParseWhole(values[7]);
@@ -193,8 +193,8 @@ Result<OperatorTable> ParseOperatorTable(std::string_view text, const std::strin
       table.machine = row->machine;
     }
     if (const std::string other = DifferenceOf(row->machine, table.machine); !other.empty()) {
-      return wrong(fmt::format("{} as in line {}: a table describes one machine", other,
-                               first_line));
+      return wrong(
+          fmt::format("{} as in line {}: a table describes one machine", other, first_line));
     }
     if (!table.times.emplace(std::move(row->key), row->time).second) {
       return wrong("found a second time of this operator, expected one");

@@ -13,11 +13,11 @@ namespace etude {
 
 // What operators were measured on; "" and nullopt: unknown.
 struct OperatorMachine {
-  std::string device;              // "cpu"
-  std::string processor;           // "AMD EPYC 7R13"
-  int64_t threads = 1;             // of PyTorch's pool
-  std::string torch;               // "2.13.0"
-  bool in_step = true;             // as part of the step; false: repeated alone
+  std::string device;     // "cpu"
+  std::string processor;  // "AMD EPYC 7R13"
+  int64_t threads = 1;    // of PyTorch's pool
+  std::string torch;      // "2.13.0"
+  bool in_step = true;    // as part of the step; false: repeated alone
 
   friend bool operator==(const OperatorMachine&, const OperatorMachine&) = default;
 };
