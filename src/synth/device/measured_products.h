@@ -31,6 +31,8 @@ class MeasuredProducts {
   // Returns the matrix products among measured operators that are not noisy. kBadInput if there is
   // none. `path` is the table's name in messages.
   static Result<MeasuredProducts> Of(const OperatorTable& table, const std::string& path);
+  // Returns the table that Parse reads.
+  std::string ToCsv() const;
 
   size_t size() const { return times_.size(); }
   // Returns nullopt if not measured.
