@@ -80,24 +80,37 @@ class OperatorCalibrator {
     return has_news ? MeasureSteps(steps) : Status();
   }
 
-  // Notes the outermost operators of a step, and returns whether some were not seen before and are
+  // Notes the operators of a step, and returns whether outermost ones were not seen before and are
   // not in the table.
   bool HasNews(const RecordedStep& step) {
     bool has_news = false;
     for (const NodeId node : step.top_operators()) {
       const std::optional<OperatorKey> key = KeyOf(step.trace(), node);
-      if (!key) {
-        ++unknown_;
-        continue;
-      }
-      const MeasuredCall* time = table_.Find(*key);
-      if (time != nullptr && !IsRefused(*time)) {
-        if (!states_.contains(*key)) states_[*key] = "kept";
-        continue;
-      }
-      has_news = tried_.insert(*key).second || has_news;
+      if (!key) ++unknown_;
+      if (!NoteKept(step.trace(), node) && key) has_news = tried_.insert(*key).second || has_news;
     }
     return has_news;
+  }
+
+  // Notes an operator if the table has it, or those that it calls. Returns whether the table has
+  // the operator itself.
+  bool NoteKept(const Trace& trace, NodeId outermost) {
+    bool is_kept = false;
+    std::vector<NodeId> open = {outermost};
+    while (!open.empty()) {
+      const NodeId node = open.back();
+      open.pop_back();
+      const std::optional<OperatorKey> key = KeyOf(trace, node);
+      const MeasuredCall* time = key ? table_.Find(*key) : nullptr;
+      if (time != nullptr && !IsRefused(*time)) {
+        states_.try_emplace(*key, "kept");
+        is_kept = is_kept || node == outermost;
+      } else {
+        const auto children = trace.children(node);
+        open.insert(open.end(), children.begin(), children.end());
+      }
+    }
+    return is_kept;
   }
 
   // Rows that are too noisy are measured again.
