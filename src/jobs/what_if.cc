@@ -63,6 +63,23 @@ Json ToJson(const std::vector<std::vector<GradientBucket>>& passes) {
   return all;
 }
 
+// Returns the key of the operator that takes longest; one without a name if no key is known.
+OperatorKey LongestOperator(const std::vector<Trace>& traces) {
+  OperatorKey longest;
+  Nanos time;
+  for (const Trace& trace : traces) {
+    ForEachNode(trace, [&](NodeId node) {
+      const Nanos taken = trace.duration(node).value_or(Nanos{});
+      if (taken <= time && !longest.name.empty()) return;
+      std::optional<OperatorKey> key = KeyOf(trace, node);
+      if (!key) return;
+      longest = *std::move(key);
+      time = taken;
+    });
+  }
+  return longest;
+}
+
 // Returns whether a collective's bytes of a rank do not depend on the number of ranks.
 bool IsIndependentOfRanks(CollectiveType type) {
   return type == CollectiveType::kAllReduce || type == CollectiveType::kBroadcast ||
@@ -226,6 +243,8 @@ Result<std::optional<Trace>> WhatIf::TakeTimes(size_t rank, const Trace& recorde
   taken_.estimated += taken.estimated;
   taken_.kept += taken.kept;
   taken_.without_ratio += taken.without_ratio;
+  taken_.wanted_time = taken_.wanted_time + taken.wanted_time;
+  taken_.measured_time = taken_.measured_time + taken.measured_time;
   for (const auto& [name, count] : taken.missing) taken_.missing[name] += count;
   return std::move(taken.trace);
 }
@@ -240,15 +259,25 @@ void WhatIf::DescribeTimes(AppliedEdit& edit) const {
     const auto failure = failures_.find(name);
     if (failure != failures_.end()) row["reason"] = failure->second;
   }
+  Json measured_share = nullptr;
+  edit.text += fmt::format("; {} measured", FormatCount(taken_.measured, "operator"));
+  if (taken_.wanted_time > Nanos{}) {
+    const double share = static_cast<double>(taken_.measured_time.count) /
+                         static_cast<double>(taken_.wanted_time.count);
+    measured_share = share;
+    edit.text += fmt::format(" with {:.1f} % of their recorded time", share * 100);
+  }
   edit.details["operators"] = {{"measured", taken_.measured},
                                {"without_ratio", taken_.without_ratio},
                                {estimate, taken_.estimated},
                                {"unknown", taken_.kept},
+                               {"measured_share", std::move(measured_share)},
                                {"not_measured", std::move(missing)}};
-  edit.text += fmt::format("; {} measured", FormatCount(taken_.measured, "operator"));
-  if (taken_.missing.empty()) return;
-  edit.text += fmt::format(", {} {} and {} as recorded, such as {}", FormatCount(taken_.estimated),
-                           estimate, FormatCount(taken_.kept), taken_.missing.begin()->first);
+  if (taken_.estimated > 0) {
+    edit.text += fmt::format(", {} {}", FormatCount(taken_.estimated), estimate);
+  }
+  if (taken_.kept > 0) edit.text += fmt::format(", {} as recorded", FormatCount(taken_.kept));
+  if (!taken_.missing.empty()) edit.text += ", such as " + taken_.missing.begin()->first;
 }
 
 Status WhatIf::TakeAllTimes(std::vector<Trace>& traces, const Limits& limits) {
@@ -260,7 +289,13 @@ Status WhatIf::TakeAllTimes(std::vector<Trace>& traces, const Limits& limits) {
   }
   operators_.nodes = taken_.measured;
   if (taken_.measured == 0) {
-    return BadInput(fmt::format("{}: found no operator of the job in the table", operators_.edit));
+    const OperatorKey example = LongestOperator(traces);
+    return BadInput(
+        example.name.empty()
+            ? fmt::format("{}: the job lacks sizes or types of its operators", operators_.edit)
+            : fmt::format("{}: found no time of an operator of the job, expected one such as {} "
+                          "with the arguments {}",
+                          operators_.edit, example.name, example.arguments));
   }
   operators_.text = "times of the table";
   DescribeTimes(operators_);

@@ -80,7 +80,7 @@ struct WhatIfOptions {
 
   bool empty() const {
     return second.empty() && sizes.empty() && !layers && !data_parallel && scale.empty() &&
-           drop.empty() && operators.empty();
+           drop.empty() && operators.empty() && recorded_operators.empty() && !measure;
   }
   friend bool operator==(const WhatIfOptions&, const WhatIfOptions&) = default;
 };

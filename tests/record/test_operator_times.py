@@ -102,21 +102,24 @@ def test_edited_operators_are_measured(jobs, tmp_path):
     kept = ("--measure", "--operators", tmp_path / "kept.csv")
     (change,) = told("whatif", *edits, "-o", tmp_path / "measured", *kept)["edits"]
     counts = change["operators"]
-    assert counts["measured"] > 50 and counts["without_ratio"] == 0
+    table = rows(tmp_path / "kept.csv")
+    is_noisy = any(row["state"] == "noisy" for row in table.values())
+    assert counts["measured"] > 50 and (counts["without_ratio"] == 0 or is_noisy)
     assert change["certainty"] == ("modelled" if counts["not_measured"] else "measured")
     # Thirty-two times the batch: the ratio of measured times, not the times themselves, is known.
     assert step(tmp_path / "measured") > 1.5 * step(jobs / "2")
-    table = rows(tmp_path / "kept.csv")
     product = "aten::linear", "float32[{},16,32],float32[64,32],float32[64]"
     small, large = (float(table[product[0], product[1].format(batch)]["time_ns"]) for batch in (2, 64))
     assert large > 2 * small
-    # A second call takes them from the table, with and without measurement.
-    before = (tmp_path / "kept.csv").read_text()
+    # A second call takes them from the table, with and without measurement; noisy ones would be measured again.
+    before = (tmp_path / "kept.csv").read_text().replace(",noisy", ",measured")
+    (tmp_path / "kept.csv").write_text(before)
+    steps = set() if is_noisy else {step(tmp_path / "measured")}
     for words in (kept, kept[1:]):
         (again,) = told("whatif", *edits, "-o", tmp_path / f"again{len(words)}", *words)["edits"]
-        assert again["operators"]["measured"] == counts["measured"]
-        assert step(tmp_path / f"again{len(words)}") == step(tmp_path / "measured")
-    assert (tmp_path / "kept.csv").read_text() == before
+        assert again["operators"]["measured"] >= counts["measured"]
+        steps.add(step(tmp_path / f"again{len(words)}"))
+    assert len(steps) == 1 and (tmp_path / "kept.csv").read_text() == before
 
 
 def test_tables_of_another_machine(jobs, table, tmp_path):

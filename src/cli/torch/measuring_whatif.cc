@@ -43,8 +43,10 @@ class ReplayMeasurer {
           table_,
           OpenOperatorTable(path, OperatorMachineNow(options.threads, /*in_step=*/true), context));
     }
+    // Rows that are too noisy are measured again.
     const auto is_missing = [&](const OperatorKey& key) {
-      return keys.contains(key) && table_->Find(key) == nullptr;
+      const MeasuredCall* time = keys.contains(key) ? table_->Find(key) : nullptr;
+      return keys.contains(key) && (time == nullptr || time->noisy);
     };
     std::vector<StepToMeasure> steps;
     for (const Trace* trace : {&recorded, &edited}) {
@@ -58,7 +60,7 @@ class ReplayMeasurer {
       ETUDE_ASSIGN_OR_RETURN(
           const OperatorsMeasured times,
           MeasureOperators(steps, table_->machine.in_step, kUsualMostRounds, is_missing, context));
-      table_->times.insert(times.times.begin(), times.times.end());
+      for (const auto& [key, time] : times.times) table_->times.insert_or_assign(key, time);
       for (const auto& [key, reason] : times.failures) measured.failures[key.name] = reason;
       if (!path.empty()) ETUDE_RETURN_IF_ERROR(WriteFile(path, OperatorTableText(*table_)));
     }

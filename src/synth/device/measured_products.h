@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "src/base/result.h"
 #include "src/base/units.h"
@@ -28,8 +29,9 @@ class MeasuredProducts {
   // kBadInput if there is none with shapes and times. `path` is the trace's name in messages.
   static Result<MeasuredProducts> Of(const Trace& trace, const std::string& path);
 
-  // Returns the matrix products among measured operators that are not noisy. kBadInput if there is
-  // none. `path` is the table's name in messages.
+  // Returns the matrix products among measured operators that are not noisy, with the median of
+  // operators with the same product. kBadInput if there is none. `path` is the table's name in
+  // messages.
   static Result<MeasuredProducts> Of(const OperatorTable& table, const std::string& path);
   // Returns the table that Parse reads.
   std::string ToCsv() const;
@@ -39,6 +41,10 @@ class MeasuredProducts {
   std::optional<Nanos> Find(const ProductShape& shape, DType type) const;
 
  private:
+  // All times of each product.
+  using Times = std::map<std::pair<ProductShape, DType>, std::vector<Nanos>>;
+  void AddMedians(Times& times);
+
   std::map<std::pair<ProductShape, DType>, Nanos> times_;
 };
 

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/saturating.h"
 #include "src/base/text/quantity.h"
 #include "src/run/calls/launch.h"
 #include "src/run/exclusive_times.h"
@@ -80,6 +81,27 @@ std::vector<KeyTensor> TensorsOf(std::string_view arguments) {
   return tensors;
 }
 
+// Returns the product of an operator in a table, and its type.
+std::optional<std::pair<ProductShape, DType>> ProductOf(const OperatorKey& key) {
+  // Outermost operators are measured, which call the others.
+  const bool is_linear = key.name == "aten::linear";
+  const std::optional<size_t> left = is_linear ? 0 : LeftFactorOf(key.name);
+  std::vector<KeyTensor> tensors = TensorsOf(key.arguments);
+  if (!left || tensors.size() < *left + 2) return std::nullopt;
+  std::vector<int64_t>& a = tensors[*left].sizes;
+  std::vector<int64_t>& b = tensors[*left + 1].sizes;
+  if (is_linear) {
+    // The weight is stored as outputs × inputs; the input may have several dimensions of rows.
+    if (a.size() < 2 || std::ranges::min(a) < 1) return std::nullopt;
+    int64_t rows = 1;
+    for (size_t i = 0; i + 1 < a.size(); ++i) rows = SaturatingProduct({rows, a[i]});
+    a = {rows, a.back()};
+    std::ranges::reverse(b);
+  }
+  const auto product = ProductOf(a, b);
+  return product ? std::optional(std::pair(*product, tensors[*left].type)) : std::nullopt;
+}
+
 class ProductReader {
  public:
   explicit ProductReader(const Trace& trace) : trace_(trace), own_times_(SelfTimes(trace)) {}
@@ -144,13 +166,18 @@ class ProductReader {
 
 }  // namespace
 
+void MeasuredProducts::AddMedians(Times& times) {
+  for (auto& [key, all] : times) {
+    const auto median = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+    std::ranges::nth_element(all, median);
+    times_.emplace(key, *median);
+  }
+}
+
 Result<MeasuredProducts> MeasuredProducts::Of(const Trace& trace, const std::string& path) {
   MeasuredProducts products;
-  for (auto& [key, times] : ProductReader(trace).Run()) {
-    const auto median = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
-    std::ranges::nth_element(times, median);
-    products.times_.emplace(key, *median);
-  }
+  Times times = ProductReader(trace).Run();
+  products.AddMedians(times);
   if (products.times_.empty()) {
     return BadInput(fmt::format(
         "{}: found no matrix product with shapes and a time, expected a linked trace of "
@@ -162,18 +189,18 @@ Result<MeasuredProducts> MeasuredProducts::Of(const Trace& trace, const std::str
 
 Result<MeasuredProducts> MeasuredProducts::Of(const OperatorTable& table, const std::string& path) {
   MeasuredProducts products;
+  Times times;
   for (const auto& [key, time] : table.times) {
-    const std::optional<size_t> left = LeftFactorOf(key.name);
-    const std::vector<KeyTensor> tensors = TensorsOf(key.arguments);
-    if (!left || tensors.size() < *left + 2 || time.noisy) continue;
-    const auto product = ProductOf(tensors[*left].sizes, tensors[*left + 1].sizes);
+    const auto product = time.noisy ? std::nullopt : ProductOf(key);
     if (!product) continue;
-    // The product with a sum, or of other strides, takes about as long: the first one counts.
-    products.times_.emplace(std::pair(*product, tensors[*left].type),
-                            Nanos{std::max<int64_t>(std::llround(time.time_ns), 1)});
+    times[*product].push_back(Nanos{std::max<int64_t>(std::llround(time.time_ns), 1)});
   }
+  products.AddMedians(times);
   if (products.times_.empty()) {
-    return BadInput(fmt::format("{}: found no matrix product among the measured operators", path));
+    return BadInput(fmt::format(
+        "{}: found no matrix product that is not noisy among the operators, expected one such as "
+        "aten::linear or aten::mm",
+        path));
   }
   return products;
 }

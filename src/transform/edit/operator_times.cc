@@ -66,11 +66,15 @@ class OperatorRetimer {
       }
       PushCallees(node, open);
     }
+    if (!is_missing && !is_measured) return;
+    const Nanos time = TimeOf(outermost);
+    result_.wanted_time = result_.wanted_time + time;
     if (is_missing) {
       ++(HasEstimate(outermost) ? result_.estimated : result_.kept);
       ++result_.missing[std::string(OperatorNameOf(recorded_, outermost))];
-    } else if (is_measured) {
+    } else {
       ++result_.measured;
+      result_.measured_time = result_.measured_time + time;
       if (!has_ratio) ++result_.without_ratio;
     }
   }
@@ -85,6 +89,13 @@ class OperatorRetimer {
     std::vector<NodeId> nodes = {node};
     for (size_t i = 0; i < nodes.size(); ++i) PushCallees(nodes[i], nodes);
     return nodes;
+  }
+
+  // Returns the recorded time of a node and of everything on the host inside of it.
+  Nanos TimeOf(NodeId node) const {
+    Nanos time;
+    for (const NodeId part : Inside(node)) time = time + own_[part.index()].value_or(Nanos{});
+    return time;
   }
 
   bool IsWanted(NodeId node) const {
@@ -113,9 +124,7 @@ class OperatorRetimer {
     const auto before = KeyOf(recorded_, node);
     const MeasuredCall* old = before ? sources_.recorded.Find(*before) : nullptr;
     if (old != nullptr && !old->noisy) return Factor{time->time_ns / old->time_ns, true};
-    Nanos recorded;
-    for (const NodeId part : Inside(node))
-      recorded = recorded + own_[part.index()].value_or(Nanos{});
+    const Nanos recorded = TimeOf(node);
     if (recorded <= Nanos{}) return std::nullopt;
     return Factor{time->time_ns / static_cast<double>(recorded.count), false};
   }

@@ -30,6 +30,8 @@ struct OperatorTimesEdit {
   uint64_t kept = 0;                        // as recorded, because their work is unknown
   uint64_t without_ratio = 0;               // of `measured`: by the table alone
   std::map<std::string, uint64_t> missing;  // operators of `estimated` and `kept` by name
+  Nanos wanted_time;                        // recorded time of all of them
+  Nanos measured_time;                      // of `measured`
 };
 
 // Returns the operators, at any depth, whose keys differ between a recorded trace and an edited one

@@ -85,6 +85,8 @@ TEST(OperatorTimes, ChangeByTheRatioOfMeasuredTimes) {
   EXPECT_EQ(timed->kept, 0u);
   EXPECT_EQ(timed->without_ratio, 0u);
   EXPECT_EQ(timed->missing, (std::map<std::string, uint64_t>{{"aten::tanh", 1}}));
+  EXPECT_EQ(timed->wanted_time, Nanos{130});
+  EXPECT_EQ(timed->measured_time, Nanos{100});
 }
 
 TEST(OperatorTimes, AreThoseOfTheTableWithoutARecordedOne) {
