@@ -8,7 +8,7 @@
 
 namespace etude {
 
-// What the time of an operator depends on, as text: docs/formats/operators.md.
+// Name and arguments of an operator, on which its time depends, as text: docs/formats/operators.md.
 struct OperatorKey {
   std::string name;       // full name: "aten::addmm"
   std::string arguments;  // "float32[128],float32[512,128],float32[128,128]:1:128,1,1"

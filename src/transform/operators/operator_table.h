@@ -11,7 +11,7 @@
 
 namespace etude {
 
-// What operators were measured on; "" and nullopt: unknown.
+// Machine on which operators were measured, and how; "": unknown.
 struct OperatorMachine {
   std::string device;     // "cpu"
   std::string processor;  // "AMD EPYC 7R13"
