@@ -315,10 +315,12 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       if (!options.what_if.second.empty()) {
         ETUDE_ASSIGN_OR_RETURN(second, ReadSecond(options, strict, context));
       }
+      if (options.memory) read.memory.before = TensorPeaksOf(traces.traces);
       if (const Status edited = what_if.EditTraces(traces.traces, second, context.limits);
           !edited) {
         return MakeError(edited.error().code, first + ": " + edited.error().message);
       }
+      if (options.memory) read.memory.after = TensorPeaksOf(traces.traces);
       const int64_t wanted = npus;
       npus = what_if.RanksOf(std::ssize(traces.traces));
       if (!of_job && npus != wanted) return OtherSize(first, npus, wanted);

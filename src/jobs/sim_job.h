@@ -8,6 +8,7 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
+#include "src/jobs/edited_memory.h"
 #include "src/jobs/what_if.h"
 #include "src/sim/program/sim_program.h"
 #include "src/sim/sweep/plan_facts.h"
@@ -24,6 +25,7 @@ struct SimJobOptions {
   bool with_recording = false;  // times keep the cost of recording
   int64_t jobs = 0;
   WhatIfOptions what_if;  // edits of a recorded job
+  bool memory = false;    // compute SimJob::memory
 
   friend bool operator==(const SimJobOptions&, const SimJobOptions&) = default;
 };
@@ -45,6 +47,7 @@ struct SimJob {
   std::vector<std::string> notes;
   std::optional<PlanFacts> plan;   // for a generated job
   std::vector<AppliedEdit> edits;  // by SimJobOptions::what_if
+  EditedMemory memory;             // of edited jobs, if requested
 };
 
 // Returns kBadInput if some of PREFIX.0.et … exist, but not one for each of `npus` NPUs. ASTRA-sim

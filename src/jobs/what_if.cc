@@ -63,6 +63,17 @@ Json ToJson(const std::vector<std::vector<GradientBucket>>& passes) {
   return all;
 }
 
+Json MemoryJson(const EditedMemory& memory) {
+  Json rows = Json::array();
+  for (const auto& [device, after] : memory.after) {
+    Json& row = rows.emplace_back();
+    row = {{"device", device}, {"before_bytes", nullptr}, {"after_bytes", after.count}};
+    const auto before = memory.before.find(device);
+    if (before != memory.before.end()) row["before_bytes"] = before->second.count;
+  }
+  return rows;
+}
+
 // Returns the key of the operator that takes longest; one without a name if no key is known.
 OperatorKey LongestOperator(const std::vector<Trace>& traces) {
   OperatorKey longest;
@@ -114,6 +125,7 @@ Json ToJson(const Changes& changes) {
           {"ranks", changes.ranks},
           {"times_known", changes.times_known},
           {"edits", std::move(edits)},
+          {"memory", MemoryJson(changes.memory)},
           {"notes", changes.notes}};
 }
 

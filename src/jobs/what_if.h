@@ -15,6 +15,7 @@
 #include "src/base/limits.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/jobs/edited_memory.h"
 #include "src/trace/trace.h"
 #include "src/transform/edit/gradient_reduction.h"
 #include "src/transform/edit/operator_times.h"
@@ -54,6 +55,7 @@ struct Changes {
   uint64_t ranks = 0;                // of the edited job
   bool times_known = false;          // whether all times of the recorded job are known
   std::vector<AppliedEdit> edits;
+  EditedMemory memory;
   std::vector<std::string> notes;  // omissions and changes in the conversion of the recorded job
 };
 nlohmann::ordered_json ToJson(const Changes& changes);

@@ -96,6 +96,7 @@ class WhatIfCommand : public Command {
           "generated jobs an option of their plan");
     }
     ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
+    job_.memory = true;
     OperatorMeasurer measurer;
     if (job_.what_if.measure) {
       if (make_measurer_ == nullptr) {
@@ -120,6 +121,7 @@ class WhatIfCommand : public Command {
                           .ranks = counts.ranks,
                           .times_known = read.workload.rounded_times,
                           .edits = read.edits,
+                          .memory = read.memory,
                           .notes = notes};
     ETUDE_RETURN_IF_ERROR(WriteChanges(changes, output_));
     if (json_) {
@@ -129,6 +131,13 @@ class WhatIfCommand : public Command {
     std::string text;
     for (const AppliedEdit& edit : read.edits) {
       text += fmt::format("{}: {} ({})\n", edit.edit, edit.text, Name(edit.certainty));
+    }
+    for (const auto& [device, after] : read.memory.after) {
+      const auto before = read.memory.before.find(device);
+      if (before != read.memory.before.end() && before->second == after) continue;
+      text += fmt::format(
+          "memory of tensors on {}, largest rank: {} instead of {}\n", device, FormatBytes(after),
+          before == read.memory.before.end() ? "unknown" : FormatBytes(before->second));
     }
     for (const std::string& note : notes) text += "note: " + note + "\n";
     console.Print(fmt::format("{}wrote {}: {}\n", text, output_, ClassesText(counts)));
