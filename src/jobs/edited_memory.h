@@ -17,7 +17,7 @@ TensorPeaks TensorPeaksOf(const std::vector<Trace>& traces);
 // Peak memory of a recorded job and of the edited one.
 struct EditedMemory {
   TensorPeaks before;
-  TensorPeaks after;
+  TensorPeaks after;  // lacks unknown ones
 };
 
 }  // namespace etude

@@ -320,7 +320,10 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
           !edited) {
         return MakeError(edited.error().code, first + ": " + edited.error().message);
       }
-      if (options.memory) read.memory.after = TensorPeaksOf(traces.traces);
+      // Copies of layers use the tensors of the recorded ones.
+      if (options.memory && !options.what_if.layers) {
+        read.memory.after = TensorPeaksOf(traces.traces);
+      }
       const int64_t wanted = npus;
       npus = what_if.RanksOf(std::ssize(traces.traces));
       if (!of_job && npus != wanted) return OtherSize(first, npus, wanted);

@@ -65,11 +65,11 @@ Json ToJson(const std::vector<std::vector<GradientBucket>>& passes) {
 
 Json MemoryJson(const EditedMemory& memory) {
   Json rows = Json::array();
-  for (const auto& [device, after] : memory.after) {
+  for (const auto& [device, before] : memory.before) {
     Json& row = rows.emplace_back();
-    row = {{"device", device}, {"before_bytes", nullptr}, {"after_bytes", after.count}};
-    const auto before = memory.before.find(device);
-    if (before != memory.before.end()) row["before_bytes"] = before->second.count;
+    row = {{"device", device}, {"before_bytes", before.count}, {"after_bytes", nullptr}};
+    const auto after = memory.after.find(device);
+    if (after != memory.after.end()) row["after_bytes"] = after->second.count;
   }
   return rows;
 }

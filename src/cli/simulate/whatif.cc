@@ -132,12 +132,11 @@ class WhatIfCommand : public Command {
     for (const AppliedEdit& edit : read.edits) {
       text += fmt::format("{}: {} ({})\n", edit.edit, edit.text, Name(edit.certainty));
     }
-    for (const auto& [device, after] : read.memory.after) {
-      const auto before = read.memory.before.find(device);
-      if (before != read.memory.before.end() && before->second == after) continue;
-      text += fmt::format(
-          "memory of tensors on {}, largest rank: {} instead of {}\n", device, FormatBytes(after),
-          before == read.memory.before.end() ? "unknown" : FormatBytes(before->second));
+    for (const auto& [device, before] : read.memory.before) {
+      const auto after = read.memory.after.find(device);
+      if (after == read.memory.after.end() || after->second == before) continue;
+      text += fmt::format("memory of tensors on {}, largest rank: {} instead of {}\n", device,
+                          FormatBytes(after->second), FormatBytes(before));
     }
     for (const std::string& note : notes) text += "note: " + note + "\n";
     console.Print(fmt::format("{}wrote {}: {}\n", text, output_, ClassesText(counts)));
