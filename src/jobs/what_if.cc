@@ -119,14 +119,10 @@ Json ToJson(const Changes& changes) {
            {"text", edit.text}};
     if (!edit.details.is_null()) row.update(edit.details);
   }
-  return {{"format", kDocument.format},
-          {"version", kDocument.version},
-          {"sources", changes.sources},
-          {"ranks", changes.ranks},
-          {"times_known", changes.times_known},
-          {"edits", std::move(edits)},
-          {"memory", MemoryJson(changes.memory)},
-          {"notes", changes.notes}};
+  return {{"format", kDocument.format},           {"version", kDocument.version},
+          {"sources", changes.sources},           {"ranks", changes.ranks},
+          {"times_known", changes.times_known},   {"edits", std::move(edits)},
+          {"memory", MemoryJson(changes.memory)}, {"notes", changes.notes}};
 }
 
 Status WriteChanges(const Changes& changes, const std::string& folder) {

@@ -145,20 +145,6 @@ def test_ranks_that_communicate(tmp_path):
     assert calibrate(tmp_path / "job", tmp_path / "operators.csv")["measured"] == 0
 
 
-def test_products_of_the_table_time_generated_jobs(tmp_path):
-    path = tmp_path / "operators.csv"
-    path.write_text(
-        "operator,arguments,device,processor,threads,torch,measured,calls,time_ns,spread,state\n"
-        'aten::relu,"float32[2]",cpu,,1,2.13.0,in step,5,7,0.1,measured\n'
-        'aten::addmm,"float32[64],float32[32,16],float32[16,64]:1:16,1,1",cpu,,1,2.13.0,in step,5,5000,0.1,measured\n'
-    )
-    words = ("generate", "dlrm", "rm3", "-o", tmp_path / "step")
-    assert "durations: 0 measured" in etude(*words, "--measured", path).stdout
-    path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if "addmm" not in line))
-    error = etude(*words, "--measured", path, code=3).stderr
-    assert "found no matrix product among the measured operators" in error
-
-
 def test_bad_tables_name_the_line(jobs, table, tmp_path):
     bad = tmp_path / "bad.csv"
     bad.write_text(table.read_text().replace(",in step,", ",somewhere,", 1))

@@ -111,16 +111,15 @@ Trace TraceOf(const Strided& strided) {
   row.lane = builder.InternLane({.thread = builder.Intern("1")});
   row.start = Nanos{};
   row.duration = Nanos{10};
-  const TensorId tensor =
-      builder.InternTensor({.tensor = 1,
-                            .storage = 1,
-                            .offset = strided.offset,
-                            .numel = numel,
-                            .element_bytes = 4,
-                            .type = type,
-                            .shape = builder.InternInts(strided.sizes),
-                            .strides = builder.InternInts(strided.strides),
-                            .storage_bytes = strided.bytes});
+  const TensorId tensor = builder.InternTensor({.tensor = 1,
+                                                .storage = 1,
+                                                .offset = strided.offset,
+                                                .numel = numel,
+                                                .element_bytes = 4,
+                                                .type = type,
+                                                .shape = builder.InternInts(strided.sizes),
+                                                .strides = builder.InternInts(strided.strides),
+                                                .storage_bytes = strided.bytes});
   row.inputs = builder.InternValues(std::vector<Value>{Value::Tensor(type, tensor)});
   builder.AddNode(row);
   return builder.Finish().value();
@@ -130,15 +129,27 @@ Trace TraceOf(const Strided& strided) {
 TEST(OtherSize, LayoutsAreThoseOfTheOtherSize) {
   const std::vector<std::function<Strided(int64_t)>> layouts = {
       // Scores of attention in a length, and transposed.
-      [](int64_t n) -> Strided { return {{2, 3, n, n}, {3 * n * n, n * n, n, 1}, 0, 24 * n * n}; },
-      [](int64_t n) -> Strided { return {{2, n, 3, n}, {3 * n * n, 1, n * n, n}, 0, 24 * n * n}; },
+      [](int64_t n) -> Strided {
+        return {{2, 3, n, n}, {3 * n * n, n * n, n, 1}, 0, 24 * n * n};
+      },
+      [](int64_t n) -> Strided {
+        return {{2, n, 3, n}, {3 * n * n, 1, n * n, n}, 0, 24 * n * n};
+      },
       // The second third of a projection, whose last part is its own storage's end.
-      [](int64_t n) -> Strided { return {{5, n}, {3 * n, 1}, n, 60 * n}; },
+      [](int64_t n) -> Strided {
+        return {{5, n}, {3 * n, 1}, n, 60 * n};
+      },
       // One of the matrices in a storage of four.
-      [](int64_t n) -> Strided { return {{n, n}, {n, 1}, 3 * n * n, 16 * n * n}; },
-      [](int64_t n) -> Strided { return {{n, n}, {n, 1}, 0, 16 * n * n}; },
+      [](int64_t n) -> Strided {
+        return {{n, n}, {n, 1}, 3 * n * n, 16 * n * n};
+      },
+      [](int64_t n) -> Strided {
+        return {{n, n}, {n, 1}, 0, 16 * n * n};
+      },
       // Expanded.
-      [](int64_t n) -> Strided { return {{n, n}, {0, 1}, 0, 4 * n}; },
+      [](int64_t n) -> Strided {
+        return {{n, n}, {0, 1}, 0, 4 * n};
+      },
   };
   for (const auto& layout : layouts) {
     const auto edited = AtOtherSize(TraceOf(layout(8)), TraceOf(layout(16)), {8, 16, 64}, {});
