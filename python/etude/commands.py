@@ -211,7 +211,8 @@ def calibrate(output: Path, **options: Value) -> Answer:
     """Runs `etude calibrate`: measures this machine's collectives into the file `output`. Requires torch.
 
     `ranks`, "2,4", are the numbers of ranks. The answer's table `communication` has a row per type and number of
-    ranks; `ok` is False if a communication was too noisy to be written.
+    ranks; `ok` is False if a communication was too noisy to be written. With `operators`, a recorded job, it measures
+    the operators of that job instead, and has a table `operators`.
     """
     return run("calibrate", ["-o", os.fspath(output), *words_of(options)], path=output)
 
@@ -219,7 +220,8 @@ def calibrate(output: Path, **options: Value) -> Answer:
 def whatif(job: Sources, output: Path, **options: Value) -> Answer:
     """Runs `etude whatif`: writes an edited recorded or generated job into the folder `output`.
 
-    `dp` is the number of data-parallel ranks; the answer has the `edits` with what they changed. A job of `generate`
+    `dp` is the number of data-parallel ranks; the answer has the `edits` with what they changed. With `measure=True`,
+    which requires torch, operators with other sizes are measured; `operators` is a table of their times. A job of `generate`
     takes all options of its plan, such as `tp`, `layers` and `keep="global-batch"`; its answer has the plan `before` and
     `after`.
     """

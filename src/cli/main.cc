@@ -140,6 +140,9 @@ int Main(std::vector<std::string> args) {
     RunTorchCommand(args);
     args = WithoutOptions(args, 1);
   }
+  if (!args.empty() && args[0] == "whatif" && std::ranges::count(args, "--measure") != 0) {
+    RunTorchCommand(args);
+  }
   if (!args.empty() && args[0] == "suite") return RunSuite(std::move(args));
   // Makes only the requested command, so that libraries of others are not loaded.
   const std::string_view asked = args.empty() ? std::string_view() : args[0];

@@ -236,10 +236,34 @@ constexpr std::string_view kRecordedHost =
     "tools also its waits) precedes its calls and overlaps no communication; `etude convert --for "
     "astra-sim` keeps it in place";
 
+// Gives the edits the tables of measured operators.
+Status ReadOperatorTables(const WhatIfOptions& options, const OperatorMeasurer& measure,
+                          const RunContext& context, WhatIf& what_if) {
+  if (options.measure) {
+    what_if.UseOperators(measure);
+    return {};
+  }
+  if (options.operators.empty()) return {};
+  const auto read = [&](const std::string& path) -> Result<OperatorTable> {
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, context.limits));
+    return ParseOperatorTable(text, path);
+  };
+  MeasuredOperators tables;
+  ETUDE_ASSIGN_OR_RETURN(tables.times, read(options.operators));
+  if (!options.recorded_operators.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(tables.recorded, read(options.recorded_operators));
+  } else if (!options.sizes.empty()) {
+    tables.recorded = tables.times;
+  }
+  what_if.UseOperators(std::move(tables));
+  return {};
+}
+
 Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool strict,
-                          const RunContext& context) {
+                          const RunContext& context, const OperatorMeasurer& measure) {
   const bool of_job = npus == 0;
   ETUDE_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(options.what_if));
+  ETUDE_RETURN_IF_ERROR(ReadOperatorTables(options.what_if, measure, context, what_if));
   const std::string& first = options.paths.front();
   const bool is_one = options.paths.size() == 1;
   if (is_one && IsPrefix(first)) {
@@ -291,9 +315,14 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       if (!options.what_if.second.empty()) {
         ETUDE_ASSIGN_OR_RETURN(second, ReadSecond(options, strict, context));
       }
+      if (options.memory) read.memory.before = TensorPeaksOf(traces.traces);
       if (const Status edited = what_if.EditTraces(traces.traces, second, context.limits);
           !edited) {
         return MakeError(edited.error().code, first + ": " + edited.error().message);
+      }
+      // Copies of layers use the tensors of the recorded ones.
+      if (options.memory && !options.what_if.layers) {
+        read.memory.after = TensorPeaksOf(traces.traces);
       }
       const int64_t wanted = npus;
       npus = what_if.RanksOf(std::ssize(traces.traces));
@@ -375,14 +404,14 @@ Status CheckRankFiles(const std::string& prefix, int64_t npus) {
 }
 
 Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, bool strict,
-                          const RunContext& context) {
+                          const RunContext& context, const OperatorMeasurer& measure) {
   std::vector<std::string> warnings;
   RunContext noting = context;
   noting.warn = [&](std::string_view text) {
     warnings.emplace_back(text);
     context.Warn(text);
   };
-  Result<SimJob> read = ReadAnyJob(options, npus, strict, noting);
+  Result<SimJob> read = ReadAnyJob(options, npus, strict, noting, measure);
   if (read) read->warnings = std::move(warnings);
   return read;
 }

@@ -8,6 +8,7 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/base/units.h"
+#include "src/jobs/edited_memory.h"
 #include "src/jobs/what_if.h"
 #include "src/sim/program/sim_program.h"
 #include "src/sim/sweep/plan_facts.h"
@@ -24,6 +25,7 @@ struct SimJobOptions {
   bool with_recording = false;  // times keep the cost of recording
   int64_t jobs = 0;
   WhatIfOptions what_if;  // edits of a recorded job
+  bool memory = false;    // compute SimJob::memory
 
   friend bool operator==(const SimJobOptions&, const SimJobOptions&) = default;
 };
@@ -45,6 +47,7 @@ struct SimJob {
   std::vector<std::string> notes;
   std::optional<PlanFacts> plan;   // for a generated job
   std::vector<AppliedEdit> edits;  // by SimJobOptions::what_if
+  EditedMemory memory;             // of edited jobs, if requested
 };
 
 // Returns kBadInput if some of PREFIX.0.et … exist, but not one for each of `npus` NPUs. ASTRA-sim
@@ -59,7 +62,9 @@ Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>&
 // PREFIX.0.et …, as in ASTRA-sim, a folder of classes, or traces in any format. Recorded traces
 // become graphs of device work (docs/models/astra_sim.md). Returns kBadInput unless the job has
 // exactly one trace for each NPU.
+//
+// `measure` measures operators of edited sizes; required for WhatIfOptions::measure only.
 Result<SimJob> ReadSimJob(const SimJobOptions& options, int64_t npus, bool strict,
-                          const RunContext& context);
+                          const RunContext& context, const OperatorMeasurer& measure = {});
 
 }  // namespace etude

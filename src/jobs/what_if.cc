@@ -63,6 +63,34 @@ Json ToJson(const std::vector<std::vector<GradientBucket>>& passes) {
   return all;
 }
 
+Json MemoryJson(const EditedMemory& memory) {
+  Json rows = Json::array();
+  for (const auto& [device, before] : memory.before) {
+    Json& row = rows.emplace_back();
+    row = {{"device", device}, {"before_bytes", before.count}, {"after_bytes", nullptr}};
+    const auto after = memory.after.find(device);
+    if (after != memory.after.end()) row["after_bytes"] = after->second.count;
+  }
+  return rows;
+}
+
+// Returns the key of the operator that takes longest; one without a name if no key is known.
+OperatorKey LongestOperator(const std::vector<Trace>& traces) {
+  OperatorKey longest;
+  Nanos time;
+  for (const Trace& trace : traces) {
+    ForEachNode(trace, [&](NodeId node) {
+      const Nanos taken = trace.duration(node).value_or(Nanos{});
+      if (taken <= time && !longest.name.empty()) return;
+      std::optional<OperatorKey> key = KeyOf(trace, node);
+      if (!key) return;
+      longest = *std::move(key);
+      time = taken;
+    });
+  }
+  return longest;
+}
+
 // Returns whether a collective's bytes of a rank do not depend on the number of ranks.
 bool IsIndependentOfRanks(CollectiveType type) {
   return type == CollectiveType::kAllReduce || type == CollectiveType::kBroadcast ||
@@ -75,6 +103,7 @@ std::string_view Name(Certainty certainty) {
   switch (certainty) {
     case Certainty::kExact: return "structure exact";
     case Certainty::kInterpolated: return "interpolated";
+    case Certainty::kMeasured: return "measured";
     case Certainty::kModelled: break;
   }
   return "modelled";
@@ -90,13 +119,10 @@ Json ToJson(const Changes& changes) {
            {"text", edit.text}};
     if (!edit.details.is_null()) row.update(edit.details);
   }
-  return {{"format", kDocument.format},
-          {"version", kDocument.version},
-          {"sources", changes.sources},
-          {"ranks", changes.ranks},
-          {"times_known", changes.times_known},
-          {"edits", std::move(edits)},
-          {"notes", changes.notes}};
+  return {{"format", kDocument.format},           {"version", kDocument.version},
+          {"sources", changes.sources},           {"ranks", changes.ranks},
+          {"times_known", changes.times_known},   {"edits", std::move(edits)},
+          {"memory", MemoryJson(changes.memory)}, {"notes", changes.notes}};
 }
 
 Status WriteChanges(const Changes& changes, const std::string& folder) {
@@ -145,6 +171,12 @@ Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
   if (has_buckets && !options.data_parallel) {
     return MakeError(ErrorCode::kUsage, "--bucket and --first-bucket require --dp");
   }
+  if (!options.recorded_operators.empty() && options.operators.empty()) {
+    return MakeError(ErrorCode::kUsage, "--recorded-operators requires --operators");
+  }
+  if (options.measure && options.sizes.empty()) {
+    return MakeError(ErrorCode::kUsage, "--measure requires --sizes, whose operators it measures");
+  }
   Result<TimeScale> scale = TimeScale::Parse(options.scale);
   if (!scale) return MakeError(ErrorCode::kUsage, "--scale: " + scale.error().message);
   made.scale_ = *std::move(scale);
@@ -176,9 +208,11 @@ Status WhatIf::EditSizes(std::vector<Trace>& traces, const std::vector<Trace>& s
   for (size_t i = 0; i < traces.size(); ++i) {
     Result<SizeEdit> edited = AtOtherSize(traces[i], second[i], *points_, limits);
     if (!edited) return MakeError(edited.error().code, "--second: " + edited.error().message);
-    traces[i] = std::move(edited->trace);
     sizes_.nodes += edited->resized;
     retimed += edited->retimed;
+    ETUDE_ASSIGN_OR_RETURN(std::optional<Trace> timed,
+                           TakeTimes(i, traces[i], edited->trace, edited->is_retimed, limits));
+    traces[i] = timed ? *std::move(timed) : std::move(edited->trace);
   }
   if (sizes_.nodes == 0) {
     return BadInput("--second: found the same sizes in both recordings, expected others");
@@ -186,6 +220,93 @@ Status WhatIf::EditSizes(std::vector<Trace>& traces, const std::vector<Trace>& s
   sizes_.details = {{"retimed", retimed}};
   sizes_.text = fmt::format("{} with other sizes, {} with times by their work",
                             FormatCount(sizes_.nodes, "operator"), FormatCount(retimed));
+  if (tables_ || measure_) DescribeTimes(sizes_);
+  return {};
+}
+
+Result<std::optional<Trace>> WhatIf::TakeTimes(size_t rank, const Trace& recorded,
+                                               const Trace& edited,
+                                               const std::vector<bool>& is_estimated,
+                                               const Limits& limits) {
+  if (!measure_ && !tables_) return std::nullopt;
+  bool has_device = false;
+  ForEachNode(recorded, [&](NodeId node) {
+    has_device = has_device || recorded.place(node) == Place::kDevice;
+  });
+  if (has_device) {
+    return BadInput(fmt::format(
+        "{}: found work on a device, expected a job on CPUs, whose operators can be measured",
+        measure_ ? "--measure" : "--operators"));
+  }
+  if (measure_) {
+    ETUDE_ASSIGN_OR_RETURN(tables_,
+                           measure_(rank, recorded, edited, ChangedOperators(recorded, edited)));
+    failures_.merge(tables_->failures);
+  }
+  ETUDE_ASSIGN_OR_RETURN(
+      OperatorTimesEdit taken,
+      WithOperatorTimes(recorded, edited, is_estimated, /*all=*/&recorded == &edited,
+                        {.times = tables_->times, .recorded = tables_->recorded}, limits));
+  taken_.measured += taken.measured;
+  taken_.estimated += taken.estimated;
+  taken_.kept += taken.kept;
+  taken_.without_ratio += taken.without_ratio;
+  taken_.wanted_time = taken_.wanted_time + taken.wanted_time;
+  taken_.measured_time = taken_.measured_time + taken.measured_time;
+  for (const auto& [name, count] : taken.missing) taken_.missing[name] += count;
+  return std::move(taken.trace);
+}
+
+void WhatIf::DescribeTimes(AppliedEdit& edit) const {
+  const std::string estimate(Name(edit.certainty));
+  if (taken_.measured > 0 && taken_.missing.empty()) edit.certainty = Certainty::kMeasured;
+  Json missing = Json::array();
+  for (const auto& [name, count] : taken_.missing) {
+    Json& row = missing.emplace_back();
+    row = {{"operator", name}, {"count", count}};
+    const auto failure = failures_.find(name);
+    if (failure != failures_.end()) row["reason"] = failure->second;
+  }
+  Json measured_share = nullptr;
+  edit.text += fmt::format("; {} measured", FormatCount(taken_.measured, "operator"));
+  if (taken_.wanted_time > Nanos{}) {
+    const double share = static_cast<double>(taken_.measured_time.count) /
+                         static_cast<double>(taken_.wanted_time.count);
+    measured_share = share;
+    edit.text += fmt::format(" with {:.1f} % of their recorded time", share * 100);
+  }
+  edit.details["operators"] = {{"measured", taken_.measured},
+                               {"without_ratio", taken_.without_ratio},
+                               {estimate, taken_.estimated},
+                               {"unknown", taken_.kept},
+                               {"measured_share", std::move(measured_share)},
+                               {"not_measured", std::move(missing)}};
+  if (taken_.estimated > 0) {
+    edit.text += fmt::format(", {} {}", FormatCount(taken_.estimated), estimate);
+  }
+  if (taken_.kept > 0) edit.text += fmt::format(", {} as recorded", FormatCount(taken_.kept));
+  if (!taken_.missing.empty()) edit.text += ", such as " + taken_.missing.begin()->first;
+}
+
+Status WhatIf::TakeAllTimes(std::vector<Trace>& traces, const Limits& limits) {
+  operators_ = {.edit = "--operators " + options_.operators, .certainty = Certainty::kModelled};
+  for (size_t i = 0; i < traces.size(); ++i) {
+    ETUDE_ASSIGN_OR_RETURN(std::optional<Trace> timed,
+                           TakeTimes(i, traces[i], traces[i], {}, limits));
+    if (timed) traces[i] = *std::move(timed);
+  }
+  operators_.nodes = taken_.measured;
+  if (taken_.measured == 0) {
+    const OperatorKey example = LongestOperator(traces);
+    return BadInput(
+        example.name.empty()
+            ? fmt::format("{}: the job lacks sizes or types of its operators", operators_.edit)
+            : fmt::format("{}: found no time of an operator of the job, expected one such as {} "
+                          "with the arguments {}",
+                          operators_.edit, example.name, example.arguments));
+  }
+  operators_.text = "times of the table";
+  DescribeTimes(operators_);
   return {};
 }
 
@@ -232,7 +353,11 @@ Status WhatIf::EditLayers(std::vector<Trace>& traces, const Limits& limits) {
 Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& second,
                           const Limits& limits) {
   recorded_ = traces.size();
-  if (points_) ETUDE_RETURN_IF_ERROR(EditSizes(traces, second, limits));
+  if (points_) {
+    ETUDE_RETURN_IF_ERROR(EditSizes(traces, second, limits));
+  } else if (tables_) {
+    ETUDE_RETURN_IF_ERROR(TakeAllTimes(traces, limits));
+  }
   if (options_.layers) ETUDE_RETURN_IF_ERROR(EditLayers(traces, limits));
   if (!options_.data_parallel) return {};
   parallel_.edit = fmt::format("--dp {}", *options_.data_parallel);
@@ -339,6 +464,7 @@ void WhatIf::ChangeTimes(RunnableRank& rank) {
 Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
   std::vector<AppliedEdit> edits;
   if (points_) edits.push_back(sizes_);
+  if (!points_ && tables_) edits.push_back(operators_);
   if (options_.layers) edits.push_back(layers_);
   if (options_.data_parallel) edits.push_back(parallel_);
   if (!options_.scale.empty()) {

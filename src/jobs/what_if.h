@@ -1,9 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -11,10 +15,13 @@
 #include "src/base/limits.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/jobs/edited_memory.h"
 #include "src/trace/trace.h"
 #include "src/transform/edit/gradient_reduction.h"
+#include "src/transform/edit/operator_times.h"
 #include "src/transform/edit/other_size.h"
 #include "src/transform/edit/time_scale.h"
+#include "src/transform/operators/operator_table.h"
 #include "src/transform/runnable/runnable_rank.h"
 
 // Edits of recorded jobs: docs/models/what_if.md.
@@ -25,8 +32,9 @@ enum class Certainty : uint8_t {
   kExact,         // structure exact: the nodes are those of the edited program
   kInterpolated,  // times between those of two recordings
   kModelled,      // times by the user's factor, or beyond those of two recordings
+  kMeasured,      // times of the operators on a machine, measured or from a table
 };
-// Returns "structure exact", "interpolated" or "modelled": stable, appears in files.
+// Returns "structure exact", "interpolated", "modelled" or "measured": stable, appears in files.
 std::string_view Name(Certainty certainty);
 
 // One edit that was made.
@@ -47,6 +55,7 @@ struct Changes {
   uint64_t ranks = 0;                // of the edited job
   bool times_known = false;          // whether all times of the recorded job are known
   std::vector<AppliedEdit> edits;
+  EditedMemory memory;
   std::vector<std::string> notes;  // omissions and changes in the conversion of the recorded job
 };
 nlohmann::ordered_json ToJson(const Changes& changes);
@@ -66,19 +75,39 @@ struct WhatIfOptions {
   std::string first_bucket;              // "": as PyTorch chooses it
   std::string scale;                     // factors for times: TimeScale
   std::vector<std::string> drop;         // operators by name, whose time becomes 0
+  // Table of measured operators: for those with other sizes, or without `sizes` for all.
+  std::string operators;
+  std::string recorded_operators;  // table of the machine of the recording, for `operators`
+  bool measure = false;            // measure operators with other sizes on this machine
 
   bool empty() const {
     return second.empty() && sizes.empty() && !layers && !data_parallel && scale.empty() &&
-           drop.empty();
+           drop.empty() && operators.empty() && recorded_operators.empty() && !measure;
   }
   friend bool operator==(const WhatIfOptions&, const WhatIfOptions&) = default;
 };
+
+// Tables for the times of operators: those wanted, and those of the recorded operators.
+struct MeasuredOperators {
+  OperatorTable times;
+  OperatorTable recorded;
+  std::map<std::string, std::string> failures;  // why operators could not be measured, by name
+};
+
+// Returns measured times of the operators of rank number `rank` of the job, before and after an
+// edit, of which `keys` are wanted.
+using OperatorMeasurer = std::function<Result<MeasuredOperators>(
+    size_t rank, const Trace& recorded, const Trace& edited, const std::set<OperatorKey>& keys)>;
 
 // Edits the recorded ranks of a job on their way to a simulator. Not thread-safe.
 class WhatIf {
  public:
   // kUsage for options of the wrong form.
   static Result<WhatIf> Make(const WhatIfOptions& options);
+
+  // Takes times of operators from tables, or from `measure`, which replays them.
+  void UseOperators(MeasuredOperators tables) { tables_ = std::move(tables); }
+  void UseOperators(OperatorMeasurer measure) { measure_ = std::move(measure); }
 
   // Edits the recorded traces before their conversion: changes a size by those of the second
   // recording (`second`, empty without one), then the number of layers, and adds the reduction of
@@ -98,6 +127,13 @@ class WhatIf {
   WhatIf() = default;
   Status EditSizes(std::vector<Trace>& traces, const std::vector<Trace>& second,
                    const Limits& limits);
+  // Returns the edited trace of rank number `rank` with times of the tables for operators that the
+  // edit has changed, or for all if both traces are the same one; nullopt without tables.
+  Result<std::optional<Trace>> TakeTimes(size_t rank, const Trace& recorded, const Trace& edited,
+                                         const std::vector<bool>& is_estimated,
+                                         const Limits& limits);
+  Status TakeAllTimes(std::vector<Trace>& traces, const Limits& limits);
+  void DescribeTimes(AppliedEdit& edit) const;
   Status EditLayers(std::vector<Trace>& traces, const Limits& limits);
   Status ResizeGroups(RunnableRank& rank);
   void ChangeTimes(RunnableRank& rank);
@@ -109,6 +145,11 @@ class WhatIf {
   size_t recorded_ = 0;  // ranks
   std::optional<SizePoints> points_;
   AppliedEdit sizes_;
+  std::optional<MeasuredOperators> tables_;
+  OperatorMeasurer measure_;
+  OperatorTimesEdit taken_;  // counts over all ranks, without a trace
+  std::map<std::string, std::string> failures_;
+  AppliedEdit operators_;
   AppliedEdit layers_;
   AppliedEdit parallel_;
   AppliedEdit scaled_;

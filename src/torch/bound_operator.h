@@ -61,6 +61,8 @@ class BoundOperator {
   // A barrier blocks the host thread, even if the memory is on a device.
   bool is_barrier() const { return communicates_ && schema().name() == "c10d::barrier"; }
   bool returns_work() const { return returns_work_; }
+  // Returns whether the operator changes sizes or strides of an argument, such as aten::t_.
+  bool changes_form() const { return handle_.hasTag(at::Tag::inplace_view); }
   // Channels of a communication, for the progress reported to other ranks.
   struct Channel {
     NodeKind kind = NodeKind::kCollective;  // or kSend, kRecv

@@ -140,6 +140,27 @@ class Replayer::Impl {
   }
   const ReplayReport& report() const { return report_; }
 
+  std::vector<NodeId> operators() const {
+    std::vector<NodeId> nodes;
+    for (const PlannedOp& op : step_.plan().ops) nodes.push_back(op.node);
+    return nodes;
+  }
+  Result<std::vector<Nanos>> TimeOperators() {
+    std::vector<Nanos> times;
+    ETUDE_RETURN_IF_ERROR(BeginStep());
+    ETUDE_RETURN_IF_ERROR(step_.runner().RunTimed(coerce_, times));
+    ETUDE_RETURN_IF_ERROR(step_.runner().Finish());
+    return times;
+  }
+  Status RepeatOperators(std::vector<OperatorRepetition>& repetitions) {
+    if (!step_.devices().target_is_cpu()) {
+      return Unavailable("operators are repeated on the CPU only");
+    }
+    ETUDE_RETURN_IF_ERROR(BeginStep());
+    ETUDE_RETURN_IF_ERROR(step_.runner().RunRepeated(coerce_, repetitions));
+    return step_.runner().Finish();
+  }
+
  private:
   // Returns the maximum memory that a step added to the memory in use before the first one.
   std::optional<Bytes> MemoryGrowth(const std::vector<StepSample>& samples) const {
@@ -515,6 +536,13 @@ Status Replayer::FindKernels() {
 }
 Result<StepSample> Replayer::RunStep(GapMode gaps) {
   return OfLibtorch([&] { return impl_->RunStep(gaps); });
+}
+std::vector<NodeId> Replayer::operators() const { return impl_->operators(); }
+Result<std::vector<Nanos>> Replayer::TimeOperators() {
+  return OfLibtorch([&] { return impl_->TimeOperators(); });
+}
+Status Replayer::RepeatOperators(std::vector<OperatorRepetition>& repetitions) {
+  return OfLibtorch([&] { return impl_->RepeatOperators(repetitions); });
 }
 const ReplayReport& Replayer::report() const { return impl_->report(); }
 

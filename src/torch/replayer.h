@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "src/analysis/time/host_gaps.h"
 #include "src/base/machine/process_usage.h"
@@ -11,6 +12,7 @@
 #include "src/replay/calibration.h"
 #include "src/replay/replay_report.h"
 #include "src/standalone/program.h"
+#include "src/torch/operator_repetition.h"
 #include "src/torch/replay_options.h"
 #include "src/trace/trace.h"
 
@@ -50,6 +52,14 @@ class Replayer {
   Result<ReplayReport> Measure();
   // Runs the step once, when all ranks are ready. kBadInput for unknown gaps.
   Result<StepSample> RunStep(GapMode gaps);
+
+  // Returns the operators that a step runs, in order.
+  std::vector<NodeId> operators() const;
+  // Runs the step once, and returns the time of each operator's call.
+  Result<std::vector<Nanos>> TimeOperators();
+  // Runs the step once, and repeats each operator before it runs. `repetitions`: by operator.
+  // kUnavailable unless the step runs on the CPU.
+  Status RepeatOperators(std::vector<OperatorRepetition>& repetitions);
 
   // Runs and records a few more steps. If a recording could be made, report() then lists which
   // recorded kernels ran.

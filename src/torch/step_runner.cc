@@ -10,6 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <ATen/Context.h>
+#include <ATen/core/Generator.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/record_function.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -112,6 +115,38 @@ class OperatorWatch {
 };
 
 thread_local OperatorWatch* OperatorWatch::active = nullptr;
+
+// Content of what an operator on the CPU changes: the tensors that it writes to, and the state of
+// the random generator.
+class KeptContent {
+ public:
+  KeptContent(const c10::FunctionSchema& schema, const torch::jit::Stack& stack)
+      : generator_(at::globalContext().defaultGenerator(at::kCPU)), state_(generator_.get_state()) {
+    const auto keep = [&](const auto& self, const c10::IValue& value) -> void {
+      if (value.isTensor() && value.toTensor().defined() && value.toTensor().has_storage()) {
+        const c10::Storage& storage = value.toTensor().storage();
+        tensors_.emplace_back(
+            storage, at::Tensor(at::empty({static_cast<int64_t>(storage.nbytes())}, at::kByte)));
+        CopyBytes(storage, tensors_.back().second.storage());
+      } else if (value.isList()) {
+        for (const c10::IValue& item : value.toListRef()) self(self, item);
+      }
+    };
+    for (size_t i = 0; i < schema.arguments().size(); ++i) {
+      const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
+      if (alias != nullptr && alias->isWrite()) keep(keep, stack[i]);
+    }
+  }
+  void Restore() const {
+    for (const auto& [storage, content] : tensors_) CopyBytes(content.storage(), storage);
+    at::Generator(generator_).set_state(state_);
+  }
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+  std::vector<std::pair<c10::Storage, at::Tensor>> tensors_;
+};
 
 // Returns `tensor` with the recorded sizes: its first elements, repeated as needed.
 at::Tensor Coerced(const at::Tensor& tensor, at::IntArrayRef sizes) {
@@ -486,6 +521,58 @@ Status StepRunner::RunWith(const std::vector<bool>& coerce,
   return RunEach([&](size_t i) -> Status {
     ETUDE_RETURN_IF_ERROR(before(i));
     RunOne(i, coerce[i]);
+    return {};
+  });
+}
+
+Status StepRunner::RunTimed(const std::vector<bool>& coerce, std::vector<Nanos>& times) {
+  times.assign(plan_.ops.size(), Nanos{});
+  return RunEach([&](size_t i) -> Status {
+    Nanos begin;
+    RunOne(
+        i, coerce[i], [&] { begin = MonotonicTime(); },
+        [&] { times[i] = MonotonicTime() - begin; });
+    return {};
+  });
+}
+
+void StepRunner::Repeat(size_t index, OperatorRepetition& repetition) {
+  const BoundOperator& bound = *operators_[index];
+  if (bound.communicates() || bound.changes_form()) {
+    repetition.failure =
+        bound.communicates() ? "communicates" : "changes the shape of its argument";
+    return;
+  }
+  const KeptContent kept(bound.schema(), stack_);
+  torch::jit::Stack stack;
+  Nanos total;
+  try {
+    for (int64_t i = 0; i < repetition.most; ++i) {
+      if (i >= repetition.least && total >= repetition.enough) break;
+      kept.Restore();
+      stack = stack_;
+      const Nanos begin = MonotonicTime();
+      bound.Call(stack);
+      const Nanos time = MonotonicTime() - begin;
+      ForEachResult(stack, GradientToCome::TakeOff);
+      repetition.times.push_back(time);
+      total = total + time;
+    }
+  } catch (const std::exception& error) {
+    repetition.failure = FirstLine(error.what());
+  }
+  kept.Restore();
+}
+
+Status StepRunner::RunRepeated(const std::vector<bool>& coerce,
+                               std::vector<OperatorRepetition>& repetitions) {
+  return RunEach([&](size_t i) -> Status {
+    RunOne(
+        i, coerce[i],
+        [&] {
+          if (repetitions[i].least > 0) Repeat(i, repetitions[i]);
+        },
+        [] {});
     return {};
   });
 }

@@ -21,6 +21,7 @@
 #include "src/torch/bound_operator.h"
 #include "src/torch/group/rank_group.h"
 #include "src/torch/memory/outside_memory.h"
+#include "src/torch/operator_repetition.h"
 
 namespace etude {
 
@@ -73,6 +74,12 @@ class StepRunner {
   // Runs one step at the pace of an emulated machine; `gaps` may be null.
   Status RunStretched(const std::vector<bool>& coerce, const StepPace& pace, const HostGaps* gaps,
                       PassedGaps& passed);
+  // Runs one step and stores the time of each operator's call in `times`. Waits for communication
+  // are not part of it.
+  Status RunTimed(const std::vector<bool>& coerce, std::vector<Nanos>& times);
+  // Runs one step on the CPU and repeats operators directly before they run: on the same arguments,
+  // whose content is restored before each call. `repetitions`: by operator.
+  Status RunRepeated(const std::vector<bool>& coerce, std::vector<OperatorRepetition>& repetitions);
   // Runs one step and calls `before` with each operator's index.
   Status RunWith(const std::vector<bool>& coerce, const std::function<Status(size_t)>& before);
   // Runs one step that continues after failures, with zeros for missing results, and returns an
@@ -98,6 +105,8 @@ class StepRunner {
   template <typename Before, typename After>
   void RunOne(size_t index, bool coerce, Before before_call, After after_call);
   void RunOne(size_t index, bool coerce);
+  // Repeats the operator whose arguments are on the stack.
+  void Repeat(size_t index, OperatorRepetition& repetition);
   // Makes the views that unrecorded code made before the operator. Throws errors of invalid views.
   void Derive(const PlannedOp& op);
   void Await(uint32_t collective);

@@ -125,6 +125,19 @@ def test_an_edited_job_is_simulated(tmp_path):
     assert step["rank_count"] == 8 and sum(row["count"] for row in step["collectives"]) == 3
 
 
+def test_a_table_of_operators_times_a_job(tmp_path):
+    job, table = tmp_path / "linked.json", tmp_path / "there.csv"
+    etude.convert(etude.link(DATA / "mlp_et.json.gz", DATA / "mlp_kineto.json.gz").trace, job)
+    table.write_text(
+        "operator,arguments,device,processor,threads,torch,measured,calls,time_ns,spread,state\n"
+        'aten::mm,"float32[256,2048],float32[2048,2048]",cpu,there,1,2.13.0,in step,9,1000,0.1,measured\n'
+    )
+    edited = etude.whatif(job, tmp_path / "there", operators=table)
+    assert edited["edits"][0]["operators"]["measured"] == 2
+    own, there = (etude.simulate(job, network="Ring(1):1GB/s,1us", operators=one) for one in (None, table))
+    assert there["step_ns"] < 0.9 * own["step_ns"]
+
+
 def test_a_generated_job_is_edited_by_its_plan(job, tmp_path):
     edited = etude.whatif(job, tmp_path / "edited", tp=4, dp=2, keep="global-batch", layers=4)
     assert edited["before"]["ranks"] == 4 and edited["after"]["ranks"] == 8

@@ -146,6 +146,11 @@ def test_sizes_are_those_of_the_other_program(tmp_path):
     edit(jobs[4], tmp_path / "same", "--scale", "compute=1.0001")
     assert names(tmp_path / "edited") == names(tmp_path / "same")
     # Gradients do not depend on the batch.
+    # The memory of the tensors is that of the other program, except for those of a few bytes.
+    peaks = [json.loads(etude("memory", jobs[batch], "--json").stdout)["summary"][0]["peak_bytes"] for batch in (2, 4)]
+    (memory,) = changes["memory"]
+    assert memory["device"] == "cpu" and memory["before_bytes"] == peaks[0]
+    assert memory["after_bytes"] > 1.1 * peaks[0] and abs(memory["after_bytes"] / peaks[1] - 1) < 0.01
     both = ("--second", jobs[8], "--sizes", "2,8,4")
     assert buckets(jobs[2], tmp_path / "reduced", *both) == buckets(jobs[4], tmp_path / "reduced4")
     told = etude("whatif", jobs[2], "--second", jobs[8], "--sizes", "2,8,4.5", "-o", tmp_path / "half", code=3).stderr

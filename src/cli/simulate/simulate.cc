@@ -45,6 +45,12 @@ void DeclareJob(SimJobOptions& job, Options& options) {
                  "shape for a roofline");
   options.Flag("--fill-ranks", &job.fill_ranks,
                "use the trace of the nearest recorded rank for ranks without one");
+  options.Value(
+      "--operators", &job.what_if.operators, "FILE",
+      "table of measured operators (etude calibrate --operators), such as those of another "
+      "machine, for the times of a recorded job");
+  options.Value("--recorded-operators", &job.what_if.recorded_operators, "FILE",
+                "with --operators of another machine: table of the machine of the recording");
   options.Flag("--with-recording", &job.with_recording,
                "keep the recording overhead in the times of recorded jobs");
   options.Jobs(&job.jobs, "traces");
@@ -184,6 +190,9 @@ class SimulateCommand : public Command {
         machine, ReadMachine(machine_, std::ssize(job.workload.ranks), strict, console.context()));
     if (!is_timed) {
       ETUDE_ASSIGN_OR_RETURN(job, ReadSimJob(job_, machine.npus(), strict, console.context()));
+    }
+    for (const AppliedEdit& edit : job.edits) {
+      job.notes.push_back(fmt::format("{}: {} ({})", edit.edit, edit.text, Name(edit.certainty)));
     }
     ETUDE_RETURN_IF_ERROR(files_.CheckJob(job));
     ETUDE_ASSIGN_OR_RETURN(const SimulatedStep step,

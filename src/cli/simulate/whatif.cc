@@ -1,4 +1,4 @@
-#include "src/cli/app/commands.h"
+#include "src/cli/simulate/whatif.h"
 
 #include <array>
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "src/cli/app/commands.h"
 #include "src/cli/generate/model_options.h"
 #include "src/formats/job/job_folder.h"
 #include "src/jobs/job_classes.h"
@@ -25,6 +26,9 @@ namespace {
 
 class WhatIfCommand : public Command {
  public:
+  // `measurer`: null in the program without libtorch.
+  explicit WhatIfCommand(MakeOperatorMeasurer* measurer) : make_measurer_(measurer) {}
+
   std::string_view name() const override { return "whatif"; }
   std::string_view summary() const override {
     return "edit a recorded or generated job: other sizes, layers, ranks, plans and times";
@@ -59,6 +63,14 @@ class WhatIfCommand : public Command {
                   "matrix=0.5,aten::gelu=2");
     options.Values("--drop", &job_.what_if.drop, "OPERATOR",
                    "set the own time of an operator to 0, without the operators that it calls");
+    options.Value("--operators", &job_.what_if.operators, "FILE",
+                  "table of measured operators (etude calibrate --operators): for the operators "
+                  "with other sizes, or without --sizes for all");
+    options.Value("--recorded-operators", &job_.what_if.recorded_operators, "FILE",
+                  "with --operators of another machine: table of the machine of the recording");
+    options.Flag("--measure", &job_.what_if.measure,
+                 "measure the operators with other sizes on this machine, and add them to the "
+                 "table of --operators, if any");
     options.Flag("--with-recording", &job_.with_recording,
                  "keep the recording overhead in the times");
     options.Jobs(&job_.jobs, "traces");
@@ -80,12 +92,22 @@ class WhatIfCommand : public Command {
     if (job_.what_if.empty()) {
       return MakeError(
           ErrorCode::kUsage,
-          "whatif: missing edit: --sizes, --layers, --dp, --scale, --drop, or for generated "
-          "jobs an option of their plan");
+          "whatif: missing edit: --sizes, --layers, --dp, --scale, --drop, --operators, or for "
+          "generated jobs an option of their plan");
     }
     ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
-    ETUDE_ASSIGN_OR_RETURN(const SimJob read,
-                           ReadSimJob(job_, /*npus=*/0, console.strict(), console.context()));
+    job_.memory = true;
+    OperatorMeasurer measurer;
+    if (job_.what_if.measure) {
+      if (make_measurer_ == nullptr) {
+        return Unavailable(
+            "whatif --measure: requires etude-torch next to this program, which is missing; build "
+            "with -DETUDE_TORCH=ON or run ./quickstart");
+      }
+      ETUDE_ASSIGN_OR_RETURN(measurer, make_measurer_(job_, console));
+    }
+    ETUDE_ASSIGN_OR_RETURN(const SimJob read, ReadSimJob(job_, /*npus=*/0, console.strict(),
+                                                         console.context(), measurer));
     ETUDE_RETURN_IF_ERROR(WriteJobFolder(*read.job, output_, console.context()));
     const JobCounts counts = CountsOf(*read.job);
     std::vector<std::string> notes = read.notes;
@@ -99,6 +121,7 @@ class WhatIfCommand : public Command {
                           .ranks = counts.ranks,
                           .times_known = read.workload.rounded_times,
                           .edits = read.edits,
+                          .memory = read.memory,
                           .notes = notes};
     ETUDE_RETURN_IF_ERROR(WriteChanges(changes, output_));
     if (json_) {
@@ -108,6 +131,12 @@ class WhatIfCommand : public Command {
     std::string text;
     for (const AppliedEdit& edit : read.edits) {
       text += fmt::format("{}: {} ({})\n", edit.edit, edit.text, Name(edit.certainty));
+    }
+    for (const auto& [device, before] : read.memory.before) {
+      const auto after = read.memory.after.find(device);
+      if (after == read.memory.after.end() || after->second == before) continue;
+      text += fmt::format("memory of tensors on {}, largest rank: {} instead of {}\n", device,
+                          FormatBytes(after->second), FormatBytes(before));
     }
     for (const std::string& note : notes) text += "note: " + note + "\n";
     console.Print(fmt::format("{}wrote {}: {}\n", text, output_, ClassesText(counts)));
@@ -149,6 +178,7 @@ class WhatIfCommand : public Command {
     return true;
   }
 
+  MakeOperatorMeasurer* make_measurer_;
   SimJobOptions job_;
   PlanEdits plan_;
   std::string keep_ = "rank-batch";
@@ -158,6 +188,9 @@ class WhatIfCommand : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> MakeWhatIfCommand() { return std::make_unique<WhatIfCommand>(); }
+std::unique_ptr<Command> MakeWhatIfCommand() { return std::make_unique<WhatIfCommand>(nullptr); }
+std::unique_ptr<Command> MakeMeasuringWhatIfCommand(MakeOperatorMeasurer* measurer) {
+  return std::make_unique<WhatIfCommand>(measurer);
+}
 
 }  // namespace etude

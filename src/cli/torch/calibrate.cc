@@ -15,11 +15,14 @@
 #include "src/base/machine/core_use.h"
 #include "src/base/text/format_count.h"
 #include "src/cli/app/commands.h"
+#include "src/cli/torch/calibrate_operators.h"
 #include "src/cli/torch/replay_ranks.h"
+#include "src/cli/torch/replay_source.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/io/toml_text.h"
 #include "src/jobs/calibrate/calibration.h"
 #include "src/jobs/calibrate/job_times.h"
+#include "src/replay/operator_rounds.h"
 #include "src/report/text/json_output.h"
 #include "src/report/text/table.h"
 #include "src/suite/this_machine.h"
@@ -34,6 +37,8 @@ using nlohmann::ordered_json;
 constexpr uint64_t kMostFileBytes = 64 << 20;
 constexpr int64_t kMostRepeats = 100'000;
 constexpr int64_t kMostRounds = 1000;
+constexpr int64_t kUsualRepeats = 50;
+constexpr int64_t kUsualRounds = 3;
 constexpr std::chrono::minutes kTimeout{10};
 
 MeasuredMachine MachineNow() {
@@ -70,8 +75,19 @@ class CalibrateCommand : public Command {
 
   void Declare(Options& options) override {
     options.Output("-o,--output", &output_, "FILE",
-                   "machine file; communications that it already has are not measured again",
-                   {".toml"});
+                   "machine file, or with --operators table; what it already has is not measured "
+                   "again (default: machine.toml or operators.csv)",
+                   {".toml", ".csv"});
+    options.Value("--operators", &operators_.job, "JOB",
+                  "measure the operators of a recorded job, by replaying them, instead of "
+                  "communications");
+    options.Choice("--in", &operators_.in, {"step", "isolation"},
+                   "--operators: measure them as part of the step, or each repeated alone");
+    options.Value("--threads", &operators_.threads, "N",
+                  "--operators: number of threads in PyTorch's pool (default: as recorded, else 1)",
+                  {.least = 1, .most = kThreadsMax});
+    options.Values("--library", &operators_.libraries, "FILE",
+                   "--operators: load a shared library that registers operators; its code runs");
     options.Value("--ranks", &ranks_, "COUNTS",
                   "numbers of ranks, such as 2,4; there may be more ranks than cores");
     options.Value("--types", &types_, "TYPES",
@@ -80,9 +96,12 @@ class CalibrateCommand : public Command {
         "--sizes", &sizes_, "SIZES",
         "bytes of a rank's input: powers of two of a range, or a list such as 8,4KiB,1MiB");
     options.Value("--repeats", &repeats_, "N",
-                  "max repetitions of each size in a round; large sizes are repeated less often",
+                  "max repetitions of each size in a round; large sizes are repeated less often "
+                  "(default: 50)",
                   {.least = 1, .most = kMostRepeats});
-    options.Value("--rounds", &rounds_, "N", "number of rounds over all sizes, whose mean counts",
+    options.Value("--rounds", &rounds_, "N",
+                  "number of rounds over all sizes, whose mean counts; with --operators max number "
+                  "of rounds, whose median counts (default: 3, or 40)",
                   {.least = 1, .most = kMostRounds});
     options.Values("--from", &from_, "JOB",
                    "take the times from the communications of a recorded job, and measure nothing");
@@ -91,11 +110,18 @@ class CalibrateCommand : public Command {
     options.Footer(fmt::format(
         "Exit code 1 if a communication is too noisy to be written: the median spread of its sizes "
         "from 64 KiB is above {:.0f} %, or the median error at sizes between those of the file is "
-        "above {:.0f} %.",
-        kMostSpread * 100, kMostCheckError * 100));
+        "above {:.0f} %. With --operators, if the spread of an operator is above {:.0f} % and "
+        "1 µs.",
+        kMostSpread * 100, kMostCheckError * 100, kMostOperatorSpread * 100));
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    if (!operators_.job.empty()) return RunOperators(console);
+    if (const CalibrateCommand defaults; operators_ != defaults.operators_) {
+      return MakeError(ErrorCode::kUsage,
+                       "calibrate: --in, --threads and --library require --operators");
+    }
+    if (output_.empty()) output_ = "machine.toml";
     if (!from_.empty()) return RunFrom(console);
     ETUDE_RETURN_IF_ERROR(ReadOptions());
     ETUDE_RETURN_IF_ERROR(ReadOutput(console.context()));
@@ -109,6 +135,22 @@ class CalibrateCommand : public Command {
   }
 
  private:
+  // Measures the operators of a recorded job.
+  Result<ExitCode> RunOperators(const Console& console) {
+    const CalibrateCommand defaults;
+    if (ranks_ != defaults.ranks_ || !types_.empty() || sizes_ != defaults.sizes_ || repeats_ ||
+        !from_.empty()) {
+      return MakeError(ErrorCode::kUsage,
+                       "calibrate: --ranks, --types, --sizes, --repeats and --from cannot be "
+                       "combined with --operators");
+    }
+    operators_.output = output_.empty() ? "operators.csv" : output_;
+    operators_.rounds = rounds_.value_or(kUsualMostRounds);
+    operators_.force = force_;
+    operators_.json = json_;
+    return CalibrateOperators(operators_, console);
+  }
+
   // Writes the times of a recorded job.
   Result<ExitCode> RunFrom(const Console& console) {
     const CalibrateCommand defaults;
@@ -143,8 +185,9 @@ class CalibrateCommand : public Command {
     std::string state = "kept";
   };
 
+  int64_t rounds() const { return rounds_.value_or(kUsualRounds); }
   uint64_t Measurements(const Item& item) const {
-    return (item.plan.sizes.size() + item.plan.checks.size()) * static_cast<uint64_t>(rounds_);
+    return (item.plan.sizes.size() + item.plan.checks.size()) * static_cast<uint64_t>(rounds());
   }
 
   Status ReadOptions() {
@@ -227,15 +270,16 @@ class CalibrateCommand : public Command {
                                      done_, total_);
         }
         ++done_;
-        ETUDE_ASSIGN_OR_RETURN(const MeasuredSeries::Point point,
-                               timer.Measure(item.kind, sizes[i], repeats_));
+        ETUDE_ASSIGN_OR_RETURN(
+            const MeasuredSeries::Point point,
+            timer.Measure(item.kind, sizes[i], repeats_.value_or(kUsualRepeats)));
         AddRound(point, round, points[i]);
       }
       return {};
     };
     MeasuredSeries series{.kind = item.kind, .ranks = item.ranks, .noisy = false, .points = {}};
     Points checks;
-    for (int64_t round = 0; round < rounds_; ++round) {
+    for (int64_t round = 0; round < rounds(); ++round) {
       ETUDE_RETURN_IF_ERROR(measure(item.plan.sizes, round, series.points));
       ETUDE_RETURN_IF_ERROR(measure(item.plan.checks, round, checks));
     }
@@ -295,12 +339,13 @@ class CalibrateCommand : public Command {
                               machine.torch.empty() ? "unknown" : machine.torch, ToText(table)));
   }
 
-  std::string output_ = "machine.toml";
+  std::string output_;
+  OperatorCalibration operators_;
   std::string ranks_ = "2";
   std::string types_;
   std::string sizes_ = "8-64MiB";
-  int64_t repeats_ = 50;
-  int64_t rounds_ = 3;
+  std::optional<int64_t> repeats_;
+  std::optional<int64_t> rounds_;
   std::vector<std::string> from_;
   bool force_ = false;
   bool json_ = false;

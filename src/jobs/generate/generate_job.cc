@@ -25,6 +25,7 @@
 #include "src/synth/pattern/microbench.h"
 #include "src/synth/text/text_model.h"
 #include "src/synth/text/text_workload.h"
+#include "src/transform/operators/operator_table.h"
 
 namespace etude {
 namespace {
@@ -416,7 +417,16 @@ Result<GenerateRequest> WithFiles(GenerateRequest request, const RunContext& con
   }
   if (!request.measured || request.measured_text) return request;
   if (request.measured->ends_with(".csv") || request.measured->ends_with(".CSV")) {
-    ETUDE_ASSIGN_OR_RETURN(request.measured_text, ReadWholeFile(*request.measured, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(const std::string text,
+                           ReadWholeFile(*request.measured, context.limits));
+    request.measured_text = text;
+    if (text.starts_with(OperatorTableHeading())) {
+      ETUDE_ASSIGN_OR_RETURN(const OperatorTable table,
+                             ParseOperatorTable(text, *request.measured));
+      ETUDE_ASSIGN_OR_RETURN(const MeasuredProducts products,
+                             MeasuredProducts::Of(table, *request.measured));
+      request.measured_text = products.ToCsv();
+    }
     return request;
   }
   ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(*request.measured, {}, context));

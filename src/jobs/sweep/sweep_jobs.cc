@@ -66,6 +66,8 @@ WhatIfOptions EditsOf(const SweepJobSource& source) {
   options.scale = text("scale");
   std::istringstream dropped(text("drop"));
   for (std::string name; dropped >> name;) options.drop.push_back(name);
+  options.operators = text("operators");
+  options.recorded_operators = text("recorded_operators");
   return options;
 }
 
@@ -168,9 +170,13 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
   if (!groups.empty()) ETUDE_RETURN_IF_ERROR(Add("groups", groups, context, listing));
   for (const auto& [key, value] : source.what_if) {
     listing += fmt::format("{} {}\n", key, value.dump());
-    if (key != "second") continue;
-    const SweepJobSource second{.path = value.get<std::string>()};
-    ETUDE_ASSIGN_OR_RETURN(const std::string hash, HashFiles(second, npus, context));
+    if (std::ranges::find(kRecordedEditPaths, key) == kRecordedEditPaths.end()) continue;
+    const std::string file = value.get<std::string>();
+    if (key != "second") {
+      ETUDE_RETURN_IF_ERROR(Add(key, file, context, listing));
+      continue;
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::string hash, HashFiles({.path = file}, npus, context));
     listing += hash + "\n";
   }
   // With `strict` a job may be refused that is otherwise accepted.

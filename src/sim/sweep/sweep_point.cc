@@ -284,7 +284,7 @@ Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
     }
     Json& value = point.job.what_if[setting.path[1]];
     value = setting.value;
-    if (setting.path[1] == "second") {
+    if (std::ranges::find(kRecordedEditPaths, setting.path[1]) != kRecordedEditPaths.end()) {
       value = point.PathOf(setting.value.get<std::string>());
       point.places[value.get<std::string>()] = PlacedKey(setting);
     }

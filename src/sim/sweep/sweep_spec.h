@@ -55,8 +55,12 @@ enum class SweepMeasure : uint8_t {
 std::string_view Name(SweepMeasure measure);
 
 // Keys of edits that recorded jobs support.
-inline constexpr auto kRecordedEditKeys = std::to_array<std::string_view>(
-    {"second", "sizes", "layers", "dp", "bucket", "first_bucket", "scale", "drop"});
+inline constexpr auto kRecordedEditKeys =
+    std::to_array<std::string_view>({"second", "sizes", "layers", "dp", "bucket", "first_bucket",
+                                     "scale", "drop", "operators", "recorded_operators"});
+// Those whose values are paths: a job, and tables of measured operators.
+inline constexpr auto kRecordedEditPaths =
+    std::to_array<std::string_view>({"second", "operators", "recorded_operators"});
 
 // Conditions of points. Points that are known to violate one are excluded.
 struct SweepConstraints {

@@ -6,12 +6,14 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "src/base/result.h"
 #include "src/base/units.h"
 #include "src/synth/network/product_shape.h"
 #include "src/trace/trace.h"
 #include "src/trace/words/enums.h"
+#include "src/transform/operators/operator_table.h"
 
 namespace etude {
 
@@ -27,6 +29,10 @@ class MeasuredProducts {
   // kBadInput if there is none with shapes and times. `path` is the trace's name in messages.
   static Result<MeasuredProducts> Of(const Trace& trace, const std::string& path);
 
+  // Returns the matrix products among measured operators that are not noisy, with the median of
+  // operators with the same product. kBadInput if there is none. `path` is the table's name in
+  // messages.
+  static Result<MeasuredProducts> Of(const OperatorTable& table, const std::string& path);
   // Returns the table that Parse reads.
   std::string ToCsv() const;
 
@@ -35,6 +41,10 @@ class MeasuredProducts {
   std::optional<Nanos> Find(const ProductShape& shape, DType type) const;
 
  private:
+  // All times of each product.
+  using Times = std::map<std::pair<ProductShape, DType>, std::vector<Nanos>>;
+  void AddMedians(Times& times);
+
   std::map<std::pair<ProductShape, DType>, Nanos> times_;
 };
 

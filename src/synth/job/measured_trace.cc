@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -12,6 +13,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/saturating.h"
+#include "src/base/text/quantity.h"
 #include "src/run/calls/launch.h"
 #include "src/run/exclusive_times.h"
 #include "src/synth/device/float_type.h"
@@ -30,6 +33,74 @@ constexpr auto kProductOperators = std::to_array<std::pair<std::string_view, siz
     {"aten::baddbmm", 1},
     {"aten::baddbmm_", 1},
 });
+
+// Returns the index of the left factor of an operator that is one matrix product.
+std::optional<size_t> LeftFactorOf(std::string_view name) {
+  const auto found =
+      std::ranges::find(kProductOperators, name, &std::pair<std::string_view, size_t>::first);
+  return found == kProductOperators.end() ? std::nullopt : std::optional(found->second);
+}
+
+// Returns the product of two tensors of the sizes `a` and `b`, each of one or several matrices.
+std::optional<ProductShape> ProductOf(std::span<const int64_t> a, std::span<const int64_t> b) {
+  if (a.size() != b.size() || (a.size() != 2 && a.size() != 3)) return std::nullopt;
+  if (std::ranges::min(a) < 1 || std::ranges::min(b) < 1) return std::nullopt;
+  const bool is_one = a.size() == 2;
+  if (!is_one && a[0] != b[0]) return std::nullopt;
+  const size_t last = a.size() - 1;
+  if (a[last] != b[last - 1]) return std::nullopt;
+  return ProductShape{is_one ? 1 : a[0], a[last - 1], a[last], b[last]};
+}
+
+// A tensor among the arguments of an OperatorKey.
+struct KeyTensor {
+  DType type = DType::kUnknown;
+  std::vector<int64_t> sizes;
+};
+
+// Returns the tensors at the front of an operator's arguments: "float32[8,4],float32[4,4]:1:4,1".
+std::vector<KeyTensor> TensorsOf(std::string_view arguments) {
+  std::vector<KeyTensor> tensors;
+  while (true) {
+    const size_t open = arguments.find('[');
+    const size_t close = arguments.find(']');
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open) break;
+    const std::optional<DType> type = FloatType(arguments.substr(0, open));
+    if (!type) break;
+    KeyTensor& tensor = tensors.emplace_back(KeyTensor{*type, {}});
+    std::string_view sizes = arguments.substr(open + 1, close - open - 1);
+    while (!sizes.empty()) {
+      const size_t end = std::min(sizes.find(','), sizes.size());
+      tensor.sizes.push_back(ParseWhole(sizes.substr(0, end)).value_or(0));
+      sizes.remove_prefix(std::min(end + 1, sizes.size()));
+    }
+    const size_t comma = arguments.find(',', close);
+    if (comma == std::string_view::npos) break;
+    arguments.remove_prefix(comma + 1);
+  }
+  return tensors;
+}
+
+// Returns the product of an operator in a table, and its type.
+std::optional<std::pair<ProductShape, DType>> ProductOf(const OperatorKey& key) {
+  // Outermost operators are measured, which call the others.
+  const bool is_linear = key.name == "aten::linear";
+  const std::optional<size_t> left = is_linear ? 0 : LeftFactorOf(key.name);
+  std::vector<KeyTensor> tensors = TensorsOf(key.arguments);
+  if (!left || tensors.size() < *left + 2) return std::nullopt;
+  std::vector<int64_t>& a = tensors[*left].sizes;
+  std::vector<int64_t>& b = tensors[*left + 1].sizes;
+  if (is_linear) {
+    // The weight is stored as outputs × inputs; the input may have several dimensions of rows.
+    if (a.size() < 2 || std::ranges::min(a) < 1) return std::nullopt;
+    int64_t rows = 1;
+    for (size_t i = 0; i + 1 < a.size(); ++i) rows = SaturatingProduct({rows, a[i]});
+    a = {rows, a.back()};
+    std::ranges::reverse(b);
+  }
+  const auto product = ProductOf(a, b);
+  return product ? std::optional(std::pair(*product, tensors[*left].type)) : std::nullopt;
+}
 
 class ProductReader {
  public:
@@ -50,11 +121,7 @@ class ProductReader {
   }
 
  private:
-  std::optional<size_t> LeftFactor(NodeId node) const {
-    const auto found = std::ranges::find(kProductOperators, trace_.name(node),
-                                         &std::pair<std::string_view, size_t>::first);
-    return found == kProductOperators.end() ? std::nullopt : std::optional(found->second);
-  }
+  std::optional<size_t> LeftFactor(NodeId node) const { return LeftFactorOf(trace_.name(node)); }
 
   // Finds, by operator, the time of kernels started by it or its callees.
   void FindKernelTimes() {
@@ -76,22 +143,14 @@ class ProductReader {
     if (index >= inputs.size() || inputs[index].kind != ValueKind::kTensor) return nullptr;
     return &trace_.tensor(inputs[index].as_tensor());
   }
-  // Returns {count, rows, columns} of one or several matrices.
-  std::optional<std::array<int64_t, 3>> MatrixOf(const TensorUse* use) const {
-    if (use == nullptr || !use->shape) return std::nullopt;
-    const std::span<const int64_t> shape = trace_.ints(use->shape);
-    if (shape.size() != 2 && shape.size() != 3) return std::nullopt;
-    if (std::ranges::min(shape) < 1) return std::nullopt;
-    if (shape.size() == 2) return std::array<int64_t, 3>{1, shape[0], shape[1]};
-    return std::array<int64_t, 3>{shape[0], shape[1], shape[2]};
-  }
   std::optional<Key> KeyOf(NodeId node, size_t left) const {
-    const auto a = MatrixOf(Tensor(node, left));
-    const auto b = MatrixOf(Tensor(node, left + 1));
-    if (!a || !b || (*a)[0] != (*b)[0] || (*a)[2] != (*b)[1]) return std::nullopt;
-    const DType type = DTypeFromText(trace_.text(Tensor(node, left)->type));
-    if (!FloatType(Name(type))) return std::nullopt;
-    return Key{{(*a)[0], (*a)[1], (*a)[2], (*b)[2]}, type};
+    const TensorUse* a = Tensor(node, left);
+    const TensorUse* b = Tensor(node, left + 1);
+    if (a == nullptr || b == nullptr || !a->shape || !b->shape) return std::nullopt;
+    const auto product = ProductOf(trace_.ints(a->shape), trace_.ints(b->shape));
+    const DType type = DTypeFromText(trace_.text(a->type));
+    if (!product || !FloatType(Name(type))) return std::nullopt;
+    return Key{*product, type};
   }
 
   std::optional<Nanos> TimeOf(NodeId node, size_t left) const {
@@ -107,17 +166,40 @@ class ProductReader {
 
 }  // namespace
 
+void MeasuredProducts::AddMedians(Times& times) {
+  for (auto& [key, all] : times) {
+    const auto median = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+    std::ranges::nth_element(all, median);
+    times_.emplace(key, *median);
+  }
+}
+
 Result<MeasuredProducts> MeasuredProducts::Of(const Trace& trace, const std::string& path) {
   MeasuredProducts products;
-  for (auto& [key, times] : ProductReader(trace).Run()) {
-    const auto median = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
-    std::ranges::nth_element(times, median);
-    products.times_.emplace(key, *median);
-  }
+  Times times = ProductReader(trace).Run();
+  products.AddMedians(times);
   if (products.times_.empty()) {
     return BadInput(fmt::format(
         "{}: found no matrix product with shapes and a time, expected a linked trace of "
         "a recorded step, or a table in a file that ends in .csv",
+        path));
+  }
+  return products;
+}
+
+Result<MeasuredProducts> MeasuredProducts::Of(const OperatorTable& table, const std::string& path) {
+  MeasuredProducts products;
+  Times times;
+  for (const auto& [key, time] : table.times) {
+    const auto product = time.noisy ? std::nullopt : ProductOf(key);
+    if (!product) continue;
+    times[*product].push_back(Nanos{std::max<int64_t>(std::llround(time.time_ns), 1)});
+  }
+  products.AddMedians(times);
+  if (products.times_.empty()) {
+    return BadInput(fmt::format(
+        "{}: found no matrix product that is not noisy among the operators, expected one such as "
+        "aten::linear or aten::mm",
         path));
   }
   return products;

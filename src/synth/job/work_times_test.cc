@@ -9,6 +9,7 @@
 
 #include "src/synth/device/device_file.h"
 #include "src/trace/trace_builder.h"
+#include "src/transform/operators/operator_table.h"
 
 namespace etude {
 namespace {
@@ -276,6 +277,39 @@ TEST(MeasuredProducts, ATraceWithoutAnyIsRefused) {
   ProductSketch sketch;
   sketch.Operator("aten::relu", {{2, 3}}, "cpu", 20);
   EXPECT_FALSE(sketch.Read());
+}
+
+TEST(MeasuredProducts, OfATableOfOperatorsTheMedianOfEachShape) {
+  OperatorTable table;
+  const auto add = [&](const std::string& name, const std::string& arguments, double nanos,
+                       bool noisy = false) {
+    table.times[{name, arguments}] = {.time_ns = nanos, .spread = 0.1, .calls = 9, .noisy = noisy};
+  };
+  add("aten::mm", "float32[2,3],float32[3,5]", 50.6);
+  add("aten::mm", "float32[2,3],float32[3,5]:1:3", 60);
+  add("aten::addmm", "float32[5],float32[2,3],float32[3,5],1,1", 900);
+  add("aten::linear", "bfloat16[4,2,3],bfloat16[7,3],None", 80);
+  add("aten::bmm", "float32[6,2,3],float32[6,3,5]", 0.2);
+  // Noisy, of sizes that do not fit, of whole numbers, of unknown sizes, and no product.
+  add("aten::mm", "float32[8,3],float32[3,5]", 10, /*noisy=*/true);
+  add("aten::mm", "float32[2,3],float32[4,5]", 10);
+  add("aten::mm", "int64[9,3],int64[3,5]", 10);
+  add("aten::linear", "float32[-2,-2,3],float32[5,3]", 10);
+  add("aten::linear", "float32[3],float32[5,3]", 10);
+  add("aten::mm", "float32[2", 10);
+  add("aten::relu", "float32[2,3]", 10);
+  const auto products = MeasuredProducts::Of(table, "t.csv");
+  ASSERT_TRUE(products) << products.error().message;
+  EXPECT_EQ(products->Find({1, 2, 3, 5}, DType::kFloat32), Nanos{60});
+  EXPECT_EQ(products->Find({1, 8, 3, 7}, DType::kBFloat16), Nanos{80});
+  EXPECT_EQ(products->Find({6, 2, 3, 5}, DType::kFloat32), Nanos{1});
+  EXPECT_EQ(products->size(), 3u);
+  table.times = {};
+  const auto none = MeasuredProducts::Of(table, "t.csv");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message,
+            "t.csv: found no matrix product that is not noisy among the operators, expected one "
+            "such as aten::linear or aten::mm");
 }
 
 TEST(TimeWorks, MeasuredBeforeRooflineBeforeUnknownAndNoCommunication) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -249,20 +250,136 @@ class Resizer {
     if (!is_inner_) ++whole_;
     use.shape = builder.InternInts(made);
     use.numel = numel;
-    const auto between = [&](int64_t a, int64_t b) { return Between(a, b).value_or(-1); };
-    use.offset = std::max<int64_t>(between(use.offset, other.offset), 0);
-    use.storage_bytes = between(use.storage_bytes, other.storage_bytes);
+    const Layout from{.sizes = sizes, .strides = first_.ints(use.strides), .offset = use.offset};
+    const Layout to{
+        .sizes = others, .strides = second_.ints(other.strides), .offset = other.offset};
+    std::vector<int64_t> strides;
+    int64_t offset = 0;
     if (use.strides && other.strides) {
-      const auto strides = first_.ints(use.strides);
-      const auto theirs = second_.ints(other.strides);
-      std::vector<int64_t> steps;
-      for (size_t i = 0; i < std::min(strides.size(), theirs.size()); ++i) {
-        steps.push_back(between(strides[i], theirs[i]));
-      }
-      const bool is_known = steps.size() == made.size() && std::ranges::count(steps, -1) == 0;
-      use.strides = is_known ? builder.InternInts(steps) : IntListId::None();
+      strides = Strides(from.strides, to.strides).value_or(std::vector<int64_t>());
+      use.strides = strides.size() == made.size() ? builder.InternInts(strides) : IntListId::None();
+      offset = Offset(from, to, strides).value_or(0);
+    } else {
+      offset = Between(use.offset, other.offset).value_or(0);
     }
+    use.offset = std::max<int64_t>(offset, 0);
+    const Layout wanted{.sizes = made, .strides = strides, .offset = use.offset};
+    use.storage_bytes = StorageBytes({use.storage_bytes, NeededBytes(from, use.element_bytes)},
+                                     {other.storage_bytes, NeededBytes(to, other.element_bytes)},
+                                     NeededBytes(wanted, use.element_bytes));
     return builder.InternTensor(use);
+  }
+
+  // A tensor in its storage, in elements. Strides are missing or those of all dimensions.
+  struct Layout {
+    std::span<const int64_t> sizes;
+    std::span<const int64_t> strides;
+    int64_t offset = 0;
+  };
+
+  // Returns the bytes of its storage that a tensor needs; nullopt if unknown.
+  static std::optional<int64_t> NeededBytes(const Layout& layout, int64_t element_bytes) {
+    const bool has_strides = layout.strides.size() == layout.sizes.size();
+    int64_t last = layout.offset;
+    int64_t stride = 1;
+    for (size_t i = layout.sizes.size(); i-- > 0;) {
+      if (layout.sizes[i] == 0) return 0;
+      int64_t reach = 0;
+      if (has_strides) stride = layout.strides[i];
+      if (__builtin_mul_overflow(layout.sizes[i] - 1, stride, &reach) ||
+          __builtin_add_overflow(last, reach, &last)) {
+        return std::nullopt;
+      }
+      if (!has_strides && __builtin_mul_overflow(stride, layout.sizes[i], &stride)) {
+        return std::nullopt;
+      }
+    }
+    if (last < 0 || __builtin_add_overflow(last, 1, &last) ||
+        __builtin_mul_overflow(last, element_bytes, &last)) {
+      return std::nullopt;
+    }
+    return last;
+  }
+
+  // Returns strides between or beyond those of two tensors: how many times the next smaller stride
+  // each is, changes like a size.
+  std::optional<std::vector<int64_t>> Strides(std::span<const int64_t> a,
+                                              std::span<const int64_t> b) const {
+    if (a.size() != b.size()) return std::nullopt;
+    std::vector<size_t> ascending(a.size());
+    std::iota(ascending.begin(), ascending.end(), size_t{0});
+    std::ranges::sort(ascending, {}, [&](size_t i) { return std::pair(a[i], b[i]); });
+    std::vector<int64_t> strides(a.size());
+    int64_t last_a = 1;
+    int64_t last_b = 1;
+    int64_t last = 1;
+    for (const size_t i : ascending) {
+      const bool is_multiple = a[i] % last_a == 0 && b[i] % last_b == 0;
+      const auto times = is_multiple ? Between(a[i] / last_a, b[i] / last_b) : std::nullopt;
+      if (times) {
+        if (__builtin_mul_overflow(*times, last, &strides[i])) return std::nullopt;
+      } else {
+        const auto stride = Between(a[i], b[i]);
+        if (!stride) return std::nullopt;
+        strides[i] = *stride;
+      }
+      if (strides[i] < 0) return std::nullopt;
+      if (a[i] < 1 || b[i] < 1 || strides[i] < 1) continue;
+      last_a = a[i];
+      last_b = b[i];
+      last = strides[i];
+    }
+    return strides;
+  }
+
+  // Returns an offset between or beyond those of two tensors, as a sum of multiples of `strides`.
+  std::optional<int64_t> Offset(const Layout& from, const Layout& to,
+                                const std::vector<int64_t>& strides) const {
+    std::vector<size_t> descending(strides.size());
+    std::iota(descending.begin(), descending.end(), size_t{0});
+    std::ranges::sort(descending, std::ranges::greater{},
+                      [&](size_t i) { return from.strides[i]; });
+    int64_t left_from = from.offset;
+    int64_t left_to = to.offset;
+    int64_t offset = 0;
+    const auto add = [&](int64_t stride_from, int64_t stride_to, int64_t stride) {
+      const auto times = Between(left_from / stride_from, left_to / stride_to);
+      int64_t part = 0;
+      if (!times || __builtin_mul_overflow(*times, stride, &part) ||
+          __builtin_add_overflow(offset, part, &offset)) {
+        return false;
+      }
+      left_from %= stride_from;
+      left_to %= stride_to;
+      return true;
+    };
+    for (const size_t i : descending) {
+      if (from.strides[i] < 1 || to.strides[i] < 1) continue;
+      if (!add(from.strides[i], to.strides[i], strides[i])) return std::nullopt;
+    }
+    return add(1, 1, 1) ? std::optional(offset) : std::nullopt;
+  }
+
+  // Bytes of a storage (-1: unknown), and those of them that a tensor needs.
+  struct StorageUse {
+    int64_t bytes = -1;
+    std::optional<int64_t> needed;
+  };
+  // Returns the bytes of a storage of which a tensor needs `needed`, by those of two recordings; -1
+  // if unknown.
+  int64_t StorageBytes(const StorageUse& from, const StorageUse& to,
+                       std::optional<int64_t> needed) const {
+    if (from.bytes < 0 || to.bytes < 0 || !needed) return -1;
+    if (from.bytes == from.needed && to.bytes == to.needed) return *needed;
+    // A part of the storage, such as one of the three thirds of a projection.
+    const bool has_times = from.needed && to.needed && *from.needed > 0 && *to.needed > 0 &&
+                           from.bytes % *from.needed == 0 && to.bytes % *to.needed == 0;
+    const auto times =
+        has_times ? Between(from.bytes / *from.needed, to.bytes / *to.needed) : std::nullopt;
+    int64_t bytes = 0;
+    if (times && !__builtin_mul_overflow(*times, *needed, &bytes)) return bytes;
+    const int64_t linear = Between(from.bytes, to.bytes).value_or(-1);
+    return linear < 0 ? -1 : std::max(linear, *needed);
   }
 
   // Returns a tensor of unknown size, such as a work buffer that an operator allocates inside.
@@ -372,6 +489,7 @@ class Resizer {
       medians[kind] = {MedianInPlace(both.first), MedianInPlace(both.second)};
     }
     std::vector<Nanos> longer(first_.node_count());
+    result_.is_retimed.resize(first_.node_count());
     for (size_t i = 0; i < works.size(); ++i) {
       if (!works[i]) continue;
       const auto [at_first, at_second] = medians[works[i]->kind];
@@ -385,6 +503,7 @@ class Resizer {
                                          ? std::max(more, 0.0)
                                          : std::clamp(more, std::min(least, 0.0), 0.0))};
       ++result_.retimed;
+      result_.is_retimed[i] = true;
     }
     return longer;
   }

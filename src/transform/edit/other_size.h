@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "src/base/limits.h"
 #include "src/base/result.h"
@@ -17,8 +18,9 @@ struct SizePoints {
 
 struct SizeEdit {
   Trace trace;
-  uint64_t resized = 0;  // operators whose tensors or numbers have other sizes
-  uint64_t retimed = 0;  // nodes whose time follows from their work
+  uint64_t resized = 0;          // operators whose tensors or numbers have other sizes
+  uint64_t retimed = 0;          // nodes whose time follows from their work
+  std::vector<bool> is_retimed;  // by node: whether it is one of them
 };
 
 // Returns the recorded step `first` for another value of a size, by `second`, a recording of the

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,89 @@ TEST(OtherSize, TimesFollowFromTheWorkOfOperators) {
     }
     EXPECT_EQ(edited->resized, 2u);
     EXPECT_EQ(edited->retimed, 2u);
+  }
+}
+
+// A tensor in its storage: sizes, strides and offset in elements, and bytes of the storage.
+struct Strided {
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;
+  int64_t offset = 0;
+  int64_t bytes = 0;
+
+  friend bool operator==(const Strided&, const Strided&) = default;
+};
+
+// Writes an operator with one tensor.
+Trace TraceOf(const Strided& strided) {
+  TraceBuilder builder;
+  const StringId type = builder.Intern("Tensor(float)");
+  int64_t numel = 1;
+  for (const int64_t size : strided.sizes) numel *= size;
+  NodeRow row;
+  row.source_id = 1;
+  row.kind = NodeKind::kOperator;
+  row.place = Place::kHost;
+  row.name = builder.Intern("aten::relu");
+  row.lane = builder.InternLane({.thread = builder.Intern("1")});
+  row.start = Nanos{};
+  row.duration = Nanos{10};
+  const TensorId tensor = builder.InternTensor({.tensor = 1,
+                                                .storage = 1,
+                                                .offset = strided.offset,
+                                                .numel = numel,
+                                                .element_bytes = 4,
+                                                .type = type,
+                                                .shape = builder.InternInts(strided.sizes),
+                                                .strides = builder.InternInts(strided.strides),
+                                                .storage_bytes = strided.bytes});
+  row.inputs = builder.InternValues(std::vector<Value>{Value::Tensor(type, tensor)});
+  builder.AddNode(row);
+  return builder.Finish().value();
+}
+
+// Strides, offsets and bytes are products of sizes, of which several may change.
+TEST(OtherSize, LayoutsAreThoseOfTheOtherSize) {
+  const std::vector<std::function<Strided(int64_t)>> layouts = {
+      // Scores of attention in a length, and transposed.
+      [](int64_t n) -> Strided {
+        return {{2, 3, n, n}, {3 * n * n, n * n, n, 1}, 0, 24 * n * n};
+      },
+      [](int64_t n) -> Strided {
+        return {{2, n, 3, n}, {3 * n * n, 1, n * n, n}, 0, 24 * n * n};
+      },
+      // The second third of a projection, whose last part is its own storage's end.
+      [](int64_t n) -> Strided {
+        return {{5, n}, {3 * n, 1}, n, 60 * n};
+      },
+      // One of the matrices in a storage of four.
+      [](int64_t n) -> Strided {
+        return {{n, n}, {n, 1}, 3 * n * n, 16 * n * n};
+      },
+      [](int64_t n) -> Strided {
+        return {{n, n}, {n, 1}, 0, 16 * n * n};
+      },
+      // Expanded.
+      [](int64_t n) -> Strided {
+        return {{n, n}, {0, 1}, 0, 4 * n};
+      },
+  };
+  for (const auto& layout : layouts) {
+    const auto edited = AtOtherSize(TraceOf(layout(8)), TraceOf(layout(16)), {8, 16, 64}, {});
+    ASSERT_TRUE(edited) << edited.error().message;
+    const Trace& trace = edited->trace;
+    const TensorUse& use = trace.tensor(trace.inputs(trace.Find(1)).front().as_tensor());
+    const auto sizes = trace.ints(use.shape);
+    const auto strides = trace.ints(use.strides);
+    const Strided found{.sizes = {sizes.begin(), sizes.end()},
+                        .strides = {strides.begin(), strides.end()},
+                        .offset = use.offset,
+                        .bytes = use.storage_bytes};
+    const Strided wanted = layout(64);
+    EXPECT_EQ(found.sizes, wanted.sizes);
+    EXPECT_EQ(found.strides, wanted.strides);
+    EXPECT_EQ(found.offset, wanted.offset) << wanted.strides[0];
+    EXPECT_EQ(found.bytes, wanted.bytes) << wanted.strides[0];
   }
 }
 
