@@ -88,7 +88,7 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
       return MakeRunnableRank(chakra.trace, {.compute = compute, .limits = limits});
     }();
     if (!made) return MakeError(made.error().code, inputs[i].path + ": " + made.error().message);
-    if (const Status edited = what_if.EditRank(*made); !edited) {
+    if (const Status edited = what_if.EditRank(trace, *made); !edited) {
       return MakeError(edited.error().code, inputs[i].path + ": " + edited.error().message);
     }
     if (made->world_size && *made->world_size != npus) {
@@ -100,6 +100,9 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
       if (!group.ranks && known != read.groups.end()) group.ranks = known->second;
     }
     ranks.push_back(*std::move(made));
+  }
+  if (const Status edited = what_if.EditRanks(ranks, npus); !edited) {
+    return MakeError(edited.error().code, inputs.front().path + ": " + edited.error().message);
   }
   ETUDE_ASSIGN_OR_RETURN(
       RunnableJob job,

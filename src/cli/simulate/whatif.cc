@@ -37,14 +37,19 @@ class WhatIfCommand : public Command {
                   "number of equal layers of the model, such as blocks of a transformer");
     options.Value("--dp", &job_.what_if.data_parallel, "N",
                   "number of data-parallel ranks; the batch of each rank stays");
-    options.Value(
-        "--bucket", &job_.what_if.bucket, "SIZE",
-        "--dp of a job of one rank: size of gradient buckets, as bucket_cap_mb (default: 25MiB, "
-        "and 1MiB for the first)");
-    options.Value(
-        "--first-bucket", &job_.what_if.first_bucket, "SIZE",
-        "--dp of a job of one rank: size of the first bucket of a backward pass (default: as "
-        "--bucket, or 1MiB)");
+    options.Value("--bucket", &job_.what_if.bucket, "SIZE",
+                  "size of gradient buckets, as bucket_cap_mb (default: as recorded; with --dp of "
+                  "a job of one rank 25MiB, and 1MiB for the first)");
+    options.Value("--first-bucket", &job_.what_if.first_bucket, "SIZE",
+                  "size of the first bucket of a backward pass (default: as --bucket)");
+    CommEditOptions& communication = job_.what_if.communication;
+    options.Value("--overlap", &communication.overlap, "on|off",
+                  "off: reduce gradients after the backward pass; on: as recorded");
+    options.Value("--compress", &communication.compress, "FACTOR",
+                  "divide the bytes of gradients in communication; compressing takes no time");
+    options.Value("--all-reduce", &communication.all_reduce, "FORM",
+                  "replace all-reduces: reduce-scatter+all-gather, or hierarchical:N with N "
+                  "neighbouring ranks");
     options.Value("--scale", &job_.what_if.scale, "WHAT=FACTOR,…",
                   "multiply times of compute, matrix, host or an operator, such as "
                   "matrix=0.5,aten::gelu=2");
@@ -59,7 +64,7 @@ class WhatIfCommand : public Command {
   Result<ExitCode> Run(const Console& console) override {
     if (job_.what_if.empty()) {
       return MakeError(ErrorCode::kUsage,
-                       "whatif: missing edit: --sizes, --layers, --dp, --scale or --drop");
+                       "whatif: missing edit, such as --layers, --dp, --bucket or --scale");
     }
     ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
     ETUDE_ASSIGN_OR_RETURN(const SimJob read,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "src/run/waits/program_order.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
+#include "src/trace/words/comm_backend.h"
 #include "src/trace/words/operator_name.h"
 #include "src/transform/edit/copy_rate.h"
 #include "src/transform/edit/time_shift.h"
@@ -49,8 +51,13 @@ struct HostEvents {
 
 HostEvents HostEventsOf(const Trace& trace) {
   HostEvents events;
+  std::set<LaneId> beside;  // threads of a communication backend
+  ForEachNode(trace, [&](NodeId node) {
+    if (IsHostThreadLabel(trace.name(node))) beside.insert(trace.lane_id(node));
+  });
   ForEachNode(trace, [&](NodeId node) {
     if (trace.place(node) == Place::kDevice || !EndOf(trace, node)) return;
+    if (beside.contains(trace.lane_id(node))) return;
     if (IsGradientAccumulation(trace.name(node))) {
       events.gradients.push_back(node);
     } else if (const NodeKind kind = trace.kind(node);

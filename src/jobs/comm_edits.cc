@@ -1,0 +1,136 @@
+#include "src/jobs/comm_edits.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/text/format_count.h"
+#include "src/base/text/quantity.h"
+#include "src/report/text/format.h"
+#include "src/transform/runnable/gradient_communication.h"
+
+namespace etude {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kMostCompression = 10'000;
+
+// Puts the option in front of a reason.
+tl::unexpected<Error> Refused(std::string_view option, const Error& error) {
+  return MakeError(error.code, fmt::format("{}: {}", option, error.message));
+}
+
+}  // namespace
+
+Result<CommEdits> CommEdits::Make(const CommEditOptions& options) {
+  CommEdits made;
+  made.options_ = options;
+  if (!options.overlap.empty() && options.overlap != "on" && options.overlap != "off") {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("--overlap: found '{}', expected on or off", options.overlap));
+  }
+  made.overlap_ = {.edit = "--overlap " + options.overlap, .certainty = Certainty::kExact};
+  if (!options.compress.empty()) {
+    made.factor_ = ParseDecimal(options.compress);
+    if (!made.factor_ || *made.factor_ < 1 || *made.factor_ > kMostCompression) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--compress: found '{}', expected a factor from 1 to {}, such "
+                                   "as 2 for half of the bytes",
+                                   options.compress, kMostCompression));
+    }
+  }
+  made.compressed_ = {.edit = "--compress " + options.compress, .certainty = Certainty::kModelled};
+  if (!options.all_reduce.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(made.form_, AllReduceForm::Parse(options.all_reduce));
+  }
+  made.replaced_ = {.edit = "--all-reduce " + options.all_reduce, .certainty = Certainty::kExact};
+  return made;
+}
+
+void CommEdits::SetBuckets(const BucketSizes& sizes, std::string edit) {
+  sizes_ = sizes;
+  buckets_ = {.edit = std::move(edit), .certainty = Certainty::kExact};
+}
+
+Status CommEdits::EditBuckets(const Trace& trace, RunnableRank& rank) {
+  if (!sizes_) return {};
+  const Result<Rebucketing> changed = Rebucket(trace, *sizes_, rank);
+  if (!changed) return Refused("--bucket", changed.error());
+  uint64_t count = 0;
+  int64_t bytes = 0;
+  for (const std::vector<GradientBucket>& pass : changed->passes) {
+    count += pass.size();
+    for (const GradientBucket& bucket : pass) bytes += bucket.bytes.count;
+  }
+  buckets_.nodes += count;
+  buckets_.details = {{"buckets", BucketsJson(changed->passes)}, {"recorded", changed->recorded}};
+  buckets_.text = fmt::format(
+      "{} of gradients instead of {}, {} in all, as DistributedDataParallel makes them after its "
+      "first step; times of copies between gradients and buckets stay",
+      FormatCount(count, "all-reduce"), FormatCount(changed->recorded), FormatBytes(Bytes{bytes}));
+  return {};
+}
+
+Status CommEdits::EditRank(const Trace& trace, RunnableRank& rank) {
+  if (options_.overlap == "off") {
+    const Result<uint64_t> changed = WaitForBackward(trace, rank);
+    if (!changed) return Refused("--overlap", changed.error());
+    overlap_.nodes += *changed;
+    overlap_.text = fmt::format("{} of gradients begin when their backward pass has ended",
+                                FormatCount(overlap_.nodes, "collective"));
+  } else if (options_.overlap == "on") {
+    overlap_.text = "as recorded";
+  }
+  if (factor_) {
+    const Result<uint64_t> changed = CompressGradients(trace, *factor_, rank);
+    if (!changed) return Refused("--compress", changed.error());
+    compressed_.nodes += *changed;
+    compressed_.text = fmt::format(
+        "{} of gradients with 1/{} of their bytes; the time to compress gradients is unknown and "
+        "not included",
+        FormatCount(compressed_.nodes, "collective"), *factor_);
+  }
+  return {};
+}
+
+Status CommEdits::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size) {
+  if (!form_) return {};
+  const Result<uint64_t> changed = ReplaceAllReduces(*form_, world_size, ranks);
+  if (!changed) return Refused("--all-reduce", changed.error());
+  if (*changed == 0) {
+    return BadInput("--all-reduce: found no all-reduce between ranks, expected at least one");
+  }
+  replaced_.nodes = *changed;
+  replaced_.text = fmt::format(
+      "{} replaced by a reduce-scatter{} and an all-gather", FormatCount(*changed, "all-reduce"),
+      form_->neighbours == 0
+          ? std::string()
+          : fmt::format(" among {} neighbouring ranks, an all-reduce of the shards across,",
+                        form_->neighbours));
+  return {};
+}
+
+std::vector<AppliedEdit> CommEdits::Applied() const {
+  std::vector<AppliedEdit> edits;
+  if (sizes_) edits.push_back(buckets_);
+  if (!options_.overlap.empty()) edits.push_back(overlap_);
+  if (factor_) edits.push_back(compressed_);
+  if (form_) edits.push_back(replaced_);
+  return edits;
+}
+
+Json BucketsJson(const std::vector<std::vector<GradientBucket>>& passes) {
+  Json all = Json::array();
+  for (const std::vector<GradientBucket>& pass : passes) {
+    Json& buckets = all.emplace_back(Json::array());
+    for (const GradientBucket& bucket : pass) {
+      buckets.push_back({{"gradients", bucket.gradients},
+                         {"bytes", bucket.bytes.count},
+                         {"dtype", Name(bucket.dtype)}});
+    }
+  }
+  return all;
+}
+
+}  // namespace etude

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/trace/trace.h"
+#include "src/transform/edit/gradient_reduction.h"
+#include "src/transform/runnable/runnable_rank.h"
+
+namespace etude {
+
+// Communication of the gradients of one backward pass.
+struct GradientCommunication {
+  BackwardPass pass;
+  std::vector<uint32_t> collectives;  // nodes of the rank, in order of issue
+};
+
+// Finds the collectives that reduce, and that were issued during a backward pass. `rank` was made
+// of `trace`, or of its conversion by ToChakra. Passes without such collectives are left out.
+std::vector<GradientCommunication> FindGradientCommunication(const Trace& trace,
+                                                             const RunnableRank& rank);
+
+struct Rebucketing {
+  std::vector<std::vector<GradientBucket>> passes;
+  uint64_t recorded = 0;  // number of all-reduces of the recorded step
+};
+
+// Divides the gradients of a rank of a data-parallel job into other buckets, as
+// DistributedDataParallel does after its first step. Each backward pass with all-reduces gets one
+// per bucket, begun by the host when the last gradient has arrived, in the median time of the
+// recorded calls. Communication runs on the recorded threads or streams in turn. What waited for
+// the reduction of a gradient waits for the new one. If the host copies gradients back one by one,
+// the copies follow the new buckets.
+//
+// kBadInput, with the reason, without such all-reduces, and if they are not those of consecutive
+// gradients.
+Result<Rebucketing> Rebucket(const Trace& trace, const BucketSizes& sizes, RunnableRank& rank);
+
+// Lets the communication of gradients wait for the end of its backward pass. Returns the number of
+// collectives; kBadInput if there are none, or if the pass itself waits for them.
+Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank);
+
+// Divides the bytes of the communication of gradients by `factor`, at least 1. Returns the number
+// of collectives; kBadInput if there are none.
+Result<uint64_t> CompressGradients(const Trace& trace, double factor, RunnableRank& rank);
+
+}  // namespace etude
