@@ -217,9 +217,11 @@ def calibrate(output: Path, **options: Value) -> Answer:
 
 
 def whatif(job: Sources, output: Path, **options: Value) -> Answer:
-    """Runs `etude whatif`: writes an edited recorded job into the folder `output`.
+    """Runs `etude whatif`: writes an edited recorded or generated job into the folder `output`.
 
-    `dp` is the number of data-parallel ranks; the answer has the `edits` with what they changed.
+    `dp` is the number of data-parallel ranks; the answer has the `edits` with what they changed. A job of `generate`
+    takes all options of its plan, such as `tp`, `layers` and `keep="global-batch"`; its answer has the plan `before` and
+    `after`.
     """
     return run("whatif", [*paths_of(job), "-o", os.fspath(output), *words_of(options)], path=output)
 

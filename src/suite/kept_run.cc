@@ -66,6 +66,12 @@ NamedTexts SettingsOf(const RunOptions& options) {
     settings["sparse"] = Name(options.sparse->method);
     settings["density"] = fmt::format("{}", options.sparse->density);
     settings["sparse-shares"] = Name(options.sparse->shares);
+    if (options.sparse->kernels != SparseOptions::Kernels::kDense) {
+      settings["sparse-kernels"] = Name(options.sparse->kernels);
+    }
+    if (options.sparse->method != SparseOptions::Method::kStatic) {
+      settings["sparse-update-every"] = std::to_string(options.sparse->update_every);
+    }
   }
   add("table-rows", options.table_rows);
   add("target", options.target);

@@ -35,7 +35,11 @@ SparseWeights::SparseWeights(const Weights& weights, const SparseOptions& option
   for (const Weights::Entry& entry : weights.entries()) {
     if (!entry.is_parameter || entry.value.dim() < 2) continue;
     layers_.push_back(
-        {.name = entry.name, .weight = entry.value, .mask = {}, .group = entry.group});
+        {.name = entry.name,
+         .weight = entry.value,
+         .mask = {},
+         .group = entry.group,
+         .csr = options.kernels == SparseOptions::Kernels::kCsr ? entry.csr : nullptr});
     shapes.push_back(entry.value.sizes().vec());
   }
   const std::vector<int64_t> counts = WeightCounts(shapes, options_.density, options_.shares);
@@ -45,6 +49,21 @@ SparseWeights::SparseWeights(const Weights& weights, const SparseOptions& option
     layer.count = counts[i];
     layer.mask = LargestOf(RandomScores(layer.weight, HashMix(seed_, i)), layer.count);
     layer.weight.mul_(layer.mask);
+    if (layer.count == layer.weight.numel()) layer.csr = nullptr;
+  }
+  TakeUpMasks();
+}
+
+void SparseWeights::TakeUpMasks() const {
+  for (const Layer& layer : layers_) {
+    if (layer.csr) layer.csr->SetMask(layer.mask);
+  }
+}
+
+void SparseWeights::PrepareGradients(int group, bool updates_masks) const {
+  for (const Layer& layer : layers_) {
+    if (layer.group != group || !layer.csr) continue;
+    layer.csr->set_all_gradients(updates_masks && options_.method == SparseOptions::Method::kRigl);
   }
 }
 
@@ -63,8 +82,10 @@ int64_t SparseWeights::DenseBackwardPasses(int64_t steps) const {
 std::map<uint64_t, double> SparseWeights::Densities() const {
   std::map<uint64_t, double> densities;
   for (const Layer& layer : layers_) {
-    densities[reinterpret_cast<uintptr_t>(layer.weight.storage().data())] =
+    const double density =
         static_cast<double>(layer.count) / static_cast<double>(layer.weight.numel());
+    densities[reinterpret_cast<uintptr_t>(layer.weight.storage().data())] = density;
+    if (layer.csr) densities[layer.csr->address()] = density;
   }
   return densities;
 }
@@ -90,6 +111,7 @@ void SparseWeights::Update(int64_t step, int group, Optimizer& optimizer) {
     optimizer.Forget(layer.weight, grown.mul(1 - layer.mask));
     layer.mask.copy_(kept.add(grown));
     layer.weight.mul_(layer.mask);
+    if (layer.csr) layer.csr->SetMask(layer.mask);
   }
 }
 
@@ -111,6 +133,12 @@ int64_t SparseWeights::size() const {
   int64_t size = 0;
   for (const Layer& layer : layers_) size += layer.weight.numel();
   return size;
+}
+
+int64_t SparseWeights::CountInCsr() const {
+  int64_t count = 0;
+  for (const Layer& layer : layers_) count += layer.csr ? layer.weight.numel() : 0;
+  return count;
 }
 
 int64_t SparseWeights::CountActive() const {

@@ -31,7 +31,8 @@ SparseWork ForwardWork(const Trace& trace, const std::map<uint64_t, double>& den
     }
     double density = 1;
     ForEachTensor(trace, trace.inputs(node), [&](TensorId id) {
-      const auto found = densities.find(trace.tensor(id).storage);
+      const TensorUse& tensor = trace.tensor(id);
+      const auto found = densities.find(tensor.storage == 0 ? tensor.tensor : tensor.storage);
       if (found != densities.end()) density = found->second;
     });
     work.dense += static_cast<double>(cost->ops);

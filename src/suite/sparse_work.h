@@ -14,7 +14,8 @@ struct SparseWork {
 };
 
 // Returns the work of the forward pass in the trace of a training step, whose backward pass runs
-// below labels of autograd. `densities`: by the address of a weight's memory.
+// below labels of autograd. `densities`: by the address of a weight's memory, or of its tensor if
+// that has no memory of its own (sparse tensors).
 SparseWork ForwardWork(const Trace& trace, const std::map<uint64_t, double>& densities);
 
 // Returns the theoretical operations of `steps` training steps as a share of those of dense

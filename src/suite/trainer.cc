@@ -26,6 +26,24 @@ constexpr uint64_t kStepSalt = 2;
 constexpr uint64_t kEvaluationSalt = 3;
 constexpr uint64_t kSparseSalt = 4;
 
+bool UsesCsr(const Trainer::Options& options) {
+  return options.sparse && options.sparse->kernels == SparseOptions::Kernels::kCsr;
+}
+
+Status CheckSparseKernels(Task& task, const Trainer::Options& options) {
+  if (!UsesCsr(options)) return {};
+  if (options.precision != Precision::kFp32) {
+    return MakeError(ErrorCode::kUsage, "--sparse-kernels csr requires --precision fp32");
+  }
+  if (!task.weights().device().is_cpu()) {
+    return MakeError(ErrorCode::kUsage, "--sparse-kernels csr requires --device cpu");
+  }
+  if (!CsrWeight::IsAvailable()) {
+    return Unavailable("--sparse-kernels csr requires a build of PyTorch with MKL");
+  }
+  return {};
+}
+
 }  // namespace
 
 Trainer::Trainer(Task& task, const Options& options)
@@ -56,8 +74,13 @@ Result<std::unique_ptr<Trainer>> Trainer::Make(Task& task, const Options& option
                      fmt::format("found a batch of {}, expected at most the {} training samples",
                                  options.hyperparameters.batch, task.samples()));
   }
+  ETUDE_RETURN_IF_ERROR(CheckSparseKernels(task, options));
   return Guarded("setting up", [&]() -> Result<std::unique_ptr<Trainer>> {
     auto trainer = std::unique_ptr<Trainer>(new Trainer(task, options));
+    if (UsesCsr(options) && trainer->sparse_->CountInCsr() == 0) {
+      return MakeError(ErrorCode::kUsage,
+                       "--sparse-kernels csr: the model has no linear layer with masked weights");
+    }
     if (options.ranks != nullptr) {
       std::vector<at::Tensor> all;
       for (const Weights::Entry& entry : task.weights().entries()) all.push_back(entry.value);
@@ -94,6 +117,8 @@ Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
   const int group = task_->GroupOf(batch.update);
   Optimizer& optimizer = optimizers_[static_cast<size_t>(group)];
   for (Optimizer& each : optimizers_) each.Clear();
+  const bool updates_masks = sparse_ && sparse_->IsDue(step_) && IsFirstOfGroup(batch.update);
+  if (sparse_) sparse_->PrepareGradients(group, updates_masks);
   at::Tensor loss;
   {
     const PrecisionGuard precision(options_.precision, task_->weights().device());
@@ -111,7 +136,6 @@ Result<double> Trainer::RunUpdate(const Batch& batch, double share) {
       if (parameter.grad().defined()) parameter.grad().mul_(1 / scale_.factor());
     }
   }
-  const bool updates_masks = sparse_ && sparse_->IsDue(step_) && IsFirstOfGroup(batch.update);
   if (sparse_ && !updates_masks) sparse_->MaskGradients(group);
   // The norm is computed only if needed, because it reads all gradients.
   bool accepted = true;
@@ -204,6 +228,11 @@ Result<std::vector<Figure>> Trainer::Figures() {
     if (sparse_) {
       figures.push_back({"density", static_cast<double>(sparse_->CountActive()) /
                                         static_cast<double>(sparse_->size())});
+      if (UsesCsr(options_)) {
+        figures.push_back(
+            {"share of weights in CSR layers",
+             static_cast<double>(sparse_->CountInCsr()) / static_cast<double>(sparse_->size())});
+      }
       if (work_ && work_->dense > 0) {
         figures.push_back({"theoretical FLOP, forward", work_->sparse / work_->dense});
         figures.push_back({"theoretical FLOP, training",
@@ -288,6 +317,12 @@ Result<std::map<std::string, std::string>> Trainer::Load(const std::string& path
                                                          const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const NamedTensors tensors, CollectState());
   ETUDE_ASSIGN_OR_RETURN(auto facts, ReadCheckpoint(path, tensors, context));
+  if (sparse_) {
+    ETUDE_RETURN_IF_ERROR(Guarded("masks", [&]() -> Status {
+      sparse_->TakeUpMasks();
+      return {};
+    }));
+  }
   const auto whole = [&](const char* name) -> Result<int64_t> {
     const auto found = facts.find(name);
     int64_t value = 0;

@@ -373,14 +373,17 @@ class NetTask : public Task {
 };
 
 // Steps a sparse run; the number of weights that are not 0 never exceeds the mask's.
-std::vector<at::Tensor> SparseFirstWeights(SparseOptions::Method method, int64_t steps) {
+std::vector<at::Tensor> SparseFirstWeights(
+    SparseOptions::Method method, int64_t steps,
+    SparseOptions::Kernels kernels = SparseOptions::Kernels::kDense) {
   NetTask task;
   Hyperparameters hyperparameters = task.hyperparameters();
   hyperparameters.most_steps = 100;
   auto trainer = *Trainer::Make(
       task, {.hyperparameters = hyperparameters,
              .seed = 3,
-             .sparse = SparseOptions{.method = method, .density = 0.25, .update_every = 10}});
+             .sparse = SparseOptions{
+                 .method = method, .density = 0.25, .update_every = 10, .kernels = kernels}});
   const int64_t all = 8 * 32 + 32;
   std::vector<at::Tensor> weights;
   for (int64_t step = 0; step <= steps; ++step) {
@@ -393,8 +396,8 @@ std::vector<at::Tensor> SparseFirstWeights(SparseOptions::Method method, int64_t
     EXPECT_TRUE(trainer->Step().has_value());
   }
   const std::vector<Figure> figures = *trainer->Figures();
-  EXPECT_EQ(figures.back().name, "density");
-  EXPECT_EQ(figures.back().value, 0.25);
+  EXPECT_EQ(figures.front().name, "density");
+  EXPECT_EQ(figures.front().value, 0.25);
   return weights;
 }
 
@@ -425,17 +428,52 @@ TEST(SparseTraining, MasksMoveWhereTheyAreDueAndNewWeightsBeginAtZero) {
   }
 }
 
+TEST(SparseTraining, SparseKernelsTrainAsMasksDo) {
+  if (!CsrWeight::IsAvailable()) GTEST_SKIP() << "PyTorch without MKL";
+  for (const auto method : {SparseOptions::Method::kStatic, SparseOptions::Method::kSet,
+                            SparseOptions::Method::kRigl}) {
+    const auto dense = SparseFirstWeights(method, 25);
+    const auto csr = SparseFirstWeights(method, 25, SparseOptions::Kernels::kCsr);
+    for (size_t step = 0; step < dense.size(); ++step) {
+      ASSERT_TRUE(csr[step].allclose(dense[step], 1e-4, 1e-4)) << Name(method) << ' ' << step;
+    }
+    EXPECT_GT(dense[25].sub(dense[0]).abs().max().item<float>(), 0.01);
+  }
+}
+
+TEST(SparseTraining, SparseKernelsNeedMaskedLinearLayersInFloat32) {
+  if (!CsrWeight::IsAvailable()) GTEST_SKIP() << "PyTorch without MKL";
+  NetTask task;
+  const SparseOptions csr = {.density = 0.25, .kernels = SparseOptions::Kernels::kCsr};
+  const auto half = Trainer::Make(
+      task,
+      {.hyperparameters = task.hyperparameters(), .precision = Precision::kBf16, .sparse = csr});
+  ASSERT_FALSE(half);
+  EXPECT_EQ(half.error().message, "--sparse-kernels csr requires --precision fp32");
+  SparseOptions all = csr;
+  all.density = 1;
+  const auto whole =
+      Trainer::Make(task, {.hyperparameters = task.hyperparameters(), .sparse = all});
+  ASSERT_FALSE(whole);
+  EXPECT_EQ(whole.error().message,
+            "--sparse-kernels csr: the model has no linear layer with masked weights");
+}
+
 TEST(SparseTraining, ACheckpointKeepsTheMasks) {
   const std::string path =
       (std::filesystem::temp_directory_path() / "etude-sparse.safetensors").string();
-  const auto make = [](Task& task) {
+  // The kernels that follow masks elsewhere, too.
+  const auto kernels =
+      CsrWeight::IsAvailable() ? SparseOptions::Kernels::kCsr : SparseOptions::Kernels::kDense;
+  const auto make = [&](Task& task) {
     Hyperparameters hyperparameters = task.hyperparameters();
     hyperparameters.most_steps = 100;
-    return *Trainer::Make(
-        task, {.hyperparameters = hyperparameters,
-               .seed = 3,
-               .sparse = SparseOptions{
-                   .method = SparseOptions::Method::kRigl, .density = 0.25, .update_every = 10}});
+    return *Trainer::Make(task, {.hyperparameters = hyperparameters,
+                                 .seed = 3,
+                                 .sparse = SparseOptions{.method = SparseOptions::Method::kRigl,
+                                                         .density = 0.25,
+                                                         .update_every = 10,
+                                                         .kernels = kernels}});
   };
   NetTask whole;
   auto trainer = make(whole);

@@ -125,6 +125,20 @@ def test_an_edited_job_is_simulated(tmp_path):
     assert step["rank_count"] == 8 and sum(row["count"] for row in step["collectives"]) == 3
 
 
+def test_a_generated_job_is_edited_by_its_plan(job, tmp_path):
+    edited = etude.whatif(job, tmp_path / "edited", tp=4, dp=2, keep="global-batch", layers=4)
+    assert edited["before"]["ranks"] == 4 and edited["after"]["ranks"] == 8
+    assert edited["after"]["items"] == edited["before"]["items"]
+    settings = edited["after"]["settings"]
+    etude.generate(
+        "llm", "llama-3-8b", tmp_path / "made", dp=2, tp=4, layers=4, device="h100-sxm", to="classes",
+        sequences=settings["sequences"], micro_batches=settings["micro_batches"],
+    )  # fmt: skip
+    assert (tmp_path / "edited/classes.json").read_bytes() == (tmp_path / "made/classes.json").read_bytes()
+    with pytest.raises(etude.Error, match="nearest possible: --tp"):
+        etude.whatif(job, tmp_path / "none", tp=12)
+
+
 def test_a_program_that_is_nowhere(monkeypatch):
     monkeypatch.delenv("ETUDE_PROGRAM")
     monkeypatch.setenv("PATH", "")

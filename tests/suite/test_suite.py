@@ -119,6 +119,22 @@ def test_theoretical_work_of_masks():
     assert figures("--sparse", "set", "--sparse-shares", "erk")["theoretical FLOP, forward"] > 0.3
 
 
+def test_sparse_kernels_compute_what_masks_do():
+    words = ("advertising", "--most-steps", 6, "--evaluate-every", 6, "--sparse", "rigl", "--density", 0.25)
+    words += ("--sparse-update-every", 2)
+    masks = run(*words)[0]["runs"][0]
+    csr = run(*words, "--sparse-kernels", "csr")[0]["runs"][0]
+    assert csr["settings"]["sparse-kernels"] == "csr" and csr["settings"]["sparse-update-every"] == "2"
+    assert csr["quality"] == pytest.approx(masks["quality"], abs=1e-3)
+    assert 0 < csr["figures"].pop("share of weights in CSR layers") < 1
+    for name in ("density", "theoretical FLOP, forward", "theoretical FLOP, training"):
+        assert csr["figures"][name] == pytest.approx(masks["figures"][name])
+    # All its layers are convolutions.
+    words = ("image-generation", "--sparse", "static", "--density", 0.25, "--sparse-kernels", "csr")
+    refused = suite("run", *words, "--data", DATA, codes=(2,))
+    assert "no linear layer with masked weights" in refused.stderr
+
+
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_half_precision_says_what_became_of_gradients(precision):
     record = run("spatial-transformer", "--precision", precision, "--most-steps", 4, "--evaluate-every", 2)[0]["runs"][0]

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -17,5 +18,9 @@ void DeclareOption(const std::vector<GenerateOption>& request, std::string_view 
 
 // Declares the options of models, below headings with the kinds of models that take them.
 void DeclareModelOptions(const std::vector<GenerateOption>& request, Options& options);
+
+// Declares the options of models that edit the plan of a generated job, without those in `others`.
+void DeclarePlanEdits(const std::vector<GenerateOption>& request,
+                      std::span<const std::string_view> others, Options& options);
 
 }  // namespace etude

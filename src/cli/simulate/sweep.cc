@@ -109,9 +109,11 @@ class SweepCommand : public Command {
   }
 
   static std::string ToText(const SweepCounts& counts) {
-    if (counts.simulated + counts.refused == 0) return "all points are already simulated";
+    if (counts.simulated + counts.refused + counts.excluded == 0)
+      return "all points are already simulated";
     std::string text = fmt::format("{} simulated", FormatCount(counts.simulated, "point"));
     if (counts.refused > 0) text += fmt::format(", {} rejected", counts.refused);
+    if (counts.excluded > 0) text += fmt::format(", {} excluded", FormatCount(counts.excluded));
     return text;
   }
 

@@ -1,14 +1,20 @@
 #include "src/cli/app/commands.h"
 
+#include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "src/cli/generate/model_options.h"
 #include "src/formats/job/job_folder.h"
 #include "src/jobs/job_classes.h"
 #include "src/jobs/output_files.h"
+#include "src/jobs/plan_edit.h"
 #include "src/jobs/sim_job.h"
 #include "src/jobs/what_if.h"
 #include "src/report/text/format.h"
@@ -21,12 +27,14 @@ class WhatIfCommand : public Command {
  public:
   std::string_view name() const override { return "whatif"; }
   std::string_view summary() const override {
-    return "edit a recorded job: other sizes, layers, ranks and times";
+    return "edit a recorded or generated job: other sizes, layers, ranks, plans and times";
   }
 
   void Declare(Options& options) override {
-    options.Positionals("job", &job_.paths,
-                        "capture folder, or traces of all ranks, recorded by Etude or PyTorch");
+    options.Positionals(
+        "job", &job_.paths,
+        "capture folder, or traces of all ranks, recorded by Etude or PyTorch; or a job of "
+        "`etude generate` for a model");
     options.Output("-o,--output", &output_, "FOLDER", "folder for the edited job", {});
     options.Required("--output");
     options.Value("--second", &job_.what_if.second, "JOB",
@@ -35,8 +43,9 @@ class WhatIfCommand : public Command {
                   "this size in the job and in --second, and the wanted one, such as 8,16,64");
     options.Value("--layers", &job_.what_if.layers, "N",
                   "number of equal layers of the model, such as blocks of a transformer");
-    options.Value("--dp", &job_.what_if.data_parallel, "N",
-                  "number of data-parallel ranks; the batch of each rank stays");
+    options.Value(
+        "--dp", &job_.what_if.data_parallel, "N",
+        "number of data-parallel ranks; the batch of each rank stays unless --keep is given");
     options.Value("--bucket", &job_.what_if.bucket, "SIZE",
                   "size of gradient buckets, as bucket_cap_mb (default: as recorded; with --dp of "
                   "a job of one rank 25MiB, and 1MiB for the first)");
@@ -59,12 +68,24 @@ class WhatIfCommand : public Command {
                  "keep the recording overhead in the times");
     options.Jobs(&job_.jobs, "traces");
     options.Flag("--json", &json_, "print JSON");
+    options.Group("Plans of generated jobs");
+    options.Choice("--keep", &keep_, {"rank-batch", "global-batch"},
+                   "batch that stays when --dp changes: that of each rank, or that of all");
+    options.Value("--global-batch", &plan_.global_batch, "N",
+                  "number of sequences, samples or images in a step over all replicas; changes "
+                  "micro-batches, or samples in one",
+                  {.least = 1, .most = int64_t{1} << 40});
+    DeclarePlanEdits(OptionsOf(plan_.options), kOfBoth, options);
+    options.Group("");
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    ETUDE_ASSIGN_OR_RETURN(const bool is_edited, EditPlan(console));
+    if (is_edited) return ExitCode::kOk;
     if (job_.what_if.empty()) {
       return MakeError(ErrorCode::kUsage,
-                       "whatif: missing edit, such as --layers, --dp, --bucket or --scale");
+                       "whatif: missing edit, such as --layers, --dp, --bucket or --scale, or for "
+                       "generated jobs an option of their plan");
     }
     ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
     ETUDE_ASSIGN_OR_RETURN(const SimJob read,
@@ -98,7 +119,43 @@ class WhatIfCommand : public Command {
   }
 
  private:
+  // Options that edit recorded jobs too.
+  static constexpr std::array<std::string_view, 4> kOfBoth = {"--layers", "--dp", "--bucket",
+                                                              "--first-bucket"};
+
+  // Edits a generated job by its plan, and returns whether it is one.
+  Result<bool> EditPlan(const Console& console) {
+    plan_.keep = keep_ == "global-batch" ? KeptBatch::kGlobal : KeptBatch::kRank;
+    const bool is_of_plans = !plan_.empty() || plan_.keep == KeptBatch::kGlobal;
+    const WhatIfOptions& recorded = job_.what_if;
+    PlanEdits edits = plan_;
+    edits.options.options.layers = recorded.layers;
+    edits.options.options.plan.data = recorded.data_parallel;
+    if (!recorded.bucket.empty()) edits.options.options.bucket = recorded.bucket;
+    if (!recorded.first_bucket.empty()) edits.options.options.first_bucket = recorded.first_bucket;
+    if (edits.empty() && !is_of_plans) return false;
+    if (plan_.keep == KeptBatch::kGlobal && !recorded.data_parallel) {
+      return MakeError(ErrorCode::kUsage, "whatif: --keep global-batch requires --dp");
+    }
+    WhatIfOptions others = recorded;
+    others.layers = others.data_parallel = std::nullopt;
+    others.bucket = others.first_bucket = "";
+    if (others != WhatIfOptions()) {
+      if (!is_of_plans) return false;
+      return MakeError(ErrorCode::kUsage,
+                       "whatif: edits of a plan cannot be combined with edits of recorded jobs");
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::optional<EditedJob> edited,
+                           EditGeneratedJob(job_.paths, edits, output_, console.context()));
+    if (!edited && is_of_plans) return NotGenerated(job_.paths.front(), plan_);
+    if (!edited) return false;
+    console.Print(json_ ? JsonText(ToJson(*edited, job_.paths)) : ToText(*edited, output_));
+    return true;
+  }
+
   SimJobOptions job_;
+  PlanEdits plan_;
+  std::string keep_ = "rank-batch";
   std::string output_;
   bool json_ = false;
 };

@@ -38,6 +38,7 @@ using suite::TaskFacts;
 constexpr int64_t kMostProcesses = 1024;
 // Number of cores in use by others that is tolerated.
 constexpr double kBusyCores = 0.3;
+constexpr const char* kUpdatesRequire = "--sparse-update-every requires --sparse set or rigl";
 
 std::string_view Name(SuiteRunner::Mode mode) {
   return mode == SuiteRunner::Mode::kSteps ? "steps" : "quality";
@@ -102,11 +103,17 @@ void RunSettings::Declare(Options& options) {
   options.Value("--table-rows", &run.table_rows, "N",
                 "max rows of each embedding table of advertising (default: all)", {.least = 1});
   options.Choice("--sparse", &sparse_, {"static", "set", "rigl"},
-                 "train with a share of the weights (--density) by masks on dense kernels");
+                 "train with a share of the weights (--density) by masks");
   options.Value("--density", &density_, "D", "--sparse: share of the weights that remain",
                 /*above=*/0);
   options.Choice("--sparse-shares", &sparse_shares_, {"uniform", "er", "erk"},
                  "--sparse: densities of layers by their shapes (default: erk)");
+  options.Value("--sparse-update-every", &sparse_update_every_, "N",
+                "--sparse set or rigl: number of steps between updates of the masks (default: 100)",
+                {.least = 1, .most = kMostTrainingSteps});
+  options.Choice("--sparse-kernels", &sparse_kernels_, {"dense", "csr"},
+                 "--sparse: kernels of linear layers: dense, or by compressed sparse rows on the "
+                 "CPU (default: dense)");
   options.Value(
       "--data", &run.data, "FOLDER",
       "folder with the data sets (default: $ETUDE_SUITE_DATA, else ~/.cache/etude/suite)");
@@ -123,6 +130,10 @@ Status RunSettings::Read() {
     if (!sparse_shares_.empty()) {
       return MakeError(ErrorCode::kUsage, "--sparse-shares requires --sparse");
     }
+    if (!sparse_kernels_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--sparse-kernels requires --sparse");
+    }
+    if (sparse_update_every_) return MakeError(ErrorCode::kUsage, kUpdatesRequire);
     return {};
   }
   if (!density_) return MakeError(ErrorCode::kUsage, "--sparse requires --density D");
@@ -132,6 +143,15 @@ Status RunSettings::Read() {
   }
   run.sparse = suite::SparseOptions{.method = *method, .density = *density_};
   if (const auto shares = suite::SparseSharesFromName(sparse_shares_)) run.sparse->shares = *shares;
+  if (const auto kernels = suite::SparseKernelsFromName(sparse_kernels_)) {
+    run.sparse->kernels = *kernels;
+  }
+  if (sparse_update_every_) {
+    if (*method == suite::SparseOptions::Method::kStatic) {
+      return MakeError(ErrorCode::kUsage, kUpdatesRequire);
+    }
+    run.sparse->update_every = *sparse_update_every_;
+  }
   return {};
 }
 

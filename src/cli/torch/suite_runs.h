@@ -54,6 +54,8 @@ class RunSettings {
   std::string sparse_;     // "": dense
   std::optional<double> density_;
   std::string sparse_shares_;
+  std::string sparse_kernels_;
+  std::optional<int64_t> sparse_update_every_;  // steps
 };
 
 // Makes runs in separate processes and stores their records in a folder. During its lifetime a

@@ -7,7 +7,6 @@
 
 #include "src/base/saturating.h"
 #include "src/base/text/quantity.h"
-#include "src/formats/io/byte_source.h"
 #include "src/jobs/generate/model_kind.h"
 #include "src/report/text/format.h"
 #include "src/synth/dlrm/dlrm_file.h"
@@ -16,10 +15,11 @@
 namespace etude {
 namespace {
 
-Result<DlrmModel> ReadDlrm(const std::string& model, const RunContext& context) {
+Result<DlrmModel> ReadDlrm(const std::string& model, const ModelOptions& options,
+                           const RunContext& context) {
   if (const DlrmPreset* preset = FindPreset(DlrmPresets(), model)) return preset->model;
   if (!model.ends_with(".toml")) return tl::unexpected(UnknownModel(DlrmKind(), model));
-  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(model, context.limits));
+  ETUDE_ASSIGN_OR_RETURN(const std::string text, TextOfModel(model, options, context.limits));
   return ParseDlrm(text, model);
 }
 
@@ -114,10 +114,25 @@ std::string TextOfDlrm(const std::string& name, const DlrmModel& model, const Dl
   return text;
 }
 
+nlohmann::ordered_json SettingsOfDlrm(const DlrmPlan& plan) {
+  nlohmann::ordered_json json = {
+      {"dp", plan.ranks},
+      {"batch", plan.batch},
+      {"replicate_tables", plan.replicate.count},
+      {"table_cost", plan.cost == TableCost::kBytes ? "bytes" : "lookups"},
+      {"phase", plan.training ? "training" : "inference"}};
+  if (plan.split_rows) json["split_rows"] = plan.split_rows->count;
+  if (plan.most_columns) json["split_columns"] = *plan.most_columns;
+  if (!plan.training) return json;
+  json["optimizer"] = plan.optimizer == DlrmOptimizer::kSgd ? "sgd" : "adagrad";
+  json["bucket"] = plan.bucket.count;
+  return json;
+}
+
 Result<GeneratedJob> MakeDlrm(const std::string& model, const ModelOptions& options,
                               const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const DlrmPlan plan, DlrmPlanOf(options));
-  ETUDE_ASSIGN_OR_RETURN(const DlrmModel shapes, ReadDlrm(model, context));
+  ETUDE_ASSIGN_OR_RETURN(const DlrmModel shapes, ReadDlrm(model, options, context));
   Result<StepJob> job = MakeDlrmJob(shapes, plan);
   if (!job) return MakeError(job.error().code, fmt::format("{}: {}", model, job.error().message));
   const PlacementFacts facts = PlacementFactsOf(shapes, plan);
@@ -137,7 +152,9 @@ Result<GeneratedJob> MakeDlrm(const std::string& model, const ModelOptions& opti
                       .step = {.item = "sample",
                                .items = SaturatingProduct({plan.ranks, plan.batch}),
                                .flops = std::nullopt,
-                               .bubble = 0}};
+                               .bubble = 0},
+                      .batch = {.replicas = plan.ranks, .samples = plan.batch},
+                      .settings = SettingsOfDlrm(plan)};
 }
 
 }  // namespace

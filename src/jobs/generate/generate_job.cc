@@ -31,7 +31,7 @@ namespace {
 
 class JobGenerator {
  public:
-  explicit JobGenerator(const GenerateRequest& request) : request_(request) {}
+  explicit JobGenerator(GenerateRequest request) : request_(std::move(request)) {}
 
   Fits Check(const RunContext& context) {
     if (const Status usage = CheckUsage(); !usage) {
@@ -40,6 +40,19 @@ class JobGenerator {
     const ModelKind* kind = FindModelKind(request_.what);
     if (kind == nullptr || kind->check == nullptr) return {};
     return kind->check(request_.model, request_.options, context);
+  }
+
+  Result<RequestedPlan> Plan(const RunContext& context) {
+    ETUDE_RETURN_IF_ERROR(CheckUsage());
+    const ModelKind* kind = FindModelKind(request_.what);
+    if (kind == nullptr) return BadInput("generate: expected a model");
+    ETUDE_ASSIGN_OR_RETURN(request_, WithFiles(request_, context));
+    ETUDE_ASSIGN_OR_RETURN(const GeneratedJob made,
+                           kind->make(request_.model, request_.options, context));
+    ETUDE_RETURN_IF_ERROR(ReadDevice());
+    return RequestedPlan{.facts = PlanFactsOf(made, device_ ? &*device_ : nullptr),
+                         .batch = made.batch,
+                         .settings = made.settings};
   }
 
   Result<WrittenJob> Run(const RunContext& context) {
@@ -68,6 +81,7 @@ class JobGenerator {
   using Groups = std::map<int64_t, std::vector<int64_t>>;
 
   Status RunModel(const ModelKind& kind, const RunContext& context) {
+    ETUDE_ASSIGN_OR_RETURN(request_, WithFiles(request_, context));
     ETUDE_ASSIGN_OR_RETURN(GeneratedJob made, kind.make(request_.model, request_.options, context));
     const int64_t ranks = made.job.ranks();
     if (request_.ranks && *request_.ranks != ranks) {
@@ -76,11 +90,12 @@ class JobGenerator {
           fmt::format("--ranks: found {}, expected {}, the product of the parallelism options",
                       *request_.ranks, ranks));
     }
-    ETUDE_RETURN_IF_ERROR(TimeModel(made, context));
+    ETUDE_RETURN_IF_ERROR(TimeModel(made));
     TellMemory(made);
     WarnOf(FindAstraEdges(made.job), context);
     written_.text = made.text;
     written_.facts = made.facts;
+    written_.settings = made.settings;
     written_.plan = PlanFactsOf(made, device_ ? &*device_ : nullptr);
     if (request_.to == "classes") return WriteClasses(made.job, context);
     if (ranks > kMostRankFiles) {
@@ -89,8 +104,15 @@ class JobGenerator {
                       "file per class of identical ranks",
                       FormatCount(static_cast<uint64_t>(ranks)), FormatCount(kMostRankFiles)));
     }
-    return WriteRanks(
-        ranks, made.job.Groups(), [&](int64_t rank) { return made.job.TraceOf(rank); }, context);
+    ETUDE_RETURN_IF_ERROR(WriteRanks(
+        ranks, made.job.Groups(), [&](int64_t rank) { return made.job.TraceOf(rank); }, context));
+    uint64_t nodes = 0;
+    for (const RankFile& file : written_.files) nodes += file.nodes;
+    return WritePlanOfRanks(PlanOfJob(nodes), request_.output, written_.groups, context.limits);
+  }
+
+  JobPlan PlanOfJob(uint64_t nodes) const {
+    return {.facts = *written_.plan, .nodes = nodes, .request = request_};
   }
 
   Status RunText(const RunContext& context) {
@@ -225,33 +247,28 @@ class JobGenerator {
                      fmt::format("{}: found '{}', expected {}", option, found, expected));
   }
 
-  static bool IsTable(std::string_view path) {
-    return path.ends_with(".csv") || path.ends_with(".CSV");
+  Status ReadDevice() {
+    if (!request_.device) return {};
+    if (request_.device_text) {
+      ETUDE_ASSIGN_OR_RETURN(device_, ParseDevice(*request_.device_text, *request_.device));
+      return {};
+    }
+    if (const Status known = CheckGenerateDevice(*request_.device); !known) {
+      return MakeError(ErrorCode::kUsage, "generate: " + known.error().message);
+    }
+    device_ = FindDevice(*request_.device);
+    return {};
   }
 
-  Status TimeModel(GeneratedJob& made, const RunContext& context) {
+  Status TimeModel(GeneratedJob& made) {
     if (!request_.device && !request_.measured) return {};
-    TimeSources sources;
-    if (request_.device && request_.device->ends_with(".toml")) {
-      ETUDE_ASSIGN_OR_RETURN(const std::string text,
-                             ReadWholeFile(*request_.device, context.limits));
-      ETUDE_ASSIGN_OR_RETURN(sources.device, ParseDevice(text, *request_.device));
-    } else if (request_.device) {
-      if (const Status known = CheckGenerateDevice(*request_.device); !known) {
-        return MakeError(ErrorCode::kUsage, "generate: " + known.error().message);
-      }
-      sources.device = FindDevice(*request_.device);
-    }
-    if (request_.measured && !IsTable(*request_.measured)) {
-      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(*request_.measured, {}, context));
-      ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Of(trace, *request_.measured));
-    } else if (request_.measured) {
-      ETUDE_ASSIGN_OR_RETURN(const std::string text,
-                             ReadWholeFile(*request_.measured, context.limits));
-      ETUDE_ASSIGN_OR_RETURN(sources.measured, MeasuredProducts::Parse(text, *request_.measured));
+    ETUDE_RETURN_IF_ERROR(ReadDevice());
+    TimeSources sources{.device = device_};
+    if (request_.measured) {
+      ETUDE_ASSIGN_OR_RETURN(sources.measured,
+                             MeasuredProducts::Parse(*request_.measured_text, *request_.measured));
     }
     ETUDE_ASSIGN_OR_RETURN(written_.durations, TimeWorks(sources, made.job));
-    device_ = sources.device;
     made.text += "\ndurations:";
     const auto add = [&](int64_t count, std::string_view from, bool told) {
       if (!told) return;
@@ -327,9 +344,8 @@ class JobGenerator {
     ETUDE_ASSIGN_OR_RETURN(const Job job, made.AsJob());
     ETUDE_RETURN_IF_ERROR(CheckNoTraces(request_.output, context));
     ETUDE_RETURN_IF_ERROR(WriteJobFolder(job, request_.output, context));
-    ETUDE_RETURN_IF_ERROR(WritePlanFile(*written_.plan, request_.output, context.limits));
     written_.classes = CountsOf(job);
-    return {};
+    return WritePlanFile(PlanOfJob(written_.classes->nodes), request_.output, context.limits);
   }
 
   // Writes the trace that `make` returns for each rank, and the groups.
@@ -371,7 +387,7 @@ class JobGenerator {
     return RankFile{.path = path, .nodes = report.nodes, .bytes = report.bytes};
   }
 
-  const GenerateRequest& request_;
+  GenerateRequest request_;
   MicrobenchOptions bench_;
   std::optional<DeviceModel> device_;
   WrittenJob written_;
@@ -383,8 +399,37 @@ Result<WrittenJob> GenerateJob(const GenerateRequest& request, const RunContext&
   return JobGenerator(request).Run(context);
 }
 
+Result<RequestedPlan> PlanOfRequest(const GenerateRequest& request, const RunContext& context) {
+  GenerateRequest unwritten = request;
+  unwritten.output = "job";
+  return JobGenerator(std::move(unwritten)).Plan(context);
+}
+
+Result<GenerateRequest> WithFiles(GenerateRequest request, const RunContext& context) {
+  if (FindModelKind(request.what) == nullptr) return request;
+  std::optional<std::string>& model = request.options.model_text;
+  if (!model && request.model.ends_with(".toml")) {
+    ETUDE_ASSIGN_OR_RETURN(model, ReadWholeFile(request.model, context.limits));
+  }
+  if (request.device && !request.device_text && request.device->ends_with(".toml")) {
+    ETUDE_ASSIGN_OR_RETURN(request.device_text, ReadWholeFile(*request.device, context.limits));
+  }
+  if (!request.measured || request.measured_text) return request;
+  if (request.measured->ends_with(".csv") || request.measured->ends_with(".CSV")) {
+    ETUDE_ASSIGN_OR_RETURN(request.measured_text, ReadWholeFile(*request.measured, context.limits));
+    return request;
+  }
+  ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(*request.measured, {}, context));
+  ETUDE_ASSIGN_OR_RETURN(const MeasuredProducts products,
+                         MeasuredProducts::Of(trace, *request.measured));
+  request.measured_text = products.ToCsv();
+  return request;
+}
+
 Fits CheckGenerate(const GenerateRequest& request, const RunContext& context) {
-  return JobGenerator(request).Check(context);
+  GenerateRequest unwritten = request;
+  unwritten.output = "job";
+  return JobGenerator(std::move(unwritten)).Check(context);
 }
 
 Status CheckGenerateWhat(std::string_view what) {

@@ -12,6 +12,7 @@
 #include "src/base/run_context.h"
 #include "src/base/units.h"
 #include "src/jobs/generate/generate_request.h"
+#include "src/jobs/generate/model_kind.h"
 #include "src/jobs/job_classes.h"
 #include "src/sim/sweep/plan_facts.h"
 #include "src/synth/device/misfit.h"
@@ -42,6 +43,7 @@ struct WrittenJob {
   std::string text;              // description of the job, several lines
   nlohmann::ordered_json facts;  // the same facts as JSON
   std::optional<PlanFacts> plan;
+  nlohmann::ordered_json settings;      // as in GeneratedJob
   std::optional<TimedWorks> durations;  // with a device or measured times
   // By place on the last axis of the job's mesh (pipeline stage, or rank), if requested.
   std::vector<PlaceMemory> memory;
@@ -52,6 +54,19 @@ struct WrittenJob {
 // that ASTRA-sim cannot run. Returns kUsage and kBadInput for settings that do not fit together,
 // and kInterrupted if the context is interrupted.
 Result<WrittenJob> GenerateJob(const GenerateRequest& request, const RunContext& context);
+
+// Returns the request with the contents of its files: models, devices and measured times. Returns
+// kIo for missing files and kBadInput for a measured trace without products.
+Result<GenerateRequest> WithFiles(GenerateRequest request, const RunContext& context);
+
+// The plan of a job that is not written.
+struct RequestedPlan {
+  PlanFacts facts;
+  GeneratedBatch batch;
+  nlohmann::ordered_json settings;  // as in GeneratedJob
+};
+// Makes a model's job without writing it, and returns its plan. Errors as in GenerateJob.
+Result<RequestedPlan> PlanOfRequest(const GenerateRequest& request, const RunContext& context);
 
 // Returns whether GenerateJob would make the job, as far as this is known without making it.
 Fits CheckGenerate(const GenerateRequest& request, const RunContext& context);

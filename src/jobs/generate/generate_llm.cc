@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "src/formats/io/byte_source.h"
 #include "src/jobs/generate/model_kind.h"
 #include "src/report/text/format.h"
 #include "src/synth/device/float_type.h"
@@ -21,6 +20,67 @@ namespace {
 
 constexpr std::string_view kMoe = "moe";
 
+// Returns the keys of a model's file that an option overrides.
+std::vector<std::string> KeysOfTransformer(std::string_view option) {
+  if (option == "--vocab") return {"model.vocabulary"};
+  if (option == "--ffn") return {"model.ffn"};
+  if (option == "--expert-ffn") return {"experts.ffn"};
+  std::vector<std::string> keys;
+  for (const std::string_view table : {"model", "experts", "plan"}) {
+    keys.push_back(fmt::format("{}.{}", table, KeyOfOption(option)));
+  }
+  return keys;
+}
+
+// Changes the shapes that options give. Heads of keys and values, and the size of a head, follow if
+// they followed from the others before.
+Status ResizeModel(const std::string& name, const ModelOptions& options, TransformerModel& model) {
+  const bool all_have_keys = model.kv_heads == model.heads;
+  const bool heads_divide = !model.latent && model.heads * model.head_size == model.hidden;
+  const auto take = [](std::optional<int64_t> given, int64_t& value) {
+    value = given.value_or(value);
+  };
+  take(options.layers, model.layers);
+  take(options.hidden, model.hidden);
+  take(options.heads, model.heads);
+  if (all_have_keys) model.kv_heads = model.heads;
+  take(options.kv_heads, model.kv_heads);
+  if (options.head_size) {
+    model.head_size = *options.head_size;
+  } else if (heads_divide) {
+    if (model.hidden % model.heads != 0) {
+      return BadInput(fmt::format(
+          "{}: heads: found {}, expected a divisor of the {} hidden units unless --head-size is "
+          "given",
+          name, model.heads, model.hidden));
+    }
+    model.head_size = model.hidden / model.heads;
+  }
+  take(options.ffn, model.ffn);
+  take(options.vocabulary, model.vocabulary);
+  take(options.sequence, model.sequence);
+  return {};
+}
+
+// Changes the experts that options give.
+Status ResizeExperts(const std::string& name, const ModelOptions& options,
+                     TransformerModel& model) {
+  for (const std::string_view option :
+       {"--experts", "--top-k", "--expert-ffn", "--imbalance", "--seed"}) {
+    if (!options.Has(option) || model.experts) continue;
+    return BadInput(fmt::format(
+        "{}: found {}, but the model has no experts; expected a model with experts", name, option));
+  }
+  if (!model.experts) return {};
+  ExpertsModel& experts = *model.experts;
+  experts.experts = options.experts.value_or(experts.experts);
+  experts.top_k = options.top_k.value_or(experts.top_k);
+  experts.ffn = options.expert_ffn.value_or(experts.ffn);
+  experts.imbalance = options.imbalance.value_or(experts.imbalance);
+  experts.seed = options.seed.value_or(experts.seed);
+  return {};
+}
+
 // Reads the model of a preset or a file. Options override it, and the keys that they override have
 // no place any more.
 Result<TransformerFile> ReadTransformer(const ModelKind& kind, const std::string& model,
@@ -29,27 +89,15 @@ Result<TransformerFile> ReadTransformer(const ModelKind& kind, const std::string
   if (const TransformerPreset* preset = FindPreset(TransformerPresets(), model)) {
     found.model = preset->model;
   } else if (model.ends_with(".toml")) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(model, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, TextOfModel(model, options, context.limits));
     ETUDE_ASSIGN_OR_RETURN(found, ParseTransformerFile(text, model));
   } else {
     return tl::unexpected(UnknownModel(kind, model));
   }
-  if (options.layers) found.model.layers = *options.layers;
-  if (options.sequence) found.model.sequence = *options.sequence;
-  if (options.imbalance || options.seed) {
-    if (!found.model.experts) {
-      return BadInput(
-          fmt::format("{}: found {}, but the model has no experts; expected a model with experts",
-                      model, options.imbalance ? "--imbalance" : "--seed"));
-    }
-    found.model.experts->imbalance = options.imbalance.value_or(found.model.experts->imbalance);
-    found.model.experts->seed = options.seed.value_or(found.model.experts->seed);
-  }
+  ETUDE_RETURN_IF_ERROR(ResizeModel(model, options, found.model));
+  ETUDE_RETURN_IF_ERROR(ResizeExperts(model, options, found.model));
   for (const std::string_view option : options.Given()) {
-    const std::string key = KeyOfOption(option);
-    for (const std::string_view table : {"model", "experts", "plan"}) {
-      found.places.erase(fmt::format("{}.{}", table, key));
-    }
+    for (const std::string& key : KeysOfTransformer(option)) found.places.erase(key);
   }
   return found;
 }
@@ -162,6 +210,56 @@ nlohmann::ordered_json FactsOfTransformer(const TransformerModel& model,
   json["cached"] = facts.cached;
   json["most_weights_bytes"] = facts.most.weights.count;
   json["most_cache_bytes"] = facts.most.cache.count;
+  return json;
+}
+
+template <typename T>
+std::string_view WordOf(PlanWords<T> words, T value) {
+  return std::ranges::find(words, value, &std::pair<std::string_view, T>::second)->first;
+}
+
+nlohmann::ordered_json SettingsOfTransformer(const TransformerModel& model,
+                                             const TransformerPlan& plan) {
+  nlohmann::ordered_json json = {{"dp", plan.data},
+                                 {"tp", plan.layer.tensor},
+                                 {"pp", plan.pipeline.stages},
+                                 {"cp", plan.layer.context},
+                                 {"ep", plan.layer.expert},
+                                 {"no_sequence_parallel", !plan.layer.sequence_parallel},
+                                 {"sequences", plan.layer.sequences},
+                                 {"micro_batches", plan.pipeline.micro_batches},
+                                 {"attention", WordOf(AttentionWords(), plan.layer.attention)},
+                                 {"context", WordOf(ContextWords(), plan.layer.context_kind)},
+                                 {"layers", model.layers},
+                                 {"hidden", model.hidden},
+                                 {"heads", model.heads},
+                                 {"kv_heads", model.kv_heads},
+                                 {"head_size", model.head_size},
+                                 {"ffn", model.ffn},
+                                 {"vocab", model.vocabulary},
+                                 {"sequence", model.sequence},
+                                 {"phase", Name(plan.phase)}};
+  if (model.experts) {
+    json["experts"] = model.experts->experts;
+    json["top_k"] = model.experts->top_k;
+    json["expert_ffn"] = model.experts->ffn;
+    json["imbalance"] = model.experts->imbalance;
+    json["seed"] = model.experts->seed;
+  }
+  if (plan.phase == ModelPhase::kTraining) {
+    json["zero"] = plan.zero_stage;
+    json["schedule"] = WordOf(ScheduleWords(), plan.pipeline.schedule);
+    json["chunks"] = plan.pipeline.chunks;
+    json["bucket"] = plan.bucket.count;
+    json["first_bucket"] = plan.first_bucket.value_or(plan.bucket).count;
+    json["keep_ends"] = plan.keep_ends;
+    json["clip"] = plan.clips;
+    json["recompute"] = WordOf(RecomputeWords(), plan.layer.recompute);
+    return json;
+  }
+  json["cached"] = plan.cached;
+  json["tokens"] = plan.phase == ModelPhase::kDecode ? plan.tokens : model.sequence;
+  json["cache_type"] = etude::Name(plan.cache_type.value_or(model.weights));
   return json;
 }
 
@@ -279,7 +377,11 @@ Result<GeneratedJob> MakeTransformer(const ModelKind& kind, const std::string& m
   return GeneratedJob{.job = std::move(job),
                       .text = TextOfTransformer(model, kind.name == kMoe, shapes, plan),
                       .facts = FactsOfTransformer(shapes, plan),
-                      .step = StepOfTransformer(shapes, plan)};
+                      .step = StepOfTransformer(shapes, plan),
+                      .batch = {.replicas = plan.data,
+                                .samples = plan.layer.sequences,
+                                .micro_batches = plan.pipeline.micro_batches},
+                      .settings = SettingsOfTransformer(shapes, plan)};
 }
 
 Fits CheckLlm(const std::string& model, const ModelOptions& options, const RunContext& context) {
@@ -312,6 +414,9 @@ ModelKind TransformerKind(std::string_view name, bool experts) {
                              "--zero",      "--sequences",  "--micro-batches",
                              "--schedule",  "--chunks",     "--bucket",
                              "--recompute", "--attention",  "--layers",
+                             "--hidden",    "--heads",      "--kv-heads",
+                             "--head-size", "--ffn",        "--vocab",
+                             "--experts",   "--top-k",      "--expert-ffn",
                              "--sequence",  "--phase",      "--cached",
                              "--tokens",    "--cache-type", "--first-bucket",
                              "--keep-ends", "--context",    "--imbalance",

@@ -8,7 +8,6 @@
 
 #include "src/base/saturating.h"
 #include "src/base/text/quantity.h"
-#include "src/formats/io/byte_source.h"
 #include "src/jobs/generate/model_kind.h"
 #include "src/report/text/format.h"
 #include "src/synth/network/network_file.h"
@@ -36,10 +35,11 @@ Result<std::optional<Extent>> ImageOf(const ModelOptions& options) {
 }
 
 Result<NetworkModel> ReadNetworkModel(const ModelKind& kind, std::span<const NetworkPreset> presets,
-                                      const std::string& model, const RunContext& context) {
+                                      const std::string& model, const ModelOptions& options,
+                                      const RunContext& context) {
   if (const NetworkPreset* preset = FindPreset(presets, model)) return preset->model();
   if (!model.ends_with(".toml")) return tl::unexpected(UnknownModel(kind, model));
-  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(model, context.limits));
+  ETUDE_ASSIGN_OR_RETURN(const std::string text, TextOfModel(model, options, context.limits));
   return ParseNetwork(text, model, presets);
 }
 
@@ -126,6 +126,25 @@ nlohmann::ordered_json FactsOfNetwork(const Network& network, const NetworkPlan&
   return json;
 }
 
+nlohmann::ordered_json SettingsOfNetwork(const Network& network, const NetworkPlan& plan) {
+  const Shape& image = network.shapes.front();
+  nlohmann::ordered_json json = {{"dp", plan.data},
+                                 {"batch", plan.images},
+                                 {"image", fmt::format("{}x{}", image.height, image.width)},
+                                 {"phase", plan.phase == NetworkPhase::kTraining ? "training"
+                                           : network.model.denoises              ? "sampling"
+                                                                                 : "inference"}};
+  if (plan.phase == NetworkPhase::kInference) {
+    json["steps"] = plan.steps;
+    return json;
+  }
+  json["micro_batches"] = plan.micro_batches;
+  json["zero"] = plan.zero_stage;
+  json["optimizer"] = plan.optimizer == OptimizerKind::kSgd ? "sgd" : "adam";
+  json["bucket"] = plan.bucket.count;
+  return json;
+}
+
 Result<GeneratedJob> MakeOfNetwork(const std::string& model, NetworkModel layers,
                                    const NetworkPlan& plan, const ModelOptions& options,
                                    const RunContext& context) {
@@ -146,22 +165,24 @@ Result<GeneratedJob> MakeOfNetwork(const std::string& model, NetworkModel layers
       .step = {.item = "image",
                .items = SaturatingProduct({plan.data, plan.images, plan.micro_batches}),
                .flops = std::nullopt,
-               .bubble = 0}};
+               .bubble = 0},
+      .batch = {.replicas = plan.data, .samples = plan.images, .micro_batches = plan.micro_batches},
+      .settings = SettingsOfNetwork(*network, plan)};
 }
 
 Result<GeneratedJob> MakeCnn(const std::string& model, const ModelOptions& options,
                              const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanOf(options, "inference", OptimizerKind::kSgd));
   ETUDE_ASSIGN_OR_RETURN(NetworkModel layers,
-                         ReadNetworkModel(CnnKind(), CnnPresets(), model, context));
+                         ReadNetworkModel(CnnKind(), CnnPresets(), model, options, context));
   return MakeOfNetwork(model, std::move(layers), plan, options, context);
 }
 
 Result<GeneratedJob> MakeDiffusion(const std::string& model, const ModelOptions& options,
                                    const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const NetworkPlan plan, PlanOf(options, "sampling", OptimizerKind::kAdam));
-  ETUDE_ASSIGN_OR_RETURN(NetworkModel layers,
-                         ReadNetworkModel(DiffusionKind(), DiffusionPresets(), model, context));
+  ETUDE_ASSIGN_OR_RETURN(NetworkModel layers, ReadNetworkModel(DiffusionKind(), DiffusionPresets(),
+                                                               model, options, context));
   layers.denoises = true;
   return MakeOfNetwork(model, std::move(layers), plan, options, context);
 }

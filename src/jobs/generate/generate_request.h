@@ -30,6 +30,15 @@ struct ModelOptions {
   std::optional<double> imbalance;
   std::optional<int64_t> seed;
   std::optional<int64_t> layers;
+  std::optional<int64_t> hidden;
+  std::optional<int64_t> heads;
+  std::optional<int64_t> kv_heads;
+  std::optional<int64_t> head_size;
+  std::optional<int64_t> ffn;
+  std::optional<int64_t> vocabulary;
+  std::optional<int64_t> experts;
+  std::optional<int64_t> top_k;
+  std::optional<int64_t> expert_ffn;
   std::optional<int64_t> sequence;
   std::optional<int64_t> batch;
   std::optional<std::string> phase;
@@ -41,6 +50,7 @@ struct ModelOptions {
   std::optional<std::string> cache_type;
   std::optional<std::string> image;
   std::optional<int64_t> steps;
+  std::optional<std::string> model_text;  // of the model's file; nullopt: it is read
 
   // Returns the names of the given options: "--dp".
   std::vector<std::string_view> Given() const;
@@ -66,6 +76,8 @@ struct GenerateRequest {
   std::optional<std::string> measured;  // a trace, or a table that ends in .csv
   bool memory = false;
   ModelOptions options;
+  std::optional<std::string> device_text;    // of the device's file; nullopt: it is read
+  std::optional<std::string> measured_text;  // table of measured times; nullopt: it is read
 };
 
 // An option of `etude generate`: its name, and the place of its value.

@@ -5,6 +5,7 @@
 
 #include "src/base/text/nearest.h"
 #include "src/base/text/quantity.h"
+#include "src/formats/io/byte_source.h"
 
 namespace etude {
 namespace {
@@ -37,6 +38,12 @@ const ModelKind* FindModelKind(std::string_view name) {
   const std::span<const ModelKind> kinds = ModelKinds();
   const auto found = std::ranges::find(kinds, name, &ModelKind::name);
   return found == kinds.end() ? nullptr : &*found;
+}
+
+Result<std::string> TextOfModel(const std::string& model, const ModelOptions& options,
+                                const Limits& limits) {
+  if (options.model_text) return *options.model_text;
+  return ReadWholeFile(model, limits);
 }
 
 Error UnknownModel(const ModelKind& kind, const std::string& model) {

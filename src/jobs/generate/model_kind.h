@@ -29,12 +29,25 @@ struct GeneratedStep {
   std::optional<double> bubble;  // BubbleShare; nullopt: unknown
 };
 
+// The batch of a generated job: their product is its global batch.
+struct GeneratedBatch {
+  int64_t replicas = 1;
+  int64_t samples = 1;  // or sequences, in a micro-batch of a replica
+  int64_t micro_batches = 1;
+
+  int64_t of_replica() const { return samples * micro_batches; }
+};
+
 struct GeneratedJob {
   StepJob job;
   // Description of the job: "llama-3-8b: 8,030,261,248 parameters, tp 2 × cp 1 × dp 2 × pp 2".
   std::string text;
   nlohmann::ordered_json facts;  // the same facts as JSON
   GeneratedStep step;
+  GeneratedBatch batch;
+  // Values of the options that make the job, by key ("micro_batches"), with those of the model and
+  // the defaults.
+  nlohmann::ordered_json settings;
 };
 
 // A kind of models from which GenerateJob makes jobs.
@@ -71,6 +84,10 @@ ModelKind DlrmKind();
 ModelKind MoeKind();
 ModelKind CnnKind();
 ModelKind DiffusionKind();
+
+// Returns the text of the model's file: that of the options, else read.
+Result<std::string> TextOfModel(const std::string& model, const ModelOptions& options,
+                                const Limits& limits);
 
 // Returns the kUsage error for a model that is neither a preset of `kind` nor a file.
 Error UnknownModel(const ModelKind& kind, const std::string& model);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "src/jobs/generate/generate_job.h"
+#include "src/jobs/generate/request_json.h"
 
 namespace etude {
 namespace {
@@ -19,10 +20,6 @@ constexpr std::array<std::string_view, 4> kOwn = {"output", "o", "to", "json"};
 template <typename Names>
 bool IsOneOf(const Names& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
-}
-
-std::string TextOf(const nlohmann::json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
 // Returns whether a key names a file: models and devices in TOML, models in text and measured
@@ -37,10 +34,12 @@ bool IsFile(std::string_view what, std::string_view key, std::string_view text) 
 SweepGenerateKeys GenerateKeys() {
   SweepGenerateKeys keys = {.known = {kFirst.begin(), kFirst.end()},
                             .own = {kOwn.begin(), kOwn.end()}};
+  constexpr auto kNoEdits = std::to_array<std::string_view>(
+      {"ranks", "count", "size", "duration", "group_size", "native"});
   GenerateRequest request;
   for (const GenerateOption& option : OptionsOf(request)) {
-    std::string& key = keys.known.emplace_back(option.name.substr(2));
-    std::ranges::replace(key, '-', '_');
+    const std::string& key = keys.known.emplace_back(JsonKeyOf(option.name));
+    if (!IsOneOf(kNoEdits, key)) keys.edits.push_back(key);
   }
   return keys;
 }
@@ -53,11 +52,15 @@ Result<GenerateCall> GenerateCallOf(const SweepPoint& point) {
     if (found != settings.end() && found->second.is_string()) continue;
     return BadInput(fmt::format("{}: missing '{}' of generate", point.name, key));
   }
-  const std::string what = TextOf(settings.at("what"));
+  const std::string what = WordOfJson(settings.at("what"));
   GenerateCall call;
   const auto word_of = [&](const std::string& key) {
-    std::string text = TextOf(settings.at(key));
+    std::string text = WordOfJson(settings.at(key));
     if (!IsFile(what, key, text)) return text;
+    if (const auto file = point.job.files.find(key); file != point.job.files.end()) {
+      call.files.insert(*file);
+      return text;
+    }
     call.places[point.PathOf(text)] = point.generate_places.at(key);
     return point.PathOf(text);
   };
@@ -74,6 +77,15 @@ Result<GenerateCall> GenerateCallOf(const SweepPoint& point) {
     call.words.push_back(word_of(key));
   }
   return call;
+}
+
+Result<GenerateRequest> RequestOf(const GenerateCall& call) {
+  ETUDE_ASSIGN_OR_RETURN(GenerateRequest request, ParseGenerateWords(call.words));
+  for (const RequestFile& file : FilesOf(request)) {
+    const auto found = call.files.find(file.key);
+    if (found != call.files.end()) *file.text = found->second;
+  }
+  return request;
 }
 
 Status CheckGenerateOf(const SweepPoint& point) {

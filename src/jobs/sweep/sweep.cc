@@ -14,6 +14,7 @@
 #include "src/formats/io/byte_source.h"
 #include "src/formats/io/toml_text.h"
 #include "src/jobs/generate/generate_job.h"
+#include "src/jobs/generate/model_kind.h"
 #include "src/jobs/output_files.h"
 #include "src/jobs/sim_warnings.h"
 #include "src/jobs/sweep/generate_call.h"
@@ -33,10 +34,9 @@ constexpr uint64_t kMostSpecBytes = uint64_t{1} << 20;
 
 // Returns whether GenerateJob would make a job of these words, as far as this is known without
 // making it.
-Fits FitsGenerate(const std::vector<std::string>& words, const RunContext& context) {
-  Result<GenerateRequest> request = ParseGenerateWords(words);
+Fits FitsGenerate(const GenerateCall& call, const RunContext& context) {
+  const Result<GenerateRequest> request = RequestOf(call);
   if (!request) return MakeMisfit({}, request.error().message);
-  request->output = "job";
   return CheckGenerate(*request, context);
 }
 
@@ -139,7 +139,8 @@ Result<std::optional<Misfit>> Sweep::MisfitOf(SweepPlanner& planner, size_t plan
   const auto is_of_jobs = [](const SweepAxis& axis) {
     return std::ranges::any_of(axis.choices, [](const SweepChoice& one) {
       return std::ranges::any_of(one.settings, [](const SweepSetting& setting) {
-        return setting.path[0] == "generate" || setting.path[0] == "job";
+        return setting.path[0] == "generate" || setting.path[0] == "job" ||
+               setting.path[0] == "whatif";
       });
     });
   };
@@ -152,11 +153,14 @@ Result<std::optional<Misfit>> Sweep::MisfitOf(SweepPlanner& planner, size_t plan
   std::optional<Misfit> first;
   while (true) {
     choices[plan_axis] = choice;
-    ETUDE_ASSIGN_OR_RETURN(const SweepPoint point, planner.PointAt(spec_.PointOf(choices)));
+    ETUDE_ASSIGN_OR_RETURN(const SweepPoint point,
+                           PointAt(planner, spec_.PointOf(choices), context));
     if (point.job.generate.empty()) return std::optional<Misfit>();
     ETUDE_RETURN_IF_ERROR(CheckGenerateOf(point));
     ETUDE_ASSIGN_OR_RETURN(const GenerateCall call, GenerateCallOf(point));
-    const Fits fits = FitsGenerate(call.words, context);
+    const Fits fits = point.job.misfit.empty()
+                          ? FitsGenerate(call, context)
+                          : MakeMisfit(point.job.misfit_keys, point.job.misfit);
     if (fits || fits.error().code == ErrorCode::kIo) return std::optional<Misfit>();
     if (!first) first = fits.error();
     choices[plan_axis] = 0;
@@ -166,9 +170,15 @@ Result<std::optional<Misfit>> Sweep::MisfitOf(SweepPlanner& planner, size_t plan
   }
 }
 
+Result<SweepPoint> Sweep::PointAt(SweepPlanner& planner, size_t index, const RunContext& context) {
+  ETUDE_ASSIGN_OR_RETURN(SweepPoint point, planner.PointAt(index));
+  ETUDE_RETURN_IF_ERROR(plans_.Apply(point, context));
+  return point;
+}
+
 Status Sweep::PlanPoint(size_t index, std::map<std::string, size_t>& known,
                         const RunContext& context) {
-  ETUDE_ASSIGN_OR_RETURN(const SweepPoint point, planner_->PointAt(index));
+  ETUDE_ASSIGN_OR_RETURN(const SweepPoint point, PointAt(*planner_, index, context));
   ETUDE_RETURN_IF_ERROR(CheckGenerateOf(point));
   ETUDE_ASSIGN_OR_RETURN(const SweepMachine made, MachineOf(point));
   const int64_t npus = made.machine.npus();
@@ -293,8 +303,13 @@ Result<SweepCounts> Sweep::Simulate(const RunContext& context) {
   const auto is_refused = [&](const Task* task) {
     return results_.rows[task->rows.front()].outcome->state == SweepOutcome::State::kRefused;
   };
+  const auto is_excluded = [&](const Task* task) {
+    return results_.rows[task->rows.front()].is_excluded();
+  };
   const auto refused = static_cast<size_t>(std::ranges::count_if(open, is_refused));
-  return SweepCounts{.simulated = open.size() - refused, .refused = refused};
+  const auto excluded = static_cast<size_t>(std::ranges::count_if(open, is_excluded));
+  return SweepCounts{
+      .simulated = open.size() - refused - excluded, .refused = refused, .excluded = excluded};
 }
 
 void Sweep::RunTasks(const std::vector<const Task*>& open, const RunContext& context) {
@@ -343,17 +358,38 @@ Status Sweep::RunTask(const Task& task, std::shared_ptr<const SimJob>& last,
                            .times = {},
                            .notes = {}};
   }
-  ETUDE_RETURN_IF_ERROR(ReplaceFile(PointPath(task), SweepFileText(task.identity, *outcome)));
+  // Constraints may change, so excluded points are not kept.
+  if (outcome->state != SweepOutcome::State::kExcluded) {
+    ETUDE_RETURN_IF_ERROR(ReplaceFile(PointPath(task), SweepFileText(task.identity, *outcome)));
+  }
   const std::lock_guard lock(mutex_);
   SetOutcome(task, *outcome);
   return {};
+}
+
+Result<std::optional<PlanFacts>> Sweep::ViolatingPlan(const Task& task, const SweepPoint& point,
+                                                      const RunContext& context) const {
+  const bool has_plan = spec_.constraints && !point.job.generate.empty() &&
+                        point.job.misfit.empty() &&
+                        FindModelKind(point.job.generate.at("what").get<std::string>()) != nullptr;
+  if (!has_plan) return std::optional<PlanFacts>();
+  ETUDE_ASSIGN_OR_RETURN(const GenerateCall call, GenerateCallOf(point));
+  ETUDE_ASSIGN_OR_RETURN(const GenerateRequest request, RequestOf(call));
+  RunContext quiet = context;
+  quiet.warn = nullptr;
+  ETUDE_ASSIGN_OR_RETURN(RequestedPlan plan, PlanOfRequest(request, quiet));
+  const bool violates = std::ranges::all_of(task.rows, [&](size_t row) {
+    return !ViolationOf(*spec_.constraints, results_.rows[row], plan.facts).empty();
+  });
+  if (!violates) return std::optional<PlanFacts>();
+  return std::optional<PlanFacts>(std::move(plan.facts));
 }
 
 Result<SweepOutcome> Sweep::OutcomeOf(const Task& task, std::shared_ptr<const SimJob>& last,
                                       const RunContext& context) {
   const auto plan = [&] {
     const std::lock_guard lock(mutex_);
-    return planner_->PointAt(results_.rows[task.rows.front()].point);
+    return PointAt(*planner_, results_.rows[task.rows.front()].point, context);
   };
   ETUDE_ASSIGN_OR_RETURN(const SweepPoint point, plan());
   ETUDE_ASSIGN_OR_RETURN(SweepMachine made, MachineOf(point));
@@ -362,6 +398,15 @@ Result<SweepOutcome> Sweep::OutcomeOf(const Task& task, std::shared_ptr<const Si
     ETUDE_ASSIGN_OR_RETURN(SimWorkload programs,
                            ReadSimFiles(prefix, npus, {.strict = request_.strict}, context));
     made.machine.system.programs[type] = std::move(programs.ranks);
+  }
+  ETUDE_ASSIGN_OR_RETURN(const std::optional<PlanFacts> violating,
+                         ViolatingPlan(task, point, context));
+  if (violating) {
+    return SweepOutcome{.state = SweepOutcome::State::kExcluded,
+                        .why = "",
+                        .times = {},
+                        .notes = {},
+                        .plan = violating};
   }
   ETUDE_ASSIGN_OR_RETURN(last, jobs_.Read(point, task.job_hash, npus, context));
   const SimWorkload& workload = last->workload;
@@ -395,6 +440,8 @@ Result<SweepOutcome> Sweep::OutcomeOf(const Task& task, std::shared_ptr<const Si
 }
 
 Result<SweepResults> Sweep::Finish() {
+  results_.is_constrained = spec_.constraints.has_value();
+  if (spec_.constraints) Exclude(*spec_.constraints, results_.rows);
   const bool is_whole = results_.rows.size() == results_.points;
   // The front requires a whole sweep.
   if (is_whole) {

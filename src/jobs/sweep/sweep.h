@@ -14,6 +14,7 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/jobs/sweep/edited_plans.h"
 #include "src/jobs/sweep/sweep_jobs.h"
 #include "src/report/tables/sweep_tables.h"
 #include "src/sim/sweep/sweep_point.h"
@@ -45,6 +46,7 @@ struct SweepRequest {
 struct SweepCounts {
   size_t simulated = 0;
   size_t refused = 0;
+  size_t excluded = 0;  // by constraints, without simulation
 };
 
 // A sweep, step by step: Prepare, Simulate unless it is a dry run, Finish. Only one thread may call
@@ -82,6 +84,8 @@ class Sweep {
   // are made.
   Result<std::optional<Misfit>> MisfitOf(SweepPlanner& planner, size_t plan_axis, size_t choice,
                                          const RunContext& context);
+  // Returns a point, with the plan of its job edited.
+  Result<SweepPoint> PointAt(SweepPlanner& planner, size_t index, const RunContext& context);
   Status PlanPoint(size_t index, std::map<std::string, size_t>& known, const RunContext& context);
   void KeepShard();
   // Returns kUsage if `output` is one of its own inputs.
@@ -91,6 +95,9 @@ class Sweep {
   void SetOutcome(const Task& task, const SweepOutcome& outcome);
   size_t RowsLeft() const;
   void RunTasks(const std::vector<const Task*>& open, const RunContext& context);
+  // Returns the plan of a task's generated job if it violates a constraint in all points.
+  Result<std::optional<PlanFacts>> ViolatingPlan(const Task& task, const SweepPoint& point,
+                                                 const RunContext& context) const;
   Status RunTask(const Task& task, std::shared_ptr<const SimJob>& last, const RunContext& context);
   Result<SweepOutcome> OutcomeOf(const Task& task, std::shared_ptr<const SimJob>& last,
                                  const RunContext& context);
@@ -100,10 +107,12 @@ class Sweep {
   const SweepRequest request_;
   SweepSpec spec_;
   std::optional<SweepPlanner> planner_;  // of spec_
+  EditedPlans plans_;
   SweepJobs jobs_;
   std::vector<Task> tasks_;
   SweepResults results_;
-  std::mutex mutex_;  // guards planner_, results_, error_, said_ and the context while tasks run
+  std::mutex
+      mutex_;  // guards planner_, plans_, results_, error_, said_ and the context while tasks run
   std::optional<Error> error_;
   std::set<std::string, std::less<>> said_;  // issued warnings
 };

@@ -114,9 +114,12 @@ Result<std::string> SweepJobs::HashOf(const SweepPoint& point, int64_t npus,
   }
   // Compare words, because equal numbers may be written in ways of which not all are valid.
   ETUDE_ASSIGN_OR_RETURN(const GenerateCall call, GenerateCallOf(point));
-  std::string& hash = generated_hashes_[call.words];
+  std::string& hash = generated_hashes_[{call.words, call.files}];
   if (!hash.empty()) return hash;
-  std::string text = "generate\n";
+  std::string text = "generate\n" + source.misfit;
+  for (const auto& [key, content] : call.files) {
+    text += fmt::format("{} {}\n", key, Sha256(content));
+  }
   for (const std::string& word : call.words) {
     if (!call.places.contains(word)) {
       text += word + "\n";
@@ -211,6 +214,7 @@ Result<std::shared_ptr<const SimJob>> SweepJobs::Read(const SweepPoint& point,
 
 Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::string& hash,
                                         const RunContext& context) {
+  if (!point.job.misfit.empty()) return BadInput("etude whatif: " + point.job.misfit);
   ETUDE_ASSIGN_OR_RETURN(const GenerateCall call, GenerateCallOf(point));
   const std::string folder = FolderOf(hash);
   const bool has_classes = HasClasses(call.words.front());
@@ -229,7 +233,7 @@ Result<std::string> SweepJobs::Generate(const SweepPoint& point, const std::stri
   ETUDE_ASSIGN_OR_RETURN(const JobInMaking making,
                          JobInMaking::Begin(jobs, fs::path(folder).filename().string()));
   const std::string made = making.folder();
-  Result<GenerateRequest> request = ParseGenerateWords(call.words);
+  Result<GenerateRequest> request = RequestOf(call);
   if (!request) return wrong({request.error().code, "generate: " + request.error().message});
   request->output = has_classes ? made : fmt::format("{}/{}", made, kGeneratedPrefix);
   if (has_classes) request->to = "classes";

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
@@ -73,7 +74,9 @@ class SweepJobs {
   const std::string folder_;
   const bool strict_;
   std::map<std::pair<SweepJobSource, int64_t>, std::string> hashes_;
-  std::map<std::vector<std::string>, std::string> generated_hashes_;  // by words of generate
+  // By words of generate, and the contents of files that are not read.
+  std::map<std::pair<std::vector<std::string>, std::map<std::string, std::string>>, std::string>
+      generated_hashes_;
   std::set<std::string> files_;
   std::mutex mutex_;                                    // guards slots_ and warned_
   std::map<std::string, std::unique_ptr<Slot>> slots_;  // by hash

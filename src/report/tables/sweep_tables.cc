@@ -102,6 +102,12 @@ std::vector<PlanColumn> PlanColumns(const std::string& items) {
   };
 }
 
+// Returns whether points are ranked or compared by the time of their ranks.
+bool HasRankSeconds(const SweepResults& results) {
+  return results.order == SweepOrder::kRankSeconds ||
+         std::ranges::find(results.measures, SweepMeasure::kRankSeconds) != results.measures.end();
+}
+
 // `whole`: includes time breakdown, state and membership in the front.
 Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>& rows, bool whole) {
   Table table{.key = "points", .title = "Points", .columns = {}, .rows = {}};
@@ -126,6 +132,8 @@ Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>&
   table.columns.push_back({"npus", "NPUs", Unit::kCount});
   table.columns.push_back({"bandwidth_gb_s", "links (GB/s)", Unit::kNumber});
   if (priced) table.columns.push_back({"cost", "cost", Unit::kNumber});
+  const bool has_rank_seconds = HasRankSeconds(results);
+  if (has_rank_seconds) table.columns.push_back({"rank_seconds", "rank-seconds", Unit::kNumber});
   const bool marked = whole && !results.measures.empty();
   if (marked) table.columns.push_back({"best", "Pareto", Unit::kText});
   for (const SweepRow* row : rows) {
@@ -146,6 +154,7 @@ Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>&
     cells.push_back(row->npus);
     cells.push_back(row->bandwidth);
     if (priced) cells.push_back(ToCell(row->cost));
+    if (has_rank_seconds) cells.push_back(ToCell(row->rank_seconds()));
     if (marked) cells.push_back(row->is_best ? Cell("best") : Cell());
   }
   return table;
@@ -153,7 +162,9 @@ Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>&
 
 Table RankedTable(const SweepResults& results) {
   const SweepOrder order = OrderOf(results);
-  Table table = RowsTable(results, Ranking(results.rows, order), /*whole=*/true);
+  std::vector<const SweepRow*> ranking = Ranking(results.rows, order);
+  std::erase_if(ranking, [](const SweepRow* row) { return row->is_excluded(); });
+  Table table = RowsTable(results, ranking, /*whole=*/true);
   if (std::ranges::none_of(results.rows, IsDone)) return table;
   table.title = order == SweepOrder::kStep ? std::string("Points, fastest first")
                                            : fmt::format("Points by {}, best first", Title(order));
@@ -258,6 +269,7 @@ void AddFrontCharts(const SweepResults& results, const Table& points, Page::Sect
       case SweepMeasure::kNpus: over = "npus"; break;
       case SweepMeasure::kThroughput: over = "items_per_s"; break;
       case SweepMeasure::kMemory: over = "memory_bytes"; break;
+      case SweepMeasure::kRankSeconds: over = "rank_seconds"; break;
     }
     Chart chart = Scatter(points, {.title = fmt::format("Step time and {}", Name(measure)),
                                    .names = results.axes,
@@ -269,6 +281,23 @@ void AddFrontCharts(const SweepResults& results, const Table& points, Page::Sect
     }
     section.charts.push_back(std::move(chart));
   }
+}
+
+// Returns the numbers of points that violate constraints, by reason.
+std::map<std::string, uint64_t> ExclusionsOf(const SweepResults& results) {
+  std::map<std::string, uint64_t> reasons;
+  for (const SweepRow& row : results.rows) {
+    if (row.is_excluded()) ++reasons[row.outcome->why];
+  }
+  return reasons;
+}
+
+std::string ExclusionsText(const SweepResults& results) {
+  std::string text;
+  for (const auto& [reason, count] : ExclusionsOf(results)) {
+    text += fmt::format("excluded {}: {}\n", FormatCount(count, "point"), reason);
+  }
+  return text;
 }
 
 Json PlansJson(const SweepPlans& plans) {
@@ -340,7 +369,7 @@ Table SweepFailureTable(const SweepResults& results) {
               .columns = {{"point", "point", Unit::kCount}, {"state", "state"}, {"why", "why"}},
               .rows = {}};
   for (const SweepRow& row : results.rows) {
-    if (!row.outcome || IsDone(row)) continue;
+    if (!row.outcome || IsDone(row) || row.is_excluded()) continue;
     table.rows.push_back(
         {CountCell(row.point + 1), std::string(Name(row.outcome->state)), row.outcome->why});
   }
@@ -352,7 +381,8 @@ std::string SweepText(const SweepResults& results, size_t top) {
   if (results.rows.size() != results.points) {
     text += fmt::format(", {} of them in this part", FormatCount(results.rows.size()));
   }
-  text += "\n" + PlansText(results) + ToText(ShortTable(RankedTable(results)), top);
+  text += "\n" + PlansText(results) + ExclusionsText(results) +
+          ToText(ShortTable(RankedTable(results)), top);
   if (!results.measures.empty()) text += ToText(ShortTable(SweepFrontTable(results)), top);
   for (const std::vector<Cell>& row : SweepNoteTable(results).rows) {
     text += fmt::format("note: {} ({})\n", ToText(row[0], Unit::kText),
@@ -386,6 +416,12 @@ Json SweepJson(const SweepResults& results) {
                {"ranked_by", Name(OrderOf(results))},
                {"ranking", std::move(ranking)}};
   if (results.plans) json["plans"] = PlansJson(*results.plans);
+  if (results.is_constrained) {
+    Json& rows = json["excluded"] = Json::array();
+    for (const auto& [reason, count] : ExclusionsOf(results)) {
+      rows.push_back({{"reason", reason}, {"points", count}});
+    }
+  }
   json["points"] = ToJson(SweepPointTable(results));
   json["notes"] = ToJson(SweepNoteTable(results));
   json["not_done"] = ToJson(SweepFailureTable(results));
@@ -403,6 +439,12 @@ Page SweepPage(const SweepResults& results) {
   const auto done = static_cast<int64_t>(std::ranges::count_if(results.rows, IsDone));
   section.facts.push_back({"points", CountCell(results.rows.size()), Unit::kCount});
   section.facts.push_back({"done", done, Unit::kCount});
+  if (results.is_constrained) {
+    section.facts.push_back(
+        {"excluded by constraints",
+         std::ranges::count_if(results.rows, [](const SweepRow& row) { return row.is_excluded(); }),
+         Unit::kCount});
+  }
   if (done > 0) {
     const SweepRow& best = *Ranking(results.rows, OrderOf(results)).front();
     section.facts.push_back({"step time of the best points", StepOf(best), Unit::kTime});

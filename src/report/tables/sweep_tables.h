@@ -30,6 +30,7 @@ struct SweepResults {
   std::vector<SweepMeasure> measures;  // of the Pareto front; may be empty
   size_t points = 0;                   // in the sweep; may exceed the number of rows
   std::optional<SweepPlans> plans;
+  bool is_constrained = false;      // whether the sweep has constraints
   std::optional<SweepOrder> order;  // ranking; nullopt: DefaultOrder
 };
 

@@ -253,7 +253,7 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
   }
   if (!point.job.generate.empty() && !point.job.what_if.empty()) {
     return BadInput(
-        fmt::format("{}: found 'whatif', which edits recorded jobs, and 'generate', "
+        fmt::format("{}: found 'whatif', which edits jobs, and 'generate', "
                     "expected 'job'",
                     point.name));
   }

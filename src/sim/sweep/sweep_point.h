@@ -26,7 +26,12 @@ struct SweepJobSource {
   std::string compute = "durations";  // for recorded traces; or "flops"
   bool fill_ranks = false;
   std::map<std::string, nlohmann::json> generate;  // by key, as written; empty: not generated
-  std::map<std::string, nlohmann::json> what_if;   // edits of a recorded job, by key
+  std::map<std::string, nlohmann::json> what_if;   // edits of a job, by key
+  // For a generated job that is edited: contents of the files that `generate` names, by key, and
+  // why the edits do not fit ("": they do), with the names of settings as in Misfit.
+  std::map<std::string, std::string> files;
+  std::string misfit;
+  std::vector<std::string> misfit_keys;
 
   friend auto operator<=>(const SweepJobSource&, const SweepJobSource&) = default;
 };

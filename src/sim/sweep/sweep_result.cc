@@ -37,6 +37,7 @@ std::optional<double> OrderFigure(const SweepRow& row, SweepOrder order) {
       if (!has_plan) return std::nullopt;
       return static_cast<double>(row.outcome->plan->memory.peak.count);
     case SweepOrder::kCost: return row.cost;
+    case SweepOrder::kRankSeconds: return row.rank_seconds();
   }
   return std::nullopt;
 }
@@ -51,6 +52,7 @@ std::optional<double> FigureOf(const SweepRow& row, SweepMeasure measure) {
     case SweepMeasure::kNpus: return static_cast<double>(row.npus);
     case SweepMeasure::kThroughput: return OrderFigure(row, SweepOrder::kThroughput);
     case SweepMeasure::kMemory: return OrderFigure(row, SweepOrder::kMemory);
+    case SweepMeasure::kRankSeconds: return row.rank_seconds();
   }
   return std::nullopt;
 }
@@ -67,6 +69,7 @@ std::string_view Name(SweepOutcome::State state) {
     case SweepOutcome::State::kDone: return "done";
     case SweepOutcome::State::kUnfinished: return "unfinished";
     case SweepOutcome::State::kRefused: return "refused";
+    case SweepOutcome::State::kExcluded: return "excluded";
   }
   return "";
 }
@@ -149,6 +152,37 @@ std::optional<PlanRates> SweepRow::rates() const {
   return RatesOf(*outcome->plan, Nanos{outcome->times->step});
 }
 
+std::optional<double> SweepRow::rank_seconds() const {
+  if (!is_done()) return std::nullopt;
+  return static_cast<double>(npus) * static_cast<double>(outcome->times->step) * 1e-9;
+}
+
+std::string ViolationOf(const SweepConstraints& constraints, const SweepRow& row,
+                        const PlanFacts& plan) {
+  if (!constraints.ranks.empty() &&
+      std::ranges::find(constraints.ranks, plan.ranks) == constraints.ranks.end()) {
+    return "other number of ranks";
+  }
+  if (constraints.memory && plan.memory.peak > *constraints.memory) return "memory above the limit";
+  const std::optional<Bytes> capacity = row.capacity ? row.capacity : plan.capacity;
+  if (constraints.fits && capacity && plan.memory.peak > *capacity) {
+    return "does not fit into the memory of a device";
+  }
+  return "";
+}
+
+void Exclude(const SweepConstraints& constraints, std::vector<SweepRow>& rows) {
+  for (SweepRow& row : rows) {
+    if (!row.outcome || !row.outcome->plan) continue;
+    std::string why = ViolationOf(constraints, row, *row.outcome->plan);
+    if (why.empty()) continue;
+    row.outcome->state = SweepOutcome::State::kExcluded;
+    row.outcome->why = std::move(why);
+    row.outcome->times.reset();
+    row.outcome->notes.clear();
+  }
+}
+
 std::string_view Name(SweepOrder order) {
   switch (order) {
     case SweepOrder::kStep: return "step";
@@ -157,6 +191,7 @@ std::string_view Name(SweepOrder order) {
     case SweepOrder::kMfu: return "mfu";
     case SweepOrder::kMemory: return "memory";
     case SweepOrder::kCost: return "cost";
+    case SweepOrder::kRankSeconds: return "rank-seconds";
   }
   return "";
 }
@@ -168,7 +203,8 @@ std::string_view Title(SweepOrder order) {
     case SweepOrder::kMfu: return "MFU";
     case SweepOrder::kThroughput:
     case SweepOrder::kMemory:
-    case SweepOrder::kCost: break;
+    case SweepOrder::kCost:
+    case SweepOrder::kRankSeconds: break;
   }
   return Name(order);
 }

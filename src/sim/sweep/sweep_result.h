@@ -47,6 +47,7 @@ struct SweepOutcome {
     kDone,
     kUnfinished,  // deadlock
     kRefused,     // job and machine are incompatible
+    kExcluded,    // violates a constraint; in no file
   };
   State state = State::kDone;
   std::string why;                  // for states other than kDone
@@ -80,6 +81,7 @@ struct SweepRow {
   std::optional<SweepOutcome> outcome;  // nullopt: not simulated yet
   bool is_best = false;                 // on the Pareto front
 
+  bool is_excluded() const { return outcome && outcome->state == SweepOutcome::State::kExcluded; }
   bool is_done() const { return outcome && outcome->state == SweepOutcome::State::kDone; }
   // Returns the capacity if the plan is known; the spec's takes precedence over the device's.
   std::optional<Bytes> known_capacity() const;
@@ -87,13 +89,29 @@ struct SweepRow {
   std::optional<bool> fits() const;
   // Returns the rates; nullopt if the plan or step time is unknown.
   std::optional<PlanRates> rates() const;
+  // Returns the time of a step times its ranks, in seconds; nullopt if not done.
+  std::optional<double> rank_seconds() const;
 };
 
+// Returns the constraint that a row with this plan violates, "memory above the limit"; "": none.
+std::string ViolationOf(const SweepConstraints& constraints, const SweepRow& row,
+                        const PlanFacts& plan);
+// Excludes the rows that violate a constraint.
+void Exclude(const SweepConstraints& constraints, std::vector<SweepRow>& rows);
+
 // Figure by which points are ranked.
-enum class SweepOrder : uint8_t { kStep, kThroughput, kPerDevice, kMfu, kMemory, kCost };
-inline constexpr SweepOrder kSweepOrders[] = {SweepOrder::kStep,      SweepOrder::kThroughput,
-                                              SweepOrder::kPerDevice, SweepOrder::kMfu,
-                                              SweepOrder::kMemory,    SweepOrder::kCost};
+enum class SweepOrder : uint8_t {
+  kStep,
+  kThroughput,
+  kPerDevice,
+  kMfu,
+  kMemory,
+  kCost,
+  kRankSeconds,
+};
+inline constexpr SweepOrder kSweepOrders[] = {
+    SweepOrder::kStep,   SweepOrder::kThroughput, SweepOrder::kPerDevice,  SweepOrder::kMfu,
+    SweepOrder::kMemory, SweepOrder::kCost,       SweepOrder::kRankSeconds};
 // Returns the name used by --by: "step", "throughput", "per-device", …
 std::string_view Name(SweepOrder order);
 // Returns the title: "throughput per device".

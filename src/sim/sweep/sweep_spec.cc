@@ -23,9 +23,13 @@ constexpr std::string_view kSweepFormat = "etude-sweep";
 constexpr int64_t kSweepVersion = 1;
 constexpr size_t kMostSweepDepth = 3;  // of a setting's name
 
-constexpr std::array kMeasures = {
-    SweepMeasure::kStep, SweepMeasure::kExposed,    SweepMeasure::kCost,  SweepMeasure::kBandwidth,
-    SweepMeasure::kNpus, SweepMeasure::kThroughput, SweepMeasure::kMemory};
+constexpr std::array kMeasures = {SweepMeasure::kStep,   SweepMeasure::kExposed,
+                                  SweepMeasure::kCost,   SweepMeasure::kBandwidth,
+                                  SweepMeasure::kNpus,   SweepMeasure::kThroughput,
+                                  SweepMeasure::kMemory, SweepMeasure::kRankSeconds};
+
+// Keys of edits of plans that are not options of `generate`.
+constexpr std::array<std::string_view, 2> kPlanEditKeys = {"keep", "global_batch"};
 
 bool IsSection(std::string_view name) {
   return name == "network" || name == "system" || name == "memory" || name == "generate" ||
@@ -39,9 +43,9 @@ class SweepParser : private TomlReader {
       : TomlReader(path), root_(root), generate_keys_(generate_keys) {}
 
   Result<SweepSpec> Run() {
-    ETUDE_RETURN_IF_ERROR(
-        CheckKeys(root_, "a sweep",
-                  {"format", "version", "base", "grid", "point", "plans", "prices", "pareto"}));
+    ETUDE_RETURN_IF_ERROR(CheckKeys(root_, "a sweep",
+                                    {"format", "version", "base", "grid", "point", "plans",
+                                     "constraints", "prices", "pareto"}));
     ETUDE_RETURN_IF_ERROR(CheckFormat(root_, kSweepFormat, kSweepVersion));
     if (const toml::node* base = root_.get("base")) {
       const toml::table* table = base->as_table();
@@ -59,6 +63,9 @@ class SweepParser : private TomlReader {
     std::ranges::stable_sort(axes_, {}, &PlacedAxis::place);
     for (PlacedAxis& axis : axes_) spec_.axes.push_back(std::move(axis.axis));
     ETUDE_RETURN_IF_ERROR(CheckCount());
+    if (const toml::node* constraints = root_.get("constraints")) {
+      ETUDE_RETURN_IF_ERROR(ReadConstraints(*constraints));
+    }
     if (const toml::node* prices = root_.get("prices")) ETUDE_RETURN_IF_ERROR(ReadPrices(*prices));
     if (const toml::node* pareto = root_.get("pareto")) ETUDE_RETURN_IF_ERROR(ReadPareto(*pareto));
     return std::move(spec_);
@@ -80,7 +87,9 @@ class SweepParser : private TomlReader {
   static Path Below(const Path& path, const toml::key& key) {
     Path below = path;
     below.emplace_back(key.str());
-    if (path == Path{"generate"}) std::ranges::replace(below.back(), '-', '_');
+    if (path == Path{"generate"} || path == Path{"whatif"}) {
+      std::ranges::replace(below.back(), '-', '_');
+    }
     return below;
   }
 
@@ -103,9 +112,7 @@ class SweepParser : private TomlReader {
       return CheckKeys(table, "network", {"topology", "npus_count", "bandwidth", "latency"});
     }
     if (path.size() == 1 && path[0] == "whatif") {
-      return CheckKeys(
-          table, "whatif",
-          {"second", "sizes", "layers", "dp", "bucket", "first_bucket", "scale", "drop"});
+      return CheckWhatIfKeys(table);
     }
     if (path.size() == 1 && path[0] == "generate") return CheckGenerateKeys(table);
     return {};
@@ -113,7 +120,7 @@ class SweepParser : private TomlReader {
 
   // Checks keys, spelled with '_' or '-'.
   Status CheckGenerateKeys(const toml::table& table) const {
-    const auto& [known, own] = generate_keys_;
+    const auto& [known, own, edits] = generate_keys_;
     if (known.empty()) return {};
     for (const auto& [key, value] : table) {
       std::string name(key.str());
@@ -125,6 +132,21 @@ class SweepParser : private TomlReader {
                       is_own ? fmt::format("found '{}'", key.str())
                              : fmt::format("unknown key '{}'", key.str()),
                       is_own ? ", which the sweep sets itself" : MeantOrAll(name, known)));
+    }
+    return {};
+  }
+
+  // Checks the keys of edits: those of recorded jobs, and the options of plans.
+  Status CheckWhatIfKeys(const toml::table& table) const {
+    std::vector<std::string> known(kRecordedEditKeys.begin(), kRecordedEditKeys.end());
+    known.insert(known.end(), kPlanEditKeys.begin(), kPlanEditKeys.end());
+    known.insert(known.end(), generate_keys_.edits.begin(), generate_keys_.edits.end());
+    for (const auto& [key, value] : table) {
+      std::string name(key.str());
+      std::ranges::replace(name, '-', '_');
+      if (std::ranges::find(known, name) != known.end()) continue;
+      return BadInput(fmt::format("{}: unknown key '{}' of whatif{}", PlaceOf(key.source()),
+                                  key.str(), MeantOrAll(name, known)));
     }
     return {};
   }
@@ -196,7 +218,19 @@ class SweepParser : private TomlReader {
   // parsers.
   Status CheckValue(const toml::node& node, const Path& path, const Json& value) const {
     if (path.size() == 2 && path[0] == "whatif") {
-      if (path[1] == "layers" || path[1] == "dp") return StatusOf(Whole(node, path[1], 1, 1 << 20));
+      const std::string& edit = path[1];
+      if (edit == "layers" || edit == "dp") return StatusOf(Whole(node, edit, 1, 1 << 20));
+      if (edit == "global_batch") return StatusOf(Whole(node, edit, 1, int64_t{1} << 40));
+      if (edit == "keep") {
+        if (value == "rank-batch" || value == "global-batch") return {};
+        return WrongType(node, edit, "\"rank-batch\" or \"global-batch\"");
+      }
+      // Values of options are checked with the jobs that they edit.
+      const bool is_bytes = edit == "bucket" || edit == "first_bucket";
+      if (!is_bytes &&
+          std::ranges::find(generate_keys_.edits, edit) != generate_keys_.edits.end()) {
+        return value.is_primitive() ? Status() : WrongType(node, edit, "text or a number");
+      }
       return value.is_string() ? Status() : WrongType(node, path[1], "text");
     }
     if (path.size() > 1) return {};
@@ -275,6 +309,18 @@ class SweepParser : private TomlReader {
       ETUDE_ASSIGN_OR_RETURN(PlanRule rule, ReadPlanRule(*one.as_table()));
       rules.push_back(std::move(rule));
     }
+    // The sequences of a micro-batch are those of the job, which the editor knows.
+    std::optional<int64_t> global_batch;
+    if (EditsJob()) {
+      for (PlanRule& rule : rules) {
+        if (rule.global_batch != rules.front().global_batch) {
+          return Wrong(node,
+                       "global_batch: found several, expected one for all [[plans]] of a job");
+        }
+      }
+      global_batch = rules.front().global_batch;
+      for (PlanRule& rule : rules) rule.global_batch.reset();
+    }
     ETUDE_ASSIGN_OR_RETURN(PlanList plans, ListPlans(rules));
     if (plans.plans.empty()) {
       return Wrong(node, fmt::format("plans: none of {} combinations is a plan: {}",
@@ -284,19 +330,28 @@ class SweepParser : private TomlReader {
     const std::vector<std::string> labels = PlanLabels(plans.plans);
     for (size_t i = 0; i < labels.size(); ++i) {
       placed.axis.choices.push_back(
-          {.label = labels[i], .settings = SettingsOfPlan(plans.plans[i], PlaceOf(node))});
+          {.label = labels[i],
+           .settings = SettingsOfPlan(plans.plans[i], global_batch, PlaceOf(node))});
     }
     axes_.push_back(std::move(placed));
     spec_.plans = std::move(plans);
     return {};
   }
 
-  static std::vector<SweepSetting> SettingsOfPlan(const PlanChoice& plan,
-                                                  const std::string& place) {
+  // Returns whether [base] names a job, whose plan the plans edit.
+  bool EditsJob() const {
+    return std::ranges::any_of(
+        spec_.base, [](const SweepSetting& setting) { return setting.path == Path{"job"}; });
+  }
+
+  std::vector<SweepSetting> SettingsOfPlan(const PlanChoice& plan,
+                                           std::optional<int64_t> global_batch,
+                                           const std::string& place) const {
     std::vector<SweepSetting> settings;
+    const std::string section = EditsJob() ? "whatif" : "generate";
     const auto add = [&](const char* key, std::optional<int64_t> value) {
       if (!value) return;
-      settings.push_back({.path = {"generate", key}, .value = *value, .place = place});
+      settings.push_back({.path = {section, key}, .value = *value, .place = place});
     };
     add("tp", plan.tensor);
     add("cp", plan.context);
@@ -305,6 +360,7 @@ class SweepParser : private TomlReader {
     add("ep", plan.expert);
     add("sequences", plan.sequences);
     add("micro_batches", plan.micro_batches);
+    add("global_batch", global_batch);
     return settings;
   }
 
@@ -378,16 +434,17 @@ class SweepParser : private TomlReader {
         given.insert(setting.path.back());
       }
     }
-    const bool batch = given.contains("micro_batches");
+    const bool batch = given.contains("micro_batches") || given.contains("global_batch");
+    const std::string section = EditsJob() ? "whatif" : "generate";
     for (const PlacedAxis& placed : axes_) {
       if (placed.axis.name == kPlanAxis) continue;
       for (const SweepChoice& choice : placed.axis.choices) {
         for (const SweepSetting& setting : choice.settings) {
-          if (setting.path.size() != 2 || setting.path[0] != "generate") continue;
+          if (setting.path.size() != 2 || setting.path[0] != section) continue;
           const std::string& key = setting.path[1];
           if (!given.contains(key) && !(batch && key == "sequences")) continue;
-          return BadInput(fmt::format(
-              "{}: generate.{}: also given by [plans], expected in one place", setting.place, key));
+          return BadInput(fmt::format("{}: {}.{}: also given by [plans], expected in one place",
+                                      setting.place, section, key));
         }
       }
     }
@@ -458,6 +515,30 @@ class SweepParser : private TomlReader {
             fmt::format("{}: found more than {} points, the maximum", path(), kMostSweepPoints));
       }
     }
+    return {};
+  }
+
+  Status ReadConstraints(const toml::node& node) {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) return WrongType(node, "constraints", "a table");
+    ETUDE_RETURN_IF_ERROR(CheckKeys(*table, "constraints", {"ranks", "memory", "fits"}));
+    if (table->empty()) return Wrong(node, "[constraints]: missing 'ranks', 'memory' or 'fits'");
+    SweepConstraints constraints;
+    if (const toml::node* ranks = table->get("ranks")) {
+      ETUDE_ASSIGN_OR_RETURN(constraints.ranks, PlanValues(*ranks, "ranks", /*all=*/false));
+    }
+    if (const toml::node* memory = table->get("memory")) {
+      ETUDE_ASSIGN_OR_RETURN(const std::string text, Text(*memory, "memory"));
+      constraints.memory = ParseBytes(text);
+      if (!constraints.memory || constraints.memory->count < 1) {
+        return Wrong(*memory,
+                     fmt::format("memory: found '{}', expected bytes, as in \"80GB\"", text));
+      }
+    }
+    if (const toml::node* fits = table->get("fits")) {
+      ETUDE_ASSIGN_OR_RETURN(constraints.fits, Flag(*fits, "fits"));
+    }
+    spec_.constraints = std::move(constraints);
     return {};
   }
 
@@ -539,6 +620,7 @@ std::string_view Name(SweepMeasure measure) {
     case SweepMeasure::kNpus: return "npus";
     case SweepMeasure::kThroughput: return "throughput";
     case SweepMeasure::kMemory: return "memory";
+    case SweepMeasure::kRankSeconds: return "rank-seconds";
   }
   return "";
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/result.h"
+#include "src/base/units.h"
 #include "src/sim/sweep/plan_rule.h"
 
 // TOML specification of `etude sweep`: docs/formats/sweep.md.
@@ -48,15 +50,28 @@ enum class SweepMeasure : uint8_t {
   kNpus,
   kThroughput,  // more is better; for all others less is better
   kMemory,
+  kRankSeconds,  // time of a step times its ranks
 };
 std::string_view Name(SweepMeasure measure);
+
+// Keys of edits that recorded jobs support.
+inline constexpr auto kRecordedEditKeys = std::to_array<std::string_view>(
+    {"second", "sizes", "layers", "dp", "bucket", "first_bucket", "scale", "drop"});
+
+// Conditions of points. Points that are known to violate one are excluded.
+struct SweepConstraints {
+  std::vector<int64_t> ranks;   // of the job; empty: any number
+  std::optional<Bytes> memory;  // maximum of a rank
+  bool fits = false;            // whether each rank must fit into the memory of a device
+};
 
 struct SweepSpec {
   std::vector<SweepSetting> base;
   std::vector<SweepAxis> axes;  // in the order of the document; the last one varies fastest
   std::optional<SweepPrices> prices;
   std::vector<SweepMeasure> pareto;  // at least two; empty: not specified
-  std::optional<PlanList> plans;     // from [[plans]], which is an axis called "plan"
+  std::optional<SweepConstraints> constraints;
+  std::optional<PlanList> plans;  // from [[plans]], which is an axis called "plan"
 
   // Returns the number of combinations of choices.
   size_t point_count() const;
@@ -76,6 +91,7 @@ inline constexpr size_t kMostSweepPoints = 100'000;
 struct SweepGenerateKeys {
   std::vector<std::string> known;  // empty: any
   std::vector<std::string> own;    // keys that the sweep sets itself
+  std::vector<std::string> edits;  // keys that edit the plan of a generated job
 };
 
 // Parses a specification. `path` is its name in messages.

@@ -78,11 +78,14 @@ class LstmInFloat {
 }  // namespace
 
 Linear::Linear(const Scope& scope, int64_t in, int64_t out, bool bias)
-    : weight_(scope.Parameter("weight", UniformByFan({out, in}, in))) {
+    : csr_(std::make_shared<CsrWeight>()),
+      weight_(scope.Parameter("weight", UniformByFan({out, in}, in), csr_)) {
   if (bias) bias_ = scope.Parameter("bias", UniformByFan({out}, in));
 }
 
-at::Tensor Linear::operator()(const at::Tensor& x) const { return at::linear(x, weight_, bias_); }
+at::Tensor Linear::operator()(const at::Tensor& x) const {
+  return csr_->is_on() ? csr_->Product(x, weight_, bias_) : at::linear(x, weight_, bias_);
+}
 
 Conv2d::Conv2d(const Scope& scope, int64_t in, int64_t out, Window window, bool bias, Start start)
     : window_(std::move(window)) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "src/suite/nn/csr_weight.h"
 #include "src/suite/nn/functional.h"
 #include "src/suite/nn/weights.h"
 
@@ -24,6 +26,7 @@ class Linear {
   const at::Tensor& bias() const { return bias_; }
 
  private:
+  std::shared_ptr<CsrWeight> csr_;
   at::Tensor weight_;
   at::Tensor bias_;
 };

@@ -30,16 +30,17 @@ Scope Scope::operator[](std::string_view name) const {
   return part;
 }
 
-at::Tensor Scope::Parameter(std::string_view name, const at::Tensor& value) const {
+at::Tensor Scope::Parameter(std::string_view name, const at::Tensor& value,
+                            std::shared_ptr<CsrWeight> csr) const {
   // Drawn on the CPU, so that a seed gives the same weights on each device.
   at::Tensor own = value.to(device()).detach().set_requires_grad(true);
-  weights_->entries_.push_back({(*this)[name].name_, own, true, group_});
+  weights_->entries_.push_back({(*this)[name].name_, own, true, group_, std::move(csr)});
   return own;
 }
 
 at::Tensor Scope::Buffer(std::string_view name, const at::Tensor& value) const {
   at::Tensor own = value.to(device());
-  weights_->entries_.push_back({(*this)[name].name_, own, false, group_});
+  weights_->entries_.push_back({(*this)[name].name_, own, false, group_, nullptr});
   return own;
 }
 

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
+
+#include "src/suite/nn/csr_weight.h"
 
 namespace etude::suite {
 
@@ -20,6 +23,8 @@ class Weights {
     at::Tensor value;
     bool is_parameter = true;
     int group = 0;  // parameters: number of the task's optimizer
+    // Other kernels of the layer, which shares them; null: it has none.
+    std::shared_ptr<CsrWeight> csr;
   };
 
   explicit Weights(const at::Device& device) : device_(device) {}
@@ -60,7 +65,8 @@ class Scope {
   const at::Device& device() const { return weights_->device(); }
 
   // Registers `value`, moved to the model's device, as a weight. Names must be unique.
-  at::Tensor Parameter(std::string_view name, const at::Tensor& value) const;
+  at::Tensor Parameter(std::string_view name, const at::Tensor& value,
+                       std::shared_ptr<CsrWeight> csr = nullptr) const;
   at::Tensor Buffer(std::string_view name, const at::Tensor& value) const;
 
  private:

@@ -65,8 +65,9 @@ constexpr std::array kCompared = {
 };
 // Other user settings. Flags are "yes".
 constexpr std::array kComparedOptions = {
-    "density",    "deterministic",   "evaluate-every", "frozen",        "loss-scale",
-    "most-steps", "shuffled-labels", "sparse",         "sparse-shares", "to-the-end"};
+    "density",        "deterministic", "evaluate-every",      "frozen",
+    "loss-scale",     "most-steps",    "shuffled-labels",     "sparse",
+    "sparse-kernels", "sparse-shares", "sparse-update-every", "to-the-end"};
 
 bool MayBeRankedWith(const Score& a, const Score& b) {
   const RunRecord& run = a.runs.front();

@@ -12,6 +12,16 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kMethods = {"static", "set", "rigl"};
 constexpr std::array<std::string_view, 3> kShares = {"uniform", "er", "erk"};
+constexpr std::array<std::string_view, 2> kKernels = {"dense", "csr"};
+
+// Returns the enumerator at the place of `name` in `names`.
+template <typename Kind, size_t kCount>
+std::optional<Kind> FromName(const std::array<std::string_view, kCount>& names,
+                             std::string_view name) {
+  const auto* found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Kind>(found - names.begin());
+}
 
 double Product(std::span<const int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), 1.0, [](double product, int64_t size) {
@@ -57,16 +67,19 @@ std::string_view Name(SparseOptions::Method method) {
   return kMethods[static_cast<size_t>(method)];
 }
 std::optional<SparseOptions::Method> SparseMethodFromName(std::string_view name) {
-  const auto* found = std::ranges::find(kMethods, name);
-  if (found == kMethods.end()) return std::nullopt;
-  return static_cast<SparseOptions::Method>(found - kMethods.begin());
+  return FromName<SparseOptions::Method>(kMethods, name);
 }
 
 std::string_view Name(SparseOptions::Shares shares) { return kShares[static_cast<size_t>(shares)]; }
 std::optional<SparseOptions::Shares> SparseSharesFromName(std::string_view name) {
-  const auto* found = std::ranges::find(kShares, name);
-  if (found == kShares.end()) return std::nullopt;
-  return static_cast<SparseOptions::Shares>(found - kShares.begin());
+  return FromName<SparseOptions::Shares>(kShares, name);
+}
+
+std::string_view Name(SparseOptions::Kernels kernels) {
+  return kKernels[static_cast<size_t>(kernels)];
+}
+std::optional<SparseOptions::Kernels> SparseKernelsFromName(std::string_view name) {
+  return FromName<SparseOptions::Kernels>(kKernels, name);
 }
 
 std::vector<int64_t> WeightCounts(std::span<const LayerShape> layers, double density,

@@ -8,7 +8,7 @@
 
 namespace etude::suite {
 
-// Training with a share of the weights only, by masks on dense kernels. Does not use libtorch.
+// Training with a share of the weights only, by masks. Does not use libtorch.
 struct SparseOptions {
   enum class Method : uint8_t {
     kStatic,  // the mask stays
@@ -21,12 +21,17 @@ struct SparseOptions {
     kEr,   // (in + out) / (in · out) (Erdős & Rényi)
     kErk,  // the sum of all sizes over their product, with those of the kernel
   };
+  enum class Kernels : uint8_t {
+    kDense,  // for all layers
+    kCsr,    // compressed sparse rows for linear layers
+  };
 
   Method method = Method::kStatic;
   double density = 0.1;  // share of the weights that remain, above 0 and at most 1
   Shares shares = Shares::kErk;
   double drop_fraction = 0.3;  // of a layer's weights at the first update of the mask
   int64_t update_every = 100;  // steps; masks are updated in the first three quarters of a run
+  Kernels kernels = Kernels::kDense;
 };
 // Returns "static", "set" or "rigl".
 std::string_view Name(SparseOptions::Method method);
@@ -34,6 +39,9 @@ std::optional<SparseOptions::Method> SparseMethodFromName(std::string_view name)
 // Returns "uniform", "er" or "erk".
 std::string_view Name(SparseOptions::Shares shares);
 std::optional<SparseOptions::Shares> SparseSharesFromName(std::string_view name);
+// Returns "dense" or "csr".
+std::string_view Name(SparseOptions::Kernels kernels);
+std::optional<SparseOptions::Kernels> SparseKernelsFromName(std::string_view name);
 
 // Sizes of a layer's weight.
 using LayerShape = std::vector<int64_t>;

@@ -63,6 +63,7 @@ TEST(SparseOptions, NamesAreReadBack) {
   EXPECT_EQ(SparseMethodFromName("rigl"), SparseOptions::Method::kRigl);
   EXPECT_EQ(SparseMethodFromName("prune"), std::nullopt);
   EXPECT_EQ(SparseSharesFromName(Name(Shares::kEr)), Shares::kEr);
+  EXPECT_EQ(SparseKernelsFromName("csr"), SparseOptions::Kernels::kCsr);
 }
 
 }  // namespace

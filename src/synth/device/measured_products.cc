@@ -87,6 +87,16 @@ Result<MeasuredProducts> MeasuredProducts::Parse(std::string_view text, const st
   return products;
 }
 
+std::string MeasuredProducts::ToCsv() const {
+  std::string text = std::string(kProductHeading) + "\n";
+  for (const auto& [product, time] : times_) {
+    const auto& [shape, type] = product;
+    text += fmt::format("{},{},{},{},{},{}ns\n", shape.count, shape.rows, shape.inner,
+                        shape.columns, Name(type), time.count);
+  }
+  return text;
+}
+
 std::optional<Nanos> MeasuredProducts::Find(const ProductShape& shape, DType type) const {
   const auto found = times_.find({shape, type});
   return found == times_.end() ? std::nullopt : std::optional(found->second);

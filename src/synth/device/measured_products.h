@@ -27,6 +27,9 @@ class MeasuredProducts {
   // kBadInput if there is none with shapes and times. `path` is the trace's name in messages.
   static Result<MeasuredProducts> Of(const Trace& trace, const std::string& path);
 
+  // Returns the table that Parse reads.
+  std::string ToCsv() const;
+
   size_t size() const { return times_.size(); }
   // Returns nullopt if not measured.
   std::optional<Nanos> Find(const ProductShape& shape, DType type) const;

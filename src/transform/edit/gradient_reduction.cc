@@ -25,9 +25,6 @@ namespace etude {
 namespace {
 
 constexpr std::string_view kGroup = "data_parallel";
-// As DistributedDataParallel names them.
-constexpr std::string_view kIntoBucket = "torch::distributed::reducer::mul_out";
-constexpr std::string_view kFromBucket = "torch.distributed.ddp.reducer::copy_bucket_to_grad";
 
 std::optional<RecordedGradient> GradientOf(const Trace& trace, NodeId node) {
   std::optional<RecordedGradient> found;

@@ -123,8 +123,7 @@ class AllReduceReplacer {
     const auto known = std::ranges::find(added_, name, &RunnableGroup::name);
     const auto index = static_cast<size_t>(known - added_.begin());
     if (known == added_.end()) {
-      added_.push_back(
-          {.name = name, .ranks = ranks, .size = static_cast<int64_t>(ranks.size())});
+      added_.push_back({.name = name, .ranks = ranks, .size = static_cast<int64_t>(ranks.size())});
     }
     return static_cast<uint32_t>(rank_.groups.size() + index);
   }
@@ -157,8 +156,7 @@ Result<uint64_t> ReplaceAllReduces(const AllReduceForm& form, int64_t world_size
                                    std::vector<RunnableRank>& ranks) {
   uint64_t replaced = 0;
   for (RunnableRank& rank : ranks) {
-    ETUDE_ASSIGN_OR_RETURN(const uint64_t count,
-                           AllReduceReplacer(form, world_size, rank).Run());
+    ETUDE_ASSIGN_OR_RETURN(const uint64_t count, AllReduceReplacer(form, world_size, rank).Run());
     replaced += count;
   }
   return replaced;

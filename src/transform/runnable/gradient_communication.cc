@@ -18,14 +18,12 @@
 namespace etude {
 namespace {
 
-constexpr std::string_view kFromBucket = "torch.distributed.ddp.reducer::copy_bucket_to_grad";
-constexpr uint32_t kNone = RunnableNode::kNone;
+constexpr uint32_t kNoNode = RunnableNode::kNone;
 
 bool Reduces(const RunnableNode& node) {
   return node.kind == NodeKind::kCollective &&
          (node.type == CollectiveType::kAllReduce || node.type == CollectiveType::kReduceScatter ||
-          node.type == CollectiveType::kReduceScatterBlock ||
-          node.type == CollectiveType::kReduce);
+          node.type == CollectiveType::kReduceScatterBlock || node.type == CollectiveType::kReduce);
 }
 
 // Returns the node in which autograd's engine adds a gradient and calls the hooks of its parameter.
@@ -54,13 +52,13 @@ class RankPlaces {
   }
 
   // Returns the last node that the rank runs for a gradient: on the host in the engine's call, on
-  // devices the work launched until its end. kNone without any.
+  // devices the work launched until its end. kNoNode without any.
   uint32_t LastOf(NodeId gradient) const {
     const NodeId call = CallOf(trace_, gradient);
     const auto begin = trace_.start(call);
     const auto end = EndOf(trace_, call);
-    if (!begin || !end) return kNone;
-    uint32_t last = kNone;
+    if (!begin || !end) return kNoNode;
+    uint32_t last = kNoNode;
     std::optional<Nanos> launched;
     for (uint32_t i = 0; i < rank_.nodes.size(); ++i) {
       const NodeId node = rank_.nodes[i].origin;
@@ -186,14 +184,14 @@ class Rebucketer {
 
   // Finds what waits for each recorded all-reduce, and ends the waits.
   void FindWaiters(const GradientCommunication& one) {
-    waiters_.assign(one.collectives.size(), kNone);
+    waiters_.assign(one.collectives.size(), kNoNode);
     for (uint32_t i = 0; i < rank_.nodes.size(); ++i) {
       if (removed_.contains(i)) continue;
       for (size_t bucket = 0; bucket < one.collectives.size(); ++bucket) {
         if (std::ranges::count(edit_.deps(i), one.collectives[bucket]) == 0) continue;
         if (IsOnLane(rank_.nodes[i])) continue;
         edit_.RemoveDep(i, one.collectives[bucket]);
-        if (waiters_[bucket] == kNone) waiters_[bucket] = i;
+        if (waiters_[bucket] == kNoNode) waiters_[bucket] = i;
       }
     }
     // A bucket without a waiter of its own was over when one of the next was waited for.
@@ -210,7 +208,7 @@ class Rebucketer {
   // Finds the copies of each gradient after the pass; none if they are not one by one.
   void FindCopies(const BackwardPass& pass) {
     copies_.assign(recorded_.size(), {});
-    if (rank_.on_device || !pass.after || waiters_.front() == kNone) return ForgetCopies();
+    if (rank_.on_device || !pass.after || waiters_.front() == kNoNode) return ForgetCopies();
     const LaneId lane = trace_.lane_id(pass.after);
     std::vector<size_t> gradients;  // in the order of the recorded copies
     for (size_t bucket = 0; bucket < waiters_.size(); ++bucket) {
@@ -276,16 +274,17 @@ class Rebucketer {
     for (size_t bucket = 0; bucket < buckets.size(); ++bucket) {
       const NodeId gradient = one.pass.gradients[buckets[bucket].last].node;
       uint32_t before = places_.LastOf(gradient);
-      if (!calls_.empty() && before != kNone) before = AddCall(before);
-      RunnableNode node = rank_.nodes[one.collectives[std::min(bucket, one.collectives.size() - 1)]];
+      if (!calls_.empty() && before != kNoNode) before = AddCall(before);
+      RunnableNode node =
+          rank_.nodes[one.collectives[std::min(bucket, one.collectives.size() - 1)]];
       node.origin = gradient;
       node.start = EndOf(trace_, CallOf(trace_, gradient));
       node.duration.reset();
       node.lane = lanes_[bucket % lanes_.size()];
       node.bytes_in = buckets[bucket].bytes.count;
       if (node.bytes_out) node.bytes_out = node.bytes_in;
-      const uint32_t added = edit_.AddAfter(before == kNone ? begin : before, node);
-      if (before != kNone) edit_.AddDep(added, before);
+      const uint32_t added = edit_.AddAfter(before == kNoNode ? begin : before, node);
+      if (before != kNoNode) edit_.AddDep(added, before);
       const auto previous = last_on.find(node.lane);
       if (previous != last_on.end()) edit_.AddDep(added, previous->second);
       last_on[node.lane] = added;
@@ -344,7 +343,7 @@ class Rebucketer {
     if (copies_.empty()) {
       for (size_t bucket = 0; bucket < buckets.size(); ++bucket) {
         const uint32_t waiter = waiters_[recorded_[gradients[bucket].front()]];
-        if (waiter != kNone) edit_.AddDep(waiter, reduced[bucket]);
+        if (waiter != kNoNode) edit_.AddDep(waiter, reduced[bucket]);
       }
       return;
     }
@@ -391,12 +390,12 @@ class Rebucketer {
   RankPlaces places_;
   RankEdit edit_;
   Rebucketing result_;
-  std::set<uint32_t> removed_;       // recorded all-reduces and the calls that began them
-  std::vector<uint32_t> calls_;      // these calls
-  std::vector<uint32_t> lanes_;      // of the all-reduces
-  std::vector<size_t> recorded_;     // by gradient of the pass: its recorded bucket
-  std::vector<uint32_t> waiters_;    // by recorded bucket: the first node that waits for it
-  std::vector<CopyWork> copies_;     // by gradient; empty: not known
+  std::set<uint32_t> removed_;     // recorded all-reduces and the calls that began them
+  std::vector<uint32_t> calls_;    // these calls
+  std::vector<uint32_t> lanes_;    // of the all-reduces
+  std::vector<size_t> recorded_;   // by gradient of the pass: its recorded bucket
+  std::vector<uint32_t> waiters_;  // by recorded bucket: the first node that waits for it
+  std::vector<CopyWork> copies_;   // by gradient; empty: not known
 };
 
 }  // namespace
@@ -440,7 +439,7 @@ Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank) {
   uint64_t count = 0;
   for (const GradientCommunication& one : passes) {
     const uint32_t last = places.LastOf(one.pass.gradients.back().node);
-    if (last == kNone) continue;
+    if (last == kNoNode) continue;
     for (const uint32_t collective : one.collectives) edit.AddDep(collective, last);
     count += one.collectives.size();
   }
