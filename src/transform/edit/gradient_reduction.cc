@@ -48,13 +48,18 @@ struct HostEvents {
 
 HostEvents HostEventsOf(const Trace& trace) {
   HostEvents events;
-  std::set<LaneId> beside;  // threads of a communication backend
+  std::set<LaneId> beside;   // threads of a communication backend
+  std::set<LaneId> working;  // threads that do other things, too
   ForEachNode(trace, [&](NodeId node) {
-    if (IsHostThreadLabel(trace.name(node))) beside.insert(trace.lane_id(node));
+    const LaneId lane = trace.lane_id(node);
+    if (IsHostThreadLabel(trace.name(node))) beside.insert(lane);
+    if (!IsCommunication(trace.kind(node))) working.insert(lane);
   });
   ForEachNode(trace, [&](NodeId node) {
     if (trace.place(node) == Place::kDevice || !EndOf(trace, node)) return;
-    if (beside.contains(trace.lane_id(node))) return;
+    const LaneId lane = trace.lane_id(node);
+    if (beside.contains(lane) || !working.contains(lane)) return;
+    if (trace.name(node) == kIntoBucket) return;
     if (IsGradientAccumulation(trace.name(node))) {
       events.gradients.push_back(node);
     } else if (const NodeKind kind = trace.kind(node);

@@ -38,7 +38,16 @@ NodeId CallOf(const Trace& trace, NodeId gradient) {
 class RankPlaces {
  public:
   RankPlaces(const Trace& trace, const RunnableRank& rank)
-      : trace_(trace), rank_(rank), launches_(trace) {}
+      : trace_(trace), rank_(rank), launches_(trace) {
+    for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
+      const NodeId node = rank.nodes[i].origin;
+      if (!node || IsCommunication(rank.nodes[i].kind)) continue;
+      const LaneId lane = rank.on_device ? LaneId::None() : trace.lane_id(node);
+      const auto time = rank.on_device ? launches_.time(node) : trace.start(node);
+      if (time) begun_[lane].emplace_back(*time, i);
+    }
+    for (auto& [lane, nodes] : begun_) std::ranges::sort(nodes);
+  }
 
   // Returns the moment at which the host began a communication; nullopt if unknown.
   std::optional<Nanos> BegunAt(uint32_t number) const {
@@ -58,20 +67,16 @@ class RankPlaces {
     const auto begin = trace_.start(call);
     const auto end = EndOf(trace_, call);
     if (!begin || !end) return kNoNode;
+    const auto found = begun_.find(rank_.on_device ? LaneId::None() : trace_.lane_id(call));
+    if (found == begun_.end()) return kNoNode;
+    const auto& nodes = found->second;
+    auto next = std::ranges::lower_bound(nodes, *end, {}, &Begun::first);
+    if (rank_.on_device) return next == nodes.begin() ? kNoNode : std::prev(next)->second;
     uint32_t last = kNoNode;
-    std::optional<Nanos> launched;
-    for (uint32_t i = 0; i < rank_.nodes.size(); ++i) {
-      const NodeId node = rank_.nodes[i].origin;
-      if (!node || IsCommunication(rank_.nodes[i].kind)) continue;
-      if (rank_.on_device) {
-        const auto time = launches_.time(node);
-        if (!time || *time > *end || (launched && *time < *launched)) continue;
-        launched = time;
-        last = i;
-      } else if (trace_.lane_id(node) == trace_.lane_id(call)) {
-        const auto start = trace_.start(node);
-        if (start && *start >= *begin && *start < *end && EndOf(trace_, node) <= end) last = i;
-      }
+    while (next != nodes.begin() && std::prev(next)->first >= *begin) {
+      --next;
+      const bool is_inside = EndOf(trace_, rank_.nodes[next->second].origin) <= end;
+      if (is_inside && (last == kNoNode || next->second > last)) last = next->second;
     }
     return last;
   }
@@ -80,6 +85,8 @@ class RankPlaces {
   const Trace& trace_;
   const RunnableRank& rank_;
   Launches launches_;
+  using Begun = std::pair<Nanos, uint32_t>;     // time, node of the rank
+  std::map<LaneId, std::vector<Begun>> begun_;  // by host thread; on devices one, by launch
 };
 
 std::string NothingFound(const Trace& trace) {
