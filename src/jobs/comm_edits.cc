@@ -14,8 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kMostCompression = 10'000;
-
 // Puts the option in front of a reason.
 tl::unexpected<Error> Refused(std::string_view option, const Error& error) {
   return MakeError(error.code, fmt::format("{}: {}", option, error.message));
@@ -32,13 +30,7 @@ Result<CommEdits> CommEdits::Make(const CommEditOptions& options) {
   }
   made.overlap_ = {.edit = "--overlap " + options.overlap, .certainty = Certainty::kExact};
   if (!options.compress.empty()) {
-    made.factor_ = ParseDecimal(options.compress);
-    if (!made.factor_ || *made.factor_ < 1 || *made.factor_ > kMostCompression) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("--compress: found '{}', expected a factor from 1 to {}, such "
-                                   "as 2 for half of the bytes",
-                                   options.compress, kMostCompression));
-    }
+    ETUDE_ASSIGN_OR_RETURN(made.compression_, GradientCompression::Parse(options.compress));
   }
   made.compressed_ = {.edit = "--compress " + options.compress, .certainty = Certainty::kModelled};
   if (!options.all_reduce.empty()) {
@@ -73,23 +65,29 @@ Status CommEdits::EditBuckets(const Trace& trace, RunnableRank& rank) {
 }
 
 Status CommEdits::EditRank(const Trace& trace, RunnableRank& rank) {
-  if (options_.overlap == "off") {
-    const Result<uint64_t> changed = WaitForBackward(trace, rank);
+  if (!options_.overlap.empty()) {
+    const bool is_on = options_.overlap == "on";
+    const Result<uint64_t> changed =
+        is_on ? RunBesideBackward(trace, rank) : WaitForBackward(trace, rank);
     if (!changed) return Refused("--overlap", changed.error());
     overlap_.nodes += *changed;
-    overlap_.text = fmt::format("{} of gradients begin when their backward pass has ended",
-                                FormatCount(overlap_.nodes, "collective"));
-  } else if (options_.overlap == "on") {
-    overlap_.text = "as recorded";
+    overlap_.text = fmt::format("{} of gradients begin when {}",
+                                FormatCount(*changed, "collective of each rank",
+                                            "collectives of each rank"),
+                                is_on ? "these have arrived" : "their backward pass has ended");
+    if (*changed == 0) overlap_.text = "collectives run beside the backward pass, as recorded";
   }
-  if (factor_) {
-    const Result<uint64_t> changed = CompressGradients(trace, *factor_, rank);
+  if (compression_) {
+    const Result<uint64_t> changed = CompressGradients(trace, *compression_, rank);
     if (!changed) return Refused("--compress", changed.error());
     compressed_.nodes += *changed;
+    const auto rate = compression_->bytes_per_second;
     compressed_.text = fmt::format(
-        "{} of gradients with 1/{} of their bytes; the time to compress gradients is unknown and "
-        "not included",
-        FormatCount(compressed_.nodes, "collective"), *factor_);
+        "{} of gradients with 1/{} of their bytes; {}",
+        FormatCount(*changed, "collective of each rank", "collectives of each rank"),
+        compression_->factor,
+        rate ? fmt::format("compression before and after them at {}", FormatRate(*rate))
+             : std::string("the time of compression is unknown and not included"));
   }
   return {};
 }
@@ -103,7 +101,7 @@ Status CommEdits::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size
   }
   replaced_.nodes = *changed;
   replaced_.text = fmt::format(
-      "{} replaced by a reduce-scatter{} and an all-gather", FormatCount(*changed, "all-reduce"),
+      "each all-reduce replaced by a reduce-scatter{} and an all-gather",
       form_->neighbours == 0
           ? std::string()
           : fmt::format(" among {} neighbouring ranks, an all-reduce of the shards across,",
@@ -115,7 +113,7 @@ std::vector<AppliedEdit> CommEdits::Applied() const {
   std::vector<AppliedEdit> edits;
   if (sizes_) edits.push_back(buckets_);
   if (!options_.overlap.empty()) edits.push_back(overlap_);
-  if (factor_) edits.push_back(compressed_);
+  if (compression_) edits.push_back(compressed_);
   if (form_) edits.push_back(replaced_);
   return edits;
 }

@@ -12,14 +12,15 @@
 #include "src/trace/trace.h"
 #include "src/transform/edit/gradient_reduction.h"
 #include "src/transform/runnable/all_reduce_form.h"
+#include "src/transform/runnable/gradient_communication.h"
 #include "src/transform/runnable/runnable_rank.h"
 
 namespace etude {
 
 // Options of edits of a job's communication, as texts of the command line; "": as recorded.
 struct CommEditOptions {
-  std::string overlap;     // "on", as recorded, or "off": gradients are reduced after the pass
-  std::string compress;    // factor for bytes of gradients, such as "4"
+  std::string overlap;     // "on" or "off": gradients are reduced beside the pass, or after it
+  std::string compress;    // GradientCompression
   std::string all_reduce;  // AllReduceForm
 
   bool empty() const { return overlap.empty() && compress.empty() && all_reduce.empty(); }
@@ -52,7 +53,7 @@ class CommEdits {
  private:
   CommEditOptions options_;
   std::optional<BucketSizes> sizes_;
-  std::optional<double> factor_;
+  std::optional<GradientCompression> compression_;
   std::optional<AllReduceForm> form_;
   AppliedEdit buckets_;
   AppliedEdit overlap_;

@@ -53,9 +53,10 @@ class WhatIfCommand : public Command {
                   "size of the first bucket of a backward pass (default: as --bucket)");
     CommEditOptions& communication = job_.what_if.communication;
     options.Value("--overlap", &communication.overlap, "on|off",
-                  "off: reduce gradients after the backward pass; on: as recorded");
-    options.Value("--compress", &communication.compress, "FACTOR",
-                  "divide the bytes of gradients in communication; compressing takes no time");
+                  "reduce gradients beside the backward pass (on) or after it (off)");
+    options.Value("--compress", &communication.compress, "FACTOR[,SPEED]",
+                  "divide the bytes of gradients in communication; SPEED of compression and "
+                  "decompression, such as 20GB/s (default: they take no time)");
     options.Value("--all-reduce", &communication.all_reduce, "FORM",
                   "replace all-reduces: reduce-scatter+all-gather, or hierarchical:N with N "
                   "neighbouring ranks");

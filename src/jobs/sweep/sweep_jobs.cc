@@ -63,6 +63,9 @@ WhatIfOptions EditsOf(const SweepJobSource& source) {
   options.data_parallel = count("dp");
   options.bucket = text("bucket");
   options.first_bucket = text("first_bucket");
+  options.communication.overlap = text("overlap");
+  options.communication.compress = text("compress");
+  options.communication.all_reduce = text("all_reduce");
   options.scale = text("scale");
   std::istringstream dropped(text("drop"));
   for (std::string name; dropped >> name;) options.drop.push_back(name);

@@ -10,6 +10,7 @@
 
 #include "src/base/statistics/median.h"
 #include "src/base/text/format_count.h"
+#include "src/base/text/quantity.h"
 #include "src/run/activity.h"
 #include "src/run/calls/callers.h"
 #include "src/trace/words/operator_name.h"
@@ -88,6 +89,36 @@ class RankPlaces {
   using Begun = std::pair<Nanos, uint32_t>;     // time, node of the rank
   std::map<LaneId, std::vector<Begun>> begun_;  // by host thread; on devices one, by launch
 };
+
+// Returns the collectives that reduce, in the order in which the host began them.
+std::vector<std::pair<Nanos, uint32_t>> BegunReductions(const RunnableRank& rank,
+                                                        const RankPlaces& places) {
+  std::vector<std::pair<Nanos, uint32_t>> begun;
+  for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
+    if (!Reduces(rank.nodes[i])) continue;
+    if (const auto time = places.BegunAt(i)) begun.emplace_back(*time, i);
+  }
+  std::ranges::sort(begun);
+  return begun;
+}
+
+// Returns the memory of a node's input tensors, by their known storages.
+std::vector<uint64_t> MemoryOf(const Trace& trace, NodeId node) {
+  std::vector<uint64_t> memory;
+  ForEachTensor(trace, trace.inputs(node), [&](TensorId id) {
+    const uint64_t storage = trace.tensor(id).storage;
+    if (storage != 0) memory.push_back(storage);
+  });
+  return memory;
+}
+
+// Returns the call with the tensors of a collective.
+NodeId CallOfCollective(const Trace& trace, const RunnableNode& node) {
+  const NodeId issuer = IssuerOfLabel(trace, node.origin);
+  NodeId call = issuer ? issuer : node.origin;
+  while (trace.parent(call) && MemoryOf(trace, call).empty()) call = trace.parent(call);
+  return call;
+}
 
 std::string NothingFound(const Trace& trace) {
   const bool has_gradients = !FindBackwardPasses(trace).empty();
@@ -410,14 +441,9 @@ class Rebucketer {
 std::vector<GradientCommunication> FindGradientCommunication(const Trace& trace,
                                                              const RunnableRank& rank) {
   const RankPlaces places(trace, rank);
-  std::vector<std::pair<Nanos, uint32_t>> begun;
-  for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
-    if (!Reduces(rank.nodes[i])) continue;
-    if (const auto time = places.BegunAt(i)) begun.emplace_back(*time, i);
-  }
+  const auto begun = BegunReductions(rank, places);
   std::vector<GradientCommunication> found;
   if (begun.empty()) return found;
-  std::ranges::sort(begun);
   std::vector<BackwardPass> passes = FindBackwardPasses(trace);
   for (size_t i = 0; i < passes.size(); ++i) {
     BackwardPass& pass = passes[i];
@@ -458,22 +484,122 @@ Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank) {
   return count;
 }
 
-Result<uint64_t> CompressGradients(const Trace& trace, double factor, RunnableRank& rank) {
-  const auto passes = FindGradientCommunication(trace, rank);
-  if (passes.empty()) return BadInput(NothingFound(trace));
-  uint64_t count = 0;
-  for (const GradientCommunication& one : passes) {
-    for (const uint32_t collective : one.collectives) {
-      RunnableNode& node = rank.nodes[collective];
-      const auto smaller = [&](std::optional<int64_t>& bytes) {
-        if (bytes) bytes = std::llround(std::ceil(static_cast<double>(*bytes) / factor));
-      };
-      smaller(node.bytes_in);
-      smaller(node.bytes_out);
-      node.duration.reset();
-      ++count;
+Result<uint64_t> RunBesideBackward(const Trace& trace, RunnableRank& rank) {
+  const RankPlaces places(trace, rank);
+  const auto begun = BegunReductions(rank, places);
+  const std::vector<BackwardPass> passes = FindBackwardPasses(trace);
+  if (begun.empty() || passes.empty()) return BadInput(NothingFound(trace));
+  RankEdit edit(rank);
+  uint64_t moved = 0;
+  for (size_t i = 0; i < passes.size(); ++i) {
+    const BackwardPass& pass = passes[i];
+    if (!pass.after) continue;
+    const Nanos end = *trace.start(pass.after);
+    std::optional<Nanos> next;
+    if (i + 1 < passes.size()) next = trace.start(passes[i + 1].gradients.front().node);
+    std::map<uint64_t, size_t> arrivals;  // by memory: index of the gradient
+    for (size_t k = 0; k < pass.gradients.size(); ++k) {
+      for (const uint64_t memory : MemoryOf(trace, pass.gradients[k].node)) arrivals[memory] = k;
+    }
+    std::vector<std::pair<size_t, uint32_t>> late;  // last gradient, collective
+    for (const auto& [time, number] : begun) {
+      if (time <= end || (next && time >= *next)) continue;
+      std::optional<size_t> last;
+      for (const uint64_t memory : MemoryOf(trace, CallOfCollective(trace, rank.nodes[number]))) {
+        const auto found = arrivals.find(memory);
+        if (found != arrivals.end()) last = std::max(last.value_or(0), found->second);
+      }
+      if (!last) {
+        return BadInput(fmt::format(
+            "found '{}' after the backward pass of other memory than single gradients, such as of "
+            "copies, expected collectives of gradients; nearest possible: --dp of a recording of "
+            "one rank, whose communication overlaps",
+            rank.names[rank.nodes[number].name]));
+      }
+      late.emplace_back(*last, number);
+    }
+    std::ranges::sort(late);
+    std::map<uint32_t, uint32_t> last_on;  // by lane
+    for (const auto& [gradient, number] : late) {
+      const uint32_t arrived = places.LastOf(pass.gradients[gradient].node);
+      if (arrived == kNoNode) continue;
+      edit.SetDeps(number, {arrived});
+      const uint32_t lane = rank.nodes[number].lane;
+      if (const auto before = last_on.find(lane); before != last_on.end()) {
+        edit.AddDep(number, before->second);
+      }
+      last_on[lane] = number;
+      ++moved;
     }
   }
+  if (!edit.Finish()) {
+    return BadInput(
+        "found gradients that other communication of the pass follows, expected collectives that "
+        "can begin during the backward pass");
+  }
+  return moved;
+}
+
+Result<GradientCompression> GradientCompression::Parse(std::string_view text) {
+  constexpr double kMostFactor = 10'000;
+  const size_t comma = std::min(text.find(','), text.size());
+  const auto factor = ParseDecimal(text.substr(0, comma));
+  GradientCompression parsed{.factor = factor.value_or(0)};
+  bool is_right = parsed.factor >= 1 && parsed.factor <= kMostFactor;
+  if (is_right && comma < text.size()) {
+    const std::string_view rate = text.substr(comma + 1);
+    const auto bytes =
+        rate.ends_with("/s") ? ParseBytes(rate.substr(0, rate.size() - 2)) : std::nullopt;
+    is_right = bytes && bytes->count > 0;
+    if (is_right) parsed.bytes_per_second = static_cast<double>(bytes->count);
+  }
+  if (is_right) return parsed;
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("--compress: found '{}', expected a factor from 1 to {}, and optionally the "
+                  "speed of compression, such as 4 or 4,20GB/s",
+                  text, FormatCount(static_cast<uint64_t>(kMostFactor))));
+}
+
+Result<uint64_t> CompressGradients(const Trace& trace, const GradientCompression& compression,
+                                   RunnableRank& rank) {
+  const auto passes = FindGradientCommunication(trace, rank);
+  if (passes.empty()) return BadInput(NothingFound(trace));
+  RankEdit edit(rank);
+  uint64_t count = 0;
+  for (const GradientCommunication& one : passes) {
+    for (const uint32_t number : one.collectives) {
+      const RunnableNode recorded = edit.node(number);
+      RunnableNode smaller = recorded;
+      smaller.duration.reset();
+      for (std::optional<int64_t>* bytes : {&smaller.bytes_in, &smaller.bytes_out}) {
+        if (!*bytes) continue;
+        *bytes = std::llround(std::ceil(static_cast<double>(**bytes) / compression.factor));
+      }
+      ++count;
+      if (!compression.bytes_per_second) {
+        edit.node(number) = smaller;
+        continue;
+      }
+      // The recorded node becomes the decompression, for which others wait.
+      const auto time = [&](std::optional<int64_t> bytes) {
+        const auto seconds = static_cast<double>(bytes.value_or(0)) / *compression.bytes_per_second;
+        return Nanos{std::llround(seconds * 1e9)};
+      };
+      RunnableNode work{.kind = NodeKind::kCompute,
+                        .device = recorded.device,
+                        .stream = recorded.stream,
+                        .lane = recorded.lane};
+      work.name = edit.NameOf("decompress");
+      work.duration = time(recorded.bytes_out ? recorded.bytes_out : recorded.bytes_in);
+      edit.node(number) = work;
+      const uint32_t begun = edit.AddBefore(number, smaller);
+      work.name = edit.NameOf("compress");
+      work.duration = time(recorded.bytes_in ? recorded.bytes_in : recorded.bytes_out);
+      edit.AddBefore(begun, work);
+    }
+  }
+  ETUDE_RETURN_IF_ERROR(edit.Finish());
   return count;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "src/base/result.h"
@@ -42,8 +43,25 @@ Result<Rebucketing> Rebucket(const Trace& trace, const BucketSizes& sizes, Runna
 // collectives; kBadInput if there are none, or if the pass itself waits for them.
 Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank);
 
-// Divides the bytes of the communication of gradients by `factor`, at least 1. Returns the number
-// of collectives; kBadInput if there are none.
-Result<uint64_t> CompressGradients(const Trace& trace, double factor, RunnableRank& rank);
+// Lets collectives that reduce gradients after their backward pass begin when these gradients have
+// arrived, in the order of their arrival. Gradients are known by their memory. What waits for the
+// collectives stays. Returns the number of collectives that were moved, 0 if all run beside the
+// pass already; kBadInput if there are none, or if they reduce other memory than gradients.
+Result<uint64_t> RunBesideBackward(const Trace& trace, RunnableRank& rank);
+
+// Compression of gradients in communication.
+struct GradientCompression {
+  double factor = 1;  // of their bytes, at least 1
+  // Uncompressed bytes that a rank compresses or decompresses; nullopt: unknown, and without time.
+  std::optional<double> bytes_per_second;
+
+  // Parses "4" or "4,20GB/s". kUsage, with the expected form, for other text.
+  static Result<GradientCompression> Parse(std::string_view text);
+};
+
+// Divides the bytes of the communication of gradients, with compression before and decompression
+// after it if their speed is known. Returns the number of collectives; kBadInput if there are none.
+Result<uint64_t> CompressGradients(const Trace& trace, const GradientCompression& compression,
+                                   RunnableRank& rank);
 
 }  // namespace etude

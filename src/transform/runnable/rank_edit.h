@@ -30,6 +30,7 @@ class RankEdit {
   uint32_t AddAfter(uint32_t after, const RunnableNode& node);
   // Adds a node that waits for what `next` waited for, and for which alone `next` now waits.
   uint32_t AddBefore(uint32_t next, const RunnableNode& node);
+  void SetDeps(uint32_t node, std::vector<uint32_t> deps) { deps_[node] = std::move(deps); }
   void AddDep(uint32_t node, uint32_t before);
   void RemoveDep(uint32_t node, uint32_t before) { std::erase(deps_[node], before); }
   // Removes a node. Nodes that waited for it wait for what it waited for.
