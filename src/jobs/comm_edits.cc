@@ -71,11 +71,13 @@ Status CommEdits::EditRank(const Trace& trace, RunnableRank& rank) {
         is_on ? RunBesideBackward(trace, rank) : WaitForBackward(trace, rank);
     if (!changed) return Refused("--overlap", changed.error());
     overlap_.nodes += *changed;
-    overlap_.text = fmt::format("{} of gradients begin when {}",
-                                FormatCount(*changed, "collective of each rank",
-                                            "collectives of each rank"),
+    overlap_.text = fmt::format("{} of gradients on each rank, which begin when {}",
+                                FormatCount(*changed, "collective"),
                                 is_on ? "these have arrived" : "their backward pass has ended");
-    if (*changed == 0) overlap_.text = "collectives run beside the backward pass, as recorded";
+    if (*changed == 0) {
+      overlap_.text = fmt::format("as recorded: reductions of gradients {} the backward pass",
+                                  is_on ? "run beside" : "follow");
+    }
   }
   if (compression_) {
     const Result<uint64_t> changed = CompressGradients(trace, *compression_, rank);
@@ -83,9 +85,8 @@ Status CommEdits::EditRank(const Trace& trace, RunnableRank& rank) {
     compressed_.nodes += *changed;
     const auto rate = compression_->bytes_per_second;
     compressed_.text = fmt::format(
-        "{} of gradients with 1/{} of their bytes; {}",
-        FormatCount(*changed, "collective of each rank", "collectives of each rank"),
-        compression_->factor,
+        "{} of gradients on each rank, with 1/{} of their bytes; {}",
+        FormatCount(*changed, "collective"), compression_->factor,
         rate ? fmt::format("compression before and after them at {}", FormatRate(*rate))
              : std::string("the time of compression is unknown and not included"));
   }

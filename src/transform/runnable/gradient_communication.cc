@@ -120,13 +120,31 @@ NodeId CallOfCollective(const Trace& trace, const RunnableNode& node) {
   return call;
 }
 
-std::string NothingFound(const Trace& trace) {
-  const bool has_gradients = !FindBackwardPasses(trace).empty();
-  return has_gradients
-             ? "found no collectives that reduce gradients during a backward pass, expected a "
-               "recorded data-parallel step"
-             : "found no gradients ('torch::autograd::AccumulateGrad' with tensors and times), "
-               "expected a recorded training step";
+// Returns the indices of a pass's gradients by the memory of their tensors.
+std::map<uint64_t, size_t> ArrivalsByMemory(const Trace& trace, const BackwardPass& pass) {
+  std::map<uint64_t, size_t> arrivals;
+  for (size_t i = 0; i < pass.gradients.size(); ++i) {
+    for (const uint64_t memory : MemoryOf(trace, pass.gradients[i].node)) arrivals[memory] = i;
+  }
+  return arrivals;
+}
+
+// Returns the last gradient whose memory a call reads; nullopt if it reads other memory, too, or
+// none.
+std::optional<size_t> LastArrival(const Trace& trace, NodeId call,
+                                  const std::map<uint64_t, size_t>& arrivals) {
+  std::optional<size_t> last;
+  for (const uint64_t memory : MemoryOf(trace, call)) {
+    const auto found = arrivals.find(memory);
+    if (found == arrivals.end()) return std::nullopt;
+    last = std::max(last.value_or(0), found->second);
+  }
+  return last;
+}
+
+bool IsWithin(const Trace& trace, NodeId node, NodeId above) {
+  while (node && node != above) node = trace.parent(node);
+  return node == above;
 }
 
 class Rebucketer {
@@ -135,9 +153,13 @@ class Rebucketer {
       : trace_(trace), sizes_(sizes), rank_(rank), places_(trace, rank), edit_(rank) {}
 
   Result<Rebucketing> Run() {
-    const auto passes = FindGradientCommunication(trace_, rank_);
-    if (passes.empty()) return BadInput(NothingFound(trace_));
+    ETUDE_ASSIGN_OR_RETURN(const auto passes, FindGradientCommunication(trace_, rank_));
     for (const GradientCommunication& one : passes) {
+      if (one.collectives.empty()) {
+        return BadInput(
+            "found gradients that are reduced one by one after the backward pass, expected "
+            "buckets, as of DistributedDataParallel; nearest possible: --overlap on");
+      }
       ETUDE_RETURN_IF_ERROR(ReadPass(one));
       ETUDE_RETURN_IF_ERROR(FindRecordedBuckets(one));
       FindWaiters(one);
@@ -438,24 +460,45 @@ class Rebucketer {
 
 }  // namespace
 
-std::vector<GradientCommunication> FindGradientCommunication(const Trace& trace,
-                                                             const RunnableRank& rank) {
+Result<std::vector<GradientCommunication>> FindGradientCommunication(const Trace& trace,
+                                                                     const RunnableRank& rank) {
   const RankPlaces places(trace, rank);
   const auto begun = BegunReductions(rank, places);
-  std::vector<GradientCommunication> found;
-  if (begun.empty()) return found;
   std::vector<BackwardPass> passes = FindBackwardPasses(trace);
+  if (passes.empty()) {
+    return BadInput(
+        "found no gradients ('torch::autograd::AccumulateGrad' with tensors and times), expected a "
+        "recorded training step");
+  }
+  std::vector<GradientCommunication> found;
   for (size_t i = 0; i < passes.size(); ++i) {
     BackwardPass& pass = passes[i];
     GradientCommunication one;
     const auto begin = trace.start(CallOf(trace, pass.gradients.front().node));
     const auto end = pass.after ? trace.start(pass.after) : std::nullopt;
-    for (const auto& [time, number] : begun) {
-      if (begin && time >= *begin && (!end || time <= *end)) one.collectives.push_back(number);
+    std::optional<Nanos> next;
+    if (i + 1 < passes.size()) {
+      next = trace.start(CallOf(trace, passes[i + 1].gradients.front().node));
     }
-    if (one.collectives.empty()) continue;
+    const auto arrivals = ArrivalsByMemory(trace, pass);
+    for (const auto& [time, number] : begun) {
+      if (!begin || time < *begin || (next && time >= *next)) continue;
+      const NodeId call = CallOfCollective(trace, rank.nodes[number]);
+      if (!end || time < *end || (time == *end && !IsWithin(trace, call, pass.after))) {
+        one.collectives.push_back(number);
+      } else if (const auto last = LastArrival(trace, call, arrivals)) {
+        one.late.push_back({.collective = number, .last = *last});
+      }
+    }
+    if (one.collectives.empty() && one.late.empty()) continue;
+    std::ranges::stable_sort(one.late, {}, &LateReduction::last);
     one.pass = std::move(pass);
     found.push_back(std::move(one));
+  }
+  if (found.empty()) {
+    return BadInput(
+        "found no collectives that reduce gradients during or after a backward pass, expected a "
+        "recorded data-parallel step; a recording of one rank requires --dp, too");
   }
   return found;
 }
@@ -466,8 +509,7 @@ Result<Rebucketing> Rebucket(const Trace& trace, const BucketSizes& sizes, Runna
 
 Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank) {
   const RankPlaces places(trace, rank);
-  const auto passes = FindGradientCommunication(trace, rank);
-  if (passes.empty()) return BadInput(NothingFound(trace));
+  ETUDE_ASSIGN_OR_RETURN(const auto passes, FindGradientCommunication(trace, rank));
   RankEdit edit(rank);
   uint64_t count = 0;
   for (const GradientCommunication& one : passes) {
@@ -478,66 +520,30 @@ Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank) {
   }
   if (!edit.Finish()) {
     return BadInput(
-        "found a backward pass that waits for its own communication, expected one that continues "
-        "beside it");
+        "found a backward pass that waits for its own communication, such as of sharded parameters, "
+        "expected one that continues beside it; nearest possible: --compress");
   }
   return count;
 }
 
 Result<uint64_t> RunBesideBackward(const Trace& trace, RunnableRank& rank) {
   const RankPlaces places(trace, rank);
-  const auto begun = BegunReductions(rank, places);
-  const std::vector<BackwardPass> passes = FindBackwardPasses(trace);
-  if (begun.empty() || passes.empty()) return BadInput(NothingFound(trace));
+  ETUDE_ASSIGN_OR_RETURN(const auto passes, FindGradientCommunication(trace, rank));
   RankEdit edit(rank);
-  uint64_t moved = 0;
-  for (size_t i = 0; i < passes.size(); ++i) {
-    const BackwardPass& pass = passes[i];
-    if (!pass.after) continue;
-    const Nanos end = *trace.start(pass.after);
-    std::optional<Nanos> next;
-    if (i + 1 < passes.size()) next = trace.start(passes[i + 1].gradients.front().node);
-    std::map<uint64_t, size_t> arrivals;  // by memory: index of the gradient
-    for (size_t k = 0; k < pass.gradients.size(); ++k) {
-      for (const uint64_t memory : MemoryOf(trace, pass.gradients[k].node)) arrivals[memory] = k;
-    }
-    std::vector<std::pair<size_t, uint32_t>> late;  // last gradient, collective
-    for (const auto& [time, number] : begun) {
-      if (time <= end || (next && time >= *next)) continue;
-      std::optional<size_t> last;
-      for (const uint64_t memory : MemoryOf(trace, CallOfCollective(trace, rank.nodes[number]))) {
-        const auto found = arrivals.find(memory);
-        if (found != arrivals.end()) last = std::max(last.value_or(0), found->second);
-      }
-      if (!last) {
-        return BadInput(fmt::format(
-            "found '{}' after the backward pass of other memory than single gradients, such as of "
-            "copies, expected collectives of gradients; nearest possible: --dp of a recording of "
-            "one rank, whose communication overlaps",
-            rank.names[rank.nodes[number].name]));
-      }
-      late.emplace_back(*last, number);
-    }
-    std::ranges::sort(late);
-    std::map<uint32_t, uint32_t> last_on;  // by lane
-    for (const auto& [gradient, number] : late) {
-      const uint32_t arrived = places.LastOf(pass.gradients[gradient].node);
+  uint64_t count = 0;
+  for (const GradientCommunication& one : passes) {
+    std::map<uint32_t, uint32_t> last_on;  // by lane: the last collective
+    for (const auto& [number, last] : one.late) {
+      const uint32_t arrived = places.LastOf(one.pass.gradients[last].node);
       if (arrived == kNoNode) continue;
       edit.SetDeps(number, {arrived});
-      const uint32_t lane = rank.nodes[number].lane;
-      if (const auto before = last_on.find(lane); before != last_on.end()) {
-        edit.AddDep(number, before->second);
-      }
-      last_on[lane] = number;
-      ++moved;
+      const auto [before, is_first] = last_on.emplace(rank.nodes[number].lane, number);
+      if (!is_first) edit.AddDep(number, std::exchange(before->second, number));
+      ++count;
     }
   }
-  if (!edit.Finish()) {
-    return BadInput(
-        "found gradients that other communication of the pass follows, expected collectives that "
-        "can begin during the backward pass");
-  }
-  return moved;
+  ETUDE_RETURN_IF_ERROR(edit.Finish());
+  return count;
 }
 
 Result<GradientCompression> GradientCompression::Parse(std::string_view text) {
@@ -563,12 +569,13 @@ Result<GradientCompression> GradientCompression::Parse(std::string_view text) {
 
 Result<uint64_t> CompressGradients(const Trace& trace, const GradientCompression& compression,
                                    RunnableRank& rank) {
-  const auto passes = FindGradientCommunication(trace, rank);
-  if (passes.empty()) return BadInput(NothingFound(trace));
+  ETUDE_ASSIGN_OR_RETURN(const auto passes, FindGradientCommunication(trace, rank));
   RankEdit edit(rank);
   uint64_t count = 0;
   for (const GradientCommunication& one : passes) {
-    for (const uint32_t number : one.collectives) {
+    std::vector<uint32_t> collectives = one.collectives;
+    for (const LateReduction& late : one.late) collectives.push_back(late.collective);
+    for (const uint32_t number : collectives) {
       const RunnableNode recorded = edit.node(number);
       RunnableNode smaller = recorded;
       smaller.duration.reset();

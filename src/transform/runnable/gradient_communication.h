@@ -12,16 +12,25 @@
 
 namespace etude {
 
+// A collective that reduces gradients after their backward pass.
+struct LateReduction {
+  uint32_t collective = 0;  // node of the rank
+  size_t last = 0;          // index of the last of its gradients in the pass
+};
+
 // Communication of the gradients of one backward pass.
 struct GradientCommunication {
   BackwardPass pass;
-  std::vector<uint32_t> collectives;  // nodes of the rank, in order of issue
+  std::vector<uint32_t> collectives;  // nodes of the rank, begun during the pass, in this order
+  std::vector<LateReduction> late;    // by the arrival of their gradients
 };
 
-// Finds the collectives that reduce, and that were issued during a backward pass. `rank` was made
-// of `trace`, or of its conversion by ToChakra. Passes without such collectives are left out.
-std::vector<GradientCommunication> FindGradientCommunication(const Trace& trace,
-                                                             const RunnableRank& rank);
+// Finds the collectives that reduce gradients: those begun during a backward pass, and those after
+// it whose tensors have the memory of gradients. `rank` was made of `trace`, or of its conversion
+// by ToChakra. Passes without such collectives are left out. kBadInput, with the reason, if none is
+// left.
+Result<std::vector<GradientCommunication>> FindGradientCommunication(const Trace& trace,
+                                                                     const RunnableRank& rank);
 
 struct Rebucketing {
   std::vector<std::vector<GradientBucket>> passes;
@@ -40,13 +49,13 @@ struct Rebucketing {
 Result<Rebucketing> Rebucket(const Trace& trace, const BucketSizes& sizes, RunnableRank& rank);
 
 // Lets the communication of gradients wait for the end of its backward pass. Returns the number of
-// collectives; kBadInput if there are none, or if the pass itself waits for them.
+// changed collectives, 0 if all follow the pass already; kBadInput if there are none, or if the
+// pass itself waits for them.
 Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank);
 
-// Lets collectives that reduce gradients after their backward pass begin when these gradients have
-// arrived, in the order of their arrival. Gradients are known by their memory. What waits for the
-// collectives stays. Returns the number of collectives that were moved, 0 if all run beside the
-// pass already; kBadInput if there are none, or if they reduce other memory than gradients.
+// Lets collectives that reduce gradients after their backward pass begin when these have arrived,
+// in this order. What waits for the collectives stays. Returns the number of changed collectives, 0
+// if all run beside the pass already; kBadInput if there are none.
 Result<uint64_t> RunBesideBackward(const Trace& trace, RunnableRank& rank);
 
 // Compression of gradients in communication.
