@@ -84,11 +84,11 @@ Status CommEdits::EditRank(const Trace& trace, RunnableRank& rank) {
     if (!changed) return Refused("--compress", changed.error());
     compressed_.nodes += *changed;
     const auto rate = compression_->bytes_per_second;
-    compressed_.text = fmt::format(
-        "{} of gradients on each rank, with 1/{} of their bytes; {}",
-        FormatCount(*changed, "collective"), compression_->factor,
-        rate ? fmt::format("compression before and after them at {}", FormatRate(*rate))
-             : std::string("the time of compression is unknown and not included"));
+    compressed_.text =
+        fmt::format("{} of gradients on each rank, with 1/{} of their bytes; {}",
+                    FormatCount(*changed, "collective"), compression_->factor,
+                    rate ? fmt::format("compression before and after them at {}", FormatRate(*rate))
+                         : std::string("the time of compression is unknown and not included"));
   }
   return {};
 }

@@ -134,6 +134,7 @@ Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
                            ParseBucket("--first-bucket", options.first_bucket));
   }
   ETUDE_ASSIGN_OR_RETURN(made.communication_, CommEdits::Make(options.communication));
+  ETUDE_ASSIGN_OR_RETURN(made.device_, DeviceEdits::Make(options.device));
   Result<TimeScale> scale = TimeScale::Parse(options.scale);
   if (!scale) return MakeError(ErrorCode::kUsage, "--scale: " + scale.error().message);
   made.scale_ = *std::move(scale);
@@ -272,9 +273,11 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
 Status WhatIf::EditRank(const Trace& trace, RunnableRank& rank) {
   ETUDE_RETURN_IF_ERROR(communication_.EditBuckets(trace, rank));
   if (options_.data_parallel && !is_reduction_added_) ETUDE_RETURN_IF_ERROR(ResizeGroups(rank));
+  ETUDE_RETURN_IF_ERROR(device_.EditTypes(trace, rank));
   ETUDE_RETURN_IF_ERROR(communication_.EditRank(trace, rank));
+  ETUDE_RETURN_IF_ERROR(device_.EditWork(trace, rank));
   ChangeTimes(rank);
-  return {};
+  return device_.EditLaunches(trace, rank);
 }
 
 Status WhatIf::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size) {
@@ -340,6 +343,7 @@ Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
   if (options_.layers) edits.push_back(layers_);
   if (options_.data_parallel) edits.push_back(parallel_);
   for (AppliedEdit& edit : communication_.Applied()) edits.push_back(std::move(edit));
+  for (AppliedEdit& edit : device_.Applied()) edits.push_back(std::move(edit));
   if (!options_.scale.empty()) {
     if (scaled_.nodes == 0 && !scale_.is_identity()) {
       return BadInput(fmt::format("{}: found no node that this changes", scaled_.edit));

@@ -13,6 +13,7 @@
 #include "src/base/run_context.h"
 #include "src/jobs/applied_edit.h"
 #include "src/jobs/comm_edits.h"
+#include "src/jobs/device_edits.h"
 #include "src/trace/trace.h"
 #include "src/transform/edit/gradient_reduction.h"
 #include "src/transform/edit/other_size.h"
@@ -51,10 +52,12 @@ struct WhatIfOptions {
   std::string scale;                     // factors for times: TimeScale
   std::vector<std::string> drop;         // operators by name, whose time becomes 0
   CommEditOptions communication;
+  DeviceEditOptions device;
 
   bool empty() const {
     return second.empty() && sizes.empty() && !layers && !data_parallel && bucket.empty() &&
-           first_bucket.empty() && scale.empty() && drop.empty() && communication.empty();
+           first_bucket.empty() && scale.empty() && drop.empty() && communication.empty() &&
+           device.empty();
   }
   friend bool operator==(const WhatIfOptions&, const WhatIfOptions&) = default;
 };
@@ -94,6 +97,7 @@ class WhatIf {
   WhatIfOptions options_;
   BucketSizes buckets_;
   CommEdits communication_;
+  DeviceEdits device_;
   TimeScale scale_;
   bool is_reduction_added_ = false;
   size_t recorded_ = 0;  // ranks

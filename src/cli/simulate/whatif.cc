@@ -60,6 +60,17 @@ class WhatIfCommand : public Command {
     options.Value("--all-reduce", &communication.all_reduce, "FORM",
                   "replace all-reduces: reduce-scatter+all-gather, or hierarchical:N with N "
                   "neighbouring ranks");
+    DeviceEditOptions& device = job_.what_if.device;
+    options.Value(
+        "--dtype", &device.dtype, "TYPE",
+        "other type of floating-point tensors, such as bfloat16; times of matrix products "
+        "stay");
+    options.Values("--fuse", &device.fuse, "OPERATOR,OPERATOR,…",
+                   "fuse chains of element-wise operators, such as aten::add,aten::relu");
+    options.Flag("--no-gaps", &device.no_gaps,
+                 "remove the time of the host between operators, as with a captured graph");
+    options.Value("--launch-cost", &device.launch_cost, "TIME",
+                  "time of the host per launch of device work, such as 5us (default: none)");
     options.Value("--scale", &job_.what_if.scale, "WHAT=FACTOR,…",
                   "multiply times of compute, matrix, host or an operator, such as "
                   "matrix=0.5,aten::gelu=2");

@@ -86,8 +86,12 @@ class AllReduceReplacer {
   Status Divide(uint32_t number, int64_t bytes, const GroupMembers& members) {
     const int64_t each = form_.neighbours;
     if (members.size % each != 0) {
-      return BadInput(fmt::format("found an all-reduce of {} ranks, expected a multiple of {}",
-                                  members.size, each));
+      int64_t nearest = std::min(each, members.size);
+      while (members.size % nearest != 0) --nearest;
+      return BadInput(fmt::format(
+          "found an all-reduce of {} ranks, expected a multiple of {}; nearest possible: {}",
+          members.size, each,
+          nearest > 1 ? fmt::format("{}{}", kHierarchical, nearest) : std::string(kScattered)));
     }
     if (members.size == each) {
       const uint32_t group = rank_.nodes[number].group;

@@ -520,7 +520,8 @@ Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank) {
   }
   if (!edit.Finish()) {
     return BadInput(
-        "found a backward pass that waits for its own communication, such as of sharded parameters, "
+        "found a backward pass that waits for its own communication, such as of sharded "
+        "parameters, "
         "expected one that continues beside it; nearest possible: --compress");
   }
   return count;

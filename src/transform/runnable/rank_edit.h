@@ -35,6 +35,7 @@ class RankEdit {
   void RemoveDep(uint32_t node, uint32_t before) { std::erase(deps_[node], before); }
   // Removes a node. Nodes that waited for it wait for what it waited for.
   void Remove(uint32_t node) { is_removed_[node] = true; }
+  void Keep(uint32_t node) { is_removed_[node] = false; }
 
   // Changes the rank. kBadInput if nodes wait for each other; the rank is then unchanged.
   Status Finish();

@@ -1,0 +1,83 @@
+#include "src/jobs/comm_edits.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/sim/engine/simulator.h"
+#include "src/sim/testing/sim_testing.h"
+#include "src/transform/astra_sim/for_astra_sim.h"
+#include "src/transform/runnable/reducing_ranks_testing.h"
+
+namespace etude {
+namespace {
+
+// Returns the time of a step of ranks that reduce `bytes`, in the given form, on a network.
+int64_t StepOf(int64_t ranks, int64_t bytes, const std::string& form,
+               std::vector<NetworkDim> network) {
+  std::vector<RunnableRank> made = testing_runnable::Reducing(ranks, bytes);
+  CommEdits edits = CommEdits::Make({.all_reduce = form}).value();
+  EXPECT_TRUE(edits.EditRanks(made, ranks));
+  RunnableJob job = MakeRunnableJob(std::move(made), {.ranks = ranks}).value();
+  const AstraJob graphs = ForAstraSim(std::move(job), {.all_types = true}).value();
+  SimWorkload workload{.ranks = {}, .groups = graphs.groups};
+  for (const Trace& trace : graphs.traces) workload.ranks.push_back(MakeSimRank(trace).value());
+  const SimMachine machine = testing_sim::MachineOf(std::move(network), CollectiveAlgorithm::kRing);
+  return Simulate(machine, workload).value().time;
+}
+
+NetworkDim Ring(int64_t npus, double bandwidth) {
+  return {.shape = NetworkShape::kRing, .npus = npus, .bandwidth = bandwidth, .latency = 500};
+}
+
+TEST(CommEdits, AScatterAndAGatherTakeTheTimeOfAnAllReduceOnARing) {
+  // 4 ranks reduce 1 MiB over links of 1 byte/ns: 6 steps of a quarter.
+  const std::string scattered = "reduce-scatter+all-gather";
+  EXPECT_EQ(StepOf(4, 1 << 20, scattered, {Ring(4, 1)}), StepOf(4, 1 << 20, "", {Ring(4, 1)}));
+  rc::check("on rings of any size and speed", [&] {
+    const auto ranks = *rc::gen::inRange<int64_t>(2, 10);
+    const int64_t bytes = *rc::gen::inRange<int64_t>(1, 1000) * ranks * ranks * 64;
+    const auto bandwidth = static_cast<double>(*rc::gen::inRange(1, 100));
+    const int64_t together = StepOf(ranks, bytes, "", {Ring(ranks, bandwidth)});
+    RC_ASSERT(StepOf(ranks, bytes, scattered, {Ring(ranks, bandwidth)}) == together);
+    const std::string all = "hierarchical:" + std::to_string(ranks);
+    RC_ASSERT(StepOf(ranks, bytes, all, {Ring(ranks, bandwidth)}) == together);
+  });
+}
+
+TEST(CommEdits, AHierarchySendsLessAcrossNodes) {
+  // Two nodes of 4 ranks: a slow link carries a quarter of the bytes.
+  const auto network = [] { return std::vector<NetworkDim>{Ring(4, 100), Ring(2, 1)}; };
+  const int64_t bytes = 8 << 20;
+  const int64_t step = StepOf(8, bytes, "hierarchical:4", network());
+  // Half of a quarter in each of two directions' steps over the slow link, and 3 steps of a quarter
+  // before and after it over fast ones.
+  const int64_t slow = 2 * (bytes / 4 / 2);
+  const int64_t fast = 2 * 3 * (bytes / 4) / 100;
+  EXPECT_NEAR(static_cast<double>(step),
+              static_cast<double>(slow + fast + 10'000 + 2 * 500 + 6 * 500),
+              0.01 * static_cast<double>(step));
+}
+
+TEST(CommEdits, OptionsHaveForms) {
+  EXPECT_FALSE(CommEdits::Make({.overlap = "half"}));
+  for (const char* text : {"0.5", "x", "4,", "4,20", "4,0GB/s", "20000"}) {
+    EXPECT_FALSE(CommEdits::Make({.compress = text})) << text;
+  }
+  EXPECT_TRUE(CommEdits::Make({.overlap = "on", .compress = "4,20GB/s"}));
+}
+
+TEST(CommEdits, WithoutAnAllReduceThereIsNothingToReplace) {
+  std::vector<RunnableRank> one = testing_runnable::Reducing(1, 64);
+  CommEdits edits = CommEdits::Make({.all_reduce = "reduce-scatter+all-gather"}).value();
+  const Status edited = edits.EditRanks(one, 1);
+  ASSERT_FALSE(edited);
+  EXPECT_NE(edited.error().message.find("found no all-reduce between ranks"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace etude
