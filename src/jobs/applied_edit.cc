@@ -1,5 +1,7 @@
 #include "src/jobs/applied_edit.h"
 
+#include <fmt/format.h>
+
 namespace etude {
 
 std::string_view Name(Certainty certainty) {
@@ -9,6 +11,10 @@ std::string_view Name(Certainty certainty) {
     case Certainty::kModelled: break;
   }
   return "modelled";
+}
+
+tl::unexpected<Error> RefusedEdit(std::string_view option, const Error& error) {
+  return MakeError(error.code, fmt::format("{}: {}", option, error.message));
 }
 
 }  // namespace etude

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/base/result.h"
+
 namespace etude {
 
 // How sure the result of an edit is.
@@ -25,5 +27,8 @@ struct AppliedEdit {
   std::string text;                  // what changed, and what did not
   nlohmann::ordered_json details{};  // null without
 };
+
+// Returns the reason why a job does not support an edit, with the option in front.
+tl::unexpected<Error> RefusedEdit(std::string_view option, const Error& error);
 
 }  // namespace etude

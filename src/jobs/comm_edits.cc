@@ -14,11 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Puts the option in front of a reason.
-tl::unexpected<Error> Refused(std::string_view option, const Error& error) {
-  return MakeError(error.code, fmt::format("{}: {}", option, error.message));
-}
-
 }  // namespace
 
 Result<CommEdits> CommEdits::Make(const CommEditOptions& options) {
@@ -48,7 +43,7 @@ void CommEdits::SetBuckets(const BucketSizes& sizes, std::string edit) {
 Status CommEdits::EditBuckets(const Trace& trace, RunnableRank& rank) {
   if (!sizes_) return {};
   const Result<Rebucketing> changed = Rebucket(trace, *sizes_, rank);
-  if (!changed) return Refused("--bucket", changed.error());
+  if (!changed) return RefusedEdit("--bucket", changed.error());
   uint64_t count = 0;
   int64_t bytes = 0;
   for (const std::vector<GradientBucket>& pass : changed->passes) {
@@ -69,7 +64,7 @@ Status CommEdits::EditRank(const Trace& trace, RunnableRank& rank) {
     const bool is_on = options_.overlap == "on";
     const Result<uint64_t> changed =
         is_on ? RunBesideBackward(trace, rank) : WaitForBackward(trace, rank);
-    if (!changed) return Refused("--overlap", changed.error());
+    if (!changed) return RefusedEdit("--overlap", changed.error());
     overlap_.nodes += *changed;
     overlap_.text = fmt::format("{} of gradients on each rank, which begin when {}",
                                 FormatCount(*changed, "collective"),
@@ -81,7 +76,7 @@ Status CommEdits::EditRank(const Trace& trace, RunnableRank& rank) {
   }
   if (compression_) {
     const Result<uint64_t> changed = CompressGradients(trace, *compression_, rank);
-    if (!changed) return Refused("--compress", changed.error());
+    if (!changed) return RefusedEdit("--compress", changed.error());
     compressed_.nodes += *changed;
     const auto rate = compression_->bytes_per_second;
     compressed_.text =
@@ -96,7 +91,7 @@ Status CommEdits::EditRank(const Trace& trace, RunnableRank& rank) {
 Status CommEdits::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size) {
   if (!form_) return {};
   const Result<uint64_t> changed = ReplaceAllReduces(*form_, world_size, ranks);
-  if (!changed) return Refused("--all-reduce", changed.error());
+  if (!changed) return RefusedEdit("--all-reduce", changed.error());
   if (*changed == 0) {
     return BadInput("--all-reduce: found no all-reduce between ranks, expected at least one");
   }

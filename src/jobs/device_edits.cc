@@ -49,10 +49,6 @@ Result<std::vector<std::string>> ParseChain(std::string_view text) {
                                text));
 }
 
-tl::unexpected<Error> Refused(std::string_view option, const Error& error) {
-  return MakeError(error.code, fmt::format("{}: {}", option, error.message));
-}
-
 }  // namespace
 
 Result<DeviceEdits> DeviceEdits::Make(const DeviceEditOptions& options) {
@@ -89,7 +85,7 @@ Result<DeviceEdits> DeviceEdits::Make(const DeviceEditOptions& options) {
 Status DeviceEdits::EditTypes(const Trace& trace, RunnableRank& rank) {
   if (type_ == DType::kUnknown) return {};
   const Result<TypeChange> changed = ChangeElementType(trace, type_, rank);
-  if (!changed) return Refused("--dtype", changed.error());
+  if (!changed) return RefusedEdit("--dtype", changed.error());
   typed_.nodes += changed->collectives + changed->retimed;
   typed_.details = {{"communications", changed->collectives},
                     {"retimed", changed->retimed},
@@ -109,7 +105,7 @@ Status DeviceEdits::EditTypes(const Trace& trace, RunnableRank& rank) {
 Status DeviceEdits::EditWork(const Trace& trace, RunnableRank& rank) {
   for (size_t i = 0; i < chains_.size(); ++i) {
     const Result<uint64_t> changed = FuseOperators(trace, chains_[i], rank);
-    if (!changed) return Refused("--fuse", changed.error());
+    if (!changed) return RefusedEdit("--fuse", changed.error());
     fused_[i].nodes += *changed;
     fused_[i].text =
         fmt::format("on each rank, {}, each of which takes the time of its most expensive operator",
@@ -129,7 +125,7 @@ Status DeviceEdits::EditWork(const Trace& trace, RunnableRank& rank) {
 Status DeviceEdits::EditLaunches(const Trace& trace, RunnableRank& rank) {
   if (!launch_cost_) return {};
   const Result<uint64_t> changed = AddLaunches(trace, *launch_cost_, rank);
-  if (!changed) return Refused("--launch-cost", changed.error());
+  if (!changed) return RefusedEdit("--launch-cost", changed.error());
   launches_.nodes += *changed;
   launches_.text =
       fmt::format("on each rank, {} of {} each; other time of the host is left out",

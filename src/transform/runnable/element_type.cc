@@ -19,7 +19,7 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kSmall = 4 << 10;
+constexpr int64_t kSmallBytes = 4 << 10;
 
 bool IsFloat(DType type) {
   constexpr auto kFloats =
@@ -98,7 +98,7 @@ Result<TypeChange> ChangeElementType(const Trace& trace, DType type, RunnableRan
     // An operator that moves nothing itself, such as a view.
     if (cost->bytes == 0 || (cost->done_below && !rank.on_device)) continue;
     moved.push_back({.node = i, .bytes = bytes});
-    if (bytes.before <= kSmall) small.push_back(static_cast<double>(node.duration->count));
+    if (bytes.before <= kSmallBytes) small.push_back(static_cast<double>(node.duration->count));
   }
   if (moved.empty() && change.collectives == 0 && change.products == 0) {
     return BadInput(fmt::format(
