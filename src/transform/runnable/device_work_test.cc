@@ -85,17 +85,19 @@ TEST(FusedOperators, FollowTheData) {
   // The second reads another tensor than the result of the first.
   const Trace trace = TraceOf({{"aten::add", 5, {1, 2}, 3}, {"aten::relu", 7, {1}, 4}});
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
-  const auto fused = FuseOperators(trace, std::vector<std::string>{"aten::add", "aten::relu"}, rank);
+  const auto fused =
+      FuseOperators(trace, std::vector<std::string>{"aten::add", "aten::relu"}, rank);
   ASSERT_FALSE(fused);
   EXPECT_EQ(fused.error().message,
             "found no aten::add, aten::relu in this order, each with the result of the one before; "
-            "no operator follows 'aten::add' with its result");
+            "no element-wise operator reads the result of 'aten::add' next");
 }
 
 TEST(FusedOperators, NameTheNearestChain) {
   const Trace trace = TraceOf({{"aten::add", 5, {1, 2}, 3}, {"aten::gelu", 7, {3}, 4}});
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
-  const auto fused = FuseOperators(trace, std::vector<std::string>{"aten::add", "aten::relu"}, rank);
+  const auto fused =
+      FuseOperators(trace, std::vector<std::string>{"aten::add", "aten::relu"}, rank);
   ASSERT_FALSE(fused);
   EXPECT_NE(fused.error().message.find("nearest possible: --fuse aten::add,aten::gelu"),
             std::string::npos);
@@ -104,9 +106,8 @@ TEST(FusedOperators, NameTheNearestChain) {
 
 TEST(ElementType, HalvesTheTimeOfMovedBytes) {
   // The small operator's 2 us are fixed: 2 + (10 - 2) / 2.
-  const Trace trace = TraceOf({{"aten::add", 2, {1, 2}, 3, 8},
-                               {"aten::add", 10, {4, 5}, 6},
-                               {"aten::mm", 20, {6, 7}, 8}});
+  const Trace trace = TraceOf(
+      {{"aten::add", 2, {1, 2}, 3, 8}, {"aten::add", 10, {4, 5}, 6}, {"aten::mm", 20, {6, 7}, 8}});
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
   const TypeChange change = ChangeElementType(trace, DType::kBFloat16, rank).value();
   EXPECT_EQ(WorkOf(rank), (Work{{"aten::add", 2}, {"aten::add", 6}, {"aten::mm", 20}}));

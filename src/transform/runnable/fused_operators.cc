@@ -82,7 +82,7 @@ class Fuser {
   bool IsChain(std::span<const OperatorWork> chain) const {
     std::optional<int64_t> elements;
     for (size_t i = 0; i < chain.size(); ++i) {
-      if (!chain[i].op || !IsNamed(chain[i].op, names_[i])) return false;
+      if (!chain[i].op || !IsNamed(chain[i].op, names_[i]) || HasProduct(chain[i])) return false;
       std::optional<int64_t> own;
       ForEachTensor(trace_, trace_.outputs(chain[i].op), [&](TensorId id) {
         if (!own) own = trace_.tensor(id).numel;
@@ -92,6 +92,14 @@ class Fuser {
       if (i != 0 && !Reads(chain[i].op, chain[i - 1].op)) return false;
     }
     return true;
+  }
+
+  // Returns whether an operator calls a matrix product.
+  bool HasProduct(const OperatorWork& work) const {
+    return std::ranges::any_of(work.nodes, [&](uint32_t node) {
+      const NodeId op = operators_.OperatorOf(rank_.nodes[node]);
+      return op && IsMatrixOperator(BaseOperatorName(trace_.name(op)));
+    });
   }
 
   // Returns whether an input of `reader` is a result of `writer`.
@@ -126,7 +134,7 @@ class Fuser {
 
   // Counts what follows an operator with the first name.
   void CountFollower(std::span<const OperatorWork> works) {
-    if (works.size() < 2 || !works[0].op || !works[1].op) return;
+    if (works.size() < 2 || !works[0].op || !works[1].op || HasProduct(works[1])) return;
     if (!IsNamed(works[0].op, names_[0]) || !Reads(works[1].op, works[0].op)) return;
     ++followers_[std::string(BaseOperatorName(trace_.name(works[1].op)))];
   }
@@ -134,12 +142,12 @@ class Fuser {
   tl::unexpected<Error> NoChain() const {
     const auto most =
         std::ranges::max_element(followers_, {}, [](const auto& row) { return row.second; });
-    return BadInput(
-        fmt::format("found no {} in this order, each with the result of the one before; {}",
-                    fmt::join(names_, ", "),
-                    most == followers_.end()
-                        ? fmt::format("no operator follows '{}' with its result", names_[0])
-                        : fmt::format("nearest possible: --fuse {},{}", names_[0], most->first)));
+    return BadInput(fmt::format(
+        "found no {} in this order, each with the result of the one before; {}",
+        fmt::join(names_, ", "),
+        most == followers_.end()
+            ? fmt::format("no element-wise operator reads the result of '{}' next", names_[0])
+            : fmt::format("nearest possible: --fuse {},{}", names_[0], most->first)));
   }
 
   const Trace& trace_;

@@ -1,4 +1,4 @@
-#include "src/jobs/applied_edit.h"
+#include "src/jobs/edits/applied_edit.h"
 
 #include <fmt/format.h>
 

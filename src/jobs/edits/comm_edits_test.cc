@@ -1,4 +1,4 @@
-#include "src/jobs/comm_edits.h"
+#include "src/jobs/edits/comm_edits.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -30,22 +30,29 @@ int64_t StepOf(int64_t ranks, int64_t bytes, const std::string& form,
   return Simulate(machine, workload).value().time;
 }
 
+// Max time of the simulator for the begin of a further collective and for copies, ns.
+constexpr int64_t kOverhead = 200;
+
 NetworkDim Ring(int64_t npus, double bandwidth) {
   return {.shape = NetworkShape::kRing, .npus = npus, .bandwidth = bandwidth, .latency = 500};
 }
 
 TEST(CommEdits, AScatterAndAGatherTakeTheTimeOfAnAllReduceOnARing) {
-  // 4 ranks reduce 1 MiB over links of 1 byte/ns: 6 steps of a quarter.
   const std::string scattered = "reduce-scatter+all-gather";
-  EXPECT_EQ(StepOf(4, 1 << 20, scattered, {Ring(4, 1)}), StepOf(4, 1 << 20, "", {Ring(4, 1)}));
+  // 4 ranks reduce 1 MiB over links of 1 byte/ns, in 6 steps of a quarter and 500 ns, between two
+  // computations of 5 us.
+  const int64_t steps = 6 * ((1 << 18) + 500) + 10'000;
+  EXPECT_NEAR(static_cast<double>(StepOf(4, 1 << 20, "", {Ring(4, 1)})), steps, kOverhead);
+  EXPECT_NEAR(static_cast<double>(StepOf(4, 1 << 20, scattered, {Ring(4, 1)})), steps, kOverhead);
   rc::check("on rings of any size and speed", [&] {
     const auto ranks = *rc::gen::inRange<int64_t>(2, 10);
     const int64_t bytes = *rc::gen::inRange<int64_t>(1, 1000) * ranks * ranks * 64;
     const auto bandwidth = static_cast<double>(*rc::gen::inRange(1, 100));
     const int64_t together = StepOf(ranks, bytes, "", {Ring(ranks, bandwidth)});
-    RC_ASSERT(StepOf(ranks, bytes, scattered, {Ring(ranks, bandwidth)}) == together);
+    const int64_t apart = StepOf(ranks, bytes, scattered, {Ring(ranks, bandwidth)});
+    RC_ASSERT(apart >= together && apart <= together + kOverhead);
     const std::string all = "hierarchical:" + std::to_string(ranks);
-    RC_ASSERT(StepOf(ranks, bytes, all, {Ring(ranks, bandwidth)}) == together);
+    RC_ASSERT(StepOf(ranks, bytes, all, {Ring(ranks, bandwidth)}) == apart);
   });
 }
 
@@ -60,7 +67,7 @@ TEST(CommEdits, AHierarchySendsLessAcrossNodes) {
   const int64_t fast = 2 * 3 * (bytes / 4) / 100;
   EXPECT_NEAR(static_cast<double>(step),
               static_cast<double>(slow + fast + 10'000 + 2 * 500 + 6 * 500),
-              0.01 * static_cast<double>(step));
+              0.001 * static_cast<double>(step));
 }
 
 TEST(CommEdits, OptionsHaveForms) {

@@ -1,4 +1,4 @@
-#include "src/jobs/device_edits.h"
+#include "src/jobs/edits/device_edits.h"
 
 #include <array>
 #include <string_view>
@@ -95,9 +95,9 @@ Status DeviceEdits::EditTypes(const Trace& trace, RunnableRank& rank) {
                             FormatCount(changed->retimed, "operator"));
   if (changed->products != 0) {
     typed_.text += fmt::format(
-        "; {} of matrices, or of unknown bytes, with recorded times: those with the other type are "
-        "unknown (--scale matrix=FACTOR sets them)",
-        FormatCount(changed->products, "operator"));
+        "; {} (or operators of unknown bytes) of unknown time with this type, so they keep the "
+        "recorded one (--scale matrix=FACTOR changes it)",
+        FormatCount(changed->products, "matrix product"));
   }
   return {};
 }

@@ -7,7 +7,7 @@
 
 #include "src/base/result.h"
 #include "src/base/units.h"
-#include "src/jobs/applied_edit.h"
+#include "src/jobs/edits/applied_edit.h"
 #include "src/trace/trace.h"
 #include "src/trace/words/enums.h"
 #include "src/transform/runnable/runnable_rank.h"

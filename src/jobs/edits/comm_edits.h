@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/result.h"
-#include "src/jobs/applied_edit.h"
+#include "src/jobs/edits/applied_edit.h"
 #include "src/trace/trace.h"
 #include "src/transform/edit/gradient_reduction.h"
 #include "src/transform/runnable/all_reduce_form.h"

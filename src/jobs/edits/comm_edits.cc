@@ -1,4 +1,4 @@
-#include "src/jobs/comm_edits.h"
+#include "src/jobs/edits/comm_edits.h"
 
 #include <utility>
 
