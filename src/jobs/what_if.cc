@@ -280,8 +280,8 @@ Status WhatIf::EditRank(const Trace& trace, RunnableRank& rank) {
   return device_.EditLaunches(trace, rank);
 }
 
-Status WhatIf::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size) {
-  if (communication_.needs_all_ranks() && options_.data_parallel) {
+Status WhatIf::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size, bool fills) {
+  if (communication_.needs_all_ranks() && fills) {
     ETUDE_RETURN_IF_ERROR(FillRanks(world_size, ranks));
   }
   return communication_.EditRanks(ranks, world_size);

@@ -76,6 +76,8 @@ class WhatIfCommand : public Command {
                   "matrix=0.5,aten::gelu=2");
     options.Values("--drop", &job_.what_if.drop, "OPERATOR",
                    "set the own time of an operator to 0, without the operators that it calls");
+    options.Flag("--fill-ranks", &job_.fill_ranks,
+                 "use the trace of the nearest recorded rank for ranks without one");
     options.Flag("--with-recording", &job_.with_recording,
                  "keep the recording overhead in the times");
     options.Jobs(&job_.jobs, "traces");
