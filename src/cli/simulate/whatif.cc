@@ -57,6 +57,10 @@ class WhatIfCommand : public Command {
     options.Value("--compress", &communication.compress, "FACTOR[,SPEED]",
                   "divide the bytes of gradients in communication; SPEED of compression and "
                   "decompression, such as 20GB/s (default: they take no time)");
+    options.Value(
+        "--rank-order", &communication.rank_order, "ORDER",
+        "ranks in the order of the network's places, such as 0,2,1,3, or stride:N to make "
+        "ranks at distance N neighbours");
     options.Value("--all-reduce", &communication.all_reduce, "FORM",
                   "replace all-reduces: reduce-scatter+all-gather, or hierarchical:N with N "
                   "neighbouring ranks");

@@ -28,6 +28,10 @@ Result<CommEdits> CommEdits::Make(const CommEditOptions& options) {
     ETUDE_ASSIGN_OR_RETURN(made.compression_, GradientCompression::Parse(options.compress));
   }
   made.compressed_ = {.edit = "--compress " + options.compress, .certainty = Certainty::kModelled};
+  if (!options.rank_order.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(made.order_, RankOrder::Parse(options.rank_order));
+  }
+  made.ordered_ = {.edit = "--rank-order " + options.rank_order, .certainty = Certainty::kExact};
   if (!options.all_reduce.empty()) {
     ETUDE_ASSIGN_OR_RETURN(made.form_, AllReduceForm::Parse(options.all_reduce));
   }
@@ -89,6 +93,22 @@ Status CommEdits::EditRank(const Trace& trace, RunnableRank& rank) {
 }
 
 Status CommEdits::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size) {
+  if (order_) {
+    if (std::ssize(ranks) != world_size) {
+      return RefusedEdit(
+          "--rank-order",
+          {ErrorCode::kBadInput,
+           fmt::format("found {} of {}, expected all of them; nearest possible: with "
+                       "--fill-ranks",
+                       FormatCount(ranks.size()),
+                       FormatCount(static_cast<uint64_t>(world_size), "rank"))});
+    }
+    if (const Status changed = ReorderRanks(*order_, ranks); !changed) {
+      return RefusedEdit("--rank-order", changed.error());
+    }
+    ordered_.nodes = ranks.size();
+    ordered_.text = "ranks have the numbers of their places in this order";
+  }
   if (!form_) return {};
   const Result<uint64_t> changed = ReplaceAllReduces(*form_, world_size, ranks);
   if (!changed) return RefusedEdit("--all-reduce", changed.error());
@@ -110,6 +130,7 @@ std::vector<AppliedEdit> CommEdits::Applied() const {
   if (sizes_) edits.push_back(buckets_);
   if (!options_.overlap.empty()) edits.push_back(overlap_);
   if (compression_) edits.push_back(compressed_);
+  if (order_) edits.push_back(ordered_);
   if (form_) edits.push_back(replaced_);
   return edits;
 }

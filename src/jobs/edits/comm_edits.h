@@ -13,6 +13,7 @@
 #include "src/transform/edit/gradient_reduction.h"
 #include "src/transform/runnable/all_reduce_form.h"
 #include "src/transform/runnable/gradient_communication.h"
+#include "src/transform/runnable/rank_order.h"
 #include "src/transform/runnable/runnable_rank.h"
 
 namespace etude {
@@ -21,9 +22,12 @@ namespace etude {
 struct CommEditOptions {
   std::string overlap;     // "on" or "off": gradients are reduced beside the pass, or after it
   std::string compress;    // GradientCompression
+  std::string rank_order;  // RankOrder
   std::string all_reduce;  // AllReduceForm
 
-  bool empty() const { return overlap.empty() && compress.empty() && all_reduce.empty(); }
+  bool empty() const {
+    return overlap.empty() && compress.empty() && rank_order.empty() && all_reduce.empty();
+  }
   friend bool operator==(const CommEditOptions&, const CommEditOptions&) = default;
 };
 
@@ -42,11 +46,12 @@ class CommEdits {
   Status EditBuckets(const Trace& trace, RunnableRank& rank);
   // Edits the overlap and the bytes of a rank's communication of gradients. Errors as above.
   Status EditRank(const Trace& trace, RunnableRank& rank);
-  // Edits the all-reduces of all ranks, which must have their numbers. Errors as above.
+  // Edits the order and the all-reduces of all ranks, which must have their numbers. Errors as
+  // above.
   Status EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size);
 
   // Returns whether ranks without a recording must be present in EditRanks.
-  bool needs_all_ranks() const { return form_ && form_->neighbours != 0; }
+  bool needs_all_ranks() const { return order_ || (form_ && form_->neighbours != 0); }
   // Returns the edits in the order in which they were made.
   std::vector<AppliedEdit> Applied() const;
 
@@ -54,10 +59,12 @@ class CommEdits {
   CommEditOptions options_;
   std::optional<BucketSizes> sizes_;
   std::optional<GradientCompression> compression_;
+  std::optional<RankOrder> order_;
   std::optional<AllReduceForm> form_;
   AppliedEdit buckets_;
   AppliedEdit overlap_;
   AppliedEdit compressed_;
+  AppliedEdit ordered_;
   AppliedEdit replaced_;
 };
 

@@ -65,6 +65,7 @@ WhatIfOptions EditsOf(const SweepJobSource& source) {
   options.first_bucket = text("first_bucket");
   options.communication.overlap = text("overlap");
   options.communication.compress = text("compress");
+  options.communication.rank_order = text("rank_order");
   options.communication.all_reduce = text("all_reduce");
   options.device.dtype = text("dtype");
   std::istringstream fused(text("fuse"));

@@ -57,7 +57,7 @@ std::string_view Name(SweepMeasure measure);
 // Keys of edits that recorded jobs support.
 inline constexpr auto kRecordedEditKeys = std::to_array<std::string_view>(
     {"second", "sizes", "layers", "dp", "bucket", "first_bucket", "overlap", "compress",
-     "all_reduce", "dtype", "fuse", "no_gaps", "launch_cost", "scale", "drop"});
+     "rank_order", "all_reduce", "dtype", "fuse", "no_gaps", "launch_cost", "scale", "drop"});
 
 // Conditions of points. Points that are known to violate one are excluded.
 struct SweepConstraints {

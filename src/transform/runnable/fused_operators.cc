@@ -80,16 +80,9 @@ class Fuser {
   }
 
   bool IsChain(std::span<const OperatorWork> chain) const {
-    std::optional<int64_t> elements;
     for (size_t i = 0; i < chain.size(); ++i) {
       if (!chain[i].op || !IsNamed(chain[i].op, names_[i]) || HasProduct(chain[i])) return false;
-      std::optional<int64_t> own;
-      ForEachTensor(trace_, trace_.outputs(chain[i].op), [&](TensorId id) {
-        if (!own) own = trace_.tensor(id).numel;
-      });
-      if (!own || (elements && *elements != *own)) return false;
-      elements = own;
-      if (i != 0 && !Reads(chain[i].op, chain[i - 1].op)) return false;
+      if (i != 0 && !Continues(chain[i].op, chain[i - 1].op)) return false;
     }
     return true;
   }
@@ -102,8 +95,20 @@ class Fuser {
     });
   }
 
-  // Returns whether an input of `reader` is a result of `writer`.
-  bool Reads(NodeId reader, NodeId writer) const {
+  // Returns the elements of an operator's first result; nullopt if unknown.
+  std::optional<int64_t> ElementsOf(NodeId op) const {
+    std::optional<int64_t> elements;
+    ForEachTensor(trace_, trace_.outputs(op), [&](TensorId id) {
+      if (!elements) elements = trace_.tensor(id).numel;
+    });
+    return elements;
+  }
+
+  // Returns whether an input of `reader` is a result of `writer`, and both results have as many
+  // elements.
+  bool Continues(NodeId reader, NodeId writer) const {
+    const auto elements = ElementsOf(reader);
+    if (!elements || elements != ElementsOf(writer)) return false;
     std::set<uint64_t> written;
     ForEachTensor(trace_, trace_.outputs(writer), [&](TensorId id) {
       if (trace_.tensor(id).storage != 0) written.insert(trace_.tensor(id).storage);
@@ -135,7 +140,7 @@ class Fuser {
   // Counts what follows an operator with the first name.
   void CountFollower(std::span<const OperatorWork> works) {
     if (works.size() < 2 || !works[0].op || !works[1].op || HasProduct(works[1])) return;
-    if (!IsNamed(works[0].op, names_[0]) || !Reads(works[1].op, works[0].op)) return;
+    if (!IsNamed(works[0].op, names_[0]) || !Continues(works[1].op, works[0].op)) return;
     ++followers_[std::string(BaseOperatorName(trace_.name(works[1].op)))];
   }
 
