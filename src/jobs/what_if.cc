@@ -357,6 +357,7 @@ Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
     }
     edits.push_back(edit);
   }
+  for (AppliedEdit& edit : communication_.AppliedToAll()) edits.push_back(std::move(edit));
   return edits;
 }
 

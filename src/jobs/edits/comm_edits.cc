@@ -130,6 +130,11 @@ std::vector<AppliedEdit> CommEdits::Applied() const {
   if (sizes_) edits.push_back(buckets_);
   if (!options_.overlap.empty()) edits.push_back(overlap_);
   if (compression_) edits.push_back(compressed_);
+  return edits;
+}
+
+std::vector<AppliedEdit> CommEdits::AppliedToAll() const {
+  std::vector<AppliedEdit> edits;
   if (order_) edits.push_back(ordered_);
   if (form_) edits.push_back(replaced_);
   return edits;

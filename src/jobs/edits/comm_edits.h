@@ -52,8 +52,10 @@ class CommEdits {
 
   // Returns whether ranks without a recording must be present in EditRanks.
   bool needs_all_ranks() const { return order_ || (form_ && form_->neighbours != 0); }
-  // Returns the edits in the order in which they were made.
+  // Return the edits of single ranks, and those of all ranks together, in the order in which they
+  // were made.
   std::vector<AppliedEdit> Applied() const;
+  std::vector<AppliedEdit> AppliedToAll() const;
 
  private:
   CommEditOptions options_;

@@ -17,8 +17,8 @@ namespace etude {
 namespace {
 
 // Returns the time of a step of ranks that reduce `bytes`, in the given form, on a network.
-int64_t StepOf(int64_t ranks, int64_t bytes, const std::string& form,
-               std::vector<NetworkDim> network) {
+int64_t TimeOfReduction(int64_t ranks, int64_t bytes, const std::string& form,
+                        std::vector<NetworkDim> network) {
   std::vector<RunnableRank> made = testing_runnable::Reducing(ranks, bytes);
   CommEdits edits = CommEdits::Make({.all_reduce = form}).value();
   EXPECT_TRUE(edits.EditRanks(made, ranks));
@@ -34,9 +34,9 @@ int64_t StepOf(int64_t ranks, int64_t bytes, const std::string& form,
 }
 
 // Max time of the simulator for the begin of a further collective and for copies, ns.
-constexpr int64_t kOverhead = 200;
+constexpr int64_t kMostOverhead = 200;
 
-NetworkDim Ring(int64_t npus, double bandwidth) {
+NetworkDim RingOf(int64_t npus, double bandwidth) {
   return {.shape = NetworkShape::kRing, .npus = npus, .bandwidth = bandwidth, .latency = 500};
 }
 
@@ -45,17 +45,19 @@ TEST(CommEdits, AScatterAndAGatherTakeTheTimeOfAnAllReduceOnARing) {
   // 4 ranks reduce 1 MiB over links of 1 GiB/s between two computations of 5 us: 6 steps of a
   // quarter, and 500 ns each.
   const double steps = 6 * (1e9 / 4096 + 500) + 10'000;
-  EXPECT_NEAR(static_cast<double>(StepOf(4, 1 << 20, "", {Ring(4, 1)})), steps, kOverhead);
-  EXPECT_NEAR(static_cast<double>(StepOf(4, 1 << 20, scattered, {Ring(4, 1)})), steps, kOverhead);
+  EXPECT_NEAR(static_cast<double>(TimeOfReduction(4, 1 << 20, "", {RingOf(4, 1)})), steps,
+              kMostOverhead);
+  EXPECT_NEAR(static_cast<double>(TimeOfReduction(4, 1 << 20, scattered, {RingOf(4, 1)})), steps,
+              kMostOverhead);
   rc::check("on rings of any size and speed", [&] {
     const auto ranks = *rc::gen::inRange<int64_t>(2, 10);
     const int64_t bytes = *rc::gen::inRange<int64_t>(1, 1000) * ranks * ranks * 64;
     const auto bandwidth = static_cast<double>(*rc::gen::inRange(1, 100));
-    const int64_t together = StepOf(ranks, bytes, "", {Ring(ranks, bandwidth)});
-    const int64_t apart = StepOf(ranks, bytes, scattered, {Ring(ranks, bandwidth)});
-    RC_ASSERT(apart >= together && apart <= together + kOverhead);
+    const int64_t together = TimeOfReduction(ranks, bytes, "", {RingOf(ranks, bandwidth)});
+    const int64_t apart = TimeOfReduction(ranks, bytes, scattered, {RingOf(ranks, bandwidth)});
+    RC_ASSERT(apart >= together && apart <= together + kMostOverhead);
     const std::string all = "hierarchical:" + std::to_string(ranks);
-    RC_ASSERT(StepOf(ranks, bytes, all, {Ring(ranks, bandwidth)}) == apart);
+    RC_ASSERT(TimeOfReduction(ranks, bytes, all, {RingOf(ranks, bandwidth)}) == apart);
   });
 }
 
@@ -66,13 +68,13 @@ TEST(CommEdits, AHierarchyIsTheAllReduceOfANetworkOfItsDimensions) {
     const auto node = *rc::gen::inRange<int64_t>(2, 6);
     const auto nodes = *rc::gen::inRange<int64_t>(2, 6);
     const int64_t bytes = *rc::gen::inRange<int64_t>(1, 100) * node * node * nodes * nodes * 1024;
-    const std::vector<NetworkDim> network = {Ring(node, 100), Ring(nodes, 5)};
+    const std::vector<NetworkDim> network = {RingOf(node, 100), RingOf(nodes, 5)};
     const int64_t ranks = node * nodes;
     const std::string form = "hierarchical:" + std::to_string(node);
-    const int64_t apart = StepOf(ranks, bytes, form, network);
-    const int64_t together = StepOf(ranks, bytes, "", network);
+    const int64_t apart = TimeOfReduction(ranks, bytes, form, network);
+    const int64_t together = TimeOfReduction(ranks, bytes, "", network);
     RC_LOG() << apart << " and " << together;
-    RC_ASSERT(apart >= together && apart <= together + kOverhead);
+    RC_ASSERT(apart >= together && apart <= together + kMostOverhead);
   });
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using testing_runnable::Reducing;
 
-std::vector<std::string> TextOf(const RunnableRank& rank) {
+std::vector<std::string> CollectivesOf(const RunnableRank& rank) {
   std::vector<std::string> text;
   for (const RunnableNode& node : rank.nodes) {
     if (node.kind != NodeKind::kCollective) continue;
@@ -27,19 +27,20 @@ std::vector<std::string> TextOf(const RunnableRank& rank) {
   return text;
 }
 
-AllReduceForm FormOf(std::string_view text) { return AllReduceForm::Parse(text).value(); }
+AllReduceForm ParsedForm(std::string_view text) { return AllReduceForm::Parse(text).value(); }
 
 TEST(AllReduceForm, ScattersAndGathersOverAllRanks) {
   std::vector<RunnableRank> ranks = Reducing(4, 1'000);
-  EXPECT_EQ(ReplaceAllReduces(FormOf("reduce-scatter+all-gather"), 4, ranks), 4u);
-  EXPECT_EQ(TextOf(ranks[3]), (std::vector<std::string>{"reduce_scatter 1000", "all_gather 250"}));
+  EXPECT_EQ(ReplaceAllReduces(ParsedForm("reduce-scatter+all-gather"), 4, ranks), 4u);
+  EXPECT_EQ(CollectivesOf(ranks[3]),
+            (std::vector<std::string>{"reduce_scatter 1000", "all_gather 250"}));
   EXPECT_EQ(ranks[3].deps, (std::vector<uint32_t>{0, 1, 2})) << "one after another";
 }
 
 TEST(AllReduceForm, ReducesShardsAcrossNeighbours) {
   std::vector<RunnableRank> ranks = Reducing(6, 1'200);
-  EXPECT_EQ(ReplaceAllReduces(FormOf("hierarchical:3"), 6, ranks), 6u);
-  EXPECT_EQ(TextOf(ranks[4]),
+  EXPECT_EQ(ReplaceAllReduces(ParsedForm("hierarchical:3"), 6, ranks), 6u);
+  EXPECT_EQ(CollectivesOf(ranks[4]),
             (std::vector<std::string>{"reduce_scatter 1200 3 4 5", "all_reduce 400 1 4",
                                       "all_gather 400 3 4 5"}));
   EXPECT_EQ(ranks[4].deps, (std::vector<uint32_t>{0, 1, 2, 3}));
@@ -47,7 +48,7 @@ TEST(AllReduceForm, ReducesShardsAcrossNeighbours) {
 
 TEST(AllReduceForm, NeighboursMustDivideTheRanks) {
   std::vector<RunnableRank> ranks = Reducing(6, 1'200);
-  const auto replaced = ReplaceAllReduces(FormOf("hierarchical:4"), 6, ranks);
+  const auto replaced = ReplaceAllReduces(ParsedForm("hierarchical:4"), 6, ranks);
   ASSERT_FALSE(replaced);
   EXPECT_EQ(replaced.error().message,
             "found an all-reduce of 6 ranks, expected a multiple of 4; nearest possible: "

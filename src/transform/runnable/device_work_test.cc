@@ -15,7 +15,7 @@
 namespace etude {
 namespace {
 
-struct Call {
+struct OperatorCall {
   std::string name;
   int64_t micros = 0;
   std::vector<uint64_t> inputs;  // storages
@@ -24,14 +24,14 @@ struct Call {
 };
 
 // Makes a host trace of operators on float32 tensors, one after another.
-Trace TraceOf(const std::vector<Call>& calls) {
+Trace TraceOfCalls(const std::vector<OperatorCall>& calls) {
   TraceBuilder builder;
   builder.info().SetFormat(TraceFormat::kLinked);
   const LaneId lane = builder.InternLane({.thread = builder.Intern("main")});
   const StringId type = builder.Intern("Tensor(float)");
   Nanos start;
   for (size_t i = 0; i < calls.size(); ++i) {
-    const Call& call = calls[i];
+    const OperatorCall& call = calls[i];
     const auto tensors = [&](const std::vector<uint64_t>& storages) {
       std::vector<Value> values;
       for (const uint64_t storage : storages) {
@@ -58,7 +58,7 @@ Trace TraceOf(const std::vector<Call>& calls) {
   return builder.Finish().value();
 }
 
-std::vector<std::pair<std::string, int64_t>> WorkOf(const RunnableRank& rank) {
+std::vector<std::pair<std::string, int64_t>> TimedNodesOf(const RunnableRank& rank) {
   std::vector<std::pair<std::string, int64_t>> work;
   for (const RunnableNode& node : rank.nodes) {
     work.emplace_back(rank.names[node.name], node.duration.value_or(Nanos{-1000}).count / 1000);
@@ -66,24 +66,25 @@ std::vector<std::pair<std::string, int64_t>> WorkOf(const RunnableRank& rank) {
   return work;
 }
 
-using Work = std::vector<std::pair<std::string, int64_t>>;
+using TimedNodes = std::vector<std::pair<std::string, int64_t>>;
 
 TEST(FusedOperators, TakeTheTimeOfTheMostExpensive) {
-  const Trace trace = TraceOf({{"aten::add", 5, {1, 2}, 3},
-                               {"aten::relu", 7, {3}, 4},
-                               {"aten::mm", 20, {4, 5}, 6},
-                               {"aten::add", 6, {6, 2}, 7},
-                               {"aten::relu", 4, {7}, 8}});
+  const Trace trace = TraceOfCalls({{"aten::add", 5, {1, 2}, 3},
+                                    {"aten::relu", 7, {3}, 4},
+                                    {"aten::mm", 20, {4, 5}, 6},
+                                    {"aten::add", 6, {6, 2}, 7},
+                                    {"aten::relu", 4, {7}, 8}});
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
   EXPECT_EQ(FuseOperators(trace, std::vector<std::string>{"aten::add", "aten::relu"}, rank), 2u);
-  EXPECT_EQ(WorkOf(rank),
-            (Work{{"aten::add+aten::relu", 7}, {"aten::mm", 20}, {"aten::add+aten::relu", 6}}));
+  EXPECT_EQ(
+      TimedNodesOf(rank),
+      (TimedNodes{{"aten::add+aten::relu", 7}, {"aten::mm", 20}, {"aten::add+aten::relu", 6}}));
   EXPECT_EQ(rank.deps, (std::vector<uint32_t>{0, 1}));
 }
 
 TEST(FusedOperators, FollowTheData) {
   // The second reads another tensor than the result of the first.
-  const Trace trace = TraceOf({{"aten::add", 5, {1, 2}, 3}, {"aten::relu", 7, {1}, 4}});
+  const Trace trace = TraceOfCalls({{"aten::add", 5, {1, 2}, 3}, {"aten::relu", 7, {1}, 4}});
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
   const auto fused =
       FuseOperators(trace, std::vector<std::string>{"aten::add", "aten::relu"}, rank);
@@ -94,7 +95,7 @@ TEST(FusedOperators, FollowTheData) {
 }
 
 TEST(FusedOperators, NameTheNearestChain) {
-  const Trace trace = TraceOf({{"aten::add", 5, {1, 2}, 3}, {"aten::gelu", 7, {3}, 4}});
+  const Trace trace = TraceOfCalls({{"aten::add", 5, {1, 2}, 3}, {"aten::gelu", 7, {3}, 4}});
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
   const auto fused =
       FuseOperators(trace, std::vector<std::string>{"aten::add", "aten::relu"}, rank);
@@ -106,18 +107,18 @@ TEST(FusedOperators, NameTheNearestChain) {
 
 TEST(ElementType, HalvesTheTimeOfMovedBytes) {
   // The small operator's 2 us are fixed: 2 + (10 - 2) / 2.
-  const Trace trace = TraceOf(
+  const Trace trace = TraceOfCalls(
       {{"aten::add", 2, {1, 2}, 3, 8}, {"aten::add", 10, {4, 5}, 6}, {"aten::mm", 20, {6, 7}, 8}});
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
   const TypeChange change = ChangeElementType(trace, DType::kBFloat16, rank).value();
-  EXPECT_EQ(WorkOf(rank), (Work{{"aten::add", 2}, {"aten::add", 6}, {"aten::mm", 20}}));
+  EXPECT_EQ(TimedNodesOf(rank), (TimedNodes{{"aten::add", 2}, {"aten::add", 6}, {"aten::mm", 20}}));
   EXPECT_EQ(change.retimed, 1u);
   EXPECT_EQ(change.products, 1u);
   EXPECT_FALSE(ChangeElementType(trace, DType::kFloat32, rank)) << "as recorded";
 }
 
 // Three kernels of 10 us, launched at once.
-Trace Launched() {
+Trace ThreeLaunches() {
   testing_support::PlantedTrace planted;
   for (int i = 0; i < 3; ++i) {
     planted.Operator("aten::relu", 1, 4 * i, 4 * i + 3)
@@ -128,7 +129,7 @@ Trace Launched() {
 }
 
 TEST(LaunchCost, PrecedesTheWork) {
-  const Trace trace = Launched();
+  const Trace trace = ThreeLaunches();
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
   ASSERT_EQ(rank.nodes.size(), 3u);
   EXPECT_EQ(AddLaunches(trace, Nanos{15'000}, rank), 3u);
@@ -147,7 +148,7 @@ TEST(LaunchCost, PrecedesTheWork) {
 }
 
 TEST(LaunchCost, RequiresDeviceWork) {
-  const Trace trace = TraceOf({{"aten::add", 5, {1, 2}, 3}});
+  const Trace trace = TraceOfCalls({{"aten::add", 5, {1, 2}, 3}});
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
   EXPECT_FALSE(AddLaunches(trace, Nanos{1000}, rank));
 }
@@ -165,7 +166,7 @@ TEST(LaunchCost, GapsAreThoseOfLabels) {
   const RemovedGaps removed = RemoveGaps(rank);
   EXPECT_EQ(removed.nodes, 1u);
   EXPECT_EQ(removed.time, Nanos{5'000});
-  EXPECT_EQ(WorkOf(rank), (Work{{"aten::add", 5}, {"in step", 0}}));
+  EXPECT_EQ(TimedNodesOf(rank), (TimedNodes{{"aten::add", 5}, {"in step", 0}}));
 }
 
 }  // namespace

@@ -12,13 +12,13 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kBytes = 4096;  // of a gradient
+constexpr int64_t kGradientBytes = 4096;  // of a gradient
 
 // A step on a device: two gradients arrive one after another, each by a kernel on stream 7, and an
 // optimizer follows. Each is reduced on stream 20, during the pass or, in reverse order, after it.
-class DeviceStep {
+class ReducedStep {
  public:
-  explicit DeviceStep(bool is_late) {
+  explicit ReducedStep(bool is_late) {
     builder_.info().SetFormat(TraceFormat::kLinked);
     main_ = builder_.InternLane({.thread = builder_.Intern("main")});
     compute_ = builder_.InternLane({.device = 0, .stream = 7});
@@ -56,12 +56,13 @@ class DeviceStep {
       const StringId type = builder_.Intern("Tensor(float)");
       const auto memory = static_cast<uint64_t>(storage);
       const std::vector values = {Value::Tensor(
-          type, builder_.InternTensor({.tensor = memory,
-                                       .storage = memory,
-                                       .numel = kBytes / 4,
-                                       .element_bytes = 4,
-                                       .type = type,
-                                       .shape = builder_.InternInts(std::vector{kBytes / 4})}))};
+          type,
+          builder_.InternTensor({.tensor = memory,
+                                 .storage = memory,
+                                 .numel = kGradientBytes / 4,
+                                 .element_bytes = 4,
+                                 .type = type,
+                                 .shape = builder_.InternInts(std::vector{kGradientBytes / 4})}))};
       row.inputs = builder_.InternValues(values);
     }
     builder_.AddNode(row);
@@ -88,9 +89,9 @@ class DeviceStep {
     const uint64_t call = Host("c10d::allreduce_", 2, parent, storage);
     const NodeId node = Device("all_reduce" + std::to_string(storage), NodeKind::kCollective,
                                communication_, call, reduced_ == 0 ? kernel_ : reduced_);
-    builder_.SetComm(
-        node,
-        {.type = CollectiveType::kAllReduce, .dtype = DType::kFloat32, .bytes = Bytes{kBytes}});
+    builder_.SetComm(node, {.type = CollectiveType::kAllReduce,
+                            .dtype = DType::kFloat32,
+                            .bytes = Bytes{kGradientBytes}});
     reduced_ = last_;
   }
 
@@ -105,7 +106,7 @@ class DeviceStep {
 };
 
 // Returns the names of what each reduction waits for: "all_reduce1: mm".
-std::vector<std::string> WaitsOf(const RunnableRank& rank) {
+std::vector<std::string> WaitsOfReductions(const RunnableRank& rank) {
   std::vector<std::string> waits;
   std::vector<std::string> names;  // by node, kernels with their number
   int kernels = 0;
@@ -121,37 +122,37 @@ std::vector<std::string> WaitsOf(const RunnableRank& rank) {
 }
 
 TEST(GradientCommunication, IsThatDuringThePass) {
-  const Trace trace = DeviceStep(/*is_late=*/false).Read();
+  const Trace trace = ReducedStep(/*is_late=*/false).Read();
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
   const auto found = FindGradientCommunication(trace, rank).value();
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].collectives.size(), 2u);
   EXPECT_TRUE(found[0].late.empty());
   EXPECT_EQ(RunBesideBackward(trace, rank), 0u) << "as recorded";
-  EXPECT_EQ(WaitsOf(rank),
+  EXPECT_EQ(WaitsOfReductions(rank),
             (std::vector<std::string>{"all_reduce1: mm1", "all_reduce2: all_reduce1"}));
   EXPECT_EQ(WaitForBackward(trace, rank), 2u);
-  EXPECT_EQ(WaitsOf(rank),
+  EXPECT_EQ(WaitsOfReductions(rank),
             (std::vector<std::string>{"all_reduce1: mm2", "all_reduce2: all_reduce1"}));
 }
 
 TEST(GradientCommunication, IsThatOfGradientsAfterThePass) {
-  const Trace trace = DeviceStep(/*is_late=*/true).Read();
+  const Trace trace = ReducedStep(/*is_late=*/true).Read();
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
   const auto found = FindGradientCommunication(trace, rank).value();
   ASSERT_EQ(found.size(), 1u);
   EXPECT_TRUE(found[0].collectives.empty());
   ASSERT_EQ(found[0].late.size(), 2u);
   EXPECT_EQ(WaitForBackward(trace, rank), 0u) << "as recorded";
-  EXPECT_EQ(WaitsOf(rank),
+  EXPECT_EQ(WaitsOfReductions(rank),
             (std::vector<std::string>{"all_reduce2: mm2", "all_reduce1: all_reduce2"}));
   EXPECT_EQ(RunBesideBackward(trace, rank), 2u);
-  EXPECT_EQ(WaitsOf(rank),
+  EXPECT_EQ(WaitsOfReductions(rank),
             (std::vector<std::string>{"all_reduce1: mm1", "all_reduce2: mm2 all_reduce1"}));
 }
 
 TEST(GradientCommunication, IsCompressed) {
-  const Trace trace = DeviceStep(/*is_late=*/false).Read();
+  const Trace trace = ReducedStep(/*is_late=*/false).Read();
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
   // 4096 bytes at 1 GB/s.
   const auto compression = GradientCompression::Parse("3,1GB/s").value();

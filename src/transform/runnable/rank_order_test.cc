@@ -12,7 +12,7 @@ namespace etude {
 namespace {
 
 // Four ranks in pairs {0, 1} and {2, 3}; each sends to the next rank, and its pair has a root.
-std::vector<RunnableRank> Pairs() {
+std::vector<RunnableRank> RanksInPairs() {
   std::vector<RunnableRank> ranks = testing_runnable::Reducing(4, 64);
   for (RunnableRank& rank : ranks) {
     const int64_t first = *rank.rank / 2 * 2;
@@ -25,7 +25,7 @@ std::vector<RunnableRank> Pairs() {
 }
 
 TEST(RankOrder, GroupsFollowTheirRanks) {
-  std::vector<RunnableRank> ranks = Pairs();
+  std::vector<RunnableRank> ranks = RanksInPairs();
   // Rank 3 comes first, and rank 0 last.
   ASSERT_TRUE(ReorderRanks(RankOrder::Parse("3,1,2,0").value(), ranks));
   for (int64_t place = 0; place < 4; ++place) {
@@ -38,7 +38,7 @@ TEST(RankOrder, GroupsFollowTheirRanks) {
 }
 
 TEST(RankOrder, AStrideMakesDistantRanksNeighbours) {
-  std::vector<RunnableRank> ranks = Pairs();
+  std::vector<RunnableRank> ranks = RanksInPairs();
   ASSERT_TRUE(ReorderRanks(RankOrder::Parse("stride:2").value(), ranks));
   // Places are those of ranks 0, 2, 1, 3.
   EXPECT_EQ(ranks[0].groups[0].ranks, (std::vector<int64_t>{0, 2}));
@@ -47,7 +47,7 @@ TEST(RankOrder, AStrideMakesDistantRanksNeighbours) {
 }
 
 TEST(RankOrder, MustBeOneOfTheRanks) {
-  std::vector<RunnableRank> ranks = Pairs();
+  std::vector<RunnableRank> ranks = RanksInPairs();
   EXPECT_FALSE(ReorderRanks(RankOrder::Parse("stride:3").value(), ranks));
   EXPECT_FALSE(ReorderRanks(RankOrder::Parse("0,1").value(), ranks));
   EXPECT_FALSE(ReorderRanks(RankOrder::Parse("0,1,2,4").value(), ranks));
