@@ -173,7 +173,7 @@ class Rebucketer {
   }
 
  private:
-  // What the rank runs to copy a gradient back from its bucket.
+  // Nodes that copy a gradient back from its bucket.
   struct CopyWork {
     std::vector<uint32_t> view;  // of the gradient in the bucket
     std::vector<uint32_t> copy;
