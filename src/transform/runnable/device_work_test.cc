@@ -147,6 +147,40 @@ TEST(LaunchCost, PrecedesTheWork) {
   EXPECT_EQ(*std::ranges::max_element(ends), 55);
 }
 
+TEST(LaunchCost, LaunchesFollowTheWaitsOfTheHost) {
+  // The host launches a kernel of 10 us, waits for it, and launches the next one.
+  TraceBuilder builder;
+  builder.info().SetFormat(TraceFormat::kLinked);
+  const LaneId host = builder.InternLane({.thread = builder.Intern("main")});
+  const LaneId stream = builder.InternLane({.device = 0, .stream = 7});
+  const auto add = [&](uint64_t id, NodeKind kind, LaneId lane, int64_t begin, uint64_t parent) {
+    NodeRow row{.source_id = id, .kind = kind, .parent = parent};
+    row.place = lane == host ? Place::kHost : Place::kDevice;
+    row.name = builder.Intern("n" + std::to_string(id));
+    row.lane = lane;
+    row.start = Nanos{begin * 1000};
+    row.duration = Nanos{(lane == host ? 2 : 10) * 1000};
+    return builder.AddNode(row);
+  };
+  add(1, NodeKind::kOperator, host, 0, 0);
+  add(2, NodeKind::kKernel, stream, 5, 1);
+  const NodeId wait = add(3, NodeKind::kSync, host, 14, 0);
+  builder.AddDep(wait, uint64_t{2}, DepKind::kSync);
+  add(4, NodeKind::kOperator, host, 20, 0);
+  add(5, NodeKind::kKernel, stream, 25, 4);
+  const Trace trace = builder.Finish().value();
+  RunnableRank rank = MakeRunnableRank(trace, {}).value();
+  EXPECT_EQ(AddLaunches(trace, Nanos{1'000}, rank), 2u);
+  std::vector<std::string> launches;
+  for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
+    if (!rank.nodes[i].on_host) continue;
+    std::string& text = launches.emplace_back("after");
+    for (const uint32_t dep : rank.DepsOf(i)) text += " " + rank.names[rank.nodes[dep].name];
+  }
+  // The first kernel follows the first launch, so the second launch waits for the kernel alone.
+  EXPECT_EQ(launches, (std::vector<std::string>{"after", "after n2"}));
+}
+
 TEST(LaunchCost, RequiresDeviceWork) {
   const Trace trace = TraceOfCalls({{"aten::add", 5, {1, 2}, 3}});
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
