@@ -88,7 +88,7 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
       return MakeRunnableRank(chakra.trace, {.compute = compute, .limits = limits});
     }();
     if (!made) return MakeError(made.error().code, inputs[i].path + ": " + made.error().message);
-    if (const Status edited = what_if.EditRank(*made); !edited) {
+    if (const Status edited = what_if.EditRank(trace, *made); !edited) {
       return MakeError(edited.error().code, inputs[i].path + ": " + edited.error().message);
     }
     if (made->world_size && *made->world_size != npus) {
@@ -101,11 +101,12 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
     }
     ranks.push_back(*std::move(made));
   }
-  ETUDE_ASSIGN_OR_RETURN(
-      RunnableJob job,
-      MakeRunnableJob(std::move(ranks), {.fill_ranks = options.fill_ranks ||
-                                                       options.what_if.data_parallel.has_value(),
-                                         .ranks = npus}));
+  const bool fills = options.fill_ranks || options.what_if.data_parallel.has_value();
+  if (const Status edited = what_if.EditRanks(ranks, npus, fills); !edited) {
+    return MakeError(edited.error().code, inputs.front().path + ": " + edited.error().message);
+  }
+  ETUDE_ASSIGN_OR_RETURN(RunnableJob job,
+                         MakeRunnableJob(std::move(ranks), {.fill_ranks = fills, .ranks = npus}));
   return ForAstraSim(std::move(job), {.compute = compute, .host_threads = true, .all_types = true});
 }
 
@@ -231,6 +232,13 @@ bool HasRecordedHost(const Trace& trace) {
   return is_recorded && !trace.comms().empty();
 }
 
+// Returns the number of ranks of a job, with those without a trace.
+int64_t RanksIn(const std::vector<Trace>& traces) {
+  int64_t ranks = std::ssize(traces);
+  for (const Trace& trace : traces) ranks = std::max(ranks, trace.info().world_size.value_or(0));
+  return ranks;
+}
+
 constexpr std::string_view kRecordedHost =
     "Chakra traces of a recorded job run unchanged: host time of a caller (in traces of other "
     "tools also its waits) precedes its calls and overlaps no communication; `etude convert --for "
@@ -325,13 +333,10 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
         read.memory.after = TensorPeaksOf(traces.traces);
       }
       const int64_t wanted = npus;
-      npus = what_if.RanksOf(std::ssize(traces.traces));
+      npus = what_if.RanksOf(RanksIn(traces.traces));
       if (!of_job && npus != wanted) return OtherSize(first, npus, wanted);
     } else if (of_job) {
-      npus = std::ssize(traces.traces);
-      for (const Trace& trace : traces.traces) {
-        npus = std::max(npus, trace.info().world_size.value_or(0));
-      }
+      npus = RanksIn(traces.traces);
     }
     if (!is_chakra || options.fill_ranks) {
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs, ToSimGraphs(options, inputs, traces, npus, strict,

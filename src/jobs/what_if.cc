@@ -13,6 +13,7 @@
 #include "src/report/text/json_output.h"
 #include "src/transform/layers/layer_count.h"
 #include "src/transform/operators/operator_class.h"
+#include "src/transform/runnable/runnable_job.h"
 
 namespace etude {
 namespace {
@@ -50,17 +51,17 @@ Result<SizePoints> ParsePoints(const std::string& text) {
                                text));
 }
 
-Json ToJson(const std::vector<std::vector<GradientBucket>>& passes) {
-  Json all = Json::array();
-  for (const std::vector<GradientBucket>& pass : passes) {
-    Json& buckets = all.emplace_back(Json::array());
-    for (const GradientBucket& bucket : pass) {
-      buckets.push_back({{"gradients", bucket.gradients},
-                         {"bytes", bucket.bytes.count},
-                         {"dtype", Name(bucket.dtype)}});
-    }
-  }
-  return all;
+bool Communicates(const Trace& trace) {
+  bool found = false;
+  ForEachNode(trace, [&](NodeId node) { found = found || IsCommunication(trace.kind(node)); });
+  return found;
+}
+
+// Returns the options for buckets as given.
+std::string BucketEdit(const WhatIfOptions& options) {
+  std::string text = options.bucket.empty() ? "" : "--bucket " + options.bucket;
+  if (options.first_bucket.empty()) return text;
+  return text + (text.empty() ? "" : " ") + "--first-bucket " + options.first_bucket;
 }
 
 Json MemoryJson(const EditedMemory& memory) {
@@ -98,16 +99,6 @@ bool IsIndependentOfRanks(CollectiveType type) {
 }
 
 }  // namespace
-
-std::string_view Name(Certainty certainty) {
-  switch (certainty) {
-    case Certainty::kExact: return "structure exact";
-    case Certainty::kInterpolated: return "interpolated";
-    case Certainty::kMeasured: return "measured";
-    case Certainty::kModelled: break;
-  }
-  return "modelled";
-}
 
 Json ToJson(const Changes& changes) {
   Json edits = Json::array();
@@ -167,16 +158,14 @@ Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
     ETUDE_ASSIGN_OR_RETURN(made.buckets_.first,
                            ParseBucket("--first-bucket", options.first_bucket));
   }
-  const bool has_buckets = !options.bucket.empty() || !options.first_bucket.empty();
-  if (has_buckets && !options.data_parallel) {
-    return MakeError(ErrorCode::kUsage, "--bucket and --first-bucket require --dp");
-  }
   if (!options.recorded_operators.empty() && options.operators.empty()) {
     return MakeError(ErrorCode::kUsage, "--recorded-operators requires --operators");
   }
   if (options.measure && options.sizes.empty()) {
     return MakeError(ErrorCode::kUsage, "--measure requires --sizes, whose operators it measures");
   }
+  ETUDE_ASSIGN_OR_RETURN(made.communication_, CommEdits::Make(options.communication));
+  ETUDE_ASSIGN_OR_RETURN(made.device_, DeviceEdits::Make(options.device));
   Result<TimeScale> scale = TimeScale::Parse(options.scale);
   if (!scale) return MakeError(ErrorCode::kUsage, "--scale: " + scale.error().message);
   made.scale_ = *std::move(scale);
@@ -359,6 +348,16 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
     ETUDE_RETURN_IF_ERROR(TakeAllTimes(traces, limits));
   }
   if (options_.layers) ETUDE_RETURN_IF_ERROR(EditLayers(traces, limits));
+  const bool communicates = traces.size() != 1 || Communicates(traces.front());
+  if (!options_.bucket.empty() || !options_.first_bucket.empty()) {
+    if (communicates) {
+      communication_.SetBuckets(buckets_, BucketEdit(options_));
+    } else if (!options_.data_parallel) {
+      return BadInput(
+          "--bucket: found one rank without communication, expected --dp, too, or a job that "
+          "reduces gradients");
+    }
+  }
   if (!options_.data_parallel) return {};
   parallel_.edit = fmt::format("--dp {}", *options_.data_parallel);
   parallel_.certainty = Certainty::kExact;
@@ -370,17 +369,7 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
                                 FormatCount(static_cast<uint64_t>(*options_.data_parallel), "rank"),
                                 FormatCount(nodes, "node"), FormatCount(kMostNodes, "node")));
   }
-  const bool communicates = std::ranges::any_of(traces, [](const Trace& trace) {
-    bool found = false;
-    ForEachNode(trace, [&](NodeId node) { found = found || IsCommunication(trace.kind(node)); });
-    return found;
-  });
-  if (communicates || traces.size() != 1) {
-    if (options_.bucket.empty() && options_.first_bucket.empty()) return {};
-    return BadInput(
-        "--bucket: found a job of several ranks, whose buckets stay, expected one rank without "
-        "communication");
-  }
+  if (communicates) return {};
   ETUDE_ASSIGN_OR_RETURN(
       GradientReduction reduced,
       AddGradientReduction(traces.front(), *options_.data_parallel, buckets_, limits));
@@ -392,7 +381,7 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
     for (const GradientBucket& bucket : pass) bytes += bucket.bytes.count;
   }
   parallel_.nodes += static_cast<uint64_t>(reduced.copies);
-  parallel_.details = {{"buckets", ToJson(reduced.passes)}, {"copies", reduced.copies}};
+  parallel_.details = {{"buckets", BucketsJson(reduced.passes)}, {"copies", reduced.copies}};
   parallel_.text = fmt::format(
       "{} of gradients, {} in all, as DistributedDataParallel makes them after its first step; "
       "the batch per rank stays; {}",
@@ -405,10 +394,21 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
   return {};
 }
 
-Status WhatIf::EditRank(RunnableRank& rank) {
+Status WhatIf::EditRank(const Trace& trace, RunnableRank& rank) {
+  ETUDE_RETURN_IF_ERROR(communication_.EditBuckets(trace, rank));
   if (options_.data_parallel && !is_reduction_added_) ETUDE_RETURN_IF_ERROR(ResizeGroups(rank));
+  ETUDE_RETURN_IF_ERROR(device_.EditTypes(trace, rank));
+  ETUDE_RETURN_IF_ERROR(communication_.EditRank(trace, rank));
+  ETUDE_RETURN_IF_ERROR(device_.EditWork(trace, rank));
   ChangeTimes(rank);
-  return {};
+  return device_.EditLaunches(trace, rank);
+}
+
+Status WhatIf::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size, bool fills) {
+  if (communication_.needs_all_ranks() && fills) {
+    ETUDE_RETURN_IF_ERROR(FillRanks(world_size, ranks));
+  }
+  return communication_.EditRanks(ranks, world_size);
 }
 
 Status WhatIf::ResizeGroups(RunnableRank& rank) {
@@ -467,6 +467,8 @@ Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
   if (!points_ && tables_) edits.push_back(operators_);
   if (options_.layers) edits.push_back(layers_);
   if (options_.data_parallel) edits.push_back(parallel_);
+  for (AppliedEdit& edit : communication_.Applied()) edits.push_back(std::move(edit));
+  for (AppliedEdit& edit : device_.Applied()) edits.push_back(std::move(edit));
   if (!options_.scale.empty()) {
     if (scaled_.nodes == 0 && !scale_.is_identity()) {
       return BadInput(fmt::format("{}: found no node that this changes", scaled_.edit));
@@ -480,6 +482,7 @@ Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
     }
     edits.push_back(edit);
   }
+  for (AppliedEdit& edit : communication_.AppliedToAll()) edits.push_back(std::move(edit));
   return edits;
 }
 

@@ -16,6 +16,9 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/jobs/edited_memory.h"
+#include "src/jobs/edits/applied_edit.h"
+#include "src/jobs/edits/comm_edits.h"
+#include "src/jobs/edits/device_edits.h"
 #include "src/trace/trace.h"
 #include "src/transform/edit/gradient_reduction.h"
 #include "src/transform/edit/operator_times.h"
@@ -26,25 +29,6 @@
 
 // Edits of recorded jobs: docs/models/what_if.md.
 namespace etude {
-
-// How sure the result of an edit is.
-enum class Certainty : uint8_t {
-  kExact,         // structure exact: the nodes are those of the edited program
-  kInterpolated,  // times between those of two recordings
-  kModelled,      // times by the user's factor, or beyond those of two recordings
-  kMeasured,      // times of the operators on a machine, measured or from a table
-};
-// Returns "structure exact", "interpolated", "modelled" or "measured": stable, appears in files.
-std::string_view Name(Certainty certainty);
-
-// One edit that was made.
-struct AppliedEdit {
-  std::string edit;  // as given: "--dp 8"
-  Certainty certainty = Certainty::kModelled;
-  uint64_t nodes = 0;                // added or changed, over all recorded ranks
-  std::string text;                  // what changed, and what did not
-  nlohmann::ordered_json details{};  // null without
-};
 
 // The file next to classes.json with the edits of the job (docs/models/what_if.md).
 inline constexpr std::string_view kChangesFile = "changes.json";
@@ -71,7 +55,7 @@ struct WhatIfOptions {
   std::string sizes;   // a size in both recordings, and the wanted one: "8,16,64"
   std::optional<int64_t> layers;
   std::optional<int64_t> data_parallel;  // ranks
-  std::string bucket;                    // size of gradient buckets; "": PyTorch's default
+  std::string bucket;                    // size of gradient buckets; "": PyTorch's, or as recorded
   std::string first_bucket;              // "": as PyTorch chooses it
   std::string scale;                     // factors for times: TimeScale
   std::vector<std::string> drop;         // operators by name, whose time becomes 0
@@ -79,10 +63,13 @@ struct WhatIfOptions {
   std::string operators;
   std::string recorded_operators;  // table of the machine of the recording, for `operators`
   bool measure = false;            // measure operators with other sizes on this machine
+  CommEditOptions communication;
+  DeviceEditOptions device;
 
   bool empty() const {
-    return second.empty() && sizes.empty() && !layers && !data_parallel && scale.empty() &&
-           drop.empty() && operators.empty() && recorded_operators.empty() && !measure;
+    return second.empty() && sizes.empty() && !layers && !data_parallel && bucket.empty() &&
+           first_bucket.empty() && scale.empty() && drop.empty() && operators.empty() &&
+           recorded_operators.empty() && !measure && communication.empty() && device.empty();
   }
   friend bool operator==(const WhatIfOptions&, const WhatIfOptions&) = default;
 };
@@ -115,8 +102,12 @@ class WhatIf {
   // does not support.
   Status EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& second,
                     const Limits& limits);
-  // Edits a rank after its conversion: its group sizes and times. Errors as in EditTraces.
-  Status EditRank(RunnableRank& rank);
+  // Edits a rank made of the edited `trace`: its communication, group sizes and times. Errors as in
+  // EditTraces.
+  Status EditRank(const Trace& trace, RunnableRank& rank);
+  // Edits all ranks of the edited job together, which must have their numbers. `fills`: ranks
+  // without a trace do the same as the nearest one with a trace. Errors as in EditTraces.
+  Status EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size, bool fills);
   // Returns the ranks of the edited job of `recorded` ranks.
   int64_t RanksOf(int64_t recorded) const { return options_.data_parallel.value_or(recorded); }
   // Returns the edits after all ranks were edited. kBadInput for an operator to be dropped that no
@@ -140,6 +131,8 @@ class WhatIf {
 
   WhatIfOptions options_;
   BucketSizes buckets_;
+  CommEdits communication_;
+  DeviceEdits device_;
   TimeScale scale_;
   bool is_reduction_added_ = false;
   size_t recorded_ = 0;  // ranks

@@ -123,6 +123,8 @@ def test_an_edited_job_is_simulated(tmp_path):
     assert edited["ranks"] == 8 and len(edited["edits"][0]["buckets"][0]) == 3
     step = etude.simulate(tmp_path / "eight", network="Ring(8):10GB/s,5us")
     assert step["rank_count"] == 8 and sum(row["count"] for row in step["collectives"]) == 3
+    edited = etude.whatif(tmp_path / "linked.json", tmp_path / "late", dp=8, overlap="off", compress=2, no_gaps=True)
+    assert [edit["edit"] for edit in edited["edits"]] == ["--dp 8", "--overlap off", "--compress 2", "--no-gaps"]
 
 
 def test_a_table_of_operators_times_a_job(tmp_path):

@@ -77,6 +77,53 @@ def test_a_recorded_pair_becomes_eight_ranks_or_one(pair, tmp_path):
     assert simulate(tmp_path / "one", 1)["collectives"] == []
 
 
+def step(job, network=NETWORK.format(2)):
+    return json.loads(etude("simulate", job, "--network", network, "--json").stdout)["step_ns"]
+
+
+def test_other_buckets_are_those_of_a_job_with_them(pair, tmp_path):
+    recorded, _ = pair
+    for size, count in ((1, 2), (25, 1)):
+        (change,) = edit(recorded, tmp_path / f"{size}", "--bucket", f"{size}MiB")["edits"]
+        assert change["certainty"] == "structure exact" and change["recorded"] == 2
+        simulated = sizes(simulate(tmp_path / f"{size}"))
+        assert len(simulated) == count and sum(simulated) == sum(sizes(simulate(recorded)))
+
+
+def test_communication_is_edited(pair, tmp_path):
+    recorded, _ = pair
+    slow = "Ring(2):0.1GB/s,1us"
+    (overlap,) = edit(recorded, tmp_path / "off", "--overlap", "off")["edits"]
+    assert overlap["certainty"] == "structure exact" and overlap["nodes"] == 4
+    (same,) = edit(recorded, tmp_path / "on", "--overlap", "on")["edits"]
+    assert same["nodes"] == 0 and step(tmp_path / "on") == step(recorded) <= step(tmp_path / "off")
+    assert step(tmp_path / "off", slow) > step(recorded, slow)
+    (smaller,) = edit(recorded, tmp_path / "smaller", "--compress", "4")["edits"]
+    assert smaller["certainty"] == "modelled" and "time of compression is unknown" in smaller["text"]
+    assert sizes(simulate(tmp_path / "smaller")) == [-(-size // 4) for size in sizes(simulate(recorded))]
+    edit(recorded, tmp_path / "timed", "--compress", "4,1GB/s")
+    assert step(tmp_path / "timed", slow) > step(tmp_path / "smaller", slow) < step(recorded, slow)
+    edit(recorded, tmp_path / "scattered", "--all-reduce", "reduce-scatter+all-gather")
+    assert abs(step(tmp_path / "scattered") - step(recorded)) <= 2000
+    edit(recorded, tmp_path / "four", "--dp", "4", "--all-reduce", "hierarchical:2")
+    kinds = {(row["type"], row["ranks"]) for row in simulate(tmp_path / "four", 4)["collectives"]}
+    assert kinds == {("reduce_scatter", 2), ("all_reduce", 2), ("all_gather", 2)}
+
+
+def test_reductions_after_the_pass_can_overlap(tmp_path):
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29650)
+    late = record(tmp_path / "late", *torchrun, pathlib.Path(__file__).parent / "late_reduction_program.py")
+    slow = "Ring(2):0.1GB/s,1us"
+    (overlap,) = edit(late, tmp_path / "on", "--overlap", "on")["edits"]
+    assert overlap["nodes"] == 12 and step(tmp_path / "on", slow) < step(late, slow)
+    (same,) = edit(late, tmp_path / "off", "--overlap", "off")["edits"]
+    assert same["nodes"] == 0 and step(tmp_path / "off", slow) == step(late, slow)
+    (smaller,) = edit(late, tmp_path / "smaller", "--compress", "2")["edits"]
+    assert smaller["nodes"] == 12
+    told = etude("whatif", late, "--bucket", "1MiB", "-o", tmp_path / "none", code=3).stderr
+    assert "reduced one by one after the backward pass" in told and not (tmp_path / "none").exists()
+
+
 def test_times_of_the_recorded_job_give_its_step(pair, tmp_path):
     recorded, _ = pair
     machine = tmp_path / "machine.toml"
@@ -190,6 +237,9 @@ def test_layers_are_needed(alone, tmp_path):
     ((), "missing edit"),
     (("--dp", 0), "expected 1 to"),
     (("--dp", 2, "--bucket", "much"), "--bucket: found 'much', expected a size such as 25MiB"),
+    (("--overlap", "half"), "--overlap: found 'half', expected on or off"),
+    (("--compress", "0.5"), "--compress: found '0.5', expected a factor from 1"),
+    (("--all-reduce", "tree"), "--all-reduce: found 'tree', expected reduce-scatter+all-gather"),
     (("--scale", "comm=2"), "follows from the network"),
     (("--scale", "gelu=2"), "expected comm, compute, matrix, host, or an operator"),
 ])  # fmt: skip

@@ -50,14 +50,35 @@ class WhatIfCommand : public Command {
     options.Value(
         "--dp", &job_.what_if.data_parallel, "N",
         "number of data-parallel ranks; the batch of each rank stays unless --keep is given");
+    options.Value("--bucket", &job_.what_if.bucket, "SIZE",
+                  "size of gradient buckets, as bucket_cap_mb (default: as recorded; with --dp of "
+                  "a job of one rank 25MiB, and 1MiB for the first)");
+    options.Value("--first-bucket", &job_.what_if.first_bucket, "SIZE",
+                  "size of the first bucket of a backward pass (default: as --bucket)");
+    CommEditOptions& communication = job_.what_if.communication;
+    options.Value("--overlap", &communication.overlap, "on|off",
+                  "reduce gradients beside the backward pass (on) or after it (off)");
+    options.Value("--compress", &communication.compress, "FACTOR[,SPEED]",
+                  "divide the bytes of gradients in communication; SPEED of compression and "
+                  "decompression, such as 20GB/s (default: they take no time)");
     options.Value(
-        "--bucket", &job_.what_if.bucket, "SIZE",
-        "--dp of a job of one rank, or generated job: size of gradient buckets, as bucket_cap_mb "
-        "(default of the former: 25MiB, and 1MiB for the first)");
+        "--rank-order", &communication.rank_order, "ORDER",
+        "ranks in the order of the network's places, such as 0,2,1,3, or stride:N to make "
+        "ranks at distance N neighbours");
+    options.Value("--all-reduce", &communication.all_reduce, "FORM",
+                  "replace all-reduces: reduce-scatter+all-gather, or hierarchical:N with N "
+                  "neighbouring ranks");
+    DeviceEditOptions& device = job_.what_if.device;
     options.Value(
-        "--first-bucket", &job_.what_if.first_bucket, "SIZE",
-        "--dp of a job of one rank, or generated job: size of the first bucket of a backward pass "
-        "(default of the former: as --bucket, or 1MiB)");
+        "--dtype", &device.dtype, "TYPE",
+        "other type of floating-point tensors, such as bfloat16; times of matrix products "
+        "stay");
+    options.Values("--fuse", &device.fuse, "OPERATOR,OPERATOR,…",
+                   "fuse chains of element-wise operators, such as aten::add,aten::relu");
+    options.Flag("--no-gaps", &device.no_gaps,
+                 "remove the time of the host between operators, as with a captured graph");
+    options.Value("--launch-cost", &device.launch_cost, "TIME",
+                  "time of the host per launch of device work, such as 5us (default: none)");
     options.Value("--scale", &job_.what_if.scale, "WHAT=FACTOR,…",
                   "multiply times of compute, matrix, host or an operator, such as "
                   "matrix=0.5,aten::gelu=2");
@@ -71,6 +92,8 @@ class WhatIfCommand : public Command {
     options.Flag("--measure", &job_.what_if.measure,
                  "measure the operators with other sizes on this machine, and add them to the "
                  "table of --operators, if any");
+    options.Flag("--fill-ranks", &job_.fill_ranks,
+                 "use the trace of the nearest recorded rank for ranks without one");
     options.Flag("--with-recording", &job_.with_recording,
                  "keep the recording overhead in the times");
     options.Jobs(&job_.jobs, "traces");
@@ -90,10 +113,9 @@ class WhatIfCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const bool is_edited, EditPlan(console));
     if (is_edited) return ExitCode::kOk;
     if (job_.what_if.empty()) {
-      return MakeError(
-          ErrorCode::kUsage,
-          "whatif: missing edit: --sizes, --layers, --dp, --scale, --drop, --operators, or for "
-          "generated jobs an option of their plan");
+      return MakeError(ErrorCode::kUsage,
+                       "whatif: missing edit, such as --layers, --dp, --bucket or --scale, or for "
+                       "generated jobs an option of their plan");
     }
     ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
     job_.memory = true;

@@ -63,6 +63,16 @@ WhatIfOptions EditsOf(const SweepJobSource& source) {
   options.data_parallel = count("dp");
   options.bucket = text("bucket");
   options.first_bucket = text("first_bucket");
+  options.communication.overlap = text("overlap");
+  options.communication.compress = text("compress");
+  options.communication.rank_order = text("rank_order");
+  options.communication.all_reduce = text("all_reduce");
+  options.device.dtype = text("dtype");
+  std::istringstream fused(text("fuse"));
+  for (std::string chain; fused >> chain;) options.device.fuse.push_back(chain);
+  const auto no_gaps = source.what_if.find("no_gaps");
+  options.device.no_gaps = no_gaps != source.what_if.end() && no_gaps->second.get<bool>();
+  options.device.launch_cost = text("launch_cost");
   options.scale = text("scale");
   std::istringstream dropped(text("drop"));
   for (std::string name; dropped >> name;) options.drop.push_back(name);

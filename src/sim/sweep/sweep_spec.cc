@@ -221,6 +221,7 @@ class SweepParser : private TomlReader {
       const std::string& edit = path[1];
       if (edit == "layers" || edit == "dp") return StatusOf(Whole(node, edit, 1, 1 << 20));
       if (edit == "global_batch") return StatusOf(Whole(node, edit, 1, int64_t{1} << 40));
+      if (edit == "no_gaps") return StatusOf(Flag(node, edit));
       if (edit == "keep") {
         if (value == "rank-batch" || value == "global-batch") return {};
         return WrongType(node, edit, "\"rank-batch\" or \"global-batch\"");

@@ -184,7 +184,7 @@ Status AstraJobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& sl
     NodeRow row;
     row.source_id = i;
     row.kind = node.kind;
-    row.place = on_host ? Place::kHost : Place::kDevice;
+    row.place = on_host || node.on_host ? Place::kHost : Place::kDevice;
     row.name = builder.Intern(rank.names[node.name]);
     if (on_host) {
       row.lane = threads.LaneOf(node, builder);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "src/run/waits/program_order.h"
 #include "src/trace/trace_builder.h"
 #include "src/trace/trace_copy.h"
+#include "src/trace/words/comm_backend.h"
 #include "src/trace/words/operator_name.h"
 #include "src/transform/edit/copy_rate.h"
 #include "src/transform/edit/time_shift.h"
@@ -23,9 +25,6 @@ namespace etude {
 namespace {
 
 constexpr std::string_view kGroup = "data_parallel";
-// As DistributedDataParallel names them.
-constexpr std::string_view kIntoBucket = "torch::distributed::reducer::mul_out";
-constexpr std::string_view kFromBucket = "torch.distributed.ddp.reducer::copy_bucket_to_grad";
 
 std::optional<RecordedGradient> GradientOf(const Trace& trace, NodeId node) {
   std::optional<RecordedGradient> found;
@@ -49,8 +48,18 @@ struct HostEvents {
 
 HostEvents HostEventsOf(const Trace& trace) {
   HostEvents events;
+  std::set<LaneId> beside;   // threads of a communication backend
+  std::set<LaneId> working;  // threads that do other things, too
+  ForEachNode(trace, [&](NodeId node) {
+    const LaneId lane = trace.lane_id(node);
+    if (IsHostThreadLabel(trace.name(node))) beside.insert(lane);
+    if (!IsCommunication(trace.kind(node))) working.insert(lane);
+  });
   ForEachNode(trace, [&](NodeId node) {
     if (trace.place(node) == Place::kDevice || !EndOf(trace, node)) return;
+    const LaneId lane = trace.lane_id(node);
+    if (beside.contains(lane) || !working.contains(lane)) return;
+    if (trace.name(node) == kIntoBucket) return;
     if (IsGradientAccumulation(trace.name(node))) {
       events.gradients.push_back(node);
     } else if (const NodeKind kind = trace.kind(node);

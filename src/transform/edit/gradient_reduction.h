@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "src/base/limits.h"
@@ -12,6 +13,11 @@
 #include "src/trace/words/enums.h"
 
 namespace etude {
+
+// Labels of DistributedDataParallel around copies of a gradient into its bucket and back.
+inline constexpr std::string_view kIntoBucket = "torch::distributed::reducer::mul_out";
+inline constexpr std::string_view kFromBucket =
+    "torch.distributed.ddp.reducer::copy_bucket_to_grad";
 
 // A gradient of a parameter in a recorded backward pass.
 struct RecordedGradient {

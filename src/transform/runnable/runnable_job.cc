@@ -29,6 +29,25 @@ std::optional<int64_t> SizeOf(const RunnableNode& node, int64_t group_size) {
   return bytes;
 }
 
+// Checks that another rank can do the same as this one.
+Status CheckCopy(const RunnableRank& rank, int64_t world_size) {
+  const RunnableGroups groups(rank, world_size);
+  for (const RunnableNode& node : rank.nodes) {
+    if (node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv) {
+      return BadInput(fmt::format(
+          "cannot fill in ranks: rank {} sends to or receives from a certain rank", *rank.rank));
+    }
+    if (node.kind != NodeKind::kCollective) continue;
+    const GroupMembers members = groups.MembersOf(node);
+    if (members.ranks != nullptr) {
+      return BadInput(fmt::format(
+          "cannot fill in ranks: rank {} is in a group of {} ranks that excludes other ranks",
+          *rank.rank, members.size));
+    }
+  }
+  return {};
+}
+
 class RunnableJobMaker {
  public:
   RunnableJobMaker(std::vector<RunnableRank> ranks, const RunnableJobOptions& options)
@@ -102,44 +121,10 @@ class RunnableJobMaker {
   }
 
   Status FindMissing() {
-    const size_t recorded = job_.ranks.size();
+    if (options_.fill_ranks) return FillRanks(job_.world_size, job_.ranks);
     for (int64_t rank = 0; rank < job_.world_size; ++rank) {
-      const auto known = std::span(job_.ranks).first(recorded);
-      const auto at = std::ranges::lower_bound(known, rank, {},
-                                               [](const RunnableRank& one) { return *one.rank; });
-      if (at != known.end() && *at->rank == rank) continue;
-      if (!options_.fill_ranks) {
-        job_.missing.push_back(rank);
-        continue;
-      }
-      const bool before =
-          at != known.begin() && (at == known.end() || rank - *(at - 1)->rank <= *at->rank - rank);
-      RunnableRank copy = before ? *(at - 1) : *at;
-      ETUDE_RETURN_IF_ERROR(CheckCopy(copy));
-      copy.copy_of = copy.rank;
-      copy.rank = rank;
-      copy.notes = RunnableNotes();
-      job_.ranks.push_back(std::move(copy));
-    }
-    std::ranges::sort(job_.ranks, {}, [](const RunnableRank& rank) { return *rank.rank; });
-    return {};
-  }
-
-  // Checks that another rank can do the same as this one.
-  Status CheckCopy(const RunnableRank& rank) const {
-    const RunnableGroups groups(rank, job_.world_size);
-    for (const RunnableNode& node : rank.nodes) {
-      if (node.kind == NodeKind::kSend || node.kind == NodeKind::kRecv) {
-        return BadInput(fmt::format(
-            "cannot fill in ranks: rank {} sends to or receives from a certain rank", *rank.rank));
-      }
-      if (node.kind != NodeKind::kCollective) continue;
-      const GroupMembers members = groups.MembersOf(node);
-      if (members.ranks != nullptr) {
-        return BadInput(fmt::format(
-            "cannot fill in ranks: rank {} is in a group of {} ranks that excludes other ranks",
-            *rank.rank, members.size));
-      }
+      const auto of = [](const RunnableRank& one) { return *one.rank; };
+      if (!std::ranges::binary_search(job_.ranks, rank, {}, of)) job_.missing.push_back(rank);
     }
     return {};
   }
@@ -182,6 +167,26 @@ class RunnableJobMaker {
 };
 
 }  // namespace
+
+Status FillRanks(int64_t world_size, std::vector<RunnableRank>& ranks) {
+  const size_t present = ranks.size();
+  for (int64_t rank = 0; rank < world_size; ++rank) {
+    const auto known = std::span(ranks).first(present);
+    const auto at = std::ranges::lower_bound(known, rank, {},
+                                             [](const RunnableRank& one) { return *one.rank; });
+    if (at != known.end() && *at->rank == rank) continue;
+    const bool before =
+        at != known.begin() && (at == known.end() || rank - *(at - 1)->rank <= *at->rank - rank);
+    RunnableRank copy = before ? *(at - 1) : *at;
+    ETUDE_RETURN_IF_ERROR(CheckCopy(copy, world_size));
+    copy.copy_of = copy.rank;
+    copy.rank = rank;
+    copy.notes = RunnableNotes();
+    ranks.push_back(std::move(copy));
+  }
+  std::ranges::sort(ranks, {}, [](const RunnableRank& rank) { return *rank.rank; });
+  return {};
+}
 
 Result<RunnableJob> MakeRunnableJob(std::vector<RunnableRank> ranks,
                                     const RunnableJobOptions& options) {

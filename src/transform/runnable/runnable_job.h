@@ -56,6 +56,11 @@ struct RunnableJob {
   std::vector<std::string> messages;  // the first of each kind of disagreement between ranks
 };
 
+// Adds the missing ranks of a job of `world_size` ranks: each does the same as the nearest one that
+// is present. `ranks` must be ascending, not empty and without duplicates, and stay ascending.
+// kBadInput if they are not all alike.
+Status FillRanks(int64_t world_size, std::vector<RunnableRank>& ranks);
+
 // Fits the ranks of a job together: collectives that all ranks of their group have in the same
 // place, and sends with their receives. All sides get one size. The size of an all-gather is the
 // input of each rank, and that of other collectives the whole buffer that a rank puts in.

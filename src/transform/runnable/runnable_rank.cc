@@ -321,6 +321,7 @@ class RankMaker {
   RunnableNode MakeNode(NodeId node) {
     RunnableNode made;
     made.kind = trace_.kind(node);
+    made.origin = node;
     made.name = NameOf(node);
     if (const LaneId lane = trace_.lane_id(node)) {
       made.lane = lane.value();

@@ -29,7 +29,9 @@ struct RunnableNode {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   NodeKind kind = NodeKind::kCompute;  // kCollective, kSend, kRecv; all others compute
+  NodeId origin;                       // node of the trace; kNone: added by an edit
   uint32_t name = 0;                   // index into AstraRank::names
+  bool on_host = false;                // of a rank with device work: a launch added by an edit
   int32_t device = -1;                 // -1: none or unknown
   int32_t stream = -1;                 // -1: none or unknown
   uint32_t lane = kNone;               // nodes of a lane ran one after another
