@@ -93,8 +93,6 @@ struct Strided {
   std::vector<int64_t> strides;
   int64_t offset = 0;
   int64_t bytes = 0;
-
-  friend bool operator==(const Strided&, const Strided&) = default;
 };
 
 // Writes an operator with one tensor.
