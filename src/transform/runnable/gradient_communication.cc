@@ -533,13 +533,14 @@ Result<uint64_t> RunBesideBackward(const Trace& trace, RunnableRank& rank) {
   RankEdit edit(rank);
   uint64_t count = 0;
   for (const GradientCommunication& one : passes) {
-    std::map<uint32_t, uint32_t> last_on;  // by lane: the last collective
+    // One after another on all threads, which may share the collectives otherwise on each rank.
+    std::optional<uint32_t> before;
     for (const auto& [number, last] : one.late) {
       const uint32_t arrived = places.LastOf(one.pass.gradients[last].node);
       if (arrived == kNoNode) continue;
       edit.SetDeps(number, {arrived});
-      const auto [before, is_first] = last_on.emplace(rank.nodes[number].lane, number);
-      if (!is_first) edit.AddDep(number, std::exchange(before->second, number));
+      if (before) edit.AddDep(number, *before);
+      before = number;
       ++count;
     }
   }
