@@ -549,11 +549,11 @@ Result<uint64_t> RunBesideBackward(const Trace& trace, RunnableRank& rank) {
 }
 
 Result<GradientCompression> GradientCompression::Parse(std::string_view text) {
-  constexpr double kMostFactor = 10'000;
+  constexpr double kMostCompression = 10'000;
   const size_t comma = std::min(text.find(','), text.size());
   const auto factor = ParseDecimal(text.substr(0, comma));
   GradientCompression parsed{.factor = factor.value_or(0)};
-  bool is_right = parsed.factor >= 1 && parsed.factor <= kMostFactor;
+  bool is_right = parsed.factor >= 1 && parsed.factor <= kMostCompression;
   if (is_right && comma < text.size()) {
     const std::string_view rate = text.substr(comma + 1);
     const auto bytes =
@@ -566,7 +566,7 @@ Result<GradientCompression> GradientCompression::Parse(std::string_view text) {
       ErrorCode::kUsage,
       fmt::format("--compress: found '{}', expected a factor from 1 to {}, and optionally the "
                   "speed of compression, such as 4 or 4,20GB/s",
-                  text, FormatCount(static_cast<uint64_t>(kMostFactor))));
+                  text, FormatCount(static_cast<uint64_t>(kMostCompression))));
 }
 
 Result<uint64_t> CompressGradients(const Trace& trace, const GradientCompression& compression,
