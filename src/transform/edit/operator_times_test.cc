@@ -49,7 +49,7 @@ Trace TraceOf(const std::vector<PlannedOperator>& operators) {
 
 // A product that calls another operator, an operator whose size stays, and one without a row in the
 // tables of the tests.
-Trace StepOf(int64_t rows) {
+Trace OperatorStepOf(int64_t rows) {
   return TraceOf({{"aten::linear", rows, 0, 100},
                   {"aten::mm", rows, 20, 60, 1},
                   {"aten::relu", 8, 100, 50},
@@ -67,8 +67,8 @@ int64_t DurationOf(const Trace& trace, uint64_t id) {
 }
 
 TEST(OperatorTimes, ChangeByTheRatioOfMeasuredTimes) {
-  const Trace recorded = StepOf(2);
-  const Trace edited = StepOf(6);
+  const Trace recorded = OperatorStepOf(2);
+  const Trace edited = OperatorStepOf(6);
   const OperatorTable table = TableOf({{{"aten::linear", "float32[2,4]"}, 40},
                                        {{"aten::linear", "float32[6,4]"}, 100},
                                        {{"aten::relu", "float32[8,4]"}, 999}});
@@ -91,8 +91,8 @@ TEST(OperatorTimes, ChangeByTheRatioOfMeasuredTimes) {
 
 TEST(OperatorTimes, AreThoseOfTheTableWithoutARecordedOne) {
   const OperatorTable table = TableOf({{{"aten::linear", "float32[6,4]"}, 70}});
-  const auto timed =
-      WithOperatorTimes(StepOf(2), StepOf(6), {}, false, {.times = table, .recorded = table}, {});
+  const auto timed = WithOperatorTimes(OperatorStepOf(2), OperatorStepOf(6), {}, false,
+                                       {.times = table, .recorded = table}, {});
   ASSERT_TRUE(timed) << timed.error().message;
   EXPECT_EQ(DurationOf(timed->trace, 1), 70);
   EXPECT_EQ(timed->without_ratio, 1u);
@@ -104,8 +104,8 @@ TEST(OperatorTimes, OfPartsCountIfTheCallerHasNone) {
                                        {{"aten::mm", "float32[6,4]"}, 20},
                                        {{"aten::tanh", "float32[2,4]"}, 1},
                                        {{"aten::tanh", "float32[6,4]"}, 2}});
-  const auto timed =
-      WithOperatorTimes(StepOf(2), StepOf(6), {}, false, {.times = table, .recorded = table}, {});
+  const auto timed = WithOperatorTimes(OperatorStepOf(2), OperatorStepOf(6), {}, false,
+                                       {.times = table, .recorded = table}, {});
   ASSERT_TRUE(timed) << timed.error().message;
   EXPECT_EQ(DurationOf(timed->trace, 1), 160);
   EXPECT_EQ(DurationOf(timed->trace, 2), 120);
@@ -115,7 +115,7 @@ TEST(OperatorTimes, OfPartsCountIfTheCallerHasNone) {
 }
 
 TEST(OperatorTimes, OfAllOperatorsOfAnotherMachine) {
-  const Trace recorded = StepOf(2);
+  const Trace recorded = OperatorStepOf(2);
   const OperatorTable here = TableOf({{{"aten::relu", "float32[8,4]"}, 100}});
   const OperatorTable there = TableOf({{{"aten::relu", "float32[8,4]"}, 20}});
   const auto timed =
@@ -129,15 +129,15 @@ TEST(OperatorTimes, OfAllOperatorsOfAnotherMachine) {
 TEST(OperatorTimes, NoisyTimesDoNotCount) {
   OperatorTable table = TableOf({{{"aten::linear", "float32[6,4]"}, 70}});
   table.times.begin()->second.noisy = true;
-  const auto timed =
-      WithOperatorTimes(StepOf(2), StepOf(6), {}, false, {.times = table, .recorded = table}, {});
+  const auto timed = WithOperatorTimes(OperatorStepOf(2), OperatorStepOf(6), {}, false,
+                                       {.times = table, .recorded = table}, {});
   ASSERT_TRUE(timed) << timed.error().message;
   EXPECT_EQ(DurationOf(timed->trace, 1), 100);
   EXPECT_EQ(timed->measured, 0u);
 }
 
 TEST(OperatorTimes, NeedTheKeysOfBothTraces) {
-  const std::set<OperatorKey> keys = ChangedOperators(StepOf(2), StepOf(6));
+  const std::set<OperatorKey> keys = ChangedOperators(OperatorStepOf(2), OperatorStepOf(6));
   EXPECT_EQ(keys.size(), 6u);
   EXPECT_TRUE(keys.contains({"aten::mm", "float32[2,4]"}));
   EXPECT_TRUE(keys.contains({"aten::tanh", "float32[6,4]"}));
