@@ -203,6 +203,17 @@ Result<SharedNetwork> SimulateShared(const SharedNetworkOptions& options, const 
   std::vector<int64_t> ranks;
   for (const SimJob& one : jobs) ranks.push_back(std::ssize(one.workload.ranks));
   ETUDE_ASSIGN_OR_RETURN(const Places places, PlacesOf(options.place, ranks, machine.npus()));
+  for (const auto& [npu, factor] : machine.stragglers) {
+    const bool is_used = std::ranges::any_of(places, [&](const std::vector<int64_t>& npus) {
+      return std::ranges::count(npus, npu) > 0;
+    });
+    if (!is_used) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--straggler: NPU {} has no rank; with --beside and --place "
+                                   "numbers are those of NPUs",
+                                   npu));
+    }
+  }
   std::vector<PlacedJob> placed;
   for (size_t i = 0; i < jobs.size(); ++i) {
     placed.push_back({.workload = &jobs[i].workload, .npus = places[i]});
@@ -210,6 +221,12 @@ Result<SharedNetwork> SimulateShared(const SharedNetworkOptions& options, const 
   ETUDE_ASSIGN_OR_RETURN(const SharingStudy study,
                          StudySharing(machine, placed, shared.names, context));
   shared.tables.push_back(SharingTable(study, shared.names, placed));
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (study.jobs[i].steps < kMostSharingSteps) continue;
+    shared.notes.push_back(
+        fmt::format("{}: only {} steps are simulated, which may end before the longest job does",
+                    shared.names[i], FormatCount(uint64_t{kMostSharingSteps})));
+  }
   const Arrivals arrivals(machine, study.workload, study.result);
   const SimAccount account = AccountOf(study.workload, study.result, arrivals);
   shared.time = account.step;

@@ -115,7 +115,9 @@ class SuiteRunCommand : public Command {
     if (json_) console.Print(JsonText(WithFailed(suite::ToJson(scores), failed), 1));
     if (!failed.empty()) return Failure(failed, tasks.size());
     if (mode == SuiteRunner::Mode::kSteps) return ExitCode::kOk;
-    return std::ranges::all_of(scores, &Score::reached) ? ExitCode::kOk : ExitCode::kNo;
+    const bool missed = std::ranges::any_of(
+        scores, [](const Score& score) { return score.target && !score.reached; });
+    return missed ? ExitCode::kNo : ExitCode::kOk;
   }
 
  private:

@@ -12,7 +12,8 @@ Table SharingTable(const SharingStudy& study, std::span<const std::string> names
                    std::span<const PlacedJob> placed) {
   constexpr size_t kMostParts = 4;
   Table table{.key = std::string(kSharingTable),
-              .title = "steps of the jobs, alone and beside the others",
+              .title = study.jobs.size() == 1 ? "steps of the job on these NPUs"
+                                              : "steps of the jobs, alone and beside the others",
               .columns = {{"job", "job", Unit::kText},
                           {"ranks", "ranks", Unit::kCount},
                           {"npus", "NPUs", Unit::kText},

@@ -157,9 +157,12 @@ std::string ToText(const RunRecord& run) {
                        static_cast<double>(run.batch) / median);
   }
   std::string text = fmt::format(
-      "{}, seed {}: {} {}, {} {} (target {}, baseline {}), {:.1f} s, {:.1f} epochs", what, run.seed,
-      run.reached ? "reached" : "missed", run.target ? "the target" : "no target", run.metric,
-      number(run.quality), number(run.target), number(run.baseline), run.seconds, run.epochs());
+      "{}, seed {}: {}, {} {} (target {}, baseline {}), {:.1f} s, {:.1f} epochs", what, run.seed,
+      run.reached  ? "reached the target"
+      : run.target ? "missed the target"
+                   : "ended without a target",
+      run.metric, number(run.quality), number(run.target), number(run.baseline), run.seconds,
+      run.epochs());
   for (const Figure& figure : run.figures) {
     text += fmt::format(", {} {}", figure.name,
                         figure.text.empty() ? fmt::format("{:.4g}", figure.value) : figure.text);

@@ -10,6 +10,11 @@
 namespace etude::suite {
 namespace {
 
+std::string VerdictOn(const RunRecord& run, bool reached) {
+  if (run.mode == "steps" || !run.target) return "–";
+  return reached ? "reached" : "missed";
+}
+
 Cell TimeCell(const std::optional<double>& seconds) {
   return seconds ? Cell(static_cast<int64_t>(std::llround(*seconds * 1e9))) : Cell();
 }
@@ -101,7 +106,7 @@ Table ScoreTable(const std::vector<Score>& scores) {
               .rows = {}};
   for (const Score& score : scores) {
     const RunRecord& run = score.runs.front();
-    const std::string verdict = run.mode == "steps" ? "–" : score.reached ? "reached" : "missed";
+    const std::string verdict = VerdictOn(run, score.reached);
     table.rows.push_back({score.task, run.scale, run.mode, TextCell(run.data_set),
                           SettingsCell(run), CountCell(score.runs.size()), verdict,
                           ToCell(score.quality), ToCell(score.target), ToCell(score.baseline),
@@ -138,9 +143,7 @@ Table RunTable(const std::vector<Score>& scores) {
     for (const RunRecord& run : score.runs) {
       table.rows.push_back({run.task,
                             run.seed,
-                            std::string(run.mode == "steps" ? "–"
-                                        : run.reached       ? "reached"
-                                                            : "missed"),
+                            VerdictOn(run, run.reached),
                             ToCell(run.quality),
                             TimeCell(run.seconds),
                             TimeCell(run.evaluation_seconds),
