@@ -81,7 +81,9 @@ def write_caravan(data, lines):
 
 def test_policies_are_learned(tmp_path):
     write_caravan(tmp_path, 1000)
-    run_record = record(run(tmp_path, "--clicks", "caravan", "--most-steps", "200", "--json"))
+    done = run(tmp_path, "--clicks", "caravan", "--most-steps", "200", "--json")
+    run_record = record(done)
+    assert done.returncode == 0, "without a target none is missed"
     assert run_record["samples"] == 800 and run_record["data_set"] == "caravan"
     assert run_record["settings"]["clicks"] == "caravan" and run_record["target"] is None
     assert run_record["parameters"] == parameters([41, 10], numbers=83, width=8, bottom=(32,), top=(32, 16, 1))
