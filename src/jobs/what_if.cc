@@ -381,6 +381,8 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
     for (const GradientBucket& bucket : pass) bytes += bucket.bytes.count;
   }
   parallel_.nodes += static_cast<uint64_t>(reduced.copies);
+  // The program would copy gradients, too.
+  if (reduced.copies == 0) parallel_.certainty = Certainty::kModelled;
   parallel_.details = {{"buckets", BucketsJson(reduced.passes)}, {"copies", reduced.copies}};
   parallel_.text = fmt::format(
       "{} of gradients, {} in all, as DistributedDataParallel makes them after its first step; "
