@@ -328,8 +328,12 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
           !edited) {
         return MakeError(edited.error().code, first + ": " + edited.error().message);
       }
-      // Copies of layers use the tensors of the recorded ones.
-      if (options.memory && !options.what_if.layers) {
+      // Copies of layers use the tensors of the recorded ones, and other types and fused operators
+      // change no tensors here.
+      const DeviceEditOptions& device = options.what_if.device;
+      const bool keeps_tensors =
+          !options.what_if.layers && device.dtype.empty() && device.fuse.empty();
+      if (options.memory && keeps_tensors) {
         read.memory.after = TensorPeaksOf(traces.traces);
       }
       const int64_t wanted = npus;

@@ -156,9 +156,10 @@ class WhatIfCommand : public Command {
     }
     for (const auto& [device, before] : read.memory.before) {
       const auto after = read.memory.after.find(device);
-      if (after == read.memory.after.end() || after->second == before) continue;
+      const bool is_known = after != read.memory.after.end();
+      if (is_known && after->second == before) continue;
       text += fmt::format("memory of tensors on {}, largest rank: {} instead of {}\n", device,
-                          FormatBytes(after->second), FormatBytes(before));
+                          is_known ? FormatBytes(after->second) : "unknown", FormatBytes(before));
     }
     for (const std::string& note : notes) text += "note: " + note + "\n";
     console.Print(fmt::format("{}wrote {}: {}\n", text, output_, ClassesText(counts)));
