@@ -198,9 +198,10 @@ Status AddRecordedTimes(const std::vector<RankInput>& inputs, std::vector<Trace>
   return {};
 }
 
-// Reads the second recording of an edit, with the times that the first one has.
+// Reads the second recording of an edit, with the times that the first one has. Adds the notes
+// about its times.
 Result<std::vector<Trace>> ReadSecond(const SimJobOptions& options, bool strict,
-                                      const RunContext& context) {
+                                      const RunContext& context, std::vector<std::string>& notes) {
   ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs,
                          FindRanks(std::vector<std::string>{options.what_if.second}, context));
   ETUDE_ASSIGN_OR_RETURN(RankTraces read, ReadRankTraces(inputs, options.groups, options.jobs,
@@ -208,6 +209,8 @@ Result<std::vector<Trace>> ReadSecond(const SimJobOptions& options, bool strict,
   SimJob times;
   ETUDE_RETURN_IF_ERROR(AddRecordedTimes(inputs, read.traces, /*is_recorded=*/true,
                                          options.with_recording, context, times));
+  if (times.recording_taken > Nanos{}) times.notes.push_back(TakenText(times));
+  for (const std::string& note : times.notes) notes.push_back("--second: " + note);
   return std::move(read.traces);
 }
 
@@ -321,15 +324,19 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       if (is_chakra) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
       std::vector<Trace> second;
       if (!options.what_if.second.empty()) {
-        ETUDE_ASSIGN_OR_RETURN(second, ReadSecond(options, strict, context));
+        ETUDE_ASSIGN_OR_RETURN(second, ReadSecond(options, strict, context, read.notes));
       }
       if (options.memory) read.memory.before = TensorPeaksOf(traces.traces);
       if (const Status edited = what_if.EditTraces(traces.traces, second, context.limits);
           !edited) {
         return MakeError(edited.error().code, first + ": " + edited.error().message);
       }
-      // Copies of layers use the tensors of the recorded ones.
-      if (options.memory && !options.what_if.layers) {
+      // Copies of layers use the tensors of the recorded ones, and other types and fused operators
+      // change no tensors here.
+      const DeviceEditOptions& device = options.what_if.device;
+      const bool keeps_tensors =
+          !options.what_if.layers && device.dtype.empty() && device.fuse.empty();
+      if (options.memory && keeps_tensors) {
         read.memory.after = TensorPeaksOf(traces.traces);
       }
       const int64_t wanted = npus;
@@ -383,6 +390,18 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
 }
 
 }  // namespace
+
+std::string TakenText(const SimJob& job) {
+  constexpr double kWorthSaying = 0.2;
+  std::string text =
+      FormatTime(job.recording_taken) + " of recording overhead subtracted from each step";
+  if (!job.recorded_step || job.recorded_step->count <= 0) return text;
+  text += ", of " + FormatTime(*job.recorded_step);
+  const double share = static_cast<double>(job.recording_taken.count) /
+                       static_cast<double>(job.recorded_step->count);
+  if (share <= kWorthSaying) return text;
+  return text + fmt::format(": {:.0f} % of its time, so the rest is less certain", share * 100);
+}
 
 Result<std::vector<std::string>> FilesOfPrefixes(const std::vector<std::string>& paths) {
   std::vector<std::string> files;

@@ -50,6 +50,9 @@ struct SimJob {
   EditedMemory memory;             // of edited jobs, if requested
 };
 
+// Returns SimJob::recording_taken as a sentence, with its share of the step if that is large.
+std::string TakenText(const SimJob& job);
+
 // Returns kBadInput if some of PREFIX.0.et … exist, but not one for each of `npus` NPUs. ASTRA-sim
 // reads no further ones.
 Status CheckRankFiles(const std::string& prefix, int64_t npus);

@@ -26,10 +26,11 @@ constexpr int64_t kMostLayers = 100'000;
 constexpr uint64_t kMostNodes = 30'000'000;  // of all ranks: about 10 GB
 
 Result<Bytes> ParseBucket(std::string_view option, const std::string& text) {
-  const std::optional<Bytes> bytes = ParseBytes(text);
+  const std::optional<Bytes> bytes = ParseBytesWithUnit(text);
   if (bytes && bytes->count > 0) return *bytes;
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("{}: found '{}', expected a size such as 25MiB", option, text));
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("{}: found '{}', expected a size with a unit, such as 25MiB", option, text));
 }
 
 Result<SizePoints> ParsePoints(const std::string& text) {
@@ -73,6 +74,14 @@ Json MemoryJson(const EditedMemory& memory) {
     if (after != memory.after.end()) row["after_bytes"] = after->second.count;
   }
   return rows;
+}
+
+// Returns the refusal of `option`, whose buckets an element type would change.
+tl::unexpected<Error> BucketsOfType(std::string_view option) {
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("{} cannot be combined with --dtype: gradients are divided into "
+                               "buckets by their recorded bytes; record the job with that type",
+                               option));
 }
 
 // Returns the key of the operator that takes longest; one without a name if no key is known.
@@ -157,6 +166,10 @@ Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
   if (!options.first_bucket.empty()) {
     ETUDE_ASSIGN_OR_RETURN(made.buckets_.first,
                            ParseBucket("--first-bucket", options.first_bucket));
+  }
+  if (!options.device.dtype.empty()) {
+    if (!options.bucket.empty()) return BucketsOfType("--bucket");
+    if (!options.first_bucket.empty()) return BucketsOfType("--first-bucket");
   }
   if (!options.recorded_operators.empty() && options.operators.empty()) {
     return MakeError(ErrorCode::kUsage, "--recorded-operators requires --operators");
@@ -294,7 +307,10 @@ Status WhatIf::TakeAllTimes(std::vector<Trace>& traces, const Limits& limits) {
                           "with the arguments {}",
                           operators_.edit, example.name, example.arguments));
   }
-  operators_.text = "times of the table";
+  operators_.text = options_.recorded_operators.empty()
+                        ? "times of the table"
+                        : fmt::format("recorded times, changed by the ratio of the table to {}",
+                                      options_.recorded_operators);
   DescribeTimes(operators_);
   return {};
 }
@@ -370,6 +386,7 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
                                 FormatCount(nodes, "node"), FormatCount(kMostNodes, "node")));
   }
   if (communicates) return {};
+  if (!options_.device.dtype.empty()) return BucketsOfType("--dp of a job of one rank");
   ETUDE_ASSIGN_OR_RETURN(
       GradientReduction reduced,
       AddGradientReduction(traces.front(), *options_.data_parallel, buckets_, limits));

@@ -163,6 +163,8 @@ def test_bad_tables_name_the_line(jobs, table, tmp_path):
     (("whatif", "--measure", "--dp", 2), "--measure requires --sizes"),
     (("whatif", "--recorded-operators", "t.csv", "--dp", 2), "--recorded-operators requires --operators"),
     (("calibrate", "--operators", "--ranks", 4), "cannot be combined with --operators"),
+    (("calibrate", "--operators", "--ranks", 2), "cannot be combined with --operators"),
+    (("calibrate", "--operators", "--rounds", 6), "--rounds: found 6, expected at least 7 with --operators"),
 ])  # fmt: skip
 def test_options_that_require_others(jobs, tmp_path, words, error):
     command, *options = words

@@ -236,7 +236,7 @@ def test_layers_are_needed(alone, tmp_path):
     (("--layers", 0), "--layers: found 0, expected 1 to"),
     ((), "missing edit"),
     (("--dp", 0), "expected 1 to"),
-    (("--dp", 2, "--bucket", "much"), "--bucket: found 'much', expected a size such as 25MiB"),
+    (("--dp", 2, "--bucket", "much"), "--bucket: found 'much', expected a size with a unit, such as 25MiB"),
     (("--overlap", "half"), "--overlap: found 'half', expected on or off"),
     (("--compress", "0.5"), "--compress: found '0.5', expected a factor from 1"),
     (("--all-reduce", "tree"), "--all-reduce: found 'tree', expected reduce-scatter+all-gather"),

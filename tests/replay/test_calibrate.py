@@ -103,6 +103,8 @@ def test_refuses_other_files(tmp_path, measured, old, new, message):
         (("--ranks", "1"), "--ranks: found '1', expected 2 to 1024"),
         (("--sizes", "9-8"), "--sizes: found 9-8, expected the smaller size first"),
         (("-o", "machine.json"), "machine.json"),
+        (("--in", "step"), "--in, --threads and --library require --operators"),
+        (("--from", "job", "--ranks", "2"), "--from measures nothing"),
     ],
 )
 def test_wrong_words(tmp_path, words, message):

@@ -42,8 +42,10 @@ constexpr UnitRow kOperationUnits[] = {
     {"PFLOPS", 1'000'000'000'000'000},
 };
 
-// Returns the number times the factor of its unit, if the product is a whole number that fits.
-std::optional<int64_t> Parse(std::string_view text, std::span<const UnitRow> units) {
+// Returns the number times the factor of its unit, if the product is a whole number that fits, or
+// is rounded down to one.
+std::optional<int64_t> Parse(std::string_view text, std::span<const UnitRow> units,
+                             bool rounds_down = false) {
   size_t end = 0;
   while (end < text.size() && (IsDigit(text[end]) || text[end] == '.')) ++end;
   const std::string_view number = text.substr(0, end);
@@ -76,7 +78,8 @@ std::optional<int64_t> Parse(std::string_view text, std::span<const UnitRow> uni
   if (__builtin_mul_overflow(whole, static_cast<uint64_t>(unit->factor), &product)) {
     return std::nullopt;
   }
-  if (product % scale != 0 || product / scale > uint64_t{INT64_MAX}) return std::nullopt;
+  if (product % scale != 0 && !rounds_down) return std::nullopt;
+  if (product / scale > uint64_t{INT64_MAX}) return std::nullopt;
   return static_cast<int64_t>(product / scale);
 }
 
@@ -106,6 +109,13 @@ std::optional<Nanos> ParseTime(std::string_view text) {
 
 std::optional<Bytes> ParseBytes(std::string_view text) {
   const auto count = Parse(text, kByteUnits);
+  if (!count) return std::nullopt;
+  return Bytes{*count};
+}
+
+std::optional<Bytes> ParseBytesWithUnit(std::string_view text) {
+  if (text.empty() || IsDigit(text.back())) return std::nullopt;
+  const auto count = Parse(text, kByteUnits, /*rounds_down=*/true);
   if (!count) return std::nullopt;
   return Bytes{*count};
 }

@@ -22,6 +22,9 @@ std::optional<Nanos> ParseTime(std::string_view text);
 // … are powers of 1024.
 std::optional<Bytes> ParseBytes(std::string_view text);
 
+// Parses a size with its unit ("25MiB", "12B"), rounded down to whole bytes.
+std::optional<Bytes> ParseBytesWithUnit(std::string_view text);
+
 // Parses "989TFLOPS"; FLOPS, GFLOPS, TFLOPS and PFLOPS are powers of 1000.
 std::optional<int64_t> ParseOperationsPerSecond(std::string_view text);
 

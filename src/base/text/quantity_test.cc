@@ -39,5 +39,14 @@ TEST(ParseBytes, KnowsBothKindsOfPrefixes) {
   EXPECT_EQ(ParseBytes("1mb"), std::nullopt);
 }
 
+TEST(ParseBytesWithUnit, RoundsDownAndRequiresAUnit) {
+  EXPECT_EQ(ParseBytesWithUnit("25MiB"), Bytes{25 << 20});
+  EXPECT_EQ(ParseBytesWithUnit("0.1MiB"), Bytes{104'857});
+  EXPECT_EQ(ParseBytesWithUnit("0.5B"), Bytes{0});
+  for (const char* text : {"", "0", "25", "1.5", "MiB", "25M", "-1B", "1e3B"}) {
+    EXPECT_EQ(ParseBytesWithUnit(text), std::nullopt) << text;
+  }
+}
+
 }  // namespace
 }  // namespace etude

@@ -72,7 +72,7 @@ class WhatIfCommand : public Command {
     options.Value(
         "--dtype", &device.dtype, "TYPE",
         "other type of floating-point tensors, such as bfloat16; times of matrix products "
-        "stay");
+        "stay; not with new buckets of gradients");
     options.Values("--fuse", &device.fuse, "OPERATOR,OPERATOR,…",
                    "fuse chains of element-wise operators, such as aten::add,aten::relu");
     options.Flag("--no-gaps", &device.no_gaps,
@@ -134,10 +134,7 @@ class WhatIfCommand : public Command {
     const JobCounts counts = CountsOf(*read.job);
     std::vector<std::string> notes = read.notes;
     if (read.recording_taken > Nanos{}) {
-      notes.insert(notes.begin(),
-                   fmt::format("{} of recording overhead subtracted from each step, of {}",
-                               FormatTime(read.recording_taken),
-                               FormatTime(read.recorded_step.value_or(Nanos{}))));
+      notes.insert(notes.begin(), TakenText(read));
     }
     const Changes changes{.sources = job_.paths,
                           .ranks = counts.ranks,
@@ -156,9 +153,10 @@ class WhatIfCommand : public Command {
     }
     for (const auto& [device, before] : read.memory.before) {
       const auto after = read.memory.after.find(device);
-      if (after == read.memory.after.end() || after->second == before) continue;
+      const bool is_known = after != read.memory.after.end();
+      if (is_known && after->second == before) continue;
       text += fmt::format("memory of tensors on {}, largest rank: {} instead of {}\n", device,
-                          FormatBytes(after->second), FormatBytes(before));
+                          is_known ? FormatBytes(after->second) : "unknown", FormatBytes(before));
     }
     for (const std::string& note : notes) text += "note: " + note + "\n";
     console.Print(fmt::format("{}wrote {}: {}\n", text, output_, ClassesText(counts)));

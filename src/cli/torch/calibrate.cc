@@ -81,27 +81,29 @@ class CalibrateCommand : public Command {
     options.Value("--operators", &operators_.job, "JOB",
                   "measure the operators of a recorded job, by replaying them, instead of "
                   "communications");
-    options.Choice("--in", &operators_.in, {"step", "isolation"},
-                   "--operators: measure them as part of the step, or each repeated alone");
+    options.Choice("--in", &in_, {"step", "isolation"},
+                   "--operators: measure them as part of the step, or each repeated alone "
+                   "(default: step)");
     options.Value("--threads", &operators_.threads, "N",
                   "--operators: number of threads in PyTorch's pool (default: as recorded, else 1)",
                   {.least = 1, .most = kThreadsMax});
     options.Values("--library", &operators_.libraries, "FILE",
                    "--operators: load a shared library that registers operators; its code runs");
     options.Value("--ranks", &ranks_, "COUNTS",
-                  "numbers of ranks, such as 2,4; there may be more ranks than cores");
+                  "numbers of ranks, such as 2,4; there may be more ranks than cores (default: 2)");
     options.Value("--types", &types_, "TYPES",
                   "communications, such as all_reduce,message (default: all)");
     options.Value(
         "--sizes", &sizes_, "SIZES",
-        "bytes of a rank's input: powers of two of a range, or a list such as 8,4KiB,1MiB");
+        "bytes of a rank's input: powers of two of a range, or a list such as 8,4KiB,1MiB "
+        "(default: 8-64MiB)");
     options.Value("--repeats", &repeats_, "N",
                   "max repetitions of each size in a round; large sizes are repeated less often "
                   "(default: 50)",
                   {.least = 1, .most = kMostRepeats});
     options.Value("--rounds", &rounds_, "N",
                   "number of rounds over all sizes, whose mean counts; with --operators max number "
-                  "of rounds, whose median counts (default: 3, or 40)",
+                  "of rounds, at least 7, whose median counts (default: 3, or 40)",
                   {.least = 1, .most = kMostRounds});
     options.Values("--from", &from_, "JOB",
                    "take the times from the communications of a recorded job, and measure nothing");
@@ -117,7 +119,7 @@ class CalibrateCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     if (!operators_.job.empty()) return RunOperators(console);
-    if (const CalibrateCommand defaults; operators_ != defaults.operators_) {
+    if (!in_.empty() || operators_.threads || !operators_.libraries.empty()) {
       return MakeError(ErrorCode::kUsage,
                        "calibrate: --in, --threads and --library require --operators");
     }
@@ -137,14 +139,19 @@ class CalibrateCommand : public Command {
  private:
   // Measures the operators of a recorded job.
   Result<ExitCode> RunOperators(const Console& console) {
-    const CalibrateCommand defaults;
-    if (ranks_ != defaults.ranks_ || !types_.empty() || sizes_ != defaults.sizes_ || repeats_ ||
-        !from_.empty()) {
+    if (ranks_ || types_ || sizes_ || repeats_ || !from_.empty()) {
       return MakeError(ErrorCode::kUsage,
                        "calibrate: --ranks, --types, --sizes, --repeats and --from cannot be "
                        "combined with --operators");
     }
+    if (rounds_.value_or(kLeastRounds) < kLeastRounds) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("calibrate: --rounds: found {}, expected at least {} with "
+                                   "--operators: fewer rounds show no spread",
+                                   *rounds_, kLeastRounds));
+    }
     operators_.output = output_.empty() ? "operators.csv" : output_;
+    if (!in_.empty()) operators_.in = in_;
     operators_.rounds = rounds_.value_or(kUsualMostRounds);
     operators_.force = force_;
     operators_.json = json_;
@@ -153,11 +160,7 @@ class CalibrateCommand : public Command {
 
   // Writes the times of a recorded job.
   Result<ExitCode> RunFrom(const Console& console) {
-    const CalibrateCommand defaults;
-    const bool is_plain = ranks_ == defaults.ranks_ && types_ == defaults.types_ &&
-                          sizes_ == defaults.sizes_ && repeats_ == defaults.repeats_ &&
-                          rounds_ == defaults.rounds_ && !force_;
-    if (!is_plain) {
+    if (ranks_ || types_ || sizes_ || repeats_ || rounds_ || force_) {
       return MakeError(ErrorCode::kUsage,
                        "calibrate: --from measures nothing, so only -o and --json can be combined "
                        "with it");
@@ -191,9 +194,11 @@ class CalibrateCommand : public Command {
   }
 
   Status ReadOptions() {
-    ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, ParseRankCounts(ranks_));
-    ETUDE_ASSIGN_OR_RETURN(const std::vector<MeasuredKind> kinds, ParseKinds(types_));
-    ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, ParseSizes(sizes_));
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> counts,
+                           ParseRankCounts(ranks_.value_or("2")));
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<MeasuredKind> kinds, ParseKinds(types_.value_or("")));
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes,
+                           ParseSizes(sizes_.value_or("8-64MiB")));
     const auto add = [&](const MeasuredKind& kind, int64_t ranks) {
       const SizePlan plan = PlanSizes(kind, ranks, sizes);
       items_.push_back({kind, ranks, plan});
@@ -341,9 +346,10 @@ class CalibrateCommand : public Command {
 
   std::string output_;
   OperatorCalibration operators_;
-  std::string ranks_ = "2";
-  std::string types_;
-  std::string sizes_ = "8-64MiB";
+  std::string in_;  // "" unless given
+  std::optional<std::string> ranks_;
+  std::optional<std::string> types_;
+  std::optional<std::string> sizes_;
   std::optional<int64_t> repeats_;
   std::optional<int64_t> rounds_;
   std::vector<std::string> from_;

@@ -21,8 +21,6 @@ struct OperatorCalibration {
   std::vector<std::string> libraries;
   bool force = false;
   bool json = false;
-
-  friend bool operator==(const OperatorCalibration&, const OperatorCalibration&) = default;
 };
 
 // Measures the operators of all ranks of a job, writes the table after each rank and each kind of

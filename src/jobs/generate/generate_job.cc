@@ -91,7 +91,7 @@ class JobGenerator {
           fmt::format("--ranks: found {}, expected {}, the product of the parallelism options",
                       *request_.ranks, ranks));
     }
-    ETUDE_RETURN_IF_ERROR(TimeModel(made));
+    ETUDE_RETURN_IF_ERROR(TimeModel(made, context));
     TellMemory(made);
     WarnOf(FindAstraEdges(made.job), context);
     written_.text = made.text;
@@ -261,7 +261,7 @@ class JobGenerator {
     return {};
   }
 
-  Status TimeModel(GeneratedJob& made) {
+  Status TimeModel(GeneratedJob& made, const RunContext& context) {
     if (!request_.device && !request_.measured) return {};
     ETUDE_RETURN_IF_ERROR(ReadDevice());
     TimeSources sources{.device = device_};
@@ -270,6 +270,12 @@ class JobGenerator {
                              MeasuredProducts::Parse(*request_.measured_text, *request_.measured));
     }
     ETUDE_ASSIGN_OR_RETURN(written_.durations, TimeWorks(sources, made.job));
+    if (request_.measured && written_.durations->measured == 0) {
+      context.Warn(fmt::format(
+          "--measured has no effect: {} contains no matrix product with the sizes and type of this "
+          "job",
+          *request_.measured));
+    }
     made.text += "\ndurations:";
     const auto add = [&](int64_t count, std::string_view from, bool told) {
       if (!told) return;

@@ -13,10 +13,11 @@ namespace {
 Result<Bytes> SizeOf(std::string_view option, const std::optional<std::string>& size,
                      Bytes otherwise) {
   if (!size) return otherwise;
-  const auto bucket = ParseBytes(*size);
+  const auto bucket = ParseBytesWithUnit(*size);
   if (bucket) return *bucket;
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("{}: found '{}', expected bytes, such as 25MiB", option, *size));
+  return MakeError(
+      ErrorCode::kUsage,
+      fmt::format("{}: found '{}', expected a size with a unit, such as 25MiB", option, *size));
 }
 
 }  // namespace
