@@ -120,6 +120,13 @@ NodeId CallOfCollective(const Trace& trace, const RunnableNode& node) {
   return call;
 }
 
+// Returns whether a collective that reduces may reduce gradients: numbers with fractions, unlike the
+// map of used parameters of DistributedDataParallel.
+bool MayReduceGradients(const Trace& trace, const RunnableNode& node) {
+  const Comm* comm = node.origin ? trace.comm(node.origin) : nullptr;
+  return comm == nullptr || !IsInteger(comm->dtype);
+}
+
 // Returns the indices of a pass's gradients by the memory of their tensors.
 std::map<uint64_t, size_t> ArrivalsByMemory(const Trace& trace, const BackwardPass& pass) {
   std::map<uint64_t, size_t> arrivals;
@@ -485,8 +492,10 @@ Result<std::vector<GradientCommunication>> FindGradientCommunication(const Trace
       if (!begin || time < *begin || (next && time >= *next)) continue;
       const NodeId call = CallOfCollective(trace, rank.nodes[number]);
       if (!end || time < *end || (time == *end && !IsWithin(trace, call, pass.after))) {
-        one.collectives.push_back(number);
-      } else if (const auto last = LastArrival(trace, call, arrivals)) {
+        one.begun.push_back(number);
+        if (MayReduceGradients(trace, rank.nodes[number])) one.collectives.push_back(number);
+      } else if (const auto last = LastArrival(trace, call, arrivals);
+                 last && MayReduceGradients(trace, rank.nodes[number])) {
         one.late.push_back({.collective = number, .last = *last});
       }
     }
@@ -515,7 +524,17 @@ Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank) {
   for (const GradientCommunication& one : passes) {
     const uint32_t last = places.LastOf(one.pass.gradients.back().node);
     if (last == kNoNode) continue;
-    for (const uint32_t collective : one.collectives) edit.AddDep(collective, last);
+    // One after another in the order of the host: those that now begin together would have no order,
+    // and all ranks need the same one.
+    const std::set<uint32_t> waiting(one.collectives.begin(), one.collectives.end());
+    std::map<uint32_t, uint32_t> before;  // by group
+    for (const uint32_t collective : one.begun) {
+      const auto previous = before.find(rank.nodes[collective].group);
+      const bool waits = waiting.contains(collective);
+      if (previous != before.end()) edit.AddDep(collective, previous->second);
+      if (waits) edit.AddDep(collective, last);
+      if (waits || previous != before.end()) before[rank.nodes[collective].group] = collective;
+    }
     count += one.collectives.size();
   }
   if (!edit.Finish()) {
