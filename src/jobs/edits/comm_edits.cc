@@ -48,6 +48,10 @@ Status CommEdits::EditBuckets(const Trace& trace, RunnableRank& rank) {
   if (!sizes_) return {};
   const Result<Rebucketing> changed = Rebucket(trace, *sizes_, rank);
   if (!changed) return RefusedEdit("--bucket", changed.error());
+  if (changed->passes.empty()) {
+    buckets_.text = "as recorded: all-reduces of gradients have these buckets already";
+    return {};
+  }
   uint64_t count = 0;
   int64_t bytes = 0;
   for (const std::vector<GradientBucket>& pass : changed->passes) {
