@@ -34,8 +34,8 @@ Result<std::vector<GradientCommunication>> FindGradientCommunication(const Trace
                                                                      const RunnableRank& rank);
 
 struct Rebucketing {
-  std::vector<std::vector<GradientBucket>> passes;
-  uint64_t recorded = 0;  // number of all-reduces of the recorded step
+  std::vector<std::vector<GradientBucket>> passes;  // those that had other buckets
+  uint64_t recorded = 0;                            // number of their recorded all-reduces
 };
 
 // Divides the gradients of a rank of a data-parallel job into other buckets, as
