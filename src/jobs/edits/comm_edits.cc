@@ -48,6 +48,10 @@ Status CommEdits::EditBuckets(const Trace& trace, RunnableRank& rank) {
   if (!sizes_) return {};
   const Result<Rebucketing> changed = Rebucket(trace, *sizes_, rank);
   if (!changed) return RefusedEdit("--bucket", changed.error());
+  if (changed->passes.empty()) {
+    buckets_.text = "as recorded: all-reduces of gradients have these buckets already";
+    return {};
+  }
   uint64_t count = 0;
   int64_t bytes = 0;
   for (const std::vector<GradientBucket>& pass : changed->passes) {
@@ -110,18 +114,25 @@ Status CommEdits::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size
     ordered_.text = "ranks have the numbers of their places in this order";
   }
   if (!form_) return {};
+  const auto count_groups = [&] {
+    size_t count = 0;
+    for (const RunnableRank& rank : ranks) count += rank.groups.size();
+    return count;
+  };
+  const size_t groups = count_groups();
   const Result<uint64_t> changed = ReplaceAllReduces(*form_, world_size, ranks);
   if (!changed) return RefusedEdit("--all-reduce", changed.error());
   if (*changed == 0) {
     return BadInput("--all-reduce: found no all-reduce between ranks, expected at least one");
   }
   replaced_.nodes = *changed;
+  const bool is_divided = count_groups() > groups;  // into groups within and across
   replaced_.text = fmt::format(
       "each all-reduce replaced by a reduce-scatter{} and an all-gather",
       form_->neighbours == 0
           ? std::string()
-          : fmt::format(" among {} neighbouring ranks, an all-reduce of the shards across,",
-                        form_->neighbours));
+          : fmt::format(" among {} neighbouring ranks{}", form_->neighbours,
+                        is_divided ? ", an all-reduce of the shards across," : ""));
   return {};
 }
 

@@ -120,6 +120,13 @@ NodeId CallOfCollective(const Trace& trace, const RunnableNode& node) {
   return call;
 }
 
+// Returns whether a collective that reduces may reduce gradients: numbers with fractions, unlike the
+// map of used parameters of DistributedDataParallel.
+bool MayReduceGradients(const Trace& trace, const RunnableNode& node) {
+  const Comm* comm = node.origin ? trace.comm(node.origin) : nullptr;
+  return comm == nullptr || !IsInteger(comm->dtype);
+}
+
 // Returns the indices of a pass's gradients by the memory of their tensors.
 std::map<uint64_t, size_t> ArrivalsByMemory(const Trace& trace, const BackwardPass& pass) {
   std::map<uint64_t, size_t> arrivals;
@@ -160,13 +167,21 @@ class Rebucketer {
             "found gradients that are reduced one by one after the backward pass, expected "
             "buckets, as of DistributedDataParallel; nearest possible: --overlap on");
       }
+      const std::set<uint32_t> removed = removed_;
+      const std::vector<uint32_t> calls = calls_;
       ETUDE_RETURN_IF_ERROR(ReadPass(one));
       ETUDE_RETURN_IF_ERROR(FindRecordedBuckets(one));
+      if (IsAsRecorded(one)) {
+        removed_ = removed;
+        calls_ = calls;
+        continue;
+      }
       FindWaiters(one);
       FindCopies(one.pass);
       result_.recorded += one.collectives.size();
       AddPass(one);
     }
+    if (result_.passes.empty()) return std::move(result_);
     for (const uint32_t node : removed_) edit_.Remove(node);
     ETUDE_RETURN_IF_ERROR(edit_.Finish());
     return std::move(result_);
@@ -240,6 +255,16 @@ class Rebucketer {
         "found '{}' of {}, expected the bytes of consecutive gradients in the order of their "
         "arrival, as DistributedDataParallel reduces them after its first step",
         rank_.names[node.name], FormatCount(static_cast<uint64_t>(bytes), "byte")));
+  }
+
+  // Returns whether the new buckets of a pass are the recorded ones.
+  bool IsAsRecorded(const GradientCommunication& one) const {
+    std::vector<GradientBucket> buckets = BucketsOf(one.pass.gradients, sizes_);
+    std::ranges::sort(buckets, {}, &GradientBucket::last);
+    std::vector<size_t> ends(one.collectives.size());  // last gradient by recorded bucket
+    for (size_t i = 0; i < recorded_.size(); ++i) ends[recorded_[i]] = i;
+    std::ranges::sort(ends);
+    return std::ranges::equal(buckets, ends, {}, &GradientBucket::last);
   }
 
   // Finds what waits for each recorded all-reduce, and ends the waits.
@@ -485,8 +510,10 @@ Result<std::vector<GradientCommunication>> FindGradientCommunication(const Trace
       if (!begin || time < *begin || (next && time >= *next)) continue;
       const NodeId call = CallOfCollective(trace, rank.nodes[number]);
       if (!end || time < *end || (time == *end && !IsWithin(trace, call, pass.after))) {
-        one.collectives.push_back(number);
-      } else if (const auto last = LastArrival(trace, call, arrivals)) {
+        one.begun.push_back(number);
+        if (MayReduceGradients(trace, rank.nodes[number])) one.collectives.push_back(number);
+      } else if (const auto last = LastArrival(trace, call, arrivals);
+                 last && MayReduceGradients(trace, rank.nodes[number])) {
         one.late.push_back({.collective = number, .last = *last});
       }
     }
@@ -515,7 +542,24 @@ Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank) {
   for (const GradientCommunication& one : passes) {
     const uint32_t last = places.LastOf(one.pass.gradients.back().node);
     if (last == kNoNode) continue;
-    for (const uint32_t collective : one.collectives) edit.AddDep(collective, last);
+    // One after another in the order of the host: those that now begin together would have no order,
+    // and all ranks need the same one.
+    const std::set<uint32_t> waiting(one.collectives.begin(), one.collectives.end());
+    std::map<uint32_t, uint32_t> before;  // by group
+    for (const uint32_t collective : one.begun) {
+      const auto previous = before.find(rank.nodes[collective].group);
+      if (!waiting.contains(collective) && previous == before.end()) continue;
+      // What precedes the end of the pass on its thread is over. A call that stayed would give
+      // the collective an earlier place in the order.
+      const std::vector<uint32_t> deps(edit.deps(collective).begin(), edit.deps(collective).end());
+      for (const uint32_t dep : deps) {
+        const RunnableNode& node = rank.nodes[dep];
+        const bool is_over = dep <= last && node.lane == rank.nodes[last].lane;
+        if (is_over && !IsCommunication(node.kind)) edit.RemoveDep(collective, dep);
+      }
+      edit.AddDep(collective, previous == before.end() ? last : previous->second);
+      before[rank.nodes[collective].group] = collective;
+    }
     count += one.collectives.size();
   }
   if (!edit.Finish()) {

@@ -22,6 +22,7 @@ struct LateReduction {
 struct GradientCommunication {
   BackwardPass pass;
   std::vector<uint32_t> collectives;  // nodes of the rank, begun during the pass, in this order
+  std::vector<uint32_t> begun;        // these and other reductions begun then, such as of counts
   std::vector<LateReduction> late;    // by the arrival of their gradients
 };
 
@@ -33,8 +34,8 @@ Result<std::vector<GradientCommunication>> FindGradientCommunication(const Trace
                                                                      const RunnableRank& rank);
 
 struct Rebucketing {
-  std::vector<std::vector<GradientBucket>> passes;
-  uint64_t recorded = 0;  // number of all-reduces of the recorded step
+  std::vector<std::vector<GradientBucket>> passes;  // those that had other buckets
+  uint64_t recorded = 0;                            // number of their recorded all-reduces
 };
 
 // Divides the gradients of a rank of a data-parallel job into other buckets, as
