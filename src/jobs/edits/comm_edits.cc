@@ -127,12 +127,12 @@ Status CommEdits::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size
   }
   replaced_.nodes = *changed;
   const bool is_divided = count_groups() > groups;  // into groups within and across
-  replaced_.text = fmt::format(
-      "each all-reduce replaced by a reduce-scatter{} and an all-gather",
-      form_->neighbours == 0
-          ? std::string()
-          : fmt::format(" among {} neighbouring ranks{}", form_->neighbours,
-                        is_divided ? ", an all-reduce of the shards across," : ""));
+  replaced_.text =
+      fmt::format("each all-reduce replaced by a reduce-scatter{} and an all-gather",
+                  form_->neighbours == 0
+                      ? std::string()
+                      : fmt::format(" among {} neighbouring ranks{}", form_->neighbours,
+                                    is_divided ? ", an all-reduce of the shards across," : ""));
   return {};
 }
 

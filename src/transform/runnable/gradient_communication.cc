@@ -120,8 +120,8 @@ NodeId CallOfCollective(const Trace& trace, const RunnableNode& node) {
   return call;
 }
 
-// Returns whether a collective that reduces may reduce gradients: numbers with fractions, unlike the
-// map of used parameters of DistributedDataParallel.
+// Returns whether a collective that reduces may reduce gradients: numbers with fractions, unlike
+// the map of used parameters of DistributedDataParallel.
 bool MayReduceGradients(const Trace& trace, const RunnableNode& node) {
   const Comm* comm = node.origin ? trace.comm(node.origin) : nullptr;
   return comm == nullptr || !IsInteger(comm->dtype);
@@ -510,7 +510,6 @@ Result<std::vector<GradientCommunication>> FindGradientCommunication(const Trace
       if (!begin || time < *begin || (next && time >= *next)) continue;
       const NodeId call = CallOfCollective(trace, rank.nodes[number]);
       if (!end || time < *end || (time == *end && !IsWithin(trace, call, pass.after))) {
-        one.begun.push_back(number);
         if (MayReduceGradients(trace, rank.nodes[number])) one.collectives.push_back(number);
       } else if (const auto last = LastArrival(trace, call, arrivals);
                  last && MayReduceGradients(trace, rank.nodes[number])) {
@@ -542,24 +541,7 @@ Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank) {
   for (const GradientCommunication& one : passes) {
     const uint32_t last = places.LastOf(one.pass.gradients.back().node);
     if (last == kNoNode) continue;
-    // One after another in the order of the host: those that now begin together would have no order,
-    // and all ranks need the same one.
-    const std::set<uint32_t> waiting(one.collectives.begin(), one.collectives.end());
-    std::map<uint32_t, uint32_t> before;  // by group
-    for (const uint32_t collective : one.begun) {
-      const auto previous = before.find(rank.nodes[collective].group);
-      if (!waiting.contains(collective) && previous == before.end()) continue;
-      // What precedes the end of the pass on its thread is over. A call that stayed would give
-      // the collective an earlier place in the order.
-      const std::vector<uint32_t> deps(edit.deps(collective).begin(), edit.deps(collective).end());
-      for (const uint32_t dep : deps) {
-        const RunnableNode& node = rank.nodes[dep];
-        const bool is_over = dep <= last && node.lane == rank.nodes[last].lane;
-        if (is_over && !IsCommunication(node.kind)) edit.RemoveDep(collective, dep);
-      }
-      edit.AddDep(collective, previous == before.end() ? last : previous->second);
-      before[rank.nodes[collective].group] = collective;
-    }
+    for (const uint32_t collective : one.collectives) edit.AddDep(collective, last);
     count += one.collectives.size();
   }
   if (!edit.Finish()) {

@@ -22,7 +22,6 @@ struct LateReduction {
 struct GradientCommunication {
   BackwardPass pass;
   std::vector<uint32_t> collectives;  // nodes of the rank, begun during the pass, in this order
-  std::vector<uint32_t> begun;        // these and other reductions begun then, such as of counts
   std::vector<LateReduction> late;    // by the arrival of their gradients
 };
 
