@@ -15,22 +15,13 @@ namespace {
 // Parses a list of some of `ranks`. Returns nullopt if it is not a list.
 std::optional<std::vector<int64_t>> RanksInList(std::string_view list,
                                                 std::span<const int64_t> ranks) {
+  const auto listed = ParseRanges(list, ranks.back());
+  if (!listed) return std::nullopt;
   std::set<int64_t> chosen;
-  while (true) {
-    const size_t comma = list.find(',');
-    const std::string_view item = list.substr(0, comma);
-    const size_t dash = item.find('-');
-    const auto first = ParseWhole(item.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : ParseWhole(item.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first || *last > ranks.back()) {
+  for (const int64_t rank : *listed) {
+    if (!std::ranges::binary_search(ranks, rank) || !chosen.insert(rank).second) {
       return std::nullopt;
     }
-    for (int64_t rank = *first; rank <= *last; ++rank) {
-      if (!std::ranges::binary_search(ranks, rank)) return std::nullopt;
-      if (!chosen.insert(rank).second) return std::nullopt;
-    }
-    if (comma == std::string_view::npos) break;
-    list.remove_prefix(comma + 1);
   }
   return std::vector<int64_t>(chosen.begin(), chosen.end());
 }

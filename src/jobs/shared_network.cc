@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -57,22 +56,6 @@ tl::unexpected<Error> NoPlace(std::string_view text, const std::string& expected
                    fmt::format("--place: found '{}', expected {}", text, expected));
 }
 
-// Parses "0-3,8": NPUs in the order of the ranks. nullopt for another text.
-std::optional<std::vector<int64_t>> NpusIn(std::string_view list, int64_t npus) {
-  std::vector<int64_t> found;
-  while (true) {
-    const size_t comma = list.find(',');
-    const std::string_view item = list.substr(0, comma);
-    const size_t dash = item.find('-');
-    const auto first = ParseWhole(item.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : ParseWhole(item.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first || *last >= npus) return std::nullopt;
-    for (int64_t npu = *first; npu <= *last; ++npu) found.push_back(npu);
-    if (comma == std::string_view::npos) return found;
-    list.remove_prefix(comma + 1);
-  }
-}
-
 Result<Places> ListedPlaces(std::string_view text, const std::vector<int64_t>& ranks,
                             int64_t npus) {
   Places places;
@@ -86,7 +69,7 @@ Result<Places> ListedPlaces(std::string_view text, const std::vector<int64_t>& r
                                        "separated by /",
                                        FormatCount(ranks.size(), "job")));
     }
-    auto listed = NpusIn(list, npus);
+    auto listed = ParseRanges(list, npus - 1);
     if (!listed) {
       return NoPlace(list, fmt::format("NPUs from 0 to {}, such as 0-3,8", npus - 1));
     }

@@ -23,13 +23,12 @@ bool OperatorRounds::is_stable() const {
 
 MeasuredCall OperatorRounds::Time() const {
   std::vector<double> sorted = medians_;
+  // Clocks have steps: a call may seem to take no time.
+  const double median = std::max(MedianInPlace(sorted), 1.0);
   std::ranges::sort(sorted);
   const auto at = [&](double share) {
     return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
   };
-  // Clocks have steps: a call may seem to take no time.
-  const double median = std::max(MedianInPlace(sorted), 1.0);
-  std::ranges::sort(sorted);
   const double difference = at(0.75) - at(0.25);
   const double spread = difference / median;
   return {.time_ns = median,

@@ -81,4 +81,14 @@ std::string ShellQuoted(std::string_view text) {
   return quoted + "'";
 }
 
+std::string CsvQuoted(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
 }  // namespace etude

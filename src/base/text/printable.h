@@ -17,5 +17,7 @@ std::string WithoutLongLines(std::string_view text, size_t most);
 
 // Returns `text` quoted as one shell word.
 std::string ShellQuoted(std::string_view text);
+// Returns `text` as a value in CSV (RFC 4180), with quotation marks if it needs them.
+std::string CsvQuoted(std::string_view text);
 
 }  // namespace etude

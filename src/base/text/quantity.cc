@@ -96,6 +96,22 @@ std::optional<Number> ParseAll(std::string_view text) {
 
 std::optional<int64_t> ParseWhole(std::string_view text) { return ParseAll<int64_t>(text); }
 
+std::optional<std::vector<int64_t>> ParseRanges(std::string_view text, int64_t most) {
+  std::vector<int64_t> numbers;
+  while (true) {
+    const size_t comma = text.find(',');
+    const std::string_view item = text.substr(0, comma);
+    const size_t dash = item.find('-');
+    const auto first = ParseWhole(item.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : ParseWhole(item.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last > most) return std::nullopt;
+    if (std::ssize(numbers) + *last - *first > most) return std::nullopt;
+    for (int64_t number = *first; number <= *last; ++number) numbers.push_back(number);
+    if (comma == std::string_view::npos) return numbers;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 std::optional<double> ParseDecimal(std::string_view text) {
   const auto value = ParseAll<double>(text);
   return value && std::isfinite(*value) ? value : std::nullopt;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "src/base/units.h"
 
@@ -10,6 +11,10 @@ namespace etude {
 
 // Parses a whole number ("12", "-3"); nullopt for other text or out of range.
 std::optional<int64_t> ParseWhole(std::string_view text);
+
+// Parses a list of whole numbers and ranges from 0 to `most`, such as "0-3,8", in its order;
+// nullopt for other text, and for a list of more than `most` + 1 numbers.
+std::optional<std::vector<int64_t>> ParseRanges(std::string_view text, int64_t most);
 
 // Parses a finite number ("1.5", "-2e3"); nullopt for other text or out of range.
 std::optional<double> ParseDecimal(std::string_view text);

@@ -14,6 +14,14 @@ TEST(ParseWhole, TakesWholeNumbersThatFit) {
   }
 }
 
+TEST(ParseRanges, KeepsTheOrderOfTheList) {
+  EXPECT_EQ(ParseRanges("8,0-3,8", 9), (std::vector<int64_t>{8, 0, 1, 2, 3, 8}));
+  EXPECT_EQ(ParseRanges("0", 0), std::vector<int64_t>{0});
+  for (const char* text : {"", "0,", ",0", "3-2", "-1", "0-", "10", "0-10", "0-9,1", "a", "1 ,2"}) {
+    EXPECT_EQ(ParseRanges(text, 9), std::nullopt) << text;
+  }
+}
+
 TEST(ParseTime, TakesANumberWithItsUnit) {
   EXPECT_EQ(ParseTime("1.5ms"), Nanos{1'500'000});
   EXPECT_EQ(ParseTime("20 us"), Nanos{20'000});

@@ -10,11 +10,8 @@
 #include "src/transform/runnable/gradient_communication.h"
 
 namespace etude {
-namespace {
 
 using Json = nlohmann::ordered_json;
-
-}  // namespace
 
 Result<CommEdits> CommEdits::Make(const CommEditOptions& options) {
   CommEdits made;
@@ -49,7 +46,9 @@ Status CommEdits::EditBuckets(const Trace& trace, RunnableRank& rank) {
   const Result<Rebucketing> changed = Rebucket(trace, *sizes_, rank);
   if (!changed) return RefusedEdit("--bucket", changed.error());
   if (changed->passes.empty()) {
-    buckets_.text = "as recorded: all-reduces of gradients have these buckets already";
+    if (buckets_.nodes == 0) {
+      buckets_.text = "as recorded: all-reduces of gradients have these buckets already";
+    }
     return {};
   }
   uint64_t count = 0;
@@ -74,13 +73,13 @@ Status CommEdits::EditRank(const Trace& trace, RunnableRank& rank) {
         is_on ? RunBesideBackward(trace, rank) : WaitForBackward(trace, rank);
     if (!changed) return RefusedEdit("--overlap", changed.error());
     overlap_.nodes += *changed;
-    overlap_.text = fmt::format("{} of gradients on each rank, which begin when {}",
-                                FormatCount(*changed, "collective"),
-                                is_on ? "these have arrived" : "their backward pass has ended");
-    if (*changed == 0) {
-      overlap_.text = fmt::format("as recorded: reductions of gradients {} the backward pass",
-                                  is_on ? "run beside" : "follow");
-    }
+    overlap_.text =
+        overlap_.nodes == 0
+            ? fmt::format("as recorded: reductions of gradients {} the backward pass",
+                          is_on ? "run beside" : "follow")
+            : fmt::format("{} of gradients over all recorded ranks, which begin when {}",
+                          FormatCount(overlap_.nodes, "collective"),
+                          is_on ? "these have arrived" : "their backward pass has ended");
   }
   if (compression_) {
     const Result<uint64_t> changed = CompressGradients(trace, *compression_, rank);
@@ -88,8 +87,8 @@ Status CommEdits::EditRank(const Trace& trace, RunnableRank& rank) {
     compressed_.nodes += *changed;
     const auto rate = compression_->bytes_per_second;
     compressed_.text =
-        fmt::format("{} of gradients on each rank, with 1/{} of their bytes; {}",
-                    FormatCount(*changed, "collective"), compression_->factor,
+        fmt::format("{} of gradients over all recorded ranks, with 1/{} of their bytes; {}",
+                    FormatCount(compressed_.nodes, "collective"), compression_->factor,
                     rate ? fmt::format("compression before and after them at {}", FormatRate(*rate))
                          : std::string("the time of compression is unknown and not included"));
   }

@@ -1,6 +1,5 @@
 #include "src/jobs/edits/device_edits.h"
 
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -9,7 +8,6 @@
 #include "src/base/text/format_count.h"
 #include "src/base/text/quantity.h"
 #include "src/report/text/format.h"
-#include "src/transform/runnable/element_type.h"
 #include "src/transform/runnable/fused_operators.h"
 #include "src/transform/runnable/launch_cost.h"
 
@@ -18,13 +16,9 @@ namespace {
 
 constexpr Nanos kMostLaunchCost{1'000'000'000};
 
-// Element types that an edit can choose.
-constexpr auto kTypes =
-    std::to_array({DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64});
-
 Result<DType> ParseType(std::string_view text) {
   std::vector<std::string_view> names;
-  for (const DType type : kTypes) {
+  for (const DType type : kElementTypes) {
     if (Name(type) == text) return type;
     names.push_back(Name(type));
   }
@@ -86,18 +80,22 @@ Status DeviceEdits::EditTypes(const Trace& trace, RunnableRank& rank) {
   if (type_ == DType::kUnknown) return {};
   const Result<TypeChange> changed = ChangeElementType(trace, type_, rank);
   if (!changed) return RefusedEdit("--dtype", changed.error());
-  typed_.nodes += changed->collectives + changed->retimed;
-  typed_.details = {{"communications", changed->collectives},
-                    {"retimed", changed->retimed},
-                    {"unchanged", changed->products}};
-  typed_.text = fmt::format("on each rank, {} with other bytes, {} with times by their bytes",
-                            FormatCount(changed->collectives, "communication"),
-                            FormatCount(changed->retimed, "operator"));
-  if (changed->products != 0) {
+  types_.collectives += changed->collectives;
+  types_.retimed += changed->retimed;
+  types_.products += changed->products;
+  typed_.nodes = types_.collectives + types_.retimed;
+  typed_.details = {{"communications", types_.collectives},
+                    {"retimed", types_.retimed},
+                    {"unchanged", types_.products}};
+  typed_.text = fmt::format(
+      "over all recorded ranks, {} with other bytes, {} with times by their bytes",
+      FormatCount(types_.collectives, "communication"), FormatCount(types_.retimed, "operator"));
+  if (types_.products != 0) {
     typed_.text += fmt::format(
         "; {} (or operators of unknown bytes) of unknown time with this type, so they keep the "
-        "recorded one (--scale matrix=FACTOR changes it)",
-        FormatCount(changed->products, "matrix product"));
+        "recorded one{}",
+        FormatCount(types_.products, "matrix product"),
+        rank.on_device ? "" : " (--scale matrix=FACTOR changes it)");
   }
   return {};
 }
@@ -107,18 +105,18 @@ Status DeviceEdits::EditWork(const Trace& trace, RunnableRank& rank) {
     const Result<uint64_t> changed = FuseOperators(trace, chains_[i], rank);
     if (!changed) return RefusedEdit("--fuse", changed.error());
     fused_[i].nodes += *changed;
-    fused_[i].text =
-        fmt::format("on each rank, {}, each of which takes the time of its most expensive operator",
-                    FormatCount(*changed, "fused operator"));
+    fused_[i].text = fmt::format(
+        "{} over all recorded ranks, each of which takes the time of its most expensive operator",
+        FormatCount(fused_[i].nodes, "fused operator"));
   }
   if (!options_.no_gaps) return {};
   const RemovedGaps removed = RemoveGaps(rank);
   gaps_.nodes += removed.nodes;
-  gaps_.text =
-      rank.on_device
-          ? "work of devices follows without gaps, as without this edit: the simulation "
-            "leaves out the time of the host"
-          : fmt::format("{} of the host between operators removed", FormatTime(removed.time));
+  gap_time_ = gap_time_ + removed.time;
+  gaps_.text = rank.on_device
+                   ? "work of devices follows without gaps, as without this edit: the simulation "
+                     "leaves out the time of the host"
+                   : fmt::format("{} of the host between operators removed", FormatTime(gap_time_));
   return {};
 }
 
@@ -128,8 +126,8 @@ Status DeviceEdits::EditLaunches(const Trace& trace, RunnableRank& rank) {
   if (!changed) return RefusedEdit("--launch-cost", changed.error());
   launches_.nodes += *changed;
   launches_.text =
-      fmt::format("on each rank, {} of {} each; other time of the host is left out",
-                  FormatCount(*changed, "launch", "launches"), FormatTime(*launch_cost_));
+      fmt::format("{} of {} each over all recorded ranks; other time of the host is left out",
+                  FormatCount(launches_.nodes, "launch", "launches"), FormatTime(*launch_cost_));
   return {};
 }
 

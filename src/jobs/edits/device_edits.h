@@ -10,6 +10,7 @@
 #include "src/jobs/edits/applied_edit.h"
 #include "src/trace/trace.h"
 #include "src/trace/words/enums.h"
+#include "src/transform/runnable/element_type.h"
 #include "src/transform/runnable/runnable_rank.h"
 
 namespace etude {
@@ -49,6 +50,8 @@ class DeviceEdits {
   DType type_ = DType::kUnknown;
   std::vector<std::vector<std::string>> chains_;
   std::optional<Nanos> launch_cost_;
+  TypeChange types_;  // of all ranks
+  Nanos gap_time_;    // removed
   AppliedEdit typed_;
   std::vector<AppliedEdit> fused_;  // by option
   AppliedEdit gaps_;

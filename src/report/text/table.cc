@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "src/base/text/printable.h"
 #include "src/base/text/quantity.h"
 #include "src/report/text/format.h"
 
@@ -32,13 +33,7 @@ bool IsFormula(std::string_view text) {
 // Prefixes a possible formula with an apostrophe, so that it stays a text.
 std::string CsvText(std::string text) {
   if (IsFormula(text)) text.insert(text.begin(), '\'');
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
+  return CsvQuoted(text);
 }
 
 std::string CsvCell(const Cell& cell) {

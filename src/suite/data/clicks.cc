@@ -33,6 +33,7 @@ constexpr size_t kCriteoTables = 26;
 constexpr size_t kCaravanFields = 86;  // with the label, the last
 // Categories and the largest value of each.
 constexpr auto kCaravanTables = std::to_array<std::pair<size_t, int64_t>>({{0, 41}, {4, 10}});
+constexpr std::string_view kCaravanLine = "86 whole numbers between tabs, the last of them 0 or 1";
 constexpr size_t kHeldOutOfCaravan = 5;  // one of as many lines
 
 float NormalFrom(RandomStream& random) {
@@ -233,7 +234,7 @@ Result<Clicks> ReadCaravan(const std::string& path, const RunContext& context) {
                                   Printable(line.substr(0, 60)), expected));
     };
     if (static_cast<size_t>(std::ranges::count(line, '\t')) + 1 != kCaravanFields) {
-      return refuse("86 whole numbers between tabs, the last of them 0 or 1");
+      return refuse(kCaravanLine);
     }
     Part& part = number % kHeldOutOfCaravan == 0 ? held_out : learned;
     std::string_view fields = line;
@@ -243,7 +244,7 @@ Result<Clicks> ReadCaravan(const std::string& path, const RunContext& context) {
           std::ranges::find(kCaravanTables, i, &std::pair<size_t, int64_t>::first);
       const bool is_label = i + 1 == kCaravanFields;
       if (!value || (is_label && *value != 0 && *value != 1)) {
-        return refuse("86 whole numbers between tabs, the last of them 0 or 1");
+        return refuse(kCaravanLine);
       }
       if (is_label) {
         part.labels.push_back(static_cast<float>(*value));

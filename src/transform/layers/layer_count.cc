@@ -236,8 +236,8 @@ class LayerCounter {
     }
   }
 
-  // Returns whether a repetition runs in a host node, whose own time is then between its operators:
-  // it comes and goes with the layers.
+  // Returns whether a repetition runs in a host node. The node's own time between the operators is
+  // then part of the layers.
   bool CallsLayers(NodeId node) const {
     const auto time = TimeOf(trace_, node);
     return time && std::ranges::any_of(result_.stack.runs, [&](const LayerRun& run) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/text/printable.h"
 #include "src/base/text/quantity.h"
 
 namespace etude {
@@ -20,17 +21,6 @@ constexpr std::string_view kHeading =
 constexpr size_t kColumns = 11;
 
 std::string_view NameOfMode(bool in_step) { return in_step ? "in step" : "in isolation"; }
-
-// Returns a value with quotation marks if it needs them.
-std::string Quoted(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted += c;
-    if (c == '"') quoted += c;
-  }
-  return quoted + '"';
-}
 
 // Reads the rows of a text in CSV, whose values may have quotation marks and line breaks inside of
 // them (RFC 4180).
@@ -153,11 +143,11 @@ std::string OperatorTableText(const OperatorTable& table) {
   text += '\n';
   const OperatorMachine& machine = table.machine;
   const std::string where =
-      fmt::format("{},{},{},{},{}", Quoted(machine.device), Quoted(machine.processor),
-                  machine.threads, Quoted(machine.torch), NameOfMode(machine.in_step));
+      fmt::format("{},{},{},{},{}", CsvQuoted(machine.device), CsvQuoted(machine.processor),
+                  machine.threads, CsvQuoted(machine.torch), NameOfMode(machine.in_step));
   for (const auto& [key, time] : table.times) {
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{}\n", Quoted(key.name),
-                   Quoted(key.arguments), where, time.calls, time.time_ns, time.spread,
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{}\n", CsvQuoted(key.name),
+                   CsvQuoted(key.arguments), where, time.calls, time.time_ns, time.spread,
                    time.noisy ? "noisy" : "measured");
   }
   return text;

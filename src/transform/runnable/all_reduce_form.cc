@@ -144,10 +144,9 @@ class AllReduceReplacer {
 Result<AllReduceForm> AllReduceForm::Parse(std::string_view text) {
   if (text == kScattered) return AllReduceForm{};
   if (text.starts_with(kHierarchical)) {
-    const auto neighbours = ParseDecimal(text.substr(kHierarchical.size()));
-    if (neighbours && *neighbours >= 2 && *neighbours <= 1 << 20 &&
-        *neighbours == static_cast<double>(static_cast<int64_t>(*neighbours))) {
-      return AllReduceForm{.neighbours = static_cast<int64_t>(*neighbours)};
+    const auto neighbours = ParseWhole(text.substr(kHierarchical.size()));
+    if (neighbours && *neighbours >= 2 && *neighbours <= 1 << 20) {
+      return AllReduceForm{.neighbours = *neighbours};
     }
   }
   return MakeError(ErrorCode::kUsage,

@@ -1,7 +1,6 @@
 #include "src/transform/runnable/element_type.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -21,11 +20,7 @@ namespace {
 
 constexpr int64_t kSmallBytes = 4 << 10;
 
-bool IsFloat(DType type) {
-  constexpr auto kFloats =
-      std::to_array({DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64});
-  return std::ranges::find(kFloats, type) != kFloats.end();
-}
+bool IsFloat(DType type) { return std::ranges::count(kElementTypes, type) != 0; }
 
 // Bytes of an operator's inputs and outputs.
 struct TensorBytes {

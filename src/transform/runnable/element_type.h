@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "src/base/result.h"
@@ -8,6 +9,10 @@
 #include "src/transform/runnable/runnable_rank.h"
 
 namespace etude {
+
+// Floating-point types that a change of the element type replaces, and that it can choose.
+inline constexpr auto kElementTypes =
+    std::to_array({DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64});
 
 struct TypeChange {
   uint64_t collectives = 0;  // with other bytes; sends and receives included

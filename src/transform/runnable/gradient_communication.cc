@@ -90,12 +90,20 @@ class RankPlaces {
   std::map<LaneId, std::vector<Begun>> begun_;  // by host thread; on devices one, by launch
 };
 
-// Returns the collectives that reduce, in the order in which the host began them.
-std::vector<std::pair<Nanos, uint32_t>> BegunReductions(const RunnableRank& rank,
+// Returns whether a collective that reduces may reduce gradients: numbers with fractions, unlike
+// the map of used parameters of DistributedDataParallel.
+bool MayReduceGradients(const Trace& trace, const RunnableNode& node) {
+  const Comm* comm = node.origin ? trace.comm(node.origin) : nullptr;
+  return comm == nullptr || !IsInteger(comm->dtype);
+}
+
+// Returns the collectives that may reduce gradients, in the order in which the host began them.
+std::vector<std::pair<Nanos, uint32_t>> BegunReductions(const Trace& trace,
+                                                        const RunnableRank& rank,
                                                         const RankPlaces& places) {
   std::vector<std::pair<Nanos, uint32_t>> begun;
   for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
-    if (!Reduces(rank.nodes[i])) continue;
+    if (!Reduces(rank.nodes[i]) || !MayReduceGradients(trace, rank.nodes[i])) continue;
     if (const auto time = places.BegunAt(i)) begun.emplace_back(*time, i);
   }
   std::ranges::sort(begun);
@@ -118,13 +126,6 @@ NodeId CallOfCollective(const Trace& trace, const RunnableNode& node) {
   NodeId call = issuer ? issuer : node.origin;
   while (trace.parent(call) && MemoryOf(trace, call).empty()) call = trace.parent(call);
   return call;
-}
-
-// Returns whether a collective that reduces may reduce gradients: numbers with fractions, unlike
-// the map of used parameters of DistributedDataParallel.
-bool MayReduceGradients(const Trace& trace, const RunnableNode& node) {
-  const Comm* comm = node.origin ? trace.comm(node.origin) : nullptr;
-  return comm == nullptr || !IsInteger(comm->dtype);
 }
 
 // Returns the indices of a pass's gradients by the memory of their tensors.
@@ -154,28 +155,70 @@ bool IsWithin(const Trace& trace, NodeId node, NodeId above) {
   return node == above;
 }
 
+// FindGradientCommunication with the places of the rank.
+Result<std::vector<GradientCommunication>> FindIn(const Trace& trace, const RunnableRank& rank,
+                                                  const RankPlaces& places) {
+  const auto begun = BegunReductions(trace, rank, places);
+  std::vector<BackwardPass> passes = FindBackwardPasses(trace);
+  if (passes.empty()) {
+    return BadInput(
+        "found no gradients ('torch::autograd::AccumulateGrad' with tensors and times), expected a "
+        "recorded training step");
+  }
+  std::vector<GradientCommunication> found;
+  for (size_t i = 0; i < passes.size(); ++i) {
+    BackwardPass& pass = passes[i];
+    GradientCommunication one;
+    const auto begin = trace.start(CallOf(trace, pass.gradients.front().node));
+    const auto end = pass.after ? trace.start(pass.after) : std::nullopt;
+    std::optional<Nanos> next;
+    if (i + 1 < passes.size()) {
+      next = trace.start(CallOf(trace, passes[i + 1].gradients.front().node));
+    }
+    const auto arrivals = ArrivalsByMemory(trace, pass);
+    for (const auto& [time, number] : begun) {
+      if (!begin || time < *begin || (next && time >= *next)) continue;
+      const NodeId call = CallOfCollective(trace, rank.nodes[number]);
+      if (!end || time < *end || (time == *end && !IsWithin(trace, call, pass.after))) {
+        one.collectives.push_back(number);
+      } else if (const auto last = LastArrival(trace, call, arrivals)) {
+        one.late.push_back({.collective = number, .last = *last});
+      }
+    }
+    if (one.collectives.empty() && one.late.empty()) continue;
+    std::ranges::stable_sort(one.late, {}, &LateReduction::last);
+    one.pass = std::move(pass);
+    found.push_back(std::move(one));
+  }
+  if (found.empty()) {
+    return BadInput(
+        "found no collectives that reduce gradients during or after a backward pass, expected a "
+        "recorded data-parallel step; a recording of one rank requires --dp, too");
+  }
+  return found;
+}
+
 class Rebucketer {
  public:
   Rebucketer(const Trace& trace, const BucketSizes& sizes, RunnableRank& rank)
-      : trace_(trace), sizes_(sizes), rank_(rank), places_(trace, rank), edit_(rank) {}
+      : trace_(trace), sizes_(sizes), rank_(rank), places_(trace, rank), edit_(rank) {
+    for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
+      if (const NodeId node = rank.nodes[i].origin) numbers_.emplace(node, i);
+    }
+  }
 
   Result<Rebucketing> Run() {
-    ETUDE_ASSIGN_OR_RETURN(const auto passes, FindGradientCommunication(trace_, rank_));
+    ETUDE_ASSIGN_OR_RETURN(const auto passes, FindIn(trace_, rank_, places_));
     for (const GradientCommunication& one : passes) {
       if (one.collectives.empty()) {
         return BadInput(
             "found gradients that are reduced one by one after the backward pass, expected "
             "buckets, as of DistributedDataParallel; nearest possible: --overlap on");
       }
-      const std::set<uint32_t> removed = removed_;
-      const std::vector<uint32_t> calls = calls_;
-      ETUDE_RETURN_IF_ERROR(ReadPass(one));
+      ETUDE_RETURN_IF_ERROR(CheckAllReduces(one));
       ETUDE_RETURN_IF_ERROR(FindRecordedBuckets(one));
-      if (IsAsRecorded(one)) {
-        removed_ = removed;
-        calls_ = calls;
-        continue;
-      }
+      if (IsAsRecorded(one)) continue;
+      RemoveAllReduces(one);
       FindWaiters(one);
       FindCopies(one.pass);
       result_.recorded += one.collectives.size();
@@ -194,31 +237,32 @@ class Rebucketer {
     std::vector<uint32_t> copy;
   };
 
-  // Finds the calls that began the all-reduces, and the threads or streams of these.
-  Status ReadPass(const GradientCommunication& one) {
-    lanes_.clear();
-    std::map<NodeId, uint32_t> numbers;
-    for (uint32_t i = 0; i < rank_.nodes.size(); ++i) {
-      if (const NodeId node = rank_.nodes[i].origin) numbers.emplace(node, i);
-    }
+  Status CheckAllReduces(const GradientCommunication& one) const {
+    const RunnableNode& first = rank_.nodes[one.collectives.front()];
     for (const uint32_t number : one.collectives) {
       const RunnableNode& node = rank_.nodes[number];
-      const RunnableNode& first = rank_.nodes[one.collectives.front()];
-      if (node.type != CollectiveType::kAllReduce || node.group != first.group) {
-        return BadInput(fmt::format(
-            "found '{}' beside '{}' in a backward pass, expected only all-reduces of one group, as "
-            "of DistributedDataParallel",
-            rank_.names[node.name], rank_.names[first.name]));
-      }
+      if (node.type == CollectiveType::kAllReduce && node.group == first.group) continue;
+      return BadInput(fmt::format(
+          "found '{}' beside '{}' in a backward pass, expected only all-reduces of one group, as "
+          "of DistributedDataParallel",
+          rank_.names[node.name], rank_.names[first.name]));
+    }
+    return {};
+  }
+
+  // Removes the all-reduces and the calls that began them, and notes their threads or streams.
+  void RemoveAllReduces(const GradientCommunication& one) {
+    lanes_.clear();
+    for (const uint32_t number : one.collectives) {
+      const RunnableNode& node = rank_.nodes[number];
       removed_.insert(number);
       if (std::ranges::find(lanes_, node.lane) == lanes_.end()) lanes_.push_back(node.lane);
       const NodeId issuer = node.origin ? IssuerOfLabel(trace_, node.origin) : NodeId::None();
-      const auto call = issuer ? numbers.find(issuer) : numbers.end();
-      if (call == numbers.end()) continue;
+      const auto call = issuer ? numbers_.find(issuer) : numbers_.end();
+      if (call == numbers_.end()) continue;
       removed_.insert(call->second);
       calls_.push_back(call->second);
     }
-    return {};
   }
 
   // Assigns gradients to the recorded all-reduces: in the order of their arrival, by type.
@@ -475,58 +519,20 @@ class Rebucketer {
   RankPlaces places_;
   RankEdit edit_;
   Rebucketing result_;
-  std::set<uint32_t> removed_;     // recorded all-reduces and the calls that began them
-  std::vector<uint32_t> calls_;    // these calls
-  std::vector<uint32_t> lanes_;    // of the all-reduces
-  std::vector<size_t> recorded_;   // by gradient of the pass: its recorded bucket
-  std::vector<uint32_t> waiters_;  // by recorded bucket: the first node that waits for it
-  std::vector<CopyWork> copies_;   // by gradient; empty: not known
+  std::map<NodeId, uint32_t> numbers_;  // of the rank's nodes
+  std::set<uint32_t> removed_;          // recorded all-reduces and the calls that began them
+  std::vector<uint32_t> calls_;         // these calls
+  std::vector<uint32_t> lanes_;         // of the all-reduces
+  std::vector<size_t> recorded_;        // by gradient of the pass: its recorded bucket
+  std::vector<uint32_t> waiters_;       // by recorded bucket: the first node that waits for it
+  std::vector<CopyWork> copies_;        // by gradient; empty: not known
 };
 
 }  // namespace
 
 Result<std::vector<GradientCommunication>> FindGradientCommunication(const Trace& trace,
                                                                      const RunnableRank& rank) {
-  const RankPlaces places(trace, rank);
-  const auto begun = BegunReductions(rank, places);
-  std::vector<BackwardPass> passes = FindBackwardPasses(trace);
-  if (passes.empty()) {
-    return BadInput(
-        "found no gradients ('torch::autograd::AccumulateGrad' with tensors and times), expected a "
-        "recorded training step");
-  }
-  std::vector<GradientCommunication> found;
-  for (size_t i = 0; i < passes.size(); ++i) {
-    BackwardPass& pass = passes[i];
-    GradientCommunication one;
-    const auto begin = trace.start(CallOf(trace, pass.gradients.front().node));
-    const auto end = pass.after ? trace.start(pass.after) : std::nullopt;
-    std::optional<Nanos> next;
-    if (i + 1 < passes.size()) {
-      next = trace.start(CallOf(trace, passes[i + 1].gradients.front().node));
-    }
-    const auto arrivals = ArrivalsByMemory(trace, pass);
-    for (const auto& [time, number] : begun) {
-      if (!begin || time < *begin || (next && time >= *next)) continue;
-      const NodeId call = CallOfCollective(trace, rank.nodes[number]);
-      if (!end || time < *end || (time == *end && !IsWithin(trace, call, pass.after))) {
-        if (MayReduceGradients(trace, rank.nodes[number])) one.collectives.push_back(number);
-      } else if (const auto last = LastArrival(trace, call, arrivals);
-                 last && MayReduceGradients(trace, rank.nodes[number])) {
-        one.late.push_back({.collective = number, .last = *last});
-      }
-    }
-    if (one.collectives.empty() && one.late.empty()) continue;
-    std::ranges::stable_sort(one.late, {}, &LateReduction::last);
-    one.pass = std::move(pass);
-    found.push_back(std::move(one));
-  }
-  if (found.empty()) {
-    return BadInput(
-        "found no collectives that reduce gradients during or after a backward pass, expected a "
-        "recorded data-parallel step; a recording of one rank requires --dp, too");
-  }
-  return found;
+  return FindIn(trace, rank, RankPlaces(trace, rank));
 }
 
 Result<Rebucketing> Rebucket(const Trace& trace, const BucketSizes& sizes, RunnableRank& rank) {
@@ -535,7 +541,7 @@ Result<Rebucketing> Rebucket(const Trace& trace, const BucketSizes& sizes, Runna
 
 Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank) {
   const RankPlaces places(trace, rank);
-  ETUDE_ASSIGN_OR_RETURN(const auto passes, FindGradientCommunication(trace, rank));
+  ETUDE_ASSIGN_OR_RETURN(const auto passes, FindIn(trace, rank, places));
   RankEdit edit(rank);
   uint64_t count = 0;
   for (const GradientCommunication& one : passes) {
@@ -555,7 +561,7 @@ Result<uint64_t> WaitForBackward(const Trace& trace, RunnableRank& rank) {
 
 Result<uint64_t> RunBesideBackward(const Trace& trace, RunnableRank& rank) {
   const RankPlaces places(trace, rank);
-  ETUDE_ASSIGN_OR_RETURN(const auto passes, FindGradientCommunication(trace, rank));
+  ETUDE_ASSIGN_OR_RETURN(const auto passes, FindIn(trace, rank, places));
   RankEdit edit(rank);
   uint64_t count = 0;
   for (const GradientCommunication& one : passes) {
