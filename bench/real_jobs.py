@@ -59,11 +59,11 @@ BUCKET = 100_000
 JOBS = {
     "alone": Job("alone", {}, []),
     "unfused": Job("alone", {"micro_batches": 2}, ["--micro-batches", 2], Shapes(fused=False, tied=True)),
-    "ddp": Job("data_parallel", {"bucket_bytes": BUCKET}, ["--dp", RANKS, "--bucket", BUCKET]),
+    "ddp": Job("data_parallel", {"bucket_bytes": BUCKET}, ["--dp", RANKS, "--bucket", f"{BUCKET}B"]),
     "ddp_default": Job(
         "data_parallel", {}, ["--dp", RANKS, "--first-bucket", "1MiB"], Shapes(hidden=128, ffn=512, vocabulary=1000)
     ),
-    "ddp_weights": Job("data_parallel", {"bucket_bytes": 1}, ["--dp", RANKS, "--bucket", 1]),
+    "ddp_weights": Job("data_parallel", {"bucket_bytes": 1}, ["--dp", RANKS, "--bucket", "1B"]),
     "fsdp": Job("sharded", {}, ["--dp", RANKS, "--zero", 3, "--keep-ends"]),
     "fsdp_ends": Job("sharded", {"ends": True}, ["--dp", RANKS, "--zero", 3], Shapes(vocabulary=501)),
     "fsdp_tied": Job(

@@ -37,7 +37,7 @@ def dcgan(side, channels, width, ends):
 
 def test_paper_scale(tmp_path):
     write_lsun(tmp_path)
-    found = record(run(tmp_path, "--scale", "paper", "--batch", 5, "--most-steps", 1, "--frozen", "--json"))
+    found = record(run(tmp_path, "--scale", "paper", "--batch", 5, "--most-steps", 1, "--frozen", "--json"), 0)
     assert found["parameters"] == dcgan(64, 3, 64, 100) + dcgan(64, 3, 64, 1) == 6_342_272
     assert found["samples"] == 10 and found["target"] is None
     # All pictures are of one grey, whatever their shape, and a generator that knows nothing makes nearly that.

@@ -50,7 +50,7 @@ def paper_run(data, *options):
 
 def test_paper_scale(tmp_path):
     write_cityscapes(tmp_path)
-    found = record(paper_run(tmp_path))
+    found = record(paper_run(tmp_path), 0)
     assert found["parameters"] == 2 * (translator(64, 2, 9) + critic(64, 3)) == 28_285_832
     assert found["samples"] == 3 and found["target"] is None
     # All pictures are of one grey, which is nearest to the poles' colour.
@@ -81,7 +81,7 @@ def test_shares_of_pixels_are_those_of_a_reference(tmp_path):
     most = max(sum(a == kind for a, _ in counted) for kind in range(19)) / len(counted)
     assert 0 < right < 0.5 and right != most and len(counted) < len(truth)
 
-    found = record(paper_run(tmp_path))
+    found = record(paper_run(tmp_path), 0)
     assert found["figures"]["nearest colours of the photo"] == pytest.approx(right, abs=1e-9)
     assert found["baseline"] == pytest.approx(most, abs=1e-9)
     assert 0 <= found["figures"]["class IoU"] <= found["figures"]["class accuracy"] <= 1
