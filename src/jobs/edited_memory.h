@@ -1,9 +1,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "src/base/result.h"
 #include "src/base/units.h"
 #include "src/trace/trace.h"
 
@@ -19,5 +21,19 @@ struct EditedMemory {
   TensorPeaks before;
   TensorPeaks after;  // lacks unknown ones
 };
+
+// Memory of a device.
+struct DeviceCapacity {
+  std::string device;  // as given
+  Bytes bytes;
+};
+// Parses a size with a unit ("80GB"), or the name of a device of `etude generate` ("h100-sxm").
+// kUsage for anything else.
+Result<DeviceCapacity> ParseCapacity(const std::string& text);
+
+// Returns whether the tensors of each rank fit into a device after the edit: those on
+// accelerators, or of a job without any those on the CPU. nullopt: unknown. As peaks are lower
+// bounds, a job that does not fit is certain.
+std::optional<bool> TensorsFit(const EditedMemory& memory, Bytes capacity);
 
 }  // namespace etude

@@ -13,6 +13,7 @@
 #include "src/report/text/json_output.h"
 #include "src/transform/layers/layer_count.h"
 #include "src/transform/operators/operator_class.h"
+#include "src/transform/runnable/gradient_communication.h"
 #include "src/transform/runnable/runnable_job.h"
 
 namespace etude {
@@ -119,10 +120,17 @@ Json ToJson(const Changes& changes) {
            {"text", edit.text}};
     if (!edit.details.is_null()) row.update(edit.details);
   }
-  return {{"format", kDocument.format},           {"version", kDocument.version},
-          {"sources", changes.sources},           {"ranks", changes.ranks},
-          {"times_known", changes.times_known},   {"edits", std::move(edits)},
-          {"memory", MemoryJson(changes.memory)}, {"notes", changes.notes}};
+  Json json = {{"format", kDocument.format},           {"version", kDocument.version},
+               {"sources", changes.sources},           {"ranks", changes.ranks},
+               {"times_known", changes.times_known},   {"edits", std::move(edits)},
+               {"memory", MemoryJson(changes.memory)}, {"notes", changes.notes}};
+  if (changes.capacity) {
+    const std::optional<bool> fits = TensorsFit(changes.memory, changes.capacity->bytes);
+    json["capacity"] = {{"device", changes.capacity->device},
+                        {"bytes", changes.capacity->bytes.count},
+                        {"tensors_fit", fits ? Json(*fits) : Json(nullptr)}};
+  }
+  return json;
 }
 
 Status WriteChanges(const Changes& changes, const std::string& folder) {
@@ -415,7 +423,8 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
 
 Status WhatIf::EditRank(const Trace& trace, RunnableRank& rank) {
   ETUDE_RETURN_IF_ERROR(communication_.EditBuckets(trace, rank));
-  if (options_.data_parallel && !is_reduction_added_) ETUDE_RETURN_IF_ERROR(ResizeGroups(rank));
+  if (options_.data_parallel && !is_reduction_added_)
+    ETUDE_RETURN_IF_ERROR(ResizeGroups(trace, rank));
   ETUDE_RETURN_IF_ERROR(device_.EditTypes(trace, rank));
   ETUDE_RETURN_IF_ERROR(communication_.EditRank(trace, rank));
   ETUDE_RETURN_IF_ERROR(device_.EditWork(trace, rank));
@@ -430,13 +439,17 @@ Status WhatIf::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size, b
   return communication_.EditRanks(ranks, world_size);
 }
 
-Status WhatIf::ResizeGroups(RunnableRank& rank) {
+Status WhatIf::ResizeGroups(const Trace& trace, RunnableRank& rank) {
   const auto refuse = [&](const std::string& found) {
     return BadInput(fmt::format(
         "--dp: found {}, expected a job whose ranks all do the same and only reduce gradients: "
         "other kinds of parallelism are not resized",
         found));
   };
+  if (const auto found = FindActivationReduction(trace, rank)) {
+    return refuse(fmt::format("'{}' of gradients of activations, as of tensor parallelism",
+                              rank.names[rank.nodes[*found].name]));
+  }
   for (RunnableNode& node : rank.nodes) {
     if (!IsCommunication(node.kind)) continue;
     if (node.kind != NodeKind::kCollective) return refuse("a message between two ranks");

@@ -40,6 +40,7 @@ struct Changes {
   bool times_known = false;          // whether all times of the recorded job are known
   std::vector<AppliedEdit> edits;
   EditedMemory memory;
+  std::optional<DeviceCapacity> capacity;  // that the tensors must fit into, if asked
   std::vector<std::string> notes;  // omissions and changes in the conversion of the recorded job
 };
 nlohmann::ordered_json ToJson(const Changes& changes);
@@ -126,7 +127,7 @@ class WhatIf {
   Status TakeAllTimes(std::vector<Trace>& traces, const Limits& limits);
   void DescribeTimes(AppliedEdit& edit) const;
   Status EditLayers(std::vector<Trace>& traces, const Limits& limits);
-  Status ResizeGroups(RunnableRank& rank);
+  Status ResizeGroups(const Trace& trace, RunnableRank& rank);
   void ChangeTimes(RunnableRank& rank);
 
   WhatIfOptions options_;

@@ -12,6 +12,7 @@
 
 #include "src/cli/app/commands.h"
 #include "src/cli/generate/model_options.h"
+#include "src/cli/simulate/edits_file.h"
 #include "src/formats/job/job_folder.h"
 #include "src/jobs/job_classes.h"
 #include "src/jobs/output_files.h"
@@ -20,6 +21,7 @@
 #include "src/jobs/what_if.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
+#include "src/sim/sweep/sweep_spec.h"
 
 namespace etude {
 namespace {
@@ -41,6 +43,93 @@ class WhatIfCommand : public Command {
         "`etude generate` for a model");
     options.Output("-o,--output", &output_, "FOLDER", "folder for the edited job", {});
     options.Required("--output");
+    options.Value("--edits", &edits_file_, "FILE", "TOML file with edits: options as keys");
+    DeclareRecordedEdits(options);
+    options.Flag("--measure", &job_.what_if.measure,
+                 "measure the operators with other sizes on this machine, and add them to the "
+                 "table of --operators, if any");
+    options.Value("--capacity", &capacity_text_, "SIZE|DEVICE",
+                  "say whether the tensors of the edited recorded job fit into this memory, such "
+                  "as 80GB or h100-sxm");
+    options.Flag("--fill-ranks", &job_.fill_ranks,
+                 "use the trace of the nearest recorded rank for ranks without one");
+    options.Flag("--with-recording", &job_.with_recording,
+                 "keep the recording overhead in the times");
+    options.Jobs(&job_.jobs, "traces");
+    options.Flag("--json", &json_, "print JSON");
+    DeclareEditsOfPlans(options);
+  }
+
+  Result<ExitCode> Run(const Console& console) override {
+    if (!edits_file_.empty()) ETUDE_RETURN_IF_ERROR(ReadEdits(console.context().limits));
+    std::optional<DeviceCapacity> capacity;
+    if (!capacity_text_.empty()) {
+      ETUDE_ASSIGN_OR_RETURN(capacity, ParseCapacity(capacity_text_));
+    }
+    ETUDE_ASSIGN_OR_RETURN(const bool is_edited, EditPlan(console));
+    if (is_edited) return ExitCode::kOk;
+    if (job_.what_if.empty()) {
+      return MakeError(ErrorCode::kUsage,
+                       "whatif: missing edit, such as --layers, --dp, --bucket or --scale, or for "
+                       "generated jobs an option of their plan");
+    }
+    ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
+    job_.memory = true;
+    OperatorMeasurer measurer;
+    if (job_.what_if.measure) {
+      if (make_measurer_ == nullptr) {
+        return Unavailable(
+            "whatif --measure: requires etude-torch next to this program, which is missing; build "
+            "with -DETUDE_TORCH=ON or run ./quickstart");
+      }
+      ETUDE_ASSIGN_OR_RETURN(measurer, make_measurer_(job_, console));
+    }
+    ETUDE_ASSIGN_OR_RETURN(const SimJob read, ReadSimJob(job_, /*npus=*/0, console.strict(),
+                                                         console.context(), measurer));
+    ETUDE_RETURN_IF_ERROR(WriteJobFolder(*read.job, output_, console.context()));
+    const JobCounts counts = CountsOf(*read.job);
+    std::vector<std::string> notes = read.notes;
+    if (read.recording_taken > Nanos{}) {
+      notes.insert(notes.begin(), TakenText(read));
+    }
+    const Changes changes{.sources = job_.paths,
+                          .ranks = counts.ranks,
+                          .times_known = read.workload.rounded_times,
+                          .edits = read.edits,
+                          .memory = read.memory,
+                          .capacity = capacity,
+                          .notes = notes};
+    ETUDE_RETURN_IF_ERROR(WriteChanges(changes, output_));
+    if (json_) {
+      console.Print(JsonText(ToJson(changes)));
+      return ExitCode::kOk;
+    }
+    std::string text;
+    for (const AppliedEdit& edit : read.edits) {
+      text += fmt::format("{}: {} ({})\n", edit.edit, edit.text, Name(edit.certainty));
+    }
+    for (const auto& [device, before] : read.memory.before) {
+      const auto after = read.memory.after.find(device);
+      const bool is_known = after != read.memory.after.end();
+      if (is_known && after->second == before) continue;
+      text += fmt::format("memory of tensors on {}, largest rank: {} instead of {}\n", device,
+                          is_known ? FormatBytes(after->second) : "unknown", FormatBytes(before));
+    }
+    if (capacity) {
+      const std::optional<bool> fits = TensorsFit(read.memory, capacity->bytes);
+      text += fmt::format("{} {} ({})\n",
+                          !fits   ? "unknown whether the tensors fit into"
+                          : *fits ? "the tensors fit into"
+                                  : "the tensors do not fit into",
+                          capacity->device, FormatBytes(capacity->bytes));
+    }
+    for (const std::string& note : notes) text += "note: " + note + "\n";
+    console.Print(fmt::format("{}wrote {}: {}\n", text, output_, ClassesText(counts)));
+    return ExitCode::kOk;
+  }
+
+ private:
+  void DeclareRecordedEdits(Options& options) {
     options.Value("--second", &job_.what_if.second, "JOB",
                   "recording of the same program with another size, such as its batch");
     options.Value("--sizes", &job_.what_if.sizes, "FIRST,SECOND,WANTED",
@@ -89,17 +178,11 @@ class WhatIfCommand : public Command {
                   "with other sizes, or without --sizes for all");
     options.Value("--recorded-operators", &job_.what_if.recorded_operators, "FILE",
                   "with --operators of another machine: table of the machine of the recording");
-    options.Flag("--measure", &job_.what_if.measure,
-                 "measure the operators with other sizes on this machine, and add them to the "
-                 "table of --operators, if any");
-    options.Flag("--fill-ranks", &job_.fill_ranks,
-                 "use the trace of the nearest recorded rank for ranks without one");
-    options.Flag("--with-recording", &job_.with_recording,
-                 "keep the recording overhead in the times");
-    options.Jobs(&job_.jobs, "traces");
-    options.Flag("--json", &json_, "print JSON");
+  }
+
+  void DeclareEditsOfPlans(Options& options) {
     options.Group("Plans of generated jobs");
-    options.Choice("--keep", &keep_, {"rank-batch", "global-batch"},
+    options.Choice("--keep", &keep_, {std::string(kKeepsRankBatch), "global-batch"},
                    "batch that stays when --dp changes: that of each rank, or that of all");
     options.Value("--global-batch", &plan_.global_batch, "N",
                   "number of sequences, samples or images in a step over all replicas; changes "
@@ -109,64 +192,34 @@ class WhatIfCommand : public Command {
     options.Group("");
   }
 
-  Result<ExitCode> Run(const Console& console) override {
-    ETUDE_ASSIGN_OR_RETURN(const bool is_edited, EditPlan(console));
-    if (is_edited) return ExitCode::kOk;
-    if (job_.what_if.empty()) {
-      return MakeError(ErrorCode::kUsage,
-                       "whatif: missing edit, such as --layers, --dp, --bucket or --scale, or for "
-                       "generated jobs an option of their plan");
-    }
-    ETUDE_RETURN_IF_ERROR(CheckNoTraces(output_, console.context()));
-    job_.memory = true;
-    OperatorMeasurer measurer;
-    if (job_.what_if.measure) {
-      if (make_measurer_ == nullptr) {
-        return Unavailable(
-            "whatif --measure: requires etude-torch next to this program, which is missing; build "
-            "with -DETUDE_TORCH=ON or run ./quickstart");
-      }
-      ETUDE_ASSIGN_OR_RETURN(measurer, make_measurer_(job_, console));
-    }
-    ETUDE_ASSIGN_OR_RETURN(const SimJob read, ReadSimJob(job_, /*npus=*/0, console.strict(),
-                                                         console.context(), measurer));
-    ETUDE_RETURN_IF_ERROR(WriteJobFolder(*read.job, output_, console.context()));
-    const JobCounts counts = CountsOf(*read.job);
-    std::vector<std::string> notes = read.notes;
-    if (read.recording_taken > Nanos{}) {
-      notes.insert(notes.begin(), TakenText(read));
-    }
-    const Changes changes{.sources = job_.paths,
-                          .ranks = counts.ranks,
-                          .times_known = read.workload.rounded_times,
-                          .edits = read.edits,
-                          .memory = read.memory,
-                          .notes = notes};
-    ETUDE_RETURN_IF_ERROR(WriteChanges(changes, output_));
-    if (json_) {
-      console.Print(JsonText(ToJson(changes)));
-      return ExitCode::kOk;
-    }
-    std::string text;
-    for (const AppliedEdit& edit : read.edits) {
-      text += fmt::format("{}: {} ({})\n", edit.edit, edit.text, Name(edit.certainty));
-    }
-    for (const auto& [device, before] : read.memory.before) {
-      const auto after = read.memory.after.find(device);
-      const bool is_known = after != read.memory.after.end();
-      if (is_known && after->second == before) continue;
-      text += fmt::format("memory of tensors on {}, largest rank: {} instead of {}\n", device,
-                          is_known ? FormatBytes(after->second) : "unknown", FormatBytes(before));
-    }
-    for (const std::string& note : notes) text += "note: " + note + "\n";
-    console.Print(fmt::format("{}wrote {}: {}\n", text, output_, ClassesText(counts)));
-    return ExitCode::kOk;
-  }
-
- private:
   // Options that edit recorded jobs too.
   static constexpr std::array<std::string_view, 4> kOfBoth = {"--layers", "--dp", "--bucket",
                                                               "--first-bucket"};
+  static constexpr std::string_view kKeepsRankBatch = "rank-batch";
+
+  // Takes the edits of the file.
+  Status ReadEdits(const Limits& limits) {
+    if (job_.what_if != WhatIfOptions{.measure = job_.what_if.measure} || !plan_.empty() ||
+        keep_ != kKeepsRankBatch) {
+      return MakeError(ErrorCode::kUsage,
+                       "whatif: found edits besides --edits, expected all of them in its file");
+    }
+    Options options(name(), summary());
+    DeclareRecordedEdits(options);
+    DeclareEditsOfPlans(options);
+    const std::vector<std::string_view> paths(kRecordedEditPaths.begin(), kRecordedEditPaths.end());
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<PlacedOption> edits,
+                           ReadEditsFile(edits_file_, options.Names(), paths, limits));
+    for (const PlacedOption& edit : edits) {
+      const Options::Parsed parsed = options.Parse(edit.words);
+      if (parsed.outcome != Options::Outcome::kRun) {
+        return BadInput(fmt::format("{}: {}", edit.place, parsed.text));
+      }
+    }
+    if (edits.empty())
+      return BadInput(edits_file_ + ": found no edit, expected one, such as layers = 12");
+    return {};
+  }
 
   // Edits a generated job by its plan, and returns whether it is one.
   Result<bool> EditPlan(const Console& console) {
@@ -194,6 +247,10 @@ class WhatIfCommand : public Command {
                            EditGeneratedJob(job_.paths, edits, output_, console.context()));
     if (!edited && is_of_plans) return NotGenerated(job_.paths.front(), plan_);
     if (!edited) return false;
+    if (!capacity_text_.empty()) {
+      console.context().Warn(
+          "--capacity has no effect: the memory of a generated job is compared to its --device");
+    }
     console.Print(json_ ? JsonText(ToJson(*edited, job_.paths)) : ToText(*edited, output_));
     return true;
   }
@@ -201,7 +258,9 @@ class WhatIfCommand : public Command {
   MakeOperatorMeasurer* make_measurer_;
   SimJobOptions job_;
   PlanEdits plan_;
-  std::string keep_ = "rank-batch";
+  std::string keep_{kKeepsRankBatch};
+  std::string edits_file_;
+  std::string capacity_text_;
   std::string output_;
   bool json_ = false;
 };

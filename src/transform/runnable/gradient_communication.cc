@@ -14,6 +14,7 @@
 #include "src/run/activity.h"
 #include "src/run/calls/callers.h"
 #include "src/trace/words/operator_name.h"
+#include "src/transform/operators/operator_class.h"
 #include "src/transform/runnable/rank_edit.h"
 
 namespace etude {
@@ -150,25 +151,55 @@ std::optional<size_t> LastArrival(const Trace& trace, NodeId call,
   return last;
 }
 
+// Operators that continue a backward pass with a gradient, by the memory of their inputs.
+class GradientReaders {
+ public:
+  explicit GradientReaders(const Trace& trace) {
+    ForEachNode(trace, [&](NodeId node) {
+      const auto start = trace.start(node);
+      if (!start || trace.kind(node) != NodeKind::kOperator) return;
+      const std::string_view name = trace.name(node);
+      if (!name.ends_with("_backward") && !MeansOperator("matrix", name, false)) return;
+      for (const uint64_t memory : MemoryOf(trace, node)) begun_[memory].push_back(*start);
+    });
+    for (auto& [memory, begun] : begun_) std::ranges::sort(begun);
+  }
+
+  // Returns whether an operator that begins within [from, to) reads this memory.
+  bool IsRead(uint64_t memory, Nanos from, Nanos to) const {
+    const auto found = begun_.find(memory);
+    if (found == begun_.end()) return false;
+    const auto next = std::ranges::lower_bound(found->second, from);
+    return next != found->second.end() && *next < to;
+  }
+
+ private:
+  std::map<uint64_t, std::vector<Nanos>> begun_;  // by memory, in order
+};
+
 bool IsWithin(const Trace& trace, NodeId node, NodeId above) {
   while (node && node != above) node = trace.parent(node);
   return node == above;
 }
 
-// FindGradientCommunication with the places of the rank.
-Result<std::vector<GradientCommunication>> FindIn(const Trace& trace, const RunnableRank& rank,
-                                                  const RankPlaces& places) {
+// Reductions of one backward pass.
+struct PassReductions {
+  GradientCommunication gradients;
+  // Nodes of the rank that reduce gradients of activations, with which the pass goes on, as of
+  // tensor parallelism.
+  std::vector<uint32_t> activations;
+};
+
+// Returns the reductions of all backward passes of a trace.
+std::vector<PassReductions> ReductionsOf(const Trace& trace, const RunnableRank& rank,
+                                         const RankPlaces& places) {
   const auto begun = BegunReductions(trace, rank, places);
+  const GradientReaders readers(trace);
   std::vector<BackwardPass> passes = FindBackwardPasses(trace);
-  if (passes.empty()) {
-    return BadInput(
-        "found no gradients ('torch::autograd::AccumulateGrad' with tensors and times), expected a "
-        "recorded training step");
-  }
-  std::vector<GradientCommunication> found;
+  std::vector<PassReductions> found;
   for (size_t i = 0; i < passes.size(); ++i) {
     BackwardPass& pass = passes[i];
-    GradientCommunication one;
+    PassReductions& one = found.emplace_back();
     const auto begin = trace.start(CallOf(trace, pass.gradients.front().node));
     const auto end = pass.after ? trace.start(pass.after) : std::nullopt;
     std::optional<Nanos> next;
@@ -180,15 +211,34 @@ Result<std::vector<GradientCommunication>> FindIn(const Trace& trace, const Runn
       if (!begin || time < *begin || (next && time >= *next)) continue;
       const NodeId call = CallOfCollective(trace, rank.nodes[number]);
       if (!end || time < *end || (time == *end && !IsWithin(trace, call, pass.after))) {
-        one.collectives.push_back(number);
+        const bool is_of_activations =
+            end && std::ranges::any_of(MemoryOf(trace, call), [&](uint64_t memory) {
+              return readers.IsRead(memory, time, *end);
+            });
+        (is_of_activations ? one.activations : one.gradients.collectives).push_back(number);
       } else if (const auto last = LastArrival(trace, call, arrivals)) {
-        one.late.push_back({.collective = number, .last = *last});
+        one.gradients.late.push_back({.collective = number, .last = *last});
       }
     }
-    if (one.collectives.empty() && one.late.empty()) continue;
-    std::ranges::stable_sort(one.late, {}, &LateReduction::last);
-    one.pass = std::move(pass);
-    found.push_back(std::move(one));
+    std::ranges::stable_sort(one.gradients.late, {}, &LateReduction::last);
+    one.gradients.pass = std::move(pass);
+  }
+  return found;
+}
+
+// FindGradientCommunication with the places of the rank.
+Result<std::vector<GradientCommunication>> FindIn(const Trace& trace, const RunnableRank& rank,
+                                                  const RankPlaces& places) {
+  std::vector<PassReductions> passes = ReductionsOf(trace, rank, places);
+  if (passes.empty()) {
+    return BadInput(
+        "found no gradients ('torch::autograd::AccumulateGrad' with tensors and times), expected a "
+        "recorded training step");
+  }
+  std::vector<GradientCommunication> found;
+  for (PassReductions& pass : passes) {
+    if (pass.gradients.collectives.empty() && pass.gradients.late.empty()) continue;
+    found.push_back(std::move(pass.gradients));
   }
   if (found.empty()) {
     return BadInput(
@@ -533,6 +583,13 @@ class Rebucketer {
 Result<std::vector<GradientCommunication>> FindGradientCommunication(const Trace& trace,
                                                                      const RunnableRank& rank) {
   return FindIn(trace, rank, RankPlaces(trace, rank));
+}
+
+std::optional<uint32_t> FindActivationReduction(const Trace& trace, const RunnableRank& rank) {
+  for (const PassReductions& pass : ReductionsOf(trace, rank, RankPlaces(trace, rank))) {
+    if (!pass.activations.empty()) return pass.activations.front();
+  }
+  return std::nullopt;
 }
 
 Result<Rebucketing> Rebucket(const Trace& trace, const BucketSizes& sizes, RunnableRank& rank) {

@@ -25,12 +25,16 @@ struct GradientCommunication {
   std::vector<LateReduction> late;    // by the arrival of their gradients
 };
 
-// Finds the collectives that reduce gradients: those begun during a backward pass, and those after
-// it whose tensors have the memory of gradients. `rank` was made of `trace`, or of its conversion
-// by ToChakra. Passes without such collectives are left out. kBadInput, with the reason, if none is
-// left.
+// Finds the collectives that reduce gradients: those begun during a backward pass, without those of
+// gradients of activations, and those after it whose tensors have the memory of gradients. `rank`
+// was made of `trace`, or of its conversion by ToChakra. Passes without such collectives are left
+// out. kBadInput, with the reason, if none is left.
 Result<std::vector<GradientCommunication>> FindGradientCommunication(const Trace& trace,
                                                                      const RunnableRank& rank);
+
+// Returns a node that reduces gradients of activations during a backward pass, with which the pass
+// goes on, as of tensor parallelism; nullopt if none is found.
+std::optional<uint32_t> FindActivationReduction(const Trace& trace, const RunnableRank& rank);
 
 struct Rebucketing {
   std::vector<std::vector<GradientBucket>> passes;  // those that had other buckets

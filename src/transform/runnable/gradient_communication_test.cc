@@ -16,9 +16,10 @@ constexpr int64_t kGradientBytes = 4096;  // of a gradient
 
 // A step on a device: two gradients arrive one after another, each by a kernel on stream 7, and an
 // optimizer follows. Each is reduced on stream 20, during the pass or, in reverse order, after it.
+// With `is_read`, the pass goes on with the first one.
 class ReducedStep {
  public:
-  explicit ReducedStep(bool is_late) {
+  explicit ReducedStep(bool is_late, bool is_read = false) {
     builder_.info().SetFormat(TraceFormat::kLinked);
     main_ = builder_.InternLane({.thread = builder_.Intern("main")});
     compute_ = builder_.InternLane({.device = 0, .stream = 7});
@@ -27,7 +28,7 @@ class ReducedStep {
       const uint64_t call =
           Host("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 10, 0);
       now_ = now_ - 10;
-      Kernel("mm", Host("aten::mm", 2, call));
+      Kernel("mm", Host("aten::mm", 2, call, is_read && storage == 2 ? 1 : 0));
       Host("torch::autograd::AccumulateGrad", 2, call, storage);
       if (!is_late) Reduce(storage, call);
       now_ += 6 - (is_late ? 0 : 2);
@@ -134,6 +135,22 @@ TEST(GradientCommunication, IsThatDuringThePass) {
   EXPECT_EQ(WaitForBackward(trace, rank), 2u);
   EXPECT_EQ(WaitsOfReductions(rank),
             (std::vector<std::string>{"all_reduce1: mm2", "all_reduce2: all_reduce1"}));
+}
+
+TEST(GradientCommunication, LeavesOutThatOfActivations) {
+  const Trace plain = ReducedStep(/*is_late=*/false).Read();
+  EXPECT_FALSE(FindActivationReduction(plain, MakeRunnableRank(plain, {}).value()));
+
+  const Trace trace = ReducedStep(/*is_late=*/false, /*is_read=*/true).Read();
+  const RunnableRank rank = MakeRunnableRank(trace, {}).value();
+  const auto name_of = [&](uint32_t node) { return rank.names[rank.nodes[node].name]; };
+  const auto activations = FindActivationReduction(trace, rank);
+  ASSERT_TRUE(activations);
+  EXPECT_EQ(name_of(*activations), "all_reduce1");
+  const auto found = FindGradientCommunication(trace, rank).value();
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_EQ(found[0].collectives.size(), 1u);
+  EXPECT_EQ(name_of(found[0].collectives[0]), "all_reduce2");
 }
 
 TEST(GradientCommunication, IsThatOfGradientsAfterThePass) {

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/limits.h"
+#include "src/base/result.h"
+
+namespace etude {
+
+// An option of an edits file.
+struct PlacedOption {
+  std::string place;               // "edits.toml:3:1"
+  std::vector<std::string> words;  // as on the command line: {"--layers", "12"}
+};
+
+// Reads a file of edits (docs/commands/whatif.md) as options of a command that has options of these
+// `names` ("layers"). Relative paths, values of the options in `paths`, become paths from the
+// working directory. kBadInput for other keys and for values that are no text, number, truth or
+// list of texts.
+Result<std::vector<PlacedOption>> ReadEditsFile(const std::string& path,
+                                                const std::vector<std::string>& names,
+                                                const std::vector<std::string_view>& paths,
+                                                const Limits& limits);
+
+}  // namespace etude
