@@ -299,13 +299,13 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       WarnOfIds(read.job->classes[i].program, fmt::format("{}, class {}", first, i), context);
     }
     // Conversion of the recorded job has put the host's time in place.
-    const bool is_edited = IsThere(fmt::format("{}/{}", first, kChangesFile));
-    if (!is_edited &&
+    ETUDE_ASSIGN_OR_RETURN(read.edited_from, ReadEditedFrom(first, context));
+    rounded_times = read.edited_from && read.edited_from->times_known;
+    if (!read.edited_from &&
         std::ranges::any_of(read.job->classes, HasRecordedHost, &RankClass::program)) {
       read.notes.emplace_back(kRecordedHost);
     }
     ETUDE_ASSIGN_OR_RETURN(read.plan, ReadPlanFile(first, strict, context));
-    ETUDE_ASSIGN_OR_RETURN(rounded_times, IsEditedWithTimes(first, context));
   } else {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<RankInput> inputs, FindRanks(options.paths, context));
     ETUDE_ASSIGN_OR_RETURN(RankTraces traces, ReadRankTraces(inputs, options.groups, options.jobs,

@@ -45,9 +45,10 @@ struct SimJob {
   std::vector<std::string> warnings;  // issued while it was read
   // Changes to recorded traces that let them run, and omissions, one line each.
   std::vector<std::string> notes;
-  std::optional<PlanFacts> plan;   // for a generated job
-  std::vector<AppliedEdit> edits;  // by SimJobOptions::what_if
-  EditedMemory memory;             // of edited jobs, if requested
+  std::optional<PlanFacts> plan;          // for a generated job
+  std::vector<AppliedEdit> edits;         // by SimJobOptions::what_if
+  std::optional<EditedFrom> edited_from;  // of the folder of an edited job
+  EditedMemory memory;                    // of edited jobs, if requested
 };
 
 // Returns SimJob::recording_taken as a sentence, with its share of the step if that is large.

@@ -86,6 +86,13 @@ nlohmann::ordered_json ToJson(const SimulatedStep& step, const std::vector<std::
   if (step.job.recording_taken > Nanos{}) {
     json["recording_taken_ns"] = step.job.recording_taken.count;
   }
+  if (step.job.edited_from) {
+    const auto time = [](std::optional<Nanos> known) {
+      return known ? nlohmann::ordered_json(known->count) : nlohmann::ordered_json(nullptr);
+    };
+    json["edited_from"] = {{"recorded_step_ns", time(step.job.edited_from->recorded_step)},
+                           {"program_step_ns", time(step.job.edited_from->program_step)}};
+  }
   if (step.job.plan) {
     json["plan"] = ToJson(*step.job.plan);
     if (const auto rates = step.rates()) {

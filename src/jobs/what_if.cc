@@ -124,6 +124,11 @@ Json ToJson(const Changes& changes) {
                {"sources", changes.sources},           {"ranks", changes.ranks},
                {"times_known", changes.times_known},   {"edits", std::move(edits)},
                {"memory", MemoryJson(changes.memory)}, {"notes", changes.notes}};
+  const auto step = [&](const char* key, std::optional<Nanos> time) {
+    if (time) json[key] = time->count;
+  };
+  step("recorded_step_ns", changes.recorded_step);
+  step("program_step_ns", changes.program_step);
   if (changes.capacity) {
     const std::optional<bool> fits = TensorsFit(changes.memory, changes.capacity->bytes);
     json["capacity"] = {{"device", changes.capacity->device},
@@ -137,14 +142,22 @@ Status WriteChanges(const Changes& changes, const std::string& folder) {
   return ReplaceFile(fmt::format("{}/{}", folder, kChangesFile), JsonText(ToJson(changes)));
 }
 
-Result<bool> IsEditedWithTimes(const std::string& folder, const RunContext& context) {
+Result<std::optional<EditedFrom>> ReadEditedFrom(const std::string& folder,
+                                                 const RunContext& context) {
   const std::string path = fmt::format("{}/{}", folder, kChangesFile);
-  if (!IsThere(path)) return false;
+  if (!IsThere(path)) return std::nullopt;
   ETUDE_ASSIGN_OR_RETURN(const nlohmann::json document, ReadDocument(path, kDocument, context));
   Status status;
-  const bool known = JsonMembers(path, document, status).Truth("times_known").value_or(false);
+  const JsonMembers members(path, document, status);
+  EditedFrom from{.times_known = members.Truth("times_known").value_or(false)};
+  const auto step = [&](const char* key) -> std::optional<Nanos> {
+    const auto time = members.Whole(key, 0);
+    return time ? std::optional(Nanos{*time}) : std::nullopt;
+  };
+  from.recorded_step = step("recorded_step_ns");
+  from.program_step = step("program_step_ns");
   ETUDE_RETURN_IF_ERROR(status);
-  return known;
+  return from;
 }
 
 Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {

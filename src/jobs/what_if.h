@@ -38,6 +38,9 @@ struct Changes {
   std::vector<std::string> sources;  // paths of the recorded job
   uint64_t ranks = 0;                // of the edited job
   bool times_known = false;          // whether all times of the recorded job are known
+  // Step of the recorded job, as recorded and without recording; nullopt: unknown.
+  std::optional<Nanos> recorded_step;
+  std::optional<Nanos> program_step;
   std::vector<AppliedEdit> edits;
   EditedMemory memory;
   std::optional<DeviceCapacity> capacity;  // that the tensors must fit into, if asked
@@ -46,9 +49,15 @@ struct Changes {
 nlohmann::ordered_json ToJson(const Changes& changes);
 // Writes the file into the folder of the edited job.
 Status WriteChanges(const Changes& changes, const std::string& folder);
-// Returns whether the job in a folder is an edited one whose times are all known, so that a time of
-// 0 is a short one. kBadInput for a damaged file.
-Result<bool> IsEditedWithTimes(const std::string& folder, const RunContext& context);
+// What an edited job's folder says about its recorded job.
+struct EditedFrom {
+  bool times_known = false;  // all times are known, so that a time of 0 is a short one
+  std::optional<Nanos> recorded_step;
+  std::optional<Nanos> program_step;
+};
+// Returns nullopt if the job in a folder is no edited one; kBadInput for a damaged file.
+Result<std::optional<EditedFrom>> ReadEditedFrom(const std::string& folder,
+                                                 const RunContext& context);
 
 // Options of an edited job, as texts of the command line.
 struct WhatIfOptions {

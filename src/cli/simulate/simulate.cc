@@ -20,6 +20,7 @@
 #include "src/jobs/simulated_files.h"
 #include "src/jobs/simulated_step.h"
 #include "src/report/tables/graph_time_tables.h"
+#include "src/report/tables/measured_table.h"
 #include "src/report/tables/sensitivity_table.h"
 #include "src/report/tables/sharing_table.h"
 #include "src/report/tables/sim_memory_table.h"
@@ -114,6 +115,13 @@ Table WithoutZeros(Table table) {
 // Returns the recorded time as text, "" if the job was not recorded or the time is unknown.
 std::string RecordedTextOf(const SimJob& job) {
   std::vector<std::string> times;
+  if (job.edited_from) {
+    const auto& [known, recorded, program] = *job.edited_from;
+    if (!recorded && !program) return "";
+    return fmt::format("  recorded     before the edit a step {}{}\n",
+                       recorded ? FormatTime(*recorded) : "",
+                       program ? ", without recording " + FormatTime(*program) : "");
+  }
   if (job.recorded_step) times.push_back("a step " + FormatTime(*job.recorded_step));
   if (job.program_step) times.push_back("without recording " + FormatTime(*job.program_step));
   if (job.recording_taken > Nanos{} && job.recorded_step) {
@@ -138,6 +146,9 @@ class SimulateCommand : public Command {
     options.Flag("--ideal", &ideal_,
                  "also simulate all ranks with the mean times of ranks that do the same: what "
                  "stragglers cost, by rank and operator");
+    options.Values("--measured", &measured_, "JOB",
+                   "recorded job whose measured step is compared, such as a recording of the "
+                   "program with the edits; it is simulated on the same machine, too");
     options.Values("--beside", &shared_.beside, "JOB",
                    "another job on the same network: what the jobs cost each other");
     options.Value(
@@ -151,6 +162,7 @@ class SimulateCommand : public Command {
     names.emplace_back(kSensitivityTable);
     names.emplace_back(kStragglerTable);
     names.emplace_back(kSharingTable);
+    names.emplace_back(kMeasuredTable);
     names.insert(names.end(), kGraphTimeTables.begin(), kGraphTimeTables.end());
     output_.Declare(options, std::move(names));
   }
@@ -168,6 +180,9 @@ class SimulateCommand : public Command {
     }
     if (output_.table() == kStragglerTable && !ideal_) {
       return MakeError(ErrorCode::kUsage, "--table: table 'stragglers' requires --ideal");
+    }
+    if (output_.table() == kMeasuredTable && measured_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--table: table 'measured' requires --measured");
     }
     if (is_recorded) return RunRecorded(console);
     const bool is_shared = !shared_.empty();
@@ -243,6 +258,40 @@ class SimulateCommand : public Command {
     return {};
   }
 
+  // Adds the table of measured jobs, each simulated on the machine of `step`.
+  Status AddMeasured(bool strict, const RunContext& context, SimulatedStep& step) const {
+    if (measured_.empty() || !step.ended()) return {};
+    const auto compared = [](std::string name, const SimulatedStep& one) {
+      const auto& job = one.job;
+      const auto measured = job.program_step ? job.program_step : job.recorded_step;
+      return ComparedStep{.job = std::move(name),
+                          .measured = measured ? std::optional(measured->count) : std::nullopt,
+                          .simulated = one.account.step,
+                          .mean = MeanOf(one.account).times};
+    };
+    std::vector<ComparedStep> jobs{compared("this job", step)};
+    const bool is_timed = step.machine.times != nullptr;
+    for (const std::string& path : measured_) {
+      SimJobOptions options{.paths = {path}, .fill_ranks = job_.fill_ranks, .jobs = job_.jobs};
+      ETUDE_ASSIGN_OR_RETURN(
+          SimJob job, ReadSimJob(options, is_timed ? 0 : step.machine.npus(), strict, context));
+      if (!job.program_step && !job.recorded_step) {
+        return BadInput(fmt::format(
+            "{}: found no measured step, expected the recording of one step with times", path));
+      }
+      ETUDE_ASSIGN_OR_RETURN(
+          SimMachine machine,
+          ReadMachine(machine_, std::ssize(job.workload.ranks), strict, context));
+      ETUDE_ASSIGN_OR_RETURN(const SimulatedStep simulated,
+                             SimulateStep(machine_, std::move(machine), std::move(job), strict,
+                                          /*files_again=*/false, context));
+      if (!simulated.ended()) return BadInput(path + ": this job does not end on the machine");
+      jobs.push_back(compared(path, simulated));
+    }
+    step.tables.push_back(MeasuredTable(jobs, step.account.step));
+    return {};
+  }
+
   // If interrupted, returns the results so far. A second signal ends the command.
   Result<SimulatedStep> SimulateUntilStopped(SimMachine machine, SimJob job,
                                              const Console& console) const {
@@ -255,15 +304,17 @@ class SimulateCommand : public Command {
                      /*files_again=*/output_.table() == kSimMemoryTable, context));
     ETUDE_RETURN_IF_ERROR(AddSensitivities(context, step));
     ETUDE_RETURN_IF_ERROR(AddStragglers(context, step));
+    ETUDE_RETURN_IF_ERROR(AddMeasured(console.strict(), context, step));
     return step;
   }
 
   // Simulates several jobs on one network.
   Result<ExitCode> RunShared(const Console& console) const {
-    if (files_ != SimulatedFilesOptions() || sensitivity_ || ideal_ || !machine_.machine.empty()) {
+    if (files_ != SimulatedFilesOptions() || sensitivity_ || ideal_ || !measured_.empty() ||
+        !machine_.machine.empty()) {
       return MakeError(ErrorCode::kUsage,
                        "simulate: --beside and --place cannot be combined with --machine, "
-                       "--sensitivity, --ideal or -o");
+                       "--sensitivity, --ideal, --measured or -o");
     }
     const std::vector<std::string> keys = SharedNetworkTables();
     if (!output_.table().empty() && std::ranges::count(keys, output_.table()) == 0) {
@@ -314,12 +365,13 @@ class SimulateCommand : public Command {
   Result<ExitCode> RunRecorded(const Console& console) const {
     const SimJobOptions job{.paths = job_.paths, .jobs = job_.jobs};
     const bool is_plain = machine_ == MachineOptions() && files_ == SimulatedFilesOptions();
-    if (!is_plain || job_ != job || sensitivity_ || ideal_ || !shared_.empty()) {
+    if (!is_plain || job_ != job || sensitivity_ || ideal_ || !measured_.empty() ||
+        !shared_.empty()) {
       return MakeError(
           ErrorCode::kUsage,
           "simulate: --times recorded cannot be combined with --network and other "
           "machine options, --comm-groups, --compute, --fill-ranks, --sensitivity, --ideal, "
-          "--beside, --place or -o");
+          "--measured, --beside, --place or -o");
     }
     ETUDE_ASSIGN_OR_RETURN(
         const Inspected found,
@@ -393,6 +445,7 @@ class SimulateCommand : public Command {
   std::string times_ = "model";
   bool sensitivity_ = false;
   bool ideal_ = false;
+  std::vector<std::string> measured_;
   SharedNetworkOptions shared_;
   TableOutput output_;
 };

@@ -95,6 +95,8 @@ class WhatIfCommand : public Command {
     const Changes changes{.sources = job_.paths,
                           .ranks = counts.ranks,
                           .times_known = read.workload.rounded_times,
+                          .recorded_step = read.recorded_step,
+                          .program_step = read.program_step,
                           .edits = read.edits,
                           .memory = read.memory,
                           .capacity = capacity,
