@@ -213,7 +213,9 @@ class StageMaker {
     Deps ready = done_;
     if (!is_last()) Receive(micro_batch, /*backward=*/true, ready);
     before_ = std::exchange(done_, Add(pass, ready, micro_batch));
-    if (!is_first()) Send(micro_batch, /*backward=*/true);
+    Deps sent;
+    if (!is_first()) sent = Send(micro_batch, /*backward=*/true);
+    ReduceFilled(sent);
   }
 
   // Adds the nodes of a pass after `ready`, and returns the last ones. With the number of a
@@ -256,8 +258,16 @@ class StageMaker {
       ++made_.copies;
     }
     for (const GradientBucket& bucket : made_.buckets) {
-      if (bucket.last != index) continue;
-      Deps deps = after;
+      if (bucket.last == index) filled_.emplace_back(bucket.bytes, after);
+    }
+    // Other stages first send the gradient that the stage before waits for.
+    if (is_first()) ReduceFilled({});
+  }
+
+  // Adds the all-reduces of filled buckets, which also wait for `others`.
+  void ReduceFilled(const Deps& others) {
+    for (auto& [bytes, deps] : filled_) {
+      deps.insert(deps.end(), others.begin(), others.end());
       if (!reduced_.empty()) deps.push_back(reduced_.back());
       RunnableNode node;
       node.kind = NodeKind::kCollective;
@@ -266,15 +276,19 @@ class StageMaker {
       node.duration = Nanos{};
       node.group = 0;
       node.group_size = plan_.replicas;
-      node.bytes_in = bucket.bytes.count;
+      node.bytes_in = bytes.count;
       reduced_.push_back(Append(node, std::move(deps)));
     }
+    filled_.clear();
   }
 
   // Returns whether the recorded step adds a gradient to one from before.
   bool IsAdded(const RecordedGradient& gradient) const {
-    return std::ranges::any_of(trace_.children(gradient.node),
-                               [&](NodeId child) { return IsCall(trace_, child); });
+    return std::ranges::any_of(trace_.children(gradient.node), [&](NodeId child) {
+      size_t tensors = 0;
+      ForEachStorage(trace_, trace_.inputs(child), [&](Storage) { ++tensors; });
+      return IsCall(trace_, child) && tensors > 1;
+    });
   }
 
   // After the last micro-batch: waits for the reductions, and copies the gradients back.
@@ -317,11 +331,13 @@ class StageMaker {
       ready.push_back(Append(node, before_));
     });
   }
-  void Send(int64_t micro_batch, bool backward) {
+  Deps Send(int64_t micro_batch, bool backward) {
+    Deps sent;
     ForEachMessage(micro_batch, backward, /*sends=*/true, [&](const RunnableNode& node) {
-      Append(node, done_);
+      sent.push_back(Append(node, done_));
       ++made_.messages;
     });
+    return sent;
   }
 
   template <typename Fn>
@@ -372,6 +388,7 @@ class StageMaker {
   std::map<size_t, std::vector<size_t>> arrivals_;   // gradients by number of nodes before
   Deps done_;                                        // last nodes of the step so far
   Deps before_;                                      // those before its last pass
+  std::vector<std::pair<Bytes, Deps>> filled_;       // buckets to be reduced
   Deps reduced_;                                     // all-reduces by bucket
 };
 

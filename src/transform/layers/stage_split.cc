@@ -515,7 +515,12 @@ class StageSplitter {
                                          const std::unordered_map<Storage, Stages>& made) {
     if (HasTensorList(trace_, item.node)) return SharesOfList(item.node, made);
     Stages stages;
-    ForEachUse(item.node, [&](const TensorUse& use) { stages.merge(StagesOf(use, made)); });
+    Stages others;  // results that several stages have
+    ForEachUse(item.node, [&](const TensorUse& use) {
+      Stages of = StagesOf(use, made);
+      (of.size() == 1 ? stages : others).merge(of);
+    });
+    if (stages.empty()) stages = std::move(others);
     if (const auto layer = LayerAround(item)) stages = {StageOfLayer(*layer)};
     std::vector<StageShare> shares;
     for (const uint32_t stage : stages) shares.push_back({.stage = stage, .share = 1});
