@@ -93,6 +93,11 @@ Status CheckWithPipeline(const WhatIfOptions& options) {
   constexpr std::string_view kRecorded = "it edits recorded communication of gradients";
   if (!options.communication.overlap.empty()) return refuse("--overlap", kRecorded);
   if (!options.communication.compress.empty()) return refuse("--compress", kRecorded);
+  if (options.layers) {
+    return refuse("--layers",
+                  "added layers share the memory of recorded ones; record a model with as many "
+                  "layers");
+  }
   if (options.device.dtype.empty()) return {};
   return refuse("--dtype",
                 "stages send tensors of their recorded bytes; record the job with that type");

@@ -515,13 +515,12 @@ std::vector<RunnableRank> PipelineEdit::TakeRanks() {
 AppliedEdit PipelineEdit::Applied() const {
   AppliedEdit edit{.edit = edit_, .certainty = Certainty::kExact, .nodes = messages_};
   const auto replicas = static_cast<uint64_t>(replicas_);
-  const auto micro_batches = static_cast<uint64_t>(plan_.micro_batches);
   edit.text = fmt::format(
-      "{}{}, {}; the recorded batch is one micro-batch, and the batch of a replica is {} times it",
+      "{}{}, {}; the recorded batch is one micro-batch, and the global batch is {} times it",
       FormatCount(split_.stages(), "stage"),
       split_.stages() == 1 ? std::string()
                            : fmt::format(" of {}", FormatCount(split_.stack.layers, "layer")),
-      schedule_, FormatCount(micro_batches));
+      schedule_, FormatCount(static_cast<uint64_t>(plan_.micro_batches) * replicas));
   Json boundaries = Json::array();
   int64_t bytes = 0;  // of a micro-batch
   for (const std::vector<StageTensor>& tensors : split_.boundaries) {

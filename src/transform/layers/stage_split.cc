@@ -52,7 +52,6 @@ class StageSplitter {
     ETUDE_RETURN_IF_ERROR(FindPasses());
     ETUDE_RETURN_IF_ERROR(FindStages());
     FindItems();
-    FindParts();
     FindUsers();
     ETUDE_RETURN_IF_ERROR(CheckWeights());
     ETUDE_RETURN_IF_ERROR(WalkForward());
@@ -254,13 +253,6 @@ class StageSplitter {
     }
     std::ranges::sort(items_, {}, [](const Item& item) {
       return std::pair(item.start, item.node.index());
-    });
-  }
-
-  void FindParts() {
-    split_.parts.assign(trace_.node_count(), StepPart::kForward);
-    ForEachNode(trace_, [&](NodeId node) {
-      if (const auto start = trace_.start(node)) split_.parts[node.index()] = PartAt(*start);
     });
   }
 
@@ -611,8 +603,12 @@ class StageSplitter {
       if (known == works.end()) continue;
       around[{item.lane, PartAt(item.start)}].emplace_back(item.start, known->second);
     }
+    std::vector<StageShare> everywhere;
+    for (uint32_t stage = 0; stage < stages_; ++stage) everywhere.push_back({stage, 1});
+    const uint32_t by_all = WorkOf(std::move(everywhere));
     const std::vector<NodeId> launchers = FindLaunchers(trace_);
     split_.works.assign(trace_.node_count(), by_stage[0]);
+    split_.parts.assign(trace_.node_count(), StepPart::kForward);
     const auto work_of = [&](NodeId host) {
       for (NodeId above = host; above; above = trace_.parent(above)) {
         if (const auto known = works.find(above); known != works.end()) return known->second;
@@ -631,9 +627,18 @@ class StageSplitter {
       const bool is_device = trace_.place(node) == Place::kDevice;
       const NodeId host = is_device ? launchers[node.index()] : node;
       if (!host || !trace_.start(host)) return;
-      split_.works[node.index()] = work_of(host);
-      split_.parts[node.index()] = PartAt(*trace_.start(host));
+      const bool is_around = IsAroundPasses(host);
+      split_.works[node.index()] = is_around ? by_all : work_of(host);
+      split_.parts[node.index()] = is_around ? StepPart::kBefore : PartAt(*trace_.start(host));
     });
+  }
+
+  // Returns whether all passes run in a node, such as the mark of the step, which each stage has.
+  bool IsAroundPasses(NodeId host) const {
+    const auto time = TimeOf(trace_, host);
+    if (!time || items_.empty()) return false;
+    const Nanos end = split_.has_backward ? after_ : items_.back().start;
+    return time->begin < items_.front().start && time->end >= end;
   }
 
   // Returns all stages, by the bytes of their gradients.
