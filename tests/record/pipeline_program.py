@@ -1,5 +1,7 @@
-"""Trains a transformer with micro-batches of four sequences: one on a single rank, or several on two ranks as a pipeline
-with the schedule that the first argument names."""
+"""Trains a transformer with micro-batches of four sequences, alone or on several ranks as a pipeline.
+
+    python pipeline_program.py SCHEDULE MICRO_BATCHES [WIDTH] [STEPS]
+"""
 
 import os
 import sys
@@ -8,8 +10,9 @@ import torch
 import torch.nn.functional as F
 
 torch.set_num_threads(1)
-LAYERS, WIDTH, LENGTH, WORDS, SEQUENCES = 4, 64, 32, 100, 4
+LAYERS, LENGTH, WORDS, SEQUENCES = 4, 32, 100, 4
 schedule, micro_batches = sys.argv[1], int(sys.argv[2])
+WIDTH, STEPS = (int(sys.argv[i]) if len(sys.argv) > i else default for i, default in ((3, 64), (4, 12)))
 
 
 class Block(torch.nn.Module):
@@ -62,7 +65,7 @@ else:
     model = Part(0, LAYERS)
 optimizer = torch.optim.AdamW(model.parameters(), fused=True)
 tokens, targets = torch.randint(WORDS, (2, SEQUENCES * micro_batches, LENGTH))
-for _ in range(12):
+for _ in range(STEPS):
     optimizer.zero_grad()
     if ranks == 1:
         loss_of(model(tokens), targets).backward()

@@ -517,9 +517,9 @@ AppliedEdit PipelineEdit::Applied() const {
   const auto replicas = static_cast<uint64_t>(replicas_);
   edit.text = fmt::format(
       "{}{}, {}; the recorded batch is one micro-batch, and the global batch is {} times it",
-      FormatCount(split_.stages(), "stage"),
       split_.stages() == 1 ? std::string()
-                           : fmt::format(" of {}", FormatCount(split_.stack.layers, "layer")),
+                           : FormatCount(split_.stack.layers, "layer") + " in ",
+      FormatCount(split_.stages(), "stage"),
       schedule_, FormatCount(static_cast<uint64_t>(plan_.micro_batches) * replicas));
   Json boundaries = Json::array();
   int64_t bytes = 0;  // of a micro-batch
