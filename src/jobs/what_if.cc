@@ -522,9 +522,9 @@ Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
   if (options_.layers) edits.push_back(layers_);
   if (pipeline_) edits.push_back(pipeline_.Applied());
   if (options_.data_parallel) {
-    edits.push_back(pipeline_ ? pipeline_.AppliedToReplicas(
-                                    fmt::format("--dp {}", *options_.data_parallel))
-                              : parallel_);
+    edits.push_back(
+        pipeline_ ? pipeline_.AppliedToReplicas(fmt::format("--dp {}", *options_.data_parallel))
+                  : parallel_);
   }
   for (AppliedEdit& edit : communication_.Applied()) edits.push_back(std::move(edit));
   for (AppliedEdit& edit : device_.Applied()) edits.push_back(std::move(edit));

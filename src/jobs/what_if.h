@@ -70,8 +70,9 @@ struct WhatIfOptions {
 
   bool empty() const {
     return second.empty() && sizes.empty() && !layers && pipeline.empty() && !data_parallel &&
-           bucket.empty() && first_bucket.empty() && scale.empty() && drop.empty() && operators.empty() &&
-           recorded_operators.empty() && !measure && communication.empty() && device.empty();
+           bucket.empty() && first_bucket.empty() && scale.empty() && drop.empty() &&
+           operators.empty() && recorded_operators.empty() && !measure && communication.empty() &&
+           device.empty();
   }
   friend bool operator==(const WhatIfOptions&, const WhatIfOptions&) = default;
 };
@@ -100,8 +101,8 @@ class WhatIf {
 
   // Edits the recorded traces before their conversion: changes a size by those of the second
   // recording (`second`, empty without one), then the number of layers, divides the layers into
-  // stages of a pipeline, and adds the reduction of gradients to a job of one rank. kBadInput, with the reason, for edits that the job
-  // does not support.
+  // stages of a pipeline, and adds the reduction of gradients to a job of one rank. kBadInput, with
+  // the reason, for edits that the job does not support.
   Status EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& second,
                     const Limits& limits);
   // Edits a rank made of the edited `trace`: its communication, group sizes and times. Errors as in

@@ -327,9 +327,8 @@ class StageMaker {
 
   // Adds the receives of a pass, one per tensor. They may begin once the step before has begun.
   void Receive(int64_t micro_batch, bool backward, Deps& ready) {
-    ForEachMessage(micro_batch, backward, /*sends=*/false, [&](const RunnableNode& node) {
-      ready.push_back(Append(node, before_));
-    });
+    ForEachMessage(micro_batch, backward, /*sends=*/false,
+                   [&](const RunnableNode& node) { ready.push_back(Append(node, before_)); });
   }
   Deps Send(int64_t micro_batch, bool backward) {
     Deps sent;
@@ -384,12 +383,12 @@ class StageMaker {
   const StagePlan& plan_;
   const std::vector<RecordedGradient>& gradients_;
   PipelineStage made_;
-  std::map<std::string, uint32_t> names_;            // added ones
-  std::map<size_t, std::vector<size_t>> arrivals_;   // gradients by number of nodes before
-  Deps done_;                                        // last nodes of the step so far
-  Deps before_;                                      // those before its last pass
-  std::vector<std::pair<Bytes, Deps>> filled_;       // buckets to be reduced
-  Deps reduced_;                                     // all-reduces by bucket
+  std::map<std::string, uint32_t> names_;           // added ones
+  std::map<size_t, std::vector<size_t>> arrivals_;  // gradients by number of nodes before
+  Deps done_;                                       // last nodes of the step so far
+  Deps before_;                                     // those before its last pass
+  std::vector<std::pair<Bytes, Deps>> filled_;      // buckets to be reduced
+  Deps reduced_;                                    // all-reduces by bucket
 };
 
 std::string PipelineText(const PipelineOptions& options) {
@@ -403,9 +402,8 @@ std::string PipelineText(const PipelineOptions& options) {
 
 Status CheckRange(std::string_view option, int64_t value, int64_t most) {
   if (value >= 1 && value <= most) return {};
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("{}: found {}, expected 1 to {}", option, value,
-                               FormatCount(static_cast<uint64_t>(most))));
+  return MakeError(ErrorCode::kUsage, fmt::format("{}: found {}, expected 1 to {}", option, value,
+                                                  FormatCount(static_cast<uint64_t>(most))));
 }
 
 }  // namespace
@@ -423,7 +421,8 @@ Result<PipelineEdit> PipelineEdit::Make(const PipelineOptions& options) {
   ETUDE_RETURN_IF_ERROR(CheckRange("--micro-batches", micro_batches, kMostMicroBatches));
   made.schedule_ = options.schedule.empty() ? "1f1b" : options.schedule;
   const auto words = ScheduleWords();
-  const auto word = std::ranges::find(words, made.schedule_, [](const auto& one) { return one.first; });
+  const auto word =
+      std::ranges::find(words, made.schedule_, [](const auto& one) { return one.first; });
   const bool is_known = word != words.end() && (word->second == PipelineSchedule::kGpipe ||
                                                 word->second == PipelineSchedule::k1F1B);
   if (!is_known) {
@@ -448,9 +447,8 @@ Status PipelineEdit::Divide(const Trace& trace, int64_t replicas, const BucketSi
   if (!split) return RefusedEdit("--pp", split.error());
   split_ = *std::move(split);
   bool has_device = false;
-  ForEachNode(trace, [&](NodeId node) {
-    has_device = has_device || trace.place(node) == Place::kDevice;
-  });
+  ForEachNode(trace,
+              [&](NodeId node) { has_device = has_device || trace.place(node) == Place::kDevice; });
   if (!has_device) rate_ = FindCopyRate(trace);
   return {};
 }
@@ -460,22 +458,21 @@ Status PipelineEdit::EditRank(const Trace& trace, RunnableRank& rank) {
   const auto nodes = static_cast<double>(rank.nodes.size());
   const double all = nodes * static_cast<double>(plan_.micro_batches * replicas_);
   if (all > static_cast<double>(kMostPipelineNodes)) {
-    return BadInput(fmt::format("--pp: found {} for {} of {}, expected at most {} in all",
-                                FormatCount(rank.nodes.size(), "node"),
-                                FormatCount(static_cast<uint64_t>(plan_.micro_batches),
-                                            "micro-batch", "micro-batches"),
-                                FormatCount(static_cast<uint64_t>(replicas_), "replica"),
-                                FormatCount(kMostPipelineNodes)));
+    return BadInput(fmt::format(
+        "--pp: found {} for {} of {}, expected at most {} in all",
+        FormatCount(rank.nodes.size(), "node"),
+        FormatCount(static_cast<uint64_t>(plan_.micro_batches), "micro-batch", "micro-batches"),
+        FormatCount(static_cast<uint64_t>(replicas_), "replica"), FormatCount(kMostPipelineNodes)));
   }
   for (uint32_t stage = 0; stage < split_.stages(); ++stage) {
     PipelineStage program = StageMaker(trace, rank,
-                                      {.pipeline = plan_,
-                                       .split = split_,
-                                       .stage = stage,
-                                       .replicas = replicas_,
-                                       .sizes = sizes_,
-                                       .rate = rate_})
-                               .Run(works);
+                                       {.pipeline = plan_,
+                                        .split = split_,
+                                        .stage = stage,
+                                        .replicas = replicas_,
+                                        .sizes = sizes_,
+                                        .rate = rate_})
+                                .Run(works);
     stages_.push_back(std::move(program.rank));
     buckets_.push_back(std::move(program.buckets));
     messages_ += program.messages;
@@ -517,10 +514,9 @@ AppliedEdit PipelineEdit::Applied() const {
   const auto replicas = static_cast<uint64_t>(replicas_);
   edit.text = fmt::format(
       "{}{}, {}; the recorded batch is one micro-batch, and the global batch is {} times it",
-      split_.stages() == 1 ? std::string()
-                           : FormatCount(split_.stack.layers, "layer") + " in ",
-      FormatCount(split_.stages(), "stage"),
-      schedule_, FormatCount(static_cast<uint64_t>(plan_.micro_batches) * replicas));
+      split_.stages() == 1 ? std::string() : FormatCount(split_.stack.layers, "layer") + " in ",
+      FormatCount(split_.stages(), "stage"), schedule_,
+      FormatCount(static_cast<uint64_t>(plan_.micro_batches) * replicas));
   Json boundaries = Json::array();
   int64_t bytes = 0;  // of a micro-batch
   for (const std::vector<StageTensor>& tensors : split_.boundaries) {
@@ -531,9 +527,9 @@ AppliedEdit PipelineEdit::Applied() const {
     }
   }
   if (messages_ > 0) {
-    edit.text += fmt::format("; {} between stages, {} in all",
-                             FormatCount(messages_ * replicas, "message"),
-                             FormatBytes(Bytes{bytes * plan_.micro_batches * replicas_}));
+    edit.text +=
+        fmt::format("; {} between stages, {} in all", FormatCount(messages_ * replicas, "message"),
+                    FormatBytes(Bytes{bytes * plan_.micro_batches * replicas_}));
   }
   if (split_.copied > 0) {
     edit.text += fmt::format("; {} without weights also on the stages that read the results",
@@ -565,10 +561,10 @@ AppliedEdit PipelineEdit::Applied() const {
   }
   Json stages = Json::array();
   for (size_t stage = 0; stage < split_.stages(); ++stage) {
-    const size_t next = stage + 1 < split_.stages() ? split_.first_layers[stage + 1]
-                                                    : split_.stack.layers;
-    stages.push_back(
-        {{"first_layer", split_.first_layers[stage]}, {"layers", next - split_.first_layers[stage]}});
+    const size_t next =
+        stage + 1 < split_.stages() ? split_.first_layers[stage + 1] : split_.stack.layers;
+    stages.push_back({{"first_layer", split_.first_layers[stage]},
+                      {"layers", next - split_.first_layers[stage]}});
   }
   edit.details = {{"schedule", schedule_},
                   {"micro_batches", plan_.micro_batches},

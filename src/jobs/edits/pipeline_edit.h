@@ -60,7 +60,7 @@ class PipelineEdit {
   std::optional<CopyRate> rate_;      // of additions and copies of gradients; nullopt: unknown
   std::vector<RunnableRank> stages_;  // the first replica of each, with stages as ranks
   std::vector<std::vector<GradientBucket>> buckets_;  // by stage
-  uint64_t messages_ = 0;  // sends of the first replicas
+  uint64_t messages_ = 0;                             // sends of the first replicas
   uint64_t additions_ = 0;  // of gradients to those of earlier micro-batches, likewise
   uint64_t copies_ = 0;     // between gradients and buckets, likewise
   uint64_t lacking_ = 0;    // additions that are left out

@@ -80,21 +80,31 @@ uint64_t CountOf(const RunnableRank& rank, NodeKind kind) {
 }
 
 // With p stages of equal time and m micro-batches, a stage waits for p - 1 micro-batches.
+void ExpectClosedForm(const PipelineOptions& options, bool on_device) {
+  const int64_t stages = *options.stages;
+  const auto ranks = Edit({.layers = 8, .on_device = on_device}, options);
+  ASSERT_EQ(std::ssize(ranks), stages);
+  const std::vector<int64_t> ends = EndsOf(ranks);
+  ASSERT_FALSE(ends.empty()) << "deadlock";
+  // On a device, the time in which gradients are added is that of the host alone.
+  const int64_t of_layer = kOfLayer - (on_device ? TrainingStep::kGradient : 0);
+  const int64_t of_micro_batch = 8 / stages * of_layer;
+  const int64_t update = TrainingStep::kUpdate / stages;
+  EXPECT_EQ(*std::ranges::max_element(ends),
+            (*options.micro_batches + stages - 1) * of_micro_batch + update)
+      << options.schedule << " " << stages << " " << *options.micro_batches << " " << on_device;
+  for (const RunnableRank& rank : ranks) {
+    EXPECT_EQ(rank.on_device, on_device);
+    EXPECT_EQ(ComputeOf(rank), *options.micro_batches * of_micro_batch + update);
+  }
+}
+
 TEST(PipelineEdit, BubbleIsTheClosedForm) {
   for (const std::string schedule : {"gpipe", "1f1b"}) {
     for (const int64_t stages : {1, 2, 4}) {
       for (const int64_t micro_batches : {1, 3, 8}) {
-        const auto ranks = Edit({.layers = 8}, {stages, micro_batches, schedule});
-        ASSERT_EQ(std::ssize(ranks), stages);
-        const std::vector<int64_t> ends = EndsOf(ranks);
-        ASSERT_FALSE(ends.empty()) << "deadlock";
-        const int64_t of_micro_batch = 8 / stages * kOfLayer;
-        const int64_t update = TrainingStep::kUpdate / stages;
-        EXPECT_EQ(*std::ranges::max_element(ends),
-                  (micro_batches + stages - 1) * of_micro_batch + update)
-            << schedule << " " << stages << " " << micro_batches;
-        for (const RunnableRank& rank : ranks) {
-          EXPECT_EQ(ComputeOf(rank), micro_batches * of_micro_batch + update);
+        for (const bool on_device : {false, true}) {
+          ExpectClosedForm({stages, micro_batches, schedule}, on_device);
         }
       }
     }

@@ -24,8 +24,7 @@ namespace etude {
 namespace {
 
 constexpr Nanos kNever{std::numeric_limits<int64_t>::max()};
-constexpr std::string_view kNearest =
-    "nearest possible: --dp, which adds data-parallel ranks";
+constexpr std::string_view kNearest = "nearest possible: --dp, which adds data-parallel ranks";
 
 using Stages = std::set<uint32_t>;
 
@@ -133,10 +132,10 @@ class StageSplitter {
     split_.stack = *std::move(stack);
     const size_t layers = split_.stack.layers;
     if (stages_ > layers) {
-      return BadInput(fmt::format("found {} for {}, expected at least one for each; nearest "
-                                  "possible: --pp {}",
-                                  FormatCount(layers, "layer"), FormatCount(stages_, "stage"),
-                                  layers));
+      return BadInput(
+          fmt::format("found {} for {}, expected at least one for each; nearest "
+                      "possible: --pp {}",
+                      FormatCount(layers, "layer"), FormatCount(stages_, "stage"), layers));
     }
     for (size_t stage = 1; stage < stages_; ++stage) {
       split_.first_layers.push_back(layers / stages_ * stage + std::min(stage, layers % stages_));
@@ -156,6 +155,7 @@ class StageSplitter {
     if (forward == nullptr) {
       return BadInput(fmt::format("found no forward pass of the layers; {}", kNearest));
     }
+    first_layer_ = forward->bounds.front();
     for (size_t stage = 1; stage < stages_; ++stage) {
       const size_t layer = split_.first_layers[stage];
       const auto at = std::ranges::find(forward->layers, layer) - forward->layers.begin();
@@ -172,7 +172,7 @@ class StageSplitter {
   Status FindBackwardStages() {
     for (size_t stage = 1; stage < stages_; ++stage) {
       const size_t layer = split_.first_layers[stage];
-      std::optional<Nanos> end;  // of this layer's backward pass
+      std::optional<Nanos> end;   // of this layer's backward pass
       std::optional<Nanos> next;  // begin of that of the layer before
       for (const LayerRun& run : split_.stack.runs) {
         if (!run.in_backward) continue;
@@ -251,9 +251,8 @@ class StageSplitter {
       if (known.contains(node) || !trace_.start(node)) continue;
       items_.push_back({.node = node, .lane = trace_.lane_id(node), .start = *trace_.start(node)});
     }
-    std::ranges::sort(items_, {}, [](const Item& item) {
-      return std::pair(item.start, item.node.index());
-    });
+    std::ranges::sort(items_, {},
+                      [](const Item& item) { return std::pair(item.start, item.node.index()); });
   }
 
   // ---- weights
@@ -269,19 +268,24 @@ class StageSplitter {
   }
 
   // Finds the stages that read memory of floating-point numbers from before the step, and which of
-  // it changes after the backward pass: parameters, gradients and states of the optimizer.
+  // it changes after the backward pass: parameters, gradients and states of the optimizer. Memory
+  // that needs no gradient and that only operators before the layers read has constants, such as
+  // frequencies of positions.
   void FindUsers() {
     for (const Item& item : items_) {
       const StepPart part = PartAt(item.start);
       ForEachUse(item.node, [&](const TensorUse& use) {
         if (step_.IsMade(use.storage) || !IsFloat(use)) return;
         if (part == StepPart::kForward) users_[use.storage].insert(ForwardStage(item.start));
+        const bool is_constant = part == StepPart::kForward && item.start < first_layer_ &&
+                                 use.requires_grad == Known::kNo;
+        if (!is_constant) learned_.insert(use.storage);
         if (part == StepPart::kBackward) users_[use.storage].insert(BackwardStage(item.start));
         if (part == StepPart::kAfter) trained_.insert(use.storage);
       });
     }
     for (const auto& [storage, stages] : users_) {
-      if (stages.size() == 1) owners_[storage] = *stages.begin();
+      if (stages.size() == 1 && learned_.contains(storage)) owners_[storage] = *stages.begin();
     }
   }
 
@@ -411,8 +415,8 @@ class StageSplitter {
       }
     }
     std::erase_if(version.parts, [&](const SentPart& other) {
-      const bool is_inside = extent.begin <= other.extent.begin &&
-                             other.extent.end <= extent.end && other.bytes <= part.bytes;
+      const bool is_inside = extent.begin <= other.extent.begin && other.extent.end <= extent.end &&
+                             other.bytes <= part.bytes;
       if (is_inside) part.has_gradient = part.has_gradient || other.has_gradient;
       return is_inside;
     });
@@ -619,8 +623,8 @@ class StageSplitter {
       if (part == StepPart::kBackward) return by_stage[BackwardStage(start)];
       const auto found = around.find({trace_.lane_id(host), part});
       if (found == around.end()) return by_bytes;
-      const auto next = std::ranges::lower_bound(found->second, start, {},
-                                                 &std::pair<Nanos, uint32_t>::first);
+      const auto next =
+          std::ranges::lower_bound(found->second, start, {}, &std::pair<Nanos, uint32_t>::first);
       return next == found->second.end() ? found->second.back().second : next->second;
     };
     ForEachNode(trace_, [&](NodeId node) {
@@ -660,22 +664,24 @@ class StageSplitter {
   StageSplit split_;
   std::vector<Item> items_;  // of all threads, by time
   std::vector<RecordedGradient> gradients_;
-  Nanos backward_;               // begin of the backward pass
-  Nanos after_;                  // its end
-  std::vector<Nanos> begins_;    // of stages in the forward pass, without the first
-  std::vector<Nanos> ends_;      // of stages in the backward pass, without the first
+  Nanos backward_;             // begin of the backward pass
+  Nanos after_;                // its end
+  Nanos first_layer_;          // its begin in the forward pass
+  std::vector<Nanos> begins_;  // of stages in the forward pass, without the first
+  std::vector<Nanos> ends_;    // of stages in the backward pass, without the first
   std::vector<Interval> releases_;
-  std::unordered_map<Storage, Stages> users_;      // of floating-point memory from before
-  std::unordered_map<Storage, uint32_t> owners_;   // stage of memory that only this one uses
+  std::unordered_map<Storage, Stages> users_;     // of floating-point memory from before
+  std::unordered_map<Storage, uint32_t> owners_;  // stage of memory that only this one uses
   std::unordered_set<Storage> trained_;
+  std::unordered_set<Storage> learned_;  // may have weights
   std::vector<Version> versions_;
-  std::unordered_map<Storage, size_t> current_;              // version
-  std::unordered_map<NodeId, std::vector<size_t>> inputs_;   // versions, by item
-  std::unordered_map<NodeId, Stages> stages_of_;             // items of the passes
-  std::unordered_map<Storage, Stages> made_by_;              // memory made in the backward pass
+  std::unordered_map<Storage, size_t> current_;             // version
+  std::unordered_map<NodeId, std::vector<size_t>> inputs_;  // versions, by item
+  std::unordered_map<NodeId, Stages> stages_of_;            // items of the passes
+  std::unordered_map<Storage, Stages> made_by_;             // memory made in the backward pass
   std::unordered_map<NodeId, std::vector<StageShare>> shares_of_;  // other items
-  std::map<size_t, std::map<size_t, uint32_t>> places_;      // stage by length and place of a list
-  std::vector<double> gradient_bytes_;                       // by stage
+  std::map<size_t, std::map<size_t, uint32_t>> places_;  // stage by length and place of a list
+  std::vector<double> gradient_bytes_;                   // by stage
 };
 
 }  // namespace

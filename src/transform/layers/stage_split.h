@@ -36,8 +36,8 @@ struct StageSplit {
   std::vector<StepPart> parts;       // by node
   std::vector<uint32_t> works;       // by node: index into `shares`
   std::vector<std::vector<StageShare>> shares;
-  std::vector<std::vector<StageTensor>> boundaries;       // after each stage but the last
-  std::vector<std::vector<RecordedGradient>> gradients;   // by stage, in the order of arrival
+  std::vector<std::vector<StageTensor>> boundaries;      // after each stage but the last
+  std::vector<std::vector<RecordedGradient>> gradients;  // by stage, in the order of arrival
   bool has_backward = false;
   uint64_t divided = 0;   // operators on lists whose time is divided by bytes among stages
   uint64_t repeated = 0;  // operators after the backward pass that run on several stages

@@ -19,17 +19,18 @@ struct TrainingStepForm {
   bool is_alone = true;    // without communication
   bool has_sizes = true;   // of the tensors between layers
   int passes = 1;          // forward and backward
+  bool on_device = false;  // each operator launches a kernel that takes as long
 };
 
 // Writes the recording of a training step without gaps: a forward pass of `kForward` ns per layer,
-// a backward pass of `kBackward` ns per layer, and an optimizer on a list of all parameters. Tensors
-// between layers have `kActivation` bytes, and each layer has a weight of 8 · 8 floats.
+// a backward pass of `kBackward` ns per layer, and an optimizer on a list of all parameters.
+// Tensors between layers have `kActivation` bytes, and each layer has a weight of 8 · 8 floats.
 class TrainingStep {
  public:
   static constexpr int64_t kForward = 3000;
   static constexpr int64_t kBackward = 5000;
   static constexpr int64_t kGradient = 100;  // part of the backward pass: addition of a gradient
-  static constexpr int64_t kUpdate = 4000;  // the whole optimizer
+  static constexpr int64_t kUpdate = 4000;   // the whole optimizer
   static constexpr int64_t kRelease = 700;
   static constexpr int64_t kMark = 50;  // time of the step before all others
   static constexpr int64_t kActivation = 16 * 8 * 4;
@@ -60,7 +61,7 @@ class TrainingStep {
     NodeRow row = Row("aten::_foreach_add_", NodeKind::kOperator, {});
     row.inputs = builder_.InternValues(lists);
     row.duration = Nanos{kUpdate};
-    builder_.AddNode(row);
+    Launch(builder_.AddNode(row), kUpdate);
     now_ = now_ + Nanos{kUpdate};
     if (mark) End(mark);
     if (!form_.is_alone) {
@@ -98,20 +99,20 @@ class TrainingStep {
       Op("aten::nll_loss", reads, {kLoss}, 300);
     }
     for (int layer = form_.layers - 1; layer >= 0; --layer) {
-      const NodeId call = Begin("autograd::engine::evaluate_function: AddmmBackward0",
-                                NodeKind::kLabel);
+      const NodeId call =
+          Begin("autograd::engine::evaluate_function: AddmmBackward0", NodeKind::kLabel);
       Op("aten::mm", {Flow(layer + 1), Weight(layer)}, {Gradient(layer), Flow(layer)},
          kBackward - kGradient, call);
       End(call);
-      const NodeId last =
-          Begin("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad",
-                NodeKind::kLabel);
-      Op("torch::autograd::AccumulateGrad", {Gradient(layer)}, {}, kGradient, last, NodeKind::kLabel);
+      const NodeId last = Begin(
+          "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", NodeKind::kLabel);
+      Op("torch::autograd::AccumulateGrad", {Gradient(layer)}, {}, kGradient, last,
+         NodeKind::kLabel);
       End(last);
     }
     if (form_.has_ends) {
-      const NodeId call = Begin("autograd::engine::evaluate_function: EmbeddingBackward0",
-                                NodeKind::kLabel);
+      const NodeId call =
+          Begin("autograd::engine::evaluate_function: EmbeddingBackward0", NodeKind::kLabel);
       Op("aten::embedding_dense_backward", {Flow(0)}, {kEmbeddingGradient}, 400, call);
       End(call);
     }
@@ -124,14 +125,14 @@ class TrainingStep {
     const StringId type = builder_.Intern(is_whole ? "Tensor(long int)" : "Tensor(float)");
     const auto address = static_cast<uint64_t>(memory);
     const bool is_unknown = memory >= 300 && memory < 400 && !form_.has_sizes;
-    return Value::Tensor(type,
-                         builder_.InternTensor(
-                             {.tensor = address,
-                              .storage = address,
-                              .numel = is_unknown ? -1 : shape[0] * shape[1],
-                              .element_bytes = is_whole ? 8 : 4,
-                              .type = type,
-                              .shape = is_unknown ? IntListId::None() : builder_.InternInts(shape)}));
+    return Value::Tensor(
+        type, builder_.InternTensor(
+                  {.tensor = address,
+                   .storage = address,
+                   .numel = is_unknown ? -1 : shape[0] * shape[1],
+                   .element_bytes = is_whole ? 8 : 4,
+                   .type = type,
+                   .shape = is_unknown ? IntListId::None() : builder_.InternInts(shape)}));
   }
   Value List(const std::vector<int>& memory) {
     return Value::List(builder_.Intern("GenericList[]"), Tensors(memory));
@@ -158,8 +159,19 @@ class TrainingStep {
     row.duration = Nanos{time};
     row.inputs = Tensors(reads);
     row.outputs = Tensors(makes);
+    const NodeId node = builder_.AddNode(row);
+    if (kind == NodeKind::kOperator) Launch(node, time);
     now_ = now_ + Nanos{time};
-    return builder_.AddNode(row);
+    return node;
+  }
+  void Launch(NodeId by, int64_t time) {
+    if (!form_.on_device) return;
+    NodeRow row = Row("kernel", NodeKind::kKernel, by);
+    row.place = Place::kDevice;
+    row.lane = builder_.InternLane({.device = 0, .stream = 7});
+    row.start = now_ + Nanos{10};
+    row.duration = Nanos{time};
+    builder_.AddNode(row);
   }
   NodeId Begin(const std::string& name, NodeKind kind) {
     return builder_.AddNode(Row(name, kind, {}));
