@@ -209,26 +209,34 @@ struct RecordedLimit {
 
 constexpr std::string_view kNoSplit =
     "a recording does not state how its operators and weights divide among ranks";
-constexpr std::string_view kDataParallel = "--dp, which adds or resizes data-parallel ranks";
+constexpr std::string_view kDataParallel =
+    "--dp, which adds or resizes data-parallel ranks, or --pp";
 constexpr std::string_view kOneShape =
     "one recording does not state which sizes of its tensors follow from this one";
 constexpr std::string_view kTwoSizes =
     "--second and --sizes, with a recording of another such size";
-constexpr std::string_view kNoSchedule = "a recording contains one order of its micro-batches";
-constexpr std::string_view kRecordAgain = "a recording with this setting";
+constexpr std::string_view kNoChunks = "stages of a recording have one chunk of layers";
+constexpr std::string_view kSchedules = "--schedule gpipe or 1f1b";
 
 constexpr auto kRecordedLimits = std::to_array<RecordedLimit>({
-    {"--tp", kNoSplit, kDataParallel},           {"--pp", kNoSplit, kDataParallel},
-    {"--cp", kNoSplit, kDataParallel},           {"--ep", kNoSplit, kDataParallel},
-    {"--zero", kNoSplit, kDataParallel},         {"--hidden", kOneShape, kTwoSizes},
-    {"--heads", kOneShape, kTwoSizes},           {"--kv-heads", kOneShape, kTwoSizes},
-    {"--head-size", kOneShape, kTwoSizes},       {"--ffn", kOneShape, kTwoSizes},
-    {"--vocab", kOneShape, kTwoSizes},           {"--experts", kOneShape, kTwoSizes},
-    {"--top-k", kOneShape, kTwoSizes},           {"--expert-ffn", kOneShape, kTwoSizes},
-    {"--sequence", kOneShape, kTwoSizes},        {"--sequences", kOneShape, kTwoSizes},
-    {"--batch", kOneShape, kTwoSizes},           {"--image", kOneShape, kTwoSizes},
-    {"--micro-batches", kNoSchedule, kTwoSizes}, {"--schedule", kNoSchedule, kRecordAgain},
-    {"--chunks", kNoSchedule, kRecordAgain},
+    {"--tp", kNoSplit, kDataParallel},
+    {"--cp", kNoSplit, kDataParallel},
+    {"--ep", kNoSplit, kDataParallel},
+    {"--zero", kNoSplit, kDataParallel},
+    {"--chunks", kNoChunks, kSchedules},
+    {"--hidden", kOneShape, kTwoSizes},
+    {"--heads", kOneShape, kTwoSizes},
+    {"--kv-heads", kOneShape, kTwoSizes},
+    {"--head-size", kOneShape, kTwoSizes},
+    {"--ffn", kOneShape, kTwoSizes},
+    {"--vocab", kOneShape, kTwoSizes},
+    {"--experts", kOneShape, kTwoSizes},
+    {"--top-k", kOneShape, kTwoSizes},
+    {"--expert-ffn", kOneShape, kTwoSizes},
+    {"--sequence", kOneShape, kTwoSizes},
+    {"--sequences", kOneShape, kTwoSizes},
+    {"--batch", kOneShape, kTwoSizes},
+    {"--image", kOneShape, kTwoSizes},
 });
 
 }  // namespace

@@ -331,11 +331,11 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
           !edited) {
         return MakeError(edited.error().code, first + ": " + edited.error().message);
       }
-      // Copies of layers use the tensors of the recorded ones, and other types and fused operators
-      // change no tensors here.
+      // Copies of layers and micro-batches use the tensors of the recorded ones, and other types
+      // and fused operators change no tensors here.
       const DeviceEditOptions& device = options.what_if.device;
-      const bool keeps_tensors =
-          !options.what_if.layers && device.dtype.empty() && device.fuse.empty();
+      const bool keeps_tensors = !options.what_if.layers && options.what_if.pipeline.empty() &&
+                                 device.dtype.empty() && device.fuse.empty();
       if (options.memory && keeps_tensors) {
         read.memory.after = TensorPeaksOf(traces.traces);
       }

@@ -85,6 +85,25 @@ tl::unexpected<Error> BucketsOfType(std::string_view option) {
                                option));
 }
 
+// Returns kUsage for edits of recorded communication, or of sizes of tensors that stages send.
+Status CheckWithPipeline(const WhatIfOptions& options) {
+  const auto refuse = [](std::string_view option, std::string_view reason) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{} cannot be combined with --pp: {}", option, reason));
+  };
+  constexpr std::string_view kRecorded = "it edits recorded communication of gradients";
+  if (!options.communication.overlap.empty()) return refuse("--overlap", kRecorded);
+  if (!options.communication.compress.empty()) return refuse("--compress", kRecorded);
+  if (options.layers) {
+    return refuse("--layers",
+                  "added layers share the memory of recorded ones; record a model with as many "
+                  "layers");
+  }
+  if (options.device.dtype.empty()) return {};
+  return refuse("--dtype",
+                "stages send tensors of their recorded bytes; record the job with that type");
+}
+
 // Returns the key of the operator that takes longest; one without a name if no key is known.
 OperatorKey LongestOperator(const std::vector<Trace>& traces) {
   OperatorKey longest;
@@ -198,6 +217,8 @@ Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
   if (options.measure && options.sizes.empty()) {
     return MakeError(ErrorCode::kUsage, "--measure requires --sizes, whose operators it measures");
   }
+  ETUDE_ASSIGN_OR_RETURN(made.pipeline_, PipelineEdit::Make(options.pipeline));
+  if (made.pipeline_) ETUDE_RETURN_IF_ERROR(CheckWithPipeline(options));
   ETUDE_ASSIGN_OR_RETURN(made.communication_, CommEdits::Make(options.communication));
   ETUDE_ASSIGN_OR_RETURN(made.device_, DeviceEdits::Make(options.device));
   Result<TimeScale> scale = TimeScale::Parse(options.scale);
@@ -395,6 +416,7 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
           "reduces gradients");
     }
   }
+  if (pipeline_) return DivideIntoStages(traces);
   if (!options_.data_parallel) return {};
   parallel_.edit = fmt::format("--dp {}", *options_.data_parallel);
   parallel_.certainty = Certainty::kExact;
@@ -434,18 +456,30 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
   return {};
 }
 
+Status WhatIf::DivideIntoStages(const std::vector<Trace>& traces) {
+  if (traces.size() != 1) {
+    return BadInput(fmt::format(
+        "--pp: found a job of {}, expected one rank, whose layers are divided into stages; nearest "
+        "possible: --dp, which resizes data-parallel ranks",
+        FormatCount(traces.size(), "rank")));
+  }
+  return pipeline_.Divide(traces.front(), options_.data_parallel.value_or(1), buckets_);
+}
+
 Status WhatIf::EditRank(const Trace& trace, RunnableRank& rank) {
   ETUDE_RETURN_IF_ERROR(communication_.EditBuckets(trace, rank));
-  if (options_.data_parallel && !is_reduction_added_)
-    ETUDE_RETURN_IF_ERROR(ResizeGroups(trace, rank));
+  const bool is_resized = options_.data_parallel && !is_reduction_added_ && !pipeline_;
+  if (is_resized) ETUDE_RETURN_IF_ERROR(ResizeGroups(trace, rank));
   ETUDE_RETURN_IF_ERROR(device_.EditTypes(trace, rank));
   ETUDE_RETURN_IF_ERROR(communication_.EditRank(trace, rank));
   ETUDE_RETURN_IF_ERROR(device_.EditWork(trace, rank));
   ChangeTimes(rank);
-  return device_.EditLaunches(trace, rank);
+  ETUDE_RETURN_IF_ERROR(device_.EditLaunches(trace, rank));
+  return pipeline_ ? pipeline_.EditRank(trace, rank) : Status();
 }
 
 Status WhatIf::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size, bool fills) {
+  if (pipeline_) ranks = pipeline_.TakeRanks();
   if (communication_.needs_all_ranks() && fills) {
     ETUDE_RETURN_IF_ERROR(FillRanks(world_size, ranks));
   }
@@ -511,7 +545,12 @@ Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
   if (points_) edits.push_back(sizes_);
   if (!points_ && tables_) edits.push_back(operators_);
   if (options_.layers) edits.push_back(layers_);
-  if (options_.data_parallel) edits.push_back(parallel_);
+  if (pipeline_) edits.push_back(pipeline_.Applied());
+  if (options_.data_parallel) {
+    edits.push_back(
+        pipeline_ ? pipeline_.AppliedToReplicas(fmt::format("--dp {}", *options_.data_parallel))
+                  : parallel_);
+  }
   for (AppliedEdit& edit : communication_.Applied()) edits.push_back(std::move(edit));
   for (AppliedEdit& edit : device_.Applied()) edits.push_back(std::move(edit));
   if (!options_.scale.empty()) {

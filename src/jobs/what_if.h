@@ -19,6 +19,7 @@
 #include "src/jobs/edits/applied_edit.h"
 #include "src/jobs/edits/comm_edits.h"
 #include "src/jobs/edits/device_edits.h"
+#include "src/jobs/edits/pipeline_edit.h"
 #include "src/trace/trace.h"
 #include "src/transform/edit/gradient_reduction.h"
 #include "src/transform/edit/operator_times.h"
@@ -64,7 +65,8 @@ struct WhatIfOptions {
   std::string second;  // another recording of the program, for `sizes`
   std::string sizes;   // a size in both recordings, and the wanted one: "8,16,64"
   std::optional<int64_t> layers;
-  std::optional<int64_t> data_parallel;  // ranks
+  PipelineOptions pipeline;
+  std::optional<int64_t> data_parallel;  // ranks; with a pipeline, replicas of each stage
   std::string bucket;                    // size of gradient buckets; "": PyTorch's, or as recorded
   std::string first_bucket;              // "": as PyTorch chooses it
   std::string scale;                     // factors for times: TimeScale
@@ -77,9 +79,10 @@ struct WhatIfOptions {
   DeviceEditOptions device;
 
   bool empty() const {
-    return second.empty() && sizes.empty() && !layers && !data_parallel && bucket.empty() &&
-           first_bucket.empty() && scale.empty() && drop.empty() && operators.empty() &&
-           recorded_operators.empty() && !measure && communication.empty() && device.empty();
+    return second.empty() && sizes.empty() && !layers && pipeline.empty() && !data_parallel &&
+           bucket.empty() && first_bucket.empty() && scale.empty() && drop.empty() &&
+           operators.empty() && recorded_operators.empty() && !measure && communication.empty() &&
+           device.empty();
   }
   friend bool operator==(const WhatIfOptions&, const WhatIfOptions&) = default;
 };
@@ -107,9 +110,9 @@ class WhatIf {
   void UseOperators(OperatorMeasurer measure) { measure_ = std::move(measure); }
 
   // Edits the recorded traces before their conversion: changes a size by those of the second
-  // recording (`second`, empty without one), then the number of layers, and adds the reduction of
-  // gradients to a job of one rank. kBadInput, with the reason, for edits that the job
-  // does not support.
+  // recording (`second`, empty without one), then the number of layers, divides the layers into
+  // stages of a pipeline, and adds the reduction of gradients to a job of one rank. kBadInput, with
+  // the reason, for edits that the job does not support.
   Status EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& second,
                     const Limits& limits);
   // Edits a rank made of the edited `trace`: its communication, group sizes and times. Errors as in
@@ -119,7 +122,9 @@ class WhatIf {
   // without a trace do the same as the nearest one with a trace. Errors as in EditTraces.
   Status EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size, bool fills);
   // Returns the ranks of the edited job of `recorded` ranks.
-  int64_t RanksOf(int64_t recorded) const { return options_.data_parallel.value_or(recorded); }
+  int64_t RanksOf(int64_t recorded) const {
+    return options_.data_parallel.value_or(recorded) * pipeline_.stages();
+  }
   // Returns the edits after all ranks were edited. kBadInput for an operator to be dropped that no
   // rank has.
   Result<std::vector<AppliedEdit>> Applied() const;
@@ -136,11 +141,13 @@ class WhatIf {
   Status TakeAllTimes(std::vector<Trace>& traces, const Limits& limits);
   void DescribeTimes(AppliedEdit& edit) const;
   Status EditLayers(std::vector<Trace>& traces, const Limits& limits);
+  Status DivideIntoStages(const std::vector<Trace>& traces);
   Status ResizeGroups(const Trace& trace, RunnableRank& rank);
   void ChangeTimes(RunnableRank& rank);
 
   WhatIfOptions options_;
   BucketSizes buckets_;
+  PipelineEdit pipeline_;
   CommEdits communication_;
   DeviceEdits device_;
   TimeScale scale_;

@@ -11,7 +11,9 @@ import pytest
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 PROGRAM = pathlib.Path(__file__).parent / "ddp_program.py"
 TRANSFORMER = pathlib.Path(__file__).parent / "transformer_program.py"
+PIPELINE = pathlib.Path(__file__).parent / "pipeline_program.py"
 NETWORK = "Ring({}):1GB/s,1us"
+PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm")
 
 
 def etude(*words, code=0):
@@ -255,3 +257,38 @@ def test_bad_edits(alone, tmp_path, edits, told):
 def test_edits_without_effect(alone, tmp_path):
     assert "no operator of this name" in etude("whatif", alone, "-o", tmp_path / "out", "--drop", "aten::conv2d", code=3).stderr
     assert not (tmp_path / "out").exists()
+
+
+def communication(job):
+    """Messages and matrix products of each rank, with their numbers and bytes."""
+    ranks = {}
+    for trace in json.loads(etude("info", job, "--json").stdout)["traces"]:
+        messages = [(one["type"], one["count"], one["bytes"]) for one in trace["collectives"]]
+        products = {one["name"]: one["count"] for one in trace["operators"] if one["name"] in PRODUCTS}
+        ranks[trace["rank"]] = (sorted(messages), products)
+    return ranks
+
+
+def reduced_bytes(edit):
+    return sum(bucket["bytes"] for buckets in edit["buckets"] for bucket in buckets)
+
+
+@pytest.mark.parametrize("schedule, name", [("gpipe", "ScheduleGPipe"), ("1f1b", "Schedule1F1B")])
+def test_pipelines_are_those_of_torch(schedule, name, tmp_path):
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29650 + len(name))
+    recorded = record(tmp_path / "recorded", *torchrun, PIPELINE, name, 4)
+    alone = record(tmp_path / "alone", PIPELINE, name, 1)
+    plan = ("--pp", 2, "--micro-batches", 4, "--schedule", schedule)
+    changes = edit(alone, tmp_path / "edited", *plan)
+    (change,) = changes["edits"]
+    assert changes["ranks"] == 2 and changes["times_known"] and change["messages"] == 8
+    assert change["boundaries"] == [[{"bytes": 4 * 32 * 64 * 4, "gradient": True}]]
+    edit(recorded, tmp_path / "same", "--scale", "compute=1.0001")
+    edited = communication(tmp_path / "edited")
+    assert edited == communication(tmp_path / "same") and len(edited) == 2
+    assert simulate(tmp_path / "edited")["step_ns"] > simulate(alone, 1)["step_ns"]
+    # Two replicas of each stage reduce the gradients of data-parallel ranks.
+    (_, reduced) = edit(alone, tmp_path / "replicas", *plan, "--dp", 2)["edits"]
+    (of_ranks,) = edit(alone, tmp_path / "two", "--dp", 2)["edits"]
+    assert reduced_bytes(reduced) == reduced_bytes(of_ranks) and reduced["copies"] == of_ranks["copies"]
+    assert simulate(tmp_path / "replicas", 4)["step_ns"] > 0

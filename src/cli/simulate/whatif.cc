@@ -138,6 +138,13 @@ class WhatIfCommand : public Command {
                   "this size in the job and in --second, and the wanted one, such as 8,16,64");
     options.Value("--layers", &job_.what_if.layers, "N",
                   "number of equal layers of the model, such as blocks of a transformer");
+    options.Value("--pp", &job_.what_if.pipeline.stages, "N",
+                  "number of pipeline stages; the layers are divided among them");
+    options.Value("--micro-batches", &job_.what_if.pipeline.micro_batches, "N",
+                  "micro-batches of a step with --pp; each is the recorded batch (default: 1)");
+    options.Value("--schedule", &job_.what_if.pipeline.schedule, "NAME",
+                  "pipeline schedule of a recorded job: gpipe or 1f1b (default); for generated "
+                  "jobs also interleaved and zero-bubble");
     options.Value(
         "--dp", &job_.what_if.data_parallel, "N",
         "number of data-parallel ranks; the batch of each rank stays unless --keep is given");
@@ -195,8 +202,8 @@ class WhatIfCommand : public Command {
   }
 
   // Options that edit recorded jobs too.
-  static constexpr std::array<std::string_view, 4> kOfBoth = {"--layers", "--dp", "--bucket",
-                                                              "--first-bucket"};
+  static constexpr auto kOfBoth = std::to_array<std::string_view>(
+      {"--layers", "--dp", "--pp", "--micro-batches", "--schedule", "--bucket", "--first-bucket"});
   static constexpr std::string_view kKeepsRankBatch = "rank-batch";
 
   // Takes the edits of the file.
@@ -231,6 +238,11 @@ class WhatIfCommand : public Command {
     PlanEdits edits = plan_;
     edits.options.options.layers = recorded.layers;
     edits.options.options.plan.data = recorded.data_parallel;
+    edits.options.options.plan.stages = recorded.pipeline.stages;
+    edits.options.options.plan.micro_batches = recorded.pipeline.micro_batches;
+    if (!recorded.pipeline.schedule.empty()) {
+      edits.options.options.schedule = recorded.pipeline.schedule;
+    }
     if (!recorded.bucket.empty()) edits.options.options.bucket = recorded.bucket;
     if (!recorded.first_bucket.empty()) edits.options.options.first_bucket = recorded.first_bucket;
     if (edits.empty() && !is_of_plans) return false;
@@ -239,6 +251,7 @@ class WhatIfCommand : public Command {
     }
     WhatIfOptions others = recorded;
     others.layers = others.data_parallel = std::nullopt;
+    others.pipeline = {};
     others.bucket = others.first_bucket = "";
     if (others != WhatIfOptions()) {
       if (!is_of_plans) return false;

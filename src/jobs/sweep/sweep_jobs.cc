@@ -60,6 +60,8 @@ WhatIfOptions EditsOf(const SweepJobSource& source) {
   options.second = text("second");
   options.sizes = text("sizes");
   options.layers = count("layers");
+  options.pipeline = {
+      .stages = count("pp"), .micro_batches = count("micro_batches"), .schedule = text("schedule")};
   options.data_parallel = count("dp");
   options.bucket = text("bucket");
   options.first_bucket = text("first_bucket");

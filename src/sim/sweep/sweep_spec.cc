@@ -219,7 +219,9 @@ class SweepParser : private TomlReader {
   Status CheckValue(const toml::node& node, const Path& path, const Json& value) const {
     if (path.size() == 2 && path[0] == "whatif") {
       const std::string& edit = path[1];
-      if (edit == "layers" || edit == "dp") return StatusOf(Whole(node, edit, 1, 1 << 20));
+      const bool is_count =
+          edit == "layers" || edit == "dp" || edit == "pp" || edit == "micro_batches";
+      if (is_count) return StatusOf(Whole(node, edit, 1, 1 << 20));
       if (edit == "global_batch") return StatusOf(Whole(node, edit, 1, int64_t{1} << 40));
       if (edit == "no_gaps") return StatusOf(Flag(node, edit));
       if (edit == "keep") {
