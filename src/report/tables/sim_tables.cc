@@ -62,10 +62,12 @@ std::string_view Name(RemoteMemoryKind kind) {
 // Returns the names of the algorithms by dimension.
 std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType type) {
   if (system.programs.contains(type)) return {"custom"};
-  if (const auto own = OwnAlgorithm(type)) return {AlgorithmName({.algorithm = *own})};
   std::vector<std::string> names;
   const auto found = system.algorithms.find(type);
-  if (found == system.algorithms.end()) return names;
+  if (found == system.algorithms.end()) {
+    if (const auto own = OwnAlgorithm(type)) names.push_back(AlgorithmName({.algorithm = *own}));
+    return names;
+  }
   for (const AlgorithmChoice& choice : found->second) names.push_back(AlgorithmName(choice));
   return names;
 }
@@ -83,8 +85,8 @@ CommunicationTime HowTimed(const SimMachine& machine, const SimCollectiveAccount
 std::string AlgorithmOf(const SimMachine& machine, const SimCollectiveAccount& collective) {
   if (machine.times != nullptr) return HowTimed(machine, collective).how;
   const std::vector<std::string> names = AlgorithmsOf(machine.system, collective.type);
-  if (collective.in_group) return names.size() == 1 ? names.front() : "ring";
   if (names.size() == 1) return names.front();
+  if (collective.in_group) return AlgorithmName(GroupChoice(machine.system, collective.type));
   std::vector<std::string> used;
   for (size_t i = 0; i < std::min<size_t>(names.size(), 32); ++i) {
     if ((collective.dims >> i & 1) != 0 && machine.dims[i].npus > 1) used.push_back(names[i]);
