@@ -141,17 +141,6 @@ Table TimesTable(const SimAccount& account) {
   return table;
 }
 
-// Returns the ranks of each class as text.
-std::vector<std::string> RankTexts(const SimResult& result) {
-  std::vector<std::vector<int64_t>> ranks(result.ranks.size());
-  for (size_t rank = 0; rank < result.class_of.size(); ++rank) {
-    ranks[result.class_of[rank]].push_back(static_cast<int64_t>(rank));
-  }
-  std::vector<std::string> texts;
-  for (const std::vector<int64_t>& some : ranks) texts.push_back(RankListText(some));
-  return texts;
-}
-
 Table RanksTable(const SimAccount& account, const std::vector<std::string>& names) {
   Table table{.key = "ranks", .title = "classes of identical ranks", .columns = {}, .rows = {}};
   table.columns = {{"ranks", "ranks", Unit::kText},
@@ -361,6 +350,16 @@ std::vector<Table> SimTables(const SimMachine& machine, const SimWorkload& workl
   return {TimesTable(account), RanksTable(account, names), CollectivesTable(machine, account),
           LinksTable(machine, result, account, names),
           RooflineTable(machine, workload, result, account, names)};
+}
+
+std::vector<std::string> RankTexts(const SimResult& result) {
+  std::vector<std::vector<int64_t>> ranks(result.ranks.size());
+  for (size_t rank = 0; rank < result.class_of.size(); ++rank) {
+    ranks[result.class_of[rank]].push_back(static_cast<int64_t>(rank));
+  }
+  std::vector<std::string> texts;
+  for (const std::vector<int64_t>& some : ranks) texts.push_back(RankListText(some));
+  return texts;
 }
 
 std::vector<std::string> DoubtfulTimes(const SimMachine& machine, const SimAccount& account) {
