@@ -201,7 +201,8 @@ def simulate(job: Sources, *, network: Path | None = None, output: Path | None =
 
     `network` is an ASTRA-sim file or a text, "Ring(8):50GB/s,500ns". Without it, with times="recorded", nodes keep
     their recorded times; `machine` is a file of `calibrate`, instead of a network. `output` is a folder for the simulated job. The answer contains step_ns and the tables ranks,
-    times, groups, path, …; `ok` is True if all ranks finished.
+    times, groups, path, …; `ok` is True if all ranks finished. With `energy`, a file of power, there are the tables
+    energy and energy_ranks.
     """
     words = paths_of(job) + words_of({"network": network, **options})
     return run("simulate", words + (["-o", os.fspath(output)] if output is not None else []), path=output)

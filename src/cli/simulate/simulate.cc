@@ -1,6 +1,7 @@
 #include "src/cli/app/commands.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "src/cli/app/stop_signal.h"
 #include "src/cli/tool/table_output.h"
+#include "src/formats/io/byte_source.h"
 #include "src/jobs/machine_options.h"
 #include "src/jobs/recorded_times.h"
 #include "src/jobs/shared_network.h"
@@ -19,6 +21,7 @@
 #include "src/jobs/sim_warnings.h"
 #include "src/jobs/simulated_files.h"
 #include "src/jobs/simulated_step.h"
+#include "src/report/tables/energy_tables.h"
 #include "src/report/tables/graph_time_tables.h"
 #include "src/report/tables/measured_table.h"
 #include "src/report/tables/sensitivity_table.h"
@@ -30,6 +33,7 @@
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
 #include "src/report/text/plan_text.h"
+#include "src/sim/result/energy_file.h"
 
 namespace etude {
 namespace {
@@ -149,6 +153,9 @@ class SimulateCommand : public Command {
     options.Values("--measured", &measured_, "JOB",
                    "recorded job whose measured step is compared, such as a recording of the "
                    "program with the edits; it is simulated on the same machine, too");
+    options.Value("--energy", &energy_, "FILE",
+                  "power of devices and hosts, and energy of links: also print the energy of the "
+                  "step");
     options.Values("--beside", &shared_.beside, "JOB",
                    "another job on the same network: what the jobs cost each other");
     options.Value(
@@ -163,6 +170,7 @@ class SimulateCommand : public Command {
     names.emplace_back(kStragglerTable);
     names.emplace_back(kSharingTable);
     names.emplace_back(kMeasuredTable);
+    names.insert(names.end(), kEnergyTables.begin(), kEnergyTables.end());
     names.insert(names.end(), kGraphTimeTables.begin(), kGraphTimeTables.end());
     output_.Declare(options, std::move(names));
   }
@@ -184,6 +192,10 @@ class SimulateCommand : public Command {
     if (output_.table() == kMeasuredTable && measured_.empty()) {
       return MakeError(ErrorCode::kUsage, "--table: table 'measured' requires --measured");
     }
+    if (energy_.empty() && std::ranges::count(kEnergyTables, output_.table()) > 0) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--table: table '{}' requires --energy FILE", output_.table()));
+    }
     if (is_recorded) return RunRecorded(console);
     const bool is_shared = !shared_.empty();
     if (output_.table() == kSharingTable && !is_shared) {
@@ -195,6 +207,7 @@ class SimulateCommand : public Command {
     }
     const bool strict = console.strict();
     ETUDE_RETURN_IF_ERROR(files_.Check(job_, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(const std::optional<EnergyFigures> figures, ReadEnergy(console));
     const bool is_timed = !machine_.machine.empty();
     SimMachine machine;
     SimJob job;
@@ -210,8 +223,9 @@ class SimulateCommand : public Command {
       job.notes.push_back(fmt::format("{}: {} ({})", edit.edit, edit.text, Name(edit.certainty)));
     }
     ETUDE_RETURN_IF_ERROR(files_.CheckJob(job));
-    ETUDE_ASSIGN_OR_RETURN(const SimulatedStep step,
-                           SimulateUntilStopped(std::move(machine), std::move(job), console));
+    ETUDE_ASSIGN_OR_RETURN(
+        const SimulatedStep step,
+        SimulateUntilStopped(std::move(machine), std::move(job), figures, console));
     ETUDE_ASSIGN_OR_RETURN(
         const std::vector<std::string> written,
         WriteSimulatedFiles(files_, step.job, step.result, strict, console.context()));
@@ -234,6 +248,25 @@ class SimulateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(std::vector<Sensitivity> found,
                            SensitivitiesOf(step.machine, step.job.workload, context));
     step.tables.push_back(SensitivityTable(std::move(found), step.account.step));
+    return {};
+  }
+
+  // Returns nullopt without --energy.
+  Result<std::optional<EnergyFigures>> ReadEnergy(const Console& console) const {
+    if (energy_.empty()) return std::nullopt;
+    ETUDE_ASSIGN_OR_RETURN(const std::string text,
+                           ReadWholeFile(energy_, console.context().limits));
+    return ParseEnergyFigures(text, energy_);
+  }
+  // Adds the energy of a step that has ended.
+  Status AddEnergy(const std::optional<EnergyFigures>& figures, SimulatedStep& step) const {
+    if (!figures || !step.ended()) return {};
+    const auto energy = EnergyOf(*figures, step.machine, step.result, step.account);
+    if (!energy) return BadInput(fmt::format("{}: {}", energy_, energy.error().message));
+    for (Table& table : EnergyTables(*figures, *energy, step.result, step.account)) {
+      step.tables.push_back(std::move(table));
+    }
+    std::ranges::copy(energy->notes, std::back_inserter(step.job.notes));
     return {};
   }
 
@@ -294,6 +327,7 @@ class SimulateCommand : public Command {
 
   // If interrupted, returns the results so far. A second signal ends the command.
   Result<SimulatedStep> SimulateUntilStopped(SimMachine machine, SimJob job,
+                                             const std::optional<EnergyFigures>& figures,
                                              const Console& console) const {
     ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
     RunContext context = console.context();
@@ -305,16 +339,17 @@ class SimulateCommand : public Command {
     ETUDE_RETURN_IF_ERROR(AddSensitivities(context, step));
     ETUDE_RETURN_IF_ERROR(AddStragglers(context, step));
     ETUDE_RETURN_IF_ERROR(AddMeasured(console.strict(), context, step));
+    ETUDE_RETURN_IF_ERROR(AddEnergy(figures, step));
     return step;
   }
 
   // Simulates several jobs on one network.
   Result<ExitCode> RunShared(const Console& console) const {
     if (files_ != SimulatedFilesOptions() || sensitivity_ || ideal_ || !measured_.empty() ||
-        !machine_.machine.empty()) {
+        !energy_.empty() || !machine_.machine.empty()) {
       return MakeError(ErrorCode::kUsage,
                        "simulate: --beside and --place cannot be combined with --machine, "
-                       "--sensitivity, --ideal, --measured or -o");
+                       "--sensitivity, --ideal, --measured, --energy or -o");
     }
     const std::vector<std::string> keys = SharedNetworkTables();
     if (!output_.table().empty() && std::ranges::count(keys, output_.table()) == 0) {
@@ -365,13 +400,13 @@ class SimulateCommand : public Command {
   Result<ExitCode> RunRecorded(const Console& console) const {
     const SimJobOptions job{.paths = job_.paths, .jobs = job_.jobs};
     const bool is_plain = machine_ == MachineOptions() && files_ == SimulatedFilesOptions();
-    if (!is_plain || job_ != job || sensitivity_ || ideal_ || !measured_.empty() ||
+    if (!is_plain || job_ != job || sensitivity_ || ideal_ || !measured_.empty() || !energy_.empty() ||
         !shared_.empty()) {
       return MakeError(
           ErrorCode::kUsage,
           "simulate: --times recorded cannot be combined with --network and other "
           "machine options, --comm-groups, --compute, --fill-ranks, --sensitivity, --ideal, "
-          "--measured, --beside, --place or -o");
+          "--measured, --energy, --beside, --place or -o");
     }
     ETUDE_ASSIGN_OR_RETURN(
         const Inspected found,
@@ -428,7 +463,8 @@ class SimulateCommand : public Command {
     }
     for (const Table& table : step.tables) {
       // "times" contains the ranks' work in short form, and "sums" the path.
-      const bool is_long = table.key == "ranks" || table.key == "path_ranks" || table.key == "path";
+      const bool is_long = table.key == "ranks" || table.key == "path_ranks" ||
+                           table.key == "path" || table.key == "energy_ranks";
       if (output_.table() == table.key) text += ToTextOfWanted(WithoutZeros(table), output_.top());
       if (output_.table().empty() && !is_long) {
         text += etude::ToText(WithoutZeros(table), output_.top());
@@ -446,6 +482,7 @@ class SimulateCommand : public Command {
   bool sensitivity_ = false;
   bool ideal_ = false;
   std::vector<std::string> measured_;
+  std::string energy_;
   SharedNetworkOptions shared_;
   TableOutput output_;
 };

@@ -62,10 +62,12 @@ std::string_view Name(RemoteMemoryKind kind) {
 // Returns the names of the algorithms by dimension.
 std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType type) {
   if (system.programs.contains(type)) return {"custom"};
-  if (const auto own = OwnAlgorithm(type)) return {AlgorithmName({.algorithm = *own})};
   std::vector<std::string> names;
   const auto found = system.algorithms.find(type);
-  if (found == system.algorithms.end()) return names;
+  if (found == system.algorithms.end()) {
+    if (const auto own = OwnAlgorithm(type)) names.push_back(AlgorithmName({.algorithm = *own}));
+    return names;
+  }
   for (const AlgorithmChoice& choice : found->second) names.push_back(AlgorithmName(choice));
   return names;
 }
@@ -83,8 +85,8 @@ CommunicationTime HowTimed(const SimMachine& machine, const SimCollectiveAccount
 std::string AlgorithmOf(const SimMachine& machine, const SimCollectiveAccount& collective) {
   if (machine.times != nullptr) return HowTimed(machine, collective).how;
   const std::vector<std::string> names = AlgorithmsOf(machine.system, collective.type);
-  if (collective.in_group) return names.size() == 1 ? names.front() : "ring";
   if (names.size() == 1) return names.front();
+  if (collective.in_group) return AlgorithmName(GroupChoice(machine.system, collective.type));
   std::vector<std::string> used;
   for (size_t i = 0; i < std::min<size_t>(names.size(), 32); ++i) {
     if ((collective.dims >> i & 1) != 0 && machine.dims[i].npus > 1) used.push_back(names[i]);
@@ -137,17 +139,6 @@ Table TimesTable(const SimAccount& account) {
   const bool differ = first->end != last->end || first->times.idle() != last->times.idle();
   if (differ) add("first to end", first->first, *first);
   return table;
-}
-
-// Returns the ranks of each class as text.
-std::vector<std::string> RankTexts(const SimResult& result) {
-  std::vector<std::vector<int64_t>> ranks(result.ranks.size());
-  for (size_t rank = 0; rank < result.class_of.size(); ++rank) {
-    ranks[result.class_of[rank]].push_back(static_cast<int64_t>(rank));
-  }
-  std::vector<std::string> texts;
-  for (const std::vector<int64_t>& some : ranks) texts.push_back(RankListText(some));
-  return texts;
 }
 
 Table RanksTable(const SimAccount& account, const std::vector<std::string>& names) {
@@ -359,6 +350,16 @@ std::vector<Table> SimTables(const SimMachine& machine, const SimWorkload& workl
   return {TimesTable(account), RanksTable(account, names), CollectivesTable(machine, account),
           LinksTable(machine, result, account, names),
           RooflineTable(machine, workload, result, account, names)};
+}
+
+std::vector<std::string> RankTexts(const SimResult& result) {
+  std::vector<std::vector<int64_t>> ranks(result.ranks.size());
+  for (size_t rank = 0; rank < result.class_of.size(); ++rank) {
+    ranks[result.class_of[rank]].push_back(static_cast<int64_t>(rank));
+  }
+  std::vector<std::string> texts;
+  for (const std::vector<int64_t>& some : ranks) texts.push_back(RankListText(some));
+  return texts;
 }
 
 std::vector<std::string> DoubtfulTimes(const SimMachine& machine, const SimAccount& account) {

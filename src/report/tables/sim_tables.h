@@ -19,6 +19,9 @@ const std::vector<std::string>& SimTableNames();
 std::vector<Table> SimTables(const SimMachine& machine, const SimWorkload& workload,
                              const SimResult& result, const SimAccount& account);
 
+// Returns the ranks of each class as text: "0-7".
+std::vector<std::string> RankTexts(const SimResult& result);
+
 // Returns notes on collectives whose times were noisy, or are beyond the measured sizes.
 std::vector<std::string> DoubtfulTimes(const SimMachine& machine, const SimAccount& account);
 

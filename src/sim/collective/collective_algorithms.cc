@@ -28,6 +28,11 @@ constexpr std::array<AlgorithmInfo, kAlgorithmCount> kAlgorithms = {{
      .reach = AlgorithmReach::kAll,
      .needs_power_of_two = true,
      .alternates = true},
+    {.algorithm = CollectiveAlgorithm::kInNetwork,
+     .name = "inNetwork",
+     .in_files = true,
+     .reach = AlgorithmReach::kAll,
+     .in_network = true},
     {.algorithm = CollectiveAlgorithm::kBinomialTree,
      .name = "binomialTree",
      .reach = AlgorithmReach::kByRoot},
@@ -108,6 +113,39 @@ Result<AlgorithmChoice> AlgorithmNamed(std::string_view name, std::string_view w
   }
   return BadInput(fmt::format("{}: found '{}', expected {}, optionally after the prefix 'one'",
                               where, name, NamesInFiles()));
+}
+
+AlgorithmChoice ChoiceOf(const SystemModel& system, CollectiveType type, size_t dim) {
+  const auto found = system.algorithms.find(type);
+  if (found != system.algorithms.end() && dim < found->second.size()) return found->second[dim];
+  return {.algorithm = OwnAlgorithm(type).value_or(CollectiveAlgorithm::kRing)};
+}
+
+AlgorithmChoice GroupChoice(const SystemModel& system, CollectiveType type) {
+  const auto found = system.algorithms.find(type);
+  if (found != system.algorithms.end() && found->second.size() == 1) return found->second[0];
+  return {.algorithm = OwnAlgorithm(type).value_or(CollectiveAlgorithm::kRing)};
+}
+
+Status CheckAlgorithms(const SimMachine& machine) {
+  for (const auto& [type, choices] : machine.system.algorithms) {
+    for (const AlgorithmChoice& choice : choices) {
+      if (!Info(choice.algorithm).in_network) continue;
+      if (type == CollectiveType::kAllToAll) {
+        return BadInput(
+            fmt::format("found the algorithm {} for all_to_all, expected another one: switches "
+                        "cannot reduce or multicast its data",
+                        AlgorithmName(choice)));
+      }
+      if (machine.graph == nullptr) {
+        return BadInput(
+            fmt::format("found the algorithm {} for {}, which requires --model etude-1 and a "
+                        "network with switches",
+                        AlgorithmName(choice), Name(type)));
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace etude

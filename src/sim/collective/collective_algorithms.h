@@ -33,9 +33,11 @@ struct AlgorithmInfo {
   // Chunks alternate between two trees, and each part of an all-reduce keeps the size of the whole.
   // Ranks of one class then act differently, so each rank is simulated individually.
   bool alternates = false;
+  // Switches reduce and multicast, which requires SimMachine::graph. Not for all-to-all.
+  bool in_network = false;
 
   // Returns whether ranks with the same program and equivalent partners can be simulated as one.
-  constexpr bool class_safe() const { return !alternates; }
+  constexpr bool class_safe() const { return !alternates && !in_network; }
   bool Fits(int64_t members) const;
 };
 
@@ -51,5 +53,14 @@ inline const AlgorithmInfo& Info(CollectiveAlgorithm algorithm) {
 std::string AlgorithmName(const AlgorithmChoice& choice);
 // Parses an algorithm name from a system file. kBadInput, prefixed with `where`, for unknown names.
 Result<AlgorithmChoice> AlgorithmNamed(std::string_view name, std::string_view where);
+
+// Returns the algorithm of a collective along a dimension: the machine's choice, or the only one
+// of the collective (OwnAlgorithm).
+AlgorithmChoice ChoiceOf(const SystemModel& system, CollectiveType type, size_t dim);
+// Returns the algorithm of a collective in a group smaller than the job.
+AlgorithmChoice GroupChoice(const SystemModel& system, CollectiveType type);
+// Checks the algorithms of each collective against the collective and the network. kBadInput if
+// they do not fit.
+Status CheckAlgorithms(const SimMachine& machine);
 
 }  // namespace etude

@@ -18,16 +18,6 @@ Status CheckPhase(const CollectivePhase& phase) {
   return {};
 }
 
-int64_t DataAfter(CollectiveType type, int64_t bytes, int64_t members) {
-  if (type == CollectiveType::kAllGather || type == CollectiveType::kGather) {
-    return bytes * members;
-  }
-  if (type == CollectiveType::kReduceScatter || type == CollectiveType::kScatter) {
-    return bytes / members;
-  }
-  return bytes;
-}
-
 class AstraPhases final : public SimCollectiveModel {
  public:
   explicit AstraPhases(const SimInput& input) : input_(input), system_(input.system) {}
@@ -71,11 +61,6 @@ class AstraPhases final : public SimCollectiveModel {
   static bool IsShared(CollectiveType type) {
     return type == CollectiveType::kAllReduce || type == CollectiveType::kAllToAll ||
            type == CollectiveType::kReduceScatter || type == CollectiveType::kScatter;
-  }
-  AlgorithmChoice ChoiceOf(CollectiveType type, size_t dim) const {
-    const auto found = system_.algorithms.find(type);
-    if (found == system_.algorithms.end() || dim >= found->second.size()) return {};
-    return found->second[dim];
   }
   size_t ImplementedDims(CollectiveType type) const {
     const auto found = system_.algorithms.find(type);
@@ -125,7 +110,7 @@ class AstraPhases final : public SimCollectiveModel {
     }
     if (dims.empty()) return;
     const bool aware = IsAware(type);
-    if (const AlgorithmChoice choice = ChoiceOf(type, 0); choice.whole) {
+    if (const AlgorithmChoice choice = ChoiceOf(system_, type, 0); choice.whole) {
       CollectivePhase phase{.type = type, .choice = choice, .bytes = bytes};
       phase.members = {.count = input_.total, .me = call.rank};
       Enqueue(phase, aware, turns);
@@ -135,7 +120,7 @@ class AstraPhases final : public SimCollectiveModel {
     }
     const auto add = [&](CollectiveType part, size_t dim) {
       CollectivePhase phase{
-          .type = part, .choice = ChoiceOf(type, dim), .dim = dim, .bytes = bytes};
+          .type = part, .choice = ChoiceOf(system_, type, dim), .dim = dim, .bytes = bytes};
       const int64_t me = travel.Coordinate(call.rank, dim);
       phase.members = {.base = call.rank - me * travel.Stride(dim),
                        .stride = travel.Stride(dim),
@@ -176,7 +161,7 @@ class AstraPhases final : public SimCollectiveModel {
       const size_t dim = down ? dims[dims.size() - 1 - i] : dims[i];
       const int64_t me = travel.Coordinate(call.rank, dim);
       CollectivePhase phase{.type = call.type,
-                            .choice = {.algorithm = *OwnAlgorithm(call.type)},
+                            .choice = ChoiceOf(system_, call.type, dim),
                             .dim = dim,
                             .bytes = bytes,
                             .members = {.base = call.rank - me * travel.Stride(dim),
@@ -199,10 +184,7 @@ class AstraPhases final : public SimCollectiveModel {
                    std::vector<CollectivePhase>& phases) const {
     CollectivePhase phase{.type = call.type, .dim = 0, .in_group = true, .bytes = bytes};
     phase.root = call.root;
-    if (const auto own = OwnAlgorithm(call.type)) {
-      phase.choice.algorithm = *own;
-    } else if (ImplementedDims(call.type) == 1)
-      phase.choice = ChoiceOf(call.type, 0);
+    phase.choice = GroupChoice(system_, call.type);
     phase.members = {.listed = call.group, .count = call.members, .me = call.me};
     Enqueue(phase, IsAware(call.type), turns);
     phase.mirrored = call.stream % 2 == 1;
@@ -214,6 +196,16 @@ class AstraPhases final : public SimCollectiveModel {
 };
 
 }  // namespace
+
+int64_t DataAfter(CollectiveType type, int64_t bytes, int64_t members) {
+  if (type == CollectiveType::kAllGather || type == CollectiveType::kGather) {
+    return bytes * members;
+  }
+  if (type == CollectiveType::kReduceScatter || type == CollectiveType::kScatter) {
+    return bytes / members;
+  }
+  return bytes;
+}
 
 std::unique_ptr<SimCollectiveModel> MakeSimCollectiveModel(const SimInput& input) {
   return std::make_unique<AstraPhases>(input);

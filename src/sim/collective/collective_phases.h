@@ -40,6 +40,9 @@ struct CollectivePhase {
   bool mirrored = false;  // the second of two trees
 };
 
+// Returns the bytes that a member has after a phase that it begins with `bytes`.
+int64_t DataAfter(CollectiveType type, int64_t bytes, int64_t members);
+
 // Next queue of a rank, by dimension (round robin).
 struct QueueTurns {
   explicit QueueTurns(size_t dims) : any(dims), up(dims), down(dims) {}

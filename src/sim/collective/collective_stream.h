@@ -85,6 +85,9 @@ class StreamActions {
                        int64_t ordinal) = 0;
   // Starts the handling of the rank's own data or of a message; StreamAlgorithm::Handled follows.
   virtual void Handle(const CollectiveStream& stream, const Handling& handling) = 0;
+  // Waits until all members of the phase have done so. Then the switches transfer their data, and
+  // StreamAlgorithm::MessageCame follows on all of them.
+  virtual void JoinMembers(const CollectiveStream& stream) = 0;
   // Ends the phase. Must be the algorithm's last action: the stream may be gone afterwards.
   virtual void EndPhase(CollectiveStream& stream) = 0;
 };

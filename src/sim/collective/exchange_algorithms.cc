@@ -192,6 +192,7 @@ const StreamAlgorithm& ExchangeAlgorithmOf(CollectiveAlgorithm algorithm) {
     case CollectiveAlgorithm::kDirect: return direct;
     case CollectiveAlgorithm::kHalvingDoubling: return halving_doubling;
     case CollectiveAlgorithm::kDoubleBinaryTree:
+    case CollectiveAlgorithm::kInNetwork:
     case CollectiveAlgorithm::kBinomialTree:
     case CollectiveAlgorithm::kDissemination: break;
   }

@@ -318,6 +318,29 @@ void SimCollectives::MessageCame(SimIndex id, const SimChain* chain) {
   stream.algorithm->MessageCame(stream, *this);
 }
 
+void SimCollectives::JoinMembers(const CollectiveStream& stream) {
+  const CollectivePhase& phase = stream.phase;
+  const Joint joint{stream.tag, phase.dim, phase.members.RankAt(0), phase.type, phase.bytes};
+  std::vector<SimIndex>& streams = joining_[joint];
+  streams.push_back(stream.id);
+  if (static_cast<int64_t>(streams.size()) < phase.members.count) return;
+  std::ranges::sort(streams, {}, [&](SimIndex id) { return streams_[id].phase.members.me; });
+  SwitchTransfer transfer{.type = phase.type, .root = phase.root, .bytes = phase.bytes};
+  for (int64_t i = 0; i < phase.members.count; ++i) {
+    transfer.members.push_back(phase.members.RankAt(i));
+  }
+  const MessageReceiver done{.kind = MessageReceiver::Kind::kMembers,
+                             .rank_class = stream.rank_class,
+                             .subject = joined_.Add(std::move(streams))};
+  joining_.erase(joint);
+  const Status sent = messages_.SendBySwitches(transfer, done, now_);
+  if (!sent) listener_.Fail(stream.rank_class, stream.node, sent.error().message);
+}
+
+void SimCollectives::SwitchesDone(SimIndex members, const SimChain& chain) {
+  for (const SimIndex id : joined_.Take(members)) MessageCame(id, &chain);
+}
+
 void SimCollectives::Handled(const LocalEvent& event) {
   if (!event.reduces) return Reduced(event);
   ties_.TouchStream(event.subject, TieWatch::StreamStep::kReduction);

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <queue>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "src/sim/collective/collective_stream.h"
@@ -40,6 +42,7 @@ class SimCollectives final : private StreamActions {
   void Reduced(const LocalEvent& event);
   void Streamless(const LocalEvent& event);
   void ProgramNodeDone(const LocalEvent& event);
+  void SwitchesDone(SimIndex members, const SimChain& chain);
   void ProgramMessageDone(SimIndex stream, SimIndex node, const SimChain* chain);
 
   // Returns the collective ends by class. Call once only.
@@ -79,6 +82,8 @@ class SimCollectives final : private StreamActions {
     std::vector<Queue> queues;
     std::vector<SimCollectiveEnd> ends;
   };
+  // The phase whose members join: tag, dimension, first rank, type, bytes.
+  using Joint = std::tuple<int64_t, size_t, int64_t, CollectiveType, int64_t>;
   // A stream that left a queue; another stream may have waited for its place.
   struct Leaving {
     SimIndex data_set = 0;
@@ -91,6 +96,7 @@ class SimCollectives final : private StreamActions {
   void Receive(const CollectiveStream& stream, int64_t source, int64_t bytes,
                int64_t ordinal) override;
   void Handle(const CollectiveStream& stream, const Handling& handling) override;
+  void JoinMembers(const CollectiveStream& stream) override;
   void EndPhase(CollectiveStream& stream) override { NextPhase(stream); }
 
   std::optional<CollectiveCall> CallOf(RankClassId rank_class, SimIndex index, const SimNode& node);
@@ -122,8 +128,10 @@ class SimCollectives final : private StreamActions {
   SimPool<DataSet> data_sets_;
   std::deque<CollectiveStream> streams_;
   std::vector<SimIndex> free_streams_;
-  SimChains chains_;  // for local events
-  SimChain now_;      // of the event being handled
+  std::map<Joint, std::vector<SimIndex>> joining_;  // streams
+  SimPool<std::vector<SimIndex>> joined_;           // streams whose data switches transfer
+  SimChains chains_;                                // for local events
+  SimChain now_;                                    // of the event being handled
 };
 
 }  // namespace etude

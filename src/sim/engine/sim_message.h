@@ -14,10 +14,12 @@ struct MessageReceiver {
     kStream,
     kCustom,
     kPostReceive,
-    kSend
+    kSend,
+    kMembers  // of a collective in the network
   } kind = Kind::kNobody;
   RankClassId rank_class;
-  SimIndex subject = 0;  // node, stream, or index in SimMessages::posted_ or held_
+  SimIndex subject = 0;  // node, stream, or index in SimMessages::posted_ or held_,
+                         // or SimCollectives::joined_
   SimIndex node = 0;     // in the stream's program
 };
 

@@ -35,6 +35,22 @@ void SimMessages::SendNow(SimMessage message, const SimChain* chain) {
   on_way.until += parts.latency + parts.transfer;
 }
 
+Status SimMessages::SendBySwitches(const SwitchTransfer& transfer, const MessageReceiver& done,
+                                   const SimChain& chain) {
+  ++sent_;
+  const SimIndex number = messages_.Add({.bytes = transfer.bytes,
+                                         .source = done.rank_class,
+                                         .target = done.rank_class,
+                                         .sender = done,
+                                         .chain = chains_.Add(chain)});
+  ETUDE_ASSIGN_OR_RETURN(const Travel::Parts parts, network_.SendBySwitches(number, transfer));
+  SimChain& on_way = chains_[messages_[number].chain];
+  on_way.latency += parts.latency;
+  on_way.transfer += parts.transfer;
+  on_way.until += parts.latency + parts.transfer;
+  return {};
+}
+
 void SimMessages::Receive(const MessageReceiver& receiver, const MatchKey& key, int64_t from,
                           const SimChain* chain) {
   if (!input_.system.rendezvous) return Post(receiver, key, chain);
@@ -75,7 +91,8 @@ void SimMessages::Tell(const MessageReceiver& receiver, const SimChain* chain) {
     case MessageReceiver::Kind::kNobody:
     case MessageReceiver::Kind::kNode:
     case MessageReceiver::Kind::kStream:
-    case MessageReceiver::Kind::kCustom: return listener_.Tell(receiver, chain);
+    case MessageReceiver::Kind::kCustom:
+    case MessageReceiver::Kind::kMembers: return listener_.Tell(receiver, chain);
   }
 }
 
@@ -101,6 +118,7 @@ void SimMessages::Arrive(const SimEvent& event) {
   if (message.sender.kind != MessageReceiver::Kind::kNobody) {
     ties_.Begin(message.source, timeline_.now(), {.planned = event.planned, .cause = event.cause});
     Tell(message.sender, chain);
+    if (message.sender.kind == MessageReceiver::Kind::kMembers) return;
   }
   ties_.Begin(
       message.target, timeline_.now(),

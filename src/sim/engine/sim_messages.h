@@ -35,6 +35,11 @@ class SimMessages {
   void Receive(const MessageReceiver& receiver, const MatchKey& key, int64_t from,
                const SimChain* chain);
 
+  // Starts a transfer by the switches of the network. `done` is notified of its end. kBadInput if
+  // no switches connect the members.
+  Status SendBySwitches(const SwitchTransfer& transfer, const MessageReceiver& done,
+                        const SimChain& chain);
+
   // Event handlers.
   void Arrive(const SimEvent& event);
   void Received(const SimEvent& event);

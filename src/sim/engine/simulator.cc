@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "src/sim/collective/collective_algorithms.h"
 #include "src/sim/collective/sim_collectives.h"
 #include "src/sim/collective/timed_collectives.h"
 #include "src/sim/engine/rank_classes.h"
@@ -141,6 +142,9 @@ class SimEngine final : private MessageListener, private NodeListener, private H
       case MessageReceiver::Kind::kCustom:
         collectives_.ProgramMessageDone(receiver.subject, receiver.node, chain);
         break;
+      case MessageReceiver::Kind::kMembers:
+        collectives_.SwitchesDone(receiver.subject, *chain);
+        break;
       case MessageReceiver::Kind::kNobody:
       case MessageReceiver::Kind::kPostReceive:
       case MessageReceiver::Kind::kSend: break;
@@ -190,6 +194,7 @@ Status CheckMachine(const SimMachine& machine) {
   if (machine.congestion && machine.dims.size() != 1) {
     return BadInput("found a network of several dimensions, expected one with congestion");
   }
+  ETUDE_RETURN_IF_ERROR(CheckAlgorithms(machine));
   return CheckFaults(machine);
 }
 

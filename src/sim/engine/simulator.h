@@ -60,6 +60,7 @@ struct SimLinkUse {
   size_t dim = 0;
   uint64_t messages = 0;
   int64_t bytes = 0;
+  int64_t hop_bytes = 0;    // without `to`: bytes, times the links that they cross
   int64_t busy = 0;         // ns in which the link accepts messages
   int64_t waited = 0;       // ns that messages waited for the link, summed
   double bytes_per_ns = 0;  // bandwidth of a link of a graph, whose ends are its nodes; 0: others

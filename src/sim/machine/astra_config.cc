@@ -232,6 +232,36 @@ Result<NetworkDim> NetworkDimOf(const NetworkLists& lists, size_t i, const std::
   return dim;
 }
 
+// Reads the algorithms of collectives that ASTRA-sim does not have: their only ones, or those in
+// the network.
+Status ReadOwnAlgorithms(const JsonConfig& json, const std::string& path, SimMachine& machine) {
+  static constexpr std::pair<const char*, CollectiveType> kKeys[] = {
+      {"broadcast-implementation", CollectiveType::kBroadcast},
+      {"reduce-implementation", CollectiveType::kReduce},
+      {"barrier-implementation", CollectiveType::kBarrier},
+  };
+  for (const auto& [key, type] : kKeys) {
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> choices, json.Names(key));
+    if (const size_t dims = machine.dims.size();
+        dims > 0 && !choices.empty() && choices.size() != dims) {
+      return BadInput(
+          fmt::format("{}: {}: found {} algorithms, expected {}, one for each dimension", path, key,
+                      choices.size(), dims));
+    }
+    for (const std::string& choice : choices) {
+      const CollectiveAlgorithm own = *OwnAlgorithm(type);
+      const CollectiveAlgorithm algorithm = CollectiveAlgorithm::kInNetwork;
+      if (choice != Info(own).name && choice != Info(algorithm).name) {
+        return BadInput(fmt::format("{}: {}: found '{}', expected {} or {}", path, key, choice,
+                                    Info(own).name, Info(algorithm).name));
+      }
+      machine.system.algorithms[type].push_back(
+          {.algorithm = choice == Info(own).name ? own : algorithm});
+    }
+  }
+  return {};
+}
+
 // Reads the algorithms of each collective, and the programs that replace them.
 Result<AstraCollectives> ReadAlgorithms(const JsonConfig& json, const std::string& path,
                                         SimMachine& machine) {
@@ -242,6 +272,7 @@ Result<AstraCollectives> ReadAlgorithms(const JsonConfig& json, const std::strin
       {"all-to-all", CollectiveType::kAllToAll},
   };
   AstraCollectives collectives;
+  ETUDE_RETURN_IF_ERROR(ReadOwnAlgorithms(json, path, machine));
   for (const auto& [name, type] : kTypes) {
     const std::string key = fmt::format("{}-implementation", name);
     ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> choices, json.Names(key.c_str()));
@@ -298,6 +329,9 @@ Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::st
                                                "all-gather-implementation",
                                                "reduce-scatter-implementation",
                                                "all-to-all-implementation",
+                                               "broadcast-implementation",
+                                               "reduce-implementation",
+                                               "barrier-implementation",
                                                "all-reduce-implementation-custom",
                                                "all-gather-implementation-custom",
                                                "reduce-scatter-implementation-custom",

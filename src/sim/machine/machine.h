@@ -45,6 +45,7 @@ enum class CollectiveAlgorithm : uint8_t {
   kDirect,
   kHalvingDoubling,
   kDoubleBinaryTree,
+  kInNetwork,  // the network's switches reduce and multicast
   // The only algorithms of their collectives; not named in system files.
   kBinomialTree,
   kDissemination,

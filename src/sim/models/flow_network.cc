@@ -4,11 +4,14 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "src/sim/network/fair_sharing.h"
 #include "src/sim/network/network_graph.h"
+#include "src/sim/network/switch_tree.h"
 
 namespace etude {
 namespace {
@@ -43,14 +46,32 @@ class FlowNetwork final : public SimNetworkModel {
     const SimIndex index = PathOf(from, to);
     const Path& path = paths_[index];
     if (bytes > 0) transfer.path = index;
-    for (const uint32_t link : sharing_.LinksOf(index)) {
-      if (bytes > 0) ++load_[link];
-      ++sent_[link].messages;
-      sent_[link].bytes += bytes;
-    }
+    Count({.path = index, .bytes = bytes});
     timeline_.Plan(timeline_.now() + path.latency, SimEventKind::kArrival, message);
     return {.latency = path.latency,
             .transfer = WholeNanos(std::ceil(static_cast<double>(bytes) / path.rate))};
+  }
+
+  Result<Travel::Parts> SendBySwitches(SimIndex message, const SwitchTransfer& switched) override {
+    ETUDE_ASSIGN_OR_RETURN(const SwitchTree* tree, TreeOf(switched.members));
+    const std::vector<Flow> flows = FlowsOf(switched, *tree);
+    if (message >= transfers_.size()) transfers_.resize(message + size_t{1});
+    Transfer& transfer = transfers_[message];
+    transfer = {};
+    for (const Flow& flow : flows) {
+      Count(flow);
+      if (flow.bytes == 0) continue;
+      if (transfer.path == kNoIndex) {
+        transfer.path = flow.path;
+        transfer.bytes = flow.bytes;
+      } else {
+        transfer.others.push_back(flow);
+      }
+    }
+    transfer.left = 1 + transfer.others.size();
+    const int64_t latency = LatencyOf(switched, *tree);
+    timeline_.Plan(timeline_.now() + latency, SimEventKind::kArrival, message);
+    return Travel::Parts{.latency = latency, .transfer = TimeAlone(flows)};
   }
 
   // The first arrival is that of the message's first byte.
@@ -59,6 +80,9 @@ class FlowNetwork final : public SimNetworkModel {
     if (transfer.path == kNoIndex || transfer.started) return true;
     if (sharing_.now() < static_cast<double>(timeline_.now())) Advance();
     sharing_.Start(transfer.path, static_cast<double>(transfer.bytes), message);
+    for (const Flow& flow : transfer.others) {
+      sharing_.Start(flow.path, static_cast<double>(flow.bytes), message);
+    }
     transfer.started = true;
     // Flows that start at this time, as far as they are planned, are computed together.
     if (!looks_now_) {
@@ -101,10 +125,16 @@ class FlowNetwork final : public SimNetworkModel {
  private:
   static constexpr int64_t kNever = INT64_MAX;
 
+  struct Flow {
+    SimIndex path = kNoIndex;
+    int64_t bytes = 0;
+  };
   struct Transfer {
     SimIndex path = kNoIndex;  // kNoIndex: no flow
     int64_t bytes = 0;
-    bool started = false;  // the flow
+    bool started = false;      // the flow
+    size_t left = 1;           // flows that have not ended
+    std::vector<Flow> others;  // of a transfer by switches, all with bytes
   };
   struct Path {
     int64_t latency = 0;  // ns
@@ -140,9 +170,105 @@ class FlowNetwork final : public SimNetworkModel {
     scratch_.clear();
     routes_.Find(
         from, to, [&](uint32_t link) { return load_[link]; }, scratch_);
-    const auto [found, is_new] = path_of_links_.try_emplace(scratch_);
-    if (is_new) found->second = AddPath();
+    return PathOver(scratch_);
+  }
+  // Returns the path over some links, of a message or of data that switches reduce or multicast.
+  SimIndex PathOver(const std::vector<uint32_t>& links) {
+    const auto [found, is_new] = path_of_links_.try_emplace(links);
+    if (is_new) {
+      scratch_ = links;
+      found->second = AddPath();
+    }
     return found->second;
+  }
+  // Counts the traffic of a flow.
+  void Count(const Flow& flow) {
+    for (const uint32_t link : sharing_.LinksOf(flow.path)) {
+      if (flow.bytes > 0) ++load_[link];
+      ++sent_[link].messages;
+      sent_[link].bytes += flow.bytes;
+    }
+  }
+  void Uncount(SimIndex path) {
+    for (const uint32_t link : sharing_.LinksOf(path)) --load_[link];
+  }
+
+  Result<const SwitchTree*> TreeOf(const std::vector<int64_t>& members) {
+    const auto found = trees_.find(members);
+    if (found != trees_.end()) return &found->second;
+    ETUDE_ASSIGN_OR_RETURN(SwitchTree tree, FindSwitchTree(graph_, members));
+    return &trees_.emplace(members, std::move(tree)).first->second;
+  }
+  // Returns the links of some ways, each link once.
+  static std::vector<uint32_t> Union(std::span<const std::vector<uint32_t>> some,
+                                     std::span<const std::vector<uint32_t>> more = {}) {
+    std::vector<uint32_t> links;
+    for (const auto& ways : {some, more}) {
+      for (const std::vector<uint32_t>& way : ways) {
+        links.insert(links.end(), way.begin(), way.end());
+      }
+    }
+    std::ranges::sort(links);
+    links.erase(std::ranges::unique(links).begin(), links.end());
+    return links;
+  }
+  // Returns the flows of a transfer: one over all links of reduced or multicast data, and one for
+  // each member with data of its own.
+  std::vector<Flow> FlowsOf(const SwitchTransfer& switched, const SwitchTree& tree) {
+    const auto members = static_cast<int64_t>(switched.members.size());
+    const auto root = static_cast<size_t>(switched.root);
+    const auto of_all = [&](std::span<const std::vector<uint32_t>> some,
+                            std::span<const std::vector<uint32_t>> more, int64_t bytes) {
+      return Flow{.path = PathOver(Union(some, more)), .bytes = bytes};
+    };
+    const auto with_each = [&](Flow all, std::span<const std::vector<uint32_t>> ways,
+                               int64_t bytes) {
+      std::vector<Flow> flows = {all};
+      for (const std::vector<uint32_t>& way : ways) {
+        flows.push_back({.path = PathOver(way), .bytes = bytes});
+      }
+      return flows;
+    };
+    const int64_t bytes = switched.bytes;
+    switch (switched.type) {
+      case CollectiveType::kReduceScatter:
+        return with_each(of_all(tree.up, {}, bytes), tree.down, bytes / members);
+      case CollectiveType::kAllGather:
+        return with_each(of_all(tree.down, {}, bytes * members), tree.up, bytes);
+      case CollectiveType::kBroadcast: {
+        std::vector<std::vector<uint32_t>> others = tree.down;
+        others.erase(others.begin() + switched.root);
+        return {of_all(std::span(tree.up).subspan(root, 1), others, bytes)};
+      }
+      case CollectiveType::kReduce:
+        return {of_all(tree.up, std::span(tree.down).subspan(root, 1), bytes)};
+      default: return {of_all(tree.up, tree.down, bytes)};
+    }
+  }
+  // Returns the time in which the first byte is at all members: up to the root, and down.
+  int64_t LatencyOf(const SwitchTransfer& switched, const SwitchTree& tree) const {
+    const auto longest = [&](const std::vector<std::vector<uint32_t>>& ways, bool only_root) {
+      double latency = 0;
+      for (size_t i = 0; i < ways.size(); ++i) {
+        if (only_root && static_cast<int64_t>(i) != switched.root) continue;
+        latency = std::max(latency, CostOfPath(graph_, ways[i]).latency);
+      }
+      return latency;
+    };
+    return WholeNanos(longest(tree.up, switched.type == CollectiveType::kBroadcast) +
+                      longest(tree.down, switched.type == CollectiveType::kReduce));
+  }
+  // Returns the time in which the busiest link transfers the bytes of all flows.
+  int64_t TimeAlone(const std::vector<Flow>& flows) const {
+    std::unordered_map<uint32_t, int64_t> bytes_of_link;
+    for (const Flow& flow : flows) {
+      for (const uint32_t link : sharing_.LinksOf(flow.path)) bytes_of_link[link] += flow.bytes;
+    }
+    double time = 0;
+    for (const auto& [link, bytes] : bytes_of_link) {
+      time = std::max(time, static_cast<double>(bytes) / graph_.links()[link].rate());
+    }
+    return WholeNanos(std::ceil(time));
   }
   SimIndex AddPath() {
     const PathCost cost = CostOfPath(graph_, scratch_);
@@ -160,7 +286,10 @@ class FlowNetwork final : public SimNetworkModel {
     if (next > time && next - RoundingOf(next) <= time) time = next;
     sharing_.AdvanceTo(time, ended_);
     for (const SimIndex message : ended_) {
-      for (const uint32_t link : sharing_.LinksOf(transfers_[message].path)) --load_[link];
+      Transfer& transfer = transfers_[message];
+      if (--transfer.left > 0) continue;
+      Uncount(transfer.path);
+      for (const Flow& flow : transfer.others) Uncount(flow.path);
       timeline_.Plan(timeline_.now(), SimEventKind::kArrival, message);
     }
   }
@@ -176,8 +305,9 @@ class FlowNetwork final : public SimNetworkModel {
   std::vector<Transfer> transfers_;  // by message
   std::unordered_map<uint64_t, SimIndex> path_of_ends_;
   std::unordered_map<std::vector<uint32_t>, SimIndex, LinksHash> path_of_links_;
-  int64_t planned_ = kNever;  // time of the next planned look for ends
-  bool looks_now_ = false;    // a look at the present time is planned
+  std::map<std::vector<int64_t>, SwitchTree> trees_;  // by members
+  int64_t planned_ = kNever;                          // time of the next planned look for ends
+  bool looks_now_ = false;                            // a look at the present time is planned
   std::vector<uint32_t> scratch_;
   std::vector<SimIndex> ended_;
 };

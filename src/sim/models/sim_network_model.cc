@@ -34,6 +34,7 @@ class UnawareNetwork final : public SimNetworkModel {
       Sent& sent = sent_[source * input_.machine.dims.size() + last.way.dim];
       ++sent.messages;
       sent.bytes += bytes;
+      sent.hop_bytes += bytes * last.way.hops;
     }
     timeline_.Plan(timeline_.now() + last.time, SimEventKind::kArrival, message);
     return last.parts;
@@ -50,6 +51,7 @@ class UnawareNetwork final : public SimNetworkModel {
       link.dim = i % dims;
       link.messages = sent_[i].messages;
       link.bytes = sent_[i].bytes;
+      link.hop_bytes = sent_[i].hop_bytes;
     }
     return links;
   }
@@ -66,6 +68,7 @@ class UnawareNetwork final : public SimNetworkModel {
   struct Sent {
     uint64_t messages = 0;
     int64_t bytes = 0;
+    int64_t hop_bytes = 0;  // times the links on the way
   };
 
   const SimInput& input_;

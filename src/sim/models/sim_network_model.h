@@ -11,6 +11,14 @@
 
 namespace etude {
 
+// Data of all members of a collective's phase that switches reduce or multicast.
+struct SwitchTransfer {
+  CollectiveType type = CollectiveType::kUnknown;
+  std::vector<int64_t> members;  // ranks
+  int64_t root = 0;              // index of a member
+  int64_t bytes = 0;             // of the collective, as on the members
+};
+
 // Transport of messages. A model plans events of kind kArrival for messages and kLinkFree for
 // links.
 class SimNetworkModel {
@@ -21,6 +29,12 @@ class SimNetworkModel {
   // Starts a message between two NPUs. Returns its minimum times; any further time is due to busy
   // or slow links.
   virtual Travel::Parts Send(SimIndex message, int64_t from, int64_t to, int64_t bytes) = 0;
+  // Starts a transfer by switches; otherwise like Send. Its only arrival is that of all data at all
+  // members. kBadInput if no switches connect the members.
+  virtual Result<Travel::Parts> SendBySwitches(SimIndex /*message*/,
+                                               const SwitchTransfer& /*transfer*/) {
+    return BadInput("found no switches in the model of the network");
+  }
   // Handles an arrival of the message. Returns true at its destination; otherwise the message moves
   // on.
   virtual bool Arrive(SimIndex message) = 0;

@@ -14,6 +14,7 @@
 
 #include "src/base/text/quantity.h"
 #include "src/formats/io/byte_source.h"
+#include "src/sim/collective/collective_algorithms.h"
 #include "src/sim/engine/simulator.h"
 #include "src/sim/machine/fault_text.h"
 #include "src/sim/machine/graph_machine.h"
@@ -86,6 +87,14 @@ void FillDims(Json& machine) {
     Json algorithm = machine.value("algorithm", Json("ring"));
     fill(algorithm);
     for (const char* key : kAlgorithmKeys) system[key] = algorithm;
+    // Switches cannot reduce or multicast the data of an all-to-all.
+    for (Json& choice : system["all-to-all-implementation"]) {
+      if (!choice.is_string()) continue;
+      const auto parsed = AlgorithmNamed(choice.get<std::string>(), "");
+      if (parsed && Info(parsed->algorithm).in_network) {
+        choice = Info(CollectiveAlgorithm::kDirect).name;
+      }
+    }
   }
   machine.erase("algorithm");
   for (const char* key : kAlgorithmKeys) {

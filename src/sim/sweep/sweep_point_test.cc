@@ -101,6 +101,14 @@ TEST_F(SweepPointTest, LaterWordsCount) {
             PointJson({"halvingDoubling", "halvingDoubling"}));
 }
 
+TEST_F(SweepPointTest, AllToAllsAreNotInTheNetwork) {
+  const auto point = PointOf(std::string(kTwoDims) + "[grid]\nalgorithm = ['inNetwork']\n", 0);
+  ASSERT_TRUE(point) << point.error().message;
+  EXPECT_EQ(point->machine["system"]["all-to-all-implementation"], PointJson({"direct", "direct"}));
+  EXPECT_EQ(point->machine["system"]["all-gather-implementation"],
+            PointJson({"inNetwork", "inNetwork"}));
+}
+
 TEST_F(SweepPointTest, FilesOfMachines) {
   Put("machines/net.yml",
       "topology: [ Switch ]\nnpus_count: [ 8 ]\nbandwidth: [ 50 ]\nlatency: [ 500 ]\n");

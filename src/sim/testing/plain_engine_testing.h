@@ -976,6 +976,7 @@ class Engine {
         Pair(s);
         break;
       case CollectiveAlgorithm::kDoubleBinaryTree:
+      case CollectiveAlgorithm::kInNetwork:
       case CollectiveAlgorithm::kBinomialTree:
       case CollectiveAlgorithm::kDissemination: break;
     }
@@ -1263,6 +1264,11 @@ class Engine {
 // Simulates each rank individually. The machine must have as many NPUs as there are programs, and a
 // single dimension with congestion.
 inline Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workload) {
+  for (const auto& [type, choices] : machine.system.algorithms) {
+    for (const AlgorithmChoice& choice : choices) {
+      if (choice.algorithm == CollectiveAlgorithm::kInNetwork) return BadInput("no switches");
+    }
+  }
   return Engine(machine, workload).Run();
 }
 
