@@ -73,7 +73,10 @@ class SuiteSimulateCommand : public Command {
     MachineOptions& machine = simulated_.machine;
     is_default_ = machine.machine.empty() && machine.network.empty();
     if (is_default_) machine.network = kDefaultNetwork;
-    for (const int64_t count : ranks) ETUDE_RETURN_IF_ERROR(CheckMachineOf(count, console));
+    for (const int64_t count : ranks) {
+      ETUDE_RETURN_IF_ERROR(
+          CheckDataParallel(simulated_, count, console.strict(), console.context()));
+    }
     ETUDE_RETURN_IF_ERROR(recordings_.CheckFolder(tasks, console.context()));
     ETUDE_RETURN_IF_ERROR(recordings_.MakeFolders({"recordings"}));
     std::vector<TaskSimulation> simulations;
@@ -102,22 +105,6 @@ class SuiteSimulateCommand : public Command {
                      fmt::format("--ranks: found '{}', expected numbers from 1 to {}, such as "
                                  "8,64,1024",
                                  ranks_, FormatCount(uint64_t{kMostSimulatedRanks})));
-  }
-
-  // Checks before any work that the machine has this number of ranks.
-  Status CheckMachineOf(int64_t ranks, const Console& console) const {
-    MachineOptions options = simulated_.machine;
-    const RunContext context = console.context().Unwarned();
-    ETUDE_ASSIGN_OR_RETURN(options.network, NetworkFor(options, ranks, console.strict(), context));
-    ETUDE_ASSIGN_OR_RETURN(const SimMachine machine,
-                           ReadMachine(options, ranks, console.strict(), context));
-    if (machine.npus() == ranks) return {};
-    return MakeError(
-        ErrorCode::kUsage,
-        fmt::format("--network: found {}, expected {} by --ranks; a size N in dimensions, such as "
-                    "\"{}\", makes it fit",
-                    FormatCount(static_cast<uint64_t>(machine.npus()), "NPU"),
-                    FormatCount(static_cast<uint64_t>(ranks)), kDefaultNetwork));
   }
 
   // Records the task unless it is, and simulates it. Adds what it finishes to `made`.

@@ -21,11 +21,37 @@ std::string WithSize(std::string network, size_t at, int64_t size) {
   return network.replace(at, kOpenSize.size(), fmt::format("({})", size));
 }
 
-SimJobOptions JobOf(const DataParallelOptions& options) {
+// `ranks`: nullopt for the recorded rank as it is.
+SimJobOptions JobOf(const DataParallelOptions& options, std::optional<int64_t> ranks) {
   SimJobOptions job;
   job.paths = {options.job};
   job.with_recording = options.with_recording;
+  job.what_if.data_parallel = ranks;
+  if (ranks) job.what_if.bucket = options.bucket;
   return job;
+}
+
+// Returns the text of a network for `ranks` ranks, with a number in the place of "(N)". kUsage if
+// the other dimensions do not divide the ranks.
+Result<std::string> NetworkFor(const MachineOptions& machine, int64_t ranks, bool strict,
+                               const RunContext& context) {
+  const size_t at = machine.network.find(kOpenSize);
+  if (at == std::string::npos) return machine.network;
+  MachineOptions least = machine;
+  least.network = WithSize(machine.network, at, 1);
+  least.stragglers = {};
+  least.slow_links = {};
+  ETUDE_ASSIGN_OR_RETURN(const SimMachine rest,
+                         ReadMachine(least, ranks, strict, context.Unwarned()));
+  if (ranks % rest.npus() != 0) {
+    return MakeError(
+        ErrorCode::kUsage,
+        fmt::format("--network: found {} in the other dimensions of '{}', expected a "
+                    "divisor of {}",
+                    FormatCount(static_cast<uint64_t>(rest.npus()), "NPU"), machine.network,
+                    FormatCount(static_cast<uint64_t>(ranks), "rank")));
+  }
+  return WithSize(machine.network, at, ranks / rest.npus());
 }
 
 Result<DataParallelStep> Simulate(const MachineOptions& options, SimMachine machine, SimJob job,
@@ -57,32 +83,27 @@ Result<DataParallelStep> Simulate(const MachineOptions& options, SimMachine mach
 
 }  // namespace
 
-Result<std::string> NetworkFor(const MachineOptions& machine, int64_t ranks, bool strict,
-                               const RunContext& context) {
-  const size_t at = machine.network.find(kOpenSize);
-  if (at == std::string::npos) return machine.network;
-  MachineOptions least = machine;
-  least.network = WithSize(machine.network, at, 1);
-  least.stragglers = {};
-  least.slow_links = {};
-  ETUDE_ASSIGN_OR_RETURN(const SimMachine rest,
-                         ReadMachine(least, ranks, strict, context.Unwarned()));
-  if (ranks % rest.npus() != 0) {
-    return MakeError(
-        ErrorCode::kUsage,
-        fmt::format("--network: found {} in the other dimensions of '{}', expected a "
-                    "divisor of {}",
-                    FormatCount(static_cast<uint64_t>(rest.npus()), "NPU"), machine.network,
-                    FormatCount(static_cast<uint64_t>(ranks), "rank")));
-  }
-  return WithSize(machine.network, at, ranks / rest.npus());
+Status CheckDataParallel(const DataParallelOptions& options, int64_t ranks, bool strict,
+                         const RunContext& context) {
+  ETUDE_RETURN_IF_ERROR(WhatIf::Make(JobOf(options, ranks).what_if));
+  const RunContext unwarned = context.Unwarned();
+  MachineOptions of_ranks = options.machine;
+  ETUDE_ASSIGN_OR_RETURN(of_ranks.network, NetworkFor(options.machine, ranks, strict, unwarned));
+  ETUDE_ASSIGN_OR_RETURN(const SimMachine machine, ReadMachine(of_ranks, ranks, strict, unwarned));
+  if (machine.npus() == ranks) return {};
+  return MakeError(ErrorCode::kUsage,
+                   fmt::format("--network: found {}, expected {}; a size N in dimensions, such as "
+                               "\"Switch(N):12.5GB/s,5us\", is that of the ranks",
+                               FormatCount(static_cast<uint64_t>(machine.npus()), "NPU"),
+                               FormatCount(static_cast<uint64_t>(ranks))));
 }
 
 Result<DataParallelStep> SimulateOneRank(const DataParallelOptions& options, bool strict,
                                          const RunContext& context) {
   const MachineOptions one{.network = std::string(kOneNpu)};
   ETUDE_ASSIGN_OR_RETURN(SimMachine machine, ReadMachine(one, /*ranks=*/1, strict, context));
-  ETUDE_ASSIGN_OR_RETURN(SimJob job, ReadSimJob(JobOf(options), /*npus=*/1, strict, context));
+  ETUDE_ASSIGN_OR_RETURN(SimJob job, ReadSimJob(JobOf(options, /*ranks=*/std::nullopt),
+                                                /*npus=*/1, strict, context));
   if (!job.job->events.empty()) {
     return BadInput(options.job + ": found communication, expected a recording of one rank");
   }
@@ -93,11 +114,9 @@ Result<DataParallelStep> SimulateDataParallel(const DataParallelOptions& options
                                               bool strict, const RunContext& context) {
   MachineOptions of_ranks = options.machine;
   ETUDE_ASSIGN_OR_RETURN(of_ranks.network, NetworkFor(options.machine, ranks, strict, context));
-  SimJobOptions wanted = JobOf(options);
-  wanted.what_if.data_parallel = ranks;
-  wanted.what_if.bucket = options.bucket;
   ETUDE_ASSIGN_OR_RETURN(SimMachine machine, ReadMachine(of_ranks, ranks, strict, context));
-  ETUDE_ASSIGN_OR_RETURN(SimJob job, ReadSimJob(wanted, machine.npus(), strict, context));
+  ETUDE_ASSIGN_OR_RETURN(SimJob job,
+                         ReadSimJob(JobOf(options, ranks), machine.npus(), strict, context));
   return Simulate(of_ranks, std::move(machine), std::move(job), strict, context);
 }
 

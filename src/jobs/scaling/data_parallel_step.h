@@ -39,10 +39,10 @@ struct DataParallelStep {
   std::vector<std::string> notes;
 };
 
-// Returns the text of a network for `ranks` ranks, with a number in the place of "(N)". kUsage if
-// the other dimensions do not divide the ranks.
-Result<std::string> NetworkFor(const MachineOptions& machine, int64_t ranks, bool strict,
-                               const RunContext& context);
+// Checks the options before any work. kUsage for those of the wrong form, and for a machine of
+// another number of ranks.
+Status CheckDataParallel(const DataParallelOptions& options, int64_t ranks, bool strict,
+                         const RunContext& context);
 
 // Simulates the recorded step as it is, on one rank. kBadInput for a recording with communication.
 Result<DataParallelStep> SimulateOneRank(const DataParallelOptions& options, bool strict,
