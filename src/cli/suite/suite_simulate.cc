@@ -13,6 +13,7 @@
 #include "src/cli/simulate/machine_arguments.h"
 #include "src/cli/suite/task_loop.h"
 #include "src/cli/suite/task_recordings.h"
+#include "src/formats/io/atomic_file.h"
 #include "src/jobs/scaling/data_parallel_step.h"
 #include "src/report/tables/sim_tables.h"
 #include "src/report/text/format.h"
@@ -47,6 +48,7 @@ class SuiteSimulateCommand : public Command {
                   {.least = 1, .most = kMost});
     options.Value("--iterations", &settings.iterations, "N",
                   "number of timed steps of the recording", {.least = 1, .most = kMost});
+    options.Output("--report", &report_, "FILE", "also write a page with charts (HTML)", {".html"});
     options.Flag("--json", &json_, "print JSON");
     options.Group("Simulation");
     options.Value("--ranks", &ranks_, "N,…",
@@ -87,6 +89,12 @@ class SuiteSimulateCommand : public Command {
       if (!made.steps.empty()) simulations.push_back(std::move(made));
       return done;
     }));
+    if (!report_.empty() && !simulations.empty()) {
+      ETUDE_RETURN_IF_ERROR(WriteFile(
+          report_, ToHtml(suite::MakeSimulationPage(
+                       simulations, machine.machine.empty() ? machine.network : machine.machine,
+                       recordings_.output()))));
+    }
     Print(simulations, loop, console);
     ETUDE_RETURN_IF_ERROR(loop.Outcome());
     return ExitCode::kOk;
@@ -177,6 +185,7 @@ class SuiteSimulateCommand : public Command {
   TaskRecordings recordings_;
   std::string ranks_ = "8,64,1024";
   DataParallelOptions simulated_;
+  std::string report_;
   bool is_default_ = false;  // whether the network is the default one
   bool json_ = false;
 };

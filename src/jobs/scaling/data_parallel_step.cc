@@ -1,5 +1,6 @@
 #include "src/jobs/scaling/data_parallel_step.h"
 
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -81,6 +82,19 @@ Result<DataParallelStep> Simulate(const MachineOptions& options, SimMachine mach
   return made;
 }
 
+// Adds a note if the step of one rank is not the measured one.
+void AddDoubt(DataParallelStep& step) {
+  constexpr double kMostDifference = 0.1;
+  if (!step.program_step || step.program_step->count <= 0) return;
+  const double ratio =
+      static_cast<double>(step.step.count) / static_cast<double>(step.program_step->count);
+  if (std::abs(ratio - 1) <= kMostDifference) return;
+  step.notes.push_back(
+      fmt::format("the recorded step takes {} on one rank, and the median of measured steps is {}: "
+                  "record again with more --warmup, or on a quieter machine",
+                  FormatTime(step.step), FormatTime(*step.program_step)));
+}
+
 }  // namespace
 
 Status CheckDataParallel(const DataParallelOptions& options, int64_t ranks, bool strict,
@@ -107,7 +121,10 @@ Result<DataParallelStep> SimulateOneRank(const DataParallelOptions& options, boo
   if (!job.job->events.empty()) {
     return BadInput(options.job + ": found communication, expected a recording of one rank");
   }
-  return Simulate(one, std::move(machine), std::move(job), strict, context);
+  ETUDE_ASSIGN_OR_RETURN(DataParallelStep step,
+                         Simulate(one, std::move(machine), std::move(job), strict, context));
+  AddDoubt(step);
+  return step;
 }
 
 Result<DataParallelStep> SimulateDataParallel(const DataParallelOptions& options, int64_t ranks,

@@ -50,14 +50,16 @@ Table ScalingTable(const std::vector<TaskSimulation>& tasks) {
 std::vector<std::string> NotesOf(const std::vector<TaskSimulation>& tasks) {
   constexpr size_t kNamed = 3;
   std::vector<std::pair<std::string, std::vector<std::string_view>>> found;  // note, tasks
-  for (const TaskSimulation& task : tasks) {
-    for (const DataParallelStep& step : task.steps) {
-      for (const std::string& note : step.notes) {
-        auto at = std::ranges::find(found, note, &decltype(found)::value_type::first);
-        if (at == found.end()) at = found.insert(at, {note, {}});
-        if (std::ranges::count(at->second, task.task) == 0) at->second.push_back(task.task);
-      }
+  const auto add = [&](const TaskSimulation& task, const DataParallelStep& step) {
+    for (const std::string& note : step.notes) {
+      auto at = std::ranges::find(found, note, &decltype(found)::value_type::first);
+      if (at == found.end()) at = found.insert(at, {note, {}});
+      if (std::ranges::count(at->second, task.task) == 0) at->second.push_back(task.task);
     }
+  };
+  for (const TaskSimulation& task : tasks) {
+    add(task, task.one);
+    for (const DataParallelStep& step : task.steps) add(task, step);
   }
   std::vector<std::string> lines;
   for (const auto& [note, of] : found) {
@@ -76,7 +78,8 @@ nlohmann::ordered_json ToJson(const TaskSimulation& task) {
                                  {"recorded_step_ns", OrNullTime(task.one.recorded_step)},
                                  {"program_step_ns", OrNullTime(task.one.program_step)},
                                  {"recording_taken_ns", task.one.recording_taken.count},
-                                 {"one_rank_ns", task.one.step.count}};
+                                 {"one_rank_ns", task.one.step.count},
+                                 {"notes", task.one.notes}};
   nlohmann::ordered_json& steps = json["steps"] = nlohmann::ordered_json::array();
   for (const DataParallelStep& step : task.steps) {
     steps.push_back({{"ranks", step.ranks},
@@ -89,6 +92,31 @@ nlohmann::ordered_json ToJson(const TaskSimulation& task) {
                      {"notes", step.notes}});
   }
   return json;
+}
+
+Page MakeSimulationPage(const std::vector<TaskSimulation>& tasks, const std::string& network,
+                        const std::string& folder) {
+  Table table = ScalingTable(tasks);
+  Page::Section scaling{
+      .key = "scaling",
+      .title = "Weak scaling",
+      .about =
+          "Recorded steps as those of data-parallel ranks, which keep the recorded batch. "
+          "Efficiency is the step of one rank over that of many."};
+  scaling.facts = {{"network", network, Unit::kText}};
+  scaling.notes = NotesOf(tasks);
+  scaling.charts = {Bars(table, {.title = "efficiency by ranks",
+                                 .categories = {"id"},
+                                 .values = {"efficiency"},
+                                 .series = "ranks"}),
+                    Bars(table, {.title = "exposed communication by ranks",
+                                 .categories = {"id"},
+                                 .values = {"exposed_ns"},
+                                 .series = "ranks"})};
+  scaling.tables.push_back(std::move(table));
+  return {.title = "Etude suite: tasks on simulated clusters",
+          .inputs = {folder},
+          .sections = {std::move(scaling)}};
 }
 
 }  // namespace etude::suite

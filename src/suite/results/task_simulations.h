@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/jobs/scaling/data_parallel_step.h"
+#include "src/report/page/page.h"
 #include "src/report/text/table.h"
 
 namespace etude::suite {
@@ -28,5 +29,8 @@ Table ScalingTable(const std::vector<TaskSimulation>& tasks);
 // Returns one line for each note, with the tasks that it concerns.
 std::vector<std::string> NotesOf(const std::vector<TaskSimulation>& tasks);
 nlohmann::ordered_json ToJson(const TaskSimulation& task);
+// Returns a page with the table and charts of it. `network`: that of the simulated clusters.
+Page MakeSimulationPage(const std::vector<TaskSimulation>& tasks, const std::string& network,
+                        const std::string& folder);
 
 }  // namespace etude::suite
