@@ -116,6 +116,17 @@ def test_a_failing_task_does_not_stop_the_others(folder, tmp_path):
     assert "1 of 2 tasks failed: spatial-transformer" in said
 
 
+def test_another_device(tmp_path):
+    device = ("--device", "loopback", "--library", os.path.join(os.environ["ETUDE_BIN"], "../tests/operators/test_device.so"))
+    here, _ = simulate(tmp_path / "here", "spatial-transformer", "--ranks", 8)
+    there, _ = simulate(tmp_path / "there", "spatial-transformer", "--ranks", 8, *device)
+    (step,), (other,) = here["tasks"][0]["steps"], there["tasks"][0]["steps"]
+    assert step["gradient_bytes"] == other["gradient_bytes"] > 0
+    assert other["step_ns"] > there["tasks"][0]["one_rank_ns"] > 0
+    done = etude("suite", "simulate", "spatial-transformer", "-o", tmp_path / "here", *QUICK, *device, "--data", DATA, codes=(2,))
+    assert "expected `etude suite run spatial-transformer --scale smoke --seed 1 --device loopback" in done.stderr
+
+
 def test_errors_before_any_work(tmp_path):
     output = tmp_path / "out"
 

@@ -163,6 +163,10 @@ class SuiteBenchmarkCommand : public Command {
                                       "--iterations",
                                       std::to_string(recordings_.settings.iterations)};
     if (recordings_.settings.ranks > 1) words.insert(words.end(), {"--ranks", "all"});
+    if (recordings_.settings.device != "cpu") {
+      words.insert(words.end(), {"--device", recordings_.settings.device});
+    }
+    recordings_.AddLibraries(words);
     if (!console.context().warn) words.emplace_back("--quiet");
     return loop.RunPart(words, "writing the benchmark", /*may_say_no=*/true);
   }
@@ -184,6 +188,8 @@ class SuiteBenchmarkCommand : public Command {
     options.command = recordings_.CommandHere(task);
     options.benchmark = BenchmarkOf(task) + std::string(ProgramName());
     options.python = python_;
+    if (recordings_.settings.device != "cpu") options.device = recordings_.settings.device;
+    options.libraries = recordings_.settings.libraries;
     options.warmup = recordings_.settings.warmup;
     const std::string certificate = CertificateOf(task);
     options.certificates = {certificate, fs::path(certificate).replace_extension(".html")};

@@ -121,6 +121,7 @@ class SuiteSimulateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const auto job, recordings_.Find(task, console.context()));
     made.kept = job.has_value();
     if (!job) ETUDE_RETURN_IF_ERROR(recordings_.Record(task, loop, console));
+    loop.Say(job ? "simulating its kept recording" : "simulating it");
     ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
     RunContext context = console.context();
     context.stop = stop->flag();
@@ -130,10 +131,12 @@ class SuiteSimulateCommand : public Command {
     // The same file was read with its warnings.
     const RunContext again = context.Unwarned();
     for (const int64_t count : ranks) {
-      const std::string text = FormatCount(static_cast<uint64_t>(count), "rank");
-      loop.Say("simulating " + text);
       Result<DataParallelStep> step = SimulateDataParallel(options, count, console.strict(), again);
-      if (!step) return MakeError(step.error().code, text + ": " + step.error().message);
+      if (!step) {
+        return MakeError(step.error().code,
+                         fmt::format("{}: {}", FormatCount(static_cast<uint64_t>(count), "rank"),
+                                     step.error().message));
+      }
       made.steps.push_back(*std::move(step));
     }
     return {};

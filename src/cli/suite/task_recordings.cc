@@ -40,6 +40,10 @@ void TaskRecordings::Declare(Options& options, std::string_view content) {
                 {.least = 1, .most = kMost});
   options.Value("--threads", &settings.threads, "N", "number of threads in PyTorch's pool per rank",
                 {.least = 1, .most = 1024});
+  options.Value("--device", &settings.device, "DEVICE",
+                "cpu, cuda:N, or the name of another PyTorch device");
+  options.Values("--library", &settings.libraries, "FILE",
+                 "load a shared library, for example for a device; its code runs");
   options.Choice("--precision", &settings.precision, {"fp32", "bf16", "fp16"},
                  "precision of operators; weights are float32");
   options.Value("--data", &settings.data, "FOLDER",
@@ -58,7 +62,7 @@ std::vector<std::string> TaskRecordings::CommandFor(const TaskFacts& task) const
   return CommandOf(suite::RunRecord{.task = std::string(task.id),
                                     .scale = settings.scale,
                                     .seed = settings.seed,
-                                    .device = "cpu",
+                                    .device = settings.device,
                                     .precision = settings.precision,
                                     .ranks = settings.ranks,
                                     .settings = texts});
@@ -68,7 +72,14 @@ std::vector<std::string> TaskRecordings::CommandHere(const TaskFacts& task) cons
   std::vector<std::string> words = CommandFor(task);
   words.front() = ProgramPath();
   if (!settings.data.empty()) words.insert(words.end(), {"--data", settings.data});
+  AddLibraries(words);
   return words;
+}
+
+void TaskRecordings::AddLibraries(std::vector<std::string>& words) const {
+  for (const std::string& library : settings.libraries) {
+    words.insert(words.end(), {"--library", library});
+  }
 }
 
 Status TaskRecordings::CheckFolder(const std::vector<const TaskFacts*>& tasks,

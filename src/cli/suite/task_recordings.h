@@ -20,6 +20,8 @@ struct RecordingSettings {
   int64_t seed = 1;
   std::optional<int64_t> batch;  // global
   std::optional<int64_t> threads;
+  std::string device = "cpu";
+  std::vector<std::string> libraries;  // loaded for a device
   int64_t ranks = 1;
   std::string precision = "fp32";
   std::string data;  // folder; "": the default one
@@ -39,7 +41,7 @@ class TaskRecordings {
 
   // Returns the command that runs the task, as in the job.json of its recording.
   std::vector<std::string> CommandFor(const suite::TaskFacts& task) const;
-  // Returns it with this program and the data folder.
+  // Returns it with this program, the data folder and libraries.
   std::vector<std::string> CommandHere(const suite::TaskFacts& task) const;
 
   // Checks before any work that the output folder is new, or has recordings of the tasks with these
@@ -48,6 +50,9 @@ class TaskRecordings {
                      const RunContext& context) const;
   // Makes the output folder, with `folders` in it.
   Status MakeFolders(const std::vector<std::string>& folders) const;
+
+  // Adds --library for each library to a command.
+  void AddLibraries(std::vector<std::string>& words) const;
 
   // Returns job.json of the task's recording; nullopt if there is no complete recording.
   Result<std::optional<JobFile>> Find(const suite::TaskFacts& task,
