@@ -72,7 +72,15 @@ Result<SimJob> ReadPrefix(const SimJobOptions& options, int64_t npus, bool stric
   return read;
 }
 
-// Turns recorded traces into graphs that a simulator runs to their end.
+// Returns whether all ranks of the job do the same as the only recorded one, which is then made
+// once.
+bool IsOneForAll(const SimJobOptions& options, const RankTraces& read, const WhatIf& what_if) {
+  const bool fills = options.fill_ranks || options.what_if.data_parallel.has_value();
+  return fills && read.traces.size() == 1 && !what_if.needs_all_ranks();
+}
+
+// Turns recorded traces into graphs that a simulator runs to their end. With IsOneForAll, there is
+// only one.
 Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<RankInput>& inputs,
                              const RankTraces& read, int64_t npus, bool strict,
                              const Limits& limits, WhatIf& what_if) {
@@ -105,8 +113,11 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
   if (const Status edited = what_if.EditRanks(ranks, npus, fills); !edited) {
     return MakeError(edited.error().code, inputs.front().path + ": " + edited.error().message);
   }
-  ETUDE_ASSIGN_OR_RETURN(RunnableJob job,
-                         MakeRunnableJob(std::move(ranks), {.fill_ranks = fills, .ranks = npus}));
+  ETUDE_ASSIGN_OR_RETURN(
+      RunnableJob job,
+      MakeRunnableJob(std::move(ranks), {.fill_ranks = fills,
+                                         .one_for_all = IsOneForAll(options, read, what_if),
+                                         .ranks = npus}));
   return ForAstraSim(std::move(job), {.compute = compute, .host_threads = true, .all_types = true});
 }
 
@@ -142,10 +153,11 @@ std::string StrayPartner(const std::vector<RankOfJob>& ranks, int64_t npus) {
   return "";
 }
 
-std::vector<std::string> NotesOf(const AstraJob& job) {
+// Returns the notes on a job of which each trace stands for `ranks` ranks.
+std::vector<std::string> NotesOf(const AstraJob& job, int64_t ranks) {
   std::vector<std::string> notes;
   Nanos host;
-  for (const AstraRankReport& rank : job.ranks) host = host + rank.host_time;
+  for (const AstraRankReport& rank : job.ranks) host = host + Nanos{rank.host_time.count * ranks};
   if (host.count > 0) {
     notes.push_back(
         fmt::format("{} of host work is left out, summed over all ranks", FormatTime(host)));
@@ -345,11 +357,13 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     } else if (of_job) {
       npus = RanksIn(traces.traces);
     }
+    const bool is_one_for_all =
+        (!is_chakra || options.fill_ranks) && IsOneForAll(options, traces, what_if);
     if (!is_chakra || options.fill_ranks) {
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs, ToSimGraphs(options, inputs, traces, npus, strict,
                                                           context.limits, what_if));
       ETUDE_ASSIGN_OR_RETURN(read.edits, what_if.Applied());
-      std::ranges::move(NotesOf(graphs), std::back_inserter(read.notes));
+      std::ranges::move(NotesOf(graphs, is_one_for_all ? npus : 1), std::back_inserter(read.notes));
       if (!graphs.messages.empty()) disagreement = graphs.messages.front();
       rounded_times = is_recorded && graphs.notes[RunnableNote::kUnknownTime] == 0;
       traces.groups.clear();
@@ -369,6 +383,10 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
         EncodeJob(ranks, {.groups = std::move(traces.groups), .limits = context.limits});
     if (!job && !disagreement.empty()) job.error().message += "; " + disagreement;
     ETUDE_ASSIGN_OR_RETURN(read.job, std::move(job));
+    if (is_one_for_all) {
+      read.job->classes.front().ranks = RankSet::Below(read.job->mesh.size());
+      ETUDE_RETURN_IF_ERROR(CheckJob(*read.job));
+    }
   }
   if (of_job) npus = std::max(npus, read.job->mesh.size());
   if (const int64_t ranks = read.job->rank_count(); ranks != npus) {

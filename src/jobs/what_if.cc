@@ -420,10 +420,11 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
   if (!options_.data_parallel) return {};
   parallel_.edit = fmt::format("--dp {}", *options_.data_parallel);
   parallel_.certainty = Certainty::kExact;
-  // The ranks are made one by one before they become a class.
+  // The ranks of several recorded ones are made one by one before they become classes.
   uint64_t nodes = 0;
   for (const Trace& trace : traces) nodes = std::max<uint64_t>(nodes, trace.node_count());
-  if (nodes > kMostNodes / static_cast<uint64_t>(*options_.data_parallel)) {
+  const bool is_made_once = traces.size() == 1 && !needs_all_ranks();
+  if (!is_made_once && nodes > kMostNodes / static_cast<uint64_t>(*options_.data_parallel)) {
     return BadInput(fmt::format("--dp: found {} of {}, expected at most {} in all",
                                 FormatCount(static_cast<uint64_t>(*options_.data_parallel), "rank"),
                                 FormatCount(nodes, "node"), FormatCount(kMostNodes, "node")));

@@ -121,6 +121,8 @@ class WhatIf {
   // Edits all ranks of the edited job together, which must have their numbers. `fills`: ranks
   // without a trace do the same as the nearest one with a trace. Errors as in EditTraces.
   Status EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size, bool fills);
+  // Returns whether EditRanks makes ranks without a trace, which then may differ.
+  bool needs_all_ranks() const { return communication_.needs_all_ranks(); }
   // Returns the ranks of the edited job of `recorded` ranks.
   int64_t RanksOf(int64_t recorded) const {
     return options_.data_parallel.value_or(recorded) * pipeline_.stages();

@@ -71,6 +71,15 @@ def test_the_cpp_program_is_built(tmp_path, monkeypatch):
     assert certificate["comparison"]["replay"]["operators_replayed"] == 279
 
 
+def test_another_device(tmp_path):
+    library = os.path.join(os.environ["ETUDE_BIN"], "../tests/operators/test_device.so")
+    found, _ = python(tmp_path, "spatial-transformer", "--device", "loopback", "--library", library)
+    (task,) = found["tasks"]
+    assert task["coverage"]["ops"] == 1
+    certificate = json.loads((tmp_path / "certificates/spatial-transformer.json").read_text())
+    assert certificate["comparison"]["replay"]["device"].startswith("loopback")
+
+
 def test_a_failing_task_does_not_stop_the_others(tmp_path):
     (tmp_path / "data").mkdir()
     os.symlink(os.path.join(DATA, "nycflights"), tmp_path / "data/nycflights")

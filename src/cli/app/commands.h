@@ -37,6 +37,7 @@ std::unique_ptr<Command> MakeSuiteCompareCommand();
 std::unique_ptr<Command> MakeSuiteBoltzmannCommand();
 std::unique_ptr<Command> MakeSuiteSubsetCommand();
 std::unique_ptr<Command> MakeSuiteBenchmarkCommand();
+std::unique_ptr<Command> MakeSuiteSimulateCommand();
 std::unique_ptr<Command> MakeSuiteRunCommand();
 std::unique_ptr<Command> MakeSuiteCalibrateCommand();
 std::unique_ptr<Command> MakeSuiteCharacterizeCommand();

@@ -98,6 +98,9 @@ class CompareCommand : public Command {
     options.Choice(
         "--until", &run_.until, {"decided"},
         "with --run: add pairs and starts until no bar is undetermined, up to ten times --pairs");
+    options.Value("--device", &run_.device, "DEVICE",
+                  "with --run: device of the replay or the benchmark: cpu, cuda:N or the name of "
+                  "another PyTorch device (default: by the trace; cpu for a benchmark)");
     options.Value("--rank", &run_.rank, "N",
                   "with --run: rank whose steps are timed (default: the first)", {.least = 0});
     options.Value("--warmup", &run_.warmup, "N",

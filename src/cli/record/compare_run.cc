@@ -382,6 +382,7 @@ std::string AgainLine(const std::string& folder, const CompareRunOptions& option
   add("--until", options.until, usual.until);
   add("--benchmark", options.benchmark, usual.benchmark);
   add("--python", options.python, usual.python);
+  add("--device", options.device, usual.device);
   if (options.rank) add("--rank", *options.rank, -1);
   add("--warmup", options.warmup, usual.warmup);
   if (options.lead) add("--lead", *options.lead, -1);
@@ -519,6 +520,7 @@ Result<std::array<std::string, kStepMetricCount>> MeasureStart(const Subject& su
                          PacedReplay::Start(*tree, {.capture = options.path,
                                                     .benchmark = options.benchmark,
                                                     .python = PythonFor(options, subject.command),
+                                                    .device = options.device,
                                                     .rank = run.rank,
                                                     .world_size = run.world_size,
                                                     .threads = run.threads,

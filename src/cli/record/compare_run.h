@@ -18,6 +18,7 @@ struct CompareRunOptions {
   std::string benchmark;
   // Python that runs the benchmark, or starts its ranks; "": that of the command, else python3.
   std::string python;
+  std::string device;  // of the replay or the benchmark; "": by the trace, or the benchmark's CPU
   std::optional<int64_t> rank;
   int64_t pairs = 30;
   int64_t starts = 3;  // starts of both sides, which divide the pairs

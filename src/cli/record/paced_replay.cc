@@ -53,6 +53,7 @@ std::vector<std::string> CommandOf(const PacedReplay::Options& options) {
       options.benchmark.empty() ? ReplayWords(options) : BenchmarkWords(options);
   words.insert(words.end(), {"--paced", "--gaps", options.gaps ? "recorded" : "none"});
   if (options.threads) words.insert(words.end(), {"--threads", std::to_string(*options.threads)});
+  if (!options.device.empty()) words.insert(words.end(), {"--device", options.device});
   for (const std::string& library : options.libraries) {
     words.insert(words.end(), {"--library", library});
   }

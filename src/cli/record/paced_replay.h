@@ -20,6 +20,7 @@ class PacedReplay {
     std::string capture;
     std::string benchmark;  // program that runs instead of a replay; "" for a replay
     std::string python;     // runs the benchmark, or starts its ranks
+    std::string device;     // "": by the trace, or the benchmark's CPU
     int64_t rank = 0;
     int64_t world_size = 1;  // above 1: as many processes, of which `rank` is timed
     std::optional<int64_t> threads;

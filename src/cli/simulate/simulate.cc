@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "src/cli/app/stop_signal.h"
+#include "src/cli/simulate/machine_arguments.h"
 #include "src/cli/tool/table_output.h"
 #include "src/formats/io/byte_source.h"
 #include "src/jobs/machine_options.h"
@@ -59,36 +60,6 @@ void DeclareJob(SimJobOptions& job, Options& options) {
   options.Flag("--with-recording", &job.with_recording,
                "keep the recording overhead in the times of recorded jobs");
   options.Jobs(&job.jobs, "traces");
-}
-
-void DeclareMachine(MachineOptions& machine, Options& options) {
-  options.Choice("--model", &machine.model, {"astra-sim-2.0", "etude-1"}, "machine model");
-  options.Value(
-      "--machine", &machine.machine, "FILE",
-      "machine with known times of communications, instead of --model and --network: measured "
-      "by `etude calibrate`, or with NCCL's cost model");
-  options.Value("--network", &machine.network, "FILE",
-                "ASTRA-sim network file, or dimensions such as \"Ring(8):50GB/s,500ns …\"; with "
-                "etude-1 also a graph: InfraGraph or a list of links");
-  options.Value("--system", &machine.system, "FILE",
-                "ASTRA-sim system file (default: rings in all dimensions)");
-  options.Value("--memory", &machine.memory, "FILE",
-                "ASTRA-sim remote memory file (default: none)");
-  options.Choice("--congestion", &machine.congestion, {"unaware", "aware"},
-                 "aware: messages that share a link wait for each other; unaware: they do not");
-  options.Choice("--routes", &machine.routes, {"hashed", "least-loaded"},
-                 "choice among shortest paths, with etude-1");
-  options.Value("--queues", &machine.queues, "N", "number of chunk queues per dimension",
-                {.least = 1, .most = 1024});
-  options.Flag("--rendezvous", &machine.rendezvous,
-               "send a message only after its receiver has started to wait");
-  options.Value("--injection-scale", &machine.injection_scale, "N",
-                "factor on the system's endpoint delay", {.least = 0, .most = 1'000'000});
-  options.Values("--straggler", &machine.stragglers, "RANK:FACTOR",
-                 "slow down the computations of a rank by FACTOR, such as 3:1.5");
-  options.Values("--slow-link", &machine.slow_links, "A-B:SHARE[+TIME]",
-                 "reduce the bandwidth of a link to SHARE and add latency, such as 0-1:0.5+2us; "
-                 "3@0:0.5 is all links of NPU 3 in dimension 0");
 }
 
 void DeclareFiles(SimulatedFilesOptions& files, Options& options) {
@@ -142,7 +113,10 @@ class SimulateCommand : public Command {
   }
   void Declare(Options& options) override {
     DeclareJob(job_, options);
-    DeclareMachine(machine_, options);
+    DeclareMachine(machine_,
+                   "ASTRA-sim network file, or dimensions such as \"Ring(8):50GB/s,500ns …\"; with "
+                   "etude-1 also a graph: InfraGraph or a list of links",
+                   options);
     options.Choice("--times", &times_, {"model", "recorded"},
                    "node times: simulated on a machine, or as recorded");
     options.Flag("--sensitivity", &sensitivity_,

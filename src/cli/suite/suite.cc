@@ -37,6 +37,7 @@ constexpr SuiteCommandEntry kSuiteCommands[] = {
     {"calibrate", MakeCalibrateStub, true},
     {"characterize", MakeCharacterizeStub, true},
     {"benchmark", MakeSuiteBenchmarkCommand},
+    {"simulate", MakeSuiteSimulateCommand},
     {"boltzmann", MakeSuiteBoltzmannCommand},
 };
 

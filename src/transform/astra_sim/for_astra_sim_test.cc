@@ -548,6 +548,29 @@ TEST(ForAstraSim, MissingRanksAreNamedOrFilledIn) {
   EXPECT_FALSE(MakeRunnableJob(std::move(one), {.fill_ranks = true}).has_value());
 }
 
+TEST(ForAstraSim, OneRankForAllIsTheOneOfFilledRanks) {
+  const auto ranks = [] {
+    std::vector<RunnableRank> made;
+    AstraSketch sketch(0, 4);
+    const NodeId first = sketch.Collective(CollectiveType::kAllReduce, 64);
+    sketch.Collective(CollectiveType::kBarrier, 0, {first});
+    made.push_back(sketch.Rank());
+    return made;
+  };
+  const AstraJob filled = Job(ranks(), {}, {.fill_ranks = true});
+  const AstraJob one = Job(ranks(), {}, {.fill_ranks = true, .one_for_all = true});
+  ASSERT_EQ(filled.ranks.size(), 4u);
+  ASSERT_EQ(one.ranks.size(), 1u);
+  EXPECT_TRUE(one.missing.empty());
+  EXPECT_EQ(one.world_size, 4);
+  EXPECT_TRUE(one.traces[0].SameContent(filled.traces[0]));
+  AstraSketch sketch(0, 2);
+  sketch.Message(NodeKind::kSend, 1, 8);
+  std::vector<RunnableRank> sends;
+  sends.push_back(sketch.Rank());
+  EXPECT_FALSE(MakeRunnableJob(std::move(sends), {.fill_ranks = true, .one_for_all = true}));
+}
+
 // Limits of ASTRA-sim do not affect the runnable job.
 TEST(MakeRunnableJob, KeepsRootsBarriersAndSmallSizesWhichForAstraSimChanges) {
   std::vector<RunnableRank> ranks;

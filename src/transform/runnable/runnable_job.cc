@@ -59,8 +59,10 @@ class RunnableJobMaker {
     ETUDE_RETURN_IF_ERROR(SortRanks());
     ETUDE_RETURN_IF_ERROR(FindWorld());
     ETUDE_RETURN_IF_ERROR(FindMissing());
-    const bool is_filled = std::ranges::any_of(
-        job_.ranks, [](const RunnableRank& rank) { return rank.copy_of.has_value(); });
+    const bool is_filled =
+        IsOneForAll() || std::ranges::any_of(job_.ranks, [](const RunnableRank& rank) {
+          return rank.copy_of.has_value();
+        });
     TakeCallers(job_.ranks, job_.world_known && job_.missing.empty() && !is_filled);
     for (const RunnableRank& rank : job_.ranks) {
       job_.notes.Add(rank.notes);
@@ -120,7 +122,14 @@ class RunnableJobMaker {
     return {};
   }
 
+  // Returns whether the only rank also does what ranks without a trace do.
+  bool IsOneForAll() const {
+    return options_.fill_ranks && options_.one_for_all && job_.ranks.size() == 1 &&
+           job_.world_size > 1;
+  }
+
   Status FindMissing() {
+    if (IsOneForAll()) return CheckCopy(job_.ranks.front(), job_.world_size);
     if (options_.fill_ranks) return FillRanks(job_.world_size, job_.ranks);
     for (int64_t rank = 0; rank < job_.world_size; ++rank) {
       const auto of = [](const RunnableRank& one) { return *one.rank; };

@@ -37,6 +37,8 @@ struct RunnablePlan {
 struct RunnableJobOptions {
   // Whether a rank without a trace does the same as the nearest rank with a trace.
   bool fill_ranks = false;
+  // With fill_ranks and one trace: makes this rank only, which all ranks of the job equal.
+  bool one_for_all = false;
   // Number of ranks of the job, if the traces give none or one; 0: not given.
   int64_t ranks = 0;
 };
