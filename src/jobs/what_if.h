@@ -122,7 +122,7 @@ class WhatIf {
   // without a trace do the same as the nearest one with a trace. Errors as in EditTraces.
   Status EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size, bool fills);
   // Returns whether EditRanks makes ranks without a trace, which then may differ.
-  bool needs_all_ranks() const { return communication_.needs_all_ranks(); }
+  bool needs_all_ranks() const { return communication_.needs_all_ranks() || pipeline_; }
   // Returns the ranks of the edited job of `recorded` ranks.
   int64_t RanksOf(int64_t recorded) const {
     return options_.data_parallel.value_or(recorded) * pipeline_.stages();

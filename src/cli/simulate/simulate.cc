@@ -374,8 +374,8 @@ class SimulateCommand : public Command {
   Result<ExitCode> RunRecorded(const Console& console) const {
     const SimJobOptions job{.paths = job_.paths, .jobs = job_.jobs};
     const bool is_plain = machine_ == MachineOptions() && files_ == SimulatedFilesOptions();
-    if (!is_plain || job_ != job || sensitivity_ || ideal_ || !measured_.empty() || !energy_.empty() ||
-        !shared_.empty()) {
+    if (!is_plain || job_ != job || sensitivity_ || ideal_ || !measured_.empty() ||
+        !energy_.empty() || !shared_.empty()) {
       return MakeError(
           ErrorCode::kUsage,
           "simulate: --times recorded cannot be combined with --network and other "
