@@ -665,7 +665,7 @@ class StageSplitter {
       const StepPart part = PartAt(item.start);
       if (part == StepPart::kForward || part == StepPart::kBackward) {
         const Places& places = places_of_[item.node];
-        split_.copied += CountStages(places) - 1;
+        if (places.size() > 1) split_.copied += CountStages(places) - 1;
         std::vector<PlaceShare> shares;
         for (const uint32_t place : places) shares.push_back({.place = place, .share = 1});
         works[item.node] = places.size() == 1 ? by_place[*places.begin()] : WorkOf(shares);
