@@ -94,11 +94,6 @@ Status CheckWithPipeline(const WhatIfOptions& options) {
   constexpr std::string_view kRecorded = "it edits recorded communication of gradients";
   if (!options.communication.overlap.empty()) return refuse("--overlap", kRecorded);
   if (!options.communication.compress.empty()) return refuse("--compress", kRecorded);
-  if (options.layers) {
-    return refuse("--layers",
-                  "added layers share the memory of recorded ones; record a model with as many "
-                  "layers");
-  }
   if (options.device.dtype.empty()) return {};
   return refuse("--dtype",
                 "stages send tensors of their recorded bytes; record the job with that type");
@@ -405,7 +400,7 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
   } else if (tables_) {
     ETUDE_RETURN_IF_ERROR(TakeAllTimes(traces, limits));
   }
-  if (options_.layers) ETUDE_RETURN_IF_ERROR(EditLayers(traces, limits));
+  if (options_.layers && !pipeline_) ETUDE_RETURN_IF_ERROR(EditLayers(traces, limits));
   const bool communicates = traces.size() != 1 || Communicates(traces.front());
   if (!options_.bucket.empty() || !options_.first_bucket.empty()) {
     if (communicates) {
@@ -464,7 +459,8 @@ Status WhatIf::DivideIntoStages(const std::vector<Trace>& traces) {
         "possible: --dp, which resizes data-parallel ranks",
         FormatCount(traces.size(), "rank")));
   }
-  return pipeline_.Divide(traces.front(), options_.data_parallel.value_or(1), buckets_);
+  return pipeline_.Divide(traces.front(), options_.layers, options_.data_parallel.value_or(1),
+                          buckets_);
 }
 
 Status WhatIf::EditRank(const Trace& trace, RunnableRank& rank) {
@@ -545,7 +541,7 @@ Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
   std::vector<AppliedEdit> edits;
   if (points_) edits.push_back(sizes_);
   if (!points_ && tables_) edits.push_back(operators_);
-  if (options_.layers) edits.push_back(layers_);
+  if (options_.layers) edits.push_back(pipeline_ ? pipeline_.AppliedToLayers() : layers_);
   if (pipeline_) edits.push_back(pipeline_.Applied());
   if (options_.data_parallel) {
     edits.push_back(

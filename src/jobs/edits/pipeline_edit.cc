@@ -37,7 +37,7 @@ struct PassNodes {
 // Part and stages of a node of a recorded rank.
 struct NodeWork {
   StepPart part = StepPart::kForward;
-  std::span<const StageShare> shares;
+  std::span<const PlaceShare> shares;
   Nanos time;  // on the host
 };
 
@@ -79,30 +79,53 @@ std::vector<NodeWork> FindWorks(const Trace& trace, const RunnableRank& rank,
   return works;
 }
 
-// Takes the share of a stage from a node's work.
-void Divide(double share, RunnableNode& node) {
-  const auto part = [&](uint64_t work) {
+// Multiplies the work of a node.
+void Multiply(double factor, RunnableNode& node) {
+  const auto times = [&](uint64_t work) {
     return std::max<uint64_t>(
-        static_cast<uint64_t>(std::llround(static_cast<double>(work) * share)), 1);
+        static_cast<uint64_t>(std::llround(static_cast<double>(work) * factor)), 1);
   };
   if (node.duration) {
-    node.duration = Nanos{std::llround(static_cast<double>(node.duration->count) * share)};
+    node.duration = Nanos{std::llround(static_cast<double>(node.duration->count) * factor)};
   }
-  if (node.ops != 0) node.ops = part(node.ops);
-  if (node.bytes != 0) node.bytes = part(node.bytes);
+  if (node.ops != 0) node.ops = times(node.ops);
+  if (node.bytes != 0) node.bytes = times(node.bytes);
 }
 
-// Returns the nodes of a part that a stage runs.
-PassNodes NodesOf(const RunnableRank& rank, std::span<const NodeWork> works, uint32_t stage,
-                  StepPart part) {
+// Returns the factor for the time of a node in a segment of a stage; nullopt if it does not run
+// there. Work of several places runs once, in the first segment with one of them.
+std::optional<double> FactorOf(std::span<const PlaceShare> shares, const Stage& stage,
+                               size_t segment) {
+  const auto runs = [&](const std::vector<uint32_t>& places) {
+    return std::ranges::any_of(shares, [&](const PlaceShare& share) {
+      return std::ranges::find(places, share.place) != places.end();
+    });
+  };
+  if (!runs(stage.segments[segment])) return std::nullopt;
+  if (shares.size() == 1) return 1;
+  const auto before = std::span(stage.segments).first(segment);
+  if (std::ranges::any_of(before, runs)) return std::nullopt;
+  if (shares.front().share >= 1) return 1;
+  double factor = 0;
+  for (const std::vector<uint32_t>& places : stage.segments) {
+    for (const PlaceShare& share : shares) {
+      factor += share.share * static_cast<double>(std::ranges::count(places, share.place));
+    }
+  }
+  return factor;
+}
+
+// Returns the nodes of a part of the step that a stage runs in a segment.
+PassNodes NodesOf(const RunnableRank& rank, std::span<const NodeWork> works, const Stage& stage,
+                  size_t segment, StepPart part) {
   PassNodes pass;
   Contraction contraction;
   std::vector<uint32_t> number(rank.nodes.size());
   for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
-    const auto share = std::ranges::find(works[i].shares, stage, &StageShare::stage);
-    const bool runs = works[i].part == part && share != works[i].shares.end();
-    const auto deps = contraction.Add(rank.DepsOf(i), runs);
-    if (!runs) continue;
+    std::optional<double> factor;
+    if (works[i].part == part) factor = FactorOf(works[i].shares, stage, segment);
+    const auto deps = contraction.Add(rank.DepsOf(i), factor.has_value());
+    if (!factor) continue;
     number[i] = static_cast<uint32_t>(pass.nodes.size());
     std::vector<uint32_t>& own = pass.deps.emplace_back();
     for (const uint32_t dep : deps) {
@@ -111,7 +134,7 @@ PassNodes NodesOf(const RunnableRank& rank, std::span<const NodeWork> works, uin
     }
     RunnableNode node = rank.nodes[i];
     node.start.reset();
-    if (share->share < 1) Divide(share->share, node);
+    if (*factor != 1) Multiply(*factor, node);
     pass.nodes.push_back(node);
     pass.is_last.push_back(true);
     pass.times.push_back(works[i].time);
@@ -143,10 +166,7 @@ struct StagePlan {
 class StageMaker {
  public:
   StageMaker(const Trace& trace, const RunnableRank& recorded, const StagePlan& plan)
-      : trace_(trace),
-        recorded_(recorded),
-        plan_(plan),
-        gradients_(plan.split.gradients[plan.stage]) {
+      : trace_(trace), recorded_(recorded), plan_(plan), stage_(plan.split.stages[plan.stage]) {
     RunnableRank& rank = made_.rank;
     rank.names = recorded.names;
     rank.on_device = recorded.on_device;
@@ -154,22 +174,13 @@ class StageMaker {
       rank.notes = recorded.notes;
       rank.host_time = recorded.host_time;
     }
-    if (plan.replicas == 1 || gradients_.empty()) return;
-    made_.buckets = BucketsOf(gradients_, plan.sizes);
-    std::ranges::sort(made_.buckets, {}, &GradientBucket::last);
-    rank.groups.push_back({.name = fmt::format("{}.{}", kReplicas, plan.stage),
-                           .ranks = std::nullopt,
-                           .size = plan.replicas});
   }
 
   PipelineStage Run(std::span<const NodeWork> works) {
-    const auto nodes_of = [&](StepPart part) {
-      return NodesOf(recorded_, works, plan_.stage, part);
-    };
-    const PassNodes forward = nodes_of(StepPart::kForward);
-    const PassNodes backward = nodes_of(StepPart::kBackward);
-    FindArrivals(backward);
-    done_ = Add(nodes_of(StepPart::kBefore), {}, std::nullopt);
+    const PassNodes forward = AllOf(works, StepPart::kForward);
+    const PassNodes backward = AllOf(works, StepPart::kBackward);
+    if (plan_.replicas > 1 && !gradients_.empty()) FindBuckets();
+    done_ = Add(AllOf(works, StepPart::kBefore), {}, std::nullopt);
     for (const StageStep& step : StageOrder(plan_.pipeline, plan_.stage)) {
       if (step.pass == StagePass::kForward) Forward(forward, step.micro_batch);
       if (step.pass == StagePass::kBackward && plan_.split.has_backward) {
@@ -177,7 +188,7 @@ class StageMaker {
       }
     }
     if (!reduced_.empty()) WaitForReplicas();
-    Add(nodes_of(StepPart::kAfter), done_, std::nullopt);
+    Add(AllOf(works, StepPart::kAfter), done_, std::nullopt);
     return std::move(made_);
   }
 
@@ -185,20 +196,65 @@ class StageMaker {
   using Deps = std::vector<uint32_t>;
 
   bool is_first() const { return plan_.stage == 0; }
-  bool is_last() const { return plan_.stage + 1 == plan_.split.stages(); }
+  bool is_last() const { return plan_.stage + 1 == plan_.split.stages.size(); }
 
-  // Finds the node of the backward pass after which each gradient has arrived.
-  void FindArrivals(const PassNodes& backward) {
+  void FindBuckets() {
+    made_.buckets = BucketsOf(gradients_, plan_.sizes);
+    std::ranges::sort(made_.buckets, {}, &GradientBucket::last);
+    made_.rank.groups.push_back({.name = fmt::format("{}.{}", kReplicas, plan_.stage),
+                                 .ranks = std::nullopt,
+                                 .size = plan_.replicas});
+  }
+
+  // Returns the nodes of a part of the step in all segments, one segment after another. Those of
+  // the backward pass are in reversed order, and have their gradients.
+  PassNodes AllOf(std::span<const NodeWork> works, StepPart part) {
+    PassNodes all;
+    const bool is_backward = part == StepPart::kBackward;
+    const size_t count = stage_.segments.size();
+    for (size_t i = 0; i < count; ++i) {
+      const size_t segment = is_backward ? count - 1 - i : i;
+      const PassNodes nodes = NodesOf(recorded_, works, stage_, segment, part);
+      if (is_backward) AddArrivals(stage_.segments[segment], nodes, all.nodes.size());
+      AddSegment(nodes, all);
+    }
+    return all;
+  }
+
+  static void AddSegment(const PassNodes& nodes, PassNodes& all) {
+    if (nodes.nodes.empty()) return;
+    const auto first = static_cast<uint32_t>(all.nodes.size());
+    std::vector<uint32_t> before;  // the last nodes so far
+    for (uint32_t i = 0; i < first; ++i) {
+      if (all.is_last[i]) before.push_back(i);
+      all.is_last[i] = false;
+    }
+    for (const std::vector<uint32_t>& deps : nodes.deps) {
+      std::vector<uint32_t>& own = all.deps.emplace_back(deps.empty() ? before : deps);
+      if (deps.empty()) continue;
+      for (uint32_t& dep : own) dep += first;
+    }
+    all.nodes.insert(all.nodes.end(), nodes.nodes.begin(), nodes.nodes.end());
+    all.is_last.insert(all.is_last.end(), nodes.is_last.begin(), nodes.is_last.end());
+  }
+
+  // Adds the gradients of a segment of the backward pass, whose `nodes` follow `first` others, and
+  // finds after which of them each arrives.
+  void AddArrivals(const std::vector<uint32_t>& places, const PassNodes& nodes, size_t first) {
     std::vector<std::pair<Nanos, size_t>> order;
-    for (size_t i = 0; i < backward.nodes.size(); ++i) order.emplace_back(backward.times[i], i);
+    for (size_t i = 0; i < nodes.nodes.size(); ++i) order.emplace_back(nodes.times[i], i);
     std::ranges::sort(order);
-    size_t last = 0;
-    for (size_t i = 0; i < gradients_.size(); ++i) {
-      const Nanos end = EndOf(trace_, gradients_[i].node).value_or(Nanos{});
-      const auto next = std::ranges::upper_bound(order, end, {}, &std::pair<Nanos, size_t>::first);
-      const size_t nodes = next == order.begin() ? 0 : std::prev(next)->second + 1;
-      last = std::max(last, nodes);
-      arrivals_[last].push_back(i);
+    size_t last = first;
+    for (size_t i = places.size(); i-- > 0;) {
+      for (const RecordedGradient& gradient : plan_.split.gradients[places[i]]) {
+        const Nanos end = EndOf(trace_, gradient.node).value_or(Nanos{});
+        const auto next =
+            std::ranges::upper_bound(order, end, {}, &std::pair<Nanos, size_t>::first);
+        const size_t before = next == order.begin() ? 0 : std::prev(next)->second + 1;
+        last = std::max(last, first + before);
+        arrivals_[last].push_back(gradients_.size());
+        gradients_.push_back(gradient);
+      }
     }
   }
 
@@ -346,7 +402,7 @@ class StageMaker {
     const int64_t sender = sends ? stage : stage + (backward ? 1 : -1);
     const int64_t stages = plan_.pipeline.stages;
     const auto boundary = static_cast<size_t>(to_next ? stage : stage - 1);
-    for (const StageTensor& tensor : plan_.split.boundaries[boundary]) {
+    for (const StageTensor& tensor : plan_.split.stages[boundary].sent) {
       if (backward && !tensor.has_gradient) continue;
       RunnableNode node;
       node.kind = sends ? NodeKind::kSend : NodeKind::kRecv;
@@ -381,7 +437,8 @@ class StageMaker {
   const Trace& trace_;
   const RunnableRank& recorded_;
   const StagePlan& plan_;
-  const std::vector<RecordedGradient>& gradients_;
+  const Stage& stage_;
+  std::vector<RecordedGradient> gradients_;  // in the order of arrival
   PipelineStage made_;
   std::map<std::string, uint32_t> names_;           // added ones
   std::map<size_t, std::vector<size_t>> arrivals_;  // gradients by number of nodes before
@@ -437,13 +494,17 @@ Result<PipelineEdit> PipelineEdit::Make(const PipelineOptions& options) {
   return made;
 }
 
-Status PipelineEdit::Divide(const Trace& trace, int64_t replicas, const BucketSizes& sizes) {
+Status PipelineEdit::Divide(const Trace& trace, std::optional<int64_t> layers, int64_t replicas,
+                            const BucketSizes& sizes) {
+  layers_ = layers;
   replicas_ = replicas;
   sizes_ = sizes;
   if (const Fits fits = CheckPipeline(plan_); !fits) {
     return BadInput("--pp: " + fits.error().message);
   }
-  Result<StageSplit> split = SplitStages(trace, static_cast<size_t>(plan_.stages));
+  std::optional<size_t> wanted;
+  if (layers) wanted = static_cast<size_t>(*layers);
+  Result<StageSplit> split = SplitStages(trace, static_cast<size_t>(plan_.stages), wanted);
   if (!split) return RefusedEdit("--pp", split.error());
   split_ = *std::move(split);
   bool has_device = false;
@@ -456,7 +517,9 @@ Status PipelineEdit::Divide(const Trace& trace, int64_t replicas, const BucketSi
 Status PipelineEdit::EditRank(const Trace& trace, RunnableRank& rank) {
   const std::vector<NodeWork> works = FindWorks(trace, rank, split_);
   const auto nodes = static_cast<double>(rank.nodes.size());
-  const double all = nodes * static_cast<double>(plan_.micro_batches * replicas_);
+  double all = nodes * static_cast<double>(plan_.micro_batches * replicas_);
+  if (layers_)
+    all *= std::max(1.0, static_cast<double>(*layers_) / static_cast<double>(split_.stack.layers));
   if (all > static_cast<double>(kMostPipelineNodes)) {
     return BadInput(fmt::format(
         "--pp: found {} for {} of {}, expected at most {} in all",
@@ -464,7 +527,7 @@ Status PipelineEdit::EditRank(const Trace& trace, RunnableRank& rank) {
         FormatCount(static_cast<uint64_t>(plan_.micro_batches), "micro-batch", "micro-batches"),
         FormatCount(static_cast<uint64_t>(replicas_), "replica"), FormatCount(kMostPipelineNodes)));
   }
-  for (uint32_t stage = 0; stage < split_.stages(); ++stage) {
+  for (uint32_t stage = 0; stage < split_.stages.size(); ++stage) {
     PipelineStage program = StageMaker(trace, rank,
                                        {.pipeline = plan_,
                                         .split = split_,
@@ -512,16 +575,18 @@ std::vector<RunnableRank> PipelineEdit::TakeRanks() {
 AppliedEdit PipelineEdit::Applied() const {
   AppliedEdit edit{.edit = edit_, .certainty = Certainty::kExact, .nodes = messages_};
   const auto replicas = static_cast<uint64_t>(replicas_);
+  size_t layers = 0;
+  for (const Stage& stage : split_.stages) layers += stage.layers;
   edit.text = fmt::format(
       "{}{}, {}; the recorded batch is one micro-batch, and the global batch is {} times it",
-      split_.stages() == 1 ? std::string() : FormatCount(split_.stack.layers, "layer") + " in ",
-      FormatCount(split_.stages(), "stage"), schedule_,
+      layers == 0 ? std::string() : FormatCount(layers, "layer") + " in ",
+      FormatCount(split_.stages.size(), "stage"), schedule_,
       FormatCount(static_cast<uint64_t>(plan_.micro_batches) * replicas));
   Json boundaries = Json::array();
   int64_t bytes = 0;  // of a micro-batch
-  for (const std::vector<StageTensor>& tensors : split_.boundaries) {
+  for (size_t i = 0; i + 1 < split_.stages.size(); ++i) {
     Json& boundary = boundaries.emplace_back(Json::array());
-    for (const StageTensor& tensor : tensors) {
+    for (const StageTensor& tensor : split_.stages[i].sent) {
       boundary.push_back({{"bytes", tensor.bytes.count}, {"gradient", tensor.has_gradient}});
       bytes += tensor.bytes.count * (tensor.has_gradient ? 2 : 1);
     }
@@ -560,11 +625,8 @@ AppliedEdit PipelineEdit::Applied() const {
     edit.certainty = Certainty::kModelled;
   }
   Json stages = Json::array();
-  for (size_t stage = 0; stage < split_.stages(); ++stage) {
-    const size_t next =
-        stage + 1 < split_.stages() ? split_.first_layers[stage + 1] : split_.stack.layers;
-    stages.push_back({{"first_layer", split_.first_layers[stage]},
-                      {"layers", next - split_.first_layers[stage]}});
+  for (const Stage& stage : split_.stages) {
+    stages.push_back({{"first_layer", stage.first_layer}, {"layers", stage.layers}});
   }
   edit.details = {{"schedule", schedule_},
                   {"micro_batches", plan_.micro_batches},
@@ -576,6 +638,19 @@ AppliedEdit PipelineEdit::Applied() const {
                   {"divided_operators", split_.divided},
                   {"repeated_operators", split_.repeated}};
   return edit;
+}
+
+AppliedEdit PipelineEdit::AppliedToLayers() const {
+  const std::vector<std::string>& others = split_.stack.others;
+  return {
+      .edit = fmt::format("--layers {}", *layers_),
+      .certainty = others.empty() ? Certainty::kExact : Certainty::kModelled,
+      .nodes = 0,
+      .text = fmt::format(
+          "{} instead of {}, with the times of the recorded ones{}",
+          FormatCount(static_cast<uint64_t>(*layers_), "layer"), FormatCount(split_.stack.layers),
+          others.empty() ? std::string() : "; others that repeat as often stay: " + others.front()),
+      .details = {{"layers", split_.stack.layers}, {"others", others}}};
 }
 
 AppliedEdit PipelineEdit::AppliedToReplicas(std::string name) const {

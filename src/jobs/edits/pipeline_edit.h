@@ -37,16 +37,19 @@ class PipelineEdit {
   explicit operator bool() const { return is_wanted_; }
   int64_t stages() const { return plan_.stages; }
 
-  // Divides the recorded step into stages. `replicas` of each stage reduce their gradients in
-  // buckets of `sizes`. kBadInput, with the reason, for jobs that do not support this.
-  Status Divide(const Trace& trace, int64_t replicas, const BucketSizes& sizes);
+  // Divides the recorded step into stages, of `layers` layers if given. `replicas` of each stage
+  // reduce their gradients in buckets of `sizes`. kBadInput, with the reason, for jobs that do not
+  // support this.
+  Status Divide(const Trace& trace, std::optional<int64_t> layers, int64_t replicas,
+                const BucketSizes& sizes);
   // Makes the programs of the stages of `rank`, which was made of the same trace.
   Status EditRank(const Trace& trace, RunnableRank& rank);
   // Returns the ranks of the pipeline. Rank = replica + replicas · stage, as in generated jobs.
   std::vector<RunnableRank> TakeRanks();
 
-  // Returns the edit, and the one of --dp, after EditRank.
+  // Return the edit, and those of --layers and --dp if they were given, after EditRank.
   AppliedEdit Applied() const;
+  AppliedEdit AppliedToLayers() const;
   AppliedEdit AppliedToReplicas(std::string edit) const;
 
  private:
@@ -54,6 +57,7 @@ class PipelineEdit {
   std::string edit_;  // as given
   std::string schedule_;
   PipelinePlan plan_;
+  std::optional<int64_t> layers_;
   int64_t replicas_ = 1;
   BucketSizes sizes_;
   StageSplit split_;

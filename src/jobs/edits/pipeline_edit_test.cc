@@ -21,10 +21,10 @@ using testing_layers::TrainingStepForm;
 constexpr int64_t kOfLayer = TrainingStep::kForward + TrainingStep::kBackward;
 
 std::vector<RunnableRank> Edit(const TrainingStepForm& form, const PipelineOptions& options,
-                               int64_t replicas = 1) {
+                               int64_t replicas = 1, std::optional<int64_t> layers = {}) {
   const Trace trace = MakeTrainingStep(form);
   PipelineEdit edit = PipelineEdit::Make(options).value();
-  const Status divided = edit.Divide(trace, replicas, {});
+  const Status divided = edit.Divide(trace, layers, replicas, {});
   EXPECT_TRUE(divided) << divided.error().message;
   RunnableRank rank = MakeRunnableRank(ToChakra(trace, {}).value().trace, {}).value();
   EXPECT_TRUE(edit.EditRank(trace, rank));
@@ -123,6 +123,32 @@ TEST(PipelineEdit, ComputesAllMicroBatches) {
     const int64_t masks = 2 * 100;  // of the other stages
     const int64_t marks = 2 * TrainingStep::kMark;
     EXPECT_EQ(compute, micro_batches * (ComputeOf(alone) - once + masks) + once + marks);
+  }
+}
+
+// A step with added layers is the step of a recording with as many, of which the optimizer takes
+// time by bytes.
+TEST(PipelineEdit, AddedLayersAreThoseOfTheOtherModel) {
+  const int64_t update = TrainingStep::kUpdate;
+  for (const int64_t stages : {1, 2, 3}) {
+    for (const int64_t layers : {3, 4, 7, 12}) {
+      const PipelineOptions options{stages, 4, "1f1b"};
+      const auto edited = Edit({.layers = 4}, options, 1, layers);
+      const auto recorded = Edit({.layers = static_cast<int>(layers)}, options);
+      const std::vector<int64_t> ends = EndsOf(edited);
+      ASSERT_EQ(std::ssize(ends), stages) << "deadlock";
+      int64_t of_edited = 0;
+      int64_t of_recorded = 0;
+      for (size_t i = 0; i < edited.size(); ++i) {
+        of_edited += ComputeOf(edited[i]);
+        of_recorded += ComputeOf(recorded[i]);
+        EXPECT_EQ(edited[i].nodes.size(), recorded[i].nodes.size()) << layers << " on " << stages;
+        EXPECT_EQ(CountOf(edited[i], NodeKind::kSend), CountOf(recorded[i], NodeKind::kSend));
+      }
+      // Shares of the optimizer are rounded.
+      EXPECT_NEAR(of_edited - update * layers / 4, of_recorded - update, stages)
+          << layers << " on " << stages;
+    }
   }
 }
 

@@ -26,7 +26,7 @@ namespace {
 constexpr Nanos kNever{std::numeric_limits<int64_t>::max()};
 constexpr std::string_view kNearest = "nearest possible: --dp, which adds data-parallel ranks";
 
-using Stages = std::set<uint32_t>;
+using Places = std::set<uint32_t>;
 
 // Bytes between the first and the last element of a tensor in its memory.
 struct Extent {
@@ -43,13 +43,17 @@ struct SentPart {
 
 class StageSplitter {
  public:
-  StageSplitter(const Trace& trace, size_t stages)
-      : trace_(trace), stages_(stages), step_(trace), updated_(trace) {}
+  StageSplitter(const Trace& trace, size_t stages, std::optional<size_t> layers)
+      : trace_(trace),
+        wanted_stages_(stages),
+        wanted_layers_(layers),
+        step_(trace),
+        updated_(trace) {}
 
   Result<StageSplit> Run() {
     ETUDE_RETURN_IF_ERROR(CheckCommunication());
     ETUDE_RETURN_IF_ERROR(FindPasses());
-    ETUDE_RETURN_IF_ERROR(FindStages());
+    ETUDE_RETURN_IF_ERROR(FindPlaces());
     FindItems();
     FindUsers();
     ETUDE_RETURN_IF_ERROR(CheckWeights());
@@ -66,12 +70,11 @@ class StageSplitter {
  private:
   // Contents of memory that the step has made, from one moment to the next write.
   struct Version {
-    uint32_t stage = 0;
+    uint32_t place = 0;
     bool has_weights = false;     // depends on weights
     std::vector<NodeId> makers;   // items
-    std::vector<SentPart> parts;  // read by later stages
-    uint32_t last_reader = 0;     // stage
-    NodeId reader;                // first item of a later stage
+    std::vector<SentPart> parts;  // read by later places
+    uint32_t last_reader = 0;     // place
   };
   struct Item {
     NodeId node;
@@ -119,82 +122,143 @@ class StageSplitter {
     return {};
   }
 
-  // ---- stages by time
+  // ---- places by time
 
-  // Finds when stages begin in the forward pass, and when they end in the backward pass.
-  Status FindStages() {
-    split_.first_layers.push_back(0);
-    if (stages_ == 1) return {};
+  // Finds when places begin in the forward pass, and when they end in the backward pass.
+  Status FindPlaces() {
+    if (wanted_stages_ == 1 && !wanted_layers_) {
+      split_.stages.push_back({.first_layer = 0, .layers = 0, .segments = {{0}}, .sent = {}});
+      return {};
+    }
     Result<LayerStack> stack = FindLayerStack(trace_);
     if (!stack) {
       return MakeError(stack.error().code, fmt::format("{}; {}", stack.error().message, kNearest));
     }
     split_.stack = *std::move(stack);
-    const size_t layers = split_.stack.layers;
-    if (stages_ > layers) {
+    const size_t recorded = split_.stack.layers;
+    const size_t layers = wanted_layers_.value_or(recorded);
+    if (wanted_stages_ > layers) {
       return BadInput(
-          fmt::format("found {} for {}, expected at least one for each; nearest "
-                      "possible: --pp {}",
-                      FormatCount(layers, "layer"), FormatCount(stages_, "stage"), layers));
+          fmt::format("found {} for {}, expected at least one for each; nearest possible: --pp {}",
+                      FormatCount(layers, "layer"), FormatCount(wanted_stages_, "stage"), layers));
     }
-    for (size_t stage = 1; stage < stages_; ++stage) {
-      split_.first_layers.push_back(layers / stages_ * stage + std::min(stage, layers % stages_));
+    for (size_t i = 0; i < wanted_stages_; ++i) {
+      const size_t more = layers % wanted_stages_;
+      split_.stages.push_back({.first_layer = layers / wanted_stages_ * i + std::min(i, more),
+                               .layers = layers / wanted_stages_ + (i < more ? 1 : 0),
+                               .segments = {},
+                               .sent = {}});
     }
+    ETUDE_ASSIGN_OR_RETURN(const LayerRun* const forward, FindForward());
+    first_layer_ = forward->bounds.front();
+    if (layers == recorded) {
+      for (size_t i = 0; i < wanted_stages_; ++i) {
+        split_.stages[i].segments = {{static_cast<uint32_t>(i)}};
+        if (i > 0) firsts_.push_back(split_.stages[i].first_layer);
+      }
+    } else {
+      ETUDE_RETURN_IF_ERROR(RepeatLayers(layers));
+    }
+    for (const size_t layer : firsts_) begins_.push_back(forward->bounds[layer]);
+    return split_.has_backward ? FindBackwardPlaces() : Status();
+  }
+
+  // Returns the repetition of all layers in the forward pass, in their order.
+  Result<const LayerRun*> FindForward() {
     FindReleases();
     const LayerRun* forward = nullptr;
+    bool fits = true;
     for (const LayerRun& run : split_.stack.runs) {
       if (run.bounds.front() >= backward_ || IsReleased(run.bounds.front())) continue;
-      if (forward != nullptr || run.layers.size() != layers) {
-        return BadInput(fmt::format(
-            "found layers that run in several parts of the forward pass, expected one after "
-            "another; {}",
-            kNearest));
-      }
+      fits = fits && forward == nullptr && run.layers.size() == split_.stack.layers &&
+             std::ranges::is_sorted(run.layers);
       forward = &run;
     }
-    if (forward == nullptr) {
-      return BadInput(fmt::format("found no forward pass of the layers; {}", kNearest));
+    if (forward != nullptr && fits) return forward;
+    return BadInput(fmt::format(
+        "found layers in several parts of the forward pass, expected one after another; {}",
+        kNearest));
+  }
+
+  // Makes each recorded layer a place, if its bounds are known in all passes, and the stages of
+  // `layers` layers from them.
+  Status RepeatLayers(size_t layers) {
+    const size_t recorded = split_.stack.layers;
+    size_t begin = 0;
+    while (begin <= recorded && !HasBound(begin)) ++begin;
+    size_t end = begin;
+    while (end < recorded && HasBound(end + 1)) ++end;
+    const size_t regular = end - std::min(begin, end);
+    const size_t irregular = recorded - regular;
+    const size_t after = recorded - end;  // with the last place
+    if (regular == 0 || layers < irregular) {
+      return BadInput(
+          fmt::format("found {} that differ from the others, expected {} that all do "
+                      "the same; {}",
+                      FormatCount(irregular, "layer"), FormatCount(layers), kNearest));
     }
-    first_layer_ = forward->bounds.front();
-    for (size_t stage = 1; stage < stages_; ++stage) {
-      const size_t layer = split_.first_layers[stage];
-      const auto at = std::ranges::find(forward->layers, layer) - forward->layers.begin();
-      begins_.push_back(forward->bounds[static_cast<size_t>(at)]);
+    for (size_t layer = begin; layer <= end; ++layer) firsts_.push_back(layer);
+    const bool fits = split_.stages.front().layers >= begin && split_.stages.back().layers >= after;
+    if (!fits) {
+      return BadInput(fmt::format(
+          "found {} that differ from the others, expected them on the first or last stage; nearest "
+          "possible: a smaller --pp",
+          FormatCount(irregular, "layer")));
     }
-    if (!std::ranges::is_sorted(begins_)) {
-      return BadInput(fmt::format("found layers in another order, expected that of {}; {}",
-                                  "the forward pass", kNearest));
+    Visit(0, 0);
+    for (size_t layer = begin; layer < layers - after; ++layer) {
+      Visit(layer, static_cast<uint32_t>(1 + (layer - begin) % regular));
     }
-    if (split_.has_backward) ETUDE_RETURN_IF_ERROR(FindBackwardStages());
+    Visit(layers, static_cast<uint32_t>(regular + 1));
     return {};
   }
 
-  Status FindBackwardStages() {
-    for (size_t stage = 1; stage < stages_; ++stage) {
-      const size_t layer = split_.first_layers[stage];
-      std::optional<Nanos> end;   // of this layer's backward pass
-      std::optional<Nanos> next;  // begin of that of the layer before
-      for (const LayerRun& run : split_.stack.runs) {
-        if (!run.in_backward) continue;
-        for (size_t i = 0; i < run.layers.size(); ++i) {
-          if (run.layers[i] == layer) end = std::max(end.value_or(Nanos{}), run.bounds[i + 1]);
-          if (run.layers[i] + 1 == layer) next = std::min(next.value_or(kNever), run.bounds[i]);
-        }
+  // Adds a place to the stage that has a layer; the end of all layers belongs to the last stage.
+  void Visit(size_t layer, uint32_t place) {
+    auto stage = split_.stages.begin();
+    while (std::next(stage) != split_.stages.end() && std::next(stage)->first_layer <= layer) {
+      ++stage;
+    }
+    const bool goes_on = !stage->segments.empty() && stage->segments.back().back() + 1 == place;
+    if (!goes_on) stage->segments.emplace_back();
+    stage->segments.back().push_back(place);
+  }
+
+  // Returns the end of a layer's backward pass, or the begin of that of the layer before; nullopt
+  // if both are unknown.
+  std::optional<Nanos> BackwardBound(size_t layer) const {
+    std::optional<Nanos> end;
+    std::optional<Nanos> next;
+    for (const LayerRun& run : split_.stack.runs) {
+      if (!run.in_backward) continue;
+      for (size_t i = 0; i < run.layers.size(); ++i) {
+        if (run.layers[i] == layer) end = std::max(end.value_or(Nanos{}), run.bounds[i + 1]);
+        if (run.layers[i] + 1 == layer) next = std::min(next.value_or(kNever), run.bounds[i]);
       }
-      if (!end && !next) {
+    }
+    return end ? end : next;
+  }
+  bool HasBound(size_t layer) const {
+    return !split_.has_backward || BackwardBound(layer).has_value();
+  }
+
+  Status FindBackwardPlaces() {
+    for (const size_t layer : firsts_) {
+      const std::optional<Nanos> bound = BackwardBound(layer);
+      if (!bound) {
         return BadInput(fmt::format(
             "found no bound between the layers {} and {} in the backward pass, expected layers "
             "that all do the same; {}",
             layer, layer + 1, kNearest));
       }
-      ends_.push_back(end ? *end : *next);
+      ends_.push_back(*bound);
     }
     bool fits = std::ranges::is_sorted(ends_, std::greater<>());
     for (const LayerRun& run : split_.stack.runs) {
       for (size_t i = 0; run.in_backward && i < run.layers.size(); ++i) {
-        const uint32_t wanted = StageOfLayer(run.layers[i]);
-        fits = fits && BackwardStage(run.bounds[i]) == wanted &&
-               BackwardStage(run.bounds[i + 1] - Nanos{1}) == wanted;
+        const uint32_t wanted = PlaceOfLayer(run.layers[i]);
+        fits = fits && BackwardPlace(run.bounds[i]) == wanted &&
+               BackwardPlace(run.bounds[i + 1] - Nanos{1}) == wanted;
       }
     }
     if (fits) return {};
@@ -203,14 +267,14 @@ class StageSplitter {
         kNearest));
   }
 
-  uint32_t StageOfLayer(size_t layer) const {
-    const auto next = std::ranges::upper_bound(split_.first_layers, layer);
-    return static_cast<uint32_t>(next - split_.first_layers.begin()) - 1;
+  uint32_t place_count() const { return static_cast<uint32_t>(firsts_.size() + 1); }
+  uint32_t PlaceOfLayer(size_t layer) const {
+    return static_cast<uint32_t>(std::ranges::upper_bound(firsts_, layer) - firsts_.begin());
   }
-  uint32_t ForwardStage(Nanos moment) const {
+  uint32_t ForwardPlace(Nanos moment) const {
     return static_cast<uint32_t>(std::ranges::upper_bound(begins_, moment) - begins_.begin());
   }
-  uint32_t BackwardStage(Nanos moment) const {
+  uint32_t BackwardPlace(Nanos moment) const {
     return static_cast<uint32_t>(
         std::ranges::count_if(ends_, [&](Nanos end) { return moment < end; }));
   }
@@ -267,7 +331,7 @@ class StageSplitter {
     });
   }
 
-  // Finds the stages that read memory of floating-point numbers from before the step, and which of
+  // Finds the places that read memory of floating-point numbers from before the step, and which of
   // it changes after the backward pass: parameters, gradients and states of the optimizer. Memory
   // that needs no gradient and that only operators before the layers read has constants, such as
   // frequencies of positions.
@@ -276,27 +340,34 @@ class StageSplitter {
       const StepPart part = PartAt(item.start);
       ForEachUse(item.node, [&](const TensorUse& use) {
         if (step_.IsMade(use.storage) || !IsFloat(use)) return;
-        if (part == StepPart::kForward) users_[use.storage].insert(ForwardStage(item.start));
+        if (part == StepPart::kForward) users_[use.storage].insert(ForwardPlace(item.start));
         const bool is_constant = part == StepPart::kForward && item.start < first_layer_ &&
                                  use.requires_grad == Known::kNo;
         if (!is_constant) learned_.insert(use.storage);
-        if (part == StepPart::kBackward) users_[use.storage].insert(BackwardStage(item.start));
+        if (part == StepPart::kBackward) users_[use.storage].insert(BackwardPlace(item.start));
         if (part == StepPart::kAfter) trained_.insert(use.storage);
       });
     }
-    for (const auto& [storage, stages] : users_) {
-      if (stages.size() == 1 && learned_.contains(storage)) owners_[storage] = *stages.begin();
+    for (const auto& [storage, places] : users_) {
+      if (places.size() == 1 && learned_.contains(storage)) owners_[storage] = *places.begin();
     }
   }
 
   // Returns whether memory from before the step has weights rather than constants, of which each
-  // stage has a copy.
+  // place has a copy.
   bool IsWeight(Storage storage) const {
     return trained_.contains(storage) || owners_.contains(storage) ||
            (trained_.empty() && users_.contains(storage));
   }
 
-  // Returns kBadInput for weights of several stages.
+  // Returns what users call a place.
+  std::string_view PlaceName(bool several) const {
+    const bool is_stage = place_count() == wanted_stages_;
+    if (several) return is_stage ? "stages" : "parts";
+    return is_stage ? "stage" : "part";
+  }
+
+  // Returns kBadInput for weights of several places.
   Status CheckWeights() const {
     for (const Item& item : items_) {
       const StepPart part = PartAt(item.start);
@@ -306,12 +377,14 @@ class StageSplitter {
         const auto users = users_.find(use.storage);
         const bool is_shared = users != users_.end() && users->second.size() > 1;
         if (!is_shared || step_.IsMade(use.storage) || !IsWeight(use.storage) || error) return;
-        error = Error{
-            ErrorCode::kBadInput,
-            fmt::format("found '{}' (node {}), which uses weights of the stages {} and {}, such as "
-                        "tied ones, expected weights of one stage; {}",
-                        trace_.name(item.node), trace_.source_id(item.node),
-                        *users->second.begin() + 1, *users->second.rbegin() + 1, kNearest)};
+        error =
+            Error{ErrorCode::kBadInput,
+                  fmt::format(
+                      "found '{}' (node {}), which uses weights of the {} {} and {}, such as tied "
+                      "ones, expected weights of one {}; {}",
+                      trace_.name(item.node), trace_.source_id(item.node), PlaceName(true),
+                      *users->second.begin() + 1, *users->second.rbegin() + 1, PlaceName(false),
+                      kNearest)};
       });
       if (error) return tl::unexpected<Error>(*error);
     }
@@ -323,8 +396,8 @@ class StageSplitter {
   Status WalkForward() {
     for (const Item& item : items_) {
       if (PartAt(item.start) != StepPart::kForward) continue;
-      const uint32_t stage = ForwardStage(item.start);
-      stages_of_[item.node] = {stage};
+      const uint32_t place = ForwardPlace(item.start);
+      places_of_[item.node] = {place};
       bool has_weights = false;
       Status status;
       ForEachUse(item.node, [&](const TensorUse& use) {
@@ -335,16 +408,15 @@ class StageSplitter {
         }
         Version& version = versions_[current->second];
         has_weights = has_weights || version.has_weights;
-        if (version.stage == stage) return;
-        if (!version.has_weights) return CopyTo(stage, current->second);
-        if (!version.reader) version.reader = item.node;
-        version.last_reader = std::max(version.last_reader, stage);
+        if (version.place == place) return;
+        if (!version.has_weights) return CopyTo(place, current->second);
+        version.last_reader = std::max(version.last_reader, place);
         const Status added = AddPart(item.node, use, version);
         if (status) status = added;
       });
       ETUDE_RETURN_IF_ERROR(status);
       inputs_[item.node] = VersionsRead(item.node);
-      Write(item.node, stage, has_weights);
+      Write(item.node, place, has_weights);
     }
     return {};
   }
@@ -358,23 +430,22 @@ class StageSplitter {
     return read;
   }
 
-  // Makes the operators of a tensor without weights run on another stage, too.
-  void CopyTo(uint32_t stage, size_t version) {
+  // Makes the operators of a tensor without weights run on another place, too.
+  void CopyTo(uint32_t place, size_t version) {
     for (const NodeId maker : versions_[version].makers) {
-      if (!stages_of_[maker].insert(stage).second) continue;
-      for (const size_t read : inputs_[maker]) CopyTo(stage, read);
+      if (!places_of_[maker].insert(place).second) continue;
+      for (const size_t read : inputs_[maker]) CopyTo(place, read);
     }
   }
 
-  void Write(NodeId node, uint32_t stage, bool has_weights) {
+  void Write(NodeId node, uint32_t place, bool has_weights) {
     const auto make = [&](Storage storage) {
       current_[storage] = versions_.size();
-      versions_.push_back({.stage = stage,
+      versions_.push_back({.place = place,
                            .has_weights = has_weights,
                            .makers = {node},
                            .parts = {},
-                           .last_reader = 0,
-                           .reader = {}});
+                           .last_reader = 0});
     };
     ForEachMade(trace_, node, make);
     const std::vector<bool> is_updated = updated_.Of(node);
@@ -385,20 +456,20 @@ class StageSplitter {
       const auto current = current_.find(trace_.tensor(id).storage);
       if (current == current_.end()) return;
       Version& version = versions_[current->second];
-      if (version.stage != stage) return make(trace_.tensor(id).storage);
+      if (version.place != place) return make(trace_.tensor(id).storage);
       version.has_weights = version.has_weights || has_weights;
       version.makers.push_back(node);
     });
   }
 
-  // Adds a part of memory that a later stage reads.
+  // Adds a part of memory that a later place reads.
   Status AddPart(NodeId reader, const TensorUse& use, Version& version) {
     const auto shape = ShapeOf(trace_, use);
     const DType dtype = DTypeOf(trace_, use);
     const auto element = ElementBytes(dtype);
     if (!shape || !element || use.numel < 0) {
       return BadInput(fmt::format(
-          "found '{}' (node {}), which reads a tensor of another stage without size or type, "
+          "found '{}' (node {}), which reads a tensor of another place without size or type, "
           "expected a recording with the shapes of all tensors",
           trace_.name(reader), trace_.source_id(reader)));
     }
@@ -425,21 +496,25 @@ class StageSplitter {
   }
 
   Status FindBoundaries() {
-    split_.boundaries.resize(stages_ - 1);
+    std::vector<std::vector<StageTensor>> after(place_count());  // each place
     for (const Version& version : versions_) {
-      for (uint32_t stage = version.stage; stage < version.last_reader; ++stage) {
+      for (uint32_t place = version.place; place < version.last_reader; ++place) {
         for (const SentPart& part : version.parts) {
-          split_.boundaries[stage].push_back(
-              {.bytes = Bytes{part.bytes}, .has_gradient = part.has_gradient});
+          after[place].push_back({.bytes = Bytes{part.bytes}, .has_gradient = part.has_gradient});
         }
       }
     }
-    for (size_t stage = 0; stage + 1 < stages_; ++stage) {
-      if (!split_.boundaries[stage].empty()) continue;
+    for (size_t i = 0; i + 1 < split_.stages.size(); ++i) {
+      const Stage& next = split_.stages[i + 1];
+      const uint32_t first = next.segments.front().front();
+      // A copy of the first layer reads what the other layers read.
+      const bool is_copy = first == 1 && next.first_layer > firsts_.front() && place_count() > 3;
+      split_.stages[i].sent = after[is_copy ? 1 : first - 1];
+      if (!split_.stages[i].sent.empty()) continue;
       return BadInput(fmt::format(
           "found no tensor that stage {} reads from those before, expected a recording with the "
           "tensors of all operators; {}",
-          stage + 2, kNearest));
+          i + 2, kNearest));
     }
     return {};
   }
@@ -447,79 +522,79 @@ class StageSplitter {
   // ---- backward pass and updates
 
   void FindGradients() {
-    split_.gradients.resize(stages_);
-    gradient_bytes_.resize(stages_);
+    split_.gradients.resize(place_count());
+    gradient_bytes_.resize(place_count());
     for (const RecordedGradient& gradient : gradients_) {
-      const uint32_t stage = BackwardStage(*trace_.start(gradient.node));
-      split_.gradients[stage].push_back(gradient);
-      gradient_bytes_[stage] += static_cast<double>(gradient.bytes.count);
+      const uint32_t place = BackwardPlace(*trace_.start(gradient.node));
+      split_.gradients[place].push_back(gradient);
+      gradient_bytes_[place] += static_cast<double>(gradient.bytes.count);
     }
   }
 
   void WalkBackward() {
     for (const Item& item : items_) {
       if (PartAt(item.start) != StepPart::kBackward) continue;
-      const uint32_t stage = BackwardStage(item.start);
-      stages_of_[item.node] = {stage};
-      ForEachMade(trace_, item.node, [&](Storage storage) { made_by_[storage] = {stage}; });
+      const uint32_t place = BackwardPlace(item.start);
+      places_of_[item.node] = {place};
+      ForEachMade(trace_, item.node, [&](Storage storage) { made_by_[storage] = {place}; });
       if (!IsGradientAccumulation(trace_.name(item.node))) continue;
-      ForEachUse(item.node, [&](const TensorUse& use) { made_by_[use.storage] = {stage}; });
+      ForEachUse(item.node, [&](const TensorUse& use) { made_by_[use.storage] = {place}; });
       // Gradients that are kept from step to step are added to.
       for (const NodeId child : trace_.children(item.node)) {
         ForEachUse(child, [&](const TensorUse& use) {
-          if (!step_.IsMade(use.storage)) owners_.try_emplace(use.storage, stage);
+          if (!step_.IsMade(use.storage)) owners_.try_emplace(use.storage, place);
         });
       }
     }
   }
 
-  // Returns the stages that have a tensor before or after the passes.
-  Stages StagesOf(const TensorUse& use, const std::unordered_map<Storage, Stages>& made) const {
+  // Returns the places that have a tensor before or after the passes.
+  Places PlacesOf(const TensorUse& use, const std::unordered_map<Storage, Places>& made) const {
     if (const auto of = made.find(use.storage); of != made.end()) return of->second;
     if (const auto of = owners_.find(use.storage); of != owners_.end()) return {of->second};
     return {};
   }
 
-  // Finds the stages of operators before and after the passes, such as those of the optimizer.
+  // Finds the places of operators before and after the passes, such as those of the optimizer.
   void WalkUpdates() {
-    std::unordered_map<Storage, Stages> made = made_by_;
+    std::unordered_map<Storage, Places> made = made_by_;
     for (const Item& item : items_) {
       const StepPart part = PartAt(item.start);
       if (part == StepPart::kForward) {
         ForEachMade(trace_, item.node, [&](Storage storage) {
-          made.try_emplace(storage, Stages{ForwardStage(item.start)});
+          made.try_emplace(storage, Places{ForwardPlace(item.start)});
         });
       }
       if (part != StepPart::kBefore && part != StepPart::kAfter) continue;
-      const std::vector<StageShare> shares = SharesOfUpdate(item, made);
+      const std::vector<PlaceShare> shares = SharesOfUpdate(item, made);
       if (shares.empty()) continue;
-      Stages stages;
-      for (const StageShare& share : shares) stages.insert(share.stage);
-      ForEachMade(trace_, item.node, [&](Storage storage) { made[storage] = stages; });
+      Places places;
+      for (const PlaceShare& share : shares) places.insert(share.place);
+      ForEachMade(trace_, item.node, [&](Storage storage) { made[storage] = places; });
       shares_of_[item.node] = shares;
-      if (stages.size() > 1) continue;
+      if (places.size() > 1) continue;
       ForEachUse(item.node, [&](const TensorUse& use) {
         if (!step_.IsMade(use.storage) && IsFloat(use) && !users_.contains(use.storage)) {
-          owners_.try_emplace(use.storage, *stages.begin());
+          owners_.try_emplace(use.storage, *places.begin());
         }
       });
     }
   }
 
-  // Returns the stages of an operator before or after the passes; none if unknown.
-  std::vector<StageShare> SharesOfUpdate(const Item& item,
-                                         const std::unordered_map<Storage, Stages>& made) {
+  // Returns the places of an operator before or after the passes; none if unknown.
+  std::vector<PlaceShare> SharesOfUpdate(const Item& item,
+                                         const std::unordered_map<Storage, Places>& made) {
     if (HasTensorList(trace_, item.node)) return SharesOfList(item.node, made);
-    Stages stages;
-    Stages others;  // results that several stages have
+    Places places;
+    Places others;  // results that several places have
     ForEachUse(item.node, [&](const TensorUse& use) {
-      Stages of = StagesOf(use, made);
-      (of.size() == 1 ? stages : others).merge(of);
+      Places of = PlacesOf(use, made);
+      (of.size() == 1 ? places : others).merge(of);
     });
-    if (stages.empty()) stages = std::move(others);
-    if (const auto layer = LayerAround(item)) stages = {StageOfLayer(*layer)};
-    std::vector<StageShare> shares;
-    for (const uint32_t stage : stages) shares.push_back({.stage = stage, .share = 1});
+    if (places.empty()) places = std::move(others);
+    if (const auto layer = LayerAround(item)) places = {PlaceOfLayer(*layer)};
+    std::vector<PlaceShare> shares;
+    for (const uint32_t place : places) shares.push_back({.place = place, .share = 1});
     return shares;
   }
 
@@ -534,11 +609,11 @@ class StageSplitter {
     return std::nullopt;
   }
 
-  // Divides an operator on lists by the bytes of the stages. Tensors at the same place of an
+  // Divides an operator on lists by the bytes of the places. Tensors at the same position of an
   // operator's lists belong together, such as a parameter and its gradient; so do those in lists of
   // the same length, such as all lists of an optimizer.
-  std::vector<StageShare> SharesOfList(NodeId node,
-                                       const std::unordered_map<Storage, Stages>& made) {
+  std::vector<PlaceShare> SharesOfList(NodeId node,
+                                       const std::unordered_map<Storage, Places>& made) {
     std::vector<std::vector<TensorId>> lists;
     for (const Value& value : trace_.inputs(node)) {
       if (value.kind != ValueKind::kList) continue;
@@ -548,70 +623,71 @@ class StageSplitter {
     }
     for (const std::vector<TensorId>& list : lists) {
       for (size_t i = 0; i < list.size(); ++i) {
-        const Stages stages = StagesOf(trace_.tensor(list[i]), made);
-        if (stages.size() == 1) places_[list.size()].try_emplace(i, *stages.begin());
+        const Places places = PlacesOf(trace_.tensor(list[i]), made);
+        if (places.size() == 1) in_lists_[list.size()].try_emplace(i, *places.begin());
       }
     }
     std::map<uint32_t, double> bytes;
     double all = 0;
     for (const std::vector<TensorId>& list : lists) {
-      const std::map<size_t, uint32_t>& places = places_[list.size()];
+      const std::map<size_t, uint32_t>& known = in_lists_[list.size()];
       for (size_t i = 0; i < list.size(); ++i) {
-        const auto place = places.find(i);
+        const auto found = known.find(i);
         const TensorUse& use = trace_.tensor(list[i]);
-        if (place == places.end() || use.numel < 0) continue;
+        if (found == known.end() || use.numel < 0) continue;
         const auto size = static_cast<double>(use.numel) *
                           static_cast<double>(std::max<int64_t>(use.element_bytes, 1));
-        bytes[place->second] += size;
+        bytes[found->second] += size;
         all += size;
       }
     }
-    std::vector<StageShare> shares;
-    for (const auto& [stage, size] : bytes) {
-      if (all > 0 && size > 0) shares.push_back({.stage = stage, .share = size / all});
+    std::vector<PlaceShare> shares;
+    for (const auto& [place, size] : bytes) {
+      if (all > 0 && size > 0) shares.push_back({.place = place, .share = size / all});
     }
     return shares;
   }
 
   // ---- nodes
 
-  uint32_t WorkOf(std::vector<StageShare> shares) {
+  uint32_t WorkOf(std::vector<PlaceShare> shares) {
     split_.shares.push_back(std::move(shares));
     return static_cast<uint32_t>(split_.shares.size() - 1);
   }
 
   void AssignNodes() {
-    std::vector<uint32_t> by_stage;
-    for (uint32_t stage = 0; stage < stages_; ++stage) by_stage.push_back(WorkOf({{stage, 1}}));
+    std::vector<uint32_t> by_place;
+    for (uint32_t place = 0; place < place_count(); ++place)
+      by_place.push_back(WorkOf({{place, 1}}));
     const uint32_t by_bytes = WorkOf(SharesByGradients());
     std::unordered_map<NodeId, uint32_t> works;  // of items
     for (const auto& item : items_) {
       const StepPart part = PartAt(item.start);
       if (part == StepPart::kForward || part == StepPart::kBackward) {
-        const Stages& stages = stages_of_[item.node];
-        if (stages.size() > 1) split_.copied += stages.size() - 1;
-        std::vector<StageShare> shares;
-        for (const uint32_t stage : stages) shares.push_back({.stage = stage, .share = 1});
-        works[item.node] = stages.size() == 1 ? by_stage[*stages.begin()] : WorkOf(shares);
+        const Places& places = places_of_[item.node];
+        if (places.size() > 1) split_.copied += CountStages(places) - 1;
+        std::vector<PlaceShare> shares;
+        for (const uint32_t place : places) shares.push_back({.place = place, .share = 1});
+        works[item.node] = places.size() == 1 ? by_place[*places.begin()] : WorkOf(shares);
       } else if (const auto known = shares_of_.find(item.node); known != shares_of_.end()) {
-        const std::vector<StageShare>& shares = known->second;
+        const std::vector<PlaceShare>& shares = known->second;
         const bool is_one = shares.size() == 1;
         if (!is_one) ++(shares.front().share < 1 ? split_.divided : split_.repeated);
-        works[item.node] = is_one ? by_stage[shares.front().stage] : WorkOf(shares);
+        works[item.node] = is_one ? by_place[shares.front().place] : WorkOf(shares);
       }
     }
-    // Items of known stages before and after the passes, by thread and time.
+    // Items of known places before and after the passes, by thread and time.
     std::map<std::pair<LaneId, StepPart>, std::vector<std::pair<Nanos, uint32_t>>> around;
     for (const Item& item : items_) {
       const auto known = works.find(item.node);
       if (known == works.end()) continue;
       around[{item.lane, PartAt(item.start)}].emplace_back(item.start, known->second);
     }
-    std::vector<StageShare> everywhere;
-    for (uint32_t stage = 0; stage < stages_; ++stage) everywhere.push_back({stage, 1});
+    std::vector<PlaceShare> everywhere;
+    for (uint32_t place = 0; place < place_count(); ++place) everywhere.push_back({place, 1});
     const uint32_t by_all = WorkOf(std::move(everywhere));
     const std::vector<NodeId> launchers = FindLaunchers(trace_);
-    split_.works.assign(trace_.node_count(), by_stage[0]);
+    split_.works.assign(trace_.node_count(), by_place[0]);
     split_.parts.assign(trace_.node_count(), StepPart::kForward);
     const auto work_of = [&](NodeId host) {
       for (NodeId above = host; above; above = trace_.parent(above)) {
@@ -619,8 +695,8 @@ class StageSplitter {
       }
       const Nanos start = trace_.start(host).value_or(Nanos{});
       const StepPart part = PartAt(start);
-      if (part == StepPart::kForward) return by_stage[ForwardStage(start)];
-      if (part == StepPart::kBackward) return by_stage[BackwardStage(start)];
+      if (part == StepPart::kForward) return by_place[ForwardPlace(start)];
+      if (part == StepPart::kBackward) return by_place[BackwardPlace(start)];
       const auto found = around.find({trace_.lane_id(host), part});
       if (found == around.end()) return by_bytes;
       const auto next =
@@ -637,7 +713,18 @@ class StageSplitter {
     });
   }
 
-  // Returns whether all passes run in a node, such as the mark of the step, which each stage has.
+  // Returns the number of stages that run one of the places; 1 if none does.
+  uint64_t CountStages(const Places& places) const {
+    uint64_t count = 0;
+    for (const Stage& stage : split_.stages) {
+      count += std::ranges::any_of(stage.segments, [&](const std::vector<uint32_t>& segment) {
+        return std::ranges::any_of(segment, [&](uint32_t one) { return places.contains(one); });
+      });
+    }
+    return std::max<uint64_t>(count, 1);
+  }
+
+  // Returns whether all passes run in a node, such as the mark of the step, which each place has.
   bool IsAroundPasses(NodeId host) const {
     const auto time = TimeOf(trace_, host);
     if (!time || items_.empty()) return false;
@@ -645,49 +732,51 @@ class StageSplitter {
     return time->begin < items_.front().start && time->end >= end;
   }
 
-  // Returns all stages, by the bytes of their gradients.
-  std::vector<StageShare> SharesByGradients() const {
+  // Returns all places, by the bytes of their gradients.
+  std::vector<PlaceShare> SharesByGradients() const {
     double all = 0;
     for (const double bytes : gradient_bytes_) all += bytes;
-    std::vector<StageShare> shares;
-    for (uint32_t stage = 0; stage < stages_; ++stage) {
-      const double share = all > 0 ? gradient_bytes_[stage] / all : 1;
-      if (share > 0) shares.push_back({.stage = stage, .share = share});
+    std::vector<PlaceShare> shares;
+    for (uint32_t place = 0; place < place_count(); ++place) {
+      const double share = all > 0 ? gradient_bytes_[place] / all : 1;
+      if (share > 0) shares.push_back({.place = place, .share = share});
     }
     return shares;
   }
 
   const Trace& trace_;
-  const size_t stages_;
+  const size_t wanted_stages_;
+  const std::optional<size_t> wanted_layers_;
   const StepItems step_;
   UpdatedTensors updated_;
   StageSplit split_;
   std::vector<Item> items_;  // of all threads, by time
   std::vector<RecordedGradient> gradients_;
-  Nanos backward_;             // begin of the backward pass
-  Nanos after_;                // its end
-  Nanos first_layer_;          // its begin in the forward pass
-  std::vector<Nanos> begins_;  // of stages in the forward pass, without the first
-  std::vector<Nanos> ends_;    // of stages in the backward pass, without the first
+  Nanos backward_;              // begin of the backward pass
+  Nanos after_;                 // its end
+  Nanos first_layer_;           // its begin in the forward pass
+  std::vector<size_t> firsts_;  // recorded layer with which each place but the first begins
+  std::vector<Nanos> begins_;   // of places in the forward pass, without the first
+  std::vector<Nanos> ends_;     // of places in the backward pass, without the first
   std::vector<Interval> releases_;
-  std::unordered_map<Storage, Stages> users_;     // of floating-point memory from before
-  std::unordered_map<Storage, uint32_t> owners_;  // stage of memory that only this one uses
+  std::unordered_map<Storage, Places> users_;     // of floating-point memory from before
+  std::unordered_map<Storage, uint32_t> owners_;  // place of memory that only this one uses
   std::unordered_set<Storage> trained_;
   std::unordered_set<Storage> learned_;  // may have weights
   std::vector<Version> versions_;
   std::unordered_map<Storage, size_t> current_;             // version
   std::unordered_map<NodeId, std::vector<size_t>> inputs_;  // versions, by item
-  std::unordered_map<NodeId, Stages> stages_of_;            // items of the passes
-  std::unordered_map<Storage, Stages> made_by_;             // memory made in the backward pass
-  std::unordered_map<NodeId, std::vector<StageShare>> shares_of_;  // other items
-  std::map<size_t, std::map<size_t, uint32_t>> places_;  // stage by length and place of a list
-  std::vector<double> gradient_bytes_;                   // by stage
+  std::unordered_map<NodeId, Places> places_of_;            // items of the passes
+  std::unordered_map<Storage, Places> made_by_;             // memory made in the backward pass
+  std::unordered_map<NodeId, std::vector<PlaceShare>> shares_of_;  // other items
+  std::map<size_t, std::map<size_t, uint32_t>> in_lists_;  // place by length and position of a list
+  std::vector<double> gradient_bytes_;                     // by place
 };
 
 }  // namespace
 
-Result<StageSplit> SplitStages(const Trace& trace, size_t stages) {
-  return StageSplitter(trace, stages).Run();
+Result<StageSplit> SplitStages(const Trace& trace, size_t stages, std::optional<size_t> layers) {
+  return StageSplitter(trace, stages, layers).Run();
 }
 
 }  // namespace etude

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,9 +18,10 @@ namespace etude {
 enum class StepPart : uint8_t { kBefore, kForward, kBackward, kAfter };
 inline constexpr size_t kStepPartCount = 4;
 
-// Work of a pipeline stage on a recorded node.
-struct StageShare {
-  uint32_t stage = 0;
+// Work on a recorded node that belongs to a place: a part of the recorded layers in a row, with
+// what comes before the first or after the last.
+struct PlaceShare {
+  uint32_t place = 0;
   double share = 1;  // of the node's time
 };
 
@@ -29,36 +31,48 @@ struct StageTensor {
   bool has_gradient = false;  // of the same size, which comes back in the backward pass
 };
 
+// A stage of a pipeline.
+struct Stage {
+  size_t first_layer = 0;
+  size_t layers = 0;
+  // Places that it runs, in the order of the forward pass: ascending ones in a row. A place runs
+  // several times if layers are added.
+  std::vector<std::vector<uint32_t>> segments;
+  std::vector<StageTensor> sent;  // to the next stage
+};
+
 // Division of a recorded step into the stages of a pipeline.
 struct StageSplit {
-  LayerStack stack;                  // without layers if there is one stage
-  std::vector<size_t> first_layers;  // by stage
-  std::vector<StepPart> parts;       // by node
-  std::vector<uint32_t> works;       // by node: index into `shares`
-  std::vector<std::vector<StageShare>> shares;
-  std::vector<std::vector<StageTensor>> boundaries;      // after each stage but the last
-  std::vector<std::vector<RecordedGradient>> gradients;  // by stage, in the order of arrival
+  LayerStack stack;  // of the recorded step; without layers if there is one stage
+  std::vector<Stage> stages;
+  std::vector<StepPart> parts;  // by node
+  std::vector<uint32_t> works;  // by node: index into `shares`
+  std::vector<std::vector<PlaceShare>> shares;
+  std::vector<std::vector<RecordedGradient>> gradients;  // by place, in the order of arrival
   bool has_backward = false;
-  uint64_t divided = 0;   // operators on lists whose time is divided by bytes among stages
-  uint64_t repeated = 0;  // operators after the backward pass that run on several stages
-  uint64_t copied = 0;    // operators of the forward pass without weights, for other stages
+  uint64_t divided = 0;   // operators on lists whose time is divided by bytes
+  uint64_t repeated = 0;  // operators after the backward pass on results of several places
+  uint64_t copied = 0;    // operators of the forward pass without weights, for other places
 
-  size_t stages() const { return first_layers.size(); }
-  std::span<const StageShare> SharesOf(NodeId node) const { return shares[works[node.index()]]; }
+  std::span<const PlaceShare> SharesOf(NodeId node) const { return shares[works[node.index()]]; }
 };
 
 // Divides a step that was recorded on one rank into `stages` pipeline stages with equally many
 // layers of FindLayerStack; the first stages have one more if they do not divide evenly. What comes
 // before the first layer belongs to the first stage, what comes after the last layer to the last
 // one, and so do their backward passes. Work on parameters, gradients and optimizer states belongs
-// to the stage that has the parameters; operators on lists of tensors of several stages are divided
+// to the place that has the parameters; operators on lists of tensors of several places are divided
 // by their bytes.
+//
+// With `layers`, the model has that many layers: the recorded ones repeat in turn, or the last ones
+// are left out. Layers that miss in the backward pass stay with the ends.
 //
 // A tensor that depends on weights is sent over each boundary to the last stage that reads it.
 // Tensors that do not, such as masks and targets, are made on each stage that reads them.
 //
 // kBadInput, with the reason, for traces without such layers, with communication, with several
-// backward passes, with weights of several stages, and with sent tensors of unknown size.
-Result<StageSplit> SplitStages(const Trace& trace, size_t stages);
+// backward passes, with weights of several places, and with sent tensors of unknown size.
+Result<StageSplit> SplitStages(const Trace& trace, size_t stages,
+                               std::optional<size_t> layers = std::nullopt);
 
 }  // namespace etude

@@ -14,14 +14,14 @@ namespace {
 using testing_layers::MakeTrainingStep;
 using testing_layers::TrainingStep;
 
-// Returns the stages of the nodes with a name, in order of time: "0 1", and shares of less than 1
+// Returns the places of the nodes with a name, in order of time: "0 1", and shares of less than 1
 // in percent: "0:50".
-std::string StagesOf(const Trace& trace, const StageSplit& split, std::string_view name) {
+std::string PlacesOf(const Trace& trace, const StageSplit& split, std::string_view name) {
   std::string text;
   ForEachNode(trace, [&](NodeId node) {
     if (trace.name(node) != name) return;
-    for (const StageShare& share : split.SharesOf(node)) {
-      text += (text.empty() ? "" : " ") + std::to_string(share.stage);
+    for (const PlaceShare& share : split.SharesOf(node)) {
+      text += (text.empty() ? "" : " ") + std::to_string(share.place);
       if (share.share < 1) text += ":" + std::to_string(static_cast<int>(share.share * 100));
     }
   });
@@ -38,17 +38,20 @@ TEST(StageSplit, LayersAreDividedEvenly) {
   const Result<StageSplit> split = SplitStages(trace, 3);
   ASSERT_TRUE(split) << split.error().message;
   EXPECT_EQ(split->stack.layers, 5u);
-  EXPECT_EQ(split->first_layers, (std::vector<size_t>{0, 2, 4}));
-  EXPECT_EQ(StagesOf(trace, *split, "aten::linear"), "0 0 1 1 2");
-  EXPECT_EQ(StagesOf(trace, *split, "aten::mm"), "2 1 1 0 0");
-  EXPECT_EQ(StagesOf(trace, *split, "aten::_foreach_add_"), "0:40 1:40 2:20");
+  ASSERT_EQ(split->stages.size(), 3u);
+  EXPECT_EQ(split->stages[1].first_layer, 2u);
+  EXPECT_EQ(split->stages[2].first_layer, 4u);
+  EXPECT_EQ(split->stages[2].layers, 1u);
+  EXPECT_EQ(PlacesOf(trace, *split, "aten::linear"), "0 0 1 1 2");
+  EXPECT_EQ(PlacesOf(trace, *split, "aten::mm"), "2 1 1 0 0");
+  EXPECT_EQ(PlacesOf(trace, *split, "aten::_foreach_add_"), "0:40 1:40 2:20");
   EXPECT_EQ(split->divided, 1u);
-  ASSERT_EQ(split->boundaries.size(), 2u);
-  for (const std::vector<StageTensor>& tensors : split->boundaries) {
-    ASSERT_EQ(tensors.size(), 1u);
-    EXPECT_EQ(tensors.front().bytes.count, TrainingStep::kActivation);
-    EXPECT_TRUE(tensors.front().has_gradient);
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(split->stages[i].sent.size(), 1u);
+    EXPECT_EQ(split->stages[i].sent.front().bytes.count, TrainingStep::kActivation);
+    EXPECT_TRUE(split->stages[i].sent.front().has_gradient);
   }
+  EXPECT_TRUE(split->stages[2].sent.empty());
   ASSERT_EQ(split->gradients.size(), 3u);
   EXPECT_EQ(split->gradients[0].size(), 2u);
   EXPECT_EQ(split->gradients[2].size(), 1u);
@@ -59,13 +62,13 @@ TEST(StageSplit, EndsBelongToTheFirstAndTheLastStage) {
   const Trace trace = MakeTrainingStep({.layers = 4, .has_ends = true});
   const Result<StageSplit> split = SplitStages(trace, 2);
   ASSERT_TRUE(split) << split.error().message;
-  EXPECT_EQ(StagesOf(trace, *split, "aten::embedding"), "0");
-  EXPECT_EQ(StagesOf(trace, *split, "aten::embedding_dense_backward"), "0");
-  EXPECT_EQ(StagesOf(trace, *split, "aten::nll_loss"), "1");
+  EXPECT_EQ(PlacesOf(trace, *split, "aten::embedding"), "0");
+  EXPECT_EQ(PlacesOf(trace, *split, "aten::embedding_dense_backward"), "0");
+  EXPECT_EQ(PlacesOf(trace, *split, "aten::nll_loss"), "1");
   // The mask follows from no weights: each stage makes its own.
-  EXPECT_EQ(StagesOf(trace, *split, "aten::ones"), "0 1");
+  EXPECT_EQ(PlacesOf(trace, *split, "aten::ones"), "0 1");
   EXPECT_EQ(split->copied, 1u);
-  EXPECT_EQ(split->boundaries.front().size(), 1u);
+  EXPECT_EQ(split->stages.front().sent.size(), 1u);
   std::map<StepPart, int> parts;
   ForEachNode(trace, [&](NodeId node) { ++parts[split->parts[node.index()]]; });
   EXPECT_EQ(parts[StepPart::kBefore], 2) << "the mark, and the release of gradients";
@@ -73,12 +76,30 @@ TEST(StageSplit, EndsBelongToTheFirstAndTheLastStage) {
   EXPECT_EQ(parts[StepPart::kForward], 7);
 }
 
+// The recorded layers are the places 1 to 3, between those of the ends.
+TEST(StageSplit, AddedLayersAreRecordedOnes) {
+  using Segments = std::vector<std::vector<uint32_t>>;
+  const Trace trace = MakeTrainingStep({.layers = 3, .has_ends = true});
+  const Result<StageSplit> split = SplitStages(trace, 3, 8);
+  ASSERT_TRUE(split) << split.error().message;
+  EXPECT_EQ(split->stages[0].segments, (Segments{{0, 1, 2, 3}}));
+  EXPECT_EQ(split->stages[1].segments, (Segments{{1, 2, 3}}));
+  EXPECT_EQ(split->stages[2].segments, (Segments{{1, 2}, {4}}));
+  EXPECT_EQ(split->stages[2].first_layer, 6u);
+  EXPECT_EQ(split->stages[1].sent.size(), 1u);
+  EXPECT_EQ(PlacesOf(trace, *split, "aten::ones"), "0 1 2 3");
+  const Result<StageSplit> fewer = SplitStages(trace, 2, 2);
+  ASSERT_TRUE(fewer) << fewer.error().message;
+  EXPECT_EQ(fewer->stages[0].segments, (Segments{{0, 1}}));
+  EXPECT_EQ(fewer->stages[1].segments, (Segments{{2}, {4}}));
+}
+
 TEST(StageSplit, OneStageNeedsNoLayers) {
   const Trace trace = MakeTrainingStep({.layers = 1});
   const Result<StageSplit> split = SplitStages(trace, 1);
   ASSERT_TRUE(split) << split.error().message;
-  EXPECT_EQ(StagesOf(trace, *split, "aten::linear"), "0");
-  EXPECT_TRUE(split->boundaries.empty());
+  EXPECT_EQ(PlacesOf(trace, *split, "aten::linear"), "0");
+  EXPECT_TRUE(split->stages.front().sent.empty());
 }
 
 TEST(StageSplit, RefusesWithTheReason) {
