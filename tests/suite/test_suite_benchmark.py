@@ -61,7 +61,7 @@ def test_a_task_becomes_a_benchmark_once(tmp_path):
 
 
 def test_the_cpp_program_is_built(tmp_path, monkeypatch):
-    """On a device of the tests; other tests compare C++ programs on the CPU."""
+    """On a device of the tests; test_benchmark.py runs C++ programs on the CPU."""
     monkeypatch.setenv("CMAKE_BUILD_TYPE", "Debug")  # compiles faster
     library = os.path.join(os.environ["ETUDE_BIN"], "../tests/operators/test_device.so")
     device = ("--device", "loopback", "--library", library, "--experimental")
