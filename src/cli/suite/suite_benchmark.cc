@@ -43,6 +43,8 @@ class SuiteBenchmarkCommand : public Command {
     options.Value("--ranks", &settings.ranks, "N",
                   "number of data-parallel processes; the benchmark has as many",
                   {.least = 1, .most = 1024});
+    options.Flag("--experimental", &experimental_,
+                 "allow devices other than CPU and CUDA, where benchmarks are untested");
     options.Choice("--language", &language_, {"c++", "python"},
                    "program of the benchmark that is compared with the task; c++ is built first");
     options.Value("--python", &python_, "PYTHON",
@@ -167,6 +169,7 @@ class SuiteBenchmarkCommand : public Command {
       words.insert(words.end(), {"--device", recordings_.settings.device});
     }
     recordings_.AddLibraries(words);
+    if (experimental_) words.emplace_back("--experimental");
     if (!console.context().warn) words.emplace_back("--quiet");
     return loop.RunPart(words, "writing the benchmark", /*may_say_no=*/true);
   }
@@ -217,6 +220,7 @@ class SuiteBenchmarkCommand : public Command {
   std::vector<std::string> names_;
   bool all_ = false;
   TaskRecordings recordings_;
+  bool experimental_ = false;
   std::string language_ = "c++";
   std::string python_;
   CompareRunOptions compare_;

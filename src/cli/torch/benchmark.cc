@@ -42,6 +42,8 @@ class BenchmarkCommand : public Command {
     options.Value("--device", &replay_.device, "DEVICE",
                   "device for the trial run: cpu or cuda:N (default: a GPU if the trace used one "
                   "and one is available; cpu with --ranks all)");
+    options.Flag("--experimental", &replay_.experimental,
+                 "allow devices other than CPU and CUDA, where benchmarks are untested");
     options.Values("--library", &libraries_, "FILE",
                    "load a shared library that registers operators (TORCH_LIBRARY); its code runs");
     options.Value("--threads", &threads_, "N",
