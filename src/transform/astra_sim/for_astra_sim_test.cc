@@ -569,6 +569,15 @@ TEST(ForAstraSim, OneRankForAllIsTheOneOfFilledRanks) {
   std::vector<RunnableRank> sends;
   sends.push_back(sketch.Rank());
   EXPECT_FALSE(MakeRunnableJob(std::move(sends), {.fill_ranks = true, .one_for_all = true}));
+  AstraSketch grouped(0, 2);
+  grouped.Group("own", {0});
+  grouped.Collective(CollectiveType::kAllReduce, 64, {}, "own");
+  std::vector<RunnableRank> alone;
+  alone.push_back(grouped.Rank());
+  const auto refused = MakeRunnableJob(std::move(alone), {.fill_ranks = true, .one_for_all = true});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "cannot fill in ranks: rank 0 is in a group of 1 rank that excludes other ranks");
 }
 
 // Limits of ASTRA-sim do not affect the runnable job.

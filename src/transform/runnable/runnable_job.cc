@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "src/base/text/format_count.h"
 #include "src/trace/job/rank_set.h"
 #include "src/transform/runnable/runnable_groups.h"
 #include "src/transform/runnable/runnable_match.h"
@@ -44,6 +45,24 @@ Status CheckCopy(const RunnableRank& rank, int64_t world_size) {
           "cannot fill in ranks: rank {} is in a group of {} ranks that excludes other ranks",
           *rank.rank, members.size));
     }
+  }
+  return {};
+}
+
+// Checks that ranks without a trace can do the same as this one, whose groups must not list some
+// ranks of the job only.
+Status CheckOneForAll(const RunnableRank& rank, int64_t world_size) {
+  ETUDE_RETURN_IF_ERROR(CheckCopy(rank, world_size));
+  const RunnableGroups groups(rank, world_size);
+  const auto is_outside = [&](int64_t member) { return member < 0 || member >= world_size; };
+  for (const RunnableNode& node : rank.nodes) {
+    if (node.kind != NodeKind::kCollective || node.group == RunnableNode::kNone) continue;
+    const auto& members = rank.groups[node.group].ranks;
+    if (!members || groups.MembersOf(node).size == world_size) continue;
+    if (std::ranges::any_of(*members, is_outside)) continue;  // unknown to all ranks
+    return BadInput(
+        fmt::format("cannot fill in ranks: rank {} is in a group of {} that excludes other ranks",
+                    *rank.rank, FormatCount(members->size(), "rank")));
   }
   return {};
 }
@@ -129,7 +148,7 @@ class RunnableJobMaker {
   }
 
   Status FindMissing() {
-    if (IsOneForAll()) return CheckCopy(job_.ranks.front(), job_.world_size);
+    if (IsOneForAll()) return CheckOneForAll(job_.ranks.front(), job_.world_size);
     if (options_.fill_ranks) return FillRanks(job_.world_size, job_.ranks);
     for (int64_t rank = 0; rank < job_.world_size; ++rank) {
       const auto of = [](const RunnableRank& one) { return *one.rank; };
