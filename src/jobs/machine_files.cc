@@ -1,5 +1,6 @@
 #include "src/jobs/machine_files.h"
 
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "src/sim/machine/network_text.h"
 #include "src/sim/machine/timed_machine.h"
 #include "src/sim/network/network_files.h"
+#include "src/sim/plan/collective_plan.h"
 #include "src/sim/program/workload.h"
 
 namespace etude {
@@ -30,6 +32,20 @@ void UseRings(SimMachine& machine) {
                                     CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
     machine.system.algorithms[type].resize(machine.dims.size());
   }
+}
+
+// Reads an execution plan of MSCCL++.
+Status ReadPlan(const std::string& config, const std::string& name, CollectiveType type,
+                SimMachine& machine, const RunContext& context) {
+  const std::string path = PathBeside(config, name, "");
+  ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, context.limits));
+  ETUDE_ASSIGN_OR_RETURN(CollectivePlan plan, ParseCollectivePlan(text, path));
+  if (plan.type != type) {
+    return BadInput(fmt::format("{}: found a plan of {}, expected one of {}", path, Name(plan.type),
+                                Name(type)));
+  }
+  machine.system.plans[type] = std::make_shared<const CollectivePlan>(std::move(plan));
+  return {};
 }
 
 Status ReadNetwork(const MachineFiles& files, SimMachine& machine, const RunContext& context) {
@@ -76,6 +92,10 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const Run
   machine.system.rendezvous = files.rendezvous;
   machine.system.endpoint_delay *= files.injection_scale;
   for (const auto& [type, prefix] : collectives) {
+    if (prefix.ends_with(".json")) {
+      ETUDE_RETURN_IF_ERROR(ReadPlan(files.system, prefix, type, machine, context));
+      continue;
+    }
     ETUDE_ASSIGN_OR_RETURN(SimWorkload programs,
                            ReadSimFiles(PathBeside(files.system, prefix, ".0.et"), machine.npus(),
                                         {.strict = strict}, context));

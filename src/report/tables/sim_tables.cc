@@ -16,6 +16,7 @@
 #include "src/sim/collective/collective_algorithms.h"
 #include "src/sim/machine/link_faults.h"
 #include "src/sim/network/network_graph.h"
+#include "src/sim/plan/collective_plan.h"
 #include "src/sim/result/roofline_use.h"
 #include "src/trace/job/rank_set.h"
 
@@ -59,8 +60,8 @@ std::string_view Name(RemoteMemoryKind kind) {
   }
   return "";
 }
-// Returns the names of the algorithms by dimension.
-std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType type) {
+// Returns the names of the algorithms by dimension, for collectives that no plan is for.
+std::vector<std::string> OtherAlgorithmsOf(const SystemModel& system, CollectiveType type) {
   if (system.programs.contains(type)) return {"custom"};
   std::vector<std::string> names;
   const auto found = system.algorithms.find(type);
@@ -70,6 +71,12 @@ std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType 
   }
   for (const AlgorithmChoice& choice : found->second) names.push_back(AlgorithmName(choice));
   return names;
+}
+
+std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType type) {
+  const auto plan = system.plans.find(type);
+  if (plan != system.plans.end()) return {"plan " + plan->second->name};
+  return OtherAlgorithmsOf(system, type);
 }
 
 // Returns the time of a collective on a machine with times of whole communications. Of a group,
@@ -84,7 +91,11 @@ CommunicationTime HowTimed(const SimMachine& machine, const SimCollectiveAccount
 // Returns the algorithms of a collective: a single one for a group, otherwise one per dimension.
 std::string AlgorithmOf(const SimMachine& machine, const SimCollectiveAccount& collective) {
   if (machine.times != nullptr) return HowTimed(machine, collective).how;
-  const std::vector<std::string> names = AlgorithmsOf(machine.system, collective.type);
+  if (const CollectivePlan* plan =
+          FittingPlan(machine.system, collective.type, collective.members, collective.bytes)) {
+    return "plan " + plan->name;
+  }
+  const std::vector<std::string> names = OtherAlgorithmsOf(machine.system, collective.type);
   if (names.size() == 1) return names.front();
   if (collective.in_group) return AlgorithmName(GroupChoice(machine.system, collective.type));
   std::vector<std::string> used;

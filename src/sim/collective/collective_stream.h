@@ -71,6 +71,7 @@ struct CollectiveStream {
   ExchangeState exchange;
   TreeState tree;
   ProgramState custom;
+  const struct PlanProgram* plan = nullptr;  // of the collective; nullptr: none
 };
 
 // Actions available to a StreamAlgorithm.

@@ -7,6 +7,7 @@
 
 #include "src/base/ceil_div.h"
 #include "src/sim/models/sim_compute_model.h"
+#include "src/sim/plan/collective_plan.h"
 
 namespace etude {
 namespace {
@@ -30,7 +31,8 @@ SimCollectives::SimCollectives(const SimInput& input, const SimCollectiveModel& 
       messages_(messages),
       ties_(ties),
       listener_(listener),
-      most_running_(CeilDiv(input.system.active_chunks, input.system.queues)) {
+      most_running_(CeilDiv(input.system.active_chunks, input.system.queues)),
+      plans_(*this) {
   const size_t dims = input.machine.dims.size();
   for (SimIndex i = 0; i < input.class_count(); ++i) {
     states_.emplace_back(input.SimRankOf(RankClassId(i)).groups.size(), dims,
@@ -65,7 +67,9 @@ std::optional<CollectiveCall> SimCollectives::CallOf(RankClassId rank_class, Sim
                                                       : Name(node.collective)));
   }
   if (node.bytes < 0) return fail("found fewer than 0 bytes");
-  if (!model_.Has(node.collective) && !system_.programs.contains(node.collective)) {
+  const bool has_any = model_.Has(node.collective) || system_.programs.contains(node.collective) ||
+                       system_.plans.contains(node.collective);
+  if (!has_any) {
     std::string key(Name(node.collective));
     std::ranges::replace(key, '_', '-');
     return fail(
@@ -132,8 +136,20 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
   if (is_custom && static_cast<size_t>(call->me) >= custom->second.size()) {
     return listener_.Fail(rank_class, index, "found no program of the collective for this rank");
   }
+  const CollectivePlan* plan = FittingPlan(system_, node.collective, call->members, node.bytes);
+  const PlanProgram* planned = nullptr;
+  if (plan != nullptr) {
+    planned = PlanProgramOf(*plan, node.bytes, rank_class, index);
+    if (planned == nullptr) return;
+  } else if (system_.plans.contains(node.collective) && !is_custom &&
+             !model_.Has(node.collective)) {
+    return listener_.Fail(
+        rank_class, index,
+        fmt::format("found {} of {} ranks and {} bytes, which its plan and no algorithm is for",
+                    Name(node.collective), call->members, node.bytes));
+  }
   const SimCollectiveModel::Chunks chunks = model_.ChunksOf(*call);
-  const int64_t streams = is_custom ? 1 : chunks.count;
+  const int64_t streams = is_custom || planned != nullptr ? 1 : chunks.count;
   const SimIndex set = data_sets_.Add(
       {.rank_class = rank_class, .node = index, .left = streams, .begin = timeline_.now()});
   const int64_t priority = PriorityOf(states_[rank_class.index()], node);
@@ -152,8 +168,16 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
     stream.exchanges = 0;
     stream.custom.rank = nullptr;
     stream.custom.left = 0;
+    stream.plan = planned;
     stream.tag = kTagSpace;
-    if (is_custom) {
+    if (planned != nullptr) {
+      call->stream = NextStream(rank_class, node, call->group == nullptr);
+      stream.tag = first_tag + call->stream + kTagSpace;
+      stream.phases = {
+          {.type = node.collective,
+           .bytes = node.bytes,
+           .members = {.listed = call->group, .count = call->members, .me = call->me}}};
+    } else if (is_custom) {
       stream.custom.rank = &custom->second[static_cast<size_t>(call->me)];
       stream.phases = {{.type = node.collective, .bytes = node.bytes}};
     } else {
@@ -296,6 +320,7 @@ SimChain SimCollectives::ChainOfStart(const CollectiveStream& stream,
 // ---- stream actions
 
 void SimCollectives::Start(CollectiveStream& stream) {
+  if (stream.plan != nullptr) return StartPlan(stream);
   if (stream.custom.rank != nullptr) return StartProgram(stream);
   stream.algorithm = &AlgorithmOf(stream.phase.choice.algorithm);
   stream.algorithm->Start(stream, *this);
@@ -389,6 +414,72 @@ void SimCollectives::Handle(const CollectiveStream& stream, const Handling& hand
                     .subject = stream.id,
                     .chain = chains_.Add(now_),
                     .bytes = handling.bytes});
+}
+
+// ---- collectives defined by plans
+
+const PlanProgram* SimCollectives::PlanProgramOf(const CollectivePlan& plan, int64_t bytes,
+                                                 RankClassId rank_class, SimIndex node) {
+  const auto found = plan_programs_.find({&plan, bytes});
+  if (found != plan_programs_.end()) return &found->second;
+  Result<PlanProgram> made = MakePlanProgram(plan, bytes);
+  if (!made) {
+    listener_.Fail(rank_class, node, made.error().message);
+    return nullptr;
+  }
+  return &plan_programs_.emplace(std::pair(&plan, bytes), *std::move(made)).first->second;
+}
+
+void SimCollectives::StartPlan(CollectiveStream& stream) {
+  const PhaseMembers& members = stream.phase.members;
+  std::vector<int64_t> ranks;
+  for (int64_t i = 0; i < members.count; ++i) ranks.push_back(members.RankAt(i));
+  plans_.Begin({stream.tag, ranks[0]}, *stream.plan, ranks, static_cast<size_t>(members.me),
+               stream.id, now_);
+}
+
+void SimCollectives::PlanWorkDone(const LocalEvent& event) {
+  SimChain chain = chains_.Take(event.chain);
+  chain.Handle(timeline_.now());
+  plans_.Done(event.subject, chain);
+}
+
+void SimCollectives::SendOf(int64_t from, int64_t to, int64_t bytes, SimIndex action,
+                            const SimChain& chain) {
+  messages_.SendAlone({.bytes = bytes,
+                       .source = input_.ClassOf(from),
+                       .target = input_.ClassOf(to),
+                       .from = from,
+                       .to = to,
+                       .sender = {.kind = MessageReceiver::Kind::kPlan,
+                                  .rank_class = input_.ClassOf(from),
+                                  .subject = action}},
+                      chain);
+}
+
+Status SimCollectives::SendBySwitchesOf(const SwitchTransfer& transfer, int64_t from,
+                                        SimIndex action, const SimChain& chain) {
+  return messages_.SendBySwitches(
+      transfer,
+      {.kind = MessageReceiver::Kind::kPlan, .rank_class = input_.ClassOf(from), .subject = action},
+      chain);
+}
+
+void SimCollectives::WorkOf(int64_t rank, int64_t bytes, int64_t accesses, SimIndex action,
+                            const SimChain& chain) {
+  // An addition is three accesses.
+  timeline_.PlanLocal(
+      input_.ClassOf(rank), ReductionTime(system_, bytes) / 3 * accesses,
+      {.kind = LocalKind::kPlanDone, .subject = action, .chain = chains_.Add(chain)});
+}
+
+void SimCollectives::EndPlan(SimIndex stream, const SimChain& chain) {
+  now_ = chain;
+  NextPhase(streams_[stream]);
+}
+
+void SimCollectives::FailPlan(SimIndex stream, const Error& error) {
+  listener_.Fail(streams_[stream].rank_class, streams_[stream].node, error.message);
 }
 
 // ---- collectives defined by programs: every ready node begins

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "src/sim/collective/collective_stream.h"
@@ -15,6 +16,7 @@
 #include "src/sim/engine/sim_pool.h"
 #include "src/sim/engine/sim_timeline.h"
 #include "src/sim/models/sim_endpoint_model.h"
+#include "src/sim/plan/plan_runs.h"
 
 namespace etude {
 
@@ -27,7 +29,7 @@ class NodeListener {
 
 // Simulates collectives of all ranks: chunks are streams that pass through the queues of their
 // phases.
-class SimCollectives final : private StreamActions {
+class SimCollectives final : private StreamActions, private PlanActions {
  public:
   SimCollectives(const SimInput& input, const SimCollectiveModel& model, SimEndpointModel& endpoint,
                  SimTimeline& timeline, SimMessages& messages, TieWatch& ties,
@@ -42,6 +44,8 @@ class SimCollectives final : private StreamActions {
   void Reduced(const LocalEvent& event);
   void Streamless(const LocalEvent& event);
   void ProgramNodeDone(const LocalEvent& event);
+  void PlanMessageDone(SimIndex action, const SimChain& chain) { plans_.Done(action, chain); }
+  void PlanWorkDone(const LocalEvent& event);
   void SwitchesDone(SimIndex members, const SimChain& chain);
   void ProgramMessageDone(SimIndex stream, SimIndex node, const SimChain* chain);
 
@@ -99,6 +103,16 @@ class SimCollectives final : private StreamActions {
   void JoinMembers(const CollectiveStream& stream) override;
   void EndPhase(CollectiveStream& stream) override { NextPhase(stream); }
 
+  // PlanActions.
+  void SendOf(int64_t from, int64_t to, int64_t bytes, SimIndex action,
+              const SimChain& chain) override;
+  Status SendBySwitchesOf(const SwitchTransfer& transfer, int64_t from, SimIndex action,
+                          const SimChain& chain) override;
+  void WorkOf(int64_t rank, int64_t bytes, int64_t accesses, SimIndex action,
+              const SimChain& chain) override;
+  void EndPlan(SimIndex stream, const SimChain& chain) override;
+  void FailPlan(SimIndex stream, const Error& error) override;
+
   std::optional<CollectiveCall> CallOf(RankClassId rank_class, SimIndex index, const SimNode& node);
   int64_t PriorityOf(State& state, const SimNode& node) const;
   int64_t NextStream(RankClassId rank_class, const SimNode& node, bool of_all);
@@ -110,6 +124,10 @@ class SimCollectives final : private StreamActions {
   void Start(CollectiveStream& stream);
   void Finish(SimIndex stream);
   void StartProgram(CollectiveStream& stream);
+  // Returns nullptr after a failure.
+  const PlanProgram* PlanProgramOf(const CollectivePlan& plan, int64_t bytes,
+                                   RankClassId rank_class, SimIndex node);
+  void StartPlan(CollectiveStream& stream);
   void CompleteProgramNode(SimIndex stream, SimIndex node);
   // Returns the chain to continue for an event that notified the stream.
   SimChain ChainOf(const CollectiveStream& stream, const SimChain* told) const;
@@ -130,8 +148,10 @@ class SimCollectives final : private StreamActions {
   std::vector<SimIndex> free_streams_;
   std::map<Joint, std::vector<SimIndex>> joining_;  // streams
   SimPool<std::vector<SimIndex>> joined_;           // streams whose data switches transfer
-  SimChains chains_;                                // for local events
-  SimChain now_;                                    // of the event being handled
+  PlanRuns plans_;
+  std::map<std::pair<const CollectivePlan*, int64_t>, PlanProgram> plan_programs_;  // by bytes
+  SimChains chains_;  // for local events
+  SimChain now_;      // of the event being handled
 };
 
 }  // namespace etude

@@ -458,8 +458,10 @@ class Refiner {
 };
 
 bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
-  if (machine.congestion || machine.graph != nullptr || !machine.system.programs.empty())
+  if (machine.congestion || machine.graph != nullptr || !machine.system.programs.empty() ||
+      !machine.system.plans.empty()) {
     return true;
+  }
   for (const auto& [type, choices] : machine.system.algorithms) {
     for (const AlgorithmChoice& choice : choices) {
       if (!Info(choice.algorithm).class_safe()) return true;

@@ -15,11 +15,12 @@ struct MessageReceiver {
     kCustom,
     kPostReceive,
     kSend,
-    kMembers  // of a collective in the network
+    kMembers,  // of a collective in the network
+    kPlan      // of a collective with a plan
   } kind = Kind::kNobody;
   RankClassId rank_class;
   SimIndex subject = 0;  // node, stream, or index in SimMessages::posted_ or held_,
-                         // or SimCollectives::joined_
+                         // SimCollectives::joined_, or action of PlanRuns
   SimIndex node = 0;     // in the stream's program
 };
 

@@ -92,7 +92,8 @@ void SimMessages::Tell(const MessageReceiver& receiver, const SimChain* chain) {
     case MessageReceiver::Kind::kNode:
     case MessageReceiver::Kind::kStream:
     case MessageReceiver::Kind::kCustom:
-    case MessageReceiver::Kind::kMembers: return listener_.Tell(receiver, chain);
+    case MessageReceiver::Kind::kMembers:
+    case MessageReceiver::Kind::kPlan: return listener_.Tell(receiver, chain);
   }
 }
 
@@ -118,7 +119,10 @@ void SimMessages::Arrive(const SimEvent& event) {
   if (message.sender.kind != MessageReceiver::Kind::kNobody) {
     ties_.Begin(message.source, timeline_.now(), {.planned = event.planned, .cause = event.cause});
     Tell(message.sender, chain);
-    if (message.sender.kind == MessageReceiver::Kind::kMembers) return;
+    if (message.sender.kind == MessageReceiver::Kind::kMembers ||
+        message.sender.kind == MessageReceiver::Kind::kPlan) {
+      return;
+    }
   }
   ties_.Begin(
       message.target, timeline_.now(),

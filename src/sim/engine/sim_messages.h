@@ -35,6 +35,8 @@ class SimMessages {
   void Receive(const MessageReceiver& receiver, const MatchKey& key, int64_t from,
                const SimChain* chain);
 
+  // Sends a message without a receive, also with rendezvous. `sender` is notified of its arrival.
+  void SendAlone(const SimMessage& message, const SimChain& chain) { SendNow(message, &chain); }
   // Starts a transfer by the switches of the network. `done` is notified of its end. kBadInput if
   // no switches connect the members.
   Status SendBySwitches(const SwitchTransfer& transfer, const MessageReceiver& done,

@@ -27,6 +27,7 @@ enum class LocalKind : uint8_t {
   kStreamless,
   kWake,
   kCustomDone,
+  kPlanDone,
   kBusSent,
   kBusCame,
   kBusReduced,
@@ -34,7 +35,7 @@ enum class LocalKind : uint8_t {
 struct LocalEvent {
   LocalKind kind = LocalKind::kNodeDone;
   bool reduces = false;
-  SimIndex subject = 0;       // node, stream, or bus end
+  SimIndex subject = 0;       // node, stream, bus end, or action of PlanRuns
   SimIndex node = 0;          // in the stream's program
   SimIndex chain = kNoIndex;  // of the stream
   int64_t bytes = 0;

@@ -125,6 +125,7 @@ class SimEngine final : private MessageListener, private NodeListener, private H
       case LocalKind::kReduced: collectives_.Reduced(event); break;
       case LocalKind::kStreamless: collectives_.Streamless(event); break;
       case LocalKind::kWake: execution_.Wake(rank_class); break;
+      case LocalKind::kPlanDone: collectives_.PlanWorkDone(event); break;
       case LocalKind::kCustomDone: collectives_.ProgramNodeDone(event); break;
       case LocalKind::kBusSent:
       case LocalKind::kBusCame:
@@ -141,6 +142,9 @@ class SimEngine final : private MessageListener, private NodeListener, private H
       case MessageReceiver::Kind::kStream: collectives_.MessageCame(receiver.subject, chain); break;
       case MessageReceiver::Kind::kCustom:
         collectives_.ProgramMessageDone(receiver.subject, receiver.node, chain);
+        break;
+      case MessageReceiver::Kind::kPlan:
+        collectives_.PlanMessageDone(receiver.subject, *chain);
         break;
       case MessageReceiver::Kind::kMembers:
         collectives_.SwitchesDone(receiver.subject, *chain);

@@ -17,7 +17,8 @@
 // docs/models/astra_sim_2.md, and `graph` in docs/models/etude_1.md.
 namespace etude {
 
-class NetworkGraph;  // sim/network/network_graph.h
+class NetworkGraph;     // sim/network/network_graph.h
+struct CollectivePlan;  // sim/plan/collective_plan.h
 
 // How messages choose among the shortest paths of a graph.
 enum class RouteChoice : uint8_t {
@@ -109,6 +110,8 @@ struct SystemModel {
   std::map<CollectiveType, std::vector<AlgorithmChoice>> algorithms;
   // Collectives defined by programs, by a rank's position among the participants.
   std::map<CollectiveType, std::vector<SimRank>> programs;
+  // Collectives defined by plans of MSCCL++, for as many members as a plan has GPUs.
+  std::map<CollectiveType, std::shared_ptr<const CollectivePlan>> plans;
 
   // Returns whether the node takes its recorded duration, on each rank separately.
   bool Replays(const SimNode& node) const {
@@ -168,9 +171,9 @@ struct SimMachine {
     const size_t count = std::min<size_t>(dims.size(), 32);
     if (OwnAlgorithm(node.collective)) return node.dims & first(count);
     const auto found = system.algorithms.find(node.collective);
-    const bool is_whole = system.programs.contains(node.collective) ||
-                          found == system.algorithms.end() || found->second.empty() ||
-                          found->second.front().whole;
+    const bool is_whole =
+        system.programs.contains(node.collective) || system.plans.contains(node.collective) ||
+        found == system.algorithms.end() || found->second.empty() || found->second.front().whole;
     if (is_whole) return first(count);
     return node.dims & first(std::min(count, found->second.size()));
   }
