@@ -577,11 +577,14 @@ AppliedEdit PipelineEdit::Applied() const {
   const auto replicas = static_cast<uint64_t>(replicas_);
   size_t layers = 0;
   for (const Stage& stage : split_.stages) layers += stage.layers;
-  edit.text = fmt::format(
-      "{}{}, {}; the recorded batch is one micro-batch, and the global batch is {} times it",
-      layers == 0 ? std::string() : FormatCount(layers, "layer") + " in ",
-      FormatCount(split_.stages.size(), "stage"), schedule_,
-      FormatCount(static_cast<uint64_t>(plan_.micro_batches) * replicas));
+  const uint64_t batches = static_cast<uint64_t>(plan_.micro_batches) * replicas;
+  edit.text =
+      fmt::format("{}{}, {}; the recorded batch is {}",
+                  layers == 0 ? "" : FormatCount(layers, "layer") + " in ",
+                  FormatCount(split_.stages.size(), "stage"), schedule_,
+                  batches == 1 ? std::string("the only micro-batch")
+                               : fmt::format("one micro-batch, and the global batch is {} times it",
+                                             FormatCount(batches)));
   Json boundaries = Json::array();
   int64_t bytes = 0;  // of a micro-batch
   for (size_t i = 0; i + 1 < split_.stages.size(); ++i) {
