@@ -50,6 +50,8 @@ def test_laws(folder):
         for step in task["steps"]:
             assert 0 <= step["exposed_ns"] <= step["communication_ns"]
             assert step["step_ns"] >= task["one_rank_ns"] + step["exposed_ns"] - 1000
+            parts = task["one_rank_ns"] + step["copies_ns"] + step["exposed_ns"]
+            assert step["copies_ns"] > 0 and step["step_ns"] == pytest.approx(parts, abs=10_000)
             assert step["efficiency"] == pytest.approx(task["one_rank_ns"] / step["step_ns"]) and step["efficiency"] <= 1
 
     slow, said = simulate(output, "learning-to-rank", "C2", "--ranks", "8,1024", "--network", "Switch(N):0.1GB/s,50us")

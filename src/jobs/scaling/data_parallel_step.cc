@@ -75,6 +75,7 @@ Result<DataParallelStep> Simulate(const MachineOptions& options, SimMachine mach
   }
   const SimTimes times = MeanOf(step.account).times;
   made.step = Nanos{step.account.step};
+  made.computation = Nanos{times.compute};
   made.communication = Nanos{times.communication};
   made.exposed = Nanos{times.exposed_communication};
   made.notes = step.job.notes;

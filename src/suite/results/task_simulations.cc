@@ -23,6 +23,10 @@ std::optional<double> TaskSimulation::EfficiencyOf(const DataParallelStep& step)
   return static_cast<double>(one.step.count) / static_cast<double>(step.step.count);
 }
 
+Nanos TaskSimulation::CopiesOf(const DataParallelStep& step) const {
+  return step.computation - one.computation;
+}
+
 Table ScalingTable(const std::vector<TaskSimulation>& tasks) {
   Table table{.key = "steps",
               .title = "Data-parallel steps, each rank with the recorded batch",
@@ -35,12 +39,13 @@ Table ScalingTable(const std::vector<TaskSimulation>& tasks) {
                           {"step_ns", "step", Unit::kTime},
                           {"communication_ns", "comm", Unit::kTime},
                           {"exposed_ns", "exposed comm", Unit::kTime},
+                          {"copies_ns", "bucket copies", Unit::kTime},
                           {"efficiency", "efficiency", Unit::kShare}}};
   for (const TaskSimulation& task : tasks) {
     for (const DataParallelStep& step : task.steps) {
       table.rows.push_back({task.task, ToCell(task.one.program_step), task.one.step.count,
                             step.gradients.count, step.all_reduces, step.ranks, step.step.count,
-                            step.communication.count, step.exposed.count,
+                            step.communication.count, step.exposed.count, task.CopiesOf(step).count,
                             ToCell(task.EfficiencyOf(step))});
     }
   }
@@ -88,6 +93,7 @@ nlohmann::ordered_json ToJson(const TaskSimulation& task) {
                      {"step_ns", step.step.count},
                      {"communication_ns", step.communication.count},
                      {"exposed_ns", step.exposed.count},
+                     {"copies_ns", task.CopiesOf(step).count},
                      {"efficiency", OrNull(task.EfficiencyOf(step))},
                      {"notes", step.notes}});
   }

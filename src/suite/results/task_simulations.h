@@ -22,6 +22,9 @@ struct TaskSimulation {
 
   // Returns the efficiency of weak scaling: step of one rank / `step`. nullopt for a step of 0.
   std::optional<double> EfficiencyOf(const DataParallelStep& step) const;
+  // Returns the time of copies between gradients and buckets: what a rank computes more than one
+  // rank alone.
+  Nanos CopiesOf(const DataParallelStep& step) const;
 };
 
 // Returns a row per task and number of ranks: step, communication and efficiency.
