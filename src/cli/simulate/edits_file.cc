@@ -16,6 +16,9 @@ namespace {
 constexpr std::string_view kEditsFormat = "etude-edits";
 constexpr int64_t kEditsVersion = 1;
 
+// Options that take several values.
+constexpr std::string_view kRepeatable[] = {"drop", "fuse"};
+
 class EditsFileParser : private TomlReader {
  public:
   EditsFileParser(const std::string& path, const std::vector<std::string>& names,
@@ -27,13 +30,18 @@ class EditsFileParser : private TomlReader {
     std::vector<std::pair<toml::source_position, PlacedOption>> found;
     for (const auto& [key, value] : root) {
       if (key.str() == "format" || key.str() == "version") continue;
-      PlacedOption option{.place = PlaceOf(key.source()), .words = {}};
+      PlacedOption option{.place = PlaceOf(key.source()), .name = {}, .words = {}};
       std::string name(key.str());
       std::ranges::replace(name, '_', '-');
       if (std::ranges::find(names_, name) == names_.end()) {
         return BadInput(fmt::format("{}: unknown key '{}'{}", option.place, key.str(),
                                     MeantOrAll(name, names_)));
       }
+      for (const auto& [position, other] : found) {
+        if (other.name != name) continue;
+        return BadInput(fmt::format("{}: found '{}' twice", option.place, name));
+      }
+      option.name = name;
       ETUDE_ASSIGN_OR_RETURN(option.words, WordsOf(name, value));
       found.emplace_back(key.source().begin, std::move(option));
     }
@@ -62,9 +70,12 @@ class EditsFileParser : private TomlReader {
     if (const auto* truth = value.as_boolean()) {
       return truth->get() ? std::vector<std::string>{option} : std::vector<std::string>{};
     }
+    const bool is_repeatable = std::ranges::find(kRepeatable, name) != std::end(kRepeatable);
     const toml::array* list = value.as_array();
-    if (list == nullptr || !list->is_homogeneous(toml::node_type::string)) {
-      return WrongType(value, name, "a text, a number, true or false, or a list of texts");
+    if (!is_repeatable || list == nullptr || !list->is_homogeneous(toml::node_type::string)) {
+      return WrongType(
+          value, name,
+          is_repeatable ? "a text, or a list of texts" : "a text, a number, or true or false");
     }
     std::vector<std::string> words;
     for (const toml::node& one : *list) {

@@ -12,6 +12,7 @@ namespace etude {
 // An option of an edits file.
 struct PlacedOption {
   std::string place;               // "edits.toml:3:1"
+  std::string name;                // "layers"
   std::vector<std::string> words;  // as on the command line: {"--layers", "12"}
 };
 

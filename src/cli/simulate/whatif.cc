@@ -61,11 +61,21 @@ class WhatIfCommand : public Command {
   }
 
   Result<ExitCode> Run(const Console& console) override {
-    if (!edits_file_.empty()) ETUDE_RETURN_IF_ERROR(ReadEdits(console.context().limits));
-    std::optional<DeviceCapacity> capacity;
     if (!capacity_text_.empty()) {
-      ETUDE_ASSIGN_OR_RETURN(capacity, ParseCapacity(capacity_text_));
+      ETUDE_ASSIGN_OR_RETURN(capacity_, ParseCapacity(capacity_text_));
     }
+    if (edits_file_.empty()) return Edit(console);
+    ETUDE_RETURN_IF_ERROR(ReadEdits(console.context().limits));
+    Result<ExitCode> done = Edit(console);
+    // What is a wrong option on the command line is a wrong file here.
+    if (!done && done.error().code == ErrorCode::kUsage) {
+      return BadInput(fmt::format("{}: {}", edits_file_, done.error().message));
+    }
+    return done;
+  }
+
+ private:
+  Result<ExitCode> Edit(const Console& console) {
     ETUDE_ASSIGN_OR_RETURN(const bool is_edited, EditPlan(console));
     if (is_edited) return ExitCode::kOk;
     if (job_.what_if.empty()) {
@@ -99,7 +109,7 @@ class WhatIfCommand : public Command {
                           .program_step = read.program_step,
                           .edits = read.edits,
                           .memory = read.memory,
-                          .capacity = capacity,
+                          .capacity = capacity_,
                           .notes = notes};
     ETUDE_RETURN_IF_ERROR(WriteChanges(changes, output_));
     if (json_) {
@@ -117,20 +127,19 @@ class WhatIfCommand : public Command {
       text += fmt::format("memory of tensors on {}, largest rank: {} instead of {}\n", device,
                           is_known ? FormatBytes(after->second) : "unknown", FormatBytes(before));
     }
-    if (capacity) {
-      const std::optional<bool> fits = TensorsFit(read.memory, capacity->bytes);
+    if (capacity_) {
+      const std::optional<bool> fits = TensorsFit(read.memory, capacity_->bytes);
       text += fmt::format("{} {} ({})\n",
                           !fits   ? "unknown whether the tensors fit into"
                           : *fits ? "the tensors fit into"
                                   : "the tensors do not fit into",
-                          capacity->device, FormatBytes(capacity->bytes));
+                          capacity_->device, FormatBytes(capacity_->bytes));
     }
     for (const std::string& note : notes) text += "note: " + note + "\n";
     console.Print(fmt::format("{}wrote {}: {}\n", text, output_, ClassesText(counts)));
     return ExitCode::kOk;
   }
 
- private:
   void DeclareRecordedEdits(Options& options) {
     options.Value("--second", &job_.what_if.second, "JOB",
                   "recording of the same program with another size, such as its batch");
@@ -276,6 +285,7 @@ class WhatIfCommand : public Command {
   std::string keep_{kKeepsRankBatch};
   std::string edits_file_;
   std::string capacity_text_;
+  std::optional<DeviceCapacity> capacity_;
   std::string output_;
   bool json_ = false;
 };

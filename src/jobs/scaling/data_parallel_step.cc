@@ -1,5 +1,6 @@
 #include "src/jobs/scaling/data_parallel_step.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -75,7 +76,11 @@ Result<DataParallelStep> Simulate(const MachineOptions& options, SimMachine mach
   }
   const SimTimes times = MeanOf(step.account).times;
   made.step = Nanos{step.account.step};
-  made.computation = Nanos{times.compute};
+  int64_t least = times.compute;  // of a rank that is no straggler
+  for (const SimClassAccount& ranks : step.account.classes) {
+    least = std::min(least, ranks.times.compute);
+  }
+  made.computation = Nanos{least};
   made.communication = Nanos{times.communication};
   made.exposed = Nanos{times.exposed_communication};
   made.notes = step.job.notes;

@@ -32,7 +32,7 @@ struct DataParallelStep {
   std::optional<Nanos> program_step;
   Nanos recording_taken;
   Nanos step;               // until the end of the last rank
-  Nanos computation;        // of the mean rank, with copies between gradients and buckets
+  Nanos computation;        // of the rank with least, with copies between gradients and buckets
   Nanos communication;      // of the mean rank, overlaps counted once
   Nanos exposed;            // part of it during which the rank computes nothing
   int64_t all_reduces = 0;  // of each rank

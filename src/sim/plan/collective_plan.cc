@@ -189,6 +189,7 @@ class PlanParser {
         ETUDE_ASSIGN_OR_RETURN(const PlanFileJson* groups, List(one, "rank_groups"));
         for (const PlanFileJson& group : *groups) {
           ETUDE_ASSIGN_OR_RETURN(std::vector<int64_t> ranks, Numbers(group, "ranks", LastGpu()));
+          ETUDE_RETURN_IF_ERROR(CheckGroup(group, ranks));
           groups_[gpu_].push_back(std::move(ranks));
         }
         continue;
@@ -204,6 +205,19 @@ class PlanParser {
         between_[{gpu_, end, type}].push_back(static_cast<uint32_t>(all.size()));
         all.push_back({.gpu = static_cast<uint32_t>(end)});
       }
+    }
+    return {};
+  }
+  // Checks the members of a switch channel.
+  Status CheckGroup(const PlanFileJson& json, std::vector<int64_t> ranks) const {
+    std::ranges::sort(ranks);
+    if (std::ranges::adjacent_find(ranks) != ranks.end()) {
+      return Wrong("rank_groups: found a rank twice in 'ranks'");
+    }
+    if (!json.contains("size")) return {};
+    ETUDE_ASSIGN_OR_RETURN(const int64_t size, Number(json, "size", 0, kMostChunks));
+    if (size != std::ssize(ranks)) {
+      return Wrong(fmt::format("rank_groups: found size {} with {} ranks", size, ranks.size()));
     }
     return {};
   }
@@ -321,7 +335,18 @@ class PlanParser {
       ETUDE_ASSIGN_OR_RETURN(type, Word(json, "channel_type"));
     }
     op.by_port = type == "port";
-    ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, Numbers(json, "channel_ids", INT32_MAX));
+    ETUDE_ASSIGN_OR_RETURN(std::vector<int64_t> ids, Numbers(json, "channel_ids", INT32_MAX));
+    // Operations of switches may name their channel in the buffers only.
+    if (type == "switch" && ids.empty()) {
+      for (const char* key : {"dst_buff", "src_buff"}) {
+        ETUDE_ASSIGN_OR_RETURN(const PlanFileJson* buffers, ListIfAny(json, key));
+        for (const PlanFileJson& one : *buffers) {
+          if (!ids.empty() || !one.contains("switch_channel_id")) continue;
+          ETUDE_ASSIGN_OR_RETURN(const int64_t id, Number(one, "switch_channel_id", 0, INT32_MAX));
+          ids.push_back(id);
+        }
+      }
+    }
     const std::vector<int64_t>& of_block = block_channels_[type];
     for (const int64_t id : ids) {
       if (id >= std::ssize(of_block)) {

@@ -171,7 +171,7 @@ TEST(PlanRuns, SwitchesAddChunks) {
   for (int64_t gpu = 0; gpu < 4; ++gpu) {
     gpus += fmt::format(
         R"({}{{"id": {}, "input_chunks": 4, "output_chunks": 0, "threadblocks": [{{"id": 0, )"
-        R"("ops": [{{"name": "glres", "channel_ids": [0], "channel_type": "switch", )"
+        R"("ops": [{{"name": "glres", "channel_type": "switch", )"
         R"("src_buff": [{{"switch_channel_id": 0, "index": {}, "size": 1}}], )"
         R"("dst_buff": [{{"switch_channel_id": 0, "index": {}, "size": 1}}]}}], )"
         R"("channels": [{{"buff": "i", "channel_type": "switch", "channel_ids": [0]}}]}}], )"
