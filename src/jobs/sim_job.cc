@@ -153,7 +153,7 @@ std::string StrayPartner(const std::vector<RankOfJob>& ranks, int64_t npus) {
   return "";
 }
 
-// Returns the notes on a job of which each trace stands for `ranks` ranks.
+// Returns the notes on a job. Each of its traces represents `ranks` ranks.
 std::vector<std::string> NotesOf(const AstraJob& job, int64_t ranks) {
   std::vector<std::string> notes;
   Nanos host;

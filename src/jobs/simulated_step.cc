@@ -87,11 +87,8 @@ nlohmann::ordered_json ToJson(const SimulatedStep& step, const std::vector<std::
     json["recording_taken_ns"] = step.job.recording_taken.count;
   }
   if (step.job.edited_from) {
-    const auto time = [](std::optional<Nanos> known) {
-      return known ? nlohmann::ordered_json(known->count) : nlohmann::ordered_json(nullptr);
-    };
-    json["edited_from"] = {{"recorded_step_ns", time(step.job.edited_from->recorded_step)},
-                           {"program_step_ns", time(step.job.edited_from->program_step)}};
+    json["edited_from"] = {{"recorded_step_ns", OrNull(step.job.edited_from->recorded_step)},
+                           {"program_step_ns", OrNull(step.job.edited_from->program_step)}};
   }
   if (step.job.plan) {
     json["plan"] = ToJson(*step.job.plan);

@@ -183,16 +183,11 @@ Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
   if (!options.sizes.empty()) {
     ETUDE_ASSIGN_OR_RETURN(made.points_, ParsePoints(options.sizes));
   }
-  if (options.layers && (*options.layers < 1 || *options.layers > kMostLayers)) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("--layers: found {}, expected 1 to {}", *options.layers,
-                                 FormatCount(static_cast<uint64_t>(kMostLayers))));
+  if (options.layers) {
+    ETUDE_RETURN_IF_ERROR(CheckNumber("--layers", *options.layers, kMostLayers));
   }
-  if (options.data_parallel &&
-      (*options.data_parallel < 1 || *options.data_parallel > kMostRanks)) {
-    return MakeError(ErrorCode::kUsage,
-                     fmt::format("--dp: found {}, expected 1 to {}", *options.data_parallel,
-                                 FormatCount(static_cast<uint64_t>(kMostRanks))));
+  if (options.data_parallel) {
+    ETUDE_RETURN_IF_ERROR(CheckNumber("--dp", *options.data_parallel, kMostRanks));
   }
   if (!options.bucket.empty()) {
     ETUDE_ASSIGN_OR_RETURN(made.buckets_.other, ParseBucket("--bucket", options.bucket));

@@ -50,7 +50,7 @@ struct Changes {
 nlohmann::ordered_json ToJson(const Changes& changes);
 // Writes the file into the folder of the edited job.
 Status WriteChanges(const Changes& changes, const std::string& folder);
-// What an edited job's folder says about its recorded job.
+// Facts about the recorded job, in the folder of the edited one.
 struct EditedFrom {
   bool times_known = false;  // all times are known, so that a time of 0 is a short one
   std::optional<Nanos> recorded_step;

@@ -215,6 +215,11 @@ std::vector<std::string> Options::Names() const {
   return names;
 }
 
+bool Options::IsRepeatable(const std::string& name) const {
+  const CLI::Option* option = impl_->app.get_option_no_throw("--" + name);
+  return option != nullptr && option->get_expected_max() > 1;
+}
+
 void Options::Footer(std::string_view text) {
   const std::string before = impl_->app.get_footer();
   impl_->app.footer(before + (before.empty() ? "" : "\n") + std::string(text));

@@ -65,6 +65,8 @@ class Options {
   void Jobs(int64_t* target, std::string_view things);
   // Returns the option names without dashes: "output".
   std::vector<std::string> Names() const;
+  // Returns whether the option of this name, without dashes, may be given several times.
+  bool IsRepeatable(const std::string& name) const;
   // Sets a text below the options.
   void Footer(std::string_view text);
 

@@ -16,26 +16,24 @@ namespace {
 constexpr std::string_view kEditsFormat = "etude-edits";
 constexpr int64_t kEditsVersion = 1;
 
-// Options that take several values.
-constexpr std::string_view kRepeatable[] = {"drop", "fuse"};
-
 class EditsFileParser : private TomlReader {
  public:
-  EditsFileParser(const std::string& path, const std::vector<std::string>& names,
+  EditsFileParser(const std::string& path, const Options& options,
                   const std::vector<std::string_view>& paths)
-      : TomlReader(path), names_(names), paths_(paths) {}
+      : TomlReader(path), options_(options), paths_(paths) {}
 
   Result<std::vector<PlacedOption>> Run(const toml::table& root) const {
     ETUDE_RETURN_IF_ERROR(CheckFormat(root, kEditsFormat, kEditsVersion));
+    const std::vector<std::string> names = options_.Names();
     std::vector<std::pair<toml::source_position, PlacedOption>> found;
     for (const auto& [key, value] : root) {
       if (key.str() == "format" || key.str() == "version") continue;
       PlacedOption option{.place = PlaceOf(key.source()), .name = {}, .words = {}};
       std::string name(key.str());
       std::ranges::replace(name, '_', '-');
-      if (std::ranges::find(names_, name) == names_.end()) {
+      if (std::ranges::find(names, name) == names.end()) {
         return BadInput(fmt::format("{}: unknown key '{}'{}", option.place, key.str(),
-                                    MeantOrAll(name, names_)));
+                                    MeantOrAll(name, names)));
       }
       for (const auto& [position, other] : found) {
         if (other.name != name) continue;
@@ -70,7 +68,7 @@ class EditsFileParser : private TomlReader {
     if (const auto* truth = value.as_boolean()) {
       return truth->get() ? std::vector<std::string>{option} : std::vector<std::string>{};
     }
-    const bool is_repeatable = std::ranges::find(kRepeatable, name) != std::end(kRepeatable);
+    const bool is_repeatable = options_.IsRepeatable(name);
     const toml::array* list = value.as_array();
     if (!is_repeatable || list == nullptr || !list->is_homogeneous(toml::node_type::string)) {
       return WrongType(
@@ -85,19 +83,18 @@ class EditsFileParser : private TomlReader {
     return words;
   }
 
-  const std::vector<std::string>& names_;
+  const Options& options_;
   const std::vector<std::string_view>& paths_;
 };
 
 }  // namespace
 
-Result<std::vector<PlacedOption>> ReadEditsFile(const std::string& path,
-                                                const std::vector<std::string>& names,
+Result<std::vector<PlacedOption>> ReadEditsFile(const std::string& path, const Options& options,
                                                 const std::vector<std::string_view>& paths,
                                                 const Limits& limits) {
   ETUDE_ASSIGN_OR_RETURN(const FileText file, FileText::Open(path, limits));
   return ParseToml<std::vector<PlacedOption>>(file.text(), path, [&](const toml::table& root) {
-    return EditsFileParser(path, names, paths).Run(root);
+    return EditsFileParser(path, options, paths).Run(root);
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "src/base/limits.h"
 #include "src/base/result.h"
+#include "src/cli/app/options.h"
 
 namespace etude {
 
@@ -16,12 +17,11 @@ struct PlacedOption {
   std::vector<std::string> words;  // as on the command line: {"--layers", "12"}
 };
 
-// Reads a file of edits (docs/commands/whatif.md) as options of a command that has options of these
-// `names` ("layers"). Relative paths, values of the options in `paths`, become paths from the
-// working directory. kBadInput for other keys and for values that are no text, number, truth or
-// list of texts.
-Result<std::vector<PlacedOption>> ReadEditsFile(const std::string& path,
-                                                const std::vector<std::string>& names,
+// Reads a file of edits (docs/commands/whatif.md) as options of a command, which declares
+// `options`. Relative paths, values of the options in `paths`, become paths from the working
+// directory. kBadInput for other keys and for values that are no text, number or truth, or list of
+// texts for repeatable options.
+Result<std::vector<PlacedOption>> ReadEditsFile(const std::string& path, const Options& options,
                                                 const std::vector<std::string_view>& paths,
                                                 const Limits& limits);
 

@@ -288,10 +288,11 @@ class SimulateCommand : public Command {
       }
       ETUDE_ASSIGN_OR_RETURN(
           SimMachine machine,
-          ReadMachine(machine_, std::ssize(job.workload.ranks), strict, context));
+          ReadMachine(machine_, std::ssize(job.workload.ranks), strict, context.Unwarned()));
       ETUDE_ASSIGN_OR_RETURN(const SimulatedStep simulated,
                              SimulateStep(machine_, std::move(machine), std::move(job), strict,
                                           /*files_again=*/false, context));
+      if (simulated.result.stopped) return MakeError(ErrorCode::kInterrupted, "interrupted");
       if (!simulated.ended()) return BadInput(path + ": this job does not end on the machine");
       jobs.push_back(compared(path, simulated));
     }

@@ -67,7 +67,7 @@ class WhatIfCommand : public Command {
     if (edits_file_.empty()) return Edit(console);
     ETUDE_RETURN_IF_ERROR(ReadEdits(console.context().limits));
     Result<ExitCode> done = Edit(console);
-    // What is a wrong option on the command line is a wrong file here.
+    // A wrong option of the command line is a wrong file here.
     if (!done && done.error().code == ErrorCode::kUsage) {
       return BadInput(fmt::format("{}: {}", edits_file_, done.error().message));
     }
@@ -227,15 +227,16 @@ class WhatIfCommand : public Command {
     DeclareEditsOfPlans(options);
     const std::vector<std::string_view> paths(kRecordedEditPaths.begin(), kRecordedEditPaths.end());
     ETUDE_ASSIGN_OR_RETURN(const std::vector<PlacedOption> edits,
-                           ReadEditsFile(edits_file_, options.Names(), paths, limits));
+                           ReadEditsFile(edits_file_, options, paths, limits));
     for (const PlacedOption& edit : edits) {
       const Options::Parsed parsed = options.Parse(edit.words);
       if (parsed.outcome != Options::Outcome::kRun) {
         return BadInput(fmt::format("{}: {}", edit.place, parsed.text));
       }
     }
-    if (edits.empty())
+    if (edits.empty()) {
       return BadInput(edits_file_ + ": found no edit, expected one, such as layers = 12");
+    }
     return {};
   }
 

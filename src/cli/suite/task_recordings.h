@@ -30,7 +30,7 @@ struct RecordingSettings {
 };
 
 // Recorded steps of tasks in FOLDER/recordings, one capture folder for each task. `etude suite
-// benchmark` and `simulate` share them: what is there is not recorded again.
+// benchmark` and `simulate` share them: existing ones are not recorded again.
 class TaskRecordings {
  public:
   // Declares -o and the settings, except for ranks and numbers of steps.

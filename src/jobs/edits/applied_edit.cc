@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "src/base/text/format_count.h"
+
 namespace etude {
 
 std::string_view Name(Certainty certainty) {
@@ -12,6 +14,12 @@ std::string_view Name(Certainty certainty) {
     case Certainty::kModelled: break;
   }
   return "modelled";
+}
+
+Status CheckNumber(std::string_view option, int64_t value, int64_t most) {
+  if (value >= 1 && value <= most) return {};
+  return MakeError(ErrorCode::kUsage, fmt::format("{}: found {}, expected 1 to {}", option, value,
+                                                  FormatCount(static_cast<uint64_t>(most))));
 }
 
 tl::unexpected<Error> RefusedEdit(std::string_view option, const Error& error) {

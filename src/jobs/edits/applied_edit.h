@@ -29,6 +29,9 @@ struct AppliedEdit {
   nlohmann::ordered_json details{};  // null without
 };
 
+// Returns kUsage unless the value of an option is from 1 to `most`.
+Status CheckNumber(std::string_view option, int64_t value, int64_t most);
+
 // Returns the reason why a job does not support an edit, with the option in front.
 tl::unexpected<Error> RefusedEdit(std::string_view option, const Error& error);
 

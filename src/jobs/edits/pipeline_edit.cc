@@ -32,6 +32,7 @@ struct PassNodes {
   std::vector<std::vector<uint32_t>> deps;  // on earlier ones
   std::vector<bool> is_last;                // no other node waits for it
   std::vector<Nanos> times;                 // on the host
+  uint32_t segment = 0;                     // first node of the last segment
 };
 
 // Part and stages of a node of a recorded rank.
@@ -152,7 +153,7 @@ struct PipelineStage {
   uint64_t copies = 0;     // between gradients and buckets
 };
 
-// What the program of a stage depends on.
+// Settings of the program of one stage.
 struct StagePlan {
   const PipelinePlan& pipeline;
   const StageSplit& split;
@@ -225,10 +226,11 @@ class StageMaker {
     if (nodes.nodes.empty()) return;
     const auto first = static_cast<uint32_t>(all.nodes.size());
     std::vector<uint32_t> before;  // the last nodes so far
-    for (uint32_t i = 0; i < first; ++i) {
+    for (uint32_t i = all.segment; i < first; ++i) {
       if (all.is_last[i]) before.push_back(i);
       all.is_last[i] = false;
     }
+    all.segment = first;
     for (const std::vector<uint32_t>& deps : nodes.deps) {
       std::vector<uint32_t>& own = all.deps.emplace_back(deps.empty() ? before : deps);
       if (deps.empty()) continue;
@@ -372,7 +374,7 @@ class StageMaker {
     RunnableNode node;
     node.kind = NodeKind::kOperator;
     node.name = NameOf(name);
-    if (!recorded_.nodes.empty()) node.lane = recorded_.nodes.front().lane;
+    node.lane = recorded_.nodes.front().lane;
     node.duration = plan_.rate->TimeOf(bytes);
     if (recorded_.nodes.front().ops != 0) {
       node.ops = 1;
@@ -457,12 +459,6 @@ std::string PipelineText(const PipelineOptions& options) {
   return text;
 }
 
-Status CheckRange(std::string_view option, int64_t value, int64_t most) {
-  if (value >= 1 && value <= most) return {};
-  return MakeError(ErrorCode::kUsage, fmt::format("{}: found {}, expected 1 to {}", option, value,
-                                                  FormatCount(static_cast<uint64_t>(most))));
-}
-
 }  // namespace
 
 Result<PipelineEdit> PipelineEdit::Make(const PipelineOptions& options) {
@@ -473,9 +469,9 @@ Result<PipelineEdit> PipelineEdit::Make(const PipelineOptions& options) {
                      fmt::format("{}: requires --pp for recorded jobs",
                                  options.micro_batches ? "--micro-batches" : "--schedule"));
   }
-  ETUDE_RETURN_IF_ERROR(CheckRange("--pp", *options.stages, kMostStages));
+  ETUDE_RETURN_IF_ERROR(CheckNumber("--pp", *options.stages, kMostStages));
   const int64_t micro_batches = options.micro_batches.value_or(1);
-  ETUDE_RETURN_IF_ERROR(CheckRange("--micro-batches", micro_batches, kMostMicroBatches));
+  ETUDE_RETURN_IF_ERROR(CheckNumber("--micro-batches", micro_batches, kMostMicroBatches));
   made.schedule_ = options.schedule.empty() ? "1f1b" : options.schedule;
   const auto words = ScheduleWords();
   const auto word =

@@ -18,8 +18,8 @@ namespace etude {
 struct DataParallelOptions {
   std::string job;     // path of the recording
   std::string bucket;  // size of gradient buckets: WhatIfOptions::bucket
-  // Machine of N ranks; "(N)" in the network stands for the size of a dimension with which the
-  // network has as many NPUs as there are ranks.
+  // Machine of N ranks; "(N)" in the network is the size of a dimension with which the
+  // network has as many NPUs as ranks.
   MachineOptions machine;
   bool with_recording = false;  // times keep the cost of recording
 };

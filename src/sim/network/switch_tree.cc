@@ -19,7 +19,7 @@ class TreeFinder {
 
   // Returns the node of the root; kNone: no device connects the members.
   uint32_t FindRoot() const {
-    // Of the nodes that a member reaches within some links, by distance.
+    // A node that members reach, and how far it is from them.
     struct Reached {
       size_t members = 0;
       uint64_t links = 0;  // summed over the members

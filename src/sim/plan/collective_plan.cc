@@ -446,7 +446,7 @@ class PlanParser {
   std::map<std::tuple<size_t, int64_t, std::string>, std::vector<uint32_t>> between_;
   std::map<size_t, std::vector<std::vector<int64_t>>> groups_;  // of switch channels, by GPU
   std::vector<int64_t> remote_;                                 // GPUs of the remote buffers
-  // Of the thread block, by type of channel: numbers of the GPU's, and GPUs of remote buffers.
+  // Numbers of the thread block's channels on its GPU, and GPUs of its remote buffers, by type.
   std::map<std::string, std::vector<int64_t>> block_channels_;
   std::map<std::string, std::vector<int64_t>> block_buffers_;
 };

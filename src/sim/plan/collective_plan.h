@@ -53,7 +53,7 @@ struct PlanOp {
   int64_t barrier = 0;
   int64_t barrier_blocks = 0;
   std::vector<int64_t> group;  // GPUs
-  // Of a pipeline: the first of its steps has their number, the bytes of a unit and the chunks.
+  // Number of a pipeline's steps, bytes of a unit and chunks; in its first step.
   int64_t pipeline_steps = 0;
   int64_t unit_bytes = 0;
   int64_t pipeline_chunks = 0;

@@ -10,13 +10,6 @@
 #include "src/report/text/json_output.h"
 
 namespace etude::suite {
-namespace {
-
-nlohmann::ordered_json OrNullTime(std::optional<Nanos> time) {
-  return time ? nlohmann::ordered_json(time->count) : nullptr;
-}
-
-}  // namespace
 
 std::optional<double> TaskSimulation::EfficiencyOf(const DataParallelStep& step) const {
   if (step.step.count <= 0) return std::nullopt;
@@ -80,8 +73,8 @@ nlohmann::ordered_json ToJson(const TaskSimulation& task) {
   nlohmann::ordered_json json = {{"id", task.task},
                                  {"recording", task.recording},
                                  {"kept", task.kept},
-                                 {"recorded_step_ns", OrNullTime(task.one.recorded_step)},
-                                 {"program_step_ns", OrNullTime(task.one.program_step)},
+                                 {"recorded_step_ns", OrNull(task.one.recorded_step)},
+                                 {"program_step_ns", OrNull(task.one.program_step)},
                                  {"recording_taken_ns", task.one.recording_taken.count},
                                  {"one_rank_ns", task.one.step.count},
                                  {"notes", task.one.notes}};

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "src/trace/trace_builder.h"
+#include "src/transform/layers/training_step_testing.h"
 
 namespace etude {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 // Writes the recording of a training step: layers of two operators, their backward pass with a
 // gradient each, and an optimizer that works parameter by parameter, on a list, and on a list by
 // calls for its elements.
-class Step {
+class Step : private testing_layers::StepWriter {
  public:
   // `has_losses`: each layer's result has a loss of its own.
   explicit Step(int layers, bool has_losses = false) : layers_(layers), has_losses_(has_losses) {}
@@ -65,7 +66,7 @@ class Step {
   static int Weight(int layer) { return 100 + layer; }
   static int Gradient(int layer) { return 200 + layer; }
 
-  Value Tensor(int memory) {
+  Value Tensor(int memory) override {
     const std::vector<int64_t> shape = {memory == kEmbedding ? 64 : 8, 8};
     const StringId type = builder_.Intern("Tensor(float)");
     const auto address = static_cast<uint64_t>(memory);
@@ -75,22 +76,6 @@ class Step {
                                                       .element_bytes = 4,
                                                       .type = type,
                                                       .shape = builder_.InternInts(shape)}));
-  }
-  ValueListId Tensors(const std::vector<int>& memory) {
-    std::vector<Value> values;
-    for (const int one : memory) values.push_back(Tensor(one));
-    return builder_.InternValues(values);
-  }
-  NodeRow Row(const std::string& name, NodeKind kind, NodeId parent) {
-    NodeRow row;
-    row.source_id = ++id_;
-    row.kind = kind;
-    row.place = Place::kHost;
-    row.name = builder_.Intern(name);
-    row.parent_node = parent;
-    row.lane = builder_.InternLane({.thread = builder_.Intern("1")});
-    row.start = now_;
-    return row;
   }
   void Op(const std::string& name, const std::vector<int>& reads, const std::vector<int>& makes,
           int64_t time, NodeId parent = {}, NodeKind kind = NodeKind::kOperator) {
@@ -122,9 +107,6 @@ class Step {
 
   int layers_;
   bool has_losses_;
-  TraceBuilder builder_;
-  uint64_t id_ = 0;
-  Nanos now_;
 };
 
 // Returns a line for each node in order of time: its name, times and the name of its caller.

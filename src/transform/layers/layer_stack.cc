@@ -481,25 +481,13 @@ class StackFinder {
     }
   }
 
-  // Returns the lists of tensors among an operator's arguments.
-  std::vector<std::vector<TensorId>> ListsOf(NodeId node) const {
-    std::vector<std::vector<TensorId>> lists;
-    for (const Value& value : trace_.inputs(node)) {
-      if (value.kind != ValueKind::kList) continue;
-      std::vector<TensorId>& list = lists.emplace_back();
-      ForEachTensor(trace_, trace_.values(value.as_list()),
-                    [&](TensorId id) { list.push_back(id); });
-    }
-    return lists;
-  }
-
   // Returns the share of the bytes in an operator's lists that belong to layers, and adds the
   // memory in them to `owners`.
   double ShareOfLayers(NodeId node, Owners& owners) {
     const bool is_after = IsAfterBackward(node);
     double all = 0;
     double of_layers = 0;
-    const std::vector<std::vector<TensorId>> lists = ListsOf(node);
+    const std::vector<std::vector<TensorId>> lists = ListsOf(trace_, node);
     for (const std::vector<TensorId>& list : lists) {
       std::map<size_t, size_t>& layers = layers_in_lists_[list.size()];
       for (size_t i = 0; i < list.size(); ++i) {

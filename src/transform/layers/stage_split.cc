@@ -477,7 +477,7 @@ class StageSplitter {
     const bool has_gradient =
         split_.has_backward && IsFloat(use) && use.requires_grad != Known::kNo;
     SentPart part{.extent = extent, .bytes = use.numel * *element, .has_gradient = has_gradient};
-    // Of views, the largest is sent.
+    // The largest of several views is sent.
     for (SentPart& other : version.parts) {
       if (other.extent.begin <= extent.begin && extent.end <= other.extent.end &&
           part.bytes <= other.bytes) {
@@ -614,13 +614,7 @@ class StageSplitter {
   // the same length, such as all lists of an optimizer.
   std::vector<PlaceShare> SharesOfList(NodeId node,
                                        const std::unordered_map<Storage, Places>& made) {
-    std::vector<std::vector<TensorId>> lists;
-    for (const Value& value : trace_.inputs(node)) {
-      if (value.kind != ValueKind::kList) continue;
-      std::vector<TensorId>& list = lists.emplace_back();
-      ForEachTensor(trace_, trace_.values(value.as_list()),
-                    [&](TensorId id) { list.push_back(id); });
-    }
+    const std::vector<std::vector<TensorId>> lists = ListsOf(trace_, node);
     for (const std::vector<TensorId>& list : lists) {
       for (size_t i = 0; i < list.size(); ++i) {
         const Places places = PlacesOf(trace_.tensor(list[i]), made);

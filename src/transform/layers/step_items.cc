@@ -61,6 +61,16 @@ bool HasTensorList(const Trace& trace, NodeId node) {
   });
 }
 
+std::vector<std::vector<TensorId>> ListsOf(const Trace& trace, NodeId node) {
+  std::vector<std::vector<TensorId>> lists;
+  for (const Value& value : trace.inputs(node)) {
+    if (value.kind != ValueKind::kList) continue;
+    std::vector<TensorId>& list = lists.emplace_back();
+    ForEachTensor(trace, trace.values(value.as_list()), [&](TensorId id) { list.push_back(id); });
+  }
+  return lists;
+}
+
 bool IsInBackward(const Trace& trace, NodeId node) {
   for (; node; node = trace.parent(node)) {
     if (trace.name(node).starts_with(kAutogradCall)) return true;

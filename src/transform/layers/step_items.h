@@ -38,6 +38,8 @@ void ForEachMade(const Trace& trace, NodeId node, Fn fn) {
 bool IsCall(const Trace& trace, NodeId node);
 // Returns whether an argument of an operator is a list of tensors.
 bool HasTensorList(const Trace& trace, NodeId node);
+// Returns the lists of tensors among an operator's arguments.
+std::vector<std::vector<TensorId>> ListsOf(const Trace& trace, NodeId node);
 // Returns whether autograd's engine called the node.
 bool IsInBackward(const Trace& trace, NodeId node);
 

@@ -11,7 +11,7 @@
 // For tests only.
 namespace etude::testing_layers {
 
-// What a recorded step has besides its layers.
+// Parts of a recorded step besides its layers.
 struct TrainingStepForm {
   int layers = 4;
   bool has_ends = false;   // embedding, loss, release of gradients, a mask for all layers, a mark
@@ -22,10 +22,40 @@ struct TrainingStepForm {
   bool on_device = false;  // each operator launches a kernel that takes as long
 };
 
+// Writes host operators of one thread, whose tensors have numbers as memory.
+class StepWriter {
+ public:
+  virtual ~StepWriter() = default;
+
+ protected:
+  virtual Value Tensor(int memory) = 0;
+
+  ValueListId Tensors(const std::vector<int>& memory) {
+    std::vector<Value> values;
+    for (const int one : memory) values.push_back(Tensor(one));
+    return builder_.InternValues(values);
+  }
+  NodeRow Row(const std::string& name, NodeKind kind, NodeId parent) {
+    NodeRow row;
+    row.source_id = ++id_;
+    row.kind = kind;
+    row.place = Place::kHost;
+    row.name = builder_.Intern(name);
+    row.parent_node = parent;
+    row.lane = builder_.InternLane({.thread = builder_.Intern("1")});
+    row.start = now_;
+    return row;
+  }
+
+  TraceBuilder builder_;
+  uint64_t id_ = 0;
+  Nanos now_;
+};
+
 // Writes the recording of a training step without gaps: a forward pass of `kForward` ns per layer,
 // a backward pass of `kBackward` ns per layer, and an optimizer on a list of all parameters.
 // Tensors between layers have `kActivation` bytes, and each layer has a weight of 8 · 8 floats.
-class TrainingStep {
+class TrainingStep : private StepWriter {
  public:
   static constexpr int64_t kForward = 3000;
   static constexpr int64_t kBackward = 5000;
@@ -118,7 +148,7 @@ class TrainingStep {
     }
   }
 
-  Value Tensor(int memory) {
+  Value Tensor(int memory) override {
     const bool is_weight = memory >= 100 && memory < 300;
     const bool is_whole = memory == kTokens || memory == kTargets;
     const std::vector<int64_t> shape = {is_weight ? 8 : 16, 8};
@@ -136,22 +166,6 @@ class TrainingStep {
   }
   Value List(const std::vector<int>& memory) {
     return Value::List(builder_.Intern("GenericList[]"), Tensors(memory));
-  }
-  ValueListId Tensors(const std::vector<int>& memory) {
-    std::vector<Value> values;
-    for (const int one : memory) values.push_back(Tensor(one));
-    return builder_.InternValues(values);
-  }
-  NodeRow Row(const std::string& name, NodeKind kind, NodeId parent) {
-    NodeRow row;
-    row.source_id = ++id_;
-    row.kind = kind;
-    row.place = Place::kHost;
-    row.name = builder_.Intern(name);
-    row.parent_node = parent;
-    row.lane = builder_.InternLane({.thread = builder_.Intern("1")});
-    row.start = now_;
-    return row;
   }
   NodeId Op(const std::string& name, const std::vector<int>& reads, const std::vector<int>& makes,
             int64_t time, NodeId parent = {}, NodeKind kind = NodeKind::kOperator) {
@@ -182,9 +196,6 @@ class TrainingStep {
   }
 
   TrainingStepForm form_;
-  TraceBuilder builder_;
-  uint64_t id_ = 0;
-  Nanos now_;
 };
 
 inline Trace MakeTrainingStep(const TrainingStepForm& form) { return TrainingStep(form).Make(); }
