@@ -117,6 +117,7 @@ def main():
             ranks.meet()
         begin, begin_cpu = time.perf_counter_ns(), time.process_time_ns()
         runtime.gaps.begin_step()
+        runtime.freed_pages.begin_step()
         step.step(memory.slots)
         if ranks:
             ranks.wait_for_all()

@@ -2,6 +2,8 @@
 
 import ctypes
 import math
+import mmap
+import sys
 import time
 
 import torch
@@ -236,7 +238,7 @@ def filled(count, dtype, fill, real, low, high, generator):
 
 
 def set_heap(map_threshold, keeps_freed, given_back):
-    """Makes glibc's heap behave like the original program's. Pages that are returned anyway are not modelled."""
+    """Makes glibc's heap behave like the original program's."""
     if not map_threshold:
         return
     try:
@@ -249,6 +251,55 @@ def set_heap(map_threshold, keeps_freed, given_back):
     if keeps_freed:
         mallopt(trim_threshold, 2**31 - 1)
         mallopt(most_mapped, 0)
+        freed_pages.per_step = given_back
+
+
+class FreedPages:
+    """Returns pages of tensors that a step frees to the system: those that the original program's heap returned."""
+
+    LEAST = 64 << 10  # bytes of a block
+
+    def __init__(self):
+        self.per_step = 0  # bytes
+        self.left = 0  # bytes of this step
+        try:
+            self._madvise = ctypes.CDLL(None).madvise
+            self._madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+            self._users_of = torch._C._storage_Use_Count  # not public: without it, no pages are returned
+        except (OSError, AttributeError):
+            self._madvise = None
+
+    def begin_step(self):
+        self.left = self.per_step if self._madvise is not None else 0
+
+    def give_back(self, tensor):
+        """Returns the pages of a tensor whose last reference is in the slot that is about to be emptied."""
+        if not isinstance(tensor, torch.Tensor) or tensor.device.type != "cpu" or tensor.layout != torch.strided:
+            return
+        storage = tensor.untyped_storage()
+        size = storage.nbytes()
+        # References to the tensor: the slot, this function's argument and getrefcount's. To the storage: the tensor,
+        # and the object in `storage`.
+        if size < self.LEAST or sys.getrefcount(tensor) > 3 or self._users_of(storage._cdata) > 2:
+            return
+        page = mmap.PAGESIZE
+        begin = -(-storage.data_ptr() // page) * page
+        length = min((storage.data_ptr() + size) // page * page - begin, self.left // page * page)
+        self.left -= size
+        if length > 0:
+            self._madvise(begin, length, mmap.MADV_DONTNEED)
+
+
+freed_pages = FreedPages()
+
+
+class Slots(list):
+    """Slots of tensors that return pages when a slot is emptied."""
+
+    def __setitem__(self, slot, value):
+        if freed_pages.left > 0:
+            freed_pages.give_back(self[slot])
+        super().__setitem__(slot, value)
 
 
 def give_back_free():
@@ -273,7 +324,8 @@ class Memory:
         words.word("heap")
         set_heap(*words.numbers(3))
         words.word("slots")
-        self.slots = [None] * words.number()
+        slots = [None] * words.number()
+        self.slots = Slots(slots) if freed_pages.per_step > 0 else slots
         words.word("forms")
         for _ in range(words.number()):
             dtype, offset, rank = getattr(torch, words.word()), words.number(), words.number()
