@@ -97,6 +97,25 @@ def test_operators_can_be_repeated_alone(jobs, tmp_path):
     assert "the table describes another machine: measured: found 'in isolation', expected 'in step'" in both
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_operators_of_processes_that_run_at_once(jobs, table, tmp_path):
+    path = tmp_path / "shared.csv"
+    found = calibrate(jobs / "2", path, "--at-once", 2)
+    assert found["measured"] == len(rows(path)) > 30 and found["refused"] == 0
+    assert {row["measured"] for row in rows(path).values()} == {"in step, 2 at once"}
+    assert calibrate(jobs / "2", path, "--at-once", 2)["kept"] == len(rows(path))
+    shared = ("--operators", path, "--recorded-operators", table)
+    (change,) = told("whatif", jobs / "2", "-o", tmp_path / "edited", *shared)["edits"]
+    assert change["operators"]["measured"] > 30 or any(row["state"] == "noisy" for row in rows(path).values())
+    assert step(tmp_path / "edited") == step(jobs / "2", *shared)
+    both = etude("calibrate", "--operators", jobs / "2", "-o", path, code=3).stderr
+    assert "measured: found 'in step, 2 at once', expected 'in step'" in both
+    many = etude("calibrate", "--operators", jobs / "2", "-o", tmp_path / "many.csv", "--at-once", 1000, code=4).stderr
+    assert "--at-once: found 1,000 processes of 1 thread, expected at most as many threads as the" in many
+    assert not (tmp_path / "many.csv").exists()
+    etude("calibrate", "--operators", jobs / "2", "--at-once", 2, "--in", "isolation", code=2)
+
+
 def test_edited_operators_are_measured(jobs, tmp_path):
     edits = (jobs / "2", "--second", jobs / "4", "--sizes", "2,4,64")
     kept = ("--measure", "--operators", tmp_path / "kept.csv")

@@ -103,7 +103,7 @@ def test_refuses_other_files(tmp_path, measured, old, new, message):
         (("--ranks", "1"), "--ranks: found '1', expected 2 to 1024"),
         (("--sizes", "9-8"), "--sizes: found 9-8, expected the smaller size first"),
         (("-o", "machine.json"), "machine.json"),
-        (("--in", "step"), "--in, --threads and --library require --operators"),
+        (("--in", "step"), "--in, --threads, --at-once and --library require --operators"),
         (("--from", "job", "--ranks", "2"), "--from measures nothing"),
     ],
 )

@@ -37,6 +37,7 @@ using nlohmann::ordered_json;
 constexpr uint64_t kMostFileBytes = 64 << 20;
 constexpr int64_t kMostRepeats = 100'000;
 constexpr int64_t kMostRounds = 1000;
+constexpr int64_t kMostAtOnce = 1024;
 constexpr int64_t kUsualRepeats = 50;
 constexpr int64_t kUsualRounds = 3;
 constexpr std::chrono::minutes kTimeout{10};
@@ -87,6 +88,10 @@ class CalibrateCommand : public Command {
     options.Value("--threads", &operators_.threads, "N",
                   "--operators: number of threads in PyTorch's pool (default: as recorded, else 1)",
                   {.least = 1, .most = kThreadsMax});
+    options.Value("--at-once", &at_once_, "N",
+                  "--operators: number of processes that run the step at the same time, as ranks "
+                  "on this machine do (default: 1)",
+                  {.least = 1, .most = kMostAtOnce});
     options.Values("--library", &operators_.libraries, "FILE",
                    "--operators: load a shared library that registers operators; its code runs");
     options.Value("--ranks", &ranks_, "COUNTS",
@@ -119,9 +124,9 @@ class CalibrateCommand : public Command {
 
   Result<ExitCode> Run(const Console& console) override {
     if (!operators_.job.empty()) return RunOperators(console);
-    if (!in_.empty() || operators_.threads || !operators_.libraries.empty()) {
+    if (!in_.empty() || operators_.threads || at_once_ || !operators_.libraries.empty()) {
       return MakeError(ErrorCode::kUsage,
-                       "calibrate: --in, --threads and --library require --operators");
+                       "calibrate: --in, --threads, --at-once and --library require --operators");
     }
     if (output_.empty()) output_ = "machine.toml";
     if (!from_.empty()) return RunFrom(console);
@@ -153,6 +158,11 @@ class CalibrateCommand : public Command {
     operators_.output = output_.empty() ? "operators.csv" : output_;
     if (!in_.empty()) operators_.in = in_;
     operators_.rounds = rounds_.value_or(kUsualMostRounds);
+    operators_.at_once = at_once_.value_or(1);
+    if (operators_.at_once > 1 && operators_.in != "step") {
+      return MakeError(ErrorCode::kUsage,
+                       "calibrate: --at-once cannot be combined with --in isolation");
+    }
     operators_.force = force_;
     operators_.json = json_;
     return CalibrateOperators(operators_, console);
@@ -350,6 +360,7 @@ class CalibrateCommand : public Command {
   std::optional<std::string> ranks_;
   std::optional<std::string> types_;
   std::optional<std::string> sizes_;
+  std::optional<int64_t> at_once_;
   std::optional<int64_t> repeats_;
   std::optional<int64_t> rounds_;
   std::vector<std::string> from_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -10,8 +11,10 @@
 #include <fmt/format.h>
 
 #include "src/analysis/compare/step_kinds.h"
+#include "src/base/machine/core_use.h"
 #include "src/base/text/format_count.h"
 #include "src/cli/torch/measure_operators.h"
+#include "src/cli/torch/rank_processes.h"
 #include "src/cli/torch/replay_kinds.h"
 #include "src/cli/torch/replay_source.h"
 #include "src/formats/io/atomic_file.h"
@@ -30,8 +33,13 @@ using nlohmann::ordered_json;
 
 class OperatorCalibrator {
  public:
-  OperatorCalibrator(const OperatorCalibration& wanted, const Console& console)
-      : wanted_(wanted), console_(console) {}
+  // `gate`: measure beside other processes; may be null.
+  OperatorCalibrator(const OperatorCalibration& wanted, const Console& console, StepGate* gate)
+      : wanted_(wanted), console_(console), gate_(gate) {
+    if (writes()) return;
+    context_.warn = {};
+    context_.progress = {};
+  }
 
   Result<ExitCode> Run() {
     for (const std::string& library : wanted_.libraries) {
@@ -39,29 +47,31 @@ class OperatorCalibrator {
     }
     std::vector<std::optional<int64_t>> ranks = {std::nullopt};
     if (IsFolder(wanted_.job)) {
-      ETUDE_ASSIGN_OR_RETURN(const RanksOfJob job,
-                             ChooseRanks(wanted_.job, "all", console_.context()));
+      ETUDE_ASSIGN_OR_RETURN(const RanksOfJob job, ChooseRanks(wanted_.job, "all", context_));
       ranks.assign(job.present.begin(), job.present.end());
     }
     for (const std::optional<int64_t> rank : ranks) ETUDE_RETURN_IF_ERROR(MeasureRank(rank));
-    return Answer();
+    return writes() ? Answer() : ExitCode::kOk;
   }
 
  private:
+  bool writes() const { return gate_ == nullptr || gate_->is_lead(); }
+
   Status MeasureRank(std::optional<int64_t> rank) {
     ETUDE_ASSIGN_OR_RETURN(const ReplaySource source,
-                           OpenSource(wanted_.job, rank, console_.strict(), console_.context()));
+                           OpenSource(wanted_.job, rank, console_.strict(), context_));
     ReplayOptions options;
     options.device = "cpu";
     FollowProgram(source, wanted_.threads, options);
     // The replay of a part need not have the recorded page faults.
     options.minor_faults = std::nullopt;
     options.launched = nullptr;
-    const OperatorMachine machine = OperatorMachineNow(options.threads, wanted_.in == "step");
+    const OperatorMachine machine =
+        OperatorMachineNow(options.threads, wanted_.in == "step", wanted_.at_once);
+    ETUDE_RETURN_IF_ERROR(CheckCores(options.threads));
     if (!is_open_) {
-      ETUDE_ASSIGN_OR_RETURN(table_,
-                             OpenOperatorTable(wanted_.output, machine, console_.context()));
-      ETUDE_RETURN_IF_ERROR(AtomicFile::Create(wanted_.output));
+      ETUDE_ASSIGN_OR_RETURN(table_, OpenOperatorTable(wanted_.output, machine, context_));
+      if (writes()) ETUDE_RETURN_IF_ERROR(AtomicFile::Create(wanted_.output));
       is_open_ = true;
     }
     if (const std::string other = DifferenceOf(machine, table_.machine); !other.empty()) {
@@ -77,7 +87,19 @@ class OperatorCalibrator {
       has_news = HasNews(step) || has_news;
       steps.push_back({&source.trace, options});
     }
+    if (gate_ != nullptr) has_news = gate_->Pass(has_news ? 1 : 0) != 0;
     return has_news ? MeasureSteps(steps) : Status();
+  }
+
+  // Processes that wait for cores would add this to the times.
+  Status CheckCores(int64_t threads) const {
+    const double cores = CoreLimit();
+    if (wanted_.at_once == 1 || cores <= 0) return {};
+    if (static_cast<double>(threads) * static_cast<double>(wanted_.at_once) <= cores) return {};
+    return Unavailable(fmt::format(
+        "--at-once: found {} of {}, expected at most as many threads as the {:.6g} cores here",
+        FormatCount(static_cast<uint64_t>(wanted_.at_once), "process", "processes"),
+        FormatCount(static_cast<uint64_t>(threads), "thread"), cores));
   }
 
   // Notes the operators of a step, and returns whether outermost ones were not seen before and are
@@ -123,7 +145,7 @@ class OperatorCalibrator {
     };
     ETUDE_ASSIGN_OR_RETURN(OperatorsMeasured found,
                            MeasureOperators(steps, table_.machine.in_step, wanted_.rounds,
-                                            is_wanted, console_.context()));
+                                            is_wanted, context_, gate_));
     for (const auto& [key, time] : found.times) {
       if (IsRefused(time)) {
         states_[key] = "refused";
@@ -135,6 +157,7 @@ class OperatorCalibrator {
       table_.times.insert_or_assign(key, time);
     }
     for (auto& [key, reason] : found.failures) failures_.insert_or_assign(key, reason);
+    if (!writes()) return {};
     return WriteFile(wanted_.output, OperatorTableText(table_));
   }
 
@@ -225,6 +248,8 @@ class OperatorCalibrator {
 
   const OperatorCalibration& wanted_;
   const Console& console_;
+  StepGate* const gate_;
+  RunContext context_ = console_.context();
   bool is_open_ = false;
   OperatorTable table_;
   std::set<OperatorKey> tried_;                // outermost operators that the table lacked
@@ -237,7 +262,14 @@ class OperatorCalibrator {
 }  // namespace
 
 Result<ExitCode> CalibrateOperators(const OperatorCalibration& wanted, const Console& console) {
-  return OperatorCalibrator(wanted, console).Run();
+  if (wanted.at_once == 1) return OperatorCalibrator(wanted, console, nullptr).Run();
+  ETUDE_ASSIGN_OR_RETURN(StepGate gate, StepGate::Make(static_cast<size_t>(wanted.at_once)));
+  std::vector<int64_t> processes(static_cast<size_t>(wanted.at_once));
+  std::iota(processes.begin(), processes.end(), 0);
+  return RunRanks(processes, /*lead=*/0, [&](int64_t process) {
+    gate.Join(process == 0);
+    return OperatorCalibrator(wanted, console, &gate).Run();
+  });
 }
 
 }  // namespace etude

@@ -18,6 +18,7 @@ struct OperatorCalibration {
   std::string in = "step";  // or "isolation"
   int64_t rounds = 0;       // at most
   std::optional<int64_t> threads;
+  int64_t at_once = 1;  // processes that run the step at the same time
   std::vector<std::string> libraries;
   bool force = false;
   bool json = false;

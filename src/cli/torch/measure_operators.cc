@@ -14,12 +14,13 @@
 #include "src/torch/replayer.h"
 
 namespace etude {
-OperatorMachine OperatorMachineNow(int64_t threads, bool in_step) {
+OperatorMachine OperatorMachineNow(int64_t threads, bool in_step, int64_t at_once) {
   return {.device = "cpu",
           .processor = suite::ThisMachine().cpu,
           .threads = threads,
           .torch = std::string(CollectiveTimer::TorchVersion()),
-          .in_step = in_step};
+          .in_step = in_step,
+          .at_once = at_once};
 }
 
 Result<OperatorTable> OpenOperatorTable(const std::string& path, const OperatorMachine& machine,
@@ -38,7 +39,7 @@ Result<OperatorTable> OpenOperatorTable(const std::string& path, const OperatorM
 Result<OperatorsMeasured> MeasureOperators(const std::vector<StepToMeasure>& steps, bool in_step,
                                            int64_t most_rounds,
                                            const std::function<bool(const OperatorKey&)>& wanted,
-                                           const RunContext& context) {
+                                           const RunContext& context, StepGate* gate) {
   // All trials come first: after a run there are threads, which a child lacks.
   std::vector<std::optional<Calibration>> found;
   for (const StepToMeasure& step : steps) {
@@ -60,14 +61,17 @@ Result<OperatorsMeasured> MeasureOperators(const std::vector<StepToMeasure>& ste
     total += timer.wanted();
     timers.push_back(std::move(timer));
   }
-  for (int64_t round = 0; round < most_rounds; ++round) {
+  const auto chosen = [&](bool choice) {
+    return gate == nullptr ? choice : gate->Pass(choice ? 1 : 0) != 0;
+  };
+  for (int64_t round = 0; chosen(round < most_rounds); ++round) {
     uint64_t stable = 0;
     for (OperatorTimer& timer : timers) {
-      if (timer.stable() < timer.wanted()) ETUDE_RETURN_IF_ERROR(timer.Round(in_step));
+      if (chosen(timer.stable() < timer.wanted())) ETUDE_RETURN_IF_ERROR(timer.Round(in_step));
       stable += timer.stable();
     }
     context.Progress("measure operators", stable, total);
-    if (stable == total) break;
+    if (chosen(stable == total)) break;
   }
   context.Progress("measure operators", total, total);
   OperatorsMeasured measured;

@@ -8,6 +8,7 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/cli/torch/step_gate.h"
 #include "src/torch/replay_options.h"
 #include "src/trace/trace.h"
 #include "src/transform/operators/operator_table.h"
@@ -16,7 +17,7 @@
 namespace etude {
 
 // Returns this machine, for tables of operators on the CPU.
-OperatorMachine OperatorMachineNow(int64_t threads, bool in_step);
+OperatorMachine OperatorMachineNow(int64_t threads, bool in_step, int64_t at_once = 1);
 
 // Returns the table in a file of this machine, or an empty one if there is no such file or `path`
 // is "". kBadInput for a table of another machine.
@@ -36,10 +37,11 @@ struct OperatorsMeasured {
 };
 
 // Measures the operators of the steps for which `wanted` returns true, on the CPU. The steps take
-// turns, at most `most_rounds` times. kUnavailable for steps on another device.
+// turns, at most `most_rounds` times. With a `gate`, processes measure the same steps at the same
+// time, until the lead is done. kUnavailable for steps on another device.
 Result<OperatorsMeasured> MeasureOperators(const std::vector<StepToMeasure>& steps, bool in_step,
                                            int64_t most_rounds,
                                            const std::function<bool(const OperatorKey&)>& wanted,
-                                           const RunContext& context);
+                                           const RunContext& context, StepGate* gate = nullptr);
 
 }  // namespace etude

@@ -20,7 +20,30 @@ constexpr std::string_view kHeading =
     "operator,arguments,device,processor,threads,torch,measured,calls,time_ns,spread,state";
 constexpr size_t kColumns = 11;
 
-std::string_view NameOfMode(bool in_step) { return in_step ? "in step" : "in isolation"; }
+constexpr std::string_view kInStep = "in step";
+constexpr std::string_view kInIsolation = "in isolation";
+constexpr std::string_view kAtOnce = " at once";
+
+std::string NameOfMode(const OperatorMachine& machine) {
+  std::string name(machine.in_step ? kInStep : kInIsolation);
+  if (machine.at_once > 1) name += fmt::format(", {}{}", machine.at_once, kAtOnce);
+  return name;
+}
+
+// Reads such a name into `machine`. Returns false for another text.
+bool ReadMode(std::string_view name, OperatorMachine& machine) {
+  if (name.ends_with(kAtOnce)) {
+    name.remove_suffix(kAtOnce.size());
+    const size_t comma = name.rfind(", ");
+    if (comma == std::string_view::npos) return false;
+    const auto count = ParseWhole(name.substr(comma + 2));
+    if (!count || *count < 2) return false;
+    machine.at_once = *count;
+    name = name.substr(0, comma);
+  }
+  machine.in_step = name == kInStep;
+  return name == kInStep || name == kInIsolation;
+}
 
 // Reads the rows of a text in CSV, whose values may have quotation marks and line breaks inside of
 // them (RFC 4180).
@@ -95,10 +118,9 @@ Result<OperatorRow> ParseRow(std::vector<std::string>& values) {
   const auto threads = ParseWhole(values[4]);
   if (!threads || *threads < 1) return wrong(values[4], "a number of threads from 1");
   row.machine.threads = *threads;
-  if (values[6] != NameOfMode(true) && values[6] != NameOfMode(false)) {
-    return wrong(values[6], "'in step' or 'in isolation'");
+  if (!ReadMode(values[6], row.machine)) {
+    return wrong(values[6], "'in step', 'in isolation' or one of them with ', N at once'");
   }
-  row.machine.in_step = values[6] == NameOfMode(true);
   const auto calls = ParseWhole(values[7]);
   if (!calls || *calls < 1) return wrong(values[7], "a number of calls from 1");
   row.time.calls = *calls;
@@ -124,7 +146,7 @@ std::string DifferenceOf(const OperatorMachine& found, const OperatorMachine& ex
       Fact{"processor", found.processor, expected.processor},
       Fact{"threads", fmt::format("{}", found.threads), fmt::format("{}", expected.threads)},
       Fact{"torch", found.torch, expected.torch},
-      Fact{"measured", NameOfMode(found.in_step), NameOfMode(expected.in_step)}};
+      Fact{"measured", NameOfMode(found), NameOfMode(expected)}};
   for (const auto& [name, one, other] : facts) {
     if (one != other) return fmt::format("{}: found '{}', expected '{}'", name, one, other);
   }
@@ -144,7 +166,7 @@ std::string OperatorTableText(const OperatorTable& table) {
   const OperatorMachine& machine = table.machine;
   const std::string where =
       fmt::format("{},{},{},{},{}", CsvQuoted(machine.device), CsvQuoted(machine.processor),
-                  machine.threads, CsvQuoted(machine.torch), NameOfMode(machine.in_step));
+                  machine.threads, CsvQuoted(machine.torch), CsvQuoted(NameOfMode(machine)));
   for (const auto& [key, time] : table.times) {
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{}\n", CsvQuoted(key.name),
                    CsvQuoted(key.arguments), where, time.calls, time.time_ns, time.spread,

@@ -18,6 +18,7 @@ struct OperatorMachine {
   int64_t threads = 1;    // of PyTorch's pool
   std::string torch;      // "2.13.0"
   bool in_step = true;    // as part of the step; false: repeated alone
+  int64_t at_once = 1;    // processes that ran the step at the same time
 
   friend bool operator==(const OperatorMachine&, const OperatorMachine&) = default;
 };

@@ -65,8 +65,14 @@ TEST(OperatorTable, ErrorsNameTheLine) {
   EXPECT_EQ(wrong("aten::mm", ""),
             "t.csv:2: found '', expected the name of an operator, such as aten::mm");
   EXPECT_EQ(wrong(",1,2.13", ",0,2.13"), "t.csv:2: found '0', expected a number of threads from 1");
-  EXPECT_EQ(wrong("in step", "alone"),
-            "t.csv:2: found 'alone', expected 'in step' or 'in isolation'");
+  EXPECT_EQ(
+      wrong("in step", "alone"),
+      "t.csv:2: found 'alone', expected 'in step', 'in isolation' or one of them with ', N at "
+      "once'");
+  EXPECT_EQ(
+      wrong("in step", "\"in step, 1 at once\""),
+      "t.csv:2: found 'in step, 1 at once', expected 'in step', 'in isolation' or one of them "
+      "with ', N at once'");
   EXPECT_EQ(wrong(",5,", ",five,"), "t.csv:2: found 'five', expected a number of calls from 1");
   EXPECT_EQ(wrong(",100,", ",-1,"), "t.csv:2: found '-1', expected a time above 0 in nanoseconds");
   EXPECT_EQ(wrong(",100,", ",inf,"),
@@ -81,6 +87,9 @@ TEST(OperatorTable, MachinesDifferByAnyFact) {
   EXPECT_EQ(DifferenceOf(one, other), "");
   other.in_step = false;
   EXPECT_EQ(DifferenceOf(one, other), "measured: found 'in step', expected 'in isolation'");
+  other = one;
+  other.at_once = 4;
+  EXPECT_EQ(DifferenceOf(one, other), "measured: found 'in step', expected 'in step, 4 at once'");
   other.threads = 2;
   EXPECT_EQ(DifferenceOf(one, other), "threads: found '1', expected '2'");
 }
