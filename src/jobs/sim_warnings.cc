@@ -1,7 +1,9 @@
 #include "src/jobs/sim_warnings.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include <fmt/format.h>
@@ -39,6 +41,35 @@ void WarnOfPrograms(const SimMachine& machine, const std::string& system,
   }
 }
 
+// Warns of collectives of groups that use a ring in place of the listed algorithms.
+void WarnOfGroups(const SimMachine& machine, const std::string& system, const SimWorkload& workload,
+                  const RunContext& context) {
+  if (machine.graph != nullptr || machine.times != nullptr) return;
+  std::set<const SimProgram*> seen;
+  std::set<CollectiveType> types;
+  for (const SimRank& rank : workload.ranks) {
+    if (!seen.insert(rank.program.get()).second) continue;
+    for (const SimNode& node : rank.program->nodes) {
+      if (node.kind != NodeKind::kCollective || node.group == 0) continue;
+      const auto group = workload.groups.find(rank.GroupOf(node));
+      if (group == workload.groups.end()) continue;
+      if (group->second.size() < workload.ranks.size()) types.insert(node.collective);
+    }
+  }
+  for (const CollectiveType type : types) {
+    const auto found = machine.system.algorithms.find(type);
+    if (found == machine.system.algorithms.end() || found->second.size() < 2) continue;
+    const auto is_ring = [](const AlgorithmChoice& choice) {
+      return choice.algorithm == CollectiveAlgorithm::kRing;
+    };
+    if (std::ranges::all_of(found->second, is_ring)) continue;
+    context.Warn(
+        fmt::format("{}: {} of groups uses a ring, because the list has an algorithm for each "
+                    "dimension, as in ASTRA-sim; a list of one algorithm applies to groups too",
+                    system, Name(type)));
+  }
+}
+
 }  // namespace
 
 void WarnOfSilences(const SimMachine& machine, const MachineNames& names,
@@ -60,6 +91,7 @@ void WarnOfSilences(const SimMachine& machine, const MachineNames& names,
   }
   std::map<const SimProgram*, uint64_t> ranks;
   for (const SimRank& rank : workload.ranks) ++ranks[rank.program.get()];
+  WarnOfGroups(machine, names.system, workload, context);
   uint64_t timeless = 0;
   uint64_t unsized = 0;
   for (const auto& [program, count] : ranks) {

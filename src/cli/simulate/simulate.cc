@@ -235,8 +235,8 @@ class SimulateCommand : public Command {
   // Adds the energy of a step that has ended.
   Status AddEnergy(const std::optional<EnergyFigures>& figures, SimulatedStep& step) const {
     if (!figures || !step.ended()) return {};
-    const auto energy = EnergyOf(*figures, step.machine, step.result, step.account);
-    if (!energy) return BadInput(fmt::format("{}: {}", energy_, energy.error().message));
+    const Result<StepEnergy> energy = EnergyOf(*figures, step.machine, step.result, step.account);
+    if (!energy) return tl::unexpected<Error>(energy.error());
     for (Table& table : EnergyTables(*figures, *energy, step.result, step.account)) {
       step.tables.push_back(std::move(table));
     }

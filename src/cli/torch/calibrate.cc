@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <map>
@@ -15,6 +16,7 @@
 #include "src/base/machine/core_use.h"
 #include "src/base/text/format_count.h"
 #include "src/cli/app/commands.h"
+#include "src/cli/app/stop_signal.h"
 #include "src/cli/torch/calibrate_operators.h"
 #include "src/cli/torch/replay_ranks.h"
 #include "src/cli/torch/replay_source.h"
@@ -41,6 +43,7 @@ constexpr int64_t kMostAtOnce = 1024;
 constexpr int64_t kUsualRepeats = 50;
 constexpr int64_t kUsualRounds = 3;
 constexpr std::chrono::minutes kTimeout{10};
+constexpr int64_t kLead = 0;  // rank that writes the file
 
 MeasuredMachine MachineNow() {
   const MachineFacts facts = suite::ThisMachine();
@@ -116,13 +119,18 @@ class CalibrateCommand : public Command {
     options.Flag("--json", &json_, "print JSON");
     options.Footer(fmt::format(
         "Exit code 1 if a communication is too noisy to be written: the median spread of its sizes "
-        "from 64 KiB is above {:.0f} %, or the median error at sizes between those of the file is "
-        "above {:.0f} %. With --operators, if the spread of an operator is above {:.0f} % and "
+        "from 64 KiB, or of those below, is above {:.0f} %, or the median error at sizes between "
+        "those of the file is above {:.0f} %. With --operators, if the spread of an operator is "
+        "above {:.0f} % and "
         "1 µs.",
         kMostSpread * 100, kMostCheckError * 100, kMostOperatorSpread * 100));
   }
 
   Result<ExitCode> Run(const Console& console) override {
+    if (is_stdout() && json_) {
+      return MakeError(ErrorCode::kUsage,
+                       "calibrate: -o - and --json both write to standard output");
+    }
     if (!operators_.job.empty()) return RunOperators(console);
     if (!in_.empty() || operators_.threads || at_once_ || !operators_.libraries.empty()) {
       return MakeError(ErrorCode::kUsage,
@@ -134,11 +142,21 @@ class CalibrateCommand : public Command {
     ETUDE_RETURN_IF_ERROR(ReadOutput(console.context()));
     if (std::ranges::all_of(items_, &Item::kept)) return Answer(console);
     // The file is written after minutes only.
-    ETUDE_RETURN_IF_ERROR(AtomicFile::Create(output_));
+    if (!is_stdout()) ETUDE_RETURN_IF_ERROR(AtomicFile::Create(output_));
     std::vector<int64_t> all(static_cast<size_t>(items_.back().ranks));
     std::iota(all.begin(), all.end(), 0);
-    return RunLocalRanks({.size = std::ssize(all), .present = all}, /*lead=*/0, kTimeout,
-                         [&](RankGroup& group) { return RunRank(group, console); });
+    // The file keeps what was measured before a signal. A second signal ends the command.
+    ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
+    stop_ = stop->flag();
+    const Result<ExitCode> answer =
+        RunLocalRanks({.size = std::ssize(all), .present = all}, kLead, kTimeout,
+                      [&](RankGroup& group) { return RunRank(group, console); });
+    if (answer || answer.error().code != ErrorCode::kInterrupted) return answer;
+    // Without the rank that noticed the signal.
+    const std::string& message = answer.error().message;
+    const size_t colon = message.find(": ");
+    return MakeError(ErrorCode::kInterrupted,
+                     colon == std::string::npos ? message : message.substr(colon + 2));
   }
 
  private:
@@ -183,11 +201,15 @@ class CalibrateCommand : public Command {
           "warning: {} left out: times, sizes or types are unknown, or ranks have no trace",
           FormatCount(times.left_out, "communication")));
     }
+    if (is_stdout()) return ExitCode::kOk;
     std::vector<CalibratedSeries> all;
     for (const MeasuredSeries& series : file_.series) all.push_back({series, {}, "recorded"});
     Print(CalibrationTable(all), console);
     return ExitCode::kOk;
   }
+
+  // Whether the file goes to standard output, at once and without a table.
+  bool is_stdout() const { return output_ == "-"; }
 
   // A kind of communication at a number of ranks.
   struct Item {
@@ -228,7 +250,7 @@ class CalibrateCommand : public Command {
   Status ReadOutput(const RunContext& context) {
     file_.machine = MachineNow();
     std::error_code error;
-    if (!std::filesystem::exists(output_, error)) return {};
+    if (is_stdout() || !std::filesystem::exists(output_, error)) return {};
     ETUDE_ASSIGN_OR_RETURN(const std::string text,
                            ReadTomlText(output_, "a machine file", kMostFileBytes, context.limits));
     ETUDE_ASSIGN_OR_RETURN(MachineFile found, ParseMachineFile(text, output_));
@@ -265,12 +287,24 @@ class CalibrateCommand : public Command {
         continue;
       }
       if (group.rank() < item.ranks) {
-        ETUDE_RETURN_IF_ERROR(Measure(item, *timers[item.ranks], group.rank() == 0, console));
+        ETUDE_RETURN_IF_ERROR(Measure(item, *timers[item.ranks], group.rank() == kLead, console));
       }
       ETUDE_RETURN_IF_ERROR(group.Meet());
     }
-    if (group.rank() != 0) return ExitCode::kOk;
+    if (group.rank() != kLead) return ExitCode::kOk;
     return Answer(console);
+  }
+
+  tl::unexpected<Error> Interrupted() const {
+    const auto has_file = [](const Item& item) {
+      return item.state != "refused" && (item.kept || item.state != "kept");
+    };
+    return MakeError(
+        ErrorCode::kInterrupted,
+        is_stdout() ? std::string("interrupted")
+                    : fmt::format("interrupted; {} has {} of {}; repeat the command to continue",
+                                  output_, std::ranges::count_if(items_, has_file),
+                                  FormatCount(items_.size(), "communication")));
   }
 
   Status Measure(Item& item, CollectiveTimer& timer, bool is_lead, const Console& console) {
@@ -280,6 +314,7 @@ class CalibrateCommand : public Command {
       points.resize(sizes.size());
       for (size_t i = 0; i < sizes.size(); ++i) {
         if (is_lead) {
+          if (*stop_) return Interrupted();
           const std::string_view name = NameOfKind(item.kind);
           console.context().Progress(fmt::format("measure {} of {} ranks: sizes", name, item.ranks),
                                      done_, total_);
@@ -317,7 +352,7 @@ class CalibrateCommand : public Command {
       return {};
     }
     Put(series, check, file_);
-    return WriteFile(output_, MachineFileText(file_));
+    return is_stdout() ? Status() : WriteFile(output_, MachineFileText(file_));
   }
 
   Result<ExitCode> Answer(const Console& console) const {
@@ -330,7 +365,11 @@ class CalibrateCommand : public Command {
     }
     all.insert(all.end(), refused_.begin(), refused_.end());
     console.context().Progress("measure", total_, total_);
-    Print(CalibrationTable(all), console);
+    if (is_stdout()) {
+      ETUDE_RETURN_IF_ERROR(WriteFile(output_, MachineFileText(file_)));
+    } else {
+      Print(CalibrationTable(all), console);
+    }
     for (const std::string& noise : noises_) {
       console.Complain(
           fmt::format("{}: {}", force_ ? "warning" : "too noisy to be written", noise));
@@ -372,6 +411,7 @@ class CalibrateCommand : public Command {
   MachineFile file_;
   std::vector<CalibratedSeries> refused_;
   std::vector<std::string> noises_;
+  const std::atomic<bool>* stop_ = nullptr;  // set by a signal, for all ranks
 };
 
 }  // namespace

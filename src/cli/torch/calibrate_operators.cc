@@ -70,8 +70,12 @@ class OperatorCalibrator {
         OperatorMachineNow(options.threads, wanted_.in == "step", wanted_.at_once);
     ETUDE_RETURN_IF_ERROR(CheckCores(options.threads));
     if (!is_open_) {
-      ETUDE_ASSIGN_OR_RETURN(table_, OpenOperatorTable(wanted_.output, machine, context_));
-      if (writes()) ETUDE_RETURN_IF_ERROR(AtomicFile::Create(wanted_.output));
+      if (is_stdout()) {
+        table_.machine = machine;
+      } else {
+        ETUDE_ASSIGN_OR_RETURN(table_, OpenOperatorTable(wanted_.output, machine, context_));
+        if (writes()) ETUDE_RETURN_IF_ERROR(AtomicFile::Create(wanted_.output));
+      }
       is_open_ = true;
     }
     if (const std::string other = DifferenceOf(machine, table_.machine); !other.empty()) {
@@ -157,9 +161,12 @@ class OperatorCalibrator {
       table_.times.insert_or_assign(key, time);
     }
     for (auto& [key, reason] : found.failures) failures_.insert_or_assign(key, reason);
-    if (!writes()) return {};
+    if (!writes() || is_stdout()) return {};
     return WriteFile(wanted_.output, OperatorTableText(table_));
   }
+
+  // Whether the table goes to standard output, at once and without an answer.
+  bool is_stdout() const { return wanted_.output == "-"; }
 
   Table Rows() const {
     Table table{.key = "operators",
@@ -206,6 +213,11 @@ class OperatorCalibrator {
     const OperatorMachine& machine = table_.machine;
     const Table rows = Rows();
     const std::map<std::string, std::string> missing = NotMeasured();
+    if (is_stdout()) {
+      ETUDE_RETURN_IF_ERROR(WriteFile(wanted_.output, OperatorTableText(table_)));
+      ComplainOfNoise();
+      return code;
+    }
     if (wanted_.json) {
       ordered_json not_measured = ordered_json::array();
       for (const auto& [name, reason] : missing) {
@@ -239,11 +251,14 @@ class OperatorCalibrator {
                           FormatCount(unknown_, "call"));
     }
     console_.Print(text);
+    ComplainOfNoise();
+    return code;
+  }
+  void ComplainOfNoise() const {
     for (const auto& [key, time] : refused_) {
       console_.Complain(fmt::format("too noisy to be written: {}({}): spread {:.0f} %", key.name,
                                     key.arguments, time.spread * 100));
     }
-    return code;
   }
 
   const OperatorCalibration& wanted_;

@@ -44,6 +44,12 @@ Result<std::vector<int64_t>> ParseSizeRange(std::string_view least, std::string_
   if (first > last) {
     return Usage(fmt::format("--sizes: found {}-{}, expected the smaller size first", least, most));
   }
+  if (first < last && last <= kElementBytes) {
+    return Usage(
+        fmt::format("--sizes: found {}-{}, which are all rounded up to {} bytes, expected "
+                    "a larger range or a list",
+                    least, most, kElementBytes));
+  }
   std::vector<int64_t> sizes;
   int64_t power = 1;
   while (power <= first) power *= 2;
@@ -165,23 +171,27 @@ std::optional<CheckErrors> ErrorsOf(const MeasuredCheck& check) {
   return found;
 }
 
-std::optional<double> SpreadOfLarge(const MeasuredSeries& series) {
-  std::vector<double> spreads;
+SeriesSpread SpreadOf(const MeasuredSeries& series) {
+  std::vector<double> large;
+  std::vector<double> small;
   for (const MeasuredSeries::Point& point : series.points) {
-    if (point.bytes >= kLargeBytes) spreads.push_back(point.spread);
+    (point.bytes >= kLargeBytes ? large : small).push_back(point.spread);
   }
-  if (spreads.empty()) return std::nullopt;
-  return MedianInPlace(spreads);
+  SeriesSpread spread;
+  if (!large.empty()) spread.large = MedianInPlace(large);
+  if (!small.empty()) spread.small = MedianInPlace(small);
+  return spread;
 }
 
 std::string WhyNoisy(const MeasuredSeries& series, const MeasuredCheck* check) {
   const std::string what = fmt::format("{} of {} ranks", NameOfKind(series.kind), series.ranks);
-  const std::optional<double> spread = SpreadOfLarge(series);
-  if (spread && *spread > kMostSpread) {
+  const auto [large, small] = SpreadOf(series);
+  for (const bool is_large : {true, false}) {
+    const std::optional<double> spread = is_large ? large : small;
+    if (!spread || *spread <= kMostSpread) continue;
     return fmt::format(
-        "{}: the median spread of sizes from 64 KiB is {:.1f} %, expected at most "
-        "{:.0f} %",
-        what, *spread * 100, kMostSpread * 100);
+        "{}: the median spread of sizes {} 64 KiB is {:.1f} %, expected at most {:.0f} %", what,
+        is_large ? "from" : "below", *spread * 100, kMostSpread * 100);
   }
   const auto errors = check == nullptr ? std::nullopt : ErrorsOf(*check);
   if (errors && errors->median_absolute > kMostCheckError) {
@@ -236,13 +246,14 @@ Table CalibrationTable(const std::vector<CalibratedSeries>& all) {
     const MeasuredSeries::Point& first = series.points.front();
     const MeasuredSeries::Point& last = series.points.back();
     const std::optional<CheckErrors> errors = ErrorsOf(check);
+    const auto [large, small] = SpreadOf(series);
     Cell rate;
     if (last.bytes > 0 && last.time_ns > 0) {
       rate = static_cast<double>(last.bytes) / (static_cast<double>(last.time_ns) * 1e-9);
     }
     table.rows.push_back({std::string(NameOfKind(series.kind)), series.ranks, first.bytes,
                           first.time_ns, last.bytes, last.time_ns, rate, last.cores,
-                          ToCell(SpreadOfLarge(series)), errors ? Cell(errors->median) : Cell(),
+                          ToCell(large ? large : small), errors ? Cell(errors->median) : Cell(),
                           errors ? Cell(errors->worst) : Cell(), state});
   }
   return table;

@@ -21,7 +21,7 @@ Result<std::vector<MeasuredKind>> ParseKinds(std::string_view text);
 // kUsage otherwise.
 Result<std::vector<int64_t>> ParseRankCounts(std::string_view text);
 // Parses sizes: "8-64MiB", the powers of two of a range with both its ends, or a list such as
-// "8,4KiB,1MiB". kUsage otherwise.
+// "8,4KiB,1MiB". kUsage otherwise, and for a range whose sizes are all in one element.
 Result<std::vector<int64_t>> ParseSizes(std::string_view text);
 
 // Sizes of a kind at a number of ranks.
@@ -47,12 +47,16 @@ struct CheckErrors {
 };
 std::optional<CheckErrors> ErrorsOf(const MeasuredCheck& check);
 
-// Returns the median spread of the sizes from kLargeBytes; nullopt without such sizes.
-std::optional<double> SpreadOfLarge(const MeasuredSeries& series);
+// Median spreads of the sizes from kLargeBytes and of smaller ones; nullopt without such sizes.
+struct SeriesSpread {
+  std::optional<double> large;
+  std::optional<double> small;
+};
+SeriesSpread SpreadOf(const MeasuredSeries& series);
 inline constexpr int64_t kLargeBytes = 64 * 1024;
 
 // Limits of noise. Above one of them, a series does not describe the machine.
-inline constexpr double kMostSpread = 0.30;      // SpreadOfLarge
+inline constexpr double kMostSpread = 0.30;      // each of SeriesSpread
 inline constexpr double kMostCheckError = 0.25;  // CheckErrors::median_absolute
 // Returns the reason why a series is too noisy; "" if it is not. `check` may be null.
 std::string WhyNoisy(const MeasuredSeries& series, const MeasuredCheck* check);

@@ -20,6 +20,10 @@ TEST(Calibration, ParsesSizes) {
   EXPECT_EQ(ParseSizes("8,big").error().message,
             "--sizes: found 'big', expected 1 byte to 16 GiB, such as 64KiB");
   EXPECT_FALSE(ParseSizes("0-8"));
+  EXPECT_EQ(ParseSizes("1-3").error().message,
+            "--sizes: found 1-3, which are all rounded up to 4 bytes, expected a larger range or a "
+            "list");
+  EXPECT_EQ(*ParseSizes("3-5"), (Sizes{3, 4, 5}));
   EXPECT_FALSE(ParseSizes("8,"));
 }
 
@@ -57,10 +61,10 @@ TEST(Calibration, RoundsAreAveraged) {
   EXPECT_EQ(all, (MeasuredSeries::Point{8, 1000, 0.5, 0.75}));
 }
 
-MeasuredSeries Series(double spread) {
+MeasuredSeries Series(double spread, double small = 0.2) {
   return {.kind = CollectiveType::kAllReduce,
           .ranks = 2,
-          .points = {{8, 1000, 0.9, 0}, {kLargeBytes, 2000, spread, 0}}};
+          .points = {{8, 1000, small, 0}, {kLargeBytes, 2000, spread, 0}}};
 }
 
 MeasuredCheck Check(int64_t time_ns) {
@@ -86,6 +90,9 @@ TEST(Calibration, FindsNoise) {
   EXPECT_EQ(WhyNoisy(Series(0.3), &good), "");
   EXPECT_EQ(WhyNoisy(Series(0.31), nullptr),
             "all_reduce of 2 ranks: the median spread of sizes from 64 KiB is 31.0 %, expected at "
+            "most 30 %");
+  EXPECT_EQ(WhyNoisy(Series(0.1, 0.4), &good),
+            "all_reduce of 2 ranks: the median spread of sizes below 64 KiB is 40.0 %, expected at "
             "most 30 %");
   EXPECT_EQ(WhyNoisy(Series(0.1), &bad),
             "all_reduce of 2 ranks: the median error at sizes between those of the file is 50.0 %, "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include "src/jobs/sim_warnings.h"
 #include "src/jobs/sweep/generate_call.h"
 #include "src/report/page/page.h"
+#include "src/report/tables/sim_tables.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
 #include "src/sim/engine/simulator.h"
@@ -181,7 +183,7 @@ Status Sweep::PlanPoint(size_t index, std::map<std::string, size_t>& known,
   ETUDE_ASSIGN_OR_RETURN(const SweepPoint point, PointAt(*planner_, index, context));
   ETUDE_RETURN_IF_ERROR(CheckGenerateOf(point));
   ETUDE_ASSIGN_OR_RETURN(const SweepMachine made, MachineOf(point));
-  const int64_t npus = made.machine.npus();
+  const int64_t npus = HasRanksOfJob(point) ? 0 : made.machine.npus();
   SweepRow row{.point = index,
                .labels = point.labels,
                .npus = npus,
@@ -189,7 +191,7 @@ Status Sweep::PlanPoint(size_t index, std::map<std::string, size_t>& known,
                .cost = {},
                .capacity = point.capacity,
                .outcome = {}};
-  if (spec_.prices) {
+  if (spec_.prices && npus > 0) {
     const Result<double> cost = CostOf(made.machine, *spec_.prices);
     if (!cost) return BadInput(fmt::format("{}: {}", point.name, cost.error().message));
     row.cost = *cost;
@@ -273,7 +275,13 @@ std::string Sweep::PointPath(const Task& task) const {
 }
 
 void Sweep::SetOutcome(const Task& task, const SweepOutcome& outcome) {
-  for (const size_t row : task.rows) results_.rows[row].outcome = outcome;
+  for (const size_t index : task.rows) {
+    SweepRow& row = results_.rows[index];
+    row.outcome = outcome;
+    if (!outcome.ranks) continue;
+    row.npus = *outcome.ranks;
+    if (spec_.prices) row.cost = static_cast<double>(row.npus) * spec_.prices->npu;
+  }
 }
 
 size_t Sweep::RowsLeft() const {
@@ -393,7 +401,7 @@ Result<SweepOutcome> Sweep::OutcomeOf(const Task& task, std::shared_ptr<const Si
   };
   ETUDE_ASSIGN_OR_RETURN(const SweepPoint point, plan());
   ETUDE_ASSIGN_OR_RETURN(SweepMachine made, MachineOf(point));
-  const int64_t npus = made.machine.npus();
+  const int64_t npus = HasRanksOfJob(point) ? 0 : made.machine.npus();
   for (const auto& [type, prefix] : made.collectives) {
     ETUDE_ASSIGN_OR_RETURN(SimWorkload programs,
                            ReadSimFiles(prefix, npus, {.strict = request_.strict}, context));
@@ -410,13 +418,18 @@ Result<SweepOutcome> Sweep::OutcomeOf(const Task& task, std::shared_ptr<const Si
   }
   ETUDE_ASSIGN_OR_RETURN(last, jobs_.Read(point, task.job_hash, npus, context));
   const SimWorkload& workload = last->workload;
+  const auto ranks = static_cast<int64_t>(workload.ranks.size());
+  if (HasRanksOfJob(point)) {
+    ETUDE_ASSIGN_OR_RETURN(made, MachineOf(point, ranks));
+  }
   ETUDE_ASSIGN_OR_RETURN(
       const SimResult result,
       etude::Simulate(made.machine, workload,
                       {.name = NamesOfRanks(last->prefix), .context = &context}));
   if (result.stopped) return MakeError(ErrorCode::kInterrupted, "interrupted");
   SweepOutcome outcome;
-  if (last->plan && last->plan->ranks == npus) outcome.plan = last->plan;
+  if (last->plan && last->plan->ranks == ranks) outcome.plan = last->plan;
+  if (HasRanksOfJob(point)) outcome.ranks = ranks;
   outcome.notes = last->warnings;
   outcome.notes.insert(outcome.notes.end(), last->notes.begin(), last->notes.end());
   RunContext notes;
@@ -435,6 +448,13 @@ Result<SweepOutcome> Sweep::OutcomeOf(const Task& task, std::shared_ptr<const Si
                                .exposed_communication = mean.exposed_communication,
                                .exposed_memory = mean.exposed_memory,
                                .idle = mean.idle()};
+    std::ranges::copy(DoubtfulTimes(made.machine, account), std::back_inserter(outcome.notes));
+    if (made.energy) {
+      ETUDE_ASSIGN_OR_RETURN(const StepEnergy energy,
+                             EnergyOf(*made.energy, made.machine, result, account));
+      outcome.energy = energy.total();
+      std::ranges::copy(energy.notes, std::back_inserter(outcome.notes));
+    }
   }
   return outcome;
 }

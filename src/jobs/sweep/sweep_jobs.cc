@@ -171,12 +171,13 @@ Result<std::string> SweepJobs::HashFiles(const SweepJobSource& source, int64_t n
     if (groups.empty()) groups = GroupsBeside({path});
   } else {
     // Counts the ranks, and checks whether there is one too many.
+    const int64_t most = npus == 0 ? INT64_MAX - 1 : npus;
     int64_t ranks = 0;
-    while (ranks <= npus && IsThere(RankFileOf(path, ranks))) ++ranks;
-    const int64_t read = std::clamp<int64_t>(ranks, 1, npus);
+    while (ranks <= most && IsThere(RankFileOf(path, ranks))) ++ranks;
+    const int64_t read = std::clamp<int64_t>(ranks, 1, most);
     ETUDE_ASSIGN_OR_RETURN(listing, HashOfPrefix(path, read, context.limits));
     for (int64_t rank = 0; rank < read; ++rank) files_.insert(RankFileOf(path, rank));
-    if (ranks > npus) listing += "more\n";
+    if (ranks > most) listing += "more\n";
     if (groups.empty()) groups = GroupsBeside({RankFileOf(path, 0)});
   }
   if (!groups.empty()) ETUDE_RETURN_IF_ERROR(Add("groups", groups, context, listing));

@@ -31,8 +31,8 @@ class SweepJobs {
   // Removes the remains of jobs that killed processes were making.
   void RemoveAbandoned() const;
 
-  // Returns a hash of the contents of the job's files, or of its generator's inputs. Not
-  // thread-safe.
+  // Returns a hash of the contents of the job's files, or of its generator's inputs. `npus`: 0 for
+  // as many as the job has ranks. Not thread-safe.
   Result<std::string> HashOf(const SweepPoint& point, int64_t npus, const RunContext& context);
 
   // Returns the files whose contents are in these hashes.

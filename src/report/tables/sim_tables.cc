@@ -97,7 +97,11 @@ std::string AlgorithmOf(const SimMachine& machine, const SimCollectiveAccount& c
   }
   const std::vector<std::string> names = OtherAlgorithmsOf(machine.system, collective.type);
   if (names.size() == 1) return names.front();
-  if (collective.in_group) return AlgorithmName(GroupChoice(machine.system, collective.type));
+  if (collective.in_group) {
+    // Another one would have been an error of the simulation.
+    const Result<AlgorithmChoice> choice = GroupChoice(machine, collective.type);
+    return choice ? AlgorithmName(*choice) : "";
+  }
   std::vector<std::string> used;
   for (size_t i = 0; i < std::min<size_t>(names.size(), 32); ++i) {
     if ((collective.dims >> i & 1) != 0 && machine.dims[i].npus > 1) used.push_back(names[i]);

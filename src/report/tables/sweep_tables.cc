@@ -134,6 +134,9 @@ Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>&
   if (priced) table.columns.push_back({"cost", "cost", Unit::kNumber});
   const bool has_rank_seconds = HasRankSeconds(results);
   if (has_rank_seconds) table.columns.push_back({"rank_seconds", "rank-seconds", Unit::kNumber});
+  const bool has_energy =
+      std::ranges::any_of(rows, [](const SweepRow* row) { return row->energy().has_value(); });
+  if (has_energy) table.columns.push_back({"energy_joules", "energy (J)", Unit::kNumber});
   const bool marked = whole && !results.measures.empty();
   if (marked) table.columns.push_back({"best", "Pareto", Unit::kText});
   for (const SweepRow* row : rows) {
@@ -151,10 +154,12 @@ Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>&
       cells.push_back(PlanOf(*row) != nullptr ? one.cell(*row) : Cell());
     }
     for (const SweepTimeColumn& column : times.subspan(1)) time_cell(column);
-    cells.push_back(row->npus);
-    cells.push_back(row->bandwidth);
+    // With a machine file, the NPUs are those of the job, and links are unknown.
+    cells.push_back(row->npus > 0 ? Cell(row->npus) : Cell());
+    cells.push_back(row->bandwidth > 0 ? Cell(row->bandwidth) : Cell());
     if (priced) cells.push_back(ToCell(row->cost));
     if (has_rank_seconds) cells.push_back(ToCell(row->rank_seconds()));
+    if (has_energy) cells.push_back(ToCell(row->energy()));
     if (marked) cells.push_back(row->is_best ? Cell("best") : Cell());
   }
   return table;
@@ -270,6 +275,7 @@ void AddFrontCharts(const SweepResults& results, const Table& points, Page::Sect
       case SweepMeasure::kThroughput: over = "items_per_s"; break;
       case SweepMeasure::kMemory: over = "memory_bytes"; break;
       case SweepMeasure::kRankSeconds: over = "rank_seconds"; break;
+      case SweepMeasure::kEnergy: over = "energy_joules"; break;
     }
     Chart chart = Scatter(points, {.title = fmt::format("Step time and {}", Name(measure)),
                                    .names = results.axes,

@@ -1,7 +1,9 @@
 #include "src/sim/collective/collective_algorithms.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
+#include <functional>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -121,10 +123,22 @@ AlgorithmChoice ChoiceOf(const SystemModel& system, CollectiveType type, size_t 
   return {.algorithm = OwnAlgorithm(type).value_or(CollectiveAlgorithm::kRing)};
 }
 
-AlgorithmChoice GroupChoice(const SystemModel& system, CollectiveType type) {
-  const auto found = system.algorithms.find(type);
-  if (found != system.algorithms.end() && found->second.size() == 1) return found->second[0];
-  return {.algorithm = OwnAlgorithm(type).value_or(CollectiveAlgorithm::kRing)};
+Result<AlgorithmChoice> GroupChoice(const SimMachine& machine, CollectiveType type) {
+  const AlgorithmChoice usual{.algorithm = OwnAlgorithm(type).value_or(CollectiveAlgorithm::kRing)};
+  const auto found = machine.system.algorithms.find(type);
+  if (found == machine.system.algorithms.end() || found->second.empty()) return usual;
+  const std::vector<AlgorithmChoice>& choices = found->second;
+  if (choices.size() == 1) return choices[0];
+  if (machine.graph == nullptr) return usual;
+  if (std::ranges::adjacent_find(choices, std::ranges::not_equal_to{}) == choices.end()) {
+    return choices[0];
+  }
+  std::vector<std::string> names;
+  for (const AlgorithmChoice& choice : choices) names.push_back(AlgorithmName(choice));
+  return BadInput(
+      fmt::format("found a collective of a group, and the algorithms {} by dimension for {}, "
+                  "expected one algorithm for all dimensions",
+                  fmt::join(names, ", "), Name(type)));
 }
 
 Status CheckAlgorithms(const SimMachine& machine) {

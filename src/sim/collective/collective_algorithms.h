@@ -57,8 +57,9 @@ Result<AlgorithmChoice> AlgorithmNamed(std::string_view name, std::string_view w
 // Returns the algorithm of a collective along a dimension: the machine's choice, or the only one
 // of the collective (OwnAlgorithm).
 AlgorithmChoice ChoiceOf(const SystemModel& system, CollectiveType type, size_t dim);
-// Returns the algorithm of a collective in a group smaller than the job.
-AlgorithmChoice GroupChoice(const SystemModel& system, CollectiveType type);
+// Returns the algorithm of a collective in a group smaller than the job: the only one of the list.
+// With several, as in ASTRA-sim, a ring; on a graph their common one, and kBadInput if they differ.
+Result<AlgorithmChoice> GroupChoice(const SimMachine& machine, CollectiveType type);
 // Checks the algorithms of each collective against the collective and the network. kBadInput if
 // they do not fit.
 Status CheckAlgorithms(const SimMachine& machine);

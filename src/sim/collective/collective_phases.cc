@@ -50,7 +50,7 @@ class AstraPhases final : public SimCollectiveModel {
     } else if (call.group == nullptr) {
       MakeOfAll(call, bytes, turns, phases);
     } else if (call.members > 1) {
-      MakeOfGroup(call, bytes, turns, phases);
+      ETUDE_RETURN_IF_ERROR(MakeOfGroup(call, bytes, turns, phases));
     }
     for (const CollectivePhase& phase : phases) ETUDE_RETURN_IF_ERROR(CheckPhase(phase));
     return {};
@@ -180,15 +180,16 @@ class AstraPhases final : public SimCollectiveModel {
     }
   }
 
-  void MakeOfGroup(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
-                   std::vector<CollectivePhase>& phases) const {
+  Status MakeOfGroup(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
+                     std::vector<CollectivePhase>& phases) const {
     CollectivePhase phase{.type = call.type, .dim = 0, .in_group = true, .bytes = bytes};
     phase.root = call.root;
-    phase.choice = GroupChoice(system_, call.type);
+    ETUDE_ASSIGN_OR_RETURN(phase.choice, GroupChoice(input_.machine, call.type));
     phase.members = {.listed = call.group, .count = call.members, .me = call.me};
     Enqueue(phase, IsAware(call.type), turns);
     phase.mirrored = call.stream % 2 == 1;
     phases.push_back(phase);
+    return {};
   }
 
   const SimInput& input_;

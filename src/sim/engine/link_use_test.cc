@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "src/sim/engine/simulator.h"
@@ -47,6 +48,44 @@ TEST(LinkUse, OfLinksWithQueues) {
   EXPECT_EQ(other.to, std::optional<int64_t>(0));
   EXPECT_EQ(other.bytes, 1000);
   EXPECT_EQ(other.waited, 0);
+}
+
+// All ranks do the same, so one of them and its links represent all.
+TEST(LinkUse, OfOneClass) {
+  const auto simulate = [](NetworkShape shape, CollectiveType type, CollectiveAlgorithm algorithm,
+                           bool by_class) {
+    SimMachine machine = testing_sim::MachineOf(
+        {{.shape = shape, .npus = 12, .bandwidth = 50, .latency = 500}}, algorithm);
+    machine.congestion = true;
+    machine.system.active_chunks = 2;
+    SimWorkload workload;
+    for (int64_t rank = 0; rank < 12; ++rank) {
+      workload.ranks.push_back(
+          RankOf(ProgramOf({testing_sim::CollectiveNode(type, 1 << 20)}, {{}})));
+    }
+    return Simulate(machine, workload, {.by_class = by_class}).value();
+  };
+  for (const NetworkShape shape :
+       {NetworkShape::kRing, NetworkShape::kFullyConnected, NetworkShape::kSwitch}) {
+    for (const auto& [type, algorithm] :
+         {std::pair(CollectiveType::kAllReduce, CollectiveAlgorithm::kRing),
+          std::pair(CollectiveType::kAllToAll, CollectiveAlgorithm::kRing),
+          std::pair(CollectiveType::kAllToAll, CollectiveAlgorithm::kDirect)}) {
+      const SimResult one = simulate(shape, type, algorithm, true);
+      const SimResult each = simulate(shape, type, algorithm, false);
+      EXPECT_EQ(one.ranks.size(), 1u);
+      EXPECT_LE(one.events * 12, each.events);
+      ASSERT_EQ(each.ranks.size(), 12u);
+      for (const SimRankResult& rank : each.ranks) EXPECT_EQ(rank.end, one.ranks[0].end);
+      ASSERT_EQ(one.links.size(), each.links.size());
+      for (size_t i = 0; i < each.links.size(); ++i) {
+        EXPECT_EQ(one.links[i].from, each.links[i].from);
+        EXPECT_EQ(one.links[i].to, each.links[i].to);
+        EXPECT_EQ(one.links[i].messages, each.links[i].messages);
+        EXPECT_EQ(one.links[i].waited, each.links[i].waited);
+      }
+    }
+  }
 }
 
 // Without queues, a message counts where it is sent.

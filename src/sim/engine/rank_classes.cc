@@ -1,7 +1,6 @@
 #include "src/sim/engine/rank_classes.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <numeric>
 #include <optional>
@@ -10,50 +9,12 @@
 #include <utility>
 
 #include "src/sim/collective/collective_algorithms.h"
+#include "src/sim/engine/link_classes.h"
+#include "src/sim/engine/signature.h"
 #include "src/sim/machine/travel.h"
 
 namespace etude {
 namespace {
-
-// 128-bit hash of a sequence of numbers; different sequences collide with a probability of 2^-128.
-class Signature {
- public:
-  void Add(uint64_t value) {
-    low_ = Mix(low_ ^ value);
-    high_ = Mix(high_ + value * 0xD6E8FEB86659FD93ull);
-  }
-  void Add(int64_t value) { Add(static_cast<uint64_t>(value)); }
-  void Add(double value) { Add(std::bit_cast<uint64_t>(value)); }
-  void Add(const Signature& other) {
-    Add(other.low_);
-    Add(other.high_);
-  }
-  void Add(Travel::Way way) {
-    Add(uint64_t{way.dim});
-    Add(way.hops);
-    Add(way.fault);
-  }
-  void Add(LinkFault fault) {
-    Add(fault.share);
-    Add(fault.latency);
-  }
-
-  friend bool operator==(const Signature&, const Signature&) = default;
-  size_t hash() const { return low_; }
-
- private:
-  static uint64_t Mix(uint64_t value) {
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9ull;
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EBull;
-    return (value ^ (value >> 31)) + 0x9E3779B97F4A7C15ull;
-  }
-
-  uint64_t low_ = 0x243F6A8885A308D3ull;
-  uint64_t high_ = 0x13198A2E03707344ull;
-};
-struct SignatureHash {
-  size_t operator()(const Signature& signature) const { return signature.hash(); }
-};
 
 // Returns the signature of a program, ignoring who its partners are.
 Signature SignatureOf(const SimProgram& program) {
@@ -105,8 +66,9 @@ class Refiner {
         reach_of_dim_[i].Add(choices[i]);
         whole_ = whole_ || choices[i].whole;
       }
-      // Groups use rings, unless there is only one algorithm.
-      if (choices.size() == 1) reach_of_groups_.Add(choices[0]);
+      // Groups use rings, unless there is only one algorithm (GroupChoice).
+      if (choices.empty()) continue;
+      if (choices.size() == 1 || machine.graph != nullptr) reach_of_groups_.Add(choices[0]);
     }
   }
 
@@ -129,15 +91,23 @@ class Refiner {
     AddFaults(signatures);
     FindTrees();
     if (!FindGroups() || !FindPeers()) return std::nullopt;
+    if (LinkClasses::Needs(machine_)) links_.emplace(machine_);
+    if (links_ && !FindPaths()) return std::nullopt;
     AddPlaces(signatures);
-    size_t count = Number(signatures);
+    size_t count = NumberSignatures(signatures, colors_);
     while (count < ranks_) {
       LookAround(signatures);
-      const size_t finer = Number(signatures);
-      if (finer == count) break;
+      const size_t links = links_ ? links_->count() : 0;
+      const bool finer_links = links_ && links_->Refine(colors_, signatures) > links;
+      const size_t finer = NumberSignatures(signatures, colors_);
+      if (finer == count && !finer_links) break;
       count = finer;
     }
     RankClasses classes;
+    if (links_ && count < ranks_) {
+      if (!links_->QueuesFit(colors_)) return std::nullopt;
+      classes.class_of_link = links_->TakeClasses();
+    }
     classes.class_of = colors_;
     classes.first.assign(count, -1);
     for (size_t i = ranks_; i-- > 0;) classes.first[colors_[i]] = static_cast<int64_t>(i);
@@ -165,16 +135,6 @@ class Refiner {
 
   const SimRank& Of(size_t rank) const { return workload_.ranks[rank]; }
   bool IsRank(int64_t rank) const { return rank >= 0 && rank < static_cast<int64_t>(ranks_); }
-
-  size_t Number(const std::vector<Signature>& signatures) {
-    std::unordered_map<Signature, uint32_t, SignatureHash> numbers;
-    colors_.resize(ranks_);
-    for (size_t i = 0; i < ranks_; ++i) {
-      colors_[i] =
-          numbers.emplace(signatures[i], static_cast<uint32_t>(numbers.size())).first->second;
-    }
-    return numbers.size();
-  }
 
   // Adds slow ranks, and the positions of slow links relative to each rank, so that the distance to
   // another rank determines the route.
@@ -284,6 +244,59 @@ class Refiner {
       }
     }
     return true;
+  }
+
+  // Finds the paths of all messages that ranks may send. Returns false if they are too many.
+  bool FindPaths() {
+    struct Place {
+      const Ring* ring = nullptr;
+      int64_t index = 0;
+    };
+    std::vector<std::vector<Place>> places(ranks_);  // by number of the group
+    for (size_t i = 0; i < ranks_; ++i) places[i].resize(Of(i).groups.size());
+    for (const Ring& ring : groups_) {
+      for (size_t i = 0; i < ring.listed.size(); ++i) {
+        if (ring.numbers[i] == kNoNumber) continue;
+        places[static_cast<size_t>(ring.listed[i])][ring.numbers[i]] = {
+            .ring = &ring, .index = static_cast<int64_t>(i)};
+      }
+    }
+    std::vector<int64_t> partners;
+    for (size_t i = 0; i < ranks_; ++i) {
+      partners.clear();
+      const auto rank = static_cast<int64_t>(i);
+      for (const Place& place : places[i]) {
+        AddPartners(*place.ring, place.index, reach_of_groups_, partners);
+      }
+      partners.insert(partners.end(), Of(i).peers.begin(), Of(i).peers.end());
+      for (size_t dim = 0; all_together_ && dim < machine_.dims.size(); ++dim) {
+        const int64_t stride = travel_.Stride(dim);
+        const int64_t index = travel_.Coordinate(rank, dim);
+        const Ring line{
+            .base = rank - index * stride, .stride = stride, .count = machine_.dims[dim].npus};
+        AddPartners(line, index, reach_of_dim_[dim], partners);
+      }
+      if (all_together_ && whole_) {
+        AddPartners({.count = travel_.total()}, rank, reach_of_dim_[0], partners);
+      }
+      if (!links_->AddRank(partners)) return false;
+    }
+    return true;
+  }
+  // Appends the members that one of them may send messages to.
+  static void AddPartners(const Ring& ring, int64_t me, Reach reach,
+                          std::vector<int64_t>& partners) {
+    if (ring.count == 1) return;
+    const auto add = [&](int64_t index) { partners.push_back(ring.RankAt(index % ring.count)); };
+    if (reach.all) {
+      for (int64_t step = 1; step < ring.count; ++step) add(me + step);
+      return;
+    }
+    add(me + 1);
+    add(me + ring.count - 1);
+    for (int64_t step = 1; reach.doubling && step < ring.count; step *= 2) {
+      if ((me ^ step) < ring.count) add(me ^ step);
+    }
   }
 
   // Adds the signatures of each rank's surroundings.
@@ -450,18 +463,17 @@ class Refiner {
   std::vector<Reach> reach_of_dim_;
   Reach reach_of_groups_;
   std::unordered_map<const SimProgram*, std::set<uint32_t>> trees_;
-  bool whole_ = false;         // an algorithm spans all dimensions
-  bool all_together_ = false;  // a collective includes all ranks
-  std::vector<Ring> groups_;   // groups in use
+  bool whole_ = false;                // an algorithm spans all dimensions
+  bool all_together_ = false;         // a collective includes all ranks
+  std::vector<Ring> groups_;          // groups in use
+  std::optional<LinkClasses> links_;  // of a network in which messages delay each other
   std::vector<std::vector<RankClasses::Acquaintance>> partners_;  // by rank
   std::vector<uint32_t> colors_;                                  // by rank
 };
 
 bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
-  if (machine.congestion || machine.graph != nullptr || !machine.system.programs.empty() ||
-      !machine.system.plans.empty()) {
-    return true;
-  }
+  if (!machine.system.programs.empty() || !machine.system.plans.empty()) return true;
+  if (machine.graph != nullptr && machine.routes == RouteChoice::kLeastLoaded) return true;
   for (const auto& [type, choices] : machine.system.algorithms) {
     for (const AlgorithmChoice& choice : choices) {
       if (!Info(choice.algorithm).class_safe()) return true;

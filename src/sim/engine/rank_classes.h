@@ -28,6 +28,9 @@ struct RankClasses {
     uint32_t there = SimNode::kNobody;
   };
   std::vector<std::vector<Acquaintance>> partners;
+  // Class by link, of a network in which messages delay each other: all links of a class carry the
+  // same messages. Empty: each link is its own class.
+  std::vector<uint32_t> class_of_link;
 
   bool is_trivial() const { return first.size() == class_of.size(); }
 };
@@ -35,7 +38,8 @@ struct RankClasses {
 // Returns classes of one rank each.
 RankClasses EachRank(const SimWorkload& workload);
 // Returns the coarsest classes. Each rank is its own class if ranks share state that classes cannot
-// represent: links with queues, or memory.
+// represent: memory, paths that depend on the load, or links that carry several messages of one
+// class one after the other.
 RankClasses FindRankClasses(const SimMachine& machine, const SimWorkload& workload);
 
 }  // namespace etude

@@ -6,6 +6,8 @@ namespace etude {
 namespace {
 
 constexpr int64_t kRendezvousBytes = 8192;
+// Distinguishes the last links of ways to several ranks; below the numbers of a network's links.
+constexpr int64_t kFirstOfLinks = -16;
 
 }  // namespace
 
@@ -107,7 +109,7 @@ void SimMessages::Received(const SimEvent& event) {
 }
 
 void SimMessages::Arrive(const SimEvent& event) {
-  if (!network_.Arrive(event.subject)) return;
+  if (!network_.Arrive(event)) return;
   const SimMessage message = messages_.Take(event.subject);
   SimChain its_chain;
   const SimChain* chain = nullptr;
@@ -117,7 +119,13 @@ void SimMessages::Arrive(const SimEvent& event) {
     chain = &its_chain;
   }
   if (message.sender.kind != MessageReceiver::Kind::kNobody) {
-    ties_.Begin(message.source, timeline_.now(), {.planned = event.planned, .cause = event.cause});
+    TieWatch::Origin origin{.planned = event.planned, .cause = event.cause};
+    if (input_.machine.congestion || input_.machine.graph != nullptr) {
+      // The last link planned the arrival, not the sender. No rank is below 0.
+      origin.source = message.target;
+      origin.to = kFirstOfLinks - message.to;
+    }
+    ties_.Begin(message.source, timeline_.now(), origin);
     Tell(message.sender, chain);
     if (message.sender.kind == MessageReceiver::Kind::kMembers ||
         message.sender.kind == MessageReceiver::Kind::kPlan) {

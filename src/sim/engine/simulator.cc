@@ -34,7 +34,7 @@ class SimEngine final : private MessageListener, private NodeListener, private H
         context_(options.context),
         ties_(input),
         timeline_(input.class_count(), ties_),
-        network_(MakeSimNetworkModel(input, timeline_)),
+        network_(MakeSimNetworkModel(input, timeline_, ties_)),
         compute_(MakeSimComputeModel(input.machine)),
         memory_(MakeSimMemoryModel(input.machine.memory)),
         collective_model_(MakeSimCollectiveModel(input)),
@@ -104,7 +104,7 @@ class SimEngine final : private MessageListener, private NodeListener, private H
         break;
       }
       case SimEventKind::kArrival: messages_.Arrive(event); break;
-      case SimEventKind::kLinkFree: network_->FreeLink(event.subject); break;
+      case SimEventKind::kLinkFree: network_->FreeLink(event); break;
       case SimEventKind::kReceived: messages_.Received(event); break;
       case SimEventKind::kCores: EndWork(event.subject); break;
     }

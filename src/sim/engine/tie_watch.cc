@@ -50,7 +50,8 @@ void TieWatch::NoteBegin(RankClassId rank_class, int64_t now, const Origin& orig
   in_tick_ = false;
   NewHandler(origin.planned);
   // An event that takes no time arrives while its sender is active.
-  if (origin.source && origin.planned == now) PlansNow();
+  const bool by_network = origin.cause.instant == kNetworkInstant;
+  if (origin.source && origin.planned == now && !by_network) PlansNow();
   const auto others = std::ranges::find(state.arrivals, origin.planned,
                                         [](const Arrivals& one) { return one.first.planned; });
   if (others == state.arrivals.end()) {
@@ -83,9 +84,7 @@ void TieWatch::NoteBeginLocal(EventCause cause) {
 
 void TieWatch::NotePlansNow() {
   // Events planned within a tick come after the others of the tick.
-  if (in_tick_) return;
-  state_->at_once = true;
-  ambiguous_ = ambiguous_ || tied();
+  if (!in_tick_) PlansAfter();
 }
 
 TieWatch::Touched& TieWatch::Find(uint64_t key) {
@@ -159,6 +158,10 @@ void TieWatch::TouchQueue(SimIndex queue, QueueStep step) {
 
 void TieWatch::TouchBus(RankClassId rank_class) {
   if (on_) Touch(Kind::kBus, rank_class.value(), 0, 1, [](uint8_t, uint8_t) { return true; });
+}
+
+void TieWatch::TouchLink(SimIndex link) {
+  if (on_) Touch(Kind::kLink, link, 0, 1, [](uint8_t, uint8_t) { return true; });
 }
 
 void TieWatch::EndStream(SimIndex set, SimIndex queue) {

@@ -25,11 +25,16 @@ struct EventCause {
 class TieWatch {
  public:
   explicit TieWatch(const SimInput& input)
-      : on_(input.by_class), states_(on_ ? input.class_count() : 0) {}
+      : on_(input.by_class), states_(on_ ? 2 * input.class_count() : 0) {}
 
   // Returns whether classes do not determine the result.
   bool ambiguous() const { return ambiguous_; }
   EventCause cause() const { return {now_instant_, handler_}; }
+
+  // Number under which the handlings of a switch's link to a rank are watched.
+  RankClassId PortOf(RankClassId rank_class) const {
+    return RankClassId(static_cast<uint32_t>(rank_class.index() + states_.size() / 2));
+  }
 
   // Begins the handling of an event.
   struct Origin {
@@ -49,10 +54,23 @@ class TieWatch {
     if (on_) NoteBeginLocal(cause);
   }
   void EndTick() { in_tick_ = false; }
+  // Begins a step of a network whose events are in no known order.
+  void BeginInNetwork() {
+    if (!on_) return;
+    now_instant_ = kNetworkInstant;
+    handler_ = network_steps_++;
+  }
 
   // The current handling plans an event for the rank itself at the current time.
   void PlansNow() {
     if (on_) NotePlansNow();
+  }
+
+  // Likewise, also within a tick: the event comes after the tick.
+  void PlansAfter() {
+    if (!on_) return;
+    state_->at_once = true;
+    ambiguous_ = ambiguous_ || tied();
   }
 
   enum class StreamStep : uint8_t { kArrival, kReduction, kStep };
@@ -63,6 +81,8 @@ class TieWatch {
   void TouchMail(uint64_t key, Mail mail);
   enum class QueueStep : uint8_t { kLeave, kEnterAndStart, kEnter };
   void TouchQueue(SimIndex queue, QueueStep step);
+  // Messages enter a link with a queue, and it becomes free.
+  void TouchLink(SimIndex link);
   // Requests of two streams to a bus, and a bus's own events, depend on their order.
   void TouchBus(RankClassId rank_class);
   // Ends the last phase of a stream. Streams of one set in one queue are interchangeable.
@@ -86,7 +106,7 @@ class TieWatch {
   void Skip();
 
  private:
-  enum class Kind : uint8_t { kStream, kMail, kQueue, kBus };
+  enum class Kind : uint8_t { kStream, kMail, kQueue, kBus, kLink };
   using Ends = std::pair<SimIndex, SimIndex>;  // set and queue
   static constexpr Ends kNoEnds{kNoIndex, kNoIndex};
 
@@ -141,10 +161,14 @@ class TieWatch {
   static bool SlotCommutes(std::span<const Completed* const> batch, size_t slot);
   void CheckCollectives(const State& state);
 
+  static constexpr SimIndex kNetworkInstant = 1;
+
   const bool on_;
   bool ambiguous_ = false;
-  std::vector<State> states_;      // by class
-  std::vector<bool> tied_{false};  // by instant: the order of its handlings is unknown
+  std::vector<State> states_;  // by class, and by class for the links from a switch
+  // By instant: the order of its handlings is unknown. The first is none, the second the network's.
+  std::vector<bool> tied_{false, true};
+  SimIndex network_steps_ = 0;
   // The current handling.
   State* state_ = nullptr;
   SimIndex now_instant_ = 0;

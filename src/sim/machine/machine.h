@@ -57,6 +57,8 @@ struct AlgorithmChoice {
   std::optional<int64_t>
       window;          // kDirect: maximum of messages in flight per rank; nullopt: no limit
   bool whole = false;  // a single ring, tree or exchange over all dimensions
+
+  friend bool operator==(const AlgorithmChoice&, const AlgorithmChoice&) = default;
 };
 
 // Returns the algorithm of collectives that ASTRA-sim does not simulate.

@@ -16,22 +16,38 @@
 namespace etude {
 namespace {
 
-std::vector<double> CapacitiesOf(const NetworkGraph& graph) {
-  std::vector<double> capacities;
-  for (const NetworkLink& link : graph.links()) capacities.push_back(std::max(link.rate(), 1e-12));
+// Links with classes are counted by class.
+std::vector<double> CapacitiesOf(const NetworkGraph& graph, const RankClasses& classes) {
+  std::vector<double> capacities(graph.links().size());
+  for (size_t i = 0; i < capacities.size(); ++i) {
+    const size_t link = classes.class_of_link.empty() ? i : classes.class_of_link[i];
+    capacities[link] = std::max(graph.links()[i].rate(), 1e-12);
+  }
   return capacities;
+}
+
+std::vector<uint32_t> SizesOf(const std::vector<uint32_t>& classes) {
+  std::vector<uint32_t> sizes(classes.size());
+  for (const uint32_t one : classes) ++sizes[one];
+  return sizes;
 }
 
 class FlowNetwork final : public SimNetworkModel {
  public:
-  FlowNetwork(const SimInput& input, SimTimeline& timeline)
-      : graph_(*input.machine.graph),
+  FlowNetwork(const SimInput& input, SimTimeline& timeline, TieWatch& ties)
+      : input_(input),
+        graph_(*input.machine.graph),
         by_load_(input.machine.routes == RouteChoice::kLeastLoaded),
         timeline_(timeline),
+        ties_(ties),
         routes_(graph_),
-        sharing_(CapacitiesOf(graph_)),
+        sharing_(CapacitiesOf(graph_, input.classes)),
         load_(graph_.links().size()),
-        sent_(graph_.links().size()) {}
+        sent_(graph_.links().size()) {
+    if (!input.by_class) return;
+    ranks_ = SizesOf(input.classes.class_of);
+    links_ = SizesOf(input.classes.class_of_link);
+  }
 
   std::string_view name() const override { return "etude-1/flows"; }
 
@@ -75,7 +91,8 @@ class FlowNetwork final : public SimNetworkModel {
   }
 
   // The first arrival is that of the message's first byte.
-  bool Arrive(SimIndex message) override {
+  bool Arrive(const SimEvent& event) override {
+    const SimIndex message = event.subject;
     Transfer& transfer = transfers_[message];
     if (transfer.path == kNoIndex || transfer.started) return true;
     if (sharing_.now() < static_cast<double>(timeline_.now())) Advance();
@@ -93,7 +110,7 @@ class FlowNetwork final : public SimNetworkModel {
   }
 
   // Ends the flows that are due.
-  void FreeLink(SimIndex /*link*/) override {
+  void FreeLink(const SimEvent& /*event*/) override {
     const int64_t now = timeline_.now();
     if (planned_ <= now) planned_ = kNever;
     looks_now_ = false;
@@ -109,14 +126,15 @@ class FlowNetwork final : public SimNetworkModel {
   std::vector<SimLinkUse> Links() const override {
     std::vector<SimLinkUse> links;
     for (size_t i = 0; i < sent_.size(); ++i) {
-      if (sent_[i].messages == 0) continue;
+      const Sent& sent = sent_[input_.by_class ? input_.classes.class_of_link[i] : i];
+      if (sent.messages == 0) continue;
       const NetworkLink& link = graph_.links()[i];
       links.push_back({.from = link.from,
                        .to = link.to,
                        .dim = link.dim,
-                       .messages = sent_[i].messages,
-                       .bytes = sent_[i].bytes,
-                       .busy = WholeNanos(static_cast<double>(sent_[i].bytes) / link.rate()),
+                       .messages = sent.messages,
+                       .bytes = sent.bytes,
+                       .busy = WholeNanos(static_cast<double>(sent.bytes) / link.rate()),
                        .bytes_per_ns = link.rate()});
     }
     return links;
@@ -163,7 +181,7 @@ class FlowNetwork final : public SimNetworkModel {
       if (is_new) {
         scratch_.clear();
         routes_.Find(from, to, nullptr, scratch_);
-        found->second = AddPath();
+        found->second = input_.by_class ? AddPathOfClass(from) : AddPath();
       }
       return found->second;
     }
@@ -183,10 +201,12 @@ class FlowNetwork final : public SimNetworkModel {
   }
   // Counts the traffic of a flow.
   void Count(const Flow& flow) {
-    for (const uint32_t link : sharing_.LinksOf(flow.path)) {
+    const std::span<const uint32_t> weights = sharing_.WeightsOf(flow.path);
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const uint32_t link = sharing_.LinksOf(flow.path)[i];
       if (flow.bytes > 0) ++load_[link];
-      ++sent_[link].messages;
-      sent_[link].bytes += flow.bytes;
+      sent_[link].messages += weights[i];
+      sent_[link].bytes += weights[i] * flow.bytes;
     }
   }
   void Uncount(SimIndex path) {
@@ -275,6 +295,22 @@ class FlowNetwork final : public SimNetworkModel {
     paths_.push_back({.latency = WholeNanos(cost.latency), .rate = cost.rate});
     return sharing_.AddPath(scratch_);
   }
+  // Adds the path from the first rank of a class, for the messages of all its ranks. Each link of a
+  // class carries the same number of them.
+  SimIndex AddPathOfClass(int64_t from) {
+    const uint64_t ranks = ranks_[input_.ClassOf(from).index()];
+    std::map<uint32_t, uint64_t> counts;  // of links on the path, by class
+    for (const uint32_t link : scratch_) ++counts[input_.classes.class_of_link[link]];
+    std::vector<uint32_t> links;
+    std::vector<uint32_t> weights;
+    for (const auto& [link, count] : counts) {
+      links.push_back(link);
+      weights.push_back(static_cast<uint32_t>(ranks * count / links_[link]));
+    }
+    const PathCost cost = CostOfPath(graph_, scratch_);
+    paths_.push_back({.latency = WholeNanos(cost.latency), .rate = cost.rate});
+    return sharing_.AddPath(links, weights);
+  }
   // Returns the rounding error of a time: one that is whole but for such an error is whole.
   static double RoundingOf(double time) { return std::max(1e-6, time * 1e-13); }
 
@@ -290,13 +326,18 @@ class FlowNetwork final : public SimNetworkModel {
       if (--transfer.left > 0) continue;
       Uncount(transfer.path);
       for (const Flow& flow : transfer.others) Uncount(flow.path);
+      ties_.BeginInNetwork();
       timeline_.Plan(timeline_.now(), SimEventKind::kArrival, message);
     }
   }
 
+  const SimInput& input_;
   const NetworkGraph& graph_;
   const bool by_load_;
   SimTimeline& timeline_;
+  TieWatch& ties_;
+  std::vector<uint32_t> ranks_;  // by class of ranks; empty: each is its own
+  std::vector<uint32_t> links_;  // by class of links
   NetworkRoutes routes_;
   FairSharing sharing_;
   std::vector<uint64_t> load_;       // messages on their way, by link
@@ -314,8 +355,9 @@ class FlowNetwork final : public SimNetworkModel {
 
 }  // namespace
 
-std::unique_ptr<SimNetworkModel> MakeFlowNetwork(const SimInput& input, SimTimeline& timeline) {
-  return std::make_unique<FlowNetwork>(input, timeline);
+std::unique_ptr<SimNetworkModel> MakeFlowNetwork(const SimInput& input, SimTimeline& timeline,
+                                                 TieWatch& ties) {
+  return std::make_unique<FlowNetwork>(input, timeline, ties);
 }
 
 }  // namespace etude

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "src/sim/machine/graph_machine.h"
 #include "src/sim/machine/network_text.h"
 #include "src/sim/network/network_files.h"
+#include "src/sim/testing/random_simulation_testing.h"
 #include "src/sim/testing/sim_testing.h"
 
 namespace etude {
@@ -157,6 +159,76 @@ TEST(FlowNetwork, EmptyMessagesTakeTheLatency) {
   SimMachine machine = FlowMachineOf("Switch(2):50GB/s,250ns");
   const int64_t time = FlowTimeOfAll(machine, CollectiveNode(CollectiveType::kBarrier, 0));
   EXPECT_EQ(time, 500 + 2 * kNanosOfEndpoint);
+}
+
+// Ranks that do the same are simulated once, with the same times and links.
+void ExpectSameByClass(const SimMachine& machine, const SimWorkload& workload, int& by_class) {
+  const auto each = Simulate(machine, workload, {.by_class = false});
+  const auto classes = Simulate(machine, workload);
+  ASSERT_EQ(classes.has_value(), each.has_value());
+  if (!each) return;
+  by_class += classes->ranks.size() < each->ranks.size() ? 1 : 0;
+  for (int64_t rank = 0; rank < machine.npus(); ++rank) {
+    ASSERT_EQ(classes->OfRank(rank).finished, each->OfRank(rank).finished) << "rank " << rank;
+    ASSERT_EQ(classes->OfRank(rank).begins, each->OfRank(rank).begins) << "rank " << rank;
+    ASSERT_EQ(classes->OfRank(rank).ends, each->OfRank(rank).ends) << "rank " << rank;
+  }
+  ASSERT_EQ(classes->links.size(), each->links.size());
+  for (size_t i = 0; i < each->links.size(); ++i) {
+    ASSERT_EQ(classes->links[i].from, each->links[i].from) << "link " << i;
+    ASSERT_EQ(classes->links[i].to, each->links[i].to) << "link " << i;
+    ASSERT_EQ(classes->links[i].messages, each->links[i].messages) << "link " << i;
+    ASSERT_EQ(classes->links[i].bytes, each->links[i].bytes) << "link " << i;
+  }
+}
+
+TEST(FlowNetwork, ClassesEqualEachRank) {
+  const char* const shapes[] = {"Ring", "FullyConnected", "Switch", "Mesh"};
+  int by_class = 0;
+  constexpr uint32_t kCases = 400;
+  for (uint32_t seed = 0; seed < kCases; ++seed) {
+    RandomSimulation random(seed);
+    SimMachine machine = random.machine;
+    std::string network;
+    for (size_t i = 0; i < machine.dims.size(); ++i) {
+      const NetworkDim& dim = machine.dims[i];
+      network += fmt::format("{}{}({}):{}GB/s,{}ns", i == 0 ? "" : " ", shapes[(seed + i) % 4],
+                             dim.npus, dim.bandwidth, dim.latency);
+    }
+    machine.congestion = false;
+    machine.slow_links.clear();
+    auto graph = ParseNetworkGraph(*NetworkOfDims(network), "network");
+    ASSERT_TRUE(graph) << graph.error().message;
+    ASSERT_TRUE(UseGraph(*std::move(graph), {}, "network", machine));
+    ExpectSameByClass(machine, random.workload, by_class);
+    if (testing::Test::HasFatalFailure()) {
+      FAIL() << "seed " << seed << ", " << network << "\n" << random.Describe();
+    }
+  }
+  EXPECT_GT(by_class, static_cast<int>(kCases) / 10);
+}
+
+TEST(FlowNetwork, LinksOfAClassShareTheirFlows) {
+  // Four leaves of four NPUs: the rings go over trunks of half the bandwidth, two ways at once.
+  std::string links;
+  for (int npu = 0; npu < 16; ++npu) links += fmt::format("{} leaf{} 50GB/s 100ns\n", npu, npu / 4);
+  for (int leaf = 0; leaf < 4; ++leaf) links += fmt::format("leaf{} spine 100GB/s 100ns\n", leaf);
+  const SimMachine machine = FlowMachineOf(links);
+  SimWorkload workload;
+  const auto program = std::make_shared<const SimProgram>(
+      ProgramOf({CollectiveNode(CollectiveType::kAllReduce, 1 << 20, 1)}, {{}}));
+  for (int64_t rank = 0; rank < 16; ++rank) {
+    workload.groups[1 + rank % 4].push_back(rank);
+    workload.ranks.push_back({.program = program, .groups = {1 + rank % 4}, .peers = {}});
+  }
+  int by_class = 0;
+  ExpectSameByClass(machine, workload, by_class);
+  const auto result = Simulate(machine, workload);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->ranks.size(), 1U);
+  // Four flows share a trunk.
+  const auto message = static_cast<int64_t>(std::ceil((1 << 18) / 25.0));
+  EXPECT_EQ(result->ranks[0].end, 6 * (400 + message) + 7 * kNanosOfEndpoint);
 }
 
 TEST(FlowNetwork, LeastLoadedRoutesShareCores) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/sim/models/flow_network.h"
+#include "src/sim/models/queued_links.h"
 
 namespace etude {
 namespace {
@@ -39,8 +40,8 @@ class UnawareNetwork final : public SimNetworkModel {
     timeline_.Plan(timeline_.now() + last.time, SimEventKind::kArrival, message);
     return last.parts;
   }
-  bool Arrive(SimIndex /*message*/) override { return true; }
-  void FreeLink(SimIndex /*link*/) override {}
+  bool Arrive(const SimEvent& /*event*/) override { return true; }
+  void FreeLink(const SimEvent& /*event*/) override {}
   std::vector<SimLinkUse> Links() const override {
     std::vector<SimLinkUse> links;
     const size_t dims = input_.machine.dims.size();
@@ -77,18 +78,23 @@ class UnawareNetwork final : public SimNetworkModel {
   std::vector<Sent> sent_;  // by class of ranks and dimension
 };
 
-// Links of one dimension that carry whole messages one after the other.
+// Links of one dimension that carry whole messages one after the other. With classes of ranks, a
+// link represents all links of its class.
 class AwareNetwork final : public SimNetworkModel {
  public:
-  AwareNetwork(const SimInput& input, SimTimeline& timeline)
-      : dim_(input.machine.dims[0]),
-        total_(input.total),
+  AwareNetwork(const SimInput& input, SimTimeline& timeline, TieWatch& ties)
+      : input_(input),
+        dim_(input.machine.dims[0]),
+        paths_(input.machine),
         travel_(input.travel),
         bytes_per_ns_(travel_.BytesPerNano(0)),
-        timeline_(timeline) {
-    const auto npus = static_cast<size_t>(total_);
-    links_.resize(dim_.shape == NetworkShape::kFullyConnected ? npus * npus : 2 * npus);
-    FindFaults(travel_.faults());
+        timeline_(timeline),
+        ties_(ties),
+        links_(paths_.count()) {
+    if (travel_.faults().empty()) return;
+    for (SimIndex link = 0; link < links_.size(); ++link) {
+      faults_.push_back(paths_.FaultOf(link, travel_.faults()));
+    }
   }
 
   std::string_view name() const override { return "astra-sim-2.0/analytical-aware"; }
@@ -102,13 +108,31 @@ class AwareNetwork final : public SimNetworkModel {
     }
     return travel_.PartsOf(travel_.WayOf(from, to), bytes);
   }
-  bool Arrive(SimIndex message) override {
-    if (transfers_[message].at == transfers_[message].to) return true;
-    EnterLink(message);
+  bool Arrive(const SimEvent& event) override {
+    const Transfer& transfer = transfers_[event.subject];
+    if (transfer.at == transfer.to) return true;
+    const bool at_switch = transfer.at == input_.total;
+    // A message at the switch counts as from its sender, others as from the link that they crossed.
+    const SimIndex next = paths_.Next(transfer.at, transfer.from, transfer.to).link;
+    const bool ahead = next < static_cast<SimIndex>(input_.total);
+    ties_.Begin(at_switch ? ties_.PortOf(input_.ClassOf(transfer.to)) : input_.ClassOf(transfer.at),
+                timeline_.now(),
+                {.planned = event.planned,
+                 .cause = event.cause,
+                 .source = input_.ClassOf(at_switch ? transfer.from : transfer.at),
+                 .to = at_switch ? transfer.to
+                       : ahead   ? kFromBehind
+                                 : kFromAhead});
+    EnterLink(event.subject);
     return false;
   }
-  void FreeLink(SimIndex index) override {
-    Link& link = links_[index];
+  void FreeLink(const SimEvent& event) override {
+    const auto [from, to] = paths_.EndsOf(event.subject);
+    ties_.Begin(from == input_.total ? ties_.PortOf(input_.ClassOf(to)) : input_.ClassOf(from),
+                timeline_.now(), {.planned = event.planned, .cause = event.cause});
+    const SimIndex one = ClassOf(event.subject);
+    ties_.TouchLink(one);
+    Link& link = links_[one];
     link.busy = false;
     if (link.waiting.empty()) return;
     const SimIndex message = link.waiting.front();
@@ -118,13 +142,22 @@ class AwareNetwork final : public SimNetworkModel {
   }
   std::vector<SimLinkUse> Links() const override {
     std::vector<SimLinkUse> links;
-    for (const Link& link : links_) {
-      if (link.use.messages > 0) links.push_back(link.use);
+    for (SimIndex link = 0; link < links_.size(); ++link) {
+      const SimLinkUse& use = links_[ClassOf(link)].use;
+      if (use.messages == 0) continue;
+      links.push_back(use);
+      const auto [from, to] = paths_.EndsOf(link);
+      links.back().from = from;
+      links.back().to = to;
     }
     return links;
   }
 
  private:
+  // Directions of a ring, in place of a rank.
+  static constexpr int64_t kFromBehind = -2;
+  static constexpr int64_t kFromAhead = -3;
+
   struct Transfer {
     int64_t at = 0;  // current device
     int64_t from = 0;
@@ -138,50 +171,17 @@ class AwareNetwork final : public SimNetworkModel {
     std::deque<SimIndex> waiting;  // messages
   };
 
-  // Returns the next link of the message and the device at its other end. The switch is `total_`.
-  std::pair<SimIndex, int64_t> NextLink(const Transfer& message) const {
-    switch (dim_.shape) {
-      case NetworkShape::kFullyConnected:
-        return {static_cast<SimIndex>(message.from * total_ + message.to), message.to};
-      case NetworkShape::kSwitch:
-        if (message.at == total_) return {static_cast<SimIndex>(total_ + message.to), message.to};
-        return {static_cast<SimIndex>(message.from), total_};
-      case NetworkShape::kGraph:
-      case NetworkShape::kRing: break;
-    }
-    const int64_t ahead = (message.to + total_ - message.from) % total_;
-    if (ahead <= total_ - ahead) {
-      return {static_cast<SimIndex>(message.at), (message.at + 1) % total_};
-    }
-    return {static_cast<SimIndex>(total_ + message.at), (message.at + total_ - 1) % total_};
-  }
-  void FindFaults(const LinkFaults& faults) {
-    if (faults.empty()) return;
-    faults_.resize(links_.size());
-    const auto ends = [&](int64_t link, int64_t from, int64_t to) {
-      faults_[static_cast<size_t>(link)] = faults.Of(0, from, to);
-    };
-    for (int64_t from = 0; from < total_; ++from) {
-      switch (dim_.shape) {
-        case NetworkShape::kGraph: break;
-        case NetworkShape::kFullyConnected:
-          for (int64_t to = 0; to < total_; ++to) ends(from * total_ + to, from, to);
-          break;
-        case NetworkShape::kSwitch:
-          ends(from, from, LinkFaults::kSwitch);
-          ends(total_ + from, from, LinkFaults::kSwitch);
-          break;
-        case NetworkShape::kRing:
-          ends(from, from, (from + 1) % total_);
-          ends(total_ + from, from, (from + total_ - 1) % total_);
-          break;
-      }
-    }
+  // Returns the link that represents a link.
+  SimIndex ClassOf(SimIndex link) const {
+    return input_.classes.class_of_link.empty() ? link : input_.classes.class_of_link[link];
   }
   void EnterLink(SimIndex message) {
-    Link& link = links_[NextLink(transfers_[message]).first];
+    Transfer& transfer = transfers_[message];
+    const SimIndex one = ClassOf(paths_.Next(transfer.at, transfer.from, transfer.to).link);
+    ties_.TouchLink(one);
+    Link& link = links_[one];
     if (link.busy) {
-      transfers_[message].since = timeline_.now();
+      transfer.since = timeline_.now();
       link.waiting.push_back(message);
     } else {
       UseLink(message);
@@ -189,28 +189,30 @@ class AwareNetwork final : public SimNetworkModel {
   }
   void UseLink(SimIndex message) {
     Transfer& transfer = transfers_[message];
-    const auto [link, next] = NextLink(transfer);
-    links_[link].busy = true;
+    const auto [link, next] = paths_.Next(transfer.at, transfer.from, transfer.to);
+    Link& used = links_[ClassOf(link)];
+    used.busy = true;
     const LinkFault fault = faults_.empty() ? LinkFault{} : faults_[link];
     const double load = static_cast<double>(transfer.bytes) / (bytes_per_ns_ * fault.share);
+    const int64_t busy = WholeNanos(load);
     const int64_t now = timeline_.now();
-    SimLinkUse& use = links_[link].use;
-    use.from = transfer.at;
-    use.to = next;
-    ++use.messages;
-    use.bytes += transfer.bytes;
-    use.busy += WholeNanos(load);
+    ++used.use.messages;
+    used.use.bytes += transfer.bytes;
+    used.use.busy += busy;
     transfer.at = next;
     timeline_.Plan(now + WholeNanos(dim_.latency + fault.latency + load), SimEventKind::kArrival,
                    message);
-    timeline_.Plan(now + WholeNanos(load), SimEventKind::kLinkFree, link);
+    if (busy == 0) ties_.PlansAfter();
+    timeline_.Plan(now + busy, SimEventKind::kLinkFree, link);
   }
 
+  const SimInput& input_;
   const NetworkDim& dim_;
-  const int64_t total_;
+  const QueuedLinks paths_;
   const Travel& travel_;
   const double bytes_per_ns_;
   SimTimeline& timeline_;
+  TieWatch& ties_;
   std::vector<Link> links_;
   std::vector<LinkFault> faults_;    // by link; empty: none
   std::vector<Transfer> transfers_;  // by message
@@ -230,8 +232,8 @@ class TimedNetwork final : public SimNetworkModel {
     timeline_.Plan(timeline_.now() + parts.transfer, SimEventKind::kArrival, message);
     return parts;
   }
-  bool Arrive(SimIndex /*message*/) override { return true; }
-  void FreeLink(SimIndex /*link*/) override {}
+  bool Arrive(const SimEvent& /*event*/) override { return true; }
+  void FreeLink(const SimEvent& /*event*/) override {}
   std::vector<SimLinkUse> Links() const override { return {}; }
 
  private:
@@ -241,12 +243,13 @@ class TimedNetwork final : public SimNetworkModel {
 
 }  // namespace
 
-std::unique_ptr<SimNetworkModel> MakeSimNetworkModel(const SimInput& input, SimTimeline& timeline) {
+std::unique_ptr<SimNetworkModel> MakeSimNetworkModel(const SimInput& input, SimTimeline& timeline,
+                                                     TieWatch& ties) {
   if (input.machine.times != nullptr) {
     return std::make_unique<TimedNetwork>(*input.machine.times, timeline);
   }
-  if (input.machine.graph != nullptr) return MakeFlowNetwork(input, timeline);
-  if (input.machine.congestion) return std::make_unique<AwareNetwork>(input, timeline);
+  if (input.machine.graph != nullptr) return MakeFlowNetwork(input, timeline, ties);
+  if (input.machine.congestion) return std::make_unique<AwareNetwork>(input, timeline, ties);
   return std::make_unique<UnawareNetwork>(input, timeline);
 }
 

@@ -37,8 +37,8 @@ class SimNetworkModel {
   }
   // Handles an arrival of the message. Returns true at its destination; otherwise the message moves
   // on.
-  virtual bool Arrive(SimIndex message) = 0;
-  virtual void FreeLink(SimIndex link) = 0;
+  virtual bool Arrive(const SimEvent& event) = 0;
+  virtual void FreeLink(const SimEvent& event) = 0;
 
   // Returns the traffic so far, of used links.
   virtual std::vector<SimLinkUse> Links() const = 0;
@@ -46,6 +46,7 @@ class SimNetworkModel {
 
 // Makes "astra-sim-2.0/analytical-unaware" or, with congestion, "astra-sim-2.0/analytical-aware",
 // which has a single dimension; for a machine with a graph "etude-1/flows".
-std::unique_ptr<SimNetworkModel> MakeSimNetworkModel(const SimInput& input, SimTimeline& timeline);
+std::unique_ptr<SimNetworkModel> MakeSimNetworkModel(const SimInput& input, SimTimeline& timeline,
+                                                     TieWatch& ties);
 
 }  // namespace etude

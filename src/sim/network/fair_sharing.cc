@@ -33,11 +33,14 @@ FairSharing::FairSharing(std::span<const double> capacities) : links_(capacities
   for (size_t i = 0; i < links_.size(); ++i) links_[i].capacity = capacities[i];
 }
 
-FairSharing::Index FairSharing::AddPath(std::span<const Index> links) {
+FairSharing::Index FairSharing::AddPath(std::span<const Index> links,
+                                        std::span<const uint32_t> weights) {
   Path path;
   path.first_hop = static_cast<uint32_t>(hops_.size());
   path.hops = static_cast<uint32_t>(links.size());
   hops_.insert(hops_.end(), links.begin(), links.end());
+  weights_.insert(weights_.end(), weights.begin(), weights.end());
+  weights_.resize(hops_.size(), 1);
   places_.resize(hops_.size());
   paths_.push_back(std::move(path));
   return static_cast<Index>(paths_.size() - 1);
@@ -51,7 +54,7 @@ void FairSharing::Activate(Index index) {
   for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
     std::vector<Use>& uses = links_[hops_[hop]].uses;
     places_[hop] = static_cast<Index>(uses.size());
-    uses.push_back({.path = index, .hop = hop});
+    uses.push_back({.path = index, .hop = hop, .weight = weights_[hop]});
   }
 }
 
@@ -90,7 +93,9 @@ void FairSharing::Start(Index index, double bytes, Index flow) {
   }
   ++path.flows;
   PushHeap(path.pending, {.until = path.service + bytes, .flow = flow});
-  for (const Index link : LinksOf(index)) ++links_[link].flows;
+  for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
+    links_[hops_[hop]].flows += weights_[hop];
+  }
   ChangePath(index);
 }
 
@@ -130,7 +135,9 @@ void FairSharing::EndFlows(Index index, std::vector<Index>& ended) {
     ++count;
   } while (!path.pending.empty() && path.pending.front().until <= until);
   path.flows -= count;
-  for (const Index link : LinksOf(index)) links_[link].flows -= count;
+  for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
+    links_[hops_[hop]].flows -= uint64_t{count} * weights_[hop];
+  }
   ChangePath(index);
   if (path.flows == 0) Deactivate(index);
 }
@@ -185,10 +192,11 @@ void FairSharing::Touch(Index index) {
   touched_.push_back(index);
   for (const Use& use : link.uses) {
     const Path& path = paths_[use.path];
+    const uint64_t flows = FlowsOf(use);
     if (path.visit == visit_) {
-      link.movable += path.flows;
+      link.movable += flows;
     } else {
-      link.free -= path.rate * path.flows;
+      link.free -= path.rate * static_cast<double>(flows);
     }
   }
 }
@@ -198,11 +206,12 @@ void FairSharing::Move(Index index) {
   Path& path = paths_[index];
   if (path.visit == visit_) return;
   Serve(path);
-  for (const Index other : LinksOf(index)) {
-    Link& link = links_[other];
+  for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
+    Link& link = links_[hops_[hop]];
     if (link.visit != visit_) continue;
-    link.free += path.rate * path.flows;
-    link.movable += path.flows;
+    const uint64_t flows = uint64_t{path.flows} * weights_[hop];
+    link.free += path.rate * static_cast<double>(flows);
+    link.movable += flows;
   }
   path.visit = visit_;
   path.old_rate = path.rate;
@@ -243,10 +252,11 @@ void FairSharing::Fill() {
       path.rate = share.rate;
       path.limit = share.link;
       ++known;
-      const double used = share.rate * path.flows;
-      for (const Index other : LinksOf(use.path)) {
-        links_[other].left -= used;
-        links_[other].open -= path.flows;
+      for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
+        Link& other = links_[hops_[hop]];
+        const uint64_t flows = uint64_t{path.flows} * weights_[hop];
+        other.left -= share.rate * static_cast<double>(flows);
+        other.open -= flows;
       }
     }
   }
@@ -265,7 +275,7 @@ void FairSharing::MoveUnfair(bool all) {
     for (const Use& use : link.uses) {
       const Path& path = paths_[use.path];
       // Paths that were just moved still have their rates.
-      used += path.rate * path.flows;
+      used += path.rate * static_cast<double>(FlowsOf(use));
       fastest = std::max(fastest, path.rate);
     }
     const bool is_full = used >= link.capacity * (1 - kFair);

@@ -24,8 +24,9 @@ class FairSharing {
   // `capacities`: of the links, each above 0.
   explicit FairSharing(std::span<const double> capacities);
 
-  // Adds a path of at least one link. Returns its number; they count from 0.
-  Index AddPath(std::span<const Index> links);
+  // Adds a path of at least one link, each once. Returns its number; they count from 0. `weights`:
+  // the number of flows that each flow on the path puts on the links, at least 1; empty: 1 each.
+  Index AddPath(std::span<const Index> links, std::span<const uint32_t> weights = {});
   // Starts a flow of more than 0 bytes now.
   void Start(Index path, double bytes, Index flow);
 
@@ -41,6 +42,9 @@ class FairSharing {
   size_t link_count() const { return links_.size(); }
   std::span<const Index> LinksOf(Index path) const {
     return std::span(hops_).subspan(paths_[path].first_hop, paths_[path].hops);
+  }
+  std::span<const uint32_t> WeightsOf(Index path) const {
+    return std::span(weights_).subspan(paths_[path].first_hop, paths_[path].hops);
   }
   uint32_t FlowsOn(Index path) const { return paths_[path].flows; }
   uint64_t FlowsOnLink(Index link) const { return links_[link].flows; }
@@ -58,6 +62,7 @@ class FairSharing {
   struct Use {
     Index path = 0;
     Index hop = 0;  // index in hops_
+    uint32_t weight = 1;
   };
   struct Link {
     double capacity = 0;
@@ -113,6 +118,8 @@ class FairSharing {
     }
   };
 
+  // Returns the number of flows that a path puts on a link.
+  uint64_t FlowsOf(const Use& use) const { return uint64_t{paths_[use.path].flows} * use.weight; }
   void Serve(Path& path) const {
     path.service += path.rate * (now_ - path.since);
     path.since = now_;
@@ -132,6 +139,7 @@ class FairSharing {
   std::vector<Link> links_;
   std::vector<Path> paths_;
   std::vector<Index> hops_;           // links of the paths
+  std::vector<uint32_t> weights_;     // by hop
   std::vector<Index> places_;         // by hop: place in the list of the link
   std::vector<Index> changed_paths_;  // since the last Solve()
   std::vector<Index> changed_links_;

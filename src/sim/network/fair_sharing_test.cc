@@ -160,6 +160,33 @@ std::vector<double> EndsOf(const RandomCase& one, const Check& check) {
   return ends;
 }
 
+TEST(FairSharing, AFlowMayStandForSeveral) {
+  // Each flow on the first path puts three flows on the first link, and one on the second. The
+  // rates are those of three flows and of one that the second link limits.
+  const double capacities[] = {100, 40, 10};
+  FairSharing sharing(capacities);
+  const uint32_t first[] = {0, 1};
+  const uint32_t weights[] = {3, 1};
+  const uint32_t second[] = {0, 2};
+  sharing.AddPath(first, weights);
+  sharing.AddPath(second);
+  sharing.Start(0, 600, 7);
+  sharing.Start(1, 1000, 8);
+  EXPECT_DOUBLE_EQ(sharing.RateOf(0), 30);
+  EXPECT_DOUBLE_EQ(sharing.RateOf(1), 10);
+  EXPECT_EQ(sharing.FlowsOnLink(0), 4u);
+  EXPECT_DOUBLE_EQ(sharing.NextEnd(), 20);
+  std::vector<uint32_t> ended;
+  sharing.AdvanceTo(20, ended);
+  EXPECT_EQ(ended, std::vector<uint32_t>{7});
+  EXPECT_EQ(sharing.FlowsOnLink(0), 1u);
+  // Two of these flows: the first link limits them, as it would limit six.
+  sharing.Start(0, 450, 1);
+  sharing.Start(0, 450, 2);
+  EXPECT_DOUBLE_EQ(sharing.RateOf(0), 15);
+  EXPECT_DOUBLE_EQ(sharing.RateOf(1), 10);
+}
+
 TEST(FairSharing, TakesWhatOthersLeave) {
   // Two flows share a link of 100; one of them also crosses a link of 20. The other takes 80.
   FairSharing sharing(std::vector<double>{100, 20, 100});

@@ -217,9 +217,14 @@ PathCost CostOfPath(const NetworkGraph& graph, std::span<const uint32_t> links) 
 
 // Returns the shortest path from each node of a line to the target.
 const NetworkRoutes::Steps& NetworkRoutes::StepsTo(uint32_t target, size_t dim) {
+  if (kept_steps_ > kMostKeptSteps && !steps_[dim].contains(target)) {
+    for (auto& of_dim : steps_) of_dim.clear();
+    kept_steps_ = 0;
+  }
   const auto [found, is_new] = steps_[dim].try_emplace(target);
   Steps& steps = found->second;
   if (!is_new) return steps;
+  kept_steps_ += graph_.LineSize(target, dim);
   steps.assign(graph_.LineSize(target, dim), {.links = kFar, .width = 0});
   steps[graph_.PlaceInLine(target, dim)] = {.links = 0,
                                             .width = std::numeric_limits<float>::infinity()};

@@ -123,7 +123,8 @@ struct PathCost {
 };
 PathCost CostOfPath(const NetworkGraph& graph, std::span<const uint32_t> links);
 
-// Finds paths in a network, which must outlive it. Keeps what it has found; not thread-safe.
+// Finds paths in a network, which must outlive it. Keeps some of what it has found; not
+// thread-safe.
 class NetworkRoutes {
  public:
   explicit NetworkRoutes(const NetworkGraph& graph) : graph_(graph), steps_(graph.dims().size()) {}
@@ -139,7 +140,8 @@ class NetworkRoutes {
     uint32_t links = 0;
     float width = 0;  // smallest bandwidth, bytes per ns
   };
-  using Steps = std::vector<Step>;  // by place in the target's line
+  using Steps = std::vector<Step>;                           // by place in the target's line
+  static constexpr size_t kMostKeptSteps = size_t{1} << 23;  // 64 MB
 
   const Steps& StepsTo(uint32_t target, size_t dim);
   void FindInDim(uint32_t from, uint32_t to, size_t dim, uint64_t hash, const Load& load,
@@ -148,6 +150,7 @@ class NetworkRoutes {
 
   const NetworkGraph& graph_;
   std::vector<std::unordered_map<uint32_t, Steps>> steps_;  // by dimension and target
+  size_t kept_steps_ = 0;                                   // of all targets
   std::vector<uint32_t> choices_;
 };
 

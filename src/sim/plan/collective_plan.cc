@@ -88,11 +88,16 @@ class PlanParser {
     plan_.type = found->second;
     ETUDE_RETURN_IF_ERROR(TakeBytes("min_message_size", plan_.least_bytes));
     ETUDE_RETURN_IF_ERROR(TakeBytes("max_message_size", plan_.most_bytes));
+    if (plan_.least_bytes > plan_.most_bytes) {
+      return Wrong(fmt::format("min_message_size: found {}, expected max_message_size ({}) or less",
+                               plan_.least_bytes, plan_.most_bytes));
+    }
     ETUDE_ASSIGN_OR_RETURN(const PlanFileJson* gpus, List(root_, "gpus"));
     if (gpus->empty() || std::ssize(*gpus) > kMostGpus) {
       return Wrong(fmt::format("gpus: found {}, expected 1 to {}", gpus->size(), kMostGpus));
     }
     plan_.gpus.resize(gpus->size());
+    counts_.resize(gpus->size());
     for (gpu_ = 0; gpu_ < gpus->size(); ++gpu_) ETUDE_RETURN_IF_ERROR(ReadChannels((*gpus)[gpu_]));
     ConnectChannels();
     for (gpu_ = 0; gpu_ < gpus->size(); ++gpu_) ETUDE_RETURN_IF_ERROR(ReadGpu((*gpus)[gpu_]));
@@ -100,6 +105,16 @@ class PlanParser {
   }
 
  private:
+  // A buffer of a GPU: 'i' (input), 'o' (output) or 's' (scratch).
+  struct Buffer {
+    int64_t gpu = 0;
+    char type = 'i';
+  };
+  struct SwitchChannel {
+    std::vector<int64_t> ranks;
+    std::optional<char> buffer;  // type, of all ranks; nullopt: not stated
+  };
+
   tl::unexpected<Error> Wrong(std::string_view what) const {
     return BadInput(fmt::format("{}: {}", where_, what));
   }
@@ -182,15 +197,26 @@ class PlanParser {
     }
     plan_.chunks = chunks;
     plan_.is_of_output = input == 0;
+    int64_t scratch = 0;
+    if (json.contains("scratch_chunks")) {
+      ETUDE_ASSIGN_OR_RETURN(scratch, Number(json, "scratch_chunks", 0, kMostChunks));
+    }
+    counts_[gpu_] = {{'i', input}, {'o', output}, {'s', scratch}};
     ETUDE_ASSIGN_OR_RETURN(const PlanFileJson* channels, ListIfAny(json, "channels"));
     for (const PlanFileJson& one : *channels) {
       ETUDE_ASSIGN_OR_RETURN(const std::string type, ChannelType(one));
       if (type == "switch") {
+        // The type of the buffer has two names.
+        std::optional<char> buffer;
+        for (const char* key : {"buffer_type", "buff"}) {
+          if (!one.contains(key)) continue;
+          ETUDE_ASSIGN_OR_RETURN(buffer, BufferType(one, key));
+        }
         ETUDE_ASSIGN_OR_RETURN(const PlanFileJson* groups, List(one, "rank_groups"));
         for (const PlanFileJson& group : *groups) {
           ETUDE_ASSIGN_OR_RETURN(std::vector<int64_t> ranks, Numbers(group, "ranks", LastGpu()));
           ETUDE_RETURN_IF_ERROR(CheckGroup(group, ranks));
-          groups_[gpu_].push_back(std::move(ranks));
+          groups_[gpu_].push_back({.ranks = std::move(ranks), .buffer = buffer});
         }
         continue;
       }
@@ -200,6 +226,10 @@ class PlanParser {
       ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> ends,
                              Numbers(one, "connected_to", LastGpu()));
       for (const int64_t end : ends) {
+        if (end == static_cast<int64_t>(gpu_)) {
+          return Wrong(
+              fmt::format("connected_to: found {}, the GPU itself, expected another one", end));
+        }
         std::vector<CollectivePlan::Channel>& all = plan_.gpus[gpu_].channels;
         numbers_[{gpu_, type}].push_back(static_cast<uint32_t>(all.size()));
         between_[{gpu_, end, type}].push_back(static_cast<uint32_t>(all.size()));
@@ -207,6 +237,12 @@ class PlanParser {
       }
     }
     return {};
+  }
+  Result<char> BufferType(const PlanFileJson& json, const char* key) const {
+    ETUDE_ASSIGN_OR_RETURN(const std::string type, Word(json, key));
+    if (type == "i" || type == "o" || type == "s") return type[0];
+    return Wrong(
+        fmt::format("{}: found '{}', expected i (input), o (output) or s (scratch)", key, type));
   }
   // Checks the members of a switch channel.
   Status CheckGroup(const PlanFileJson& json, std::vector<int64_t> ranks) const {
@@ -239,7 +275,15 @@ class PlanParser {
     remote_.clear();
     ETUDE_ASSIGN_OR_RETURN(const PlanFileJson* remote, ListIfAny(json, "remote_buffers"));
     for (const PlanFileJson& one : *remote) {
-      ETUDE_ASSIGN_OR_RETURN(remote_.emplace_back(), Number(one, "rank", 0, LastGpu()));
+      Buffer& buffer = remote_.emplace_back();
+      ETUDE_ASSIGN_OR_RETURN(buffer.gpu, Number(one, "rank", 0, LastGpu()));
+      if (buffer.gpu == static_cast<int64_t>(gpu_)) {
+        return Wrong(
+            fmt::format("remote_buffers: rank: found {}, the GPU itself, expected another "
+                        "one",
+                        buffer.gpu));
+      }
+      ETUDE_ASSIGN_OR_RETURN(buffer.type, BufferType(one, "type"));
     }
     ETUDE_ASSIGN_OR_RETURN(const PlanFileJson* semaphores, ListIfAny(json, "semaphores"));
     for (const PlanFileJson& one : *semaphores) {
@@ -355,7 +399,7 @@ class PlanParser {
       }
       const auto of_gpu = static_cast<size_t>(of_block[static_cast<size_t>(id)]);
       if (type == "switch") {
-        op.group = groups_[gpu_][of_gpu];
+        op.group = groups_[gpu_][of_gpu].ranks;
       } else {
         op.channels.push_back(numbers_[{gpu_, type}][of_gpu]);
       }
@@ -411,6 +455,32 @@ class PlanParser {
     if (op.step == PlanStep::kMove && (op.reads.empty() || op.writes.empty())) {
       return Wrong("missing 'src_buff' or 'dst_buff'");
     }
+    return CheckSizes(op);
+  }
+  // Checks that an operation writes as much as it reads: all operands of an addition have one size,
+  // and the chunks of other operations are pairs.
+  Status CheckSizes(const PlanOp& op) const {
+    if (op.reads.empty() || op.writes.empty()) return {};
+    const bool adds = op.works && op.name != "copy";
+    if (!adds && op.reads.size() != op.writes.size()) {
+      return Wrong(
+          fmt::format("found {} entries of 'src_buff' and {} of 'dst_buff', expected the "
+                      "same number",
+                      op.reads.size(), op.writes.size()));
+    }
+    const auto differ = [&](const PlanChunks& from, const PlanChunks& to) {
+      return Wrong(
+          fmt::format("found size {} in 'src_buff' and {} in 'dst_buff', expected the "
+                      "same size",
+                      from.count, to.count));
+    };
+    for (size_t i = 0; i < op.writes.size(); ++i) {
+      const PlanChunks& from = op.reads[adds ? 0 : i];
+      if (from.count != op.writes[i].count) return differ(from, op.writes[i]);
+    }
+    for (const PlanChunks& from : op.reads) {
+      if (adds && from.count != op.writes[0].count) return differ(from, op.writes[0]);
+    }
     return {};
   }
 
@@ -422,8 +492,16 @@ class PlanParser {
       PlanChunks& chunks = all.emplace_back();
       ETUDE_ASSIGN_OR_RETURN(chunks.index, Number(one, "index", 0, kMostChunks));
       ETUDE_ASSIGN_OR_RETURN(chunks.count, Number(one, "size", 0, kMostChunks));
-      if (!one.contains("buffer_id")) continue;
-      const std::vector<int64_t>& buffers = block_buffers_[type];
+      if (one.contains("switch_channel_id")) {
+        ETUDE_RETURN_IF_ERROR(CheckSwitchRange(one, key, chunks));
+        continue;
+      }
+      if (!one.contains("buffer_id")) {
+        ETUDE_ASSIGN_OR_RETURN(const char buffer, BufferType(one, "type"));
+        ETUDE_RETURN_IF_ERROR(CheckRange(key, chunks, {static_cast<int64_t>(gpu_), buffer}));
+        continue;
+      }
+      const std::vector<Buffer>& buffers = block_buffers_[type];
       ETUDE_ASSIGN_OR_RETURN(const int64_t id, Number(one, "buffer_id", 0, INT32_MAX));
       if (id >= std::ssize(buffers)) {
         return Wrong(
@@ -431,9 +509,39 @@ class PlanParser {
                         "for {} channels",
                         key, id, buffers.size(), type));
       }
-      chunks.gpu = buffers[static_cast<size_t>(id)];
+      const Buffer& buffer = buffers[static_cast<size_t>(id)];
+      ETUDE_RETURN_IF_ERROR(CheckRange(key, chunks, buffer));
+      chunks.gpu = buffer.gpu;
     }
     return all;
+  }
+  // Checks that chunks lie in a buffer.
+  Status CheckRange(const char* key, const PlanChunks& chunks, const Buffer& buffer) const {
+    const int64_t count = counts_[static_cast<size_t>(buffer.gpu)].at(buffer.type);
+    if (chunks.index + chunks.count <= count) return {};
+    const char* const name = buffer.type == 'i'   ? "input"
+                             : buffer.type == 'o' ? "output"
+                                                  : "scratch";
+    return Wrong(fmt::format("{}: found index {} and size {}, the {} of GPU {} has {} chunks", key,
+                             chunks.index, chunks.count, name, buffer.gpu, count));
+  }
+  // Checks that chunks of a switch channel lie in the buffers of all its GPUs.
+  Status CheckSwitchRange(const PlanFileJson& json, const char* key, const PlanChunks& chunks) {
+    const std::vector<int64_t>& channels = block_channels_["switch"];
+    ETUDE_ASSIGN_OR_RETURN(const int64_t id, Number(json, "switch_channel_id", 0, INT32_MAX));
+    if (id >= std::ssize(channels)) {
+      return Wrong(
+          fmt::format("{}: switch_channel_id: found {}, the thread block has {} switch "
+                      "channels",
+                      key, id, channels.size()));
+    }
+    const SwitchChannel& channel =
+        groups_[gpu_][static_cast<size_t>(channels[static_cast<size_t>(id)])];
+    if (!channel.buffer) return {};
+    for (const int64_t rank : channel.ranks) {
+      ETUDE_RETURN_IF_ERROR(CheckRange(key, chunks, {rank, *channel.buffer}));
+    }
+    return {};
   }
 
   const PlanFileJson& root_;
@@ -444,11 +552,12 @@ class PlanParser {
   // Channels of a GPU by type, and those between two GPUs.
   std::map<std::pair<size_t, std::string>, std::vector<uint32_t>> numbers_;
   std::map<std::tuple<size_t, int64_t, std::string>, std::vector<uint32_t>> between_;
-  std::map<size_t, std::vector<std::vector<int64_t>>> groups_;  // of switch channels, by GPU
-  std::vector<int64_t> remote_;                                 // GPUs of the remote buffers
-  // Numbers of the thread block's channels on its GPU, and GPUs of its remote buffers, by type.
+  std::map<size_t, std::vector<SwitchChannel>> groups_;  // by GPU
+  std::vector<std::map<char, int64_t>> counts_;          // chunks by GPU and type of buffer
+  std::vector<Buffer> remote_;                           // buffers of the GPU
+  // Numbers of the thread block's channels on its GPU, and its remote buffers, by type of channel.
   std::map<std::string, std::vector<int64_t>> block_channels_;
-  std::map<std::string, std::vector<int64_t>> block_buffers_;
+  std::map<std::string, std::vector<Buffer>> block_buffers_;
 };
 
 }  // namespace

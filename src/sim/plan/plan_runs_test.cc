@@ -274,9 +274,53 @@ TEST(CollectivePlan, ErrorsHaveTheirPlace) {
             "block has 1 memory channels");
   EXPECT_EQ(error({MoveText("put", {}, {ChunkText(0, true)})}),
             "p.json: GPU 1, thread block 0, operation 0 (put): missing 'src_buff' or 'dst_buff'");
+  const auto chunk = [](const std::string& buffer, int64_t index, int64_t size) {
+    return fmt::format(R"({{{}, "index": {}, "size": {}}})", buffer, index, size);
+  };
+  const std::string own = R"("type": "i")";
+  const std::string remote = R"("buffer_id": 0)";
+  EXPECT_EQ(error({MoveText("put", {chunk(own, 0, 2)}, {chunk(remote, 0, 1)})}),
+            "p.json: GPU 1, thread block 0, operation 0 (put): src_buff: found index 0 and size 2, "
+            "the input of GPU 1 has 1 chunks");
+  EXPECT_EQ(error({MoveText("put", {chunk(own, 0, 1)}, {chunk(remote, 1, 1)})}),
+            "p.json: GPU 1, thread block 0, operation 0 (put): dst_buff: found index 1 and size 1, "
+            "the input of GPU 0 has 1 chunks");
+  EXPECT_EQ(error({MoveText("copy", {chunk(own, 0, 1)}, {chunk(R"("type": "s")", 0, 1)})}),
+            "p.json: GPU 1, thread block 0, operation 0 (copy): dst_buff: found index 0 and size "
+            "1, the scratch of GPU 1 has 0 chunks");
+  EXPECT_EQ(error({MoveText("copy", {chunk(own, 0, 1)}, {chunk(R"("type": "x")", 0, 1)})}),
+            "p.json: GPU 1, thread block 0, operation 0 (copy): type: found 'x', expected i "
+            "(input), o (output) or s (scratch)");
+  EXPECT_EQ(error({MoveText("put", {chunk(own, 0, 1)}, {chunk(remote, 0, 0)})}),
+            "p.json: GPU 1, thread block 0, operation 0 (put): found size 1 in 'src_buff' and 0 in "
+            "'dst_buff', expected the same size");
+  EXPECT_EQ(error({MoveText("rre", {chunk(own, 0, 1), chunk(remote, 0, 0)}, {chunk(own, 0, 1)})}),
+            "p.json: GPU 1, thread block 0, operation 0 (rre): found size 0 in 'src_buff' and 1 in "
+            "'dst_buff', expected the same size");
+  EXPECT_EQ(error({MoveText("put", {chunk(own, 0, 1), chunk(own, 0, 1)}, {chunk(remote, 0, 1)})}),
+            "p.json: GPU 1, thread block 0, operation 0 (put): found 2 entries of 'src_buff' and 1 "
+            "of 'dst_buff', expected the same number");
+  EXPECT_EQ(error({PlanOpText("gstore", R"("src_buff": [{"type": "i", "index": 0, "size": 1}], )"
+                                        R"("dst_buff": [{"switch_channel_id": 0, "index": 0, )"
+                                        R"("size": 1}])")}),
+            "p.json: GPU 1, thread block 0, operation 0 (gstore): dst_buff: switch_channel_id: "
+            "found 0, the thread block has 0 switch channels");
   const auto of = [](const std::string& text) {
     return ParseCollectivePlan(text, "p.json").error().message;
   };
+  const auto gpus = [&](const std::string& rest) {
+    return of(R"({"name": "x", "collective": "allreduce", "gpus": [{"id": 0, "input_chunks": 1, )"
+              R"("output_chunks": 0, "threadblocks": [], )" +
+              rest +
+              R"(}, {"id": 1, "input_chunks": 1, "output_chunks": 0, "threadblocks": []}]})");
+  };
+  EXPECT_EQ(gpus(R"("remote_buffers": [{"rank": 0, "type": "i"}])"),
+            "p.json: GPU 0: remote_buffers: rank: found 0, the GPU itself, expected another one");
+  EXPECT_EQ(gpus(R"("channels": [{"channel_type": "memory", "connected_to": [0]}])"),
+            "p.json: GPU 0: connected_to: found 0, the GPU itself, expected another one");
+  EXPECT_EQ(of(R"({"name": "x", "collective": "allreduce", "min_message_size": 8, )"
+               R"("max_message_size": 4})"),
+            "p.json: min_message_size: found 8, expected max_message_size (4) or less");
   EXPECT_EQ(of("[]"), "p.json: found no object, expected an execution plan of MSCCL++");
   EXPECT_EQ(of(R"({"name": "x", "collective": "scan"})"),
             "p.json: collective: found 'scan', expected allreduce, allgather, reducescatter, "

@@ -40,10 +40,11 @@ Result<Joules> EnergyOfLinks(const EnergyFigures& figures, const SimMachine& mac
   if (figures.per_byte.empty() || machine.times != nullptr) return Joules();
   const size_t dims = machine.dims.size();
   if (figures.per_byte.size() != 1 && figures.per_byte.size() != dims) {
+    const std::string& place = figures.per_byte_place;
     return BadInput(
-        fmt::format("joules_per_byte: found {} numbers, expected one, or {} (one per "
+        fmt::format("{}joules_per_byte: found {} numbers, expected one, or {} (one per "
                     "dimension of the network)",
-                    figures.per_byte.size(), dims));
+                    place.empty() ? "" : place + ": ", figures.per_byte.size(), dims));
   }
   const std::vector<int64_t> sizes = result.ClassSizes();
   double sum = 0;

@@ -24,7 +24,8 @@ struct EnergyFigures {
   std::optional<double> host;           // W, of a host at any time
   int64_t ranks_per_host = 1;
   std::vector<double>
-      per_byte;  // J per byte and link: by dimension, or one for all; empty: unknown
+      per_byte;                // J per byte and link: by dimension, or one for all; empty: unknown
+  std::string per_byte_place;  // "energy.toml:9:19", for messages; "": none
 };
 
 // Energy of a rank's device in J, or of all devices; nullopt: unknown.
@@ -47,7 +48,8 @@ struct StepEnergy {
   std::optional<double> total() const;
 };
 
-// Returns the energy of a step that ended. kBadInput if the figures do not fit the network.
+// Returns the energy of a step that ended. kBadInput, with the place of the figures, if they do not
+// fit the network.
 Result<StepEnergy> EnergyOf(const EnergyFigures& figures, const SimMachine& machine,
                             const SimResult& result, const SimAccount& account);
 

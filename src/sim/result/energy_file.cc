@@ -97,6 +97,7 @@ class EnergyParser : private TomlReader {
     ETUDE_RETURN_IF_ERROR(CheckKeys(table, "[network]", {"joules_per_byte"}));
     const toml::node* node = table.get("joules_per_byte");
     if (node == nullptr) return Wrong(table, "[network]: missing 'joules_per_byte'");
+    figures_.per_byte_place = PlaceOf(*node);
     const toml::array* list = node->as_array();
     if (list == nullptr) {
       ETUDE_ASSIGN_OR_RETURN(const double all, Number(*node, "joules_per_byte"));

@@ -130,6 +130,10 @@ TEST(EnergyFile, IsRead) {
   EXPECT_EQ(figures->host, 800);
   EXPECT_EQ(figures->ranks_per_host, 8);
   EXPECT_EQ(figures->per_byte, (std::vector<double>{1e-11, 2}));
+  const EnergyCase one;
+  EXPECT_EQ(EnergyOf(*figures, one.machine, one.result, one.account).error().message,
+            "e.toml:10:19: joules_per_byte: found 2 numbers, expected one, or 1 (one per dimension "
+            "of the network)");
 }
 
 TEST(EnergyFile, ErrorsHaveTheirPlace) {

@@ -19,7 +19,9 @@
 #include "src/sim/machine/fault_text.h"
 #include "src/sim/machine/graph_machine.h"
 #include "src/sim/machine/network_text.h"
+#include "src/sim/machine/timed_machine.h"
 #include "src/sim/network/network_topologies.h"
+#include "src/sim/result/energy_file.h"
 
 namespace etude {
 namespace {
@@ -31,6 +33,18 @@ constexpr std::array<const char*, 4> kAlgorithmKeys = {
     "all-reduce-implementation", "all-gather-implementation", "reduce-scatter-implementation",
     "all-to-all-implementation"};
 constexpr std::string_view kCustom = "-implementation-custom";
+// Settings that a machine file replaces.
+constexpr std::string_view kNetworkSettings[] = {
+    "model",  "network", "system",     "memory",          "algorithm", "congestion",
+    "routes", "queues",  "rendezvous", "injection_scale", "slow_link"};
+
+// Returns the settings of a machine that the specification does not set.
+Json UsualMachine() {
+  return {{"model", "astra-sim-2.0"}, {"network", Json::object()}, {"system", Json::object()},
+          {"memory", Json::object()}, {"congestion", "unaware"},   {"queues", 1},
+          {"rendezvous", false},      {"injection_scale", 1},      {"straggler", "none"},
+          {"slow_link", "none"}};
+}
 
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -158,11 +172,46 @@ std::string SweepPoint::PathOf(const std::string& file) const {
   return folder.empty() && file.starts_with('-') ? "./" + file : folder + file;
 }
 
-Result<SweepMachine> MachineOf(const SweepPoint& point) {
+bool HasRanksOfJob(const SweepPoint& point) { return point.machine.contains("machine"); }
+
+Result<SweepMachine> MachineOf(const SweepPoint& point, int64_t ranks) {
   SweepMachine made;
   const Json& json = point.machine;
   const auto name = [&](const char* section) { return fmt::format("{}: {}", point.name, section); };
+  if (json.contains("energy")) {
+    ETUDE_ASSIGN_OR_RETURN(
+        made.energy, ParseEnergyFigures(json.at("energy").get<std::string>(), point.energy_file));
+  }
+  const auto faults = [&](const char* key, Status (*add)(std::string_view, SimMachine&)) -> Status {
+    const Status added = add(json.at(key).get<std::string>(), made.machine);
+    if (!added) return BadInput(fmt::format("{}: {}", name(key), added.error().message));
+    return {};
+  };
+  const auto check = [&]() -> Status {
+    const Status checked = CheckMachine(made.machine);
+    if (!checked) return BadInput(fmt::format("{}: {}", point.name, checked.error().message));
+    return {};
+  };
+  made.machine.system.replay_broadcasts = false;
+  if (HasRanksOfJob(point)) {
+    ETUDE_ASSIGN_OR_RETURN(
+        TimedMachine timed,
+        ParseTimedMachine(json.at("machine").get<std::string>(), point.machine_file));
+    made.machine.dims = {{.shape = NetworkShape::kGraph, .npus = std::max<int64_t>(ranks, 1)}};
+    made.machine.times = std::move(timed.times);
+    made.machine.cores = timed.cores;
+    if (ranks == 0) return made;
+    ETUDE_RETURN_IF_ERROR(faults("straggler", AddStragglers));
+    ETUDE_RETURN_IF_ERROR(check());
+    return made;
+  }
   const bool is_graph = json.at("model") == "etude-1";
+  const bool by_load = json.value("routes", "hashed") == "least-loaded";
+  if (by_load && !is_graph) {
+    return BadInput(fmt::format("{}: found 'least-loaded', which requires model = \"etude-1\"",
+                                name("routes")));
+  }
+  made.machine.routes = by_load ? RouteChoice::kLeastLoaded : RouteChoice::kHashed;
   if (is_graph) {
     ETUDE_ASSIGN_OR_RETURN(NetworkGraph graph,
                            MakeNetwork(json.at("network").dump(), name("network")));
@@ -183,16 +232,9 @@ Result<SweepMachine> MachineOf(const SweepPoint& point) {
   made.machine.system.queues = json.at("queues").get<int64_t>();
   made.machine.system.rendezvous = json.at("rendezvous").get<bool>();
   made.machine.system.endpoint_delay *= json.at("injection_scale").get<int64_t>();
-  const auto faults = [&](const char* key, Status (*add)(std::string_view, SimMachine&)) -> Status {
-    const Status added = add(json.at(key).get<std::string>(), made.machine);
-    if (!added) return BadInput(fmt::format("{}: {}", name(key), added.error().message));
-    return {};
-  };
-  made.machine.system.replay_broadcasts = false;
   ETUDE_RETURN_IF_ERROR(faults("straggler", AddStragglers));
   if (!is_graph) ETUDE_RETURN_IF_ERROR(faults("slow_link", AddSlowLinks));
-  const Status checked = CheckMachine(made.machine);
-  if (!checked) return BadInput(fmt::format("{}: {}", point.name, checked.error().message));
+  ETUDE_RETURN_IF_ERROR(check());
   return made;
 }
 
@@ -221,17 +263,7 @@ SweepPlanner::SweepPlanner(const SweepSpec& spec, std::string path, Limits limit
     : spec_(spec), path_(std::move(path)), folder_(FolderOf(path_)), limits_(limits) {}
 
 Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
-  SweepPoint point{.folder = folder_,
-                   .machine = {{"model", "astra-sim-2.0"},
-                               {"network", Json::object()},
-                               {"system", Json::object()},
-                               {"memory", Json::object()},
-                               {"congestion", "unaware"},
-                               {"queues", 1},
-                               {"rendezvous", false},
-                               {"injection_scale", 1},
-                               {"straggler", "none"},
-                               {"slow_link", "none"}}};
+  SweepPoint point{.folder = folder_, .machine = UsualMachine()};
   const std::vector<size_t> choices = spec_.ChoicesOf(index);
   point.name = fmt::format("{}: point {}", path_, index + 1);
   for (size_t i = 0; i < choices.size(); ++i) {
@@ -240,19 +272,24 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
         fmt::format("{}{} {}", i == 0 ? " (" : ", ", spec_.axes[i].name, point.labels.back());
   }
   if (!choices.empty()) point.name += ")";
-  const auto check_jobs = [&](const std::vector<SweepSetting>& settings) -> Status {
+  const auto check_settings = [&](const std::vector<SweepSetting>& settings) -> Status {
     const auto has = [&](std::string_view key) {
       return std::ranges::any_of(settings,
                                  [&](const SweepSetting& one) { return one.path[0] == key; });
     };
-    if (!has("job") || !has("generate")) return {};
+    if (has("job") && has("generate")) {
+      return BadInput(
+          fmt::format("{}: found both 'job' and 'generate', expected one of them", point.name));
+    }
+    const auto other = std::ranges::find_if(kNetworkSettings, has);
+    if (!has("machine") || other == std::end(kNetworkSettings)) return {};
     return BadInput(
-        fmt::format("{}: found both 'job' and 'generate', expected one of them", point.name));
+        fmt::format("{}: found both 'machine' and '{}', expected one of them", point.name, *other));
   };
-  ETUDE_RETURN_IF_ERROR(check_jobs(spec_.base));
+  ETUDE_RETURN_IF_ERROR(check_settings(spec_.base));
   for (const SweepSetting& setting : spec_.base) ETUDE_RETURN_IF_ERROR(Apply(setting, point));
   for (size_t i = 0; i < choices.size(); ++i) {
-    ETUDE_RETURN_IF_ERROR(check_jobs(spec_.axes[i].choices[choices[i]].settings));
+    ETUDE_RETURN_IF_ERROR(check_settings(spec_.axes[i].choices[choices[i]].settings));
     for (const SweepSetting& setting : spec_.axes[i].choices[choices[i]].settings) {
       ETUDE_RETURN_IF_ERROR(Apply(setting, point));
     }
@@ -266,7 +303,7 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
                     "expected 'job'",
                     point.name));
   }
-  FillDims(point.machine);
+  if (!HasRanksOfJob(point)) FillDims(point.machine);
   return point;
 }
 
@@ -319,6 +356,28 @@ Status SweepPlanner::Apply(const SweepSetting& setting, SweepPoint& point) {
 Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& point) {
   Json& machine = point.machine;
   const std::string& key = setting.path[0];
+  if (key == "machine" || key == "energy") {
+    ETUDE_ASSIGN_OR_RETURN(machine[key], ReadSection(setting, point));
+    std::string& file = key == "machine" ? point.machine_file : point.energy_file;
+    file = point.PathOf(setting.value.get<std::string>());
+    if (key == "energy") return {};
+    // Settings of networks have no meaning any more.
+    const Json usual = UsualMachine();
+    for (const std::string_view one : kNetworkSettings) {
+      if (usual.contains(one)) machine[std::string(one)] = usual.at(std::string(one));
+    }
+    machine.erase("algorithm");
+    machine.erase("routes");
+    return {};
+  }
+  if (std::ranges::find(kNetworkSettings, key) != std::end(kNetworkSettings) &&
+      machine.contains("machine")) {
+    if (key != "network" && key != "model") {
+      return BadInput(fmt::format("{}: the machine file of this point has no such setting",
+                                  PlacedKey(setting)));
+    }
+    machine.erase("machine");
+  }
   const bool is_section = key == "network" || key == "system" || key == "memory";
   if (key == "network" && setting.path.size() == 1) {
     const std::string given = setting.value.get<std::string>();
@@ -378,6 +437,12 @@ Result<Json> SweepPlanner::ReadSection(const SweepSetting& setting, const SweepP
   if (section == "network") {
     ETUDE_RETURN_IF_ERROR(CheckNetwork(text, path));
     found->second = JsonOfYaml(text);
+  } else if (section == "machine") {
+    ETUDE_RETURN_IF_ERROR(ParseTimedMachine(text, path));
+    found->second = text;
+  } else if (section == "energy") {
+    ETUDE_RETURN_IF_ERROR(ParseEnergyFigures(text, path));
+    found->second = text;
   } else if (section == "system") {
     ETUDE_RETURN_IF_ERROR(ParseAstraSystem(text, path, machine));
     found->second = ParseAgain(text);

@@ -15,6 +15,7 @@
 #include "src/base/units.h"
 #include "src/sim/machine/astra_config.h"
 #include "src/sim/machine/machine.h"
+#include "src/sim/result/energy.h"
 #include "src/sim/sweep/sweep_spec.h"
 
 namespace etude {
@@ -46,20 +47,27 @@ struct SweepPoint {
   std::map<std::string, std::string> places;
   std::map<std::string, std::string> generate_places;  // by key of `generate`
   // Machine settings: "network", "system", "memory" as in ASTRA-sim's files, with overrides
-  // applied.
+  // applied. "machine" is the text of a machine file, instead of a network, and "energy" that of
+  // an energy file.
   nlohmann::json machine;
+  std::string machine_file;  // path of these two, for messages
+  std::string energy_file;
   std::optional<Bytes> capacity;  // device memory, as set in the spec
 
   // Returns the path of a file that the spec names.
   std::string PathOf(const std::string& file) const;
 };
 
-// Machine of a point, and the file name prefixes of its custom collectives.
+// Machine of a point, the file name prefixes of its custom collectives, and the figures of energy.
 struct SweepMachine {
   SimMachine machine;
   AstraCollectives collectives;
+  std::optional<EnergyFigures> energy;
 };
-Result<SweepMachine> MachineOf(const SweepPoint& point);
+// Returns whether the machine has as many NPUs as the job has ranks: that of a machine file.
+bool HasRanksOfJob(const SweepPoint& point);
+// `ranks`: of the job; 0: not known yet, as long as HasRanksOfJob.
+Result<SweepMachine> MachineOf(const SweepPoint& point, int64_t ranks = 0);
 
 // Total bandwidth of all links in GB/s, counted once per link although both directions have it. A
 // ring of p NPUs has p links (2 NPUs: one), p fully connected NPUs have p (p - 1) / 2, a switch has

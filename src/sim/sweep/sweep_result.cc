@@ -38,6 +38,7 @@ std::optional<double> OrderFigure(const SweepRow& row, SweepOrder order) {
       return static_cast<double>(row.outcome->plan->memory.peak.count);
     case SweepOrder::kCost: return row.cost;
     case SweepOrder::kRankSeconds: return row.rank_seconds();
+    case SweepOrder::kEnergy: return row.energy();
   }
   return std::nullopt;
 }
@@ -48,11 +49,14 @@ std::optional<double> FigureOf(const SweepRow& row, SweepMeasure measure) {
     case SweepMeasure::kStep: return static_cast<double>(times.step);
     case SweepMeasure::kExposed: return static_cast<double>(times.exposed_communication);
     case SweepMeasure::kCost: return row.cost;
-    case SweepMeasure::kBandwidth: return row.bandwidth;
+    case SweepMeasure::kBandwidth:
+      if (row.bandwidth == 0) return std::nullopt;
+      return row.bandwidth;
     case SweepMeasure::kNpus: return static_cast<double>(row.npus);
     case SweepMeasure::kThroughput: return OrderFigure(row, SweepOrder::kThroughput);
     case SweepMeasure::kMemory: return OrderFigure(row, SweepOrder::kMemory);
     case SweepMeasure::kRankSeconds: return row.rank_seconds();
+    case SweepMeasure::kEnergy: return row.energy();
   }
   return std::nullopt;
 }
@@ -91,6 +95,8 @@ std::string SweepFileText(const std::string& identity, const SweepOutcome& outco
   }
   if (!outcome.notes.empty()) result["notes"] = outcome.notes;
   if (outcome.plan) result["plan"] = ToJson(*outcome.plan);
+  if (outcome.energy) result["energy_joules"] = *outcome.energy;
+  if (outcome.ranks) result["ranks"] = *outcome.ranks;
   const std::string check = CheckOf(result);
   const OutcomeJson json = {{"format", "etude-sweep-point"},
                             {"version", 2},
@@ -126,7 +132,15 @@ std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::stri
     outcome.plan = ReadPlanFacts(*plan);
     if (!outcome.plan) return std::nullopt;
   }
+  if (const OutcomeJson ranks = result->value("ranks", OutcomeJson()); !ranks.is_null()) {
+    if (!ranks.is_number_unsigned()) return std::nullopt;
+    outcome.ranks = ranks.get<int64_t>();
+  }
   if (outcome.state != SweepOutcome::State::kDone) return outcome;
+  if (const OutcomeJson joules = result->value("energy_joules", OutcomeJson()); !joules.is_null()) {
+    if (!joules.is_number()) return std::nullopt;
+    outcome.energy = joules.get<double>();
+  }
   SweepTimes& times = outcome.times.emplace();
   for (const SweepTimeColumn& column : kSweepTimes) {
     const OutcomeJson time = result->value(column.key, OutcomeJson());
@@ -192,6 +206,7 @@ std::string_view Name(SweepOrder order) {
     case SweepOrder::kMemory: return "memory";
     case SweepOrder::kCost: return "cost";
     case SweepOrder::kRankSeconds: return "rank-seconds";
+    case SweepOrder::kEnergy: return "energy";
   }
   return "";
 }
@@ -204,7 +219,8 @@ std::string_view Title(SweepOrder order) {
     case SweepOrder::kThroughput:
     case SweepOrder::kMemory:
     case SweepOrder::kCost:
-    case SweepOrder::kRankSeconds: break;
+    case SweepOrder::kRankSeconds:
+    case SweepOrder::kEnergy: break;
   }
   return Name(order);
 }

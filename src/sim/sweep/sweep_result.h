@@ -54,6 +54,8 @@ struct SweepOutcome {
   std::optional<SweepTimes> times;  // for kDone
   std::vector<std::string> notes;   // limitations of the simulation, one line each
   std::optional<PlanFacts> plan;    // for a generated job
+  std::optional<double> energy;     // of a step, J; for kDone with figures of energy
+  std::optional<int64_t> ranks;     // of the job, if the machine has as many NPUs
 
   friend bool operator==(const SweepOutcome&, const SweepOutcome&) = default;
 };
@@ -74,8 +76,8 @@ std::optional<SweepOutcome> ReadSweepFile(std::string_view text, const std::stri
 struct SweepRow {
   size_t point = 0;                 // from 0
   std::vector<std::string> labels;  // by axis
-  int64_t npus = 0;
-  double bandwidth = 0;  // GB/s, sum over links
+  int64_t npus = 0;                 // 0: not known yet
+  double bandwidth = 0;             // GB/s, sum over links; 0: unknown
   std::optional<double> cost;
   std::optional<Bytes> capacity;        // device memory, as set in the spec
   std::optional<SweepOutcome> outcome;  // nullopt: not simulated yet
@@ -91,6 +93,8 @@ struct SweepRow {
   std::optional<PlanRates> rates() const;
   // Returns the time of a step times its ranks, in seconds; nullopt if not done.
   std::optional<double> rank_seconds() const;
+  // Returns the energy of a step in J; nullopt if unknown.
+  std::optional<double> energy() const { return is_done() ? outcome->energy : std::nullopt; }
 };
 
 // Returns the constraint that a row with this plan violates, "memory above the limit"; "": none.
@@ -108,10 +112,11 @@ enum class SweepOrder : uint8_t {
   kMemory,
   kCost,
   kRankSeconds,
+  kEnergy,
 };
 inline constexpr SweepOrder kSweepOrders[] = {
-    SweepOrder::kStep,   SweepOrder::kThroughput, SweepOrder::kPerDevice,  SweepOrder::kMfu,
-    SweepOrder::kMemory, SweepOrder::kCost,       SweepOrder::kRankSeconds};
+    SweepOrder::kStep,   SweepOrder::kThroughput, SweepOrder::kPerDevice,   SweepOrder::kMfu,
+    SweepOrder::kMemory, SweepOrder::kCost,       SweepOrder::kRankSeconds, SweepOrder::kEnergy};
 // Returns the name used by --by: "step", "throughput", "per-device", …
 std::string_view Name(SweepOrder order);
 // Returns the title: "throughput per device".

@@ -23,10 +23,10 @@ constexpr std::string_view kSweepFormat = "etude-sweep";
 constexpr int64_t kSweepVersion = 1;
 constexpr size_t kMostSweepDepth = 3;  // of a setting's name
 
-constexpr std::array kMeasures = {SweepMeasure::kStep,   SweepMeasure::kExposed,
-                                  SweepMeasure::kCost,   SweepMeasure::kBandwidth,
-                                  SweepMeasure::kNpus,   SweepMeasure::kThroughput,
-                                  SweepMeasure::kMemory, SweepMeasure::kRankSeconds};
+constexpr std::array kMeasures = {
+    SweepMeasure::kStep,      SweepMeasure::kExposed,     SweepMeasure::kCost,
+    SweepMeasure::kBandwidth, SweepMeasure::kNpus,        SweepMeasure::kThroughput,
+    SweepMeasure::kMemory,    SweepMeasure::kRankSeconds, SweepMeasure::kEnergy};
 
 // Keys of edits of plans that are not options of `generate`.
 constexpr std::array<std::string_view, 2> kPlanEditKeys = {"keep", "global_batch"};
@@ -97,16 +97,20 @@ class SweepParser : private TomlReader {
   Status CheckSettingKeys(const toml::table& table, const Path& path, std::string_view where,
                           bool named) const {
     if (path.empty() && named) {
-      return CheckKeys(table, where,
-                       {"name", "job", "groups", "compute", "fill_ranks", "generate", "whatif",
-                        "model", "network", "system", "memory", "algorithm", "congestion", "queues",
-                        "rendezvous", "injection_scale", "straggler", "slow_link", "capacity"});
+      return CheckKeys(
+          table, where,
+          {"name",      "job",        "groups",   "compute", "fill_ranks", "generate",
+           "whatif",    "model",      "machine",  "network", "system",     "memory",
+           "algorithm", "congestion", "routes",   "queues",  "rendezvous", "injection_scale",
+           "straggler", "slow_link",  "capacity", "energy"});
     }
     if (path.empty()) {
-      return CheckKeys(table, where,
-                       {"job", "groups", "compute", "fill_ranks", "generate", "whatif", "model",
-                        "network", "system", "memory", "algorithm", "congestion", "queues",
-                        "rendezvous", "injection_scale", "straggler", "slow_link", "capacity"});
+      return CheckKeys(
+          table, where,
+          {"job",        "groups",   "compute", "fill_ranks", "generate",        "whatif",
+           "model",      "machine",  "network", "system",     "memory",          "algorithm",
+           "congestion", "routes",   "queues",  "rendezvous", "injection_scale", "straggler",
+           "slow_link",  "capacity", "energy"});
     }
     if (path.size() == 1 && path[0] == "network") {
       return CheckKeys(table, "network", {"topology", "npus_count", "bandwidth", "latency"});
@@ -264,6 +268,7 @@ class SweepParser : private TomlReader {
                    fmt::format("{}: found '{}', expected {}", key, text, fmt::join(words, " or ")));
     };
     if (key == "congestion") return is_one_of({"unaware", "aware"});
+    if (key == "routes") return is_one_of({"hashed", "least-loaded"});
     if (key == "compute") return is_one_of({"durations", "flops"});
     if (key == "model") return is_one_of({"astra-sim-2.0", "etude-1"});
     return {};
@@ -624,6 +629,7 @@ std::string_view Name(SweepMeasure measure) {
     case SweepMeasure::kThroughput: return "throughput";
     case SweepMeasure::kMemory: return "memory";
     case SweepMeasure::kRankSeconds: return "rank-seconds";
+    case SweepMeasure::kEnergy: return "energy";
   }
   return "";
 }

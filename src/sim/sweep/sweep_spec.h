@@ -51,6 +51,7 @@ enum class SweepMeasure : uint8_t {
   kThroughput,  // more is better; for all others less is better
   kMemory,
   kRankSeconds,  // time of a step times its ranks
+  kEnergy,       // of a step
 };
 std::string_view Name(SweepMeasure measure);
 

@@ -31,12 +31,14 @@ struct Counts {
   int errors = 0;
   int unfinished = 0;
   int by_class = 0;
+  int with_queues = 0;  // by class, with congestion
   int all = 0;
 
   Counts& operator+=(const Counts& more) {
     errors += more.errors;
     unfinished += more.unfinished;
     by_class += more.by_class;
+    with_queues += more.with_queues;
     all += more.all;
     return *this;
   }
@@ -77,6 +79,22 @@ void ExpectSame(const SimResult& got, const SimResult& expected, const std::stri
     ASSERT_EQ(a.device, b.device) << where;
     ASSERT_EQ(a.comm, b.comm) << where;
     ASSERT_EQ(a.memory, b.memory) << where;
+  }
+}
+
+// Links with queues are those of all ranks, also with classes.
+void ExpectSameLinks(const SimResult& got, const SimResult& expected, const std::string& what) {
+  ASSERT_EQ(got.links.size(), expected.links.size()) << what;
+  for (size_t i = 0; i < expected.links.size(); ++i) {
+    const SimLinkUse& a = got.links[i];
+    const SimLinkUse& b = expected.links[i];
+    const std::string where = what + ", link " + std::to_string(i);
+    ASSERT_EQ(a.from, b.from) << where;
+    ASSERT_EQ(a.to, b.to) << where;
+    ASSERT_EQ(a.messages, b.messages) << where;
+    ASSERT_EQ(a.bytes, b.bytes) << where;
+    ASSERT_EQ(a.busy, b.busy) << where;
+    ASSERT_EQ(a.waited, b.waited) << where;
   }
 }
 
@@ -125,7 +143,10 @@ void ExpectAllSame(const SimMachine& machine, const SimWorkload& workload, const
   ExpectWholeEnds(*classes, machine, workload, what + ", classes");
   ASSERT_EQ(each->messages, plain->messages) << what;
   ASSERT_EQ(each->unreceived, plain->unreceived) << what;
-  counts.by_class += classes->ranks.size() < plain->ranks.size() ? 1 : 0;
+  if (machine.congestion) ExpectSameLinks(*classes, *each, what);
+  const bool by_class = classes->ranks.size() < plain->ranks.size();
+  counts.by_class += by_class ? 1 : 0;
+  counts.with_queues += by_class && machine.congestion ? 1 : 0;
   for (const SimRankResult& rank : plain->ranks) {
     if (rank.finished) continue;
     ++counts.unfinished;
@@ -146,6 +167,7 @@ TEST(PlainEngine, RandomSimulations) {
   EXPECT_GT(counts.unfinished, counts.all / 50);
   EXPECT_LT(counts.unfinished, counts.all / 2);
   EXPECT_GT(counts.by_class, counts.all / 20);
+  EXPECT_GT(counts.with_queues, counts.all / 100);
 }
 
 TEST(PlainEngine, AstraSimsCases) {

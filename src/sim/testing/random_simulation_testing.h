@@ -100,7 +100,7 @@ class RandomSimulation {
                               .latency = static_cast<double>(OneOf({0, 10, 333, 500}))});
     }
     if (machine.npus() == 1) machine.dims[0].npus = 2;
-    machine.congestion = count == 1 && !Usually() && Chance(2);
+    machine.congestion = count == 1 && Chance(regular_ ? 3 : 2);
   }
 
   AlgorithmChoice Choice(CollectiveType type, int64_t members) {
