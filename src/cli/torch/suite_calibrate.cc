@@ -151,7 +151,8 @@ Status WriteEntries(const std::string& path, const std::vector<Entry>& entries,
   if (std::filesystem::exists(path, error)) {
     ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, context.limits));
     ETUDE_RETURN_IF_ERROR(suite::ParseReferences(path, text, context));
-    for (const ordered_json& before : ordered_json::parse(text).at("tasks")) {
+    const ordered_json file = ordered_json::parse(text);
+    for (const ordered_json& before : file.at("tasks")) {
       const auto is_same = [&](const ordered_json& task) {
         return task["id"] == before.value("id", "") && task["scale"] == before.value("scale", "");
       };
