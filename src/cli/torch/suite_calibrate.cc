@@ -105,7 +105,7 @@ ordered_json ToJson(const Repeated& repeated) {
   ordered_json json = SettingsJson(repeated.runs.front(), repeated.target);
   for (const RunRecord& run : repeated.runs) {
     ordered_json& row = json["repeated"].emplace_back();
-    row = {{"seed", run.seed}, {"seconds", run.seconds}};
+    row = {{"seed", run.seed}};
     row.update(ToTargetJson(run, repeated.target));
   }
   json.update(MachineJson(repeated.runs.front()));
