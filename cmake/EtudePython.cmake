@@ -58,7 +58,7 @@ print(os.path.relpath(sysconfig.get_path('platlib'), sysconfig.get_path('scripts
   set(sources etude/torch_source)
   install(FILES CMakeLists.txt LICENSE DESTINATION ${sources} COMPONENT wheel)
   install(DIRECTORY cmake DESTINATION ${sources} COMPONENT wheel)
-  install(FILES docs/suite/calibration.json DESTINATION ${sources}/docs/suite COMPONENT wheel)
+  install(FILES docs/suite/calibration.json docs/suite/variation.json DESTINATION ${sources}/docs/suite COMPONENT wheel)
   install(FILES python/etude/_version.py DESTINATION ${sources}/python/etude COMPONENT wheel)
   install(DIRECTORY src DESTINATION ${sources} COMPONENT wheel
     FILES_MATCHING PATTERN "*.h" PATTERN "*.cc" PATTERN "assets/*"

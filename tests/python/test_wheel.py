@@ -105,7 +105,8 @@ def test_what_is_in_the_wheel(wheel):
         held = set(archive.namelist())
     for name in ("__init__.py", "py.typed", "_core.pyi", "hook/sitecustomize.py", "recording/session.py",
                  "torch_source/CMakeLists.txt", "torch_source/src/torch/replayer.cc",
-                 "torch_source/src/report/assets/page.css", "torch_source/docs/suite/calibration.json"):  # fmt: skip
+                 "torch_source/src/report/assets/page.css", "torch_source/docs/suite/calibration.json",
+                 "torch_source/docs/suite/variation.json"):  # fmt: skip
         assert f"etude/{name}" in held, name
     assert {"etude_record.pth", "_etude_record.py"} <= held
     assert any(name.endswith(".data/scripts/etude") for name in held)

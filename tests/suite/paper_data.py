@@ -328,3 +328,28 @@ def write_ptb(data):
     (data / "ptb").mkdir()
     for part, lines in (("train", 16), ("valid", 6), ("test", 6)):
         (data / f"ptb/ptb.{part}.txt").write_text(ptb_text(lines))
+
+
+# By task: writes its data; samples per step.
+PAPER_DATA = {
+    "image-classification": (write_imagenet, 1),
+    "image-to-text": (write_coco, 2),
+    "image-to-image": (write_cityscapes, 1),
+    "speech-recognition": (write_librispeech, 1),
+    "image-generation": (write_lsun, 5),
+    "text-to-text": (write_en_de, 2),
+    # Two samples, one or two other pictures of the same person for each, and the table of their distances.
+    "face-embedding": (write_faces, 2),
+    "3d-face-recognition": (write_scans, 1),
+    "object-detection": (write_voc, 1),
+    "video-prediction": (write_push, 1),
+    "image-compression": (write_imagenet, 1),
+    "3d-object-reconstruction": (write_shapenet, 1),
+    "summarization": (write_gigaword, 2),
+    "spatial-transformer": (write_mnist, 2),
+    "learning-to-rank": (lambda data: write_gowalla(data, 6, 30), 8),
+    "recommendation": (lambda data: write_movielens(data, 6, 40), 8),
+    "architecture-search": (write_ptb, 2),
+    "advertising": (lambda data: write_criteo(data, 70), 8),
+    "language-modelling": (write_wikipedia, 2),
+}

@@ -68,6 +68,18 @@ def test_what_exists_is_not_repeated(tmp_path):
     assert "expected --batch 64" in done.stderr or "without --batch 64" in done.stderr, done.stderr
 
 
+def test_a_failing_task_does_not_stop_the_others(tmp_path):
+    words = ("advertising", "recommendation", "--seeds", 0, "--threads", 1)
+    characterize(tmp_path / "out", *words)
+    (tmp_path / "out/captures/advertising/job.json").write_text("")
+    done = characterize(tmp_path / "out", *words, code=3)
+    assert "1 of 2 tasks failed: advertising" in done.stderr and "advertising/job.json" in done.stderr
+    found = json.loads((tmp_path / "out/characterization.json").read_text())
+    assert [task["id"] for task in found["tasks"]] == ["recommendation"]
+    only = characterize(tmp_path / "out", "advertising", "--seeds", 0, "--threads", 1, code=3)
+    assert "advertising/job.json" in only.stderr
+
+
 def test_bad_settings(tmp_path):
     assert "--ranks" in characterize(tmp_path / "out", "advertising", "--ranks", 2, code=2).stderr
     assert "no task" in characterize(tmp_path / "out", "advertisin", code=2).stderr

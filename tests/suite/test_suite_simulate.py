@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -116,6 +117,15 @@ def test_a_failing_task_does_not_stop_the_others(folder, tmp_path):
     assert [task["id"] for task in found["tasks"]] == ["learning-to-rank"]
     assert found["failed"] == [{"id": "spatial-transformer", "exit_code": 4, "error": "recording a step failed (exit code 4)"}]
     assert "1 of 2 tasks failed: spatial-transformer" in said
+
+
+def test_a_damaged_recording_does_not_stop_the_others(folder, tmp_path):
+    output = shutil.copytree(folder[0], tmp_path / "out")
+    (output / "recordings/image-generation/job.json").write_text("")
+    found, said = simulate(output, "image-generation", "learning-to-rank", "--ranks", 8, codes=(3,))
+    assert [task["id"] for task in found["tasks"]] == ["learning-to-rank"]
+    (failed,) = found["failed"]
+    assert failed["id"] == "image-generation" and failed["exit_code"] == 3 and "image-generation/job.json" in failed["error"]
 
 
 def test_another_device(tmp_path):

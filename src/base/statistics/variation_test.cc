@@ -1,6 +1,7 @@
 #include "src/base/statistics/variation.h"
 
 #include <cmath>
+#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -46,6 +47,30 @@ TEST(Variation, FewFiguresCannotShowLittleVariation) {
                                     {40, 0.0162}}) {
     EXPECT_LE(VariationOf(FiguresWith(count, most))->high, 0.02) << count;
     EXPECT_GT(VariationOf(FiguresWith(count, most + 0.0002))->high, 0.02) << count;
+  }
+}
+
+TEST(Variation, BoundsHoldFor95PercentOfNormalSamples) {
+  constexpr int kSamples = 20'000;
+  std::mt19937_64 random(1);
+  for (const size_t count : {4U, 10U, 20U}) {
+    for (const double coefficient : {0.02, 0.1, 0.4}) {
+      std::normal_distribution<double> normal(1, coefficient);
+      int low = 0;
+      int high = 0;
+      int all = 0;
+      for (int sample = 0; sample < kSamples; ++sample) {
+        Figures figures(count);
+        for (double& figure : figures) figure = normal(random);
+        const auto found = VariationOf(figures);
+        if (!found) continue;  // a mean of at most 0
+        ++all;
+        low += found->low <= coefficient ? 1 : 0;
+        high += found->high >= coefficient ? 1 : 0;
+      }
+      EXPECT_NEAR(static_cast<double>(low) / all, 0.95, 0.007) << count << " of " << coefficient;
+      EXPECT_NEAR(static_cast<double>(high) / all, 0.95, 0.007) << count << " of " << coefficient;
+    }
   }
 }
 

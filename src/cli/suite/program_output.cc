@@ -6,6 +6,8 @@
 #include <array>
 #include <chrono>
 
+#include <fmt/format.h>
+
 #include "src/cli/record/process_tree.h"
 
 namespace etude {
@@ -31,6 +33,16 @@ Result<ProgramOutput> RunProgram(const std::vector<std::string>& command) {
   auto ran = run();
   close(output);
   return ran;
+}
+
+Status RunPart(const TaskLoop& loop, const std::vector<std::string>& command, std::string_view part,
+               bool may_say_no) {
+  loop.Say(part);
+  ETUDE_ASSIGN_OR_RETURN(const ProgramOutput ran, RunProgram(command));
+  const int code = ran.end.exit_code();
+  if (code == 0 || (may_say_no && code == static_cast<int>(ExitCode::kNo))) return {};
+  if (!ran.text.empty()) loop.Complain(ran.text);
+  return MakeError(ran.end.error_code(), fmt::format("{} failed ({})", part, ran.end.failure()));
 }
 
 }  // namespace etude

@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "src/cli/app/installation.h"
+#include "src/cli/app/task_loop.h"
 #include "src/cli/record/compare_run.h"
 #include "src/cli/suite/program_output.h"
-#include "src/cli/suite/task_loop.h"
 #include "src/cli/suite/task_recordings.h"
 #include "src/report/certificate/certificate.h"
 #include "src/report/text/json_output.h"
@@ -171,7 +171,7 @@ class SuiteBenchmarkCommand : public Command {
     recordings_.AddLibraries(words);
     if (experimental_) words.emplace_back("--experimental");
     if (!console.context().warn) words.emplace_back("--quiet");
-    return loop.RunPart(words, "writing the benchmark", /*may_say_no=*/true);
+    return RunPart(loop, words, "writing the benchmark", /*may_say_no=*/true);
   }
 
   Status Build(const TaskFacts& task, const TaskLoop& loop) const {
@@ -179,9 +179,9 @@ class SuiteBenchmarkCommand : public Command {
     const std::string build = folder + "/build";
     std::error_code ignored;
     fs::remove_all(build, ignored);  // settings of an earlier or another user's build
-    ETUDE_RETURN_IF_ERROR(loop.RunPart({"cmake", "-S", folder, "-B", build, "-DTORCH=" + torch_},
-                                       "configuring the benchmark"));
-    return loop.RunPart({"cmake", "--build", build}, "building the benchmark");
+    ETUDE_RETURN_IF_ERROR(RunPart(loop, {"cmake", "-S", folder, "-B", build, "-DTORCH=" + torch_},
+                                  "configuring the benchmark"));
+    return RunPart(loop, {"cmake", "--build", build}, "building the benchmark");
   }
 
   Status Compare(const TaskFacts& task, const TaskLoop& loop, const Console& console) const {

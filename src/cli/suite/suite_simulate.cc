@@ -10,8 +10,8 @@
 
 #include "src/base/text/quantity.h"
 #include "src/cli/app/stop_signal.h"
+#include "src/cli/app/task_loop.h"
 #include "src/cli/simulate/machine_arguments.h"
-#include "src/cli/suite/task_loop.h"
 #include "src/cli/suite/task_recordings.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/jobs/scaling/data_parallel_step.h"

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,11 @@ class SuiteSubsetCommand : public Command {
     }
     const RunContext& context = console.context();
     const std::string path = folder_ + "/characterization.json";
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) {
+      return MakeError(ErrorCode::kIo,
+                       path + ": missing; expected a folder of `etude suite characterize`");
+    }
     ETUDE_ASSIGN_OR_RETURN(const suite::CharacterizedTasks characterization,
                            suite::ReadCharacterization(path, context));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<suite::Score> kept, KeptRuns(context));

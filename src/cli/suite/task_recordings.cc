@@ -12,6 +12,7 @@
 #include "src/base/text/folder_names.h"
 #include "src/cli/app/installation.h"
 #include "src/cli/record/compare_run.h"
+#include "src/cli/suite/program_output.h"
 #include "src/formats/job/capture_folder.h"
 #include "src/jobs/output_files.h"
 #include "src/suite/results/run_record.h"
@@ -96,13 +97,15 @@ Status TaskRecordings::CheckFolder(const std::vector<const TaskFacts*>& tasks,
                                  output_));
   }
   for (const TaskFacts* task : tasks) {
-    ETUDE_ASSIGN_OR_RETURN(const auto job, Find(*task, context));
+    const Result<std::optional<JobFile>> found = Find(*task, context);
+    if (!found || !*found) continue;  // an unreadable recording fails its task only, in its turn
+    const JobFile& job = **found;
     const std::vector<std::string> command = CommandFor(*task);
-    if (!job || job->command == command) continue;
+    if (job.command == command) continue;
     return MakeError(
         ErrorCode::kUsage,
         fmt::format("{}: found a recording of `{}`, expected `{}`; use another --output",
-                    FolderOf(*task), ShellLine(job->command), ShellLine(command)));
+                    FolderOf(*task), ShellLine(job.command), ShellLine(command)));
   }
   return {};
 }
@@ -130,7 +133,7 @@ Status TaskRecordings::Record(const TaskFacts& task, const TaskLoop& loop,
                {"--record", output_ + "/recordings", "--warmup", std::to_string(settings.warmup),
                 "--iterations", std::to_string(settings.iterations)});
   if (!console.context().warn) words.emplace_back("--quiet");
-  return loop.RunPart(words, "recording a step");
+  return RunPart(loop, words, "recording a step");
 }
 
 }  // namespace etude

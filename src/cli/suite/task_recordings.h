@@ -8,7 +8,7 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/cli/app/command.h"
-#include "src/cli/suite/task_loop.h"
+#include "src/cli/app/task_loop.h"
 #include "src/formats/job/job_json.h"
 #include "src/suite/results/catalogue.h"
 
@@ -45,7 +45,7 @@ class TaskRecordings {
   std::vector<std::string> CommandHere(const suite::TaskFacts& task) const;
 
   // Checks before any work that the output folder is new, or has recordings of the tasks with these
-  // settings. kUsage otherwise.
+  // settings. kUsage otherwise. Recordings that cannot be read are no error here.
   Status CheckFolder(const std::vector<const suite::TaskFacts*>& tasks,
                      const RunContext& context) const;
   // Makes the output folder, with `folders` in it.

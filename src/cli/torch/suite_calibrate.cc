@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "src/base/statistics/variation.h"
 #include "src/cli/torch/suite_runs.h"
 #include "src/formats/io/atomic_file.h"
+#include "src/formats/io/byte_source.h"
 #include "src/report/text/json_output.h"
 #include "src/report/text/table.h"
 #include "src/suite/results/catalogue.h"
@@ -23,6 +27,8 @@ using nlohmann::ordered_json;
 using suite::RunOptions;
 using suite::RunRecord;
 using suite::TaskFacts;
+
+constexpr int64_t kUsualSeeds = 5;
 
 // Calibration of a task's target: the runs that determined and checked it.
 struct Calibration {
@@ -58,49 +64,105 @@ double ProposalOf(const std::vector<RunRecord>& fitted) {
   return fitted.front().higher_is_better ? low - (high - low) : high + (high - low);
 }
 
+// Runs of a task to the target with seeds from 1 on.
+struct Repeated {
+  const TaskFacts* task = nullptr;
+  double target = 0;
+  std::vector<RunRecord> runs;
+
+  size_t missed() const {
+    return static_cast<size_t>(std::ranges::count(runs, false, &RunRecord::reached));
+  }
+};
+
+// Returns the settings that all runs of a task share.
+ordered_json SettingsJson(const RunRecord& run, double target) {
+  return {{"id", run.task},
+          {"scale", run.scale},
+          {"precision", run.precision},
+          {"batch", run.batch},
+          {"optimizer", run.optimizer},
+          {"evaluate_every", OrNull(suite::StepsBetweenEvaluations(run))},
+          {"samples", run.samples},
+          {"parameters", run.parameters},
+          {"metric", run.metric},
+          {"target", target},
+          {"baseline", OrNull(run.baseline)}};
+}
+
+ordered_json MachineJson(const RunRecord& run) {
+  return {{"machine", etude::ToJson(run.machine)}, {"threads", run.threads}, {"torch", run.torch}};
+}
+
+// Runs may continue after the target, so the first evaluation that reached it counts.
+ordered_json ToTargetJson(const RunRecord& run, double target) {
+  const suite::QualityPoint* point = suite::FirstReaching(run, target);
+  return {{"steps_to_target", point == nullptr ? ordered_json() : ordered_json(point->step)},
+          {"epochs_to_target", OrNull(suite::EpochsTo(run, target))}};
+}
+
+ordered_json ToJson(const Repeated& repeated) {
+  ordered_json json = SettingsJson(repeated.runs.front(), repeated.target);
+  for (const RunRecord& run : repeated.runs) {
+    ordered_json& row = json["repeated"].emplace_back();
+    row = {{"seed", run.seed}};
+    row.update(ToTargetJson(run, repeated.target));
+  }
+  json.update(MachineJson(repeated.runs.front()));
+  return json;
+}
+
 ordered_json ToJson(const Calibration& calibration) {
-  // Runs continue after the target, so the first evaluation that reached it counts.
-  const auto to_target = [&](const RunRecord& run) -> ordered_json {
-    const suite::QualityPoint* point = suite::FirstReaching(run, calibration.target);
-    return {{"steps_to_target", point == nullptr ? ordered_json() : ordered_json(point->step)},
-            {"epochs_to_target", OrNull(suite::EpochsTo(run, calibration.target))}};
-  };
   ordered_json fitted = ordered_json::array();
   for (const RunRecord& run : calibration.fitted) {
     ordered_json& row = fitted.emplace_back();
     row = {{"seed", run.seed}, {"best", BestOf(run)}, {"seconds", run.seconds}};
-    row.update(to_target(run));
+    row.update(ToTargetJson(run, calibration.target));
   }
   const auto brief = [&](const RunRecord& run) {
     ordered_json row{
         {"seed", run.seed},    {"reached", run.reached}, {"quality", OrNull(run.quality)},
         {"best", BestOf(run)}, {"epochs", run.epochs()}, {"seconds", run.seconds}};
-    row.update(to_target(run));
+    row.update(ToTargetJson(run, calibration.target));
     return row;
   };
   ordered_json checked = ordered_json::array();
   for (const RunRecord& run : calibration.checked) checked.push_back(brief(run));
   const RunRecord& first = calibration.fitted.front();
-  return {{"id", calibration.task->id},
-          {"scale", first.scale},
-          {"precision", first.precision},
-          {"batch", first.batch},
-          {"optimizer", first.optimizer},
-          {"evaluate_every", OrNull(suite::StepsBetweenEvaluations(first))},
-          {"samples", first.samples},
-          {"parameters", first.parameters},
-          {"metric", first.metric},
-          {"target", calibration.target},
-          {"baseline", OrNull(first.baseline)},
-          {"proposal", ProposalOf(calibration.fitted)},
-          {"holds", calibration.holds()},
-          {"fitted", std::move(fitted)},
-          {"checked", std::move(checked)},
-          {"shuffled_labels", brief(calibration.shuffled)},
-          {"frozen", brief(calibration.frozen)},
-          {"machine", etude::ToJson(first.machine)},
-          {"threads", first.threads},
-          {"torch", first.torch}};
+  ordered_json json = SettingsJson(first, calibration.target);
+  json.update({{"proposal", ProposalOf(calibration.fitted)},
+               {"holds", calibration.holds()},
+               {"fitted", std::move(fitted)},
+               {"checked", std::move(checked)},
+               {"shuffled_labels", brief(calibration.shuffled)},
+               {"frozen", brief(calibration.frozen)}});
+  json.update(MachineJson(first));
+  return json;
+}
+
+// Writes {"format": "etude-suite-calibration", …} (docs/formats/suite_calibration.md) with
+// `entries`, and with other tasks of an existing file. kBadInput if that is invalid.
+template <typename Entry>
+Status WriteEntries(const std::string& path, const std::vector<Entry>& entries,
+                    const RunContext& context) {
+  std::vector<ordered_json> tasks;
+  for (const Entry& entry : entries) tasks.push_back(ToJson(entry));
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, context.limits));
+    ETUDE_RETURN_IF_ERROR(suite::ParseReferences(path, text, context));
+    const ordered_json file = ordered_json::parse(text);
+    for (const ordered_json& before : file.at("tasks")) {
+      const auto is_same = [&](const ordered_json& task) {
+        return task["id"] == before.value("id", "") && task["scale"] == before.value("scale", "");
+      };
+      if (std::ranges::none_of(tasks, is_same)) tasks.push_back(before);
+    }
+  }
+  std::ranges::stable_sort(
+      tasks, {}, [](const ordered_json& task) { return suite::FindTask(task.value("id", "")); });
+  const ordered_json json{{"format", "etude-suite-calibration"}, {"version", 1}, {"tasks", tasks}};
+  return ReplaceFile(path, JsonText(json, 1));
 }
 
 class SuiteCalibrateCommand : public Command {
@@ -112,15 +174,21 @@ class SuiteCalibrateCommand : public Command {
     tasks_.Declare(options);
     settings_.Declare(options);
     options.Value("--seeds", &seeds_, "N",
-                  "number of seeds to determine the target, and of other seeds to check it",
+                  "number of seeds to determine the target, and of other seeds to check it "
+                  "(default: 5)",
+                  {.least = 2, .most = kMostSeeds});
+    options.Value("--variation", &variation_, "N",
+                  "only measure the variation of epochs to the target, by runs with seeds 1 to N "
+                  "that are evaluated often enough for it",
                   {.least = 2, .most = kMostSeeds});
     options.Output("-o,--output", &output_, "FOLDER",
-                   "folder for calibration.json and the runs; finished runs there are not repeated",
+                   "folder for calibration.json or variation.json, and the runs; finished runs "
+                   "there are not repeated",
                    {});
     options.Required("--output");
     options.Footer(
         "Exit code 1 if a target does not hold: a seed misses it, or a run with shuffled labels or "
-        "frozen weights reaches it.");
+        "frozen weights reaches it. With --variation: if a seed misses its target.");
   }
 
   Result<ExitCode> Run(const Console& console) override {
@@ -129,7 +197,16 @@ class SuiteCalibrateCommand : public Command {
     if (settings_.run.sparse) {
       return MakeError(ErrorCode::kUsage, "suite calibrate: --sparse is not supported");
     }
+    if (seeds_ && variation_) {
+      return MakeError(ErrorCode::kUsage, "--variation cannot be combined with --seeds");
+    }
+    for (const TaskFacts* task : tasks) {
+      if (task->TargetOf(settings_.run.scale)) continue;
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("{}: found no target at this scale", task->id));
+    }
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, output_ + "/runs"));
+    if (variation_) return MeasureVariation(tasks, *runner, console);
     std::vector<SuiteRunner::Job> first;
     for (const TaskFacts* task : tasks) {
       RunOptions options = settings_.run;
@@ -142,9 +219,7 @@ class SuiteCalibrateCommand : public Command {
     for (const TaskFacts* task : tasks) {
       ETUDE_ASSIGN_OR_RETURN(all.emplace_back(), Calibrate(*task, *runner, console));
     }
-    ordered_json json{{"format", "etude-suite-calibration"}, {"version", 1}};
-    for (const Calibration& one : all) json["tasks"].push_back(ToJson(one));
-    ETUDE_RETURN_IF_ERROR(ReplaceFile(output_ + "/calibration.json", JsonText(json, 1)));
+    ETUDE_RETURN_IF_ERROR(WriteEntries(output_ + "/calibration.json", all, console.context()));
     console.Print(ToText(Summary(all)));
     return std::ranges::all_of(all, &Calibration::holds) ? ExitCode::kOk : ExitCode::kNo;
   }
@@ -159,23 +234,19 @@ class SuiteCalibrateCommand : public Command {
 
   Result<Calibration> Calibrate(const TaskFacts& task, SuiteRunner& runner,
                                 const Console& console) const {
-    const std::optional<suite::Target> target = task.TargetOf(settings_.run.scale);
-    if (!target) {
-      return MakeError(ErrorCode::kUsage,
-                       fmt::format("{}: found no target at this scale", task.id));
-    }
     const auto run = [&](std::string_view kind, RunOptions options) {
       const SuiteRunner::Job job = JobOf(task, kind, std::move(options));
       return runner.Run(task, SuiteRunner::Mode::kQuality, job.options, job.name,
                         console.context());
     };
-    Calibration found{.task = &task, .target = target->quality};
-    for (int64_t i = 0; i < 2 * seeds_; ++i) {
+    Calibration found{.task = &task, .target = task.TargetOf(settings_.run.scale)->quality};
+    const int64_t seeds = seeds_.value_or(kUsualSeeds);
+    for (int64_t i = 0; i < 2 * seeds; ++i) {
       RunOptions options = settings_.run;
       options.seed = static_cast<uint64_t>(i + 1);
-      options.to_the_end = i < seeds_;
-      auto& runs = i < seeds_ ? found.fitted : found.checked;
-      ETUDE_ASSIGN_OR_RETURN(runs.emplace_back(), run(i < seeds_ ? "fit" : "check", options));
+      options.to_the_end = i < seeds;
+      auto& runs = i < seeds ? found.fitted : found.checked;
+      ETUDE_ASSIGN_OR_RETURN(runs.emplace_back(), run(i < seeds ? "fit" : "check", options));
       console.Say(suite::ToText(runs.back()));
     }
     RunOptions options = settings_.run;
@@ -188,6 +259,73 @@ class SuiteCalibrateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(found.frozen, run("frozen", options));
     console.Say("frozen weights: " + suite::ToText(found.frozen));
     return found;
+  }
+
+  // Trains all tasks to the target with seeds from 1 on, and writes variation.json.
+  Result<ExitCode> MeasureVariation(const std::vector<const TaskFacts*>& tasks, SuiteRunner& runner,
+                                    const Console& console) const {
+    std::vector<SuiteRunner::Job> jobs;
+    for (const TaskFacts* task : tasks) {
+      for (int64_t seed = 1; seed <= *variation_; ++seed) {
+        RunOptions options = settings_.run;
+        options.seed = static_cast<uint64_t>(seed);
+        options.evaluate_every = task->VariationInterval(options.scale, options.evaluate_every);
+        jobs.push_back(JobOf(*task, "variation", std::move(options)));
+      }
+    }
+    ETUDE_RETURN_IF_ERROR(runner.CheckAll(jobs, SuiteRunner::Mode::kQuality, console.context()));
+    std::vector<Repeated> all;
+    for (const SuiteRunner::Job& job : jobs) {
+      if (all.empty() || all.back().task != job.task) {
+        all.push_back({.task = job.task,
+                       .target = job.task->TargetOf(settings_.run.scale)->quality,
+                       .runs = {}});
+      }
+      ETUDE_ASSIGN_OR_RETURN(RunRecord run, runner.Run(*job.task, SuiteRunner::Mode::kQuality,
+                                                       job.options, job.name, console.context()));
+      console.Say(suite::ToText(run));
+      all.back().runs.push_back(std::move(run));
+    }
+    ETUDE_RETURN_IF_ERROR(WriteEntries(output_ + "/variation.json", all, console.context()));
+    console.Print(ToText(VariationTable(all)));
+    const bool missed =
+        std::ranges::any_of(all, [](const Repeated& one) { return one.missed() != 0; });
+    return missed ? ExitCode::kNo : ExitCode::kOk;
+  }
+
+  static Table VariationTable(const std::vector<Repeated>& all) {
+    Table table{.key = "variation",
+                .title = "Variation of the epochs to the target",
+                .columns = {{"task", "task"},
+                            {"runs", "runs", Unit::kCount},
+                            {"missed", "missed", Unit::kCount},
+                            {"epochs", "epochs", Unit::kNumber},
+                            {"variation", "variation", Unit::kShare},
+                            {"low", "at least", Unit::kShare},
+                            {"high", "at most", Unit::kShare},
+                            {"interval", "steps between evaluations", Unit::kCount},
+                            {"deviations", "in standard deviations", Unit::kNumber}},
+                .rows = {}};
+    for (const Repeated& one : all) {
+      const RunRecord& first = one.runs.front();
+      const double epoch = static_cast<double>(first.samples) / static_cast<double>(first.batch);
+      const double interval = static_cast<double>(first.evaluate_every.value_or(0)) / epoch;
+      std::vector<double> epochs;
+      for (const RunRecord& run : one.runs) {
+        if (const auto own = suite::EpochsTo(run, one.target)) epochs.push_back(*own);
+      }
+      const auto found = VariationOf(epochs, interval);
+      const auto part = [&](double Variation::*member) {
+        return found && std::isfinite((*found).*member) ? Cell((*found).*member) : Cell();
+      };
+      const bool varies = found && found->coefficient > 0;
+      table.rows.push_back(
+          {std::string(one.task->id), CountCell(one.runs.size()), CountCell(one.missed()),
+           part(&Variation::mean), part(&Variation::coefficient), part(&Variation::low),
+           part(&Variation::high), first.evaluate_every ? Cell(*first.evaluate_every) : Cell(),
+           varies ? Cell(interval / (found->coefficient * found->mean)) : Cell()});
+    }
+    return table;
   }
 
   static Table Summary(const std::vector<Calibration>& all) {
@@ -222,7 +360,8 @@ class SuiteCalibrateCommand : public Command {
   TaskChoice tasks_;
   RunSettings settings_;
   std::string output_;
-  int64_t seeds_ = 5;
+  std::optional<int64_t> seeds_;      // nullopt: kUsualSeeds
+  std::optional<int64_t> variation_;  // number of seeds; nullopt: calibrate
 };
 
 }  // namespace

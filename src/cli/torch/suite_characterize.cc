@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "src/cli/app/task_loop.h"
 #include "src/cli/torch/suite_runs.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/job/capture_folder.h"
@@ -58,11 +60,16 @@ class SuiteCharacterizeCommand : public Command {
     if (settings_.ranks > 1) {
       return MakeError(ErrorCode::kUsage, "suite characterize: --ranks is not supported");
     }
+    Found found;
+    TaskLoop loop(tasks, console);
+    ETUDE_RETURN_IF_ERROR(TimeSteps(tasks, loop, found, console));
+    ETUDE_RETURN_IF_ERROR(RecordSteps(loop, found, console));
+    ETUDE_RETURN_IF_ERROR(Train(tasks, loop, found, console));
     suite::Characterizations all{.scale = settings_.scale};
-    all.tasks.resize(tasks.size());
-    ETUDE_RETURN_IF_ERROR(TimeSteps(tasks, all.tasks, console));
-    ETUDE_RETURN_IF_ERROR(RecordSteps(tasks, all.tasks, console));
-    ETUDE_RETURN_IF_ERROR(Train(tasks, all.tasks, console));
+    for (const TaskFacts* task : tasks) {
+      if (!loop.HasFailed(*task)) all.tasks.push_back(std::move(found[task]));
+    }
+    if (all.tasks.empty()) return tl::unexpected<Error>(loop.Outcome().error());
     // After all runs, because it starts PyTorch's threads, which child processes would lack.
     ETUDE_ASSIGN_OR_RETURN(all.peaks, suite::MeasurePeaks(settings_.run.device, /*threads=*/1));
     ETUDE_RETURN_IF_ERROR(
@@ -79,31 +86,36 @@ class SuiteCharacterizeCommand : public Command {
     }
     console.Print(
         fmt::format("wrote {0}/characterization.json and {0}/characterization.html\n", output_));
+    ETUDE_RETURN_IF_ERROR(loop.Outcome());
     return ExitCode::kOk;
   }
 
  private:
   using Tasks = std::vector<const TaskFacts*>;
+  using Found = std::map<const TaskFacts*, Characterization>;
 
   // Times steps of all tasks with one thread and with all.
-  Status TimeSteps(const Tasks& tasks, std::vector<Characterization>& found,
-                   const Console& console) const {
-    const auto store = [&](size_t i, RunRecord run) { found[i].steps = std::move(run); };
-    ETUDE_RETURN_IF_ERROR(RunAll("one-thread", Mode::kSteps, tasks, 1, 1, store, console));
+  Status TimeSteps(const Tasks& tasks, TaskLoop& loop, Found& found, const Console& console) const {
+    const auto store = [&](const TaskFacts& task, RunRecord run) {
+      found[&task].steps = std::move(run);
+    };
+    ETUDE_RETURN_IF_ERROR(RunAll("one-thread", Mode::kSteps, tasks, 1, 1, loop, store, console));
     const int64_t threads = AllThreads();
     if (threads == 1) return {};
-    const auto store_all = [&](size_t i, RunRecord run) { found[i].steps_of_all = std::move(run); };
-    return RunAll("all-threads", Mode::kSteps, tasks, 1, threads, store_all, console);
+    const auto store_all = [&](const TaskFacts& task, RunRecord run) {
+      found[&task].steps_of_all = std::move(run);
+    };
+    return RunAll("all-threads", Mode::kSteps, tasks, 1, threads, loop, store_all, console);
   }
 
-  Status Train(const Tasks& tasks, std::vector<Characterization>& found,
-               const Console& console) const {
-    const auto store = [&](size_t i, RunRecord run) {
+  Status Train(const Tasks& tasks, TaskLoop& loop, Found& found, const Console& console) const {
+    const auto store = [&](const TaskFacts& task, RunRecord run) {
       console.Say(suite::ToText(run));
-      found[i].runs.push_back(std::move(run));
+      found[&task].runs.push_back(std::move(run));
     };
     if (seeds_ == 0) return {};
-    return RunAll("runs", Mode::kQuality, tasks, seeds_, settings_.run.threads, store, console);
+    return RunAll("runs", Mode::kQuality, tasks, seeds_, settings_.run.threads, loop, store,
+                  console);
   }
 
   // Returns the threads of steps with all processors.
@@ -115,44 +127,57 @@ class SuiteCharacterizeCommand : public Command {
   // Makes the runs of all tasks with seeds 1 to `seeds` in a folder, and calls store(task, run).
   template <typename Store>
   Status RunAll(std::string_view folder, Mode mode, const Tasks& tasks, int64_t seeds,
-                std::optional<int64_t> threads, Store store, const Console& console) const {
+                std::optional<int64_t> threads, TaskLoop& loop, Store store,
+                const Console& console) const {
     ETUDE_ASSIGN_OR_RETURN(const auto runner,
                            SuiteRunner::Make(settings_, fmt::format("{}/{}", output_, folder)));
     suite::RunOptions options = settings_.run;
     options.threads = threads;
-    const std::vector<SuiteRunner::Job> jobs =
-        JobsOf(tasks, options, mode, /*first_seed=*/1, seeds);
-    ETUDE_RETURN_IF_ERROR(runner->CheckAll(jobs, mode, console.context()));
-    for (size_t i = 0; i < jobs.size(); ++i) {
-      ETUDE_ASSIGN_OR_RETURN(RunRecord run, runner->Run(*jobs[i].task, mode, jobs[i].options,
-                                                        jobs[i].name, console.context()));
-      store(i / static_cast<size_t>(seeds), std::move(run));
+    std::vector<SuiteRunner::Job> jobs = JobsOf(tasks, options, mode, /*first_seed=*/1, seeds);
+    std::erase_if(jobs, [&](const SuiteRunner::Job& job) { return loop.HasFailed(*job.task); });
+    for (SuiteRunner::Job& job : jobs) {
+      if (mode != Mode::kQuality) break;
+      job.options.evaluate_every =
+          job.task->VariationInterval(job.options.scale, job.options.evaluate_every);
     }
-    return {};
+    ETUDE_RETURN_IF_ERROR(runner->CheckAll(jobs, mode, console.context()));
+    return loop.Run([&](const TaskFacts& task) -> Status {
+      for (const SuiteRunner::Job& job : jobs) {
+        if (job.task != &task) continue;
+        ETUDE_ASSIGN_OR_RETURN(RunRecord run,
+                               runner->Run(task, mode, job.options, job.name, console.context()));
+        store(task, std::move(run));
+      }
+      return {};
+    });
   }
 
   // Records a step of each task, unless the folder has it, and reads its work.
-  Status RecordSteps(const Tasks& tasks, std::vector<Characterization>& found,
-                     const Console& console) const {
+  Status RecordSteps(TaskLoop& loop, Found& found, const Console& console) const {
     ETUDE_ASSIGN_OR_RETURN(const auto runner, SuiteRunner::Make(settings_, ""));
-    suite::RunOptions options = settings_.run;
-    options.seed = 1;
-    options.threads = 1;
-    for (size_t i = 0; i < tasks.size(); ++i) {
-      const std::string folder = fmt::format("{}/captures/{}", output_, tasks[i]->id);
-      std::error_code error;
-      if (!std::filesystem::exists(folder + "/job.json", error)) {
-        ETUDE_RETURN_IF_ERROR(runner->Record(*tasks[i], options, folder, console.context()));
-      }
-      ETUDE_ASSIGN_OR_RETURN(const CaptureFolder capture,
-                             ListCaptureFolder(folder, console.context()));
-      const std::string& path = capture.ranks.front().native;
-      ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(path, {}, console.context()));
-      auto work = suite::WorkOfStep(trace);
-      if (!work) return BadInput(fmt::format("{}: {}", path, work.error().message));
-      found[i].work = *std::move(work);
+    return loop.Run([&](const TaskFacts& task) -> Status {
+      ETUDE_ASSIGN_OR_RETURN(found[&task].work, WorkOf(task, *runner, console));
+      return {};
+    });
+  }
+
+  Result<suite::StepWork> WorkOf(const TaskFacts& task, SuiteRunner& runner,
+                                 const Console& console) const {
+    const std::string folder = fmt::format("{}/captures/{}", output_, task.id);
+    std::error_code error;
+    if (!std::filesystem::exists(folder + "/job.json", error)) {
+      suite::RunOptions options = settings_.run;
+      options.seed = 1;
+      options.threads = 1;
+      ETUDE_RETURN_IF_ERROR(runner.Record(task, options, folder, console.context()));
     }
-    return {};
+    ETUDE_ASSIGN_OR_RETURN(const CaptureFolder capture,
+                           ListCaptureFolder(folder, console.context()));
+    const std::string& path = capture.ranks.front().native;
+    ETUDE_ASSIGN_OR_RETURN(const Trace trace, ReadTrace(path, {}, console.context()));
+    auto work = suite::WorkOfStep(trace);
+    if (!work) return BadInput(fmt::format("{}: {}", path, work.error().message));
+    return work;
   }
 
   TaskChoice tasks_;

@@ -4,7 +4,8 @@
 
 namespace etude::suite {
 
-// Returns docs/suite/calibration.json as of the build.
+// Return docs/suite/calibration.json and docs/suite/variation.json as of the build.
 std::string_view CalibrationText();
+std::string_view VariationText();
 
 }  // namespace etude::suite

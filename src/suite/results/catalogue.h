@@ -52,10 +52,20 @@ struct TaskFacts {
   std::optional<double> recalled_variation;
   Target smoke;
   std::optional<Target> published;
+  // Steps between evaluations at smoke scale by which the variation of the epochs to the target is
+  // measured, at most 0.3 standard deviations (docs/models/suite_subset.md); nullopt: the
+  // hyperparameters' suffice.
+  std::optional<int64_t> variation_interval = {};
 
   // Returns the target of a scale; nullopt if AIBench has none.
   std::optional<Target> TargetOf(Scale scale) const {
     return scale == Scale::kSmoke ? std::optional(smoke) : published;
+  }
+  // Returns the steps between evaluations of a run that measures the variation, `wanted` if given;
+  // nullopt: the hyperparameters'.
+  std::optional<int64_t> VariationInterval(Scale scale, std::optional<int64_t> wanted) const {
+    if (wanted) return wanted;
+    return scale == Scale::kSmoke ? variation_interval : std::nullopt;
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 #include <numeric>
 #include <utility>
@@ -145,7 +146,7 @@ ConvergenceReference ParseReference(const JsonMembers& task) {
   reference.samples = task.Whole("samples", 1);
   reference.parameters = task.Whole("parameters", 1);
   reference.evaluate_every = task.Whole("evaluate_every", 1);
-  for (const char* key : {"fitted", "checked"}) {
+  for (const char* key : {"fitted", "checked", "repeated"}) {
     for (const JsonMembers& run : task.Objects(key)) {
       // Calibrations without "epochs_to_target" ended checked runs at the target; for runs to the
       // end it is unknown.
@@ -231,7 +232,12 @@ Result<std::vector<ConvergenceReference>> ParseReferences(const std::string& pat
 }
 
 Result<std::vector<ConvergenceReference>> BuiltInReferences(const RunContext& context) {
-  return ParseReferences("the suite's calibration", CalibrationText(), context);
+  ETUDE_ASSIGN_OR_RETURN(std::vector<ConvergenceReference> references,
+                         ParseReferences("the suite's calibration", CalibrationText(), context));
+  ETUDE_ASSIGN_OR_RETURN(std::vector<ConvergenceReference> repeated,
+                         ParseReferences("the suite's variation", VariationText(), context));
+  std::ranges::move(repeated, std::back_inserter(references));
+  return references;
 }
 
 std::optional<int64_t> StepsBetweenEvaluations(const RunRecord& run) {

@@ -2,8 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/base/statistics/variation.h"
+#include "src/suite/results/calibration_text.h"
+#include "src/suite/results/catalogue.h"
 
 namespace etude::suite {
 namespace {
@@ -190,6 +199,18 @@ TEST(ParseReferences, ReadsWhatACalibrationSays) {
   EXPECT_EQ(read->front().evaluate_every, 1);
 }
 
+TEST(ParseReferences, ReadsRepeatedRuns) {
+  const auto read = ParseReferences("v.json", R"({"format": "etude-suite-calibration", "version": 1,
+      "tasks": [{"id": "t", "target": 0.9, "scale": "smoke", "evaluate_every": 2,
+                 "repeated": [{"seed": 1, "epochs_to_target": 11}, {"seed": 2, "epochs_to_target": 12},
+                              {"seed": 3, "epochs_to_target": null}]}]})",
+                                    {});
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->front().epochs, (std::vector<double>{11, 12}));
+  EXPECT_EQ(read->front().seeds, (std::vector<std::optional<int64_t>>{1, 2}));
+  EXPECT_EQ(read->front().missed, 1);
+}
+
 // Old calibrations list runs that were checked when they ended, without settings.
 TEST(ParseReferences, ReadsOldCalibrations) {
   const auto read = ParseReferences("c.json", R"({"format": "etude-suite-calibration", "version": 1,
@@ -241,22 +262,47 @@ RunRecord RunLike(const ConvergenceReference& reference, double epochs) {
   return run;
 }
 
-// Each calibrated seed alone, and any subset, as drawn by `etude suite run --seeds N`.
+// Each calibrated seed alone, and any subset of ten, as drawn by `etude suite run --seeds N`.
 TEST(BuiltInReferences, NoSetOfTheirOwnSeedsIsTooFast) {
   const auto read = BuiltInReferences({});
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(read->size(), 19U);
+  std::set<std::string> tasks;
   for (const ConvergenceReference& reference : *read) {
-    ASSERT_EQ(reference.epochs.size(), 10U) << reference.task;
+    tasks.insert(reference.task);
+    ASSERT_GE(reference.epochs.size(), 10U) << reference.task;
+    std::vector<RunRecord> fastest;
+    for (const double epochs : reference.epochs) fastest.push_back(RunLike(reference, epochs));
+    std::ranges::sort(fastest, {}, [](const RunRecord& run) { return run.curve.front().step; });
+    fastest.resize(10);
     for (uint32_t chosen = 1; chosen < 1U << 10U; ++chosen) {
       std::vector<RunRecord> runs;
       for (size_t i = 0; i < 10; ++i) {
-        if ((chosen >> i & 1U) != 0) runs.push_back(RunLike(reference, reference.epochs[i]));
+        if ((chosen >> i & 1U) != 0) runs.push_back(fastest[i]);
       }
       const Convergence found = Judge(runs, reference);
       ASSERT_EQ(found.verdict, Verdict::kComparable)
           << reference.task << ", seeds " << chosen << ": " << ToText(found);
     }
+  }
+  EXPECT_EQ(tasks.size(), 19U);
+}
+
+// Measured variations are those of the intervals between evaluations that the catalogue gives, at
+// most 0.3 standard deviations.
+TEST(BuiltInReferences, VariationsAreMeasuredOftenEnough) {
+  const auto read = ParseReferences("variation.json", VariationText(), {});
+  ASSERT_TRUE(read) << read.error().message;
+  for (const ConvergenceReference& reference : *read) {
+    const TaskFacts* task = FindTask(reference.task);
+    ASSERT_NE(task, nullptr) << reference.task;
+    EXPECT_EQ(reference.missed, 0) << reference.task;
+    if (!task->variation_interval) continue;
+    EXPECT_EQ(reference.evaluate_every, task->variation_interval) << reference.task;
+    const std::optional<Variation> variation = VariationOf(reference.epochs);
+    ASSERT_TRUE(variation) << reference.task;
+    const double interval = static_cast<double>(*reference.evaluate_every * *reference.batch) /
+                            static_cast<double>(*reference.samples);
+    EXPECT_LE(interval, 0.3 * variation->coefficient * variation->mean) << reference.task;
   }
 }
 

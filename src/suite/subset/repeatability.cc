@@ -1,8 +1,10 @@
 #include "src/suite/subset/repeatability.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "src/suite/results/catalogue.h"
 
@@ -14,6 +16,8 @@ struct SeedRun {
   bool calibrated = false;
 };
 using SeedRuns = std::map<int64_t, SeedRun>;
+// By steps between evaluations; nullopt: unknown.
+using RunsByInterval = std::map<std::optional<int64_t>, SeedRuns>;
 
 // Options that change what a run learns, or when it ends.
 constexpr const char* kOtherWork[] = {"sparse", "shuffled-labels", "frozen", "to-the-end"};
@@ -31,13 +35,13 @@ bool IsRunOf(const TaskFactors& task, std::string_view scale, const RunRecord& r
                               [&](const char* name) { return settings.contains(name); });
 }
 
-// Returns the reference with the task's settings; nullptr if there is none, or if some settings are
-// unknown. Without runs of the task (`evaluate_every` unknown), evaluations are the reference's.
-const ConvergenceReference* ReferenceOf(const TaskFactors& task, std::string_view scale,
-                                        std::optional<double> target,
-                                        std::optional<int64_t> evaluate_every,
-                                        std::span<const ConvergenceReference> references) {
-  if (!target || !task.batch || !task.samples || !task.parameters) return nullptr;
+// Returns the references with the task's settings and any interval between evaluations; none if
+// some settings are unknown.
+std::vector<const ConvergenceReference*> ReferencesOf(
+    const TaskFactors& task, std::string_view scale, std::optional<double> target,
+    std::span<const ConvergenceReference> references) {
+  std::vector<const ConvergenceReference*> found;
+  if (!target || !task.batch || !task.samples || !task.parameters) return found;
   RunRecord run{.task = task.task,
                 .scale = std::string(scale),
                 .mode = "quality",
@@ -50,14 +54,34 @@ const ConvergenceReference* ReferenceOf(const TaskFactors& task, std::string_vie
                 .settings = NamedTexts(),
                 .target = target};
   for (const ConvergenceReference& reference : references) {
-    run.evaluate_every = evaluate_every ? evaluate_every : reference.evaluate_every;
+    run.evaluate_every = reference.evaluate_every;
     if (!run.evaluate_every) continue;
-    if (const auto* found = ReferenceFor(run, {&reference, 1})) return found;
+    if (const auto* own = ReferenceFor(run, {&reference, 1})) found.push_back(own);
   }
-  return nullptr;
+  return found;
+}
+
+// Returns the runs that count. Requires at least one group.
+const RunsByInterval::value_type& RunsThatCount(const RunsByInterval& groups) {
+  return *std::ranges::max_element(groups, {}, [](const RunsByInterval::value_type& group) {
+    const auto& [interval, runs] = group;
+    const bool enough = interval && runs.size() >= kEnoughSeeds;
+    constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
+    return std::tuple(enough, enough ? 0 : runs.size(), -interval.value_or(kUnknown));
+  });
+}
+
+// Returns the steps between evaluations from which the variation is partly rounding.
+double MostRoundingOf(const Repeatability& found) {
+  return kMostRounding * found.variation->coefficient * *found.steps;
 }
 
 }  // namespace
+
+std::optional<int64_t> Repeatability::MostSteps() const {
+  if (!variation || !steps) return std::nullopt;
+  return std::max<int64_t>(1, static_cast<int64_t>(MostRoundingOf(*this)));
+}
 
 std::string_view Name(Repeatability::Verdict verdict) {
   switch (verdict) {
@@ -77,40 +101,46 @@ Repeatability RepeatabilityOf(const TaskFactors& task, std::string_view scale,
   const auto wanted = facts->TargetOf(scale == Name(Scale::kPaper) ? Scale::kPaper : Scale::kSmoke);
   const std::optional<double> target = wanted ? std::optional(wanted->quality) : std::nullopt;
 
-  SeedRuns runs;
-  const auto saw_interval = [&](std::optional<int64_t> steps) {
-    if (steps) found.evaluate_every = std::max(found.evaluate_every.value_or(0), *steps);
-  };
+  RunsByInterval groups;
   for (const Score& score : kept) {
     for (const RunRecord& run : score.runs) {
       if (!run.target || !IsRunOf(task, scale, run)) continue;
       if (target && *run.target != *target) continue;
-      runs[run.seed].epochs = EpochsTo(run, *run.target);
-      saw_interval(StepsBetweenEvaluations(run));
+      groups[StepsBetweenEvaluations(run)][run.seed].epochs = EpochsTo(run, *run.target);
     }
   }
   for (const TaskFactors::Run& run : task.runs) {
-    if (!runs.contains(run.seed)) runs[run.seed].epochs = run.reached ? run.epochs : std::nullopt;
-    saw_interval(run.evaluate_every);
+    groups[run.evaluate_every].try_emplace(
+        run.seed, SeedRun{.epochs = run.reached ? run.epochs : std::nullopt});
   }
-  const ConvergenceReference* reference =
-      ReferenceOf(task, scale, target, found.evaluate_every, references);
-  if (reference != nullptr) {
-    saw_interval(reference->evaluate_every);
+  const auto calibrated = ReferencesOf(task, scale, target, references);
+  for (const ConvergenceReference* reference : calibrated) {
     for (size_t i = 0; i < reference->epochs.size(); ++i) {
       // Without a seed it may be a run that is already there.
-      if (!reference->seeds[i] || runs.contains(*reference->seeds[i])) continue;
-      runs[*reference->seeds[i]] = {.epochs = reference->epochs[i], .calibrated = true};
+      if (!reference->seeds[i]) continue;
+      groups[reference->evaluate_every].try_emplace(
+          *reference->seeds[i], SeedRun{.epochs = reference->epochs[i], .calibrated = true});
     }
   }
+  if (groups.empty()) return found;
 
-  for (const auto& [seed, run] : runs) {
-    if (!run.epochs) {
-      ++found.missed;
-      continue;
+  const std::optional<int64_t> interval = RunsThatCount(groups).first;
+  found.evaluate_every = interval;
+  for (const auto& [steps, own] : groups) {
+    for (const auto& [seed, run] : own) {
+      if (!run.epochs) {
+        ++found.missed;
+      } else if (steps == interval) {
+        found.epochs.push_back(*run.epochs);
+        found.calibrated += run.calibrated ? 1 : 0;
+      } else {
+        found.left_out += run.calibrated ? 0 : 1;
+      }
     }
-    found.epochs.push_back(*run.epochs);
-    found.calibrated += run.calibrated ? 1 : 0;
+  }
+  for (const ConvergenceReference* reference : calibrated) {
+    if (reference->evaluate_every == interval)
+      found.missed += static_cast<size_t>(reference->missed);
   }
   if (found.epochs.empty()) return found;
   found.mean = 0;
@@ -127,8 +157,7 @@ Repeatability RepeatabilityOf(const TaskFactors& task, std::string_view scale,
   found.variation = etude::VariationOf(found.epochs, resolution);
   if (!found.variation) return found;
   if (found.steps && found.evaluate_every) {
-    found.coarse = static_cast<double>(*found.evaluate_every) >
-                   kMostRounding * found.variation->coefficient * *found.steps;
+    found.coarse = static_cast<double>(*found.evaluate_every) > MostRoundingOf(found);
   }
   using Verdict = Repeatability::Verdict;
   found.verdict = found.variation->low > limit                          ? Verdict::kShownAbove

@@ -27,13 +27,17 @@ struct Repeatability {
   std::vector<double> epochs;  // of runs that reached the target
   size_t missed = 0;           // runs that missed it; with any the verdict is never kShown
   size_t calibrated = 0;       // number of `epochs` that are from the built-in calibration
+  size_t left_out = 0;         // runs that reached it with other intervals between evaluations
   std::optional<double> mean;  // epochs
   std::optional<Variation> variation;
   std::optional<double> steps;            // mean, to the target
-  std::optional<int64_t> evaluate_every;  // steps, maximum over the runs
+  std::optional<int64_t> evaluate_every;  // steps, of the runs of `epochs`
   // Whether the interval between evaluations is more than 0.3 of the deviation, so that the
   // variation is partly rounding; nullopt if unknown.
   std::optional<bool> coarse;
+
+  // Returns the largest interval that is not coarse, at least 1 step; nullopt if unknown.
+  std::optional<int64_t> MostSteps() const;
 };
 // Returns "shown", "not_shown", "shown_above" or "unknown": stable, appears in --json.
 std::string_view Name(Repeatability::Verdict verdict);
@@ -41,8 +45,13 @@ std::string_view Name(Repeatability::Verdict verdict);
 // Maximum interval between evaluations, as a share of the standard deviation in steps.
 inline constexpr double kMostRounding = 0.3;
 
-// Combines a task's runs by seed: kept runs, then those of the characterization, then those of the
-// calibration with the same settings. `limit`: maximum variation, as a share.
+// Number of seeds that suffice for a variation.
+inline constexpr size_t kEnoughSeeds = 5;
+
+// Combines a task's runs with the same interval between evaluations by seed: kept runs, then those
+// of the characterization, then those of the built-in calibration with the same settings. Of
+// several intervals, the shortest with at least kEnoughSeeds seeds counts, or else the one with
+// most seeds; missed runs count for any. `limit`: maximum variation, as a share.
 Repeatability RepeatabilityOf(const TaskFactors& task, std::string_view scale,
                               std::span<const Score> kept,
                               std::span<const ConvergenceReference> references, double limit);

@@ -54,7 +54,9 @@ TEST(RepeatabilityOf, EqualEpochsOfRareEvaluationsShowNothing) {
   EXPECT_EQ(found.variation->coefficient, 0);
   EXPECT_EQ(found.verdict, Judged::kNotShown);
   EXPECT_EQ(found.coarse, true);
+  EXPECT_EQ(found.MostSteps(), 1);
   // 0.3 of the deviation of 158 steps are 47.4 steps.
+  EXPECT_EQ(Of(FactorsWith({8, 9, 10, 11, 12}, 1)).MostSteps(), 47);
   EXPECT_EQ(Of(FactorsWith({8, 9, 10, 11, 12}, 47)).coarse, false);
   EXPECT_EQ(Of(FactorsWith({8, 9, 10, 11, 12}, 48)).coarse, true);
 }
@@ -94,6 +96,41 @@ TEST(RepeatabilityOf, WithoutRunsTakesTheCalibration) {
   EXPECT_EQ(found.evaluate_every, 10);
   EXPECT_TRUE(found.variation);
   EXPECT_TRUE(Of(FactorsWith({}, 0), {ReferenceWith(64)}).epochs.empty());
+}
+
+ConvergenceReference ReferenceWithInterval(int64_t evaluate_every) {
+  ConvergenceReference reference = ReferenceWith(40);
+  reference.evaluate_every = evaluate_every;
+  reference.epochs = {9.5, 10.4, 11.2, 12.1, 13.3};
+  reference.seeds = {1, 2, 3, 4, 5};
+  return reference;
+}
+
+TEST(RepeatabilityOf, TheShortestIntervalWithEnoughSeedsCounts) {
+  // Two seeds with evaluations every 50 steps, five others of the calibration every 5.
+  const Repeatability found = Of(FactorsWith({10, 11}, 50), {ReferenceWithInterval(5)});
+  EXPECT_EQ(found.epochs, (std::vector<double>{9.5, 10.4, 11.2, 12.1, 13.3}));
+  EXPECT_EQ(found.evaluate_every, 5);
+  EXPECT_EQ(found.calibrated, 5U);
+  EXPECT_EQ(found.left_out, 2U);
+  EXPECT_EQ(found.coarse, false);
+  // Five own seeds with a shorter interval.
+  EXPECT_EQ(Of(FactorsWith({10, 11, 12, 13, 14}, 4), {ReferenceWithInterval(5)}).calibrated, 0U);
+  // Two do not suffice.
+  EXPECT_EQ(Of(FactorsWith({10, 11}, 4), {ReferenceWithInterval(5)}).calibrated, 5U);
+}
+
+TEST(RepeatabilityOf, WithoutEnoughSeedsMostSeedsCount) {
+  const Repeatability found = Of(FactorsWith({10, 11, 12, 13}, 50), {ReferenceWith(40)});
+  EXPECT_EQ(found.epochs, (std::vector<double>{10, 11, 12, 13}));
+  EXPECT_EQ(found.evaluate_every, 50);
+}
+
+TEST(RepeatabilityOf, ARunThatMissedCountsForAnyInterval) {
+  const Repeatability found = Of(FactorsWith({10, 0}, 50), {ReferenceWithInterval(5)});
+  EXPECT_EQ(found.epochs.size(), 5U);
+  EXPECT_EQ(found.missed, 1U);
+  EXPECT_EQ(found.left_out, 1U);
 }
 
 TEST(RepeatabilityOf, KeptRunsReplaceRunsOfTheSameSeed) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -14,6 +15,7 @@
 #include "src/base/statistics/k_means.h"
 #include "src/base/statistics/t_sne.h"
 #include "src/base/statistics/z_scores.h"
+#include "src/base/text/format_count.h"
 
 namespace etude::suite {
 namespace {
@@ -432,6 +434,19 @@ TaskSet MakeSet(const Subset& subset, std::string name, std::string source,
   return set;
 }
 
+// Returns why tasks fell out, each reason once: "no accepted metric: image-generation, …; …".
+std::string ReasonsText(const Subset& subset) {
+  std::map<std::string_view, std::vector<size_t>> by_reason;
+  for (size_t i = 0; i < subset.tasks.size(); ++i) {
+    if (!subset.tasks[i].why.empty()) by_reason[subset.tasks[i].why].push_back(i);
+  }
+  std::vector<std::string> reasons;
+  for (const auto& [why, tasks] : by_reason) {
+    reasons.push_back(fmt::format("{}: {}", why, IdsOf(subset.tasks, tasks)));
+  }
+  return fmt::format("{}", fmt::join(reasons, "; "));
+}
+
 }  // namespace
 
 std::string_view Name(SubsetOptions::Purpose purpose) {
@@ -517,15 +532,21 @@ Result<Subset> ChooseSubset(const CharacterizedTasks& characterization, std::spa
   PlaceTasks(ranks ? RankingColumns(measured)
                    : WithoutUnknownFactors(CharacterizationColumns(measured), subset),
              subset);
-  DropConstantFactors(subset);
   const auto is_placed = [](const Subset::Task& task) { return !task.factors.empty(); };
   const auto placed = std::ranges::count_if(subset.tasks, is_placed);
   const auto too_few = [&](size_t count, std::string_view which) {
-    return BadInput(fmt::format("{}: found {} {}, expected at least {}", characterization.path,
-                                count, which, kLeastTasks));
+    const std::string reasons = ReasonsText(subset);
+    return BadInput(fmt::format("{}: found {} {}, expected at least {}{}", characterization.path,
+                                FormatCount(count, "task"), which, kLeastTasks,
+                                reasons.empty() ? "" : fmt::format(" ({})", reasons)));
   };
   if (static_cast<size_t>(placed) < kLeastTasks) {
-    return too_few(static_cast<size_t>(placed), "tasks with all factors");
+    return too_few(static_cast<size_t>(placed), "with all factors");
+  }
+  DropConstantFactors(subset);
+  if (subset.factors.empty()) {
+    return BadInput(fmt::format("{}: found the same factors for all tasks, expected different ones",
+                                characterization.path));
   }
   MapTasks(subset);
   if (ranks) {
@@ -538,8 +559,7 @@ Result<Subset> ChooseSubset(const CharacterizedTasks& characterization, std::spa
   const auto candidates =
       static_cast<size_t>(std::ranges::count_if(subset.tasks, &Subset::Task::candidate));
   if (candidates < kLeastTasks) {
-    return too_few(candidates, ranks ? "candidates with an accepted metric and at least two runs"
-                                     : "candidates");
+    return too_few(candidates, "to choose from");
   }
   if (options.clusters && static_cast<size_t>(*options.clusters) > candidates) {
     return BadInput(

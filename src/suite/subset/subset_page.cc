@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "src/base/text/format_count.h"
 #include "src/report/text/json_output.h"
 
 namespace etude::suite {
@@ -37,6 +38,14 @@ std::string VerdictTextOf(const Repeatability& found, double limit) {
   return "";
 }
 
+// Returns "often enough", or "too rare: every 10 steps, at most 3".
+std::string EvaluationsText(const Repeatability& found) {
+  if (!*found.coarse) return "often enough";
+  return fmt::format("too rare: every {}, at most {}",
+                     FormatCount(static_cast<uint64_t>(*found.evaluate_every), "step"),
+                     *found.MostSteps());
+}
+
 Table RepeatabilityTable(const Subset& subset) {
   Table table{.key = "repeatability",
               .title = "Repeatability",
@@ -62,7 +71,7 @@ Table RepeatabilityTable(const Subset& subset) {
          CountCell(found.calibrated), CountCell(found.missed), ToCell(found.mean),
          part(&Variation::coefficient), part(&Variation::low), part(&Variation::high),
          VerdictTextOf(found, subset.options.most_variation),
-         found.coarse ? Cell(std::string(*found.coarse ? "too rare" : "often enough")) : Cell(),
+         found.coarse ? Cell(EvaluationsText(found)) : Cell(),
          ToCell(task.facts->recalled_variation)});
   }
   return table;
@@ -281,8 +290,13 @@ std::vector<std::string> NotesOf(const Subset& subset,
   }
   notes.insert(notes.end(), subset.notes.begin(), subset.notes.end());
   size_t coarse = 0;
+  std::vector<const TaskFacts*> left_out;
   for (const Subset::Task& task : subset.tasks) {
     coarse += task.repeatability.coarse.value_or(false) ? 1 : 0;
+    if (task.repeatability.left_out != 0) left_out.push_back(task.facts);
+  }
+  if (!left_out.empty()) {
+    notes.push_back("runs with other intervals between evaluations left out: " + IdList(left_out));
   }
   if (coarse != 0 && subset.options.purpose == SubsetOptions::Purpose::kRanking) {
     notes.push_back(
@@ -366,10 +380,13 @@ ordered_json SubsetTaskJson(const Subset& subset, size_t number) {
           {"epochs", found.epochs},
           {"missed", found.missed},
           {"calibrated", found.calibrated},
+          {"left_out", found.left_out},
           {"variation", part(&Variation::coefficient)},
           {"variation_low", part(&Variation::low)},
           {"variation_high", part(&Variation::high)},
           {"repeatable", Name(found.verdict)},
+          {"evaluate_every", OrNull(found.evaluate_every)},
+          {"most_evaluate_every", OrNull(found.MostSteps())},
           {"coarse_evaluations", OrNull(found.coarse)},
           {"recalled_variation", OrNull(task.facts->recalled_variation)},
           {"accepted_metric", task.facts->accepted_metric},

@@ -143,15 +143,23 @@ TEST(ChooseSubset, FewTasksAreAnError) {
   std::vector<MadeTask> tasks(kPairs.begin(), kPairs.begin() + 3);
   EXPECT_EQ(ChooseSubset(Characterized(tasks), {}, {}, {}).error().message,
             "c.json: found 3 tasks with all factors, expected at least 4");
+  EXPECT_EQ(ChooseSubset(Characterized({kPairs[0]}), {}, {}, {}).error().message,
+            "c.json: found 1 task with all factors, expected at least 4");
+  tasks = kPairs;
+  for (MadeTask& task : tasks) task = {task.id, 5, 9, 1, 0.05};
+  EXPECT_EQ(ChooseSubset(Characterized(tasks), {}, {}, {}).error().message,
+            "c.json: found the same factors for all tasks, expected different ones");
   CharacterizedTasks file = Characterized(kPairs);
   for (size_t i = 0; i < 3; ++i) file.tasks[i].runs.clear();
   EXPECT_EQ(ChooseSubset(file, {}, {}, {}).error().message,
-            "c.json: found 3 tasks with all factors, expected at least 4");
+            "c.json: found 3 tasks with all factors, expected at least 4 (unknown: log10 epochs to "
+            "the target: image-classification, face-embedding, recommendation)");
   file = Characterized(kPairs);
   for (size_t i = 0; i < 3; ++i) file.tasks[i].runs.resize(1);
-  EXPECT_EQ(ChooseSubset(file, {}, {}, {}).error().message,
-            "c.json: found 3 candidates with an accepted metric and at least two runs, expected at "
-            "least 4");
+  EXPECT_EQ(
+      ChooseSubset(file, {}, {}, {}).error().message,
+      "c.json: found 3 tasks to choose from, expected at least 4 (fewer than two runs reached "
+      "the target: image-classification, face-embedding, recommendation)");
   EXPECT_EQ(ChooseSubset(Characterized(kPairs), {}, {}, {.clusters = 9}).error().code,
             ErrorCode::kBadInput);
 }

@@ -22,18 +22,16 @@ class TaskLoop {
   TaskLoop(std::vector<const suite::TaskFacts*> tasks, const Console& console)
       : tasks_(std::move(tasks)), console_(console) {}
 
-  // Calls `work` with each task. Returns the error of a single task, and kInterrupted; other errors
-  // are printed and kept.
+  // Calls `work` with each task that has not failed in an earlier call. Returns the error of a
+  // single task, and kInterrupted; other errors are printed and kept.
   Status Run(const std::function<Status(const suite::TaskFacts&)>& work);
 
   // Prints "etude: learning-to-rank (2 of 19): `what`", of the current task.
   void Say(std::string_view what) const;
-  // Says `part` and runs a program as this part of the work on the current task. If it fails, shows
-  // its output and returns an error with the code of its exit code. `may_say_no`: exit code 1 is no
-  // failure.
-  Status RunPart(const std::vector<std::string>& command, std::string_view part,
-                 bool may_say_no = false) const;
+  // Prints an error of the current task.
+  void Complain(std::string_view what) const { console_.Complain(what); }
 
+  bool HasFailed(const suite::TaskFacts& task) const;
   // Returns the failures as [{"id", "exit_code", "error"}].
   nlohmann::ordered_json FailuresJson() const;
   // Returns an error that names the failed tasks, with the code of the first; success without any.

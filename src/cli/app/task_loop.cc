@@ -1,15 +1,16 @@
-#include "src/cli/suite/task_loop.h"
+#include "src/cli/app/task_loop.h"
+
+#include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include "src/cli/suite/program_output.h"
 
 namespace etude {
 
 Status TaskLoop::Run(const std::function<Status(const suite::TaskFacts&)>& work) {
   for (at_ = 0; at_ < tasks_.size(); ++at_) {
     const suite::TaskFacts& task = *tasks_[at_];
+    if (HasFailed(task)) continue;
     const Status done = work(task);
     if (done) continue;
     if (tasks_.size() == 1 || done.error().code == ErrorCode::kInterrupted) return done;
@@ -24,14 +25,8 @@ void TaskLoop::Say(std::string_view what) const {
       fmt::format("etude: {} ({} of {}): {}", tasks_[at_]->id, at_ + 1, tasks_.size(), what));
 }
 
-Status TaskLoop::RunPart(const std::vector<std::string>& command, std::string_view part,
-                         bool may_say_no) const {
-  Say(part);
-  ETUDE_ASSIGN_OR_RETURN(const ProgramOutput ran, RunProgram(command));
-  const int code = ran.end.exit_code();
-  if (code == 0 || (may_say_no && code == static_cast<int>(ExitCode::kNo))) return {};
-  if (!ran.text.empty()) console_.Complain(ran.text);
-  return MakeError(ran.end.error_code(), fmt::format("{} failed ({})", part, ran.end.failure()));
+bool TaskLoop::HasFailed(const suite::TaskFacts& task) const {
+  return std::ranges::any_of(failed_, [&](const auto& failed) { return failed.first == task.id; });
 }
 
 nlohmann::ordered_json TaskLoop::FailuresJson() const {
