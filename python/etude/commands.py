@@ -221,10 +221,11 @@ def calibrate(output: Path, **options: Value) -> Answer:
 def whatif(job: Sources, output: Path, **options: Value) -> Answer:
     """Runs `etude whatif`: writes an edited recorded or generated job into the folder `output`.
 
-    `dp` is the number of data-parallel ranks; the answer has the `edits` with what they changed. With `measure=True`,
-    which requires torch, operators with other sizes are measured; `operators` is a table of their times. Other edits of
-    recorded jobs are `overlap="off"`, `compress=4`, `dtype="bfloat16"`, `fuse=["aten::add,aten::relu"]`, … A job of `generate`
-    takes all options of its plan, such as `tp`, `layers` and `keep="global-batch"`; its answer has the plan `before` and
+    `dp` is the number of data-parallel ranks, and `tp` of tensor-parallel ones; `batch`, `sequence`, `hidden`, `heads`,
+    `ffn` and `vocab` are sizes. The answer has the `edits` with what they changed. With `measure=True`, which requires
+    torch, operators with other sizes are measured; `operators` is a table of their times. Other edits of recorded jobs
+    are `overlap="off"`, `compress=4`, `dtype="bfloat16"`, `fuse=["aten::add,aten::relu"]`, … A job of `generate` takes
+    all options of its plan, such as `cp`, `layers` and `keep="global-batch"`; its answer has the plan `before` and
     `after`.
     """
     return run("whatif", [*paths_of(job), "-o", os.fspath(output), *words_of(options)], path=output)

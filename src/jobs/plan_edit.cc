@@ -210,7 +210,7 @@ struct RecordedLimit {
 constexpr std::string_view kNoSplit =
     "a recording does not state how its operators and weights divide among ranks";
 constexpr std::string_view kDataParallel =
-    "--dp, which adds or resizes data-parallel ranks, or --pp";
+    "--dp, which adds or resizes data-parallel ranks, --tp or --pp";
 constexpr std::string_view kOneShape =
     "one recording does not state which sizes of its tensors follow from this one";
 constexpr std::string_view kTwoSizes =
@@ -219,23 +219,16 @@ constexpr std::string_view kNoChunks = "stages of a recording have one chunk of 
 constexpr std::string_view kSchedules = "--schedule gpipe or 1f1b";
 
 constexpr auto kRecordedLimits = std::to_array<RecordedLimit>({
-    {"--tp", kNoSplit, kDataParallel},
     {"--cp", kNoSplit, kDataParallel},
     {"--ep", kNoSplit, kDataParallel},
     {"--zero", kNoSplit, kDataParallel},
     {"--chunks", kNoChunks, kSchedules},
-    {"--hidden", kOneShape, kTwoSizes},
-    {"--heads", kOneShape, kTwoSizes},
     {"--kv-heads", kOneShape, kTwoSizes},
     {"--head-size", kOneShape, kTwoSizes},
-    {"--ffn", kOneShape, kTwoSizes},
-    {"--vocab", kOneShape, kTwoSizes},
     {"--experts", kOneShape, kTwoSizes},
     {"--top-k", kOneShape, kTwoSizes},
     {"--expert-ffn", kOneShape, kTwoSizes},
-    {"--sequence", kOneShape, kTwoSizes},
-    {"--sequences", kOneShape, kTwoSizes},
-    {"--batch", kOneShape, kTwoSizes},
+    {"--sequences", "a recording does not state what its samples are", "--batch"},
     {"--image", kOneShape, kTwoSizes},
 });
 

@@ -75,7 +75,7 @@ Result<SimJob> ReadPrefix(const SimJobOptions& options, int64_t npus, bool stric
 // Returns whether all ranks of the job do the same as the only recorded one, which is then made
 // once.
 bool IsOneForAll(const SimJobOptions& options, const RankTraces& read, const WhatIf& what_if) {
-  const bool fills = options.fill_ranks || options.what_if.data_parallel.has_value();
+  const bool fills = options.fill_ranks || options.what_if.adds_ranks();
   return fills && read.traces.size() == 1 && !what_if.needs_all_ranks();
 }
 
@@ -109,7 +109,7 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
     }
     ranks.push_back(*std::move(made));
   }
-  const bool fills = options.fill_ranks || options.what_if.data_parallel.has_value();
+  const bool fills = options.fill_ranks || options.what_if.adds_ranks();
   if (const Status edited = what_if.EditRanks(ranks, npus, fills); !edited) {
     return MakeError(edited.error().code, inputs.front().path + ": " + edited.error().message);
   }
@@ -275,7 +275,7 @@ Status ReadOperatorTables(const WhatIfOptions& options, const OperatorMeasurer& 
   ETUDE_ASSIGN_OR_RETURN(tables.times, read(options.operators));
   if (!options.recorded_operators.empty()) {
     ETUDE_ASSIGN_OR_RETURN(tables.recorded, read(options.recorded_operators));
-  } else if (!options.sizes.empty()) {
+  } else if (options.resizes()) {
     tables.recorded = tables.times;
   }
   what_if.UseOperators(std::move(tables));

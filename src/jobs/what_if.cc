@@ -99,6 +99,23 @@ Status CheckWithPipeline(const WhatIfOptions& options) {
                 "stages send tensors of their recorded bytes; record the job with that type");
 }
 
+// Returns kUsage for edits that tensor parallelism does not combine with.
+Status CheckWithTensors(const WhatIfOptions& options) {
+  const auto refuse = [](std::string_view option, std::string_view reason) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{} cannot be combined with --tp: {}", option, reason));
+  };
+  constexpr std::string_view kRecorded = "it edits recorded communication of gradients";
+  if (!options.pipeline.empty()) return refuse("--pp", "stages are those of a rank without it");
+  if (!options.communication.overlap.empty()) return refuse("--overlap", kRecorded);
+  if (!options.communication.compress.empty()) return refuse("--compress", kRecorded);
+  const bool has_times = options.measure || !options.operators.empty();
+  constexpr std::string_view kOneEdit = "operators are measured for one of these edits";
+  if (has_times && !options.sizes.empty()) return refuse("--sizes", kOneEdit);
+  if (has_times && !options.dimensions.empty()) return refuse(TextOf(options.dimensions), kOneEdit);
+  return {};
+}
+
 // Returns the key of the operator that takes longest; one without a name if no key is known.
 OperatorKey LongestOperator(const std::vector<Trace>& traces) {
   OperatorKey longest;
@@ -204,11 +221,22 @@ Result<WhatIf> WhatIf::Make(const WhatIfOptions& options) {
   if (!options.recorded_operators.empty() && options.operators.empty()) {
     return MakeError(ErrorCode::kUsage, "--recorded-operators requires --operators");
   }
-  if (options.measure && options.sizes.empty()) {
-    return MakeError(ErrorCode::kUsage, "--measure requires --sizes, whose operators it measures");
+  if (!options.dimensions.empty() && !options.sizes.empty()) {
+    return MakeError(ErrorCode::kUsage,
+                     fmt::format("{} cannot be combined with --sizes: either one or two recordings "
+                                 "determine the sizes",
+                                 TextOf(options.dimensions)));
+  }
+  if (options.measure && !options.resizes()) {
+    return MakeError(
+        ErrorCode::kUsage,
+        "--measure requires other sizes (--sizes, --batch, …) or --tp, whose operators "
+        "it measures");
   }
   ETUDE_ASSIGN_OR_RETURN(made.pipeline_, PipelineEdit::Make(options.pipeline));
   if (made.pipeline_) ETUDE_RETURN_IF_ERROR(CheckWithPipeline(options));
+  ETUDE_ASSIGN_OR_RETURN(made.tensor_, TensorEdit::Make(options.tensor_parallel));
+  if (made.tensor_) ETUDE_RETURN_IF_ERROR(CheckWithTensors(options));
   ETUDE_ASSIGN_OR_RETURN(made.communication_, CommEdits::Make(options.communication));
   ETUDE_ASSIGN_OR_RETURN(made.device_, DeviceEdits::Make(options.device));
   Result<TimeScale> scale = TimeScale::Parse(options.scale);
@@ -347,12 +375,24 @@ Status WhatIf::TakeAllTimes(std::vector<Trace>& traces, const Limits& limits) {
   return {};
 }
 
+Status WhatIf::EditDimensions(std::vector<Trace>& traces, const Limits& limits) {
+  ETUDE_ASSIGN_OR_RETURN(AppliedDimensions made,
+                         etude::EditDimensions(traces, options_.dimensions, limits));
+  dimensions_ = std::move(made.applied);
+  ETUDE_ASSIGN_OR_RETURN(std::optional<Trace> timed, TakeTimes(0, traces.front(), made.edit.trace,
+                                                               made.edit.is_retimed, limits));
+  traces.front() = timed ? *std::move(timed) : std::move(made.edit.trace);
+  if (tables_ || measure_) DescribeTimes(dimensions_);
+  return {};
+}
+
 Status WhatIf::EditLayers(std::vector<Trace>& traces, const Limits& limits) {
   layers_ = {.edit = fmt::format("--layers {}", *options_.layers), .certainty = Certainty::kExact};
   for (Trace& trace : traces) {
     Result<LayerEdit> edited = SetLayerCount(trace, *options_.layers, limits);
     if (!edited) return MakeError(edited.error().code, "--layers: " + edited.error().message);
     trace = std::move(edited->trace);
+    if (tensor_.divides()) tensor_.FollowLayers(trace, edited->origins);
     layers_.nodes += edited->nodes;
     const LayerStack& stack = edited->stack;
     Json& repetitions = layers_.details["repetitions"] = Json::array();
@@ -392,9 +432,12 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
   recorded_ = traces.size();
   if (points_) {
     ETUDE_RETURN_IF_ERROR(EditSizes(traces, second, limits));
-  } else if (tables_) {
+  } else if (!options_.dimensions.empty()) {
+    ETUDE_RETURN_IF_ERROR(EditDimensions(traces, limits));
+  } else if (tables_ && !options_.resizes()) {
     ETUDE_RETURN_IF_ERROR(TakeAllTimes(traces, limits));
   }
+  if (tensor_.divides()) ETUDE_RETURN_IF_ERROR(DivideWeights(traces, limits));
   if (options_.layers && !pipeline_) ETUDE_RETURN_IF_ERROR(EditLayers(traces, limits));
   const bool communicates = traces.size() != 1 || Communicates(traces.front());
   if (!options_.bucket.empty() || !options_.first_bucket.empty()) {
@@ -407,17 +450,34 @@ Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& 
     }
   }
   if (pipeline_) return DivideIntoStages(traces);
-  if (!options_.data_parallel) return {};
+  if (options_.data_parallel) ETUDE_RETURN_IF_ERROR(AddReplicas(traces, communicates, limits));
+  if (!tensor_.divides()) return {};
+  ETUDE_ASSIGN_OR_RETURN(traces.front(), tensor_.AddCommunication(traces.front(), limits));
+  if (tables_ || measure_) DescribeTimes(tensor_.applied());
+  return {};
+}
+
+Status WhatIf::DivideWeights(std::vector<Trace>& traces, const Limits& limits) {
+  ETUDE_RETURN_IF_ERROR(tensor_.Divide(traces, limits));
+  Trace divided = tensor_.TakeTrace();
+  ETUDE_ASSIGN_OR_RETURN(std::optional<Trace> timed,
+                         TakeTimes(0, traces.front(), divided, tensor_.is_retimed(), limits));
+  traces.front() = timed ? *std::move(timed) : std::move(divided);
+  return {};
+}
+
+Status WhatIf::AddReplicas(std::vector<Trace>& traces, bool communicates, const Limits& limits) {
   parallel_.edit = fmt::format("--dp {}", *options_.data_parallel);
   parallel_.certainty = Certainty::kExact;
   // The ranks of several recorded ones are made one by one before they become classes.
   uint64_t nodes = 0;
   for (const Trace& trace : traces) nodes = std::max<uint64_t>(nodes, trace.node_count());
   const bool is_made_once = traces.size() == 1 && !needs_all_ranks();
-  if (!is_made_once && nodes > kMostNodes / static_cast<uint64_t>(*options_.data_parallel)) {
+  const auto ranks = static_cast<uint64_t>(*options_.data_parallel * tensor_.ranks());
+  if (!is_made_once && nodes > kMostNodes / ranks) {
     return BadInput(fmt::format("--dp: found {} of {}, expected at most {} in all",
-                                FormatCount(static_cast<uint64_t>(*options_.data_parallel), "rank"),
-                                FormatCount(nodes, "node"), FormatCount(kMostNodes, "node")));
+                                FormatCount(ranks, "rank"), FormatCount(nodes, "node"),
+                                FormatCount(kMostNodes, "node")));
   }
   if (communicates) return {};
   if (!options_.device.dtype.empty()) return BucketsOfType("--dp of a job of one rank");
@@ -472,6 +532,9 @@ Status WhatIf::EditRank(const Trace& trace, RunnableRank& rank) {
 
 Status WhatIf::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size, bool fills) {
   if (pipeline_) ranks = pipeline_.TakeRanks();
+  if (has_replicated_groups()) {
+    ranks = tensor_.Replicate(ranks.front(), *options_.data_parallel);
+  }
   if (communication_.needs_all_ranks() && fills) {
     ETUDE_RETURN_IF_ERROR(FillRanks(world_size, ranks));
   }
@@ -535,7 +598,9 @@ void WhatIf::ChangeTimes(RunnableRank& rank) {
 Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
   std::vector<AppliedEdit> edits;
   if (points_) edits.push_back(sizes_);
-  if (!points_ && tables_) edits.push_back(operators_);
+  if (!options_.dimensions.empty()) edits.push_back(dimensions_);
+  if (tables_ && !options_.resizes()) edits.push_back(operators_);
+  if (tensor_) edits.push_back(tensor_.applied());
   if (options_.layers) edits.push_back(pipeline_ ? pipeline_.AppliedToLayers() : layers_);
   if (pipeline_) edits.push_back(pipeline_.Applied());
   if (options_.data_parallel) {

@@ -19,7 +19,9 @@
 #include "src/jobs/edits/applied_edit.h"
 #include "src/jobs/edits/comm_edits.h"
 #include "src/jobs/edits/device_edits.h"
+#include "src/jobs/edits/dimension_edit.h"
 #include "src/jobs/edits/pipeline_edit.h"
+#include "src/jobs/edits/tensor_edit.h"
 #include "src/trace/trace.h"
 #include "src/transform/edit/gradient_reduction.h"
 #include "src/transform/edit/operator_times.h"
@@ -62,15 +64,18 @@ Result<std::optional<EditedFrom>> ReadEditedFrom(const std::string& folder,
 
 // Options of an edited job, as texts of the command line.
 struct WhatIfOptions {
-  std::string second;  // another recording of the program, for `sizes`
-  std::string sizes;   // a size in both recordings, and the wanted one: "8,16,64"
+  std::string second;         // another recording of the program, for `sizes`
+  std::string sizes;          // a size in both recordings, and the wanted one: "8,16,64"
+  DimensionSizes dimensions;  // sizes by one recording
   std::optional<int64_t> layers;
   PipelineOptions pipeline;
-  std::optional<int64_t> data_parallel;  // ranks; with a pipeline, replicas of each stage
-  std::string bucket;                    // size of gradient buckets; "": PyTorch's, or as recorded
-  std::string first_bucket;              // "": as PyTorch chooses it
-  std::string scale;                     // factors for times: TimeScale
-  std::vector<std::string> drop;         // operators by name, whose time becomes 0
+  // Ranks; with a pipeline, replicas of each stage, and with tensor parallelism of each rank.
+  std::optional<int64_t> data_parallel;
+  std::optional<int64_t> tensor_parallel;  // ranks that divide the weights
+  std::string bucket;             // size of gradient buckets; "": PyTorch's, or as recorded
+  std::string first_bucket;       // "": as PyTorch chooses it
+  std::string scale;              // factors for times: TimeScale
+  std::vector<std::string> drop;  // operators by name, whose time becomes 0
   // Table of measured operators: for those with other sizes, or without `sizes` for all.
   std::string operators;
   std::string recorded_operators;  // table of the machine of the recording, for `operators`
@@ -79,11 +84,15 @@ struct WhatIfOptions {
   DeviceEditOptions device;
 
   bool empty() const {
-    return second.empty() && sizes.empty() && !layers && pipeline.empty() && !data_parallel &&
-           bucket.empty() && first_bucket.empty() && scale.empty() && drop.empty() &&
-           operators.empty() && recorded_operators.empty() && !measure && communication.empty() &&
-           device.empty();
+    return second.empty() && sizes.empty() && dimensions.empty() && !layers && pipeline.empty() &&
+           !data_parallel && !tensor_parallel && bucket.empty() && first_bucket.empty() &&
+           scale.empty() && drop.empty() && operators.empty() && recorded_operators.empty() &&
+           !measure && communication.empty() && device.empty();
   }
+  // Returns whether operators get other sizes, whose times tables may contain.
+  bool resizes() const { return !sizes.empty() || !dimensions.empty() || tensor_parallel; }
+  // Returns whether the edited job has ranks that do the same as a recorded one.
+  bool adds_ranks() const { return data_parallel || tensor_parallel; }
   friend bool operator==(const WhatIfOptions&, const WhatIfOptions&) = default;
 };
 
@@ -110,9 +119,10 @@ class WhatIf {
   void UseOperators(OperatorMeasurer measure) { measure_ = std::move(measure); }
 
   // Edits the recorded traces before their conversion: changes a size by those of the second
-  // recording (`second`, empty without one), then the number of layers, divides the layers into
-  // stages of a pipeline, and adds the reduction of gradients to a job of one rank. kBadInput, with
-  // the reason, for edits that the job does not support.
+  // recording (`second`, empty without one) or sizes by one recording, then the number of layers,
+  // divides weights among tensor-parallel ranks, or the layers into stages of a pipeline, and adds
+  // the reduction of gradients to a job of one rank. kBadInput, with the reason, for edits that the
+  // job does not support.
   Status EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& second,
                     const Limits& limits);
   // Edits a rank made of the edited `trace`: its communication, group sizes and times. Errors as in
@@ -122,9 +132,12 @@ class WhatIf {
   // without a trace do the same as the nearest one with a trace. Errors as in EditTraces.
   Status EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size, bool fills);
   // Returns whether EditRanks makes ranks without a trace, which then may differ.
-  bool needs_all_ranks() const { return communication_.needs_all_ranks() || pipeline_; }
+  bool needs_all_ranks() const {
+    return communication_.needs_all_ranks() || pipeline_ || has_replicated_groups();
+  }
   // Returns the ranks of the edited job of `recorded` ranks.
   int64_t RanksOf(int64_t recorded) const {
+    if (tensor_.divides()) return options_.data_parallel.value_or(1) * tensor_.ranks();
     return options_.data_parallel.value_or(recorded) * pipeline_.stages();
   }
   // Returns the edits after all ranks were edited. kBadInput for an operator to be dropped that no
@@ -142,14 +155,22 @@ class WhatIf {
                                          const Limits& limits);
   Status TakeAllTimes(std::vector<Trace>& traces, const Limits& limits);
   void DescribeTimes(AppliedEdit& edit) const;
+  Status EditDimensions(std::vector<Trace>& traces, const Limits& limits);
   Status EditLayers(std::vector<Trace>& traces, const Limits& limits);
   Status DivideIntoStages(const std::vector<Trace>& traces);
+  Status DivideWeights(std::vector<Trace>& traces, const Limits& limits);
+  Status AddReplicas(std::vector<Trace>& traces, bool communicates, const Limits& limits);
+  // Returns whether tensor-parallel ranks have data-parallel replicas.
+  bool has_replicated_groups() const {
+    return tensor_.divides() && options_.data_parallel.value_or(1) > 1;
+  }
   Status ResizeGroups(const Trace& trace, RunnableRank& rank);
   void ChangeTimes(RunnableRank& rank);
 
   WhatIfOptions options_;
   BucketSizes buckets_;
   PipelineEdit pipeline_;
+  TensorEdit tensor_;
   CommEdits communication_;
   DeviceEdits device_;
   TimeScale scale_;
@@ -161,6 +182,7 @@ class WhatIf {
   OperatorMeasurer measure_;
   OperatorTimesEdit taken_;  // counts over all ranks, without a trace
   std::map<std::string, std::string> failures_;
+  AppliedEdit dimensions_;
   AppliedEdit operators_;
   AppliedEdit layers_;
   AppliedEdit parallel_;

@@ -11,6 +11,7 @@ import pytest
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 PROGRAM = pathlib.Path(__file__).parent / "ddp_program.py"
 TRANSFORMER = pathlib.Path(__file__).parent / "transformer_program.py"
+TENSOR = pathlib.Path(__file__).parent / "tensor_program.py"
 PIPELINE = pathlib.Path(__file__).parent / "pipeline_program.py"
 NETWORK = "Ring({}):1GB/s,1us"
 PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm")
@@ -292,3 +293,59 @@ def test_pipelines_are_those_of_torch(schedule, name, tmp_path):
     (of_ranks,) = edit(alone, tmp_path / "two", "--dp", 2)["edits"]
     assert reduced_bytes(reduced) == reduced_bytes(of_ranks) and reduced["copies"] == of_ranks["copies"]
     assert simulate(tmp_path / "replicas", 4)["step_ns"] > 0
+
+
+def products(linked):
+    """Matrix products that ran in a linked trace, by operator and sizes. DTensor hands operators on to others."""
+    nodes = json.loads(linked.read_text())["nodes"]
+    handed_on = {node["ctrl_deps"] for node in nodes if node["name"] == "PythonSubclass"}
+    counts = {}
+    for node in nodes:
+        if node["name"] not in PRODUCTS or node["id"] in handed_on:
+            continue
+        shapes = [shape for shape in node["inputs"]["shapes"] if len(shape) > 1]
+        key = f"{node['name']} {', '.join(' x '.join(map(str, shape)) for shape in shapes)}"
+        counts[key] = counts.get(key, 0) + 1
+    return counts
+
+
+def test_tensor_parallel_ranks_are_those_of_torch(tmp_path):
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29680)
+    recorded = record(tmp_path / "recorded", *torchrun, TENSOR)
+    alone = record(tmp_path / "alone", TENSOR)
+    changes = edit(alone, tmp_path / "edited", "--tp", 2)
+    (change,) = changes["edits"]
+    assert changes["ranks"] == 2 and changes["times_known"] and change["certainty"] == "modelled"
+    # The head is whole on both ranks.
+    assert (change["weights"], change["divided_weights"]) == (13, 12) and len(change["whole"]) == 1
+    assert change["dimensions"] == [{"size": 4, "count": 2}, {"size": 256, "count": 2}]
+    bytes_ = 4 * 32 * 64 * 4
+    assert change["reductions"] == [{"bytes": bytes_, "count": 4, "backward": back} for back in (False, True)]
+    assert sizes(simulate(tmp_path / "edited")) == sizes(simulate(recorded)) == 8 * [bytes_]
+    etude("convert", recorded, "--to", "linked", "-o", tmp_path / "linked")
+    for rank in (0, 1):
+        ran = products(tmp_path / f"linked/linked.{rank}.json")
+        assert {name: count for name, count in change["products"].items() if name.startswith(PRODUCTS)} == ran
+    (memory,) = changes["memory"]
+    assert memory["after_bytes"] < memory["before_bytes"]
+
+
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory):
+    return record(tmp_path_factory.mktemp("transformer") / "job", TENSOR)
+
+
+@pytest.mark.parametrize("option, size, name", [
+    ("--batch", 6, "batch"), ("--sequence", 48, "length"), ("--hidden", 96, "width"), ("--heads", 8, "heads"),
+    ("--ffn", 320, "ffn"), ("--vocab", 150, "words"),
+])  # fmt: skip
+def test_sizes_by_one_recording_are_those_of_the_other_program(transformer, tmp_path, option, size, name):
+    other = record(tmp_path / "other", TENSOR, f"{name}={size}")
+    changes = edit(transformer, tmp_path / "edited", option, size, "--tp", 2, "--dp", 2)
+    (resized, divided, reduced) = changes["edits"]
+    assert resized["certainty"] == "modelled" and resized["dimensions"][0]["after"] == size
+    expected = edit(other, tmp_path / "same", "--tp", 2, "--dp", 2)
+    assert [divided[key] for key in ("products", "reductions")] == [expected["edits"][0][key] for key in ("products", "reductions")]
+    assert reduced["buckets"] == expected["edits"][1]["buckets"]
+    assert changes["memory"][0]["after_bytes"] == pytest.approx(expected["memory"][0]["after_bytes"], rel=0.01)
+    assert names(tmp_path / "edited") == names(tmp_path / "same")

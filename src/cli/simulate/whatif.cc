@@ -145,6 +145,21 @@ class WhatIfCommand : public Command {
                   "recording of the same program with another size, such as its batch");
     options.Value("--sizes", &job_.what_if.sizes, "FIRST,SECOND,WANTED",
                   "this size in the job and in --second, and the wanted one, such as 8,16,64");
+    DimensionSizes& dimensions = job_.what_if.dimensions;
+    const auto dimension = [&](std::string_view name, std::optional<int64_t>& size,
+                               std::string_view help) {
+      options.Value(name, &size, "N", help, {.least = 1, .most = int64_t{1} << 40});
+    };
+    dimension("--batch", dimensions.batch,
+              "samples of a step, by one recording; of generated jobs only for dlrm, cnn and "
+              "diffusion");
+    dimension("--sequence", dimensions.sequence, "length of the sequences, by one recording");
+    dimension("--hidden", dimensions.hidden,
+              "size of the hidden states of a transformer, by one recording");
+    dimension("--heads", dimensions.heads, "heads of each attention, by one recording");
+    dimension("--ffn", dimensions.ffn,
+              "size of the feed-forward networks' hidden layer, by one recording");
+    dimension("--vocab", dimensions.vocabulary, "number of words, by one recording");
     options.Value("--layers", &job_.what_if.layers, "N",
                   "number of equal layers of the model, such as blocks of a transformer");
     options.Value("--pp", &job_.what_if.pipeline.stages, "N",
@@ -157,6 +172,9 @@ class WhatIfCommand : public Command {
     options.Value(
         "--dp", &job_.what_if.data_parallel, "N",
         "number of data-parallel ranks; the batch of each rank stays unless --keep is given");
+    options.Value("--tp", &job_.what_if.tensor_parallel, "N",
+                  "number of tensor-parallel ranks, which divide the weights, such as those of an "
+                  "MLP and the heads of an attention");
     options.Value("--bucket", &job_.what_if.bucket, "SIZE",
                   "size of gradient buckets, as bucket_cap_mb (default: as recorded; with --dp of "
                   "a job of one rank 25MiB, and 1MiB for the first)");
@@ -212,7 +230,8 @@ class WhatIfCommand : public Command {
 
   // Options that edit recorded jobs too.
   static constexpr auto kOfBoth = std::to_array<std::string_view>(
-      {"--layers", "--dp", "--pp", "--micro-batches", "--schedule", "--bucket", "--first-bucket"});
+      {"--layers", "--dp", "--tp", "--pp", "--micro-batches", "--schedule", "--bucket",
+       "--first-bucket", "--batch", "--sequence", "--hidden", "--heads", "--ffn", "--vocab"});
   static constexpr std::string_view kKeepsRankBatch = "rank-batch";
 
   // Takes the edits of the file.
@@ -248,8 +267,15 @@ class WhatIfCommand : public Command {
     PlanEdits edits = plan_;
     edits.options.options.layers = recorded.layers;
     edits.options.options.plan.data = recorded.data_parallel;
+    edits.options.options.plan.tensor = recorded.tensor_parallel;
     edits.options.options.plan.stages = recorded.pipeline.stages;
     edits.options.options.plan.micro_batches = recorded.pipeline.micro_batches;
+    edits.options.options.batch = recorded.dimensions.batch;
+    edits.options.options.sequence = recorded.dimensions.sequence;
+    edits.options.options.hidden = recorded.dimensions.hidden;
+    edits.options.options.heads = recorded.dimensions.heads;
+    edits.options.options.ffn = recorded.dimensions.ffn;
+    edits.options.options.vocabulary = recorded.dimensions.vocabulary;
     if (!recorded.pipeline.schedule.empty()) {
       edits.options.options.schedule = recorded.pipeline.schedule;
     }
@@ -260,8 +286,9 @@ class WhatIfCommand : public Command {
       return MakeError(ErrorCode::kUsage, "whatif: --keep global-batch requires --dp");
     }
     WhatIfOptions others = recorded;
-    others.layers = others.data_parallel = std::nullopt;
+    others.layers = others.data_parallel = others.tensor_parallel = std::nullopt;
     others.pipeline = {};
+    others.dimensions = {};
     others.bucket = others.first_bucket = "";
     if (others != WhatIfOptions()) {
       if (!is_of_plans) return false;

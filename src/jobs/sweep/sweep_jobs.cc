@@ -59,10 +59,17 @@ WhatIfOptions EditsOf(const SweepJobSource& source) {
   };
   options.second = text("second");
   options.sizes = text("sizes");
+  options.dimensions = {.batch = count("batch"),
+                        .sequence = count("sequence"),
+                        .hidden = count("hidden"),
+                        .heads = count("heads"),
+                        .ffn = count("ffn"),
+                        .vocabulary = count("vocab")};
   options.layers = count("layers");
   options.pipeline = {
       .stages = count("pp"), .micro_batches = count("micro_batches"), .schedule = text("schedule")};
   options.data_parallel = count("dp");
+  options.tensor_parallel = count("tp");
   options.bucket = text("bucket");
   options.first_bucket = text("first_bucket");
   options.communication.overlap = text("overlap");

@@ -223,9 +223,15 @@ class SweepParser : private TomlReader {
   Status CheckValue(const toml::node& node, const Path& path, const Json& value) const {
     if (path.size() == 2 && path[0] == "whatif") {
       const std::string& edit = path[1];
-      const bool is_count =
-          edit == "layers" || edit == "dp" || edit == "pp" || edit == "micro_batches";
-      if (is_count) return StatusOf(Whole(node, edit, 1, 1 << 20));
+      constexpr auto kCounts =
+          std::to_array<std::string_view>({"layers", "dp", "tp", "pp", "micro_batches"});
+      constexpr auto kSizes =
+          std::to_array<std::string_view>({"batch", "sequence", "hidden", "heads", "ffn", "vocab"});
+      if (std::ranges::find(kSizes, edit) != kSizes.end()) {
+        return StatusOf(Whole(node, edit, 1, int64_t{1} << 40));
+      }
+      if (std::ranges::find(kCounts, edit) != kCounts.end())
+        return StatusOf(Whole(node, edit, 1, 1 << 20));
       if (edit == "global_batch") return StatusOf(Whole(node, edit, 1, int64_t{1} << 40));
       if (edit == "no_gaps") return StatusOf(Flag(node, edit));
       if (edit == "keep") {

@@ -56,14 +56,14 @@ enum class SweepMeasure : uint8_t {
 std::string_view Name(SweepMeasure measure);
 
 // Keys of edits that recorded jobs support.
-inline constexpr auto kRecordedEditKeys =
-    std::to_array<std::string_view>({"second",     "sizes",         "layers",
-                                     "pp",         "micro_batches", "schedule",
-                                     "dp",         "bucket",        "first_bucket",
-                                     "overlap",    "compress",      "rank_order",
-                                     "all_reduce", "dtype",         "fuse",
-                                     "no_gaps",    "launch_cost",   "scale",
-                                     "drop",       "operators",     "recorded_operators"});
+inline constexpr auto kRecordedEditKeys = std::to_array<std::string_view>(
+    {"second",   "sizes",    "layers",        "batch",
+     "sequence", "hidden",   "heads",         "ffn",
+     "vocab",    "pp",       "micro_batches", "schedule",
+     "tp",       "dp",       "bucket",        "first_bucket",
+     "overlap",  "compress", "rank_order",    "all_reduce",
+     "dtype",    "fuse",     "no_gaps",       "launch_cost",
+     "scale",    "drop",     "operators",     "recorded_operators"});
 // Those whose values are paths: a job, and tables of measured operators.
 inline constexpr auto kRecordedEditPaths =
     std::to_array<std::string_view>({"second", "operators", "recorded_operators"});

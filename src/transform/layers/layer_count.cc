@@ -280,6 +280,7 @@ class LayerCounter {
       }
       ChangeTimes(row, *host_, *device_, longer_[node.index()]);
       made_[node.index()] = builder_.AddNode(row);
+      result_.origins.push_back(node);
       copy_.AddFacts(node, made_[node.index()]);
     });
     next_id_ = most + 1;
@@ -342,6 +343,7 @@ class LayerCounter {
         row.parent = is_copied ? first_id + index : IdOf(parent);
       }
       const NodeId added = builder_.AddNode(row);
+      result_.origins.push_back(node);
       copy_.AddFacts(node, added);
       copies_.push_back({.from = node, .to = added, .first = first});
       ++result_.nodes;

@@ -17,7 +17,8 @@ struct LayerEdit {
   LayerStack stack;  // of the recorded step
   // Label of the outermost module in each recorded layer; empty without labels of modules.
   std::vector<std::string> modules;
-  uint64_t nodes = 0;  // added or removed
+  uint64_t nodes = 0;           // added or removed
+  std::vector<NodeId> origins;  // by node of the edited trace: the recorded one
 };
 
 // Returns `trace`, a recorded step, as one of the same model with `layers` layers.

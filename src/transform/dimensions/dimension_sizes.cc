@@ -1,0 +1,232 @@
+#include "src/transform/dimensions/dimension_sizes.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "src/transform/dimensions/resized_step.h"
+#include "src/transform/dimensions/step_dimensions.h"
+#include "src/transform/dimensions/work_times.h"
+
+namespace etude {
+namespace {
+
+class DimensionResizer {
+ public:
+  DimensionResizer(const Trace& trace, const DimensionSizes& wanted)
+      : trace_(trace), wanted_(wanted), dimensions_(trace), factors_(dimensions_.factors()) {}
+
+  Result<DimensionEdit> Run(const Limits& limits) {
+    ETUDE_RETURN_IF_ERROR(dimensions_.Check());
+    FindMeanings();
+    ETUDE_RETURN_IF_ERROR(Resize("--batch", wanted_.batch, batch_));
+    ETUDE_RETURN_IF_ERROR(Resize("--sequence", wanted_.sequence, sequence_));
+    ETUDE_RETURN_IF_ERROR(Resize("--ffn", wanted_.ffn, ffn_));
+    ETUDE_RETURN_IF_ERROR(Resize("--vocab", wanted_.vocabulary, vocabulary_));
+    ETUDE_RETURN_IF_ERROR(Resize("--heads", wanted_.heads, heads_));
+    ETUDE_RETURN_IF_ERROR(Resize("--hidden", wanted_.hidden, hidden_));
+    if (wanted_.heads || wanted_.hidden) ETUDE_RETURN_IF_ERROR(ResizeHeads());
+    if (wanted_.sequence) ETUDE_RETURN_IF_ERROR(CheckPositions());
+    ETUDE_ASSIGN_OR_RETURN(ResizedStep resized, ResizeStep(dimensions_, sizes_, limits));
+    ETUDE_ASSIGN_OR_RETURN(TimedStep timed, WithTimesByWork(trace_, resized.trace, limits));
+    result_.trace = std::move(timed.trace);
+    result_.resized = resized.resized;
+    result_.retimed = timed.retimed;
+    result_.is_retimed = std::move(timed.is_retimed);
+    return std::move(result_);
+  }
+
+ private:
+  using Set = std::set<FactorId>;
+
+  bool IsOfWeights(FactorId factor) const { return dimensions_.of_weights().contains(factor); }
+
+  void FindMeanings() {
+    const OperatorRoles& roles = dimensions_.roles();
+    // The length is what attention sums over.
+    const Set lengths = dimensions_.Finest(roles.lengths());
+    for (const FactorId factor : dimensions_.of_activations()) {
+      (lengths.contains(factor) ? sequence_ : batch_).insert(factor);
+    }
+    std::erase_if(batch_, [&](FactorId factor) { return IsOfWeights(factor); });
+    Set repeated = dimensions_.Finest(roles.heads());
+    repeated.merge(Set(dimensions_.repeated_without_weights()));
+    Set depths = dimensions_.Finest(roles.depths());
+    depths.merge(Set(dimensions_.summed_without_weights()));
+    for (const auto& [factor, weights] : dimensions_.weight_factors()) {
+      if (weights.made && depths.contains(factor)) depths_.insert(factor);
+      if (!weights.is_passed() || depths.contains(factor)) continue;
+      const bool is_whole = static_cast<bool>(factors_.limit(factor, FactorLimit::kWhole));
+      if (repeated.contains(factor)) {
+        heads_.insert(factor);
+      } else if (!is_whole) {
+        ffn_.insert(factor);
+      }
+    }
+    FindHidden();
+    FindVocabulary();
+  }
+
+  // The hidden dimension is what the first weight of each pair sums over.
+  void FindHidden() {
+    dimensions_.ForEachOperator([&](uint32_t position, NodeId node) {
+      const OperatorRole& role = dimensions_.roles().at(position);
+      if (role.use != ValueUse::kProduct || role.summed.empty()) return;
+      const auto weight = dimensions_.WeightOf(role, node);
+      if (!weight) return;
+      const Set summed = dimensions_.Finest(role.summed.front());
+      Set of_weight;
+      for (const auto& dim : dimensions_.tensors().Of(*weight, node)) {
+        of_weight.merge(dimensions_.Finest(dim));
+      }
+      const bool is_first = std::ranges::any_of(of_weight, [&](FactorId factor) {
+        const auto found = dimensions_.weight_factors().find(factor);
+        return (ffn_.contains(factor) || heads_.contains(factor)) && !summed.contains(factor) &&
+               found->second.made == position;
+      });
+      if (is_first) hidden_.insert(summed.begin(), summed.end());
+    });
+  }
+
+  // Words are the classes of the loss, and the rows of tables with as many.
+  void FindVocabulary() {
+    for (const FactorId factor : dimensions_.Finest(dimensions_.roles().classes())) {
+      if (IsOfWeights(factor)) vocabulary_.insert(factor);
+    }
+    Set rows;
+    for (const OperatorRoles::Table& table : dimensions_.roles().tables()) {
+      rows.merge(dimensions_.Finest(table.rows));
+    }
+    const Set classes = vocabulary_;
+    for (const FactorId factor : rows) {
+      const bool is_same = std::ranges::any_of(
+          classes, [&](FactorId of) { return factors_.size(of) == factors_.size(factor); });
+      if (is_same) vocabulary_.insert(factor);
+    }
+  }
+
+  Status Resize(std::string_view option, std::optional<int64_t> wanted, const Set& found) {
+    if (!wanted) return {};
+    std::set<int64_t> recorded;
+    for (const FactorId factor : found) recorded.insert(factors_.size(factor));
+    if (recorded.empty()) {
+      return BadInput(fmt::format(
+          "{}: found no dimension with this meaning in the recording{}; nearest possible: --second "
+          "and --sizes, with a recording of another such size",
+          option, option == "--batch" ? " (a batch of 1 is none)" : ""));
+    }
+    const bool is_one = option == "--batch" || option == "--sequence" || option == "--hidden";
+    if (recorded.size() > 1 || (is_one && found.size() > 1)) {
+      return BadInput(fmt::format(
+          "{}: found several dimensions that may be meant, of {}, expected one size; nearest "
+          "possible: --second and --sizes, with a recording of another such size",
+          option, fmt::join(recorded, " and ")));
+    }
+    for (const FactorId factor : found) {
+      ETUDE_RETURN_IF_ERROR(SetSize(option, factor, *wanted));
+    }
+    result_.dimensions.push_back({.option = std::string(option),
+                                  .before = *recorded.begin(),
+                                  .after = *wanted,
+                                  .factors = found.size()});
+    return {};
+  }
+
+  Status SetSize(std::string_view option, FactorId factor, int64_t size) {
+    for (const FactorLimit limit : {FactorLimit::kUnknown, FactorLimit::kPart}) {
+      const NodeId by = factors_.limit(factor, limit);
+      if (!by) continue;
+      return BadInput(fmt::format(
+          "{}: found {} on this dimension, {}; nearest possible: --second and --sizes, with a "
+          "recording of another such size",
+          option, dimensions_.PlaceOf(by),
+          limit == FactorLimit::kUnknown ? "whose use of it is unknown"
+                                         : "whose result does not follow from its size"));
+    }
+    sizes_[factor] = size;
+    return {};
+  }
+
+  int64_t SizeOf(FactorId factor) const {
+    const auto other = sizes_.find(factor);
+    return other == sizes_.end() ? factors_.size(factor) : other->second;
+  }
+
+  // Heads that together had the hidden size still have it, as for generated jobs.
+  Status ResizeHeads() {
+    if (hidden_.size() != 1 || heads_.empty() || depths_.empty()) return {};
+    const FactorId hidden = *hidden_.begin();
+    const FactorId some = *heads_.begin();
+    const FactorId depth = *depths_.begin();
+    const auto are_equal = [&](const Set& set) {
+      return std::ranges::all_of(set, [&](FactorId factor) {
+        return factors_.size(factor) == factors_.size(*set.begin());
+      });
+    };
+    if (!are_equal(heads_) || !are_equal(depths_)) {
+      return BadInput(
+          "--hidden, --heads: found attentions with different heads, expected equal ones; nearest "
+          "possible: --second and --sizes, with a recording of another such size");
+    }
+    if (factors_.size(some) * factors_.size(depth) != factors_.size(hidden)) return {};
+    const int64_t heads = SizeOf(some);
+    if (SizeOf(hidden) % heads != 0) {
+      return BadInput(fmt::format(
+          "{}: found {} heads, expected a divisor of the {} hidden units; nearest possible: "
+          "--hidden {}",
+          wanted_.hidden ? "--hidden" : "--heads", heads, SizeOf(hidden),
+          std::max<int64_t>(SizeOf(hidden) / heads, 1) * heads));
+    }
+    for (const FactorId factor : depths_) {
+      ETUDE_RETURN_IF_ERROR(SetSize("--hidden", factor, SizeOf(hidden) / heads));
+    }
+    return {};
+  }
+
+  // A table of positions must have a row for each.
+  Status CheckPositions() const {
+    for (const OperatorRoles::Table& table : dimensions_.roles().tables()) {
+      const Set indices = dimensions_.Finest(table.indices);
+      const bool has_batch =
+          std::ranges::any_of(batch_, [&](FactorId factor) { return indices.contains(factor); });
+      const bool has_sequence =
+          std::ranges::any_of(sequence_, [&](FactorId factor) { return indices.contains(factor); });
+      if (has_batch || !has_sequence) continue;
+      int64_t rows = 1;
+      for (const FactorId factor : dimensions_.Finest(table.rows)) rows *= SizeOf(factor);
+      if (rows >= *wanted_.sequence) continue;
+      return BadInput(fmt::format(
+          "--sequence: found a table of {} positions, expected one for each of {}; nearest "
+          "possible: --sequence {}",
+          rows, *wanted_.sequence, rows));
+    }
+    return {};
+  }
+
+  const Trace& trace_;
+  const DimensionSizes& wanted_;
+  StepDimensions dimensions_;
+  const Factors& factors_;
+  Set batch_;
+  Set sequence_;
+  Set ffn_;
+  Set heads_;
+  Set depths_;
+  Set hidden_;
+  Set vocabulary_;
+  TensorFactors::Sizes sizes_;
+  DimensionEdit result_;
+};
+
+}  // namespace
+
+Result<DimensionEdit> WithDimensionSizes(const Trace& trace, const DimensionSizes& sizes,
+                                         const Limits& limits) {
+  return DimensionResizer(trace, sizes).Run(limits);
+}
+
+}  // namespace etude

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/limits.h"
+#include "src/base/result.h"
+#include "src/trace/trace.h"
+
+namespace etude {
+
+// Wanted sizes of a program; nullopt: as recorded.
+struct DimensionSizes {
+  std::optional<int64_t> batch;
+  std::optional<int64_t> sequence;
+  std::optional<int64_t> hidden;
+  std::optional<int64_t> heads;
+  std::optional<int64_t> ffn;
+  std::optional<int64_t> vocabulary;
+
+  bool empty() const { return *this == DimensionSizes(); }
+  friend bool operator==(const DimensionSizes&, const DimensionSizes&) = default;
+};
+
+// One dimension of a program that got another size.
+struct ResizedDimension {
+  std::string option;  // "--batch"
+  int64_t before = 0;
+  int64_t after = 0;
+  uint64_t factors = 0;  // number of dimensions of this meaning, such as one for each layer
+};
+
+struct DimensionEdit {
+  Trace trace;
+  std::vector<ResizedDimension> dimensions;
+  uint64_t resized = 0;          // operators whose tensors or numbers have other sizes
+  uint64_t retimed = 0;          // nodes whose time follows from their work
+  std::vector<bool> is_retimed;  // by node
+};
+
+// Returns a recorded step of a program with other sizes, whose dimensions are recognized by the
+// products with weights, the attention, the lookups and the loss: docs/models/what_if.md. Times
+// follow from work (WithTimesByWork).
+//
+// kBadInput, with the reason, if the dimension is not recognized or not the only one of its
+// meaning, and if an operator uses it in a way that is unknown or does not follow from its size.
+Result<DimensionEdit> WithDimensionSizes(const Trace& trace, const DimensionSizes& sizes,
+                                         const Limits& limits);
+
+}  // namespace etude

@@ -1,0 +1,128 @@
+#include "src/transform/dimensions/dimension_sizes.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "src/transform/dimensions/tensor_parallel.h"
+#include "src/transform/dimensions/tensor_step_testing.h"
+
+namespace etude {
+namespace {
+
+using testing_dimensions::TensorStep;
+using Tensor = TensorStep::Tensor;
+using Shape = std::vector<int64_t>;
+
+constexpr int64_t kBatch = 2;
+constexpr int64_t kLength = 6;
+constexpr int64_t kHeads = 4;
+constexpr int64_t kDepth = 8;
+constexpr int64_t kWidth = kHeads * kDepth;
+
+// Nodes of a step that tests look at.
+struct AttentionNodes {
+  NodeId parts, attention, result;
+};
+
+// Writes the forward pass of an attention whose queries, keys and values are thirds of the result
+// of one weight, and an update of the weights.
+Trace MakeAttention(AttentionNodes& nodes) {
+  TensorStep step;
+  const Tensor x = TensorStep::Whole("x", {kBatch, kLength, kWidth});
+  const Tensor weight = TensorStep::Whole("weight", {3 * kWidth, kWidth});
+  const Tensor out_weight = TensorStep::Whole("out weight", {kWidth, kWidth});
+  const Tensor parts = TensorStep::Whole("parts", {kBatch, kLength, 3 * kWidth});
+  nodes.parts = step.Op("aten::linear", {x, weight}, {parts});
+  std::vector<Tensor> thirds;
+  for (int64_t i = 0; i < 3; ++i) {
+    thirds.push_back({.memory = "parts",
+                      .shape = {kBatch, kHeads, kLength, kDepth},
+                      .strides = {kLength * 3 * kWidth, kDepth, 3 * kWidth, 1},
+                      .offset = i * kWidth});
+    step.Op("aten::view", {parts}, {thirds.back()});
+  }
+  const Tensor turned = {.memory = "o",
+                         .shape = {kBatch, kHeads, kLength, kDepth},
+                         .strides = {kLength * kWidth, kDepth, kWidth, 1}};
+  nodes.attention = step.Op("aten::_scaled_dot_product_flash_attention_for_cpu", thirds,
+                            {turned, TensorStep::Whole("sums", {kBatch, kHeads, kLength})});
+  const Tensor joined = TensorStep::Whole("o", {kBatch, kLength, kWidth});
+  step.Op("aten::view", {turned}, {joined});
+  const Tensor y = TensorStep::Whole("y", {kBatch, kLength, kWidth});
+  nodes.result = step.Op("aten::linear", {joined, out_weight}, {y});
+  step.Op("aten::relu", {y}, {TensorStep::Whole("z", {kBatch, kLength, kWidth})});
+  step.Op("aten::add_", {weight, weight}, {weight});
+  step.Op("aten::add_", {out_weight, out_weight}, {out_weight});
+  return step.Finish();
+}
+
+Shape ShapeOf(const Trace& trace, const Value& value) {
+  const auto shape = trace.ints(trace.tensor(value.as_tensor()).shape);
+  return {shape.begin(), shape.end()};
+}
+Shape StridesOf(const Trace& trace, const Value& value) {
+  const auto strides = trace.ints(trace.tensor(value.as_tensor()).strides);
+  return {strides.begin(), strides.end()};
+}
+
+TEST(DimensionSizes, HeadsAreDividedInViewsOfOneProduct) {
+  AttentionNodes nodes;
+  const auto step = DivideAmongTensorRanks(MakeAttention(nodes), 2, {});
+  ASSERT_TRUE(step) << step.error().message;
+  EXPECT_EQ(step->dimensions, (std::map<int64_t, uint64_t>{{kHeads, 1}}));
+  EXPECT_EQ(step->divided, 2u);
+  constexpr int64_t kPart = kWidth / 2;
+  const Trace& trace = step->trace;
+  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.parts)[1]), (Shape{3 * kPart, kWidth}));
+  const Value& values = trace.inputs(nodes.attention)[2];
+  EXPECT_EQ(ShapeOf(trace, values), (Shape{kBatch, kHeads / 2, kLength, kDepth}));
+  EXPECT_EQ(StridesOf(trace, values), (Shape{kLength * 3 * kPart, kDepth, 3 * kPart, 1}));
+  EXPECT_EQ(trace.tensor(values.as_tensor()).offset, 2 * kPart);
+  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.result)[1]), (Shape{kWidth, kPart}));
+  ASSERT_EQ(step->reductions.size(), 1u);
+  EXPECT_EQ(step->reductions.front().made, nodes.result);
+  EXPECT_EQ(step->reductions.front().bytes.count, kBatch * kLength * kWidth * 4);
+}
+
+TEST(DimensionSizes, BatchAndLengthAreTold) {
+  AttentionNodes nodes;
+  const Trace recorded = MakeAttention(nodes);
+  const auto edit = WithDimensionSizes(recorded, {.batch = 5, .sequence = 9}, {});
+  ASSERT_TRUE(edit) << edit.error().message;
+  const Trace& trace = edit->trace;
+  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.parts)[0]), (Shape{5, 9, kWidth}));
+  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.attention)[1]), (Shape{5, kHeads, 9, kDepth}));
+  ASSERT_EQ(edit->dimensions.size(), 2u);
+  EXPECT_EQ(edit->dimensions[0].before, kBatch);
+  EXPECT_EQ(edit->dimensions[1].before, kLength);
+}
+
+TEST(DimensionSizes, HeadsKeepTheHiddenSize) {
+  AttentionNodes nodes;
+  const Trace recorded = MakeAttention(nodes);
+  const auto more = WithDimensionSizes(recorded, {.heads = 2 * kHeads}, {});
+  ASSERT_TRUE(more) << more.error().message;
+  const Trace& trace = more->trace;
+  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.attention)[0]),
+            (Shape{kBatch, 2 * kHeads, kLength, kDepth / 2}));
+  const auto wider = WithDimensionSizes(recorded, {.hidden = 2 * kWidth}, {});
+  ASSERT_TRUE(wider) << wider.error().message;
+  EXPECT_EQ(ShapeOf(wider->trace, wider->trace.inputs(nodes.parts)[1]),
+            (Shape{6 * kWidth, 2 * kWidth}));
+  EXPECT_EQ(ShapeOf(wider->trace, wider->trace.inputs(nodes.attention)[0]),
+            (Shape{kBatch, kHeads, kLength, 2 * kDepth}));
+}
+
+TEST(DimensionSizes, MissingDimensionsAreRefused) {
+  AttentionNodes nodes;
+  const auto edit = WithDimensionSizes(MakeAttention(nodes), {.ffn = 8}, {});
+  ASSERT_FALSE(edit);
+  EXPECT_NE(edit.error().message.find("--ffn: found no dimension with this meaning"),
+            std::string::npos)
+      << edit.error().message;
+}
+
+}  // namespace
+}  // namespace etude
