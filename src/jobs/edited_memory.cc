@@ -25,6 +25,13 @@ TensorPeaks TensorPeaksOf(const std::vector<Trace>& traces) {
   return peaks;
 }
 
+void TakeMax(const TensorPeaks& rank, TensorPeaks& all) {
+  for (const auto& [device, bytes] : rank) {
+    Bytes& peak = all[device];
+    peak = std::max(peak, bytes);
+  }
+}
+
 Result<DeviceCapacity> ParseCapacity(const std::string& text) {
   const std::optional<Bytes> bytes = ParseBytesWithUnit(text);
   if (bytes && bytes->count > 0) return DeviceCapacity{.device = text, .bytes = *bytes};

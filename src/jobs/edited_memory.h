@@ -15,6 +15,8 @@ namespace etude {
 // lower bound: TensorMemory. Ranks whose traces lack tensors do not count.
 using TensorPeaks = std::map<std::string, Bytes>;
 TensorPeaks TensorPeaksOf(const std::vector<Trace>& traces);
+// Raises the peaks of `all` to those of one more rank.
+void TakeMax(const TensorPeaks& rank, TensorPeaks& all);
 
 // Peak memory of a recorded job and of the edited one.
 struct EditedMemory {

@@ -1,6 +1,7 @@
 #include "src/jobs/sim_job.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "src/formats/job/job_folder.h"
+#include "src/formats/job/job_json.h"
 #include "src/jobs/group_ranks.h"
 #include "src/jobs/job_classes.h"
 #include "src/jobs/job_health.h"
@@ -121,8 +123,50 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
   return ForAstraSim(std::move(job), {.compute = compute, .host_threads = true, .all_types = true});
 }
 
+// An edit of recorded jobs, and what has a similar effect on generated ones.
+struct RecordedEdit {
+  std::string_view option;
+  bool is_given = false;
+  std::string_view nearest;  // "": nothing
+};
+
+// Returns the refusal of edits of a generated job that its plan does not support.
+tl::unexpected<Error> OnlyOfRecorded(const SimJobOptions& options) {
+  const WhatIfOptions& edits = options.what_if;
+  constexpr std::string_view kTimes =
+      "`etude generate` with --measured FILE or another --device, or `simulate --straggler`";
+  constexpr std::string_view kSystem = "algorithms of collectives in a file of `simulate --system`";
+  const RecordedEdit known[] = {
+      {"--scale", !edits.scale.empty(), kTimes},
+      {"--drop", !edits.drop.empty(), kTimes},
+      {"--operators", !edits.operators.empty() || edits.measure, kTimes},
+      {"--all-reduce", !edits.communication.all_reduce.empty(), kSystem},
+      {"--rank-order", !edits.communication.rank_order.empty(),
+       "another order of the dimensions in `simulate --network`"},
+      {"--overlap", !edits.communication.overlap.empty(), ""},
+      {"--compress", !edits.communication.compress.empty(), ""},
+      {"--sizes", !edits.sizes.empty(),
+       "sizes of the plan, such as --batch, --sequence or --hidden"},
+      {"--dtype", !edits.device.dtype.empty(), ""},
+      {"--fuse", !edits.device.fuse.empty(), ""},
+      {"--no-gaps", edits.device.no_gaps, ""},
+      {"--launch-cost", !edits.device.launch_cost.empty(), ""},
+  };
+  const auto* const given = std::ranges::find(known, true, &RecordedEdit::is_given);
+  const bool is_known = given != std::end(known);
+  return BadInput(fmt::format(
+      "{}: found a generated job, expected a recorded one for {}: generated jobs are edited by "
+      "options of their plan alone{}{}",
+      options.paths.front(), is_known ? given->option : "these edits",
+      is_known && !given->nearest.empty() ? "; nearest possible: " : "",
+      is_known ? given->nearest : ""));
+}
+
 // Returns kUsage for options that have no effect on graphs that run unchanged.
 Status CheckNoneOfRecorded(const SimJobOptions& options) {
+  if (!options.what_if.empty() && IsThere(fmt::format("{}/{}", options.paths.front(), kPlanFile))) {
+    return OnlyOfRecorded(options);
+  }
   if (!options.what_if.empty()) {
     return BadInput(options.paths.front() +
                     ": found a job of Chakra traces, expected a recorded one to edit");
@@ -259,14 +303,17 @@ constexpr std::string_view kRecordedHost =
     "tools also its waits) precedes its calls and overlaps no communication; `etude convert --for "
     "astra-sim` keeps it in place";
 
-// Gives the edits the tables of measured operators.
-Status ReadOperatorTables(const WhatIfOptions& options, const OperatorMeasurer& measure,
-                          const RunContext& context, WhatIf& what_if) {
+// Gives the edits the tables of measured operators. Returns the machine of the table with which
+// recorded times are compared; nullopt without one.
+Result<std::optional<OperatorMachine>> ReadOperatorTables(const WhatIfOptions& options,
+                                                          const OperatorMeasurer& measure,
+                                                          const RunContext& context,
+                                                          WhatIf& what_if) {
   if (options.measure) {
     what_if.UseOperators(measure);
-    return {};
+    return std::nullopt;
   }
-  if (options.operators.empty()) return {};
+  if (options.operators.empty()) return std::nullopt;
   const auto read = [&](const std::string& path) -> Result<OperatorTable> {
     ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, context.limits));
     return ParseOperatorTable(text, path);
@@ -278,15 +325,49 @@ Status ReadOperatorTables(const WhatIfOptions& options, const OperatorMeasurer& 
   } else if (options.resizes()) {
     tables.recorded = tables.times;
   }
+  const OperatorMachine machine =
+      options.recorded_operators.empty() ? tables.times.machine : tables.recorded.machine;
   what_if.UseOperators(std::move(tables));
-  return {};
+  return std::optional(machine);
+}
+
+// Returns a note if a table of operators describes another machine than the job.json beside a
+// recorded trace; "" if both agree or one is unknown.
+std::string OtherMachineNote(const WhatIfOptions& options, const OperatorMachine& table,
+                             const std::string& trace, const RunContext& context) {
+  const auto file = std::filesystem::path(trace).parent_path() / kJobFile;
+  if (!IsThere(file.string())) return "";
+  // Errors in job.json are reported by the commands that need it.
+  const Result<JobFile> job = ReadJobFile(file.string(), context.Unwarned());
+  if (!job) return "";
+  const auto differ = [](std::string_view one, std::string_view other) {
+    one = one.substr(0, one.find('+'));  // "2.13.0+cpu"
+    other = other.substr(0, other.find('+'));
+    return !one.empty() && !other.empty() && one != other;
+  };
+  const bool has_recorded = !options.recorded_operators.empty();
+  const auto text = [&](std::string_view what, std::string_view of_table, std::string_view of_job) {
+    return fmt::format(
+        "{}: the table was measured with {} '{}', and the job was recorded with '{}'{}",
+        has_recorded ? "--recorded-operators" : "--operators", what, of_table, of_job,
+        has_recorded || !options.sizes.empty()
+            ? ""
+            : "; --recorded-operators with a table of the recording's machine gives the ratio of "
+              "both");
+  };
+  if (differ(table.processor, job->processor)) {
+    return text("processor", table.processor, job->processor);
+  }
+  if (differ(table.torch, job->torch)) return text("PyTorch", table.torch, job->torch);
+  return "";
 }
 
 Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool strict,
                           const RunContext& context, const OperatorMeasurer& measure) {
   const bool of_job = npus == 0;
   ETUDE_ASSIGN_OR_RETURN(WhatIf what_if, WhatIf::Make(options.what_if));
-  ETUDE_RETURN_IF_ERROR(ReadOperatorTables(options.what_if, measure, context, what_if));
+  ETUDE_ASSIGN_OR_RETURN(const std::optional<OperatorMachine> table,
+                         ReadOperatorTables(options.what_if, measure, context, what_if));
   const std::string& first = options.paths.front();
   const bool is_one = options.paths.size() == 1;
   if (is_one && IsPrefix(first)) {
@@ -331,6 +412,11 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     ETUDE_RETURN_IF_ERROR(AddRecordedTimes(inputs, traces.traces, is_recorded,
                                            options.with_recording, context, read));
     if (is_recorded) NoteUngrouped(traces, read.notes);
+    if (table) {
+      const std::string note =
+          OtherMachineNote(options.what_if, *table, inputs.front().path, context);
+      if (!note.empty()) read.notes.push_back(note);
+    }
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!options.what_if.empty()) {
       if (is_chakra) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
@@ -338,18 +424,13 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       if (!options.what_if.second.empty()) {
         ETUDE_ASSIGN_OR_RETURN(second, ReadSecond(options, strict, context, read.notes));
       }
-      if (options.memory) read.memory.before = TensorPeaksOf(traces.traces);
+      if (options.memory) {
+        read.memory.before = TensorPeaksOf(traces.traces);
+        what_if.FindMemory();
+      }
       if (const Status edited = what_if.EditTraces(traces.traces, second, context.limits);
           !edited) {
         return MakeError(edited.error().code, first + ": " + edited.error().message);
-      }
-      // Copies of layers and micro-batches use the tensors of the recorded ones, and other types
-      // and fused operators change no tensors here.
-      const DeviceEditOptions& device = options.what_if.device;
-      const bool keeps_tensors = !options.what_if.layers && options.what_if.pipeline.empty() &&
-                                 device.dtype.empty() && device.fuse.empty();
-      if (options.memory && keeps_tensors) {
-        read.memory.after = TensorPeaksOf(traces.traces);
       }
       const int64_t wanted = npus;
       npus = what_if.RanksOf(RanksIn(traces.traces));
@@ -363,6 +444,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs, ToSimGraphs(options, inputs, traces, npus, strict,
                                                           context.limits, what_if));
       ETUDE_ASSIGN_OR_RETURN(read.edits, what_if.Applied());
+      read.memory.after = what_if.PeaksAfter();
       std::ranges::move(NotesOf(graphs, is_one_for_all ? npus : 1), std::back_inserter(read.notes));
       if (!graphs.messages.empty()) disagreement = graphs.messages.front();
       rounded_times = is_recorded && graphs.notes[RunnableNote::kUnknownTime] == 0;

@@ -7,7 +7,7 @@
 
 #include "src/base/text/quantity.h"
 #include "src/formats/io/atomic_file.h"
-#include "src/formats/json/json_document.h"
+#include "src/jobs/edits/layer_memory.h"
 #include "src/jobs/output_files.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
@@ -173,6 +173,25 @@ Status WriteChanges(const Changes& changes, const std::string& folder) {
   return ReplaceFile(fmt::format("{}/{}", folder, kChangesFile), JsonText(ToJson(changes)));
 }
 
+ComparedStep BeforeEdit(const EditedFrom& from) {
+  const auto step = from.program_step ? from.program_step : from.recorded_step;
+  return {.job = "before the edit",
+          .measured = step ? std::optional(step->count) : std::nullopt,
+          .simulated = std::nullopt,
+          .mean = {},
+          .is_compared = false};
+}
+
+std::vector<EditLine> ReadEditLines(const JsonMembers& document) {
+  std::vector<EditLine> edits;
+  for (const JsonMembers& one : document.Objects("edits")) {
+    edits.push_back({.edit = one.Text("edit").value_or(""),
+                     .certainty = one.Text("certainty").value_or(""),
+                     .text = one.Text("text").value_or("")});
+  }
+  return edits;
+}
+
 Result<std::optional<EditedFrom>> ReadEditedFrom(const std::string& folder,
                                                  const RunContext& context) {
   const std::string path = fmt::format("{}/{}", folder, kChangesFile);
@@ -187,6 +206,7 @@ Result<std::optional<EditedFrom>> ReadEditedFrom(const std::string& folder,
   };
   from.recorded_step = step("recorded_step_ns");
   from.program_step = step("program_step_ns");
+  from.edits = ReadEditLines(members);
   ETUDE_RETURN_IF_ERROR(status);
   return from;
 }
@@ -388,9 +408,16 @@ Status WhatIf::EditDimensions(std::vector<Trace>& traces, const Limits& limits) 
 
 Status WhatIf::EditLayers(std::vector<Trace>& traces, const Limits& limits) {
   layers_ = {.edit = fmt::format("--layers {}", *options_.layers), .certainty = Certainty::kExact};
+  if (finds_memory_) peaks_.emplace();
   for (Trace& trace : traces) {
     Result<LayerEdit> edited = SetLayerCount(trace, *options_.layers, limits);
     if (!edited) return MakeError(edited.error().code, "--layers: " + edited.error().message);
+    if (peaks_) {
+      const auto peaks =
+          MemoryOfLayers(trace, edited->stack, static_cast<size_t>(*options_.layers));
+      if (peaks) TakeMax(*peaks, *peaks_);
+      if (!peaks) peaks_.reset();
+    }
     trace = std::move(edited->trace);
     if (tensor_.divides()) tensor_.FollowLayers(trace, edited->origins);
     layers_.nodes += edited->nodes;
@@ -429,6 +456,14 @@ Status WhatIf::EditLayers(std::vector<Trace>& traces, const Limits& limits) {
 
 Status WhatIf::EditTraces(std::vector<Trace>& traces, const std::vector<Trace>& second,
                           const Limits& limits) {
+  ETUDE_RETURN_IF_ERROR(EditStep(traces, second, limits));
+  // Copies of layers and micro-batches use the tensors of the recorded ones.
+  if (finds_memory_ && !options_.layers && !pipeline_) peaks_ = TensorPeaksOf(traces);
+  return {};
+}
+
+Status WhatIf::EditStep(std::vector<Trace>& traces, const std::vector<Trace>& second,
+                        const Limits& limits) {
   recorded_ = traces.size();
   if (points_) {
     ETUDE_RETURN_IF_ERROR(EditSizes(traces, second, limits));
@@ -514,6 +549,7 @@ Status WhatIf::DivideIntoStages(const std::vector<Trace>& traces) {
         "possible: --dp, which resizes data-parallel ranks",
         FormatCount(traces.size(), "rank")));
   }
+  if (finds_memory_) pipeline_.FindMemory();
   return pipeline_.Divide(traces.front(), options_.layers, options_.data_parallel.value_or(1),
                           buckets_);
 }
@@ -574,6 +610,12 @@ Status WhatIf::ResizeGroups(const Trace& trace, RunnableRank& rank) {
   return {};
 }
 
+TensorPeaks WhatIf::PeaksAfter() const {
+  // Other types and fused operators change no tensors here.
+  if (!options_.device.dtype.empty() || !options_.device.fuse.empty()) return {};
+  return (pipeline_ ? pipeline_.peaks() : peaks_).value_or(TensorPeaks());
+}
+
 void WhatIf::ChangeTimes(RunnableRank& rank) {
   if (options_.scale.empty() && dropped_.empty()) return;
   for (RunnableNode& node : rank.nodes) {
@@ -597,19 +639,24 @@ void WhatIf::ChangeTimes(RunnableRank& rank) {
 
 Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
   std::vector<AppliedEdit> edits;
+  const auto add = [&](std::vector<AppliedEdit> more) {
+    edits.insert(edits.end(), more.begin(), more.end());
+  };
   if (points_) edits.push_back(sizes_);
   if (!options_.dimensions.empty()) edits.push_back(dimensions_);
   if (tables_ && !options_.resizes()) edits.push_back(operators_);
   if (tensor_) edits.push_back(tensor_.applied());
   if (options_.layers) edits.push_back(pipeline_ ? pipeline_.AppliedToLayers() : layers_);
+  add(communication_.AppliedToBuckets());
   if (pipeline_) edits.push_back(pipeline_.Applied());
   if (options_.data_parallel) {
     edits.push_back(
         pipeline_ ? pipeline_.AppliedToReplicas(fmt::format("--dp {}", *options_.data_parallel))
                   : parallel_);
   }
-  for (AppliedEdit& edit : communication_.Applied()) edits.push_back(std::move(edit));
-  for (AppliedEdit& edit : device_.Applied()) edits.push_back(std::move(edit));
+  add(device_.AppliedToTypes());
+  add(communication_.Applied());
+  add(device_.AppliedToWork());
   if (!options_.scale.empty()) {
     if (scaled_.nodes == 0 && !scale_.is_identity()) {
       return BadInput(fmt::format("{}: found no node that this changes", scaled_.edit));
@@ -623,7 +670,8 @@ Result<std::vector<AppliedEdit>> WhatIf::Applied() const {
     }
     edits.push_back(edit);
   }
-  for (AppliedEdit& edit : communication_.AppliedToAll()) edits.push_back(std::move(edit));
+  add(device_.AppliedToLaunches());
+  add(communication_.AppliedToAll());
   return edits;
 }
 

@@ -15,6 +15,8 @@
 #include "src/base/limits.h"
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/formats/json/json_document.h"
+#include "src/jobs/compared_steps.h"
 #include "src/jobs/edited_memory.h"
 #include "src/jobs/edits/applied_edit.h"
 #include "src/jobs/edits/comm_edits.h"
@@ -22,6 +24,7 @@
 #include "src/jobs/edits/dimension_edit.h"
 #include "src/jobs/edits/pipeline_edit.h"
 #include "src/jobs/edits/tensor_edit.h"
+#include "src/report/tables/measured_table.h"
 #include "src/trace/trace.h"
 #include "src/transform/edit/gradient_reduction.h"
 #include "src/transform/edit/operator_times.h"
@@ -57,7 +60,12 @@ struct EditedFrom {
   bool times_known = false;  // all times are known, so that a time of 0 is a short one
   std::optional<Nanos> recorded_step;
   std::optional<Nanos> program_step;
+  std::vector<EditLine> edits;
 };
+// Returns the measured step before the edits, as a row of MeasuredTable.
+ComparedStep BeforeEdit(const EditedFrom& from);
+// Reads the edits of a document, whose key is "edits".
+std::vector<EditLine> ReadEditLines(const JsonMembers& document);
 // Returns nullopt if the job in a folder is no edited one; kBadInput for a damaged file.
 Result<std::optional<EditedFrom>> ReadEditedFrom(const std::string& folder,
                                                  const RunContext& context);
@@ -118,6 +126,9 @@ class WhatIf {
   void UseOperators(MeasuredOperators tables) { tables_ = std::move(tables); }
   void UseOperators(OperatorMeasurer measure) { measure_ = std::move(measure); }
 
+  // Makes the edits find the memory of the edited job, for PeaksAfter.
+  void FindMemory() { finds_memory_ = true; }
+
   // Edits the recorded traces before their conversion: changes a size by those of the second
   // recording (`second`, empty without one) or sizes by one recording, then the number of layers,
   // divides weights among tensor-parallel ranks, or the layers into stages of a pipeline, and adds
@@ -140,12 +151,17 @@ class WhatIf {
     if (tensor_.divides()) return options_.data_parallel.value_or(1) * tensor_.ranks();
     return options_.data_parallel.value_or(recorded) * pipeline_.stages();
   }
+  // Returns the peak memory of the tensors of the edited job after EditRank; empty if it is
+  // unknown, and without FindMemory.
+  TensorPeaks PeaksAfter() const;
   // Returns the edits after all ranks were edited. kBadInput for an operator to be dropped that no
   // rank has.
   Result<std::vector<AppliedEdit>> Applied() const;
 
  private:
   WhatIf() = default;
+  Status EditStep(std::vector<Trace>& traces, const std::vector<Trace>& second,
+                  const Limits& limits);
   Status EditSizes(std::vector<Trace>& traces, const std::vector<Trace>& second,
                    const Limits& limits);
   // Returns the edited trace of rank number `rank` with times of the tables for operators that the
@@ -175,7 +191,9 @@ class WhatIf {
   DeviceEdits device_;
   TimeScale scale_;
   bool is_reduction_added_ = false;
-  size_t recorded_ = 0;  // ranks
+  bool finds_memory_ = false;
+  std::optional<TensorPeaks> peaks_;  // after EditTraces, without a pipeline; nullopt: unknown
+  size_t recorded_ = 0;               // ranks
   std::optional<SizePoints> points_;
   AppliedEdit sizes_;
   std::optional<MeasuredOperators> tables_;

@@ -163,6 +163,12 @@ def test_times_are_scaled(alone, tmp_path):
     assert "expected a recorded one" in told
 
 
+def peak(job):
+    """Peak memory of the tensors of a recorded job's largest rank."""
+    (*rows,) = json.loads(etude("memory", job, "--json").stdout)["summary"]
+    return max(row["peak_bytes"] for row in rows)
+
+
 def names(job):
     """Names of the operators of a job, in order. Whether a label has time of its own differs between recordings."""
     nodes = json.loads(etude("jsonize", job / "class.0.et").stdout)["nodes"]
@@ -170,7 +176,7 @@ def names(job):
     return [node["name"] for node in nodes if label not in node["attr"]]
 
 
-@pytest.mark.parametrize("optimizer", ["loop", "foreach"])
+@pytest.mark.parametrize("optimizer", ["loop", "foreach", "kept"])
 def test_layers_are_those_of_the_other_model(optimizer, tmp_path):
     recorded = {n: record(tmp_path / f"recorded{n}", TRANSFORMER, n, 4, optimizer) for n in (3, 5)}
     for layers, other in ((3, 5), (5, 3)):
@@ -179,10 +185,17 @@ def test_layers_are_those_of_the_other_model(optimizer, tmp_path):
         assert [run["backward"] for run in change["repetitions"]][:3] == [False, True, False]
         edit(recorded[other], tmp_path / f"same{other}", "--layers", other)
         assert names(tmp_path / f"edited{other}") == names(tmp_path / f"same{other}")
+    # The memory of the tensors is that of the other program, except for those of a few bytes.
+    for layers, other in ((3, 5), (5, 3)):
+        (memory,) = edit(recorded[layers], tmp_path / f"memory{other}", "--layers", other)["memory"]
+        assert memory["before_bytes"] == peak(recorded[layers])
+        assert memory["after_bytes"] == pytest.approx(peak(recorded[other]), rel=0.001)
     (layers, reduced) = edit(recorded[3], tmp_path / "five", "--layers", 5, "--dp", 2)["edits"]
     (five,) = edit(recorded[5], tmp_path / "recorded five", "--dp", 2)["edits"]
     assert layers["edit"] == "--layers 5" and reduced["buckets"] == five["buckets"]
     assert reduced["copies"] == five["copies"]
+    (pipeline,) = edit(recorded[3], tmp_path / "pipeline", "--pp", 3)["edits"]
+    assert [stage["layers"] for stage in pipeline["stages"]] == [1, 1, 1]
 
 
 def buckets(job, to, *edits):
@@ -201,7 +214,7 @@ def test_sizes_are_those_of_the_other_program(tmp_path):
     assert names(tmp_path / "edited") == names(tmp_path / "same")
     # Gradients do not depend on the batch.
     # The memory of the tensors is that of the other program, except for those of a few bytes.
-    peaks = [json.loads(etude("memory", jobs[batch], "--json").stdout)["summary"][0]["peak_bytes"] for batch in (2, 4)]
+    peaks = [peak(jobs[batch]) for batch in (2, 4)]
     (memory,) = changes["memory"]
     assert memory["device"] == "cpu" and memory["before_bytes"] == peaks[0]
     assert memory["after_bytes"] > 1.1 * peaks[0] and abs(memory["after_bytes"] / peaks[1] - 1) < 0.01

@@ -1,4 +1,7 @@
-"""Trains a transformer of as many layers as the first argument says, on one rank, with a batch as the second says."""
+"""Trains a transformer of as many layers as the first argument says, on one rank, with a batch as the second says.
+
+Further arguments: "foreach" for an optimizer on lists, "kept" to set gradients to zero instead of releasing them.
+"""
 
 import sys
 
@@ -41,7 +44,7 @@ batch = int(sys.argv[2])
 optimizer = torch.optim.AdamW(model.parameters(), foreach="foreach" in sys.argv)
 for _ in range(12):
     x = torch.randint(100, (batch, 16))
-    optimizer.zero_grad()
+    optimizer.zero_grad(set_to_none="kept" not in sys.argv)
     torch.nn.functional.cross_entropy(model(x).flatten(0, 1), x.flatten()).backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()

@@ -8,13 +8,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/analysis/memory/tensor_lives.h"
 #include "src/analysis/view/modules.h"
 #include "src/formats/chakra/chakra_attr.h"
-#include "src/run/step/data_flow.h"
 #include "src/run/step/recorded_step.h"
-#include "src/run/step/tensor_shape.h"
-#include "src/run/step/updated_tensors.h"
-#include "src/trace/words/comm_backend.h"
 #include "src/trace/words/device_name.h"
 #include "src/trace/words/memory_event.h"
 #include "src/trace/words/operator_name.h"
@@ -51,43 +48,15 @@ class Holders {
   std::map<std::pair<std::string_view, std::string_view>, DeviceMemory::Holder> rows_;
 };
 
-// Returns the bytes of its storage required by a tensor's sizes; 0 if unknown.
-Bytes BytesOfSizes(const Trace& trace, const TensorUse& use) {
-  if (const auto shape = ShapeOf(trace, use)) return Bytes{shape->storage_bytes};
-  int64_t bytes = 0;
-  if (use.numel <= 0 || use.offset < 0 || use.element_bytes <= 0 ||
-      __builtin_add_overflow(use.numel, use.offset, &bytes) ||
-      __builtin_mul_overflow(bytes, use.element_bytes, &bytes)) {
-    return Bytes{};
-  }
-  return Bytes{bytes};
-}
-
-// Returns the bytes of its storage required by a tensor. A sparse one has none: its values lie in
-// other tensors.
-Bytes StorageBytes(const Trace& trace, const TensorUse& use) {
-  if (use.storage == 0) return Bytes{};
-  const Bytes needed = BytesOfSizes(trace, use);
-  return use.storage_bytes < 0 ? needed : std::min(needed, Bytes{use.storage_bytes});
-}
-
-// A storage and its lifetime, in positions of the step.
-struct Life {
-  std::string_view device;
-  Bytes bytes;
-  NodeId origin;
-  uint32_t from = 0;
-  uint32_t until = 0;  // the last position
-};
-
 class TensorCounter {
  public:
   TensorCounter(const Trace& trace, const RecordedStep& step)
-      : trace_(trace), step_(step), flow_(step), modules_(trace, Launches(trace)) {}
+      : trace_(trace), step_(step), modules_(trace, Launches(trace)) {}
 
   std::vector<DeviceMemory> Run() {
-    std::map<std::string_view, std::vector<Life>> by_device;
-    for (const Life& life : Lives()) {
+    std::map<std::string_view, std::vector<TensorLife>> by_device;
+    const TensorLives all(step_);
+    for (const TensorLife& life : all.lives()) {
       if (life.bytes.count > 0) by_device[life.device].push_back(life);
     }
     std::vector<DeviceMemory> devices;
@@ -96,80 +65,11 @@ class TensorCounter {
   }
 
  private:
-  std::vector<Life> Lives() const {
-    std::vector<Life> lives(flow_.version_count());
-    const auto last = static_cast<uint32_t>(step_.nodes().size()) - 1;
-    // Earlier memory counts from the first node that runs.
-    const auto runs = [&](NodeId node) {
-      return trace_.kind(node) != NodeKind::kProcess && trace_.kind(node) != NodeKind::kThread;
-    };
-    const auto begin = std::ranges::find_if(step_.nodes(), runs) - step_.nodes().begin();
-    const auto first = std::min(static_cast<uint32_t>(begin), last);
-    for (size_t i = 0; i < lives.size(); ++i) {
-      const DataFlow::Version& version = flow_.version(StorageVersion::FromIndex(i));
-      lives[i].origin = version.origin;
-      lives[i].from = version.origin ? version.made_at : first;
-      lives[i].until = version.kept_as_gradient ? last : version.held_until;
-    }
-    // Earlier memory that was changed persists: parameters, optimizer state.
-    UpdatedTensors updated(trace_);
-    for (const NodeId node : step_.nodes()) {
-      const std::vector<bool> is_updated = updated.Of(node);
-      const auto inputs = flow_.inputs(node);
-      for (size_t i = 0; i < std::min(inputs.size(), is_updated.size()); ++i) {
-        const StorageVersion version = inputs[i].version;
-        if (is_updated[i] && version && !lives[version.index()].origin) {
-          lives[version.index()].until = last;
-        }
-      }
-      for (const auto uses : {flow_.inputs(node), flow_.outputs(node)}) {
-        for (const DataFlow::Use& use : uses) {
-          if (!use.version) continue;
-          Life& life = lives[use.version.index()];
-          const TensorUse& tensor = trace_.tensor(use.tensor);
-          life.bytes = std::max(life.bytes, StorageBytes(trace_, tensor));
-          life.device = trace_.text(tensor.device);
-        }
-      }
-    }
-    HoldInFlight(lives);
-    return lives;
-  }
-
-  // A Gloo collective holds its arguments until its label ends, even after the call has returned.
-  void HoldInFlight(std::vector<Life>& lives) const {
-    const std::span<const NodeId> nodes = step_.nodes();
-    const auto step_end = step_.mark() ? EndOf(trace_, step_.mark()) : std::nullopt;
-    std::vector<Nanos> begins(nodes.size());  // by position: min begin of it and all later ones
-    Nanos first{INT64_MAX};
-    for (size_t i = nodes.size(); i-- > 0;) {
-      first = std::min(first, trace_.start(nodes[i]).value_or(first));
-      begins[i] = first;
-    }
-    for (uint32_t i = 0; i < nodes.size(); ++i) {
-      if (!IsHostThreadLabel(trace_.name(nodes[i]))) continue;
-      const NodeId call = step_.enclosing_operator(i);
-      const auto end = EndOf(trace_, nodes[i]);
-      if (!call || !end) continue;
-      if (!IsCommOperator(FullOperatorName(trace_.text(trace_.op_schema(call))))) continue;
-      auto behind = static_cast<size_t>(std::ranges::lower_bound(begins, *end) - begins.begin());
-      // Memory released at the end of the step does not persist.
-      if (behind == nodes.size() && step_end && *end <= *step_end) --behind;
-      if (behind == 0) continue;
-      const auto last = static_cast<uint32_t>(behind - 1);
-      for (const DataFlow::Use& use : flow_.inputs(call)) {
-        if (!use.version) continue;
-        Life& life = lives[use.version.index()];
-        life.until = std::max(life.until, last);
-      }
-    }
-  }
-
-  DeviceMemory Count(std::string_view device, const std::vector<Life>& lives) const {
+  DeviceMemory Count(std::string_view device, const std::vector<TensorLife>& lives) const {
     DeviceMemory memory{.device = std::string(device), .at_start = Bytes{}};
     const auto count = static_cast<uint32_t>(step_.nodes().size());
     std::vector<Bytes> change(size_t{count} + 1);
-    for (const Life& life : lives) {
+    for (const TensorLife& life : lives) {
       if (life.origin) ++memory.allocations;
       if (!life.origin) {
         memory.at_start = *memory.at_start + life.bytes;
@@ -192,7 +92,7 @@ class TensorCounter {
       peak_position = i;
     }
     Holders holders(trace_, modules_);
-    for (const Life& life : lives) {
+    for (const TensorLife& life : lives) {
       if (life.from <= peak_position && peak_position <= life.until) {
         holders.Add(life.origin, life.bytes);
       }
@@ -203,7 +103,6 @@ class TensorCounter {
 
   const Trace& trace_;
   const RecordedStep& step_;
-  DataFlow flow_;
   Modules modules_;
 };
 

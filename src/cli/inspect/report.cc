@@ -15,6 +15,7 @@
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/job/capture_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/jobs/compared_steps.h"
 #include "src/report/certificate/run_comparison_json.h"
 #include "src/report/page/job_page.h"
 #include "src/report/text/format.h"
@@ -119,6 +120,9 @@ class ReportCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder, ListCaptureFolder(path, context));
     JobFigures& job = jobs.emplace_back();
     job.name = path;
+    ETUDE_ASSIGN_OR_RETURN(const std::optional<ComparedSteps> compared,
+                           ReadComparedSteps(path, context));
+    if (compared) job.edited = TablesOf(*compared);
     for (const CaptureRank& rank : folder.ranks) {
       Input input{.job = jobs.size() - 1, .trace = RichestInput(rank), .timed = {}};
       input.trace.rank = folder.known_rank(rank);

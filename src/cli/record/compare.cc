@@ -1,5 +1,6 @@
 #include "src/cli/app/commands.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "src/cli/record/compare_certificates.h"
 #include "src/cli/record/compare_run.h"
 #include "src/formats/job/capture_folder.h"
+#include "src/jobs/compared_steps.h"
 #include "src/report/certificate/replay_comparison.h"
 #include "src/report/tables/operator_share.h"
 #include "src/report/text/format.h"
@@ -77,7 +79,8 @@ class CompareCommand : public Command {
   }
 
   void Declare(Options& options) override {
-    options.Positionals("dir", &paths_, "capture folder", /*required=*/false);
+    options.Positionals("dir", &paths_, "capture folder, or folder of an edited or simulated job",
+                        /*required=*/false);
     options.Value("--tolerance", &tolerance_, "SHARE",
                   "max error: exit code 1 if one exceeds it, as 8% or 0.08");
     options.Choice("--clock", &clock_, {"cpu", "wall"}, "clock that --tolerance applies to");
@@ -195,6 +198,9 @@ class CompareCommand : public Command {
     if (!IsFolder(run_.path)) {
       return NoFolder(run_.path);
     }
+    ETUDE_ASSIGN_OR_RETURN(const std::optional<ComparedSteps> steps,
+                           ReadComparedSteps(run_.path, console.context()));
+    if (steps) return CompareSteps(*steps, tolerance, console);
     ETUDE_ASSIGN_OR_RETURN(const CaptureFolder folder,
                            ListCaptureFolder(run_.path, console.context()));
     Json ranks = Json::array();
@@ -221,6 +227,40 @@ class CompareCommand : public Command {
     } else if (tolerance) {
       text += fmt::format("{} time {} {}\n", clock_ == "cpu" ? "CPU" : "wall",
                           within ? "within" : "NOT within", FormatShare(*tolerance));
+    }
+    console.Print(text);
+    return within ? ExitCode::kOk : ExitCode::kNo;
+  }
+
+  // Shows the recorded, simulated and measured steps of an edited job, or of a simulated one.
+  Result<ExitCode> CompareSteps(const ComparedSteps& steps, const std::optional<double>& tolerance,
+                                const Console& console) const {
+    const Table& table = steps.steps;
+    const auto column = std::ranges::find(table.columns, "error_of_job", &Table::Column::key);
+    const auto index = static_cast<size_t>(column - table.columns.begin());
+    bool is_measured = false;
+    bool within = true;
+    for (const std::vector<Cell>& row : table.rows) {
+      const auto* error = std::get_if<double>(&row[index]);
+      if (error == nullptr) continue;
+      is_measured = true;
+      within = within && (!tolerance || std::abs(*error) <= *tolerance);
+    }
+    within = within && (!tolerance || is_measured);
+    std::string text;
+    if (run_.json) {
+      Json json = {{"format", "etude-compare-steps"}, {"version", 1}};
+      json["tolerance"] = OrNull(tolerance);
+      json["within"] = tolerance ? Json(within) : Json(nullptr);
+      for (const Table& one : TablesOf(steps)) json[one.key] = ToJson(one);
+      text = JsonText(json);
+    } else {
+      for (const Table& one : TablesOf(steps)) text += ToText(one, /*most_rows=*/0);
+      if (tolerance) {
+        text += fmt::format("simulated step {} {} of the measured one{}\n",
+                            within ? "within" : "NOT within", FormatShare(*tolerance),
+                            is_measured ? "" : ", which is unknown");
+      }
     }
     console.Print(text);
     return within ? ExitCode::kOk : ExitCode::kNo;

@@ -15,6 +15,8 @@
 #include "src/cli/simulate/machine_arguments.h"
 #include "src/cli/tool/table_output.h"
 #include "src/formats/io/byte_source.h"
+#include "src/formats/job/job_folder.h"
+#include "src/jobs/compared_steps.h"
 #include "src/jobs/machine_options.h"
 #include "src/jobs/recorded_times.h"
 #include "src/jobs/shared_network.h"
@@ -91,7 +93,8 @@ Table WithoutZeros(Table table) {
 std::string RecordedTextOf(const SimJob& job) {
   std::vector<std::string> times;
   if (job.edited_from) {
-    const auto& [known, recorded, program] = *job.edited_from;
+    const std::optional<Nanos>& recorded = job.edited_from->recorded_step;
+    const std::optional<Nanos>& program = job.edited_from->program_step;
     if (!recorded && !program) return "";
     return fmt::format("  recorded     before the edit a step {}{}\n",
                        recorded ? FormatTime(*recorded) : "",
@@ -123,7 +126,7 @@ class SimulateCommand : public Command {
                  "also simulate machines that are 1 % faster in one respect: what limits the step");
     options.Flag("--ideal", &ideal_,
                  "also simulate all ranks with the mean times of ranks that do the same: what "
-                 "stragglers cost, by rank and operator");
+                 "stragglers cost, by rank, pipeline stage and operator, and what remedies gain");
     options.Values("--measured", &measured_, "JOB",
                    "recorded job whose measured step is compared, such as a recording of the "
                    "program with the edits; it is simulated on the same machine, too");
@@ -142,6 +145,7 @@ class SimulateCommand : public Command {
     names.emplace_back(kSimMemoryTable);
     names.emplace_back(kSensitivityTable);
     names.emplace_back(kStragglerTable);
+    names.emplace_back(kRemedyTable);
     names.emplace_back(kSharingTable);
     names.emplace_back(kMeasuredTable);
     names.insert(names.end(), kEnergyTables.begin(), kEnergyTables.end());
@@ -160,8 +164,9 @@ class SimulateCommand : public Command {
     if (output_.table() == kSensitivityTable && !sensitivity_) {
       return MakeError(ErrorCode::kUsage, "--table: table 'sensitivity' requires --sensitivity");
     }
-    if (output_.table() == kStragglerTable && !ideal_) {
-      return MakeError(ErrorCode::kUsage, "--table: table 'stragglers' requires --ideal");
+    if ((output_.table() == kStragglerTable || output_.table() == kRemedyTable) && !ideal_) {
+      return MakeError(ErrorCode::kUsage,
+                       fmt::format("--table: table '{}' requires --ideal", output_.table()));
     }
     if (output_.table() == kMeasuredTable && measured_.empty()) {
       return MakeError(ErrorCode::kUsage, "--table: table 'measured' requires --measured");
@@ -185,24 +190,32 @@ class SimulateCommand : public Command {
     const bool is_timed = !machine_.machine.empty();
     SimMachine machine;
     SimJob job;
+    SimJobOptions options = job_;
+    // A folder of classes has all ranks; measured jobs may lack some.
+    const bool has_all = options.paths.size() == 1 && IsJobFolder(options.paths.front());
+    if (!measured_.empty() && has_all) options.fill_ranks = false;
     if (is_timed) {
-      ETUDE_ASSIGN_OR_RETURN(job, ReadSimJob(job_, /*npus=*/0, strict, console.context()));
+      ETUDE_ASSIGN_OR_RETURN(job, ReadSimJob(options, /*npus=*/0, strict, console.context()));
     }
     ETUDE_ASSIGN_OR_RETURN(
         machine, ReadMachine(machine_, std::ssize(job.workload.ranks), strict, console.context()));
     if (!is_timed) {
-      ETUDE_ASSIGN_OR_RETURN(job, ReadSimJob(job_, machine.npus(), strict, console.context()));
+      ETUDE_ASSIGN_OR_RETURN(job, ReadSimJob(options, machine.npus(), strict, console.context()));
     }
     for (const AppliedEdit& edit : job.edits) {
       job.notes.push_back(fmt::format("{}: {} ({})", edit.edit, edit.text, Name(edit.certainty)));
     }
     ETUDE_RETURN_IF_ERROR(files_.CheckJob(job));
+    std::optional<ComparedSteps> compared;
     ETUDE_ASSIGN_OR_RETURN(
         const SimulatedStep step,
-        SimulateUntilStopped(std::move(machine), std::move(job), figures, console));
+        SimulateUntilStopped(std::move(machine), std::move(job), figures, console, compared));
     ETUDE_ASSIGN_OR_RETURN(
         const std::vector<std::string> written,
         WriteSimulatedFiles(files_, step.job, step.result, strict, console.context()));
+    if (!files_.folder.empty()) {
+      ETUDE_RETURN_IF_ERROR(WriteComparedSteps(compared, files_.folder));
+    }
     Print(step, written, console);
     if (step.result.stopped) {
       console.Complain("interrupted: figures cover only the part simulated so far");
@@ -257,6 +270,7 @@ class SimulateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const StragglerStudy study,
                            StudyStragglers(step.machine, step.job.workload, names, context));
     step.tables.push_back(StragglerTable(study, step.account.step));
+    step.tables.push_back(RemedyTable(study, step.account.step));
     if (study.kinds > 1) {
       step.job.notes.push_back(
           fmt::format("--ideal compares ranks that do the same: {} of ranks, {} alone",
@@ -265,9 +279,12 @@ class SimulateCommand : public Command {
     return {};
   }
 
-  // Adds the table of measured jobs, each simulated on the machine of `step`.
-  Status AddMeasured(bool strict, const RunContext& context, SimulatedStep& step) const {
-    if (measured_.empty() || !step.ended()) return {};
+  // Adds the table of measured jobs, each simulated on the machine of `step`. Returns the steps of
+  // an edited job, or one with measured ones, side by side.
+  Result<std::optional<ComparedSteps>> CompareSteps(bool strict, const RunContext& context,
+                                                    SimulatedStep& step) const {
+    const std::optional<EditedFrom>& from = step.job.edited_from;
+    if (!step.ended() || (measured_.empty() && !from)) return std::nullopt;
     const auto compared = [](std::string name, const SimulatedStep& one) {
       const auto& job = one.job;
       const auto measured = job.program_step ? job.program_step : job.recorded_step;
@@ -277,6 +294,7 @@ class SimulateCommand : public Command {
                           .mean = MeanOf(one.account).times};
     };
     std::vector<ComparedStep> jobs{compared("this job", step)};
+    if (from && (from->program_step || from->recorded_step)) jobs.push_back(BeforeEdit(*from));
     const bool is_timed = step.machine.times != nullptr;
     for (const std::string& path : measured_) {
       SimJobOptions options{.paths = {path}, .fill_ranks = job_.fill_ranks, .jobs = job_.jobs};
@@ -296,14 +314,18 @@ class SimulateCommand : public Command {
       if (!simulated.ended()) return BadInput(path + ": this job does not end on the machine");
       jobs.push_back(compared(path, simulated));
     }
-    step.tables.push_back(MeasuredTable(jobs, step.account.step));
-    return {};
+    Table table = MeasuredTable(jobs, step.account.step);
+    if (!measured_.empty()) step.tables.push_back(table);
+    return ComparedSteps{.edits = from ? from->edits : std::vector<EditLine>(),
+                         .steps = std::move(table)};
   }
 
-  // If interrupted, returns the results so far. A second signal ends the command.
+  // If interrupted, returns the results so far. A second signal ends the command. Sets `compared`
+  // as CompareSteps.
   Result<SimulatedStep> SimulateUntilStopped(SimMachine machine, SimJob job,
                                              const std::optional<EnergyFigures>& figures,
-                                             const Console& console) const {
+                                             const Console& console,
+                                             std::optional<ComparedSteps>& compared) const {
     ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
     RunContext context = console.context();
     context.stop = stop->flag();
@@ -313,7 +335,7 @@ class SimulateCommand : public Command {
                      /*files_again=*/output_.table() == kSimMemoryTable, context));
     ETUDE_RETURN_IF_ERROR(AddSensitivities(context, step));
     ETUDE_RETURN_IF_ERROR(AddStragglers(context, step));
-    ETUDE_RETURN_IF_ERROR(AddMeasured(console.strict(), context, step));
+    ETUDE_ASSIGN_OR_RETURN(compared, CompareSteps(console.strict(), context, step));
     ETUDE_RETURN_IF_ERROR(AddEnergy(figures, step));
     return step;
   }

@@ -97,7 +97,7 @@ Status TaskRecordings::CheckFolder(const std::vector<const TaskFacts*>& tasks,
                                  output_));
   }
   for (const TaskFacts* task : tasks) {
-    const Result<std::optional<JobFile>> found = Find(*task, context);
+    const Result<std::optional<JobFile>> found = Find(*task, context.Unwarned());
     if (!found || !*found) continue;  // an unreadable recording fails its task only, in its turn
     const JobFile& job = **found;
     const std::vector<std::string> command = CommandFor(*task);

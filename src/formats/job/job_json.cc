@@ -97,6 +97,8 @@ Result<JobFile> ParseJob(const std::string& path, const Json& json) {
   job.command = members.Texts("command");
   job.mark = members.Text("mark").value_or("");
   job.world_size = members.Whole("world_size", 1);
+  job.torch = members.Object("versions").Text("torch").value_or("");
+  job.processor = members.Object("machine").Text("cpu").value_or("");
   ETUDE_RETURN_IF_ERROR(status);
   const Json ranks = json.value("ranks", Json());
   if (!ranks.is_object()) return BadInput(path + ": expected an object \"ranks\"");

@@ -135,9 +135,12 @@ Status CommEdits::EditRanks(std::vector<RunnableRank>& ranks, int64_t world_size
   return {};
 }
 
+std::vector<AppliedEdit> CommEdits::AppliedToBuckets() const {
+  return sizes_ ? std::vector{buckets_} : std::vector<AppliedEdit>();
+}
+
 std::vector<AppliedEdit> CommEdits::Applied() const {
   std::vector<AppliedEdit> edits;
-  if (sizes_) edits.push_back(buckets_);
   if (!options_.overlap.empty()) edits.push_back(overlap_);
   if (compression_) edits.push_back(compressed_);
   return edits;

@@ -52,8 +52,9 @@ class CommEdits {
 
   // Returns whether ranks without a recording must be present in EditRanks.
   bool needs_all_ranks() const { return order_ || (form_ && form_->neighbours != 0); }
-  // Return the edits of single ranks, and those of all ranks together, in the order in which they
-  // were made.
+  // Return the edits in the order in which they were made: of buckets, of communication of single
+  // ranks, and of all ranks together.
+  std::vector<AppliedEdit> AppliedToBuckets() const;
   std::vector<AppliedEdit> Applied() const;
   std::vector<AppliedEdit> AppliedToAll() const;
 

@@ -131,13 +131,18 @@ Status DeviceEdits::EditLaunches(const Trace& trace, RunnableRank& rank) {
   return {};
 }
 
-std::vector<AppliedEdit> DeviceEdits::Applied() const {
-  std::vector<AppliedEdit> edits;
-  if (type_ != DType::kUnknown) edits.push_back(typed_);
-  edits.insert(edits.end(), fused_.begin(), fused_.end());
+std::vector<AppliedEdit> DeviceEdits::AppliedToTypes() const {
+  return type_ != DType::kUnknown ? std::vector{typed_} : std::vector<AppliedEdit>();
+}
+
+std::vector<AppliedEdit> DeviceEdits::AppliedToWork() const {
+  std::vector<AppliedEdit> edits = fused_;
   if (options_.no_gaps) edits.push_back(gaps_);
-  if (launch_cost_) edits.push_back(launches_);
   return edits;
+}
+
+std::vector<AppliedEdit> DeviceEdits::AppliedToLaunches() const {
+  return launch_cost_ ? std::vector{launches_} : std::vector<AppliedEdit>();
 }
 
 }  // namespace etude

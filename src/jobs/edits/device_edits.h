@@ -42,8 +42,10 @@ class DeviceEdits {
   // Adds launches. Errors as above.
   Status EditLaunches(const Trace& trace, RunnableRank& rank);
 
-  // Returns the edits in the order in which they were made.
-  std::vector<AppliedEdit> Applied() const;
+  // Return the edits in the order in which they were made: of types, of work and of launches.
+  std::vector<AppliedEdit> AppliedToTypes() const;
+  std::vector<AppliedEdit> AppliedToWork() const;
+  std::vector<AppliedEdit> AppliedToLaunches() const;
 
  private:
   DeviceEditOptions options_;

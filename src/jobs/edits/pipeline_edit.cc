@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "src/jobs/edits/comm_edits.h"
+#include "src/jobs/edits/layer_memory.h"
 #include "src/report/text/format.h"
 #include "src/run/activity.h"
 #include "src/synth/plan_settings.h"
@@ -523,6 +524,7 @@ Status PipelineEdit::EditRank(const Trace& trace, RunnableRank& rank) {
         FormatCount(static_cast<uint64_t>(plan_.micro_batches), "micro-batch", "micro-batches"),
         FormatCount(static_cast<uint64_t>(replicas_), "replica"), FormatCount(kMostPipelineNodes)));
   }
+  if (finds_memory_) memory_ = MemoryOfStages(trace, split_, plan_);
   for (uint32_t stage = 0; stage < split_.stages.size(); ++stage) {
     PipelineStage program = StageMaker(trace, rank,
                                        {.pipeline = plan_,
@@ -541,6 +543,13 @@ Status PipelineEdit::EditRank(const Trace& trace, RunnableRank& rank) {
   }
   rank.world_size = plan_.stages * replicas_;
   return {};
+}
+
+std::optional<TensorPeaks> PipelineEdit::peaks() const {
+  if (!memory_) return std::nullopt;
+  TensorPeaks all;
+  for (const TensorPeaks& stage : *memory_) TakeMax(stage, all);
+  return all;
 }
 
 std::vector<RunnableRank> PipelineEdit::TakeRanks() {
@@ -624,8 +633,12 @@ AppliedEdit PipelineEdit::Applied() const {
     edit.certainty = Certainty::kModelled;
   }
   Json stages = Json::array();
-  for (const Stage& stage : split_.stages) {
-    stages.push_back({{"first_layer", stage.first_layer}, {"layers", stage.layers}});
+  for (size_t i = 0; i < split_.stages.size(); ++i) {
+    const Stage& stage = split_.stages[i];
+    Json& row = stages.emplace_back();
+    row = {{"first_layer", stage.first_layer}, {"layers", stage.layers}};
+    if (!memory_) continue;
+    for (const auto& [device, peak] : (*memory_)[i]) row["memory_bytes"][device] = peak.count;
   }
   edit.details = {{"schedule", schedule_},
                   {"micro_batches", plan_.micro_batches},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/jobs/edited_memory.h"
 #include "src/jobs/edits/applied_edit.h"
 #include "src/synth/job/pipeline_schedule.h"
 #include "src/trace/trace.h"
@@ -37,6 +38,11 @@ class PipelineEdit {
   explicit operator bool() const { return is_wanted_; }
   int64_t stages() const { return plan_.stages; }
 
+  // Makes EditRank find the memory of the stages.
+  void FindMemory() { finds_memory_ = true; }
+  // Returns the peak memory of the tensors of the largest stage; nullopt: unknown.
+  std::optional<TensorPeaks> peaks() const;
+
   // Divides the recorded step into stages, of `layers` layers if given. `replicas` of each stage
   // reduce their gradients in buckets of `sizes`. kBadInput, with the reason, for jobs that do not
   // support this.
@@ -54,6 +60,7 @@ class PipelineEdit {
 
  private:
   bool is_wanted_ = false;
+  bool finds_memory_ = false;
   std::string edit_;  // as given
   std::string schedule_;
   PipelinePlan plan_;
@@ -64,6 +71,7 @@ class PipelineEdit {
   std::optional<CopyRate> rate_;      // of additions and copies of gradients; nullopt: unknown
   std::vector<RunnableRank> stages_;  // the first replica of each, with stages as ranks
   std::vector<std::vector<GradientBucket>> buckets_;  // by stage
+  std::optional<std::vector<TensorPeaks>> memory_;    // by stage
   uint64_t messages_ = 0;                             // sends of the first replicas
   uint64_t additions_ = 0;  // of gradients to those of earlier micro-batches, likewise
   uint64_t copies_ = 0;     // between gradients and buckets, likewise

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "src/jobs/edits/plan_edit.h"
 #include "src/jobs/generate/request_json.h"
-#include "src/jobs/plan_edit.h"
 #include "src/jobs/plan_file.h"
 #include "src/sim/sweep/sweep_spec.h"
 

@@ -10,6 +10,7 @@
 #include "src/analysis/comm/comm_skew.h"
 #include "src/analysis/time/graph_time.h"
 #include "src/report/tables/comm_tables.h"
+#include "src/report/tables/measured_table.h"
 #include "src/report/text/format.h"
 
 namespace etude {
@@ -33,6 +34,7 @@ class PageMaker {
     for (const JobFigures& job : jobs_) MatchJob(job);
     Judge();
     Overview();
+    Edited();
     StepSection();
     OperatorSection();
     Collectives();
@@ -207,6 +209,27 @@ class PageMaker {
                             std::string(Name(rank.health.verdict()))});
     }
     return table;
+  }
+
+  void Edited() {
+    Page::Section section{
+        .key = "edited",
+        .title = "Recorded, simulated and measured",
+        .about =
+            "Steps of an edited job: as recorded before the edit, simulated, and measured in "
+            "recordings of the edited program. Error: simulated over measured step, less 1."};
+    for (size_t i = 0; i < jobs_.size(); ++i) {
+      for (Table& table : jobs_[i].edited) AddOfJob(section, i, std::move(table));
+    }
+    if (section.tables.empty()) return;
+    std::vector<std::string> by = {"job"};
+    const auto steps = std::ranges::find(section.tables, kMeasuredTable, &Table::key);
+    if (steps != section.tables.end()) {
+      section.charts.push_back(Bars(*steps, {.title = "time of a step",
+                                             .categories = std::move(by),
+                                             .values = {"measured_ns", "simulated_ns"}}));
+    }
+    page_.sections.push_back(std::move(section));
   }
 
   void StepSection() {

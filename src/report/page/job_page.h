@@ -7,6 +7,7 @@
 #include "src/report/certificate/run_comparison.h"
 #include "src/report/page/page.h"
 #include "src/report/page/rank_figures.h"
+#include "src/report/text/table.h"
 
 namespace etude {
 
@@ -17,6 +18,7 @@ struct JobFigures {
   std::vector<RankComparison> replays;
   std::vector<RunComparison> runs;  // comparisons of the original with its replay
   std::vector<std::string> replay_notes;
+  std::vector<Table> edited;  // edits, and recorded, simulated and measured steps
 };
 
 // Makes one page of several, possibly unrelated jobs.

@@ -13,15 +13,17 @@ namespace etude {
 
 inline constexpr std::string_view kMeasuredTable = "measured";  // key
 
-// A job whose step was simulated, and if it was recorded also measured.
+// A job whose step was simulated, measured, or both.
 struct ComparedStep {
   std::string job;
-  std::optional<int64_t> measured;  // ns; nullopt: unknown
-  int64_t simulated = 0;            // ns
-  SimTimes mean;                    // of a rank
+  std::optional<int64_t> measured;   // ns; nullopt: unknown
+  std::optional<int64_t> simulated;  // ns; nullopt: it was not simulated
+  SimTimes mean;                     // of a rank, if it was
+  bool is_compared = true;           // `measured` is that of the simulated job
 };
 
-// Compares a simulated step (`step`, ns) with those of other jobs, the first of which is itself.
-Table MeasuredTable(const std::vector<ComparedStep>& jobs, int64_t step);
+// Compares a simulated step (`step`, ns; nullopt: unknown) with those of other jobs, the first of
+// which is itself.
+Table MeasuredTable(const std::vector<ComparedStep>& jobs, std::optional<int64_t> step);
 
 }  // namespace etude

@@ -23,7 +23,28 @@ Table StragglerTable(const StragglerStudy& study, int64_t step) {
   };
   add("all", "", step, study.ideal);
   for (const Straggling& one : study.ranks) add("rank", one.what, one.alone, one.mended);
+  for (const Straggling& one : study.stages) add("stage", one.what, one.alone, one.mended);
   for (const Straggling& one : study.operators) add("operator", one.what, one.alone, one.mended);
+  return table;
+}
+
+Table RemedyTable(const StragglerStudy& study, int64_t step) {
+  Table table{.key = std::string(kRemedyTable),
+              .title = "step with remedies for differences between ranks",
+              .columns = {{"remedy", "remedy", Unit::kText},
+                          {"step_ns", "step", Unit::kTime},
+                          {"gain_share", "gain", Unit::kShare},
+                          {"certainty", "certainty", Unit::kText},
+                          {"basis", "basis", Unit::kText}},
+              .rows = {}};
+  for (const Remedy& one : study.remedies) {
+    const bool has_gain = one.step && step > 0;
+    table.rows.push_back(
+        {one.what, one.step ? Cell(*one.step) : Cell(),
+         has_gain ? Cell(static_cast<double>(step - *one.step) / static_cast<double>(step))
+                  : Cell(),
+         one.step ? "modelled" : "unknown", one.basis});
+  }
   return table;
 }
 

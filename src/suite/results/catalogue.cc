@@ -349,7 +349,7 @@ Result<std::vector<const TaskFacts*>> ChooseTasks(std::span<const std::string> n
       return MakeError(ErrorCode::kUsage,
                        fmt::format("no task '{}'{}", name, MeantOrAll(name, known)));
     }
-    tasks.push_back(task);
+    if (std::ranges::find(tasks, task) == tasks.end()) tasks.push_back(task);
   }
   return tasks;
 }

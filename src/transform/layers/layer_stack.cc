@@ -296,13 +296,14 @@ class StackFinder {
     after_backward_.clear();
     results_.clear();
     layers_in_lists_.clear();
+    kept_gradients_.clear();
     // With each run, more memory of the layers is known.
     size_t before = 0;
     do {
       before = stack.runs.size();
       for (const Candidate& candidate : candidates) Take(candidate, owners, stack);
       FindGradients(stack, owners);
-      FindResults(stack);
+      FindResults(stack, owners);
       FindLists(stack, owners);
     } while (stack.runs.size() > before);
     std::ranges::sort(stack.runs, {}, [](const LayerRun& run) { return run.bounds.front(); });
@@ -434,12 +435,13 @@ class StackFinder {
                const bool is_kept = IsKept(storage, *trace_.start(item.node));
                if (layer && is_kept) after_backward_.try_emplace(storage, *layer);
              });
-             if (!layer) return;
-             results_.try_emplace(item.node, *layer);
+             if (layer) results_.try_emplace(item.node, *layer);
              // Gradients that are kept from step to step are added to.
              for (const NodeId child : trace_.children(item.node)) {
                ForEachStorage(trace_, trace_.inputs(child), [&](Storage storage) {
-                 if (!step_.IsMade(storage)) owners.try_emplace(storage, *layer);
+                 if (step_.IsMade(storage)) return;
+                 kept_gradients_.insert(storage);
+                 if (layer) owners.try_emplace(storage, *layer);
                });
              }
            });
@@ -447,8 +449,9 @@ class StackFinder {
   }
 
   // Finds what belongs to one layer after the backward pass: gradients, which only this layer uses,
-  // and operators on what was computed from them, such as norms.
-  void FindResults(const LayerStack& stack) {
+  // and operators on what was computed from them, such as norms. Gradients that are kept from step
+  // to step belong to it throughout, also if the layer's backward pass differs from the others.
+  void FindResults(const LayerStack& stack, Owners& owners) {
     if (!step_.last_gradient()) return;
     std::unordered_map<Storage, std::optional<size_t>> users;  // nullopt: several layers
     const Nanos after = *step_.last_gradient() + Nanos{1};
@@ -456,14 +459,19 @@ class StackFinder {
       Walk(stack, items, after, [&](const StepItem& item, std::optional<size_t> layer, auto maker) {
         ForEachStorage(trace_, trace_.inputs(item.node), [&](Storage storage) {
           if (const auto of = maker(storage)) results_.try_emplace(item.node, *of);
-          if (!layer || !step_.IsAccumulated(storage)) return;
+          const bool is_gradient =
+              step_.IsAccumulated(storage) || kept_gradients_.contains(storage);
+          if (!layer || !is_gradient) return;
           const auto [user, is_new] = users.try_emplace(storage, layer);
           if (!is_new && user->second != layer) user->second = std::nullopt;
         });
       });
     }
     for (const auto& [storage, layer] : users) {
-      if (layer && IsKept(storage, *step_.last_gradient())) {
+      if (!layer) continue;
+      if (kept_gradients_.contains(storage)) {
+        owners.try_emplace(storage, *layer);
+      } else if (IsKept(storage, *step_.last_gradient())) {
         after_backward_.try_emplace(storage, *layer);
       }
     }
@@ -590,6 +598,7 @@ class StackFinder {
   std::map<LaneId, std::vector<std::pair<size_t, size_t>>> taken_;  // items of runs
   std::unordered_map<NodeId, size_t> results_;  // layer of operators on what a layer has made
   Owners after_backward_;                       // memory of gradients of layers
+  std::unordered_set<Storage> kept_gradients_;  // that existed before the step
   std::map<size_t, std::map<size_t, size_t>> layers_in_lists_;  // layer by length and place
 };
 

@@ -20,6 +20,8 @@ struct TrainingStepForm {
   bool has_sizes = true;   // of the tensors between layers
   int passes = 1;          // forward and backward
   bool on_device = false;  // each operator launches a kernel that takes as long
+  // Operators have schemas, and the backward pass reads what the forward pass has made.
+  bool has_lifetimes = false;
 };
 
 // Writes host operators of one thread, whose tensors have numbers as memory.
@@ -91,6 +93,10 @@ class TrainingStep : private StepWriter {
     NodeRow row = Row("aten::_foreach_add_", NodeKind::kOperator, {});
     row.inputs = builder_.InternValues(lists);
     row.duration = Nanos{kUpdate};
+    if (form_.has_lifetimes) {
+      row.op_schema =
+          builder_.Intern("aten::_foreach_add_.List(Tensor(a!)[] self, Tensor[] other) -> ()");
+    }
     Launch(builder_.AddNode(row), kUpdate);
     now_ = now_ + Nanos{kUpdate};
     if (mark) End(mark);
@@ -131,8 +137,9 @@ class TrainingStep : private StepWriter {
     for (int layer = form_.layers - 1; layer >= 0; --layer) {
       const NodeId call =
           Begin("autograd::engine::evaluate_function: AddmmBackward0", NodeKind::kLabel);
-      Op("aten::mm", {Flow(layer + 1), Weight(layer)}, {Gradient(layer), Flow(layer)},
-         kBackward - kGradient, call);
+      std::vector<int> reads = {Flow(layer + 1), Weight(layer)};
+      if (form_.has_lifetimes) reads.push_back(Activation(layer));
+      Op("aten::mm", reads, {Gradient(layer), Flow(layer)}, kBackward - kGradient, call);
       End(call);
       const NodeId last = Begin(
           "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", NodeKind::kLabel);
@@ -173,6 +180,9 @@ class TrainingStep : private StepWriter {
     row.duration = Nanos{time};
     row.inputs = Tensors(reads);
     row.outputs = Tensors(makes);
+    if (form_.has_lifetimes && kind == NodeKind::kOperator) {
+      row.op_schema = builder_.Intern(name + "(Tensor self) -> Tensor");
+    }
     const NodeId node = builder_.AddNode(row);
     if (kind == NodeKind::kOperator) Launch(node, time);
     now_ = now_ + Nanos{time};

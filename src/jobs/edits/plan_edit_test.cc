@@ -1,4 +1,4 @@
-#include "src/jobs/plan_edit.h"
+#include "src/jobs/edits/plan_edit.h"
 
 #include <gtest/gtest.h>
 

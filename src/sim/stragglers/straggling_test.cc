@@ -1,4 +1,4 @@
-#include "src/sim/result/straggling.h"
+#include "src/sim/stragglers/straggling.h"
 
 #include <gtest/gtest.h>
 
