@@ -288,12 +288,10 @@ class Refiner {
                           std::vector<int64_t>& partners) {
     if (ring.count == 1) return;
     const auto add = [&](int64_t index) { partners.push_back(ring.RankAt(index % ring.count)); };
-    if (reach.all) {
-      for (int64_t step = 1; step < ring.count; ++step) add(me + step);
-      return;
-    }
-    add(me + 1);
+    const int64_t far = reach.all ? ring.count - 1 : 1;
+    for (int64_t step = 1; step <= far; ++step) add(me + step);
     add(me + ring.count - 1);
+    // The place of these partners depends on the member, also if all others are listed.
     for (int64_t step = 1; reach.doubling && step < ring.count; step *= 2) {
       if ((me ^ step) < ring.count) add(me ^ step);
     }

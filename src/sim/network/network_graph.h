@@ -141,7 +141,7 @@ class NetworkRoutes {
     float width = 0;  // smallest bandwidth, bytes per ns
   };
   using Steps = std::vector<Step>;                           // by place in the target's line
-  static constexpr size_t kMostKeptSteps = size_t{1} << 23;  // 64 MB
+  static constexpr size_t kMostKeptSteps = size_t{1} << 25;  // 256 MB
 
   const Steps& StepsTo(uint32_t target, size_t dim);
   void FindInDim(uint32_t from, uint32_t to, size_t dim, uint64_t hash, const Load& load,
