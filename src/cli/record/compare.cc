@@ -255,7 +255,10 @@ class CompareCommand : public Command {
       for (const Table& one : TablesOf(steps)) json[one.key] = ToJson(one);
       text = JsonText(json);
     } else {
-      for (const Table& one : TablesOf(steps)) text += ToText(one, /*most_rows=*/0);
+      for (const EditLine& edit : steps.edits) {
+        text += fmt::format("{}: {} ({})\n", edit.edit, edit.text, edit.certainty);
+      }
+      text += ToText(table, /*most_rows=*/0);
       if (tolerance) {
         text += fmt::format("simulated step {} {} of the measured one{}\n",
                             within ? "within" : "NOT within", FormatShare(*tolerance),

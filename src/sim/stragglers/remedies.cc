@@ -60,11 +60,9 @@ class RemedyFinder {
         }));
     found_.push_back({.what = "stage re-balance",
                       .step = balanced,
-                      .basis = fmt::format(
-                          "stage {} computes {:.1f} % longer than the mean of {}; any part of the "
-                          "work moves, in the program whole layers",
-                          slowest - of_stages.begin(), (*slowest / mean - 1) * 100,
-                          FormatCount(stages_.size(), "stage"))});
+                      .basis = fmt::format("stage {} takes {:.1f} % more than the mean of {}",
+                                           slowest - of_stages.begin(), (*slowest / mean - 1) * 100,
+                                           FormatCount(stages_.size(), "stage"))});
     return {};
   }
 
@@ -97,7 +95,7 @@ class RemedyFinder {
     }
     Remedy remedy{.what = "sequence re-balance", .step = std::nullopt, .basis = ""};
     if (!is_known) {
-      remedy.basis = "the job has no FLOPs; recorded jobs get them with --compute flops";
+      remedy.basis = "no FLOPs; recorded jobs get them with --compute flops";
       found_.push_back(std::move(remedy));
       return {};
     }
@@ -106,8 +104,8 @@ class RemedyFinder {
     ETUDE_ASSIGN_OR_RETURN(remedy.step, times_.StepOf([&](const RankUse& use, size_t node) {
       return uneven[IndexOf(use)].contains(node) ? use.ideal[node] : use.own[node];
     }));
-    remedy.basis = fmt::format("{} with other FLOPs on ranks that do the same take their mean time",
-                               FormatCount(count, "computation"));
+    remedy.basis =
+        fmt::format("{} with unequal FLOPs on like ranks", FormatCount(count, "computation"));
     found_.push_back(std::move(remedy));
     return {};
   }
@@ -158,9 +156,8 @@ class RemedyFinder {
     found_.push_back(
         {.what = "planned garbage collection",
          .step = without + longest,
-         .basis = fmt::format("pauses of the host on {} of {}, at once on all; their cause is "
-                              "unknown",
-                              FormatCount(ranks), FormatCount(times_.rank_count(), "rank"))});
+         .basis = fmt::format("pauses of the host on {} of {}, at once on all", FormatCount(ranks),
+                              FormatCount(times_.rank_count(), "rank"))});
     return {};
   }
 

@@ -74,8 +74,8 @@ TEST(Remedies, StagesAreBalanced) {
   EXPECT_EQ(study->remedies[0].what, "stage re-balance");
   EXPECT_EQ(study->remedies[0].step, StepOf(PipelineOf(2000, 2000, names)));
   EXPECT_EQ(StepOf(job) - *study->remedies[0].step, 7000 - 6000);
-  EXPECT_TRUE(study->remedies[0].basis.starts_with(
-      "stage 1 computes 50.0 % longer than the mean of 2 stages"))
+  EXPECT_TRUE(
+      study->remedies[0].basis.starts_with("stage 1 takes 50.0 % more than the mean of 2 stages"))
       << study->remedies[0].basis;
   EXPECT_EQ(study->remedies[1].what, "sequence re-balance");
   EXPECT_FALSE(study->remedies[1].step.has_value()) << "without FLOPs";
