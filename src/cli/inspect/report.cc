@@ -15,7 +15,7 @@
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/job/capture_folder.h"
 #include "src/formats/read_trace.h"
-#include "src/jobs/compared_steps.h"
+#include "src/jobs/edits/compared_steps.h"
 #include "src/report/certificate/run_comparison_json.h"
 #include "src/report/page/job_page.h"
 #include "src/report/text/format.h"

@@ -13,7 +13,7 @@
 #include "src/cli/record/compare_certificates.h"
 #include "src/cli/record/compare_run.h"
 #include "src/formats/job/capture_folder.h"
-#include "src/jobs/compared_steps.h"
+#include "src/jobs/edits/compared_steps.h"
 #include "src/report/certificate/replay_comparison.h"
 #include "src/report/tables/operator_share.h"
 #include "src/report/text/format.h"

@@ -16,7 +16,7 @@
 #include "src/cli/tool/table_output.h"
 #include "src/formats/io/byte_source.h"
 #include "src/formats/job/job_folder.h"
-#include "src/jobs/compared_steps.h"
+#include "src/jobs/edits/compared_steps.h"
 #include "src/jobs/machine_options.h"
 #include "src/jobs/recorded_times.h"
 #include "src/jobs/shared_network.h"

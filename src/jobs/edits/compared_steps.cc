@@ -1,4 +1,4 @@
-#include "src/jobs/compared_steps.h"
+#include "src/jobs/edits/compared_steps.h"
 
 #include <filesystem>
 #include <system_error>
