@@ -122,10 +122,13 @@ def test_a_failing_task_does_not_stop_the_others(folder, tmp_path):
 def test_a_damaged_recording_does_not_stop_the_others(folder, tmp_path):
     output = shutil.copytree(folder[0], tmp_path / "out")
     (output / "recordings/image-generation/job.json").write_text("")
-    found, said = simulate(output, "image-generation", "learning-to-rank", "--ranks", 8, codes=(3,))
+    # A task that is named twice has one row.
+    words = ("image-generation", "learning-to-rank", "learning-to-rank", "--ranks", 8)
+    found, said = simulate(output, *words, codes=(3,))
     assert [task["id"] for task in found["tasks"]] == ["learning-to-rank"]
     (failed,) = found["failed"]
     assert failed["id"] == "image-generation" and failed["exit_code"] == 3 and "image-generation/job.json" in failed["error"]
+    assert "1 of 2 tasks failed: image-generation" in said
 
 
 def test_another_device(tmp_path):
