@@ -344,6 +344,21 @@ def test_tensor_parallel_ranks_are_those_of_torch(tmp_path):
     assert memory["after_bytes"] < memory["before_bytes"]
 
 
+def test_tensor_parallel_layers_are_those_of_the_other_model(tmp_path):
+    three, five = (record(tmp_path / f"recorded{n}", TENSOR, f"layers={n}") for n in (3, 5))
+    (divided, layers) = edit(three, tmp_path / "edited", "--tp", 2, "--layers", 5)["edits"]
+    (expected,) = edit(five, tmp_path / "same", "--tp", 2)["edits"]
+    assert layers["layers"] == 3 and divided["reductions"] == expected["reductions"]
+    assert names(tmp_path / "edited") == names(tmp_path / "same")
+    assert sizes(simulate(tmp_path / "edited")) == sizes(simulate(tmp_path / "same"))
+
+
+def test_norms_of_divided_gradients_are_reduced_once(tmp_path):
+    clipped = record(tmp_path / "clipped", TRANSFORMER, 2, 4, "foreach")
+    (change,) = edit(clipped, tmp_path / "edited", "--tp", 2)["edits"]
+    assert {"bytes": 4, "count": 1, "backward": False} in change["reductions"]
+
+
 @pytest.fixture(scope="module")
 def transformer(tmp_path_factory):
     return record(tmp_path_factory.mktemp("transformer") / "job", TENSOR)

@@ -15,11 +15,11 @@ using testing_dimensions::TensorStep;
 using Tensor = TensorStep::Tensor;
 using Shape = std::vector<int64_t>;
 
-constexpr int64_t kBatch = 2;
-constexpr int64_t kLength = 6;
-constexpr int64_t kHeads = 4;
-constexpr int64_t kDepth = 8;
-constexpr int64_t kWidth = kHeads * kDepth;
+constexpr int64_t kSamples = 2;
+constexpr int64_t kTokens = 6;
+constexpr int64_t kHeadCount = 4;
+constexpr int64_t kHeadDepth = 8;
+constexpr int64_t kAttentionWidth = kHeadCount * kHeadDepth;
 
 // Nodes of a step that tests look at.
 struct AttentionNodes {
@@ -30,29 +30,30 @@ struct AttentionNodes {
 // of one weight, and an update of the weights.
 Trace MakeAttention(AttentionNodes& nodes) {
   TensorStep step;
-  const Tensor x = TensorStep::Whole("x", {kBatch, kLength, kWidth});
-  const Tensor weight = TensorStep::Whole("weight", {3 * kWidth, kWidth});
-  const Tensor out_weight = TensorStep::Whole("out weight", {kWidth, kWidth});
-  const Tensor parts = TensorStep::Whole("parts", {kBatch, kLength, 3 * kWidth});
+  const Tensor x = TensorStep::Whole("x", {kSamples, kTokens, kAttentionWidth});
+  const Tensor weight = TensorStep::Whole("weight", {3 * kAttentionWidth, kAttentionWidth});
+  const Tensor out_weight = TensorStep::Whole("out weight", {kAttentionWidth, kAttentionWidth});
+  const Tensor parts = TensorStep::Whole("parts", {kSamples, kTokens, 3 * kAttentionWidth});
   nodes.parts = step.Op("aten::linear", {x, weight}, {parts});
   std::vector<Tensor> thirds;
   for (int64_t i = 0; i < 3; ++i) {
-    thirds.push_back({.memory = "parts",
-                      .shape = {kBatch, kHeads, kLength, kDepth},
-                      .strides = {kLength * 3 * kWidth, kDepth, 3 * kWidth, 1},
-                      .offset = i * kWidth});
+    thirds.push_back(
+        {.memory = "parts",
+         .shape = {kSamples, kHeadCount, kTokens, kHeadDepth},
+         .strides = {kTokens * 3 * kAttentionWidth, kHeadDepth, 3 * kAttentionWidth, 1},
+         .offset = i * kAttentionWidth});
     step.Op("aten::view", {parts}, {thirds.back()});
   }
   const Tensor turned = {.memory = "o",
-                         .shape = {kBatch, kHeads, kLength, kDepth},
-                         .strides = {kLength * kWidth, kDepth, kWidth, 1}};
+                         .shape = {kSamples, kHeadCount, kTokens, kHeadDepth},
+                         .strides = {kTokens * kAttentionWidth, kHeadDepth, kAttentionWidth, 1}};
   nodes.attention = step.Op("aten::_scaled_dot_product_flash_attention_for_cpu", thirds,
-                            {turned, TensorStep::Whole("sums", {kBatch, kHeads, kLength})});
-  const Tensor joined = TensorStep::Whole("o", {kBatch, kLength, kWidth});
+                            {turned, TensorStep::Whole("sums", {kSamples, kHeadCount, kTokens})});
+  const Tensor joined = TensorStep::Whole("o", {kSamples, kTokens, kAttentionWidth});
   step.Op("aten::view", {turned}, {joined});
-  const Tensor y = TensorStep::Whole("y", {kBatch, kLength, kWidth});
+  const Tensor y = TensorStep::Whole("y", {kSamples, kTokens, kAttentionWidth});
   nodes.result = step.Op("aten::linear", {joined, out_weight}, {y});
-  step.Op("aten::relu", {y}, {TensorStep::Whole("z", {kBatch, kLength, kWidth})});
+  step.Op("aten::relu", {y}, {TensorStep::Whole("z", {kSamples, kTokens, kAttentionWidth})});
   step.Op("aten::add_", {weight, weight}, {weight});
   step.Op("aten::add_", {out_weight, out_weight}, {out_weight});
   return step.Finish();
@@ -71,19 +72,19 @@ TEST(DimensionSizes, HeadsAreDividedInViewsOfOneProduct) {
   AttentionNodes nodes;
   const auto step = DivideAmongTensorRanks(MakeAttention(nodes), 2, {});
   ASSERT_TRUE(step) << step.error().message;
-  EXPECT_EQ(step->dimensions, (std::map<int64_t, uint64_t>{{kHeads, 1}}));
+  EXPECT_EQ(step->dimensions, (std::map<int64_t, uint64_t>{{kHeadCount, 1}}));
   EXPECT_EQ(step->divided, 2u);
-  constexpr int64_t kPart = kWidth / 2;
+  constexpr int64_t kPart = kAttentionWidth / 2;
   const Trace& trace = step->trace;
-  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.parts)[1]), (Shape{3 * kPart, kWidth}));
+  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.parts)[1]), (Shape{3 * kPart, kAttentionWidth}));
   const Value& values = trace.inputs(nodes.attention)[2];
-  EXPECT_EQ(ShapeOf(trace, values), (Shape{kBatch, kHeads / 2, kLength, kDepth}));
-  EXPECT_EQ(StridesOf(trace, values), (Shape{kLength * 3 * kPart, kDepth, 3 * kPart, 1}));
+  EXPECT_EQ(ShapeOf(trace, values), (Shape{kSamples, kHeadCount / 2, kTokens, kHeadDepth}));
+  EXPECT_EQ(StridesOf(trace, values), (Shape{kTokens * 3 * kPart, kHeadDepth, 3 * kPart, 1}));
   EXPECT_EQ(trace.tensor(values.as_tensor()).offset, 2 * kPart);
-  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.result)[1]), (Shape{kWidth, kPart}));
+  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.result)[1]), (Shape{kAttentionWidth, kPart}));
   ASSERT_EQ(step->reductions.size(), 1u);
   EXPECT_EQ(step->reductions.front().made, nodes.result);
-  EXPECT_EQ(step->reductions.front().bytes.count, kBatch * kLength * kWidth * 4);
+  EXPECT_EQ(step->reductions.front().bytes.count, kSamples * kTokens * kAttentionWidth * 4);
 }
 
 TEST(DimensionSizes, BatchAndLengthAreTold) {
@@ -92,27 +93,28 @@ TEST(DimensionSizes, BatchAndLengthAreTold) {
   const auto edit = WithDimensionSizes(recorded, {.batch = 5, .sequence = 9}, {});
   ASSERT_TRUE(edit) << edit.error().message;
   const Trace& trace = edit->trace;
-  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.parts)[0]), (Shape{5, 9, kWidth}));
-  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.attention)[1]), (Shape{5, kHeads, 9, kDepth}));
+  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.parts)[0]), (Shape{5, 9, kAttentionWidth}));
+  EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.attention)[1]),
+            (Shape{5, kHeadCount, 9, kHeadDepth}));
   ASSERT_EQ(edit->dimensions.size(), 2u);
-  EXPECT_EQ(edit->dimensions[0].before, kBatch);
-  EXPECT_EQ(edit->dimensions[1].before, kLength);
+  EXPECT_EQ(edit->dimensions[0].before, kSamples);
+  EXPECT_EQ(edit->dimensions[1].before, kTokens);
 }
 
 TEST(DimensionSizes, HeadsKeepTheHiddenSize) {
   AttentionNodes nodes;
   const Trace recorded = MakeAttention(nodes);
-  const auto more = WithDimensionSizes(recorded, {.heads = 2 * kHeads}, {});
+  const auto more = WithDimensionSizes(recorded, {.heads = 2 * kHeadCount}, {});
   ASSERT_TRUE(more) << more.error().message;
   const Trace& trace = more->trace;
   EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.attention)[0]),
-            (Shape{kBatch, 2 * kHeads, kLength, kDepth / 2}));
-  const auto wider = WithDimensionSizes(recorded, {.hidden = 2 * kWidth}, {});
+            (Shape{kSamples, 2 * kHeadCount, kTokens, kHeadDepth / 2}));
+  const auto wider = WithDimensionSizes(recorded, {.hidden = 2 * kAttentionWidth}, {});
   ASSERT_TRUE(wider) << wider.error().message;
   EXPECT_EQ(ShapeOf(wider->trace, wider->trace.inputs(nodes.parts)[1]),
-            (Shape{6 * kWidth, 2 * kWidth}));
+            (Shape{6 * kAttentionWidth, 2 * kAttentionWidth}));
   EXPECT_EQ(ShapeOf(wider->trace, wider->trace.inputs(nodes.attention)[0]),
-            (Shape{kBatch, kHeads, kLength, 2 * kDepth}));
+            (Shape{kSamples, kHeadCount, kTokens, 2 * kHeadDepth}));
 }
 
 TEST(DimensionSizes, MissingDimensionsAreRefused) {

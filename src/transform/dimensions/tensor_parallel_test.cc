@@ -13,9 +13,9 @@ using testing_dimensions::TensorStep;
 using Tensor = TensorStep::Tensor;
 using Shape = std::vector<int64_t>;
 
-constexpr int64_t kRows = 16;
-constexpr int64_t kWidth = 8;
-constexpr int64_t kHidden = 32;
+constexpr int64_t kMlpRows = 16;
+constexpr int64_t kMlpWidth = 8;
+constexpr int64_t kMlpHidden = 32;
 
 // Nodes of a step that tests look at.
 struct MlpNodes {
@@ -31,36 +31,36 @@ Tensor Matrix(const std::string& memory, int64_t rows, int64_t columns) {
 Trace MakeMlp(MlpNodes& nodes, const std::string& activation = "aten::relu",
               bool has_norm = false) {
   TensorStep step;
-  const Tensor x = Matrix("x", kRows, kWidth);
-  const Tensor up = Matrix("up", kHidden, kWidth);
-  const Tensor down = Matrix("down", kWidth, kHidden);
-  const Tensor up_bias = TensorStep::Whole("up bias", {kHidden});
-  const Tensor down_bias = TensorStep::Whole("down bias", {kWidth});
-  const Tensor h = Matrix("h", kRows, kHidden);
-  const Tensor a = Matrix("a", kRows, kHidden);
-  const Tensor y = Matrix("y", kRows, kWidth);
+  const Tensor x = Matrix("x", kMlpRows, kMlpWidth);
+  const Tensor up = Matrix("up", kMlpHidden, kMlpWidth);
+  const Tensor down = Matrix("down", kMlpWidth, kMlpHidden);
+  const Tensor up_bias = TensorStep::Whole("up bias", {kMlpHidden});
+  const Tensor down_bias = TensorStep::Whole("down bias", {kMlpWidth});
+  const Tensor h = Matrix("h", kMlpRows, kMlpHidden);
+  const Tensor a = Matrix("a", kMlpRows, kMlpHidden);
+  const Tensor y = Matrix("y", kMlpRows, kMlpWidth);
   nodes.up = step.Op("aten::addmm", {up_bias, x, TensorStep::Turned(up)}, {h});
   step.Op(activation, {h}, {a});
   nodes.down = step.Op("aten::addmm", {down_bias, a, TensorStep::Turned(down)}, {y});
-  nodes.sum = step.Op("aten::add", {x, y}, {Matrix("out", kRows, kWidth)}, {1});
-  const Tensor g = Matrix("g", kRows, kWidth);
-  const Tensor ga = Matrix("ga", kRows, kHidden);
-  const Tensor gh = Matrix("gh", kRows, kHidden);
-  const Tensor gx = Matrix("gx", kRows, kWidth);
-  const Tensor up_gradient = Matrix("up gradient", kHidden, kWidth);
-  const Tensor down_gradient = Matrix("down gradient", kWidth, kHidden);
+  nodes.sum = step.Op("aten::add", {x, y}, {Matrix("out", kMlpRows, kMlpWidth)}, {1});
+  const Tensor g = Matrix("g", kMlpRows, kMlpWidth);
+  const Tensor ga = Matrix("ga", kMlpRows, kMlpHidden);
+  const Tensor gh = Matrix("gh", kMlpRows, kMlpHidden);
+  const Tensor gx = Matrix("gx", kMlpRows, kMlpWidth);
+  const Tensor up_gradient = Matrix("up gradient", kMlpHidden, kMlpWidth);
+  const Tensor down_gradient = Matrix("down gradient", kMlpWidth, kMlpHidden);
   step.Begin("autograd::engine::evaluate_function: SomeBackward0");
-  step.Op("aten::ones_like", {Matrix("out", kRows, kWidth)}, {g});
+  step.Op("aten::ones_like", {Matrix("out", kMlpRows, kMlpWidth)}, {g});
   step.Op("aten::mm", {TensorStep::Turned(g), a}, {down_gradient});
   step.Keep(down_gradient);
-  step.OpOver("aten::sum", {g}, {TensorStep::Whole("down bias gradient", {1, kWidth})}, {0});
+  step.OpOver("aten::sum", {g}, {TensorStep::Whole("down bias gradient", {1, kMlpWidth})}, {0});
   step.Op("aten::mm", {g, down}, {ga});
   step.Op("aten::threshold_backward", {ga, h}, {gh}, {0});
   step.Op("aten::mm", {TensorStep::Turned(gh), x}, {up_gradient});
   step.Keep(up_gradient);
   nodes.gradient = step.Op("aten::mm", {gh, up}, {gx});
-  nodes.gradient_sum = step.Op("aten::add", {g, gx}, {Matrix("sum", kRows, kWidth)}, {1});
-  step.Keep(Matrix("sum", kRows, kWidth));
+  nodes.gradient_sum = step.Op("aten::add", {g, gx}, {Matrix("sum", kMlpRows, kMlpWidth)}, {1});
+  step.Keep(Matrix("sum", kMlpRows, kMlpWidth));
   step.End();
   if (has_norm) {
     const Tensor norm = TensorStep::Whole("norm", {});
@@ -89,27 +89,27 @@ TEST(TensorParallel, AnMlpIsDividedByColumnsAndRows) {
   EXPECT_EQ(step->weights, 2u);
   EXPECT_EQ(step->divided, 2u);
   EXPECT_EQ(step->divided_share, 1);
-  EXPECT_EQ(step->dimensions, (std::map<int64_t, uint64_t>{{kHidden, 1}}));
+  EXPECT_EQ(step->dimensions, (std::map<int64_t, uint64_t>{{kMlpHidden, 1}}));
   // The bias of the first product and the result are divided, the input is whole.
-  EXPECT_EQ(ShapeOfInput(step->trace, nodes.up, 0), (Shape{kHidden / 2}));
-  EXPECT_EQ(ShapeOfInput(step->trace, nodes.up, 1), (Shape{kRows, kWidth}));
-  EXPECT_EQ(ShapeOfInput(step->trace, nodes.up, 2), (Shape{kWidth, kHidden / 2}));
-  EXPECT_EQ(ShapeOfInput(step->trace, nodes.down, 0), (Shape{kWidth}));
-  EXPECT_EQ(ShapeOfInput(step->trace, nodes.down, 1), (Shape{kRows, kHidden / 2}));
-  EXPECT_EQ(StridesOfInput(step->trace, nodes.down, 1), (Shape{kHidden / 2, 1}));
-  EXPECT_EQ(StridesOfInput(step->trace, nodes.down, 2), (Shape{1, kHidden / 2}));
-  EXPECT_EQ(ShapeOfInput(step->trace, nodes.update, 1), (Shape{kHidden / 2, kWidth}));
+  EXPECT_EQ(ShapeOfInput(step->trace, nodes.up, 0), (Shape{kMlpHidden / 2}));
+  EXPECT_EQ(ShapeOfInput(step->trace, nodes.up, 1), (Shape{kMlpRows, kMlpWidth}));
+  EXPECT_EQ(ShapeOfInput(step->trace, nodes.up, 2), (Shape{kMlpWidth, kMlpHidden / 2}));
+  EXPECT_EQ(ShapeOfInput(step->trace, nodes.down, 0), (Shape{kMlpWidth}));
+  EXPECT_EQ(ShapeOfInput(step->trace, nodes.down, 1), (Shape{kMlpRows, kMlpHidden / 2}));
+  EXPECT_EQ(StridesOfInput(step->trace, nodes.down, 1), (Shape{kMlpHidden / 2, 1}));
+  EXPECT_EQ(StridesOfInput(step->trace, nodes.down, 2), (Shape{1, kMlpHidden / 2}));
+  EXPECT_EQ(ShapeOfInput(step->trace, nodes.update, 1), (Shape{kMlpHidden / 2, kMlpWidth}));
   // One sum in each pass: of the results, and of the input's gradients.
   ASSERT_EQ(step->reductions.size(), 2u);
   const TensorReduction& forward = step->reductions.front();
   EXPECT_EQ(forward.made, nodes.down);
   EXPECT_EQ(forward.read, nodes.sum);
-  EXPECT_EQ(forward.bytes.count, kRows * kWidth * 4);
+  EXPECT_EQ(forward.bytes.count, kMlpRows * kMlpWidth * 4);
   EXPECT_FALSE(forward.in_backward);
   const TensorReduction& backward = step->reductions.back();
   EXPECT_EQ(backward.made, nodes.gradient);
   EXPECT_EQ(backward.read, nodes.gradient_sum);
-  EXPECT_EQ(backward.bytes.count, kRows * kWidth * 4);
+  EXPECT_EQ(backward.bytes.count, kMlpRows * kMlpWidth * 4);
   EXPECT_TRUE(backward.in_backward);
 }
 
@@ -154,7 +154,7 @@ TEST(TensorParallel, AllReducesStandBetweenTheirOperators) {
   ASSERT_EQ(edited->comms().size(), 2u);
   const auto& [node, comm] = edited->comms().front();
   EXPECT_EQ(comm.type, CollectiveType::kAllReduce);
-  EXPECT_EQ(comm.bytes->count, kRows * kWidth * 4);
+  EXPECT_EQ(comm.bytes->count, kMlpRows * kMlpWidth * 4);
   EXPECT_EQ(comm.group_size, 4);
   EXPECT_EQ(edited->deps(node).front(), nodes.down);
   EXPECT_EQ(edited->deps(nodes.sum).back(), node);
