@@ -15,7 +15,6 @@
 #include "src/cli/suite/program_output.h"
 #include "src/formats/job/capture_folder.h"
 #include "src/jobs/output_files.h"
-#include "src/report/certificate/certificate.h"
 #include "src/suite/results/run_record.h"
 
 namespace etude {
