@@ -187,10 +187,11 @@ Status Sweep::PlanPoint(size_t index, std::map<std::string, size_t>& known,
   SweepRow row{.point = index,
                .labels = point.labels,
                .npus = npus,
-               .bandwidth = LinkBandwidthOf(made.machine),
+               .bandwidth = {},
                .cost = {},
                .capacity = point.capacity,
                .outcome = {}};
+  if (npus > 0) row.bandwidth = LinkBandwidthOf(made.machine);
   if (spec_.prices && npus > 0) {
     const Result<double> cost = CostOf(made.machine, *spec_.prices);
     if (!cost) return BadInput(fmt::format("{}: {}", point.name, cost.error().message));

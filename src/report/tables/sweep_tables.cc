@@ -156,7 +156,7 @@ Table RowsTable(const SweepResults& results, const std::vector<const SweepRow*>&
     for (const SweepTimeColumn& column : times.subspan(1)) time_cell(column);
     // With a machine file, the NPUs are those of the job, and links are unknown.
     cells.push_back(row->npus > 0 ? Cell(row->npus) : Cell());
-    cells.push_back(row->bandwidth > 0 ? Cell(row->bandwidth) : Cell());
+    cells.push_back(ToCell(row->bandwidth));
     if (priced) cells.push_back(ToCell(row->cost));
     if (has_rank_seconds) cells.push_back(ToCell(row->rank_seconds()));
     if (has_energy) cells.push_back(ToCell(row->energy()));

@@ -185,7 +185,7 @@ void ExpectSameByClass(const SimMachine& machine, const SimWorkload& workload, i
 TEST(FlowNetwork, ClassesEqualEachRank) {
   const char* const shapes[] = {"Ring", "FullyConnected", "Switch", "Mesh"};
   int by_class = 0;
-  constexpr uint32_t kCases = 400;
+  constexpr uint32_t kCases = 500;
   for (uint32_t seed = 0; seed < kCases; ++seed) {
     RandomSimulation random(seed);
     SimMachine machine = random.machine;

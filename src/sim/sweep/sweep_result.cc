@@ -49,9 +49,7 @@ std::optional<double> FigureOf(const SweepRow& row, SweepMeasure measure) {
     case SweepMeasure::kStep: return static_cast<double>(times.step);
     case SweepMeasure::kExposed: return static_cast<double>(times.exposed_communication);
     case SweepMeasure::kCost: return row.cost;
-    case SweepMeasure::kBandwidth:
-      if (row.bandwidth == 0) return std::nullopt;
-      return row.bandwidth;
+    case SweepMeasure::kBandwidth: return row.bandwidth;
     case SweepMeasure::kNpus: return static_cast<double>(row.npus);
     case SweepMeasure::kThroughput: return OrderFigure(row, SweepOrder::kThroughput);
     case SweepMeasure::kMemory: return OrderFigure(row, SweepOrder::kMemory);

@@ -77,7 +77,7 @@ struct SweepRow {
   size_t point = 0;                 // from 0
   std::vector<std::string> labels;  // by axis
   int64_t npus = 0;                 // 0: not known yet
-  double bandwidth = 0;             // GB/s, sum over links; 0: unknown
+  std::optional<double> bandwidth;  // GB/s, sum over links; nullopt: unknown
   std::optional<double> cost;
   std::optional<Bytes> capacity;        // device memory, as set in the spec
   std::optional<SweepOutcome> outcome;  // nullopt: not simulated yet

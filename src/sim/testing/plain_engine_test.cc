@@ -170,6 +170,16 @@ TEST(PlainEngine, RandomSimulations) {
   EXPECT_GT(counts.with_queues, counts.all / 100);
 }
 
+// Of 300,000 seeds: partners at powers of two beside an algorithm in which all are partners.
+TEST(PlainEngine, SomeRandomSimulations) {
+  for (const uint32_t seed : {18'645u}) {
+    const RandomSimulation random(seed);
+    Counts counts;
+    ExpectAllSame(random.machine, random.workload, fmt::format("seed {}", seed), counts);
+    EXPECT_EQ(counts.by_class, 1);
+  }
+}
+
 TEST(PlainEngine, AstraSimsCases) {
   const auto simulate = [](const SimMachine& machine, const SimWorkload& workload) {
     return plain::Simulate(machine, workload);
