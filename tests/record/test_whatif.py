@@ -242,6 +242,12 @@ def test_stragglers_are_found(tmp_path):
     assert rank["what"] == "rank 1" and rank["gain_share"] > 0.1
     slowest = next(row for row in simulated["stragglers"] if row["kind"] == "operator")
     assert slowest["what"] in ("aten::mm", "aten::sum") and slowest["slowdown_share"] > 0.1
+    # The slow rank multiplies larger matrices, which only FLOPs tell.
+    (unknown,) = (row for row in simulated["remedies"] if row["remedy"] == "sequence re-balance")
+    assert unknown["certainty"] == "unknown" and unknown["step_ns"] is None
+    words = ("--network", NETWORK.format(2), "--compute", "flops", "--ideal", "--json")
+    (even,) = (row for row in json.loads(etude("simulate", job, *words).stdout)["remedies"] if row["remedy"] == "sequence re-balance")
+    assert even["certainty"] == "modelled" and even["gain_share"] > 0.1
     alone = etude("simulate", job, "--network", NETWORK.format(2), "--table", "stragglers", code=2).stderr
     assert "requires --ideal" in alone
 

@@ -327,7 +327,7 @@ class StageSplitter {
   void ForEachUse(NodeId node, Fn fn) const {
     ForEachTensor(trace_, trace_.inputs(node), [&](TensorId id) {
       const TensorUse& use = trace_.tensor(id);
-      if (use.storage != 0) fn(use);
+      if (HasMemory(use)) fn(use);
     });
   }
 

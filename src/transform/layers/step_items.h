@@ -16,11 +16,17 @@ namespace etude {
 
 using Storage = uint64_t;  // TensorUse::storage, not 0
 
+// Returns whether a tensor has memory of its own. Python numbers among arguments are tensors in
+// memory that any other one may have had before.
+inline bool HasMemory(const TensorUse& use) {
+  return use.storage != 0 && use.number_kind == ValueKind::kNone;
+}
+
 // Calls `fn` with the memory of each tensor in `values`.
 template <typename Fn>
 void ForEachStorage(const Trace& trace, std::span<const Value> values, Fn fn) {
   ForEachTensor(trace, values, [&](TensorId id) {
-    if (const Storage storage = trace.tensor(id).storage; storage != 0) fn(storage);
+    if (HasMemory(trace.tensor(id))) fn(trace.tensor(id).storage);
   });
 }
 
