@@ -304,6 +304,12 @@ def test_pipelines_are_those_of_torch(schedule, name, tmp_path):
     (change,) = changes["edits"]
     assert changes["ranks"] == 2 and changes["times_known"] and change["messages"] == 8
     assert change["boundaries"] == [[{"bytes": 4 * 32 * 64 * 4, "gradient": True}]]
+    # The memory of the stages is nearly that of the recorded ones, and a lower bound: torch also keeps
+    # what it has sent and the buffers that it receives into.
+    measured = [row["peak_bytes"] for row in json.loads(etude("memory", recorded, "--json").stdout)["summary"]]
+    found = [stage["memory_bytes"]["cpu"] for stage in change["stages"]]
+    assert len(found) == len(measured) == 2
+    assert all(0.8 * real < of_stage <= real for of_stage, real in zip(found, measured)), (found, measured)
     edit(recorded, tmp_path / "same", "--scale", "compute=1.0001")
     edited = communication(tmp_path / "edited")
     assert edited == communication(tmp_path / "same") and len(edited) == 2
