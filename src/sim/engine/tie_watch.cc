@@ -156,10 +156,6 @@ void TieWatch::TouchQueue(SimIndex queue, QueueStep step) {
   CheckCollectives(*state_);
 }
 
-void TieWatch::TouchBus(RankClassId rank_class) {
-  if (on_) Touch(Kind::kBus, rank_class.value(), 0, 1, [](uint8_t, uint8_t) { return true; });
-}
-
 void TieWatch::TouchLink(SimIndex link) {
   if (on_) Touch(Kind::kLink, link, 0, 1, [](uint8_t, uint8_t) { return true; });
 }

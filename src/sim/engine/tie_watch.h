@@ -83,8 +83,6 @@ class TieWatch {
   void TouchQueue(SimIndex queue, QueueStep step);
   // Messages enter a link with a queue, and it becomes free.
   void TouchLink(SimIndex link);
-  // Requests of two streams to a bus, and a bus's own events, depend on their order.
-  void TouchBus(RankClassId rank_class);
   // Ends the last phase of a stream. Streams of one set in one queue are interchangeable.
   void EndStream(SimIndex set, SimIndex queue);
   void BeginCollective();
@@ -106,7 +104,7 @@ class TieWatch {
   void Skip();
 
  private:
-  enum class Kind : uint8_t { kStream, kMail, kQueue, kBus, kLink };
+  enum class Kind : uint8_t { kStream, kMail, kQueue, kLink };
   using Ends = std::pair<SimIndex, SimIndex>;  // set and queue
   static constexpr Ends kNoEnds{kNoIndex, kNoIndex};
 

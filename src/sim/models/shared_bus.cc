@@ -15,16 +15,11 @@ constexpr int64_t kReductionStart = 50;  // ns
 }  // namespace
 
 SharedBuses::SharedBuses(const SharedBus& bus, const SimInput& input, SimTimeline& timeline,
-                         TieWatch& ties, HandlingListener& listener)
-    : bus_(bus),
-      timeline_(timeline),
-      ties_(ties),
-      listener_(listener),
-      buses_(input.class_count()) {}
+                         HandlingListener& listener)
+    : bus_(bus), timeline_(timeline), listener_(listener), buses_(input.class_count()) {}
 
 void SharedBuses::Carry(RankClassId rank_class, const Handling& handling,
                         const LocalEvent& handled) {
-  ties_.TouchBus(rank_class);
   const Transfer transfer{.bytes = handling.bytes,
                           .reduces = handling.came && handling.reduces,
                           .returns = handling.came && handling.goes_on,
@@ -34,7 +29,6 @@ void SharedBuses::Carry(RankClassId rank_class, const Handling& handling,
 }
 
 void SharedBuses::Do(RankClassId rank_class, const LocalEvent& event) {
-  ties_.TouchBus(rank_class);
   const auto end = static_cast<End>(event.subject);
   switch (event.kind) {
     case LocalKind::kBusSent: Sent(rank_class, end); break;

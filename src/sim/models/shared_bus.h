@@ -15,7 +15,7 @@ namespace etude {
 // receives (LogGP).
 class SharedBuses {
  public:
-  SharedBuses(const SharedBus& bus, const SimInput& input, SimTimeline& timeline, TieWatch& ties,
+  SharedBuses(const SharedBus& bus, const SimInput& input, SimTimeline& timeline,
               HandlingListener& listener);
 
   // Carries the data of a handling. The listener receives `handled` when the bus is done.
@@ -61,7 +61,6 @@ class SharedBuses {
 
   const SharedBus bus_;
   SimTimeline& timeline_;
-  TieWatch& ties_;
   HandlingListener& listener_;
   std::vector<Bus> buses_;   // by class
   SimPool<Transfer> outer_;  // transfers whose parts are on inner buses

@@ -28,9 +28,8 @@ class EndpointDelay final : public SimEndpointModel {
 // Collectives of groups do not use the bus.
 class SharedBusEndpoint final : public SimEndpointModel {
  public:
-  SharedBusEndpoint(const SimInput& input, SimTimeline& timeline, TieWatch& ties,
-                    HandlingListener& listener)
-      : timeline_(timeline), buses_(*input.system.shared_bus, input, timeline, ties, listener) {}
+  SharedBusEndpoint(const SimInput& input, SimTimeline& timeline, HandlingListener& listener)
+      : timeline_(timeline), buses_(*input.system.shared_bus, input, timeline, listener) {}
 
   std::string_view name() const override { return "astra-sim-2.0/shared-bus"; }
   void Handle(RankClassId rank_class, bool in_group, const Handling& handling,
@@ -56,9 +55,9 @@ int64_t ReductionTime(const SystemModel& system, int64_t bytes) {
 }
 
 std::unique_ptr<SimEndpointModel> MakeSimEndpointModel(const SimInput& input, SimTimeline& timeline,
-                                                       TieWatch& ties, HandlingListener& listener) {
+                                                       HandlingListener& listener) {
   if (input.system.shared_bus) {
-    return std::make_unique<SharedBusEndpoint>(input, timeline, ties, listener);
+    return std::make_unique<SharedBusEndpoint>(input, timeline, listener);
   }
   return std::make_unique<EndpointDelay>(input.system, timeline);
 }

@@ -43,6 +43,6 @@ int64_t ReductionTime(const SystemModel& system, int64_t bytes);
 
 // Makes "astra-sim-2.0/endpoint-delay" or "astra-sim-2.0/shared-bus".
 std::unique_ptr<SimEndpointModel> MakeSimEndpointModel(const SimInput& input, SimTimeline& timeline,
-                                                       TieWatch& ties, HandlingListener& listener);
+                                                       HandlingListener& listener);
 
 }  // namespace etude
