@@ -190,7 +190,7 @@ def test_layers_are_those_of_the_other_model(optimizer, tmp_path):
     for layers, other in ((3, 5), (5, 3)):
         (memory,) = edit(recorded[layers], tmp_path / f"memory{other}", "--layers", other)["memory"]
         assert memory["before_bytes"] == peak(recorded[layers])
-        assert memory["after_bytes"] == pytest.approx(peak(recorded[other]), rel=1e-4)
+        assert memory["after_bytes"] == pytest.approx(peak(recorded[other]), rel=1e-3)
     (layers, reduced) = edit(recorded[3], tmp_path / "five", "--layers", 5, "--dp", 2)["edits"]
     (five,) = edit(recorded[5], tmp_path / "recorded five", "--dp", 2)["edits"]
     assert layers["edit"] == "--layers 5" and reduced["buckets"] == five["buckets"]

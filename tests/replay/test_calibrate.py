@@ -125,7 +125,7 @@ def test_a_signal_keeps_what_was_measured(tmp_path, how):
         time.sleep(0.05)
     process.send_signal(how)
     stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stdout) == (130, "")
+    assert (process.returncode, stdout) == (130, ""), stderr
     assert f"interrupted; {path} has 1 of 2 communications; repeat the command to continue" in stderr
     assert processes_with(marker) == []
     assert list(tmp_path.iterdir()) == [path]

@@ -151,12 +151,10 @@ class CalibrateCommand : public Command {
     const Result<ExitCode> answer =
         RunLocalRanks({.size = std::ssize(all), .present = all}, kLead, kTimeout,
                       [&](RankGroup& group) { return RunRank(group, console); });
-    if (answer || answer.error().code != ErrorCode::kInterrupted) return answer;
-    // Without the rank that noticed the signal.
-    const std::string& message = answer.error().message;
-    const size_t colon = message.find(": ");
-    return MakeError(ErrorCode::kInterrupted,
-                     colon == std::string::npos ? message : message.substr(colon + 2));
+    if (answer || !*stop_) return answer;
+    // The error may be that of a rank that lost its connection to the one that noticed the signal.
+    ETUDE_RETURN_IF_ERROR(ReadOutput(console.context()));
+    return Interrupted();
   }
 
  private:
@@ -296,14 +294,11 @@ class CalibrateCommand : public Command {
   }
 
   tl::unexpected<Error> Interrupted() const {
-    const auto has_file = [](const Item& item) {
-      return item.state != "refused" && (item.kept || item.state != "kept");
-    };
     return MakeError(
         ErrorCode::kInterrupted,
         is_stdout() ? std::string("interrupted")
                     : fmt::format("interrupted; {} has {} of {}; repeat the command to continue",
-                                  output_, std::ranges::count_if(items_, has_file),
+                                  output_, std::ranges::count_if(items_, &Item::kept),
                                   FormatCount(items_.size(), "communication")));
   }
 
@@ -314,7 +309,7 @@ class CalibrateCommand : public Command {
       points.resize(sizes.size());
       for (size_t i = 0; i < sizes.size(); ++i) {
         if (is_lead) {
-          if (*stop_) return Interrupted();
+          if (*stop_) return MakeError(ErrorCode::kInterrupted, "interrupted");
           const std::string_view name = NameOfKind(item.kind);
           console.context().Progress(fmt::format("measure {} of {} ranks: sizes", name, item.ranks),
                                      done_, total_);

@@ -46,7 +46,7 @@ void AddRank(std::vector<SimNode> nodes, const std::vector<uint32_t>& of_nodes,
 SimNode Compute(int64_t time, int64_t flops = 0) {
   return {.kind = NodeKind::kCompute, .duration = time, .flops = flops};
 }
-SimNode Message(NodeKind kind, uint32_t peer, int64_t tag) {
+SimNode StageMessage(NodeKind kind, uint32_t peer, int64_t tag) {
   return {.kind = kind, .peer = peer, .bytes = 64, .tag = tag};
 }
 
@@ -54,10 +54,10 @@ SimNode Message(NodeKind kind, uint32_t peer, int64_t tag) {
 SimWorkload PipelineOf(int64_t first, int64_t last, WorkNames& names) {
   SimWorkload workload;
   constexpr uint32_t kNone = WorkNames::kNoName;
-  AddRank({Compute(first), Message(NodeKind::kSend, 0, 1), Compute(first),
-           Message(NodeKind::kSend, 0, 2)},
+  AddRank({Compute(first), StageMessage(NodeKind::kSend, 0, 1), Compute(first),
+           StageMessage(NodeKind::kSend, 0, 2)},
           {0, kNone, 0, kNone}, {1}, workload, names, Befores{{}, {0}, {0}, {2}});
-  AddRank({Message(NodeKind::kRecv, 0, 1), Compute(last), Message(NodeKind::kRecv, 0, 2),
+  AddRank({StageMessage(NodeKind::kRecv, 0, 1), Compute(last), StageMessage(NodeKind::kRecv, 0, 2),
            Compute(last)},
           {kNone, 1, kNone, 1}, {0}, workload, names, Befores{{}, {0}, {}, {1, 2}});
   return workload;
