@@ -1,6 +1,7 @@
 #include "src/transform/dimensions/dimension_sizes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -29,7 +30,11 @@ class DimensionResizer {
     ETUDE_RETURN_IF_ERROR(Resize("--vocab", wanted_.vocabulary, vocabulary_));
     ETUDE_RETURN_IF_ERROR(Resize("--heads", wanted_.heads, heads_));
     ETUDE_RETURN_IF_ERROR(Resize("--hidden", wanted_.hidden, hidden_));
-    if (wanted_.heads || wanted_.hidden) ETUDE_RETURN_IF_ERROR(ResizeHeads());
+    if (wanted_.hidden) ETUDE_RETURN_IF_ERROR(CheckOtherHidden());
+    if (wanted_.heads || wanted_.hidden) {
+      ETUDE_RETURN_IF_ERROR(FindDepths());
+      ETUDE_RETURN_IF_ERROR(ResizeHeads());
+    }
     if (wanted_.sequence) ETUDE_RETURN_IF_ERROR(CheckPositions());
     ETUDE_ASSIGN_OR_RETURN(ResizedStep resized, ResizeStep(dimensions_, sizes_, limits));
     ETUDE_ASSIGN_OR_RETURN(TimedStep timed, WithTimesByWork(trace_, resized.trace, limits));
@@ -156,9 +161,57 @@ class DimensionResizer {
     return other == sizes_.end() ? factors_.size(factor) : other->second;
   }
 
+  // A weight may have another dimension of the hidden size, such as that of a layer between the
+  // last block and the output. Whether it is the hidden size, too, cannot be told.
+  Status CheckOtherHidden() const {
+    if (hidden_.size() != 1) return {};
+    const int64_t size = factors_.size(*hidden_.begin());
+    for (const auto& dim : dimensions_.weight_dims()) {
+      if (dim.size() != 1 || factors_.size(dim.front()) != size) continue;
+      const FactorId factor = dim.front();
+      const bool is_known = hidden_.contains(factor) || ffn_.contains(factor) ||
+                            vocabulary_.contains(factor) || batch_.contains(factor) ||
+                            sequence_.contains(factor);
+      if (is_known) continue;
+      return BadInput(fmt::format(
+          "--hidden: found several dimensions of {} in weights, expected one; nearest possible: "
+          "--second and --sizes, with a recording of another such size",
+          size));
+    }
+    return {};
+  }
+
+  // The depth of each head is next to the heads in the weights, also where no product sums over it,
+  // such as that of values.
+  Status FindDepths() {
+    for (const auto& dim : dimensions_.weight_dims()) {
+      const auto head =
+          std::ranges::find_if(dim, [&](FactorId factor) { return heads_.contains(factor); });
+      if (head == dim.end()) continue;
+      const auto depth = std::next(head);
+      const bool is_simple =
+          depth != dim.end() && std::next(depth) == dim.end() && !heads_.contains(*depth);
+      if (!is_simple) {
+        return BadInput(fmt::format(
+            "{}: found heads in a weight that are no heads of one depth, such as queries that "
+            "share keys, expected heads times their depth; nearest possible: --second and --sizes, "
+            "with a recording of another such size",
+            wanted_.heads ? "--heads" : "--hidden"));
+      }
+      depths_.insert(*depth);
+    }
+    return {};
+  }
+
   // Heads that together had the hidden size still have it, as for generated jobs.
   Status ResizeHeads() {
-    if (hidden_.size() != 1 || heads_.empty() || depths_.empty()) return {};
+    if (heads_.empty() || depths_.empty()) return {};
+    if (hidden_.size() != 1) {
+      return BadInput(fmt::format(
+          "--heads: found {} that may be the hidden size, expected one; nearest possible: --second "
+          "and --sizes, with a recording of another such size",
+          hidden_.empty() ? "no dimension" : "several dimensions"));
+    }
     const FactorId hidden = *hidden_.begin();
     const FactorId some = *heads_.begin();
     const FactorId depth = *depths_.begin();
@@ -169,8 +222,10 @@ class DimensionResizer {
     };
     if (!are_equal(heads_) || !are_equal(depths_)) {
       return BadInput(
-          "--hidden, --heads: found attentions with different heads, expected equal ones; nearest "
-          "possible: --second and --sizes, with a recording of another such size");
+          "--hidden, --heads: found attentions with different heads, or operators on parts of a "
+          "head "
+          "such as rotary embeddings, expected equal heads used as a whole; nearest possible: "
+          "--second and --sizes, with a recording of another such size");
     }
     if (factors_.size(some) * factors_.size(depth) != factors_.size(hidden)) return {};
     const int64_t heads = SizeOf(some);

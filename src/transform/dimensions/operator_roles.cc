@@ -252,6 +252,7 @@ constexpr auto kRules = std::to_array<RuleRow>({
     {"gather", Rule::kPlaces},
     {"index", Rule::kIndex},
     {"index_put", Rule::kIndex},
+    {"_index_put_impl", Rule::kIndex},
     {"multinomial", Rule::kPlaces},
     {"nonzero", Rule::kPlaces},
     {"one_hot", Rule::kPlaces},

@@ -184,8 +184,17 @@ class Divider {
     dimensions_.ForEachOperator([&](uint32_t position, NodeId node) {
       const OperatorRole& role = roles_.at(position);
       if (role.use == ValueUse::kNothing) return;
-      if (role.use == ValueUse::kUnknown && Calls(node)) return;
       const auto inputs = flow_.inputs(node);
+      if (role.use == ValueUse::kUnknown && Calls(node)) {
+        // What it calls is looked at next; it may also read an addend itself.
+        for (const DataFlow::Use& use : inputs) {
+          const Addend* const addend = AddendOf(use);
+          if (addend == nullptr || IsReadBelow(node, use.version)) continue;
+          Reduce(*addend, node, use.version);
+          addends_.erase(use.version);
+        }
+        return;
+      }
       const bool passes = PassesOn(role, node);
       bool has_addends = false;
       bool has_norms = role.use == ValueUse::kNorm;
@@ -215,6 +224,17 @@ class Divider {
   bool Calls(NodeId node) const {
     return std::ranges::any_of(trace_.children(node),
                                [&](NodeId child) { return IsCall(trace_, child); });
+  }
+
+  // Returns whether an operator that `node` calls reads the memory and makes something else of it.
+  bool IsReadBelow(NodeId node, StorageVersion version) const {
+    return std::ranges::any_of(trace_.children(node), [&](NodeId child) {
+      if (Calls(child)) return IsReadBelow(child, version);
+      const auto is_other = [&](const DataFlow::Use& use) { return use.version != version; };
+      return std::ranges::find(flow_.inputs(child), version, &DataFlow::Use::version) !=
+                 flow_.inputs(child).end() &&
+             std::ranges::any_of(flow_.outputs(child), is_other);
+    });
   }
 
   // Returns whether an operator's results are parts of sums if its arguments are.
