@@ -167,7 +167,7 @@ TEST(PlainEngine, RandomSimulations) {
   EXPECT_GT(counts.unfinished, counts.all / 50);
   EXPECT_LT(counts.unfinished, counts.all / 2);
   EXPECT_GT(counts.by_class, counts.all / 20);
-  EXPECT_GT(counts.with_queues, counts.all / 100);
+  EXPECT_GT(counts.with_queues, counts.all / 300);
 }
 
 // Of 300,000 seeds: partners at powers of two beside an algorithm in which all are partners, and a
