@@ -27,8 +27,8 @@ struct AttentionNodes {
 };
 
 // Writes the forward pass of an attention whose queries, keys and values are thirds of the result
-// of one weight, and an update of the weights.
-Trace MakeAttention(AttentionNodes& nodes) {
+// of one weight, the addition of its input (`adds`), and an update of the weights.
+Trace MakeAttention(AttentionNodes& nodes, bool adds = true) {
   TensorStep step;
   const Tensor x = TensorStep::Whole("x", {kSamples, kTokens, kAttentionWidth});
   const Tensor weight = TensorStep::Whole("weight", {3 * kAttentionWidth, kAttentionWidth});
@@ -53,7 +53,12 @@ Trace MakeAttention(AttentionNodes& nodes) {
   step.Op("aten::view", {turned}, {joined});
   const Tensor y = TensorStep::Whole("y", {kSamples, kTokens, kAttentionWidth});
   nodes.result = step.Op("aten::linear", {joined, out_weight}, {y});
-  step.Op("aten::relu", {y}, {TensorStep::Whole("z", {kSamples, kTokens, kAttentionWidth})});
+  const Tensor z = TensorStep::Whole("z", {kSamples, kTokens, kAttentionWidth});
+  if (adds) {
+    step.Op("aten::add", {x, y}, {z});
+  } else {
+    step.Op("aten::relu", {y}, {z});
+  }
   step.Op("aten::add_", {weight, weight}, {weight});
   step.Op("aten::add_", {out_weight, out_weight}, {out_weight});
   return step.Finish();
@@ -115,6 +120,16 @@ TEST(DimensionSizes, HeadsKeepTheHiddenSize) {
             (Shape{6 * kAttentionWidth, 2 * kAttentionWidth}));
   EXPECT_EQ(ShapeOf(wider->trace, wider->trace.inputs(nodes.attention)[0]),
             (Shape{kSamples, kHeadCount, kTokens, 2 * kHeadDepth}));
+}
+
+// Without the addition, the result may have a size of its own.
+TEST(DimensionSizes, OtherDimensionsOfTheHiddenSizeAreRefused) {
+  AttentionNodes nodes;
+  const auto edit = WithDimensionSizes(MakeAttention(nodes, /*adds=*/false), {.hidden = 64}, {});
+  ASSERT_FALSE(edit);
+  EXPECT_NE(edit.error().message.find("--hidden: found several dimensions of 32 in weights"),
+            std::string::npos)
+      << edit.error().message;
 }
 
 TEST(DimensionSizes, MissingDimensionsAreRefused) {
