@@ -350,7 +350,7 @@ std::string OtherMachineNote(const WhatIfOptions& options, const OperatorMachine
     return fmt::format(
         "{}: the table was measured with {} '{}', and the job was recorded with '{}'{}",
         has_recorded ? "--recorded-operators" : "--operators", what, of_table, of_job,
-        has_recorded || !options.sizes.empty()
+        has_recorded || options.resizes()
             ? ""
             : "; --recorded-operators with a table of the recording's machine gives the ratio of "
               "both");

@@ -84,7 +84,7 @@ struct WhatIfOptions {
   std::string first_bucket;       // "": as PyTorch chooses it
   std::string scale;              // factors for times: TimeScale
   std::vector<std::string> drop;  // operators by name, whose time becomes 0
-  // Table of measured operators: for those with other sizes, or without `sizes` for all.
+  // Table of measured operators: for those with other sizes, or unless resizes() for all.
   std::string operators;
   std::string recorded_operators;  // table of the machine of the recording, for `operators`
   bool measure = false;            // measure operators with other sizes on this machine

@@ -248,12 +248,12 @@ class SimulateCommand : public Command {
   // Adds the energy of a step that has ended.
   Status AddEnergy(const std::optional<EnergyFigures>& figures, SimulatedStep& step) const {
     if (!figures || !step.ended()) return {};
-    const Result<StepEnergy> energy = EnergyOf(*figures, step.machine, step.result, step.account);
-    if (!energy) return tl::unexpected<Error>(energy.error());
-    for (Table& table : EnergyTables(*figures, *energy, step.result, step.account)) {
+    ETUDE_ASSIGN_OR_RETURN(const StepEnergy energy,
+                           EnergyOf(*figures, step.machine, step.result, step.account));
+    for (Table& table : EnergyTables(*figures, energy, step.result, step.account)) {
       step.tables.push_back(std::move(table));
     }
-    std::ranges::copy(energy->notes, std::back_inserter(step.job.notes));
+    std::ranges::copy(energy.notes, std::back_inserter(step.job.notes));
     return {};
   }
 

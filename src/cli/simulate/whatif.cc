@@ -211,7 +211,7 @@ class WhatIfCommand : public Command {
                    "set the own time of an operator to 0, without the operators that it calls");
     options.Value("--operators", &job_.what_if.operators, "FILE",
                   "table of measured operators (etude calibrate --operators): for the operators "
-                  "with other sizes, or without --sizes for all");
+                  "with other sizes, or without other sizes and --tp for all");
     options.Value("--recorded-operators", &job_.what_if.recorded_operators, "FILE",
                   "with --operators of another machine: table of the machine of the recording");
   }

@@ -9,6 +9,7 @@
 
 #include "src/base/text/folder_names.h"
 #include "src/formats/io/atomic_file.h"
+#include "src/jobs/output_files.h"
 #include "src/report/text/json_output.h"
 #include "src/suite/results/score.h"
 #include "src/suite/subset/subset.h"
@@ -57,8 +58,7 @@ class SuiteSubsetCommand : public Command {
     }
     const RunContext& context = console.context();
     const std::string path = folder_ + "/characterization.json";
-    std::error_code error;
-    if (!std::filesystem::exists(path, error)) {
+    if (!IsThere(path)) {
       return MakeError(ErrorCode::kIo,
                        path + ": missing; expected a folder of `etude suite characterize`");
     }

@@ -91,7 +91,7 @@ class OperatorCalibrator {
       has_news = HasNews(step) || has_news;
       steps.push_back({&source.trace, options});
     }
-    if (gate_ != nullptr) has_news = gate_->Pass(has_news ? 1 : 0) != 0;
+    if (gate_ != nullptr) has_news = gate_->Pass(has_news);
     return has_news ? MeasureSteps(steps) : Status();
   }
 
@@ -210,14 +210,14 @@ class OperatorCalibrator {
   Result<ExitCode> Answer() const {
     constexpr size_t kShownRows = 20;
     const ExitCode code = refused_.empty() ? ExitCode::kOk : ExitCode::kNo;
-    const OperatorMachine& machine = table_.machine;
-    const Table rows = Rows();
-    const std::map<std::string, std::string> missing = NotMeasured();
     if (is_stdout()) {
       ETUDE_RETURN_IF_ERROR(WriteFile(wanted_.output, OperatorTableText(table_)));
       ComplainOfNoise();
       return code;
     }
+    const OperatorMachine& machine = table_.machine;
+    const Table rows = Rows();
+    const std::map<std::string, std::string> missing = NotMeasured();
     if (wanted_.json) {
       ordered_json not_measured = ordered_json::array();
       for (const auto& [name, reason] : missing) {
@@ -254,6 +254,7 @@ class OperatorCalibrator {
     ComplainOfNoise();
     return code;
   }
+
   void ComplainOfNoise() const {
     for (const auto& [key, time] : refused_) {
       console_.Complain(fmt::format("too noisy to be written: {}({}): spread {:.0f} %", key.name,

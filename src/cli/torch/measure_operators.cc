@@ -61,9 +61,7 @@ Result<OperatorsMeasured> MeasureOperators(const std::vector<StepToMeasure>& ste
     total += timer.wanted();
     timers.push_back(std::move(timer));
   }
-  const auto chosen = [&](bool choice) {
-    return gate == nullptr ? choice : gate->Pass(choice ? 1 : 0) != 0;
-  };
+  const auto chosen = [&](bool choice) { return gate == nullptr ? choice : gate->Pass(choice); };
   for (int64_t round = 0; chosen(round < most_rounds); ++round) {
     uint64_t stable = 0;
     for (OperatorTimer& timer : timers) {

@@ -15,7 +15,7 @@ namespace etude {
 struct StepGate::Shared {
   std::atomic<uint64_t> waiting = 0;  // calls of all processes but the lead
   std::atomic<uint64_t> opened = 0;
-  std::atomic<int64_t> number = 0;
+  std::atomic<bool> choice = false;
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
@@ -30,20 +30,20 @@ Result<StepGate> StepGate::Make(size_t processes) {
   return StepGate(new (memory) Shared, processes);
 }
 
-int64_t StepGate::Pass(int64_t number) {
+bool StepGate::Pass(bool choice) {
   const auto wait_for = [](const std::atomic<uint64_t>& count, uint64_t wanted) {
     while (count < wanted) std::this_thread::sleep_for(std::chrono::microseconds(20));
   };
   ++passed_;
   if (is_lead_) {
     wait_for(shared_->waiting, passed_ * (processes_ - 1));
-    shared_->number = number;
+    shared_->choice = choice;
     shared_->opened = passed_;
   } else {
     ++shared_->waiting;
     wait_for(shared_->opened, passed_);
   }
-  return shared_->number;
+  return shared_->choice;
 }
 
 }  // namespace etude

@@ -8,9 +8,9 @@
 
 namespace etude {
 
-// Lets processes that this one forks begin steps together. The lead decides which step comes next,
-// and the others follow. One process runs as each of them; processes that end while others wait
-// must end these, too (RunRanks does).
+// Lets processes that this one forks begin steps together. The lead decides whether a step comes
+// next, and the others follow. One process runs as each of them; processes that end while others
+// wait must end these, too (RunRanks does).
 class StepGate {
  public:
   // Makes a gate for `processes` of at least 1. kUnavailable if the system has no shared memory.
@@ -20,9 +20,9 @@ class StepGate {
   void Join(bool is_lead) { is_lead_ = is_lead; }
   bool is_lead() const { return is_lead_; }
 
-  // Waits until all processes have called it, and returns the lead's number in all of them. The
-  // numbers of the others are ignored.
-  int64_t Pass(int64_t number);
+  // Waits until all processes have called it, and returns the lead's choice in all of them. The
+  // choices of the others are ignored.
+  bool Pass(bool choice);
 
  private:
   struct Shared;

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -15,6 +13,7 @@
 #include "src/cli/torch/suite_runs.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/io/byte_source.h"
+#include "src/jobs/output_files.h"
 #include "src/report/text/json_output.h"
 #include "src/report/text/table.h"
 #include "src/suite/results/catalogue.h"
@@ -147,8 +146,7 @@ Status WriteEntries(const std::string& path, const std::vector<Entry>& entries,
                     const RunContext& context) {
   std::vector<ordered_json> tasks;
   for (const Entry& entry : entries) tasks.push_back(ToJson(entry));
-  std::error_code error;
-  if (std::filesystem::exists(path, error)) {
+  if (IsThere(path)) {
     ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, context.limits));
     ETUDE_RETURN_IF_ERROR(suite::ParseReferences(path, text, context));
     const ordered_json file = ordered_json::parse(text);
@@ -309,7 +307,8 @@ class SuiteCalibrateCommand : public Command {
     for (const Repeated& one : all) {
       const RunRecord& first = one.runs.front();
       const double epoch = static_cast<double>(first.samples) / static_cast<double>(first.batch);
-      const double interval = static_cast<double>(first.evaluate_every.value_or(0)) / epoch;
+      const auto steps = suite::StepsBetweenEvaluations(first);
+      const double interval = static_cast<double>(steps.value_or(0)) / epoch;
       std::vector<double> epochs;
       for (const RunRecord& run : one.runs) {
         if (const auto own = suite::EpochsTo(run, one.target)) epochs.push_back(*own);
@@ -319,11 +318,11 @@ class SuiteCalibrateCommand : public Command {
         return found && std::isfinite((*found).*member) ? Cell((*found).*member) : Cell();
       };
       const bool varies = found && found->coefficient > 0;
-      table.rows.push_back(
-          {std::string(one.task->id), CountCell(one.runs.size()), CountCell(one.missed()),
-           part(&Variation::mean), part(&Variation::coefficient), part(&Variation::low),
-           part(&Variation::high), first.evaluate_every ? Cell(*first.evaluate_every) : Cell(),
-           varies ? Cell(interval / (found->coefficient * found->mean)) : Cell()});
+      table.rows.push_back({std::string(one.task->id), CountCell(one.runs.size()),
+                            CountCell(one.missed()), part(&Variation::mean),
+                            part(&Variation::coefficient), part(&Variation::low),
+                            part(&Variation::high), steps ? Cell(*steps) : Cell(),
+                            varies ? Cell(interval / (found->coefficient * found->mean)) : Cell()});
     }
     return table;
   }

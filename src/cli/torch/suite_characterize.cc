@@ -135,10 +135,11 @@ class SuiteCharacterizeCommand : public Command {
     options.threads = threads;
     std::vector<SuiteRunner::Job> jobs = JobsOf(tasks, options, mode, /*first_seed=*/1, seeds);
     std::erase_if(jobs, [&](const SuiteRunner::Job& job) { return loop.HasFailed(*job.task); });
-    for (SuiteRunner::Job& job : jobs) {
-      if (mode != Mode::kQuality) break;
-      job.options.evaluate_every =
-          job.task->VariationInterval(job.options.scale, job.options.evaluate_every);
+    if (mode == Mode::kQuality) {
+      for (SuiteRunner::Job& job : jobs) {
+        job.options.evaluate_every =
+            job.task->VariationInterval(job.options.scale, job.options.evaluate_every);
+      }
     }
     ETUDE_RETURN_IF_ERROR(runner->CheckAll(jobs, mode, console.context()));
     return loop.Run([&](const TaskFacts& task) -> Status {

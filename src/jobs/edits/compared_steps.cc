@@ -81,7 +81,7 @@ Result<std::optional<ComparedSteps>> ReadComparedSteps(const std::string& folder
 std::vector<Table> TablesOf(const ComparedSteps& compared) {
   std::vector<Table> tables;
   if (!compared.edits.empty()) {
-    Table& table = tables.emplace_back(Table{.key = std::string(kEditsTable),
+    Table& table = tables.emplace_back(Table{.key = "edits",
                                              .title = "edits of the recorded job",
                                              .columns = {{"edit", "edit", Unit::kText},
                                                          {"certainty", "certainty", Unit::kText},

@@ -37,7 +37,6 @@ Result<std::optional<ComparedSteps>> ReadComparedSteps(const std::string& folder
                                                        const RunContext& context);
 
 // Returns the tables of a folder: its edits, if any, and the steps.
-inline constexpr std::string_view kEditsTable = "edits";  // key
 std::vector<Table> TablesOf(const ComparedSteps& compared);
 
 }  // namespace etude

@@ -336,7 +336,7 @@ class MemoryRepeater {
     FindEarlierOfAll();
   }
 
-  // What memory from before the step is like: layers have as much that is alike.
+  // A kind of memory from before the step, of which each layer has as much.
   struct EarlierKind {
     int64_t bytes = 0;
     bool is_kept = false;
@@ -388,9 +388,9 @@ class MemoryRepeater {
 
   // Returns the fitting layer with the least number, the nearest to the middle of those; kNoPlace
   // without one.
-  template <typename Number, typename Fits>
-  uint32_t LeastLayer(const std::vector<Number>& numbers, Fits fits) const {
-    std::optional<Number> least;
+  template <typename Fits>
+  uint32_t LeastLayer(const std::vector<int64_t>& numbers, Fits fits) const {
+    std::optional<int64_t> least;
     for (uint32_t i = 0; i < numbers.size(); ++i) {
       if (fits(step_.first_layer + i)) least = std::min(least.value_or(numbers[i]), numbers[i]);
     }
@@ -473,7 +473,7 @@ class MemoryRepeater {
     const std::vector<std::vector<uint32_t>>& made = made_[PassAt(lives_[life].from)];
     const std::vector<uint32_t>& own = made[owner - step_.first_layer];
     const std::vector<uint32_t>& others = made[end - step_.first_layer];
-    const auto index = static_cast<size_t>(std::ranges::find(own, life) - own.begin());
+    const auto index = static_cast<size_t>(std::ranges::lower_bound(own, life) - own.begin());
     if (own.size() != others.size() || lives_[others[index]].bytes != lives_[life].bytes) {
       return false;
     }
@@ -579,6 +579,7 @@ class MemoryRepeater {
 
   void AddMadeBySeveral(uint32_t life) {
     const uint32_t from = lives_[life].from;
+    const bool by_all = IsUsedBySeveralLayers(life);
     for (uint32_t stage = 0; stage < step_.stages.size(); ++stage) {
       const uint32_t slot = SlotOnStage(stage, SharesAt(from));
       if (slot == kNoSlot) continue;
@@ -587,7 +588,7 @@ class MemoryRepeater {
         if (PlaceAt(use.position) == kNoPlace) {
           AddUseOfSeveral(use, stage, uses);
         } else {
-          AddUseOfOther(use, IsUsedBySeveralLayers(life), uses);
+          AddUseOfOther(use, by_all, uses);
         }
       });
       const PassMoment made{.pass = PassAt(from), .at = MomentOf(from, slot, from)};

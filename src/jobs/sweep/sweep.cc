@@ -401,8 +401,12 @@ Result<SweepOutcome> Sweep::OutcomeOf(const Task& task, std::shared_ptr<const Si
     return PointAt(*planner_, results_.rows[task.rows.front()].point, context);
   };
   ETUDE_ASSIGN_OR_RETURN(const SweepPoint point, plan());
-  ETUDE_ASSIGN_OR_RETURN(SweepMachine made, MachineOf(point));
-  const int64_t npus = HasRanksOfJob(point) ? 0 : made.machine.npus();
+  const bool has_ranks_of_job = HasRanksOfJob(point);
+  SweepMachine made;  // with as many NPUs as the job has ranks, it is made when they are known
+  if (!has_ranks_of_job) {
+    ETUDE_ASSIGN_OR_RETURN(made, MachineOf(point));
+  }
+  const int64_t npus = has_ranks_of_job ? 0 : made.machine.npus();
   for (const auto& [type, prefix] : made.collectives) {
     ETUDE_ASSIGN_OR_RETURN(SimWorkload programs,
                            ReadSimFiles(prefix, npus, {.strict = request_.strict}, context));
@@ -420,7 +424,7 @@ Result<SweepOutcome> Sweep::OutcomeOf(const Task& task, std::shared_ptr<const Si
   ETUDE_ASSIGN_OR_RETURN(last, jobs_.Read(point, task.job_hash, npus, context));
   const SimWorkload& workload = last->workload;
   const auto ranks = static_cast<int64_t>(workload.ranks.size());
-  if (HasRanksOfJob(point)) {
+  if (has_ranks_of_job) {
     ETUDE_ASSIGN_OR_RETURN(made, MachineOf(point, ranks));
   }
   ETUDE_ASSIGN_OR_RETURN(

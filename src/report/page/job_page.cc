@@ -219,10 +219,16 @@ class PageMaker {
             "Steps of an edited job: as recorded before the edit, simulated, and measured in "
             "recordings of the edited program. Error: simulated over measured step, less 1."};
     for (size_t i = 0; i < jobs_.size(); ++i) {
-      for (Table& table : jobs_[i].edited) AddOfJob(section, i, std::move(table));
+      for (Table& table : jobs_[i].edited) {
+        // The job of a step is another column than the page's job.
+        const auto of_step = std::ranges::find(table.columns, "job", &Table::Column::key);
+        if (jobs_.size() > 1 && of_step != table.columns.end()) of_step->key = "step_of";
+        AddOfJob(section, i, std::move(table));
+      }
     }
     if (section.tables.empty()) return;
     std::vector<std::string> by = {"job"};
+    if (jobs_.size() > 1) by.emplace_back("step_of");
     const auto steps = std::ranges::find(section.tables, kMeasuredTable, &Table::key);
     if (steps != section.tables.end()) {
       section.charts.push_back(Bars(*steps, {.title = "time of a step",

@@ -15,7 +15,7 @@ Table StragglerTable(const StragglerStudy& study, int64_t step) {
                           {"gain_share", "gain", Unit::kShare}},
               .rows = {}};
   const auto share = [](int64_t part, int64_t whole) {
-    return whole > 0 ? Cell(static_cast<double>(part) / static_cast<double>(whole)) : Cell();
+    return ShareCell(Nanos{part}, Nanos{whole});
   };
   const auto add = [&](const char* kind, const std::string& what, int64_t alone, int64_t mended) {
     table.rows.push_back({kind, what, alone, share(alone - study.ideal, study.ideal), mended,
@@ -38,12 +38,9 @@ Table RemedyTable(const StragglerStudy& study, int64_t step) {
                           {"basis", "basis", Unit::kText}},
               .rows = {}};
   for (const Remedy& one : study.remedies) {
-    const bool has_gain = one.step && step > 0;
-    table.rows.push_back(
-        {one.what, one.step ? Cell(*one.step) : Cell(),
-         has_gain ? Cell(static_cast<double>(step - *one.step) / static_cast<double>(step))
-                  : Cell(),
-         one.step ? "modelled" : "unknown", one.basis});
+    table.rows.push_back({one.what, one.step ? Cell(*one.step) : Cell(),
+                          one.step ? ShareCell(Nanos{step - *one.step}, Nanos{step}) : Cell(),
+                          one.step ? "modelled" : "unknown", one.basis});
   }
   return table;
 }

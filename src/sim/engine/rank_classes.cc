@@ -91,10 +91,12 @@ class Refiner {
     AddFaults(signatures);
     FindTrees();
     if (!FindGroups() || !FindPeers()) return std::nullopt;
-    if (LinkClasses::Needs(machine_)) links_.emplace(machine_);
-    if (links_ && !FindPaths()) return std::nullopt;
     AddPlaces(signatures);
     size_t count = NumberSignatures(signatures, colors_);
+    if (count < ranks_ && LinkClasses::Needs(machine_)) {
+      links_.emplace(machine_);
+      if (!FindPaths()) return std::nullopt;
+    }
     while (count < ranks_) {
       LookAround(signatures);
       const size_t links = links_ ? links_->count() : 0;
@@ -291,7 +293,7 @@ class Refiner {
     const int64_t far = reach.all ? ring.count - 1 : 1;
     for (int64_t step = 1; step <= far; ++step) add(me + step);
     add(me + ring.count - 1);
-    // The place of these partners depends on the member, also if all others are listed.
+    // Which of these partners is at which place depends on the member, so they are listed again.
     for (int64_t step = 1; reach.doubling && step < ring.count; step *= 2) {
       if ((me ^ step) < ring.count) add(me ^ step);
     }
@@ -471,6 +473,8 @@ class Refiner {
 
 bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
   if (!machine.system.programs.empty() || !machine.system.plans.empty()) return true;
+  // The order of the events of a bus is not watched for ties.
+  if (machine.system.shared_bus) return true;
   if (machine.graph != nullptr && machine.routes == RouteChoice::kLeastLoaded) return true;
   for (const auto& [type, choices] : machine.system.algorithms) {
     for (const AlgorithmChoice& choice : choices) {

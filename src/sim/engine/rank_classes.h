@@ -38,8 +38,8 @@ struct RankClasses {
 // Returns classes of one rank each.
 RankClasses EachRank(const SimWorkload& workload);
 // Returns the coarsest classes. Each rank is its own class if ranks share state that classes cannot
-// represent: memory, paths that depend on the load, or links that carry several messages of one
-// class one after the other.
+// represent: memory, buses, paths that depend on the load, or links that carry several messages of
+// one class one after the other.
 RankClasses FindRankClasses(const SimMachine& machine, const SimWorkload& workload);
 
 }  // namespace etude

@@ -6,7 +6,8 @@ namespace etude {
 namespace {
 
 constexpr int64_t kRendezvousBytes = 8192;
-// Distinguishes the last links of ways to several ranks; below the numbers of a network's links.
+// TieWatch::Origin::to of the arrival at rank r is kFirstOfLinks - r, which is no rank and none of
+// the numbers of a network's links.
 constexpr int64_t kFirstOfLinks = -16;
 
 }  // namespace
@@ -121,7 +122,7 @@ void SimMessages::Arrive(const SimEvent& event) {
   if (message.sender.kind != MessageReceiver::Kind::kNobody) {
     TieWatch::Origin origin{.planned = event.planned, .cause = event.cause};
     if (input_.machine.congestion || input_.machine.graph != nullptr) {
-      // The last link planned the arrival, not the sender. No rank is below 0.
+      // The last link planned the arrival, not the sender.
       origin.source = message.target;
       origin.to = kFirstOfLinks - message.to;
     }

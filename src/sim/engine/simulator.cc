@@ -209,9 +209,8 @@ Result<SimResult> Simulate(const SimMachine& machine, const SimWorkload& workloa
         fmt::format("found {} programs for {} NPUs", workload.ranks.size(), machine.npus()));
   }
   ETUDE_RETURN_IF_ERROR(CheckMachine(machine));
-  // The order of events on shared cores depends on all ranks. On shared buses, classes were wrong
-  // for one of 160,000 random jobs.
-  if (options.by_class && machine.times == nullptr && !machine.system.shared_bus) {
+  // The order of events on shared cores depends on all ranks.
+  if (options.by_class && machine.times == nullptr) {
     const RankClasses classes = FindRankClasses(machine, workload);
     if (!classes.is_trivial()) {
       const SimInput input(machine, workload, classes);

@@ -63,7 +63,6 @@ class RankVariants {
   // in the same order, whatever their times.
   const std::vector<std::vector<size_t>>& kinds() const { return kinds_; }
   size_t rank_count() const { return workload_.ranks.size(); }
-  const SimWorkload& workload() const { return workload_; }
   const WorkNames& names() const { return names_; }
 
   // Announces `count` more simulations, for the progress.

@@ -114,14 +114,14 @@ class RemedyFinder {
     return times_.uses()[use].program->nodes[node].flops;
   }
 
-  // A time of a use, by nodes that count together.
+  // Time that a use waits, over nodes that count together.
   struct Waiting {
     size_t use = 0;
     std::vector<size_t> nodes;
     int64_t time = 0;
   };
 
-  // Finds by how much each node is shorter without pauses.
+  // Adds the remedy of planned pauses: finds by how much each node is shorter without pauses.
   Status PlanPauses() {
     const auto least = static_cast<int64_t>(kLeastPause * static_cast<double>(step_));
     std::vector<std::map<size_t, double>> factors(times_.uses().size());  // by use and node

@@ -225,14 +225,14 @@ class SweepParser : private TomlReader {
       const std::string& edit = path[1];
       constexpr auto kCounts =
           std::to_array<std::string_view>({"layers", "dp", "tp", "pp", "micro_batches"});
-      constexpr auto kSizes =
-          std::to_array<std::string_view>({"batch", "sequence", "hidden", "heads", "ffn", "vocab"});
+      constexpr auto kSizes = std::to_array<std::string_view>(
+          {"batch", "sequence", "hidden", "heads", "ffn", "vocab", "global_batch"});
       if (std::ranges::find(kSizes, edit) != kSizes.end()) {
         return StatusOf(Whole(node, edit, 1, int64_t{1} << 40));
       }
-      if (std::ranges::find(kCounts, edit) != kCounts.end())
+      if (std::ranges::find(kCounts, edit) != kCounts.end()) {
         return StatusOf(Whole(node, edit, 1, 1 << 20));
-      if (edit == "global_batch") return StatusOf(Whole(node, edit, 1, int64_t{1} << 40));
+      }
       if (edit == "no_gaps") return StatusOf(Flag(node, edit));
       if (edit == "keep") {
         if (value == "rank-batch" || value == "global-batch") return {};

@@ -170,8 +170,8 @@ TEST(PlainEngine, RandomSimulations) {
   EXPECT_GT(counts.with_queues, counts.all / 300);
 }
 
-// Of 300,000 seeds: partners at powers of two beside an algorithm in which all are partners, and a
-// bus beside rings.
+// Seeds that once failed, of 300,000: partners at powers of two beside an algorithm in which all
+// are partners, and a bus beside rings.
 TEST(PlainEngine, SomeRandomSimulations) {
   for (const uint32_t seed : {18'645u, 159'485u}) {
     const RandomSimulation random(seed);

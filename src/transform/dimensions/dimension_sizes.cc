@@ -1,7 +1,7 @@
 #include "src/transform/dimensions/dimension_sizes.h"
 
 #include <algorithm>
-#include <iterator>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -9,9 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "src/transform/dimensions/resized_step.h"
 #include "src/transform/dimensions/step_dimensions.h"
-#include "src/transform/dimensions/work_times.h"
 
 namespace etude {
 namespace {
@@ -19,7 +17,7 @@ namespace {
 class DimensionResizer {
  public:
   DimensionResizer(const Trace& trace, const DimensionSizes& wanted)
-      : trace_(trace), wanted_(wanted), dimensions_(trace), factors_(dimensions_.factors()) {}
+      : wanted_(wanted), dimensions_(trace), factors_(dimensions_.factors()) {}
 
   Result<DimensionEdit> Run(const Limits& limits) {
     ETUDE_RETURN_IF_ERROR(dimensions_.Check());
@@ -28,20 +26,14 @@ class DimensionResizer {
     ETUDE_RETURN_IF_ERROR(Resize("--sequence", wanted_.sequence, sequence_));
     ETUDE_RETURN_IF_ERROR(Resize("--ffn", wanted_.ffn, ffn_));
     ETUDE_RETURN_IF_ERROR(Resize("--vocab", wanted_.vocabulary, vocabulary_));
+    if (wanted_.heads) ETUDE_RETURN_IF_ERROR(CheckKeys());
     ETUDE_RETURN_IF_ERROR(Resize("--heads", wanted_.heads, heads_));
     ETUDE_RETURN_IF_ERROR(Resize("--hidden", wanted_.hidden, hidden_));
     if (wanted_.hidden) ETUDE_RETURN_IF_ERROR(CheckOtherHidden());
-    if (wanted_.heads || wanted_.hidden) {
-      ETUDE_RETURN_IF_ERROR(FindDepths());
-      ETUDE_RETURN_IF_ERROR(ResizeHeads());
-    }
+    if (wanted_.heads || wanted_.hidden) ETUDE_RETURN_IF_ERROR(ResizeHeads());
     if (wanted_.sequence) ETUDE_RETURN_IF_ERROR(CheckPositions());
-    ETUDE_ASSIGN_OR_RETURN(ResizedStep resized, ResizeStep(dimensions_, sizes_, limits));
-    ETUDE_ASSIGN_OR_RETURN(TimedStep timed, WithTimesByWork(trace_, resized.trace, limits));
-    result_.trace = std::move(timed.trace);
-    result_.resized = resized.resized;
-    result_.retimed = timed.retimed;
-    result_.is_retimed = std::move(timed.is_retimed);
+    ETUDE_ASSIGN_OR_RETURN(static_cast<ResizedStep&>(result_),
+                           ResizeStep(dimensions_, sizes_, limits));
     return std::move(result_);
   }
 
@@ -72,6 +64,9 @@ class DimensionResizer {
         ffn_.insert(factor);
       }
     }
+    for (const Heads& one : FindHeads()) {
+      for (const FactorId factor : one.depth) ffn_.erase(factor);
+    }
     FindHidden();
     FindVocabulary();
   }
@@ -97,7 +92,7 @@ class DimensionResizer {
     });
   }
 
-  // Words are the classes of the loss, and the rows of tables with as many.
+  // The vocabulary is the classes of the loss, and the rows of tables of that size.
   void FindVocabulary() {
     for (const FactorId factor : dimensions_.Finest(dimensions_.roles().classes())) {
       if (IsOfWeights(factor)) vocabulary_.insert(factor);
@@ -181,54 +176,86 @@ class DimensionResizer {
     return {};
   }
 
-  // The depth of each head is next to the heads in the weights, also where no product sums over it,
-  // such as that of values.
-  Status FindDepths() {
+  // Dimension of a weight that is heads times their depth.
+  struct Heads {
+    std::vector<FactorId> heads;  // several if some of them share keys
+    std::vector<FactorId> depth;  // several if operators use parts of it, as rotary embeddings do
+  };
+
+  template <typename SizeFn>
+  static int64_t ProductOf(const std::vector<FactorId>& factors, SizeFn size) {
+    int64_t product = 1;
+    for (const FactorId factor : factors) product *= size(factor);
+    return product;
+  }
+
+  // Returns the dimensions of weights with heads. The depth of each head is next to the heads, also
+  // where no product sums over it, such as that of values.
+  std::vector<Heads> FindHeads() const {
+    std::vector<Heads> found;
+    const auto is_head = [&](FactorId factor) { return heads_.contains(factor); };
     for (const auto& dim : dimensions_.weight_dims()) {
-      const auto head =
-          std::ranges::find_if(dim, [&](FactorId factor) { return heads_.contains(factor); });
-      if (head == dim.end()) continue;
-      const auto depth = std::next(head);
-      const bool is_simple =
-          depth != dim.end() && std::next(depth) == dim.end() && !heads_.contains(*depth);
-      if (!is_simple) {
-        return BadInput(fmt::format(
-            "{}: found heads in a weight that are no heads of one depth, such as queries that "
-            "share keys, expected heads times their depth; nearest possible: --second and --sizes, "
-            "with a recording of another such size",
-            wanted_.heads ? "--heads" : "--hidden"));
-      }
-      depths_.insert(*depth);
+      const auto begin = std::ranges::find_if(dim, is_head);
+      if (begin == dim.end()) continue;
+      const auto end = std::find_if_not(begin, dim.end(), is_head);
+      found.push_back({.heads = {begin, end}, .depth = {end, dim.end()}});
     }
-    return {};
+    // Between heads and their depth there may be the queries, keys and values of a head.
+    const auto size = [&](FactorId factor) { return factors_.size(factor); };
+    std::optional<int64_t> depth;
+    for (const Heads& one : found) {
+      const int64_t product = ProductOf(one.depth, size);
+      depth = std::min(depth.value_or(product), product);
+    }
+    for (Heads& one : found) {
+      while (ProductOf(one.depth, size) > *depth) one.depth.erase(one.depth.begin());
+    }
+    return found;
+  }
+
+  std::string_view HeadsOption() const { return wanted_.heads ? "--heads" : "--hidden"; }
+
+  tl::unexpected<Error> OtherHeads(std::string_view found, std::string_view expected) const {
+    return BadInput(fmt::format(
+        "{}: found {}, expected {}; nearest possible: --second and --sizes, with a recording of "
+        "another such size",
+        HeadsOption(), found, expected));
+  }
+
+  // Heads that share keys have two numbers, of which --heads gives one.
+  Status CheckKeys() const {
+    const auto share = [](const Heads& one) { return one.heads.size() > 1; };
+    if (std::ranges::none_of(FindHeads(), share)) return {};
+    return OtherHeads("heads that share keys", "as many keys as heads");
   }
 
   // Heads that together had the hidden size still have it, as for generated jobs.
   Status ResizeHeads() {
-    if (heads_.empty() || depths_.empty()) return {};
+    const std::vector<Heads> found = FindHeads();
+    const auto recorded = [&](FactorId factor) { return factors_.size(factor); };
+    std::set<int64_t> counts;
+    std::set<int64_t> depths;
+    Set of_depth;
+    for (const Heads& one : found) {
+      counts.insert(ProductOf(one.heads, recorded));
+      depths.insert(ProductOf(one.depth, recorded));
+      of_depth.insert(one.depth.begin(), one.depth.end());
+    }
+    const bool is_depth =
+        std::ranges::includes(of_depth, depths_) &&
+        std::ranges::none_of(of_depth, [&](FactorId factor) { return heads_.contains(factor); });
+    if (depths.size() > 1 || !is_depth) {
+      return OtherHeads("attentions with different heads", "equal heads, next to their depth");
+    }
+    if (found.empty() || of_depth.empty()) return {};
     if (hidden_.size() != 1) {
-      return BadInput(fmt::format(
-          "--heads: found {} that may be the hidden size, expected one; nearest possible: --second "
-          "and --sizes, with a recording of another such size",
-          hidden_.empty() ? "no dimension" : "several dimensions"));
+      return OtherHeads(fmt::format("{} that may be the hidden size",
+                                    hidden_.empty() ? "no dimension" : "several dimensions"),
+                        "one");
     }
     const FactorId hidden = *hidden_.begin();
-    const FactorId some = *heads_.begin();
-    const FactorId depth = *depths_.begin();
-    const auto are_equal = [&](const Set& set) {
-      return std::ranges::all_of(set, [&](FactorId factor) {
-        return factors_.size(factor) == factors_.size(*set.begin());
-      });
-    };
-    if (!are_equal(heads_) || !are_equal(depths_)) {
-      return BadInput(
-          "--hidden, --heads: found attentions with different heads, or operators on parts of a "
-          "head "
-          "such as rotary embeddings, expected equal heads used as a whole; nearest possible: "
-          "--second and --sizes, with a recording of another such size");
-    }
-    if (factors_.size(some) * factors_.size(depth) != factors_.size(hidden)) return {};
-    const int64_t heads = SizeOf(some);
+    if (*counts.rbegin() * *depths.begin() != factors_.size(hidden)) return {};
+    const int64_t heads = wanted_.heads ? *wanted_.heads : *counts.rbegin();
     if (SizeOf(hidden) % heads != 0) {
       return BadInput(fmt::format(
           "{}: found {} heads, expected a divisor of the {} hidden units; nearest possible: "
@@ -236,10 +263,24 @@ class DimensionResizer {
           wanted_.hidden ? "--hidden" : "--heads", heads, SizeOf(hidden),
           std::max<int64_t>(SizeOf(hidden) / heads, 1) * heads));
     }
-    for (const FactorId factor : depths_) {
-      ETUDE_RETURN_IF_ERROR(SetSize("--hidden", factor, SizeOf(hidden) / heads));
+    for (const Heads& one : found) {
+      ETUDE_RETURN_IF_ERROR(ResizeDepth(one.depth, SizeOf(hidden) / heads));
     }
     return {};
+  }
+
+  // Changes a depth by its largest factor: rotary embeddings use halves of it, or pairs.
+  Status ResizeDepth(const std::vector<FactorId>& factors, int64_t depth) {
+    const auto size = [&](FactorId factor) { return factors_.size(factor); };
+    const FactorId largest = *std::ranges::max_element(factors, {}, size);
+    const int64_t others = ProductOf(factors, size) / size(largest);
+    const bool is_one = std::ranges::count(factors, size(largest), size) == 1;
+    if (depth % others != 0 || !is_one) {
+      return OtherHeads(
+          fmt::format("operators on parts of a head, whose depth would be {}", depth),
+          is_one ? fmt::format("a multiple of {}", others) : "parts of different sizes");
+    }
+    return SetSize(HeadsOption(), largest, depth / others);
   }
 
   // A table of positions must have a row for each.
@@ -262,7 +303,6 @@ class DimensionResizer {
     return {};
   }
 
-  const Trace& trace_;
   const DimensionSizes& wanted_;
   StepDimensions dimensions_;
   const Factors& factors_;

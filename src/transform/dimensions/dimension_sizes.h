@@ -8,6 +8,7 @@
 #include "src/base/limits.h"
 #include "src/base/result.h"
 #include "src/trace/trace.h"
+#include "src/transform/dimensions/resized_step.h"
 
 namespace etude {
 
@@ -32,17 +33,12 @@ struct ResizedDimension {
   uint64_t factors = 0;  // number of dimensions of this meaning, such as one for each layer
 };
 
-struct DimensionEdit {
-  Trace trace;
+struct DimensionEdit : ResizedStep {
   std::vector<ResizedDimension> dimensions;
-  uint64_t resized = 0;          // operators whose tensors or numbers have other sizes
-  uint64_t retimed = 0;          // nodes whose time follows from their work
-  std::vector<bool> is_retimed;  // by node
 };
 
 // Returns a recorded step of a program with other sizes, whose dimensions are recognized by the
-// products with weights, the attention, the lookups and the loss: docs/models/what_if.md. Times
-// follow from work (WithTimesByWork).
+// products with weights, the attention, the lookups and the loss: docs/models/what_if.md.
 //
 // kBadInput, with the reason, if the dimension is not recognized or not the only one of its
 // meaning, and if an operator uses it in a way that is unknown or does not follow from its size.

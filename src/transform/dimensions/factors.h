@@ -16,7 +16,7 @@ struct FactorTag;
 // attention in all of its tensors, are united.
 using FactorId = Id<FactorTag>;
 
-// What an operator does with a factor that limits edits of its size.
+// A use of a factor by an operator that limits edits of its size.
 enum class FactorLimit : uint8_t {
   kWhole,    // it needs the whole dimension, such as a softmax; a rank cannot do a part
   kPart,     // it takes a part that does not divide the dimension, or single places of it

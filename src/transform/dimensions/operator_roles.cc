@@ -487,6 +487,10 @@ class OperatorRoles::Applier {
 
   void Apply(const RuleRow& row) {
     role_->use = ValueUse::kOther;
+    if (results_.empty() && EndsBeforeItsResult(row.rule)) {
+      role_->use = ValueUse::kNothing;
+      return;
+    }
     switch (row.rule) {
       case Rule::kElementwise: return Elementwise();
       case Rule::kAdd:
@@ -528,6 +532,20 @@ class OperatorRoles::Applier {
       case Rule::kLists: return Lists();
       case Rule::kListNorms: role_->use = ValueUse::kNorm; return ListNorms();
     }
+  }
+
+  // Returns whether an operator without results ended by an exception: that of activation
+  // checkpointing, once all wanted activations are computed again. Nothing uses what it would make.
+  bool EndsBeforeItsResult(Rule rule) {
+    if (rule == Rule::kProduct) {
+      const Tensor& a = In(0);
+      const Tensor& b = In(1);
+      if (a.rank() >= 2 && b.rank() == a.rank()) Unite(a, a.rank() - 1, b, b.rank() - 2);
+      return true;
+    }
+    if (rule != Rule::kLinearLayer) return false;
+    if (In(0).rank() > 0) Unite(In(0), In(0).rank() - 1, In(1), 1);
+    return true;
   }
 
   // Returns whether all tensors but one are single numbers.
@@ -606,7 +624,8 @@ class OperatorRoles::Applier {
     Broadcast(In(1), Out(0));
     Broadcast(In(2), Out(1));
     Unite(gradient, 1, Out(2), 0);
-    if (gradient.rank() > 1 && gradient.sizes[1] == In(2).sizes[0]) {
+    const bool has_weight = In(2).rank() > 0 && !results_.empty();
+    if (has_weight && gradient.rank() > 1 && gradient.sizes[1] == In(2).sizes[0]) {
       SetProduct(0, 2, gradient.dims[1]);
     }
   }
@@ -625,7 +644,7 @@ class OperatorRoles::Applier {
       if (tensor.rank() == image.rank() && !is_normed) UniteFirst(tensor, image, 2);
       if (!is_normed) LimitImage(tensor);
       const bool is_of_channels =
-          is_normed && tensor.rank() == 1 && image.rank() > 1 && tensor.sizes[0] == image.sizes[1];
+          is_normed && tensor.rank() == 1 && tensor.sizes[0] == image.sizes[1];
       if (is_of_channels) Unite(tensor, 0, image, 1);
     });
     if (!is_normed) return;

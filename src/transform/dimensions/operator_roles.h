@@ -14,7 +14,7 @@
 
 namespace etude {
 
-// What an operator does with the values that it reads.
+// The use that an operator makes of the values that it reads.
 enum class ValueUse : uint8_t {
   kUnknown,  // the operator has no rule
   kNothing,  // it reads no values, or only makes a view
@@ -31,7 +31,7 @@ struct OperatorRole {
   ValueUse use = ValueUse::kUnknown;
   // By result: the factors over which the operator sums.
   std::vector<std::vector<FactorId>> summed;
-  // Of a product: the factors, by position among the tensors of the arguments.
+  // The two matrices of a product, by position among the tensors of the arguments.
   uint32_t left = 0;
   uint32_t right = 0;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/transform/dimensions/work_times.h"
 #include "src/transform/edit/rewrite.h"
 #include "src/transform/layers/step_items.h"
 
@@ -31,6 +32,10 @@ class StepResizer {
     if (tensors_.has_overflow()) {
       return BadInput("found sizes whose product is 2^63 or more, expected smaller ones");
     }
+    ETUDE_ASSIGN_OR_RETURN(TimedStep timed, WithTimesByWork(trace_, result_.trace, limits));
+    result_.trace = std::move(timed.trace);
+    result_.retimed = timed.retimed;
+    result_.is_retimed = std::move(timed.is_retimed);
     return std::move(result_);
   }
 
@@ -148,13 +153,16 @@ class StepResizer {
         number(0) == before->shape[0]) {
       set(0, after->shape[0]);
     }
-    if (name == "aten::embedding_dense_backward" && number(2) == before->shape[0]) {
+    if (name == "aten::embedding_dense_backward" && !before->shape.empty() &&
+        number(2) == before->shape[0]) {
       set(2, after->shape[0]);
     }
     if (name == "aten::as_strided" && number(3) == before->offset) set(3, after->offset);
     if (name == "aten::split" && number(1) && dim_of(2)) set(1, after->shape[*dim_of(2)]);
     const bool is_part = name == "aten::slice" || name == "aten::narrow";
-    if (is_part && input && input_after && dim_of(1)) {
+    const bool has_dim = input && input_after && dim_of(1) && *dim_of(1) < input->shape.size() &&
+                         *dim_of(1) < input_after->shape.size();
+    if (is_part && has_dim) {
       const int64_t from = input->shape[*dim_of(1)];
       const int64_t to = input_after->shape[*dim_of(1)];
       for (const size_t bound : {size_t{2}, size_t{3}}) {

@@ -21,9 +21,11 @@ bool IsFloat(const Trace& trace, const TensorUse& use) {
   return std::ranges::find(kFloats, DTypeOf(trace, use)) != kFloats.end();
 }
 
+constexpr std::string_view kConversion = "aten::_to_copy";
+
 // Returns whether an operator copies a tensor, such as a weight to another type.
 bool Copies(std::string_view name) {
-  return name == "aten::copy_" || name == "aten::clone" || name == "aten::_to_copy";
+  return name == "aten::copy_" || name == "aten::clone" || name == kConversion;
 }
 
 }  // namespace
@@ -68,13 +70,20 @@ void StepDimensions::FindWeights() {
         for (const FactorId factor : factors().Expand(dim)) of_weights_.insert(factor);
       }
     }
-    if (!Copies(trace_.name(node)) || flow_.outputs(node).empty()) return;
+  });
+  for (uint32_t i = 0; i < step_.nodes().size(); ++i) {
+    const NodeId node = step_.nodes()[i];
+    if (!step_.is_operator(i) || flow_.outputs(node).empty()) continue;
+    // Autocast converts weights inside of the operators that use them. Other copies there may be
+    // those of a bias into a result.
+    const std::string_view name = trace_.name(node);
+    if (roles_.is_inner(i) ? name != kConversion : !Copies(name)) continue;
     const StorageVersion copy = flow_.outputs(node).front().version;
     const bool is_copied = std::ranges::any_of(flow_.inputs(node), [&](const auto& use) {
       return use.version && use.version != copy && is_weight_[use.version.index()];
     });
     if (is_copied && copy) is_weight_[copy.index()] = true;
-  });
+  }
 }
 
 Status StepDimensions::Check() const {

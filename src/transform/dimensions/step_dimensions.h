@@ -17,7 +17,7 @@
 
 namespace etude {
 
-// What matrix products with weights do with a factor in the forward pass.
+// Use of a factor by matrix products with weights in the forward pass.
 struct WeightFactor {
   // Positions of the first product with it as a dimension of a weight and of the result, and of
   // the first one that sums over it.
@@ -25,8 +25,8 @@ struct WeightFactor {
   std::optional<uint32_t> summed;
   std::set<StorageVersion> weights;
 
-  // Returns whether products pass it from one weight to the next. What is summed over first comes
-  // from elsewhere, such as from an embedding.
+  // Returns whether products pass it from one weight to the next. A factor that is summed over
+  // first comes from elsewhere, such as from an embedding.
   bool is_passed() const { return made && summed && *made <= *summed; }
 };
 
@@ -57,7 +57,7 @@ class StepDimensions {
     }
   }
 
-  // Returns the factor of a product that is a weight, or a copy of one; nullopt if none or both
+  // Returns the matrix of a product that is a weight, or a copy of one; nullopt if none or both
   // are. A weight is floating-point memory from before the step that needs a gradient, or if the
   // recording does not state this, that the step changes. In products without one, a matrix from
   // before the step is a weight, too.

@@ -181,6 +181,7 @@ int64_t TensorFactors::OffsetWith(const Memory& memory, int64_t offset, const Si
   int64_t below = 1;
   const std::vector<FactorId> finest = factors_.Expand({&memory.whole, 1});
   for (size_t k = finest.size(); k-- > 0 && offset > 0;) {
+    if (factors_.size(finest[k]) == 0) break;  // memory without a whole element
     const int64_t size = SizeOf({&finest[k], 1}, sizes);
     const int64_t part = Times(std::min(offset % factors_.size(finest[k]), size - 1), below);
     if (__builtin_add_overflow(made, part, &made)) has_overflow_ = true;

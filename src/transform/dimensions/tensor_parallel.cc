@@ -17,9 +17,7 @@
 #include "src/run/step/recorded_step.h"
 #include "src/run/step/tensor_shape.h"
 #include "src/transform/dimensions/operator_roles.h"
-#include "src/transform/dimensions/resized_step.h"
 #include "src/transform/dimensions/step_dimensions.h"
-#include "src/transform/dimensions/work_times.h"
 #include "src/transform/layers/step_items.h"
 #include "src/transform/operators/operator_cost.h"
 
@@ -41,13 +39,9 @@ class Divider {
     ETUDE_RETURN_IF_ERROR(dimensions_.Check());
     ETUDE_RETURN_IF_ERROR(Choose());
     FindReductions();
-    ETUDE_ASSIGN_OR_RETURN(ResizedStep resized, ResizeStep(dimensions_, sizes_, limits));
-    CountProducts(resized.trace);
-    ETUDE_ASSIGN_OR_RETURN(TimedStep timed, WithTimesByWork(trace_, resized.trace, limits));
-    result_.trace = std::move(timed.trace);
-    result_.resized = resized.resized;
-    result_.retimed = timed.retimed;
-    result_.is_retimed = std::move(timed.is_retimed);
+    ETUDE_ASSIGN_OR_RETURN(static_cast<ResizedStep&>(result_),
+                           ResizeStep(dimensions_, sizes_, limits));
+    CountProducts(result_.trace);
     return std::move(result_);
   }
 
@@ -186,7 +180,7 @@ class Divider {
       if (role.use == ValueUse::kNothing) return;
       const auto inputs = flow_.inputs(node);
       if (role.use == ValueUse::kUnknown && Calls(node)) {
-        // What it calls is looked at next; it may also read an addend itself.
+        // The operators that it calls follow; it may also read an addend itself.
         for (const DataFlow::Use& use : inputs) {
           const Addend* const addend = AddendOf(use);
           if (addend == nullptr || IsReadBelow(node, use.version)) continue;
@@ -228,13 +222,20 @@ class Divider {
 
   // Returns whether an operator that `node` calls reads the memory and makes something else of it.
   bool IsReadBelow(NodeId node, StorageVersion version) const {
-    return std::ranges::any_of(trace_.children(node), [&](NodeId child) {
-      if (Calls(child)) return IsReadBelow(child, version);
-      const auto is_other = [&](const DataFlow::Use& use) { return use.version != version; };
-      return std::ranges::find(flow_.inputs(child), version, &DataFlow::Use::version) !=
-                 flow_.inputs(child).end() &&
-             std::ranges::any_of(flow_.outputs(child), is_other);
-    });
+    const auto is_other = [&](const DataFlow::Use& use) { return use.version != version; };
+    std::vector<NodeId> open = {node};
+    while (!open.empty()) {
+      const NodeId at = open.back();
+      open.pop_back();
+      if (Calls(at)) {
+        const auto children = trace_.children(at);
+        open.insert(open.end(), children.begin(), children.end());
+      } else if (!std::ranges::all_of(flow_.inputs(at), is_other) &&
+                 std::ranges::any_of(flow_.outputs(at), is_other)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   // Returns whether an operator's results are parts of sums if its arguments are.

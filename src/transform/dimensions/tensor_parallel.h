@@ -11,6 +11,7 @@
 #include "src/base/units.h"
 #include "src/trace/trace.h"
 #include "src/trace/words/enums.h"
+#include "src/transform/dimensions/resized_step.h"
 
 namespace etude {
 
@@ -24,12 +25,8 @@ struct TensorReduction {
 };
 
 // A recorded step with a part of the dimensions that one tensor-parallel rank of several has.
-struct TensorParallelStep {
-  Trace trace;  // with the nodes of the recorded one, in its order
+struct TensorParallelStep : ResizedStep {
   std::vector<TensorReduction> reductions;
-  uint64_t resized = 0;                    // operators whose tensors or numbers have other sizes
-  uint64_t retimed = 0;                    // nodes whose time follows from their work
-  std::vector<bool> is_retimed;            // by node
   uint64_t weights = 0;                    // of matrix products
   uint64_t divided = 0;                    // of them
   double divided_share = 0;                // of the operations of matrix products
@@ -45,8 +42,6 @@ struct TensorParallelStep {
 // in a product with the next one, such as the hidden dimension of an MLP or the heads of an
 // attention. No weight is divided in two dimensions; dimensions of fewer weights come first.
 // docs/models/what_if.md.
-//
-// Times of operators with other sizes follow from their work (TimesByWork).
 //
 // kBadInput, with the reason, if there is no such dimension, if `ranks` does not divide one, and if
 // an operator without a known rule uses one.

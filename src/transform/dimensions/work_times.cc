@@ -17,13 +17,14 @@ namespace {
 constexpr uint64_t kFixedWork = 4 << 10;
 constexpr double kMostTime = 1e17;  // ns, of all changes
 
-// Work of a node on the host or a device; nullopt if it is unknown or done elsewhere.
+// Work of the nodes on the host and on devices.
 class NodeWork {
  public:
   explicit NodeWork(const Trace& trace)
       : trace_(trace), costs_(OperatorCosts(trace)), launchers_(FindLaunchers(trace)) {}
 
-  // Returns the operator whose work a node does: itself, or that which launched it.
+  // Returns the operator whose work a node does: itself, or that which launched it. kNone if the
+  // work is unknown or done by others.
   NodeId WorkerOf(NodeId node) const {
     const bool on_device = trace_.place(node) == Place::kDevice;
     for (NodeId at = on_device ? launchers_[node.index()] : node; at; at = trace_.parent(at)) {
@@ -46,7 +47,7 @@ class NodeWork {
 Result<TimedStep> WithTimesByWork(const Trace& recorded, const Trace& edited,
                                   const Limits& limits) {
   const NodeWork works(recorded);
-  const NodeWork wanted(edited);
+  const auto wanted = OperatorCosts(edited);
   const auto own = SelfTimes(recorded);
   std::vector<double> small[2];  // times on the host, and on devices
   std::vector<NodeId> workers(recorded.node_count());
@@ -68,13 +69,13 @@ Result<TimedStep> WithTimesByWork(const Trace& recorded, const Trace& edited,
   double all = 0;
   for (size_t i = 0; i < workers.size(); ++i) {
     const NodeId worker = workers[i];
-    if (!worker || !wanted.cost(worker)) continue;
+    if (!worker || !wanted[worker.index()]) continue;
     const bool counts_ops = IsMatrixOperator(recorded.name(worker));
     const auto work = [&](const OperatorCost& cost) {
       return static_cast<double>(counts_ops ? cost.ops : cost.bytes);
     };
     const double before = work(*works.cost(worker));
-    const double after = work(*wanted.cost(worker));
+    const double after = work(*wanted[worker.index()]);
     if (before == after || before == 0) continue;
     const auto time = static_cast<double>(own[i]->count);
     const bool on_device = recorded.place(NodeId::FromIndex(i)) == Place::kDevice;

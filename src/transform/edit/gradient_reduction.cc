@@ -14,9 +14,9 @@
 #include "src/run/step/tensor_shape.h"
 #include "src/run/waits/program_order.h"
 #include "src/trace/trace_builder.h"
-#include "src/trace/trace_copy.h"
 #include "src/trace/words/comm_backend.h"
 #include "src/trace/words/operator_name.h"
+#include "src/transform/edit/added_reductions.h"
 #include "src/transform/edit/copy_rate.h"
 #include "src/transform/edit/time_shift.h"
 #include "src/transform/layers/step_items.h"
@@ -77,7 +77,7 @@ HostEvents HostEventsOf(const Trace& trace) {
 class Reducer {
  public:
   Reducer(const Trace& trace, int64_t ranks, const BucketSizes& sizes, const Limits& limits)
-      : trace_(trace), ranks_(ranks), sizes_(sizes), builder_(limits, trace) {}
+      : trace_(trace), ranks_(ranks), sizes_(sizes), added_(trace, limits) {}
 
   Result<GradientReduction> Run() {
     ETUDE_RETURN_IF_ERROR(Check());
@@ -87,13 +87,9 @@ class Reducer {
           "found no gradients ('torch::autograd::AccumulateGrad' with tensors and times), expected "
           "a recorded training step");
     }
-    Copy();
-    if (launched_.empty()) MakeRoom(passes);
     // Two copies of each gradient, and an all-reduce.
-    if (next_id_ == 0 || next_id_ > UINT64_MAX - 3 * trace_.node_count()) {
-      return BadInput(
-          "found node ids near 2^64, expected smaller ones, so that nodes can be added");
-    }
+    ETUDE_RETURN_IF_ERROR(added_.Copy(kGroup, ranks_, ranks_, 3 * trace_.node_count()));
+    if (added_.on_host()) MakeRoom(passes);
     for (const BackwardPass& pass : passes) AddPass(pass);
     ETUDE_ASSIGN_OR_RETURN(result_.trace, builder_.Finish());
     return std::move(result_);
@@ -102,57 +98,11 @@ class Reducer {
  private:
   Status Check() {
     bool communicates = false;
-    const Launches launches(trace_);
     ForEachNode(trace_, [&](NodeId node) {
       communicates = communicates || IsCommunication(trace_.kind(node));
-      if (!IsDeviceWork(trace_.kind(node)) || trace_.place(node) != Place::kDevice) return;
-      if (const auto time = launches.time(node)) launched_.emplace_back(*time, node);
-      if (const LaneId lane = trace_.lane_id(node)) {
-        last_stream_ = std::max(last_stream_, trace_.lane(lane).stream);
-      }
     });
     if (communicates) return BadInput("found communication, expected one rank without any");
-    std::ranges::sort(launched_, {},
-                      [](const auto& one) { return std::pair(one.first, one.second.index()); });
     return {};
-  }
-
-  // Returns the device work that was launched last before `time`; kNone without any.
-  NodeId LaunchedBefore(Nanos time) const {
-    const auto next = std::ranges::lower_bound(launched_, time, {}, &Launched::first);
-    return next == launched_.begin() ? NodeId::None() : std::prev(next)->second;
-  }
-  // Returns the device work that was launched first at or after `time`; kNone without any.
-  NodeId LaunchedAfter(Nanos time) const {
-    const auto next = std::ranges::lower_bound(launched_, time, {}, &Launched::first);
-    return next == launched_.end() ? NodeId::None() : next->second;
-  }
-
-  void Copy() {
-    TraceCopy copy(trace_, builder_);
-    copy.CopyInfo();
-    copy.AddGroups();
-    copy.AddStats();
-    builder_.info().world_size = ranks_;
-    builder_.AddNodesOfBase();
-    uint64_t most = 0;
-    ForEachNode(trace_, [&](NodeId node) {
-      most = std::max(most, trace_.source_id(node));
-      const auto deps = trace_.deps(node);
-      const auto kinds = trace_.dep_kinds(node);
-      for (size_t i = 0; i < deps.size(); ++i) builder_.AddDep(node, deps[i], kinds[i]);
-    });
-    next_id_ = most + 1;
-    group_ = builder_.Intern(kGroup);
-    builder_.AddProcessGroup({.name = group_, .ranks = builder_.InternInts({}), .size = ranks_});
-    Lane lane;
-    if (launched_.empty()) {
-      lane.thread = builder_.Intern(kGroup);
-    } else {
-      if (const LaneId first = trace_.lane_id(launched_.front().second)) lane = trace_.lane(first);
-      lane.stream = last_stream_ < INT32_MAX ? last_stream_ + 1 : -1;
-    }
-    lane_ = builder_.InternLane(lane);
   }
 
   // Makes room on the host for the copies of each pass, at the speed of the trace's operators: all
@@ -204,7 +154,7 @@ class Reducer {
   NodeId AddCopy(std::string_view name, const RecordedGradient& gradient, Nanos start,
                  LaneId lane) {
     NodeRow row;
-    row.source_id = next_id_++;
+    row.source_id = added_.NextId();
     row.kind = NodeKind::kOperator;
     row.place = Place::kHost;
     row.name = builder_.Intern(name);
@@ -232,36 +182,22 @@ class Reducer {
     for (const GradientBucket& bucket : buckets) {
       const NodeId gradient = pass.gradients[bucket.last].node;
       const Nanos arrived = rate_ ? copied[bucket.last] : EndOf(trace_, gradient).value_or(Nanos{});
-      NodeRow row;
-      row.source_id = next_id_++;
-      row.kind = NodeKind::kCollective;
-      row.place = launched_.empty() ? Place::kHost : Place::kDevice;
-      row.name = builder_.Intern("all_reduce");
-      row.lane = lane_;
-      row.start = arrived;
-      row.duration = Nanos{};
-      row.exclusive = Nanos{};
-      const NodeId node = builder_.AddNode(row);
-      builder_.SetComm(node, {.type = CollectiveType::kAllReduce,
-                              .group = group_,
-                              .dtype = bucket.dtype,
-                              .bytes = bucket.bytes,
-                              .group_size = ranks_});
+      const NodeId node = added_.Add(arrived, bucket.dtype, bucket.bytes);
       builder_.AddDep(node, rate_ ? copies[bucket.last] : gradient, DepKind::kSync);
       // On a device the gradient arrives when the work launched so far has ended.
-      if (const NodeId work = LaunchedBefore(arrived)) {
+      if (const NodeId work = added_.LaunchedBefore(arrived)) {
         builder_.AddDep(node, work, DepKind::kSync);
       }
       if (!reduced.empty()) builder_.AddDep(node, reduced.back(), DepKind::kSync);
       reduced.push_back(node);
     }
     if (rate_) return CopyFromBuckets(pass, buckets, reduced);
-    if (launched_.empty()) {
+    if (added_.on_host()) {
       if (pass.after) builder_.AddDep(pass.after, reduced.back(), DepKind::kSync);
       return;
     }
     const Nanos end = EndOf(trace_, pass.gradients.back().node).value_or(Nanos{});
-    if (const NodeId next = LaunchedAfter(end)) {
+    if (const NodeId next = added_.LaunchedAfter(end)) {
       builder_.AddDep(next, reduced.back(), DepKind::kSync);
     }
   }
@@ -284,21 +220,15 @@ class Reducer {
     }
   }
 
-  using Launched = std::pair<Nanos, NodeId>;  // launch time, device work
-
   const Trace& trace_;
   int64_t ranks_;
   const BucketSizes& sizes_;
-  TraceBuilder builder_;
+  AddedReductions added_;
+  TraceBuilder& builder_ = added_.builder();
   GradientReduction result_;
-  uint64_t next_id_ = 0;
-  StringId group_;
-  LaneId lane_;
-  std::vector<Launched> launched_;  // by time
   std::optional<CopyRate> rate_;    // of copies on the host; nullopt: none are added
   std::optional<TimeShift> shift_;  // with room for the copies
   std::vector<bool> taken_;         // by room
-  int32_t last_stream_ = 0;
 };
 
 }  // namespace
