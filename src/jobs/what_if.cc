@@ -413,8 +413,10 @@ Status WhatIf::EditLayers(std::vector<Trace>& traces, const Limits& limits) {
     Result<LayerEdit> edited = SetLayerCount(trace, *options_.layers, limits);
     if (!edited) return MakeError(edited.error().code, "--layers: " + edited.error().message);
     if (peaks_) {
-      const auto peaks =
-          MemoryOfLayers(trace, edited->stack, static_cast<size_t>(*options_.layers));
+      // Memory that is gathered for the next layer lives otherwise in the first and last one.
+      const auto peaks = edited->gathers ? std::nullopt
+                                         : MemoryOfLayers(trace, edited->stack,
+                                                          static_cast<size_t>(*options_.layers));
       if (peaks) TakeMax(*peaks, *peaks_);
       if (!peaks) peaks_.reset();
     }
@@ -434,7 +436,12 @@ Status WhatIf::EditLayers(std::vector<Trace>& traces, const Limits& limits) {
     layers_.details["list_operators"] = stack.lists.size();
     layers_.details["modules"] = edited->modules;
     layers_.details["others"] = stack.others;
-    if (!stack.others.empty()) layers_.certainty = Certainty::kModelled;
+    Json& other_layers = layers_.details["other_layers"] = Json::array();
+    for (const OtherLayers& other : stack.other_layers) {
+      other_layers.push_back({{"layers", other.layers}, {"first", other.first}});
+    }
+    const bool may_lack = !stack.others.empty() || !stack.other_layers.empty();
+    if (may_lack) layers_.certainty = Certainty::kModelled;
     layers_.text = fmt::format(
         "{} instead of {}{}, each of {} in {}, with the times of the recorded ones",
         FormatCount(static_cast<uint64_t>(*options_.layers), "layer"), FormatCount(stack.layers),
@@ -445,6 +452,10 @@ Status WhatIf::EditLayers(std::vector<Trace>& traces, const Limits& limits) {
     if (!stack.lists.empty()) {
       layers_.text += fmt::format("; {} on lists of tensors with times by their bytes",
                                   FormatCount(stack.lists.size(), "operator"));
+    }
+    for (const OtherLayers& other : stack.other_layers) {
+      layers_.text += fmt::format("; {} from {} on stay", FormatCount(other.layers, "other layer"),
+                                  other.first);
     }
     if (!stack.others.empty()) {
       layers_.text += fmt::format("; others that repeat as often stay: {}{}", stack.others.front(),

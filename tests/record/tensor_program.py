@@ -1,6 +1,8 @@
 """Trains a transformer, alone or on several ranks that divide its weights by torch.distributed.tensor.parallel.
 
     python tensor_program.py [NAME=NUMBER…]
+
+With sharded=1 ranks divide the batch, and the weights of each block by torch.distributed.fsdp.fully_shard.
 """
 
 import os
@@ -11,9 +13,9 @@ import torch.nn.functional as F
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
-sizes = {"layers": 2, "batch": 4, "length": 32, "width": 64, "heads": 4, "ffn": 256, "words": 100, "steps": 12}
+sizes = {"layers": 2, "batch": 4, "length": 32, "width": 64, "heads": 4, "ffn": 256, "words": 100, "steps": 12, "sharded": 0}
 sizes |= {name: int(number) for name, number in (word.split("=") for word in sys.argv[1:])}
-LAYERS, SEQUENCES, LENGTH, WIDTH, HEADS, FFN, WORDS, STEPS = sizes.values()
+LAYERS, SEQUENCES, LENGTH, WIDTH, HEADS, FFN, WORDS, STEPS, SHARDED = sizes.values()
 
 
 class Attention(torch.nn.Module):
@@ -55,7 +57,14 @@ class Model(torch.nn.Module):
 
 
 model = Model()
-if "RANK" in os.environ:
+if "RANK" in os.environ and SHARDED:
+    from torch.distributed.fsdp import fully_shard
+
+    torch.distributed.init_process_group("gloo")
+    mesh = torch.distributed.init_device_mesh("cpu", (torch.distributed.get_world_size(),))
+    for module in (*model.blocks, model):
+        fully_shard(module, mesh=mesh)
+elif "RANK" in os.environ:
     import torch.distributed.tensor.parallel as parallel
     from torch.distributed.tensor import Replicate
 

@@ -12,6 +12,7 @@ ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
 PROGRAM = pathlib.Path(__file__).parent / "ddp_program.py"
 TRANSFORMER = pathlib.Path(__file__).parent / "transformer_program.py"
 TENSOR = pathlib.Path(__file__).parent / "tensor_program.py"
+ROTARY = pathlib.Path(__file__).parent / "rotary_program.py"
 PIPELINE = pathlib.Path(__file__).parent / "pipeline_program.py"
 NETWORK = "Ring({}):1GB/s,1us"
 PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm")
@@ -199,6 +200,23 @@ def test_layers_are_those_of_the_other_model(optimizer, tmp_path):
     assert [stage["layers"] for stage in pipeline["stages"]] == [1, 1, 1]
 
 
+@pytest.mark.parametrize("sharded", [0, 1])
+def test_layers_that_communicate_are_those_of_the_other_model(sharded, tmp_path):
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29620 + sharded)
+    sizes_ = (f"sharded={sharded}", "steps=6")
+    recorded = {n: record(tmp_path / f"recorded{n}", *torchrun, TENSOR, f"layers={n}", *sizes_) for n in (3, 5)}
+    for layers, other in ((3, 5), (5, 3)):
+        changes = edit(recorded[layers], tmp_path / f"edited{other}", "--layers", other)
+        (change,) = changes["edits"]
+        assert change["layers"] == layers and [run["backward"] for run in change["repetitions"]] == [False, True, False]
+        edit(recorded[other], tmp_path / f"same{other}", "--layers", other)
+        assert names(tmp_path / f"edited{other}") == names(tmp_path / f"same{other}")
+        expected = simulate(recorded[other])
+        assert sizes(simulate(tmp_path / f"edited{other}")) == sizes(expected) and len(sizes(expected)) > 10
+        # The memory of gathered parameters is unknown.
+        assert bool(changes["memory"]) == (not sharded)
+
+
 def buckets(job, to, *edits):
     (*_, reduced) = edit(job, to, *edits, "--dp", 2)["edits"]
     return reduced["buckets"]
@@ -376,13 +394,9 @@ def transformer(tmp_path_factory):
     return record(tmp_path_factory.mktemp("transformer") / "job", TENSOR)
 
 
-@pytest.mark.parametrize("option, size, name", [
-    ("--batch", 6, "batch"), ("--sequence", 48, "length"), ("--hidden", 96, "width"), ("--heads", 8, "heads"),
-    ("--ffn", 320, "ffn"), ("--vocab", 150, "words"),
-])  # fmt: skip
-def test_sizes_by_one_recording_are_those_of_the_other_program(transformer, tmp_path, option, size, name):
-    other = record(tmp_path / "other", TENSOR, f"{name}={size}")
-    changes = edit(transformer, tmp_path / "edited", option, size, "--tp", 2, "--dp", 2)
+def check_sizes(recorded, other, tmp_path, option, size):
+    """Compares an edited recording with that of the other program."""
+    changes = edit(recorded, tmp_path / "edited", option, size, "--tp", 2, "--dp", 2)
     (resized, divided, reduced) = changes["edits"]
     assert resized["certainty"] == "modelled" and resized["dimensions"][0]["after"] == size
     expected = edit(other, tmp_path / "same", "--tp", 2, "--dp", 2)
@@ -390,3 +404,21 @@ def test_sizes_by_one_recording_are_those_of_the_other_program(transformer, tmp_
     assert reduced["buckets"] == expected["edits"][1]["buckets"]
     assert changes["memory"][0]["after_bytes"] == pytest.approx(expected["memory"][0]["after_bytes"], rel=0.01)
     assert names(tmp_path / "edited") == names(tmp_path / "same")
+
+
+@pytest.mark.parametrize("option, size, name", [
+    ("--batch", 6, "batch"), ("--sequence", 48, "length"), ("--hidden", 96, "width"), ("--heads", 8, "heads"),
+    ("--ffn", 320, "ffn"), ("--vocab", 150, "words"),
+])  # fmt: skip
+def test_sizes_by_one_recording_are_those_of_the_other_program(transformer, tmp_path, option, size, name):
+    check_sizes(transformer, record(tmp_path / "other", TENSOR, f"{name}={size}"), tmp_path, option, size)
+
+
+@pytest.mark.parametrize("option, size, name, form", [
+    ("--hidden", 96, "width", "keys=2"), ("--heads", 8, "heads", "keys=4"), ("--batch", 6, "batch", "checkpoint=1"),
+    ("--ffn", 320, "ffn", "autocast=1"),
+])  # fmt: skip
+def test_sizes_of_rotary_embeddings_checkpoints_and_autocast(tmp_path, option, size, name, form):
+    recorded = record(tmp_path / "recorded", ROTARY, form)
+    forms = {"keys=8" if option == "--heads" else form, f"{name}={size}"}
+    check_sizes(recorded, record(tmp_path / "other", ROTARY, *forms), tmp_path, option, size)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 
 #include "src/base/text/format_count.h"
 #include "src/run/activity.h"
+#include "src/run/calls/callers.h"
 #include "src/run/calls/launch.h"
 #include "src/run/exclusive_times.h"
 #include "src/trace/program_parts.h"
@@ -20,15 +22,20 @@
 #include "src/trace/words/module_name.h"
 #include "src/transform/edit/retime.h"
 #include "src/transform/edit/time_shift.h"
+#include "src/transform/layers/issued_work.h"
 #include "src/transform/layers/layer_names.h"
+#include "src/transform/layers/step_items.h"
 
 namespace etude {
 namespace {
 
 constexpr uint64_t kMostNodes = 10'000'000;  // of an edited trace: about 4 GB
 
+constexpr const char* kDataParallel =
+    "; for a data-parallel job, record one rank, and use --layers with --dp";
+
 // Part of a repetition that belongs to one layer: everything between two moments of a host thread,
-// and the device work that it launches.
+// the communication that it issues, and the device work that it launches.
 struct Part {
   size_t layer = 0;
   std::vector<NodeId> nodes;  // ascending
@@ -51,7 +58,13 @@ class LayerCounter {
       : trace_(trace), wanted_(layers), builder_(limits, trace), copy_(trace, builder_) {}
 
   Result<LayerEdit> Run() {
-    ETUDE_ASSIGN_OR_RETURN(result_.stack, FindLayerStack(trace_));
+    Result<LayerStack> stack = FindLayerStack(trace_);
+    if (!stack) {
+      return MakeError(stack.error().code,
+                       stack.error().message + (ReducesInBackward() ? kDataParallel : ""));
+    }
+    result_.stack = *std::move(stack);
+    issuers_ = FindIssuers(trace_);
     ETUDE_RETURN_IF_ERROR(CheckCommunication());
     for (const LayerRun& run : result_.stack.runs) repetitions_.push_back(Collect(run));
     ETUDE_RETURN_IF_ERROR(CheckCount());
@@ -103,47 +116,78 @@ class LayerCounter {
     }
   }
 
-  // The parts of a layer contain no work of other host threads.
-  Status CheckCommunication() const {
+  static bool IsReduction(const Comm& comm) {
+    return comm.type == CollectiveType::kAllReduce || comm.type == CollectiveType::kReduce ||
+           comm.type == CollectiveType::kReduceScatter ||
+           comm.type == CollectiveType::kReduceScatterBlock;
+  }
+  bool ReducesInBackward() const {
+    return std::ranges::any_of(trace_.comms(), [&](const auto& entry) {
+      const NodeId issuer = IssuerOfLabel(trace_, entry.first);
+      return IsReduction(entry.second) && IsInBackward(trace_, issuer ? issuer : entry.first);
+    });
+  }
+
+  // Communication must belong to single layers, or to none.
+  Status CheckCommunication() {
+    constexpr std::string_view kExpected = "expected communication that each layer does alike";
+    bool reduces_in_layers = false;
+    NodeId other;  // reduction of the backward pass outside of the layers
     for (const auto& [node, comm] : trace_.comms()) {
       const auto start = trace_.start(node);
       if (trace_.place(node) == Place::kDevice || !start) continue;
+      const NodeId call = issuers_[node.index()] ? issuers_[node.index()] : node;
+      bool is_beside = false;  // on another thread, issued by none that is known
+      bool is_in_layers = false;
       for (const LayerRun& run : result_.stack.runs) {
-        const bool is_inside = *start >= run.bounds.front() && *start < run.bounds.back();
-        if (!is_inside || run.lane == trace_.lane_id(node)) continue;
-        return BadInput(fmt::format(
-            "found '{}' (node {}) on another thread while layers run, expected one rank without "
-            "communication; --layers with --dp adds that of gradients",
-            trace_.name(node), trace_.source_id(node)));
+        is_in_layers = is_in_layers || PeriodOf(run, call);
+        is_beside = is_beside || (run.lane != trace_.lane_id(call) &&
+                                  *start >= run.bounds.front() && *start < run.bounds.back());
       }
+      if (is_in_layers && comm.type == CollectiveType::kAllGather) result_.gathers = true;
+      const bool is_reduction = IsReduction(comm);
+      if (is_reduction && is_in_layers) reduces_in_layers = true;
+      if (is_reduction && !is_in_layers && IsInBackward(trace_, call)) other = node;
+      if (!is_beside) continue;
+      return BadInput(fmt::format("found '{}' (node {}) on another thread while layers run, {}{}",
+                                  trace_.name(node), trace_.source_id(node), kExpected,
+                                  kDataParallel));
     }
-    return {};
+    // Buckets of gradients contain those of several layers.
+    if (!other || reduces_in_layers) return {};
+    return BadInput(fmt::format("found '{}' (node {}) in the backward pass outside of layers, {}{}",
+                                trace_.name(other), trace_.source_id(other), kExpected,
+                                kDataParallel));
+  }
+
+  // Returns the period of a run in which a node of its thread begins; nullopt: none.
+  std::optional<size_t> PeriodOf(const LayerRun& run, NodeId host) const {
+    const auto start = trace_.start(host);
+    if (!start || trace_.lane_id(host) != run.lane) return std::nullopt;
+    const auto next = std::ranges::upper_bound(run.bounds, *start);
+    if (next == run.bounds.begin() || next == run.bounds.end()) return std::nullopt;
+    return static_cast<size_t>(next - run.bounds.begin()) - 1;
   }
 
   Repetition Collect(const LayerRun& run) {
     const std::vector<NodeId> launchers = FindLaunchers(trace_);
-    const auto period_of = [&](NodeId host) -> std::optional<size_t> {
-      const auto start = trace_.start(host);
-      if (!start || trace_.lane_id(host) != run.lane) return std::nullopt;
-      const auto next = std::ranges::upper_bound(run.bounds, *start);
-      if (next == run.bounds.begin() || next == run.bounds.end()) return std::nullopt;
-      return static_cast<size_t>(next - run.bounds.begin()) - 1;
-    };
     std::vector<Part> parts(run.layers.size());
     std::optional<Nanos> next_on_device;  // begin of the first work launched after all periods
     std::optional<Nanos> last_on_device;
     ForEachNode(trace_, [&](NodeId node) {
-      const NodeId host = trace_.place(node) == Place::kDevice ? launchers[node.index()] : node;
+      const bool is_on_device = trace_.place(node) == Place::kDevice;
+      const NodeId issuer = issuers_[node.index()];
+      const NodeId host = is_on_device ? launchers[node.index()] : issuer ? issuer : node;
       if (!host) return;
       const auto start = trace_.start(node);
-      if (const auto period = period_of(host)) {
+      if (const auto period = PeriodOf(run, host)) {
         Part& part = parts[*period];
         part.nodes.push_back(node);
-        if (host == node || !start) return;
+        if (!is_on_device || !start) return;
         part.device_begin = std::min(part.device_begin.value_or(*start), *start);
         const Nanos end = EndOf(trace_, node).value_or(*start);
         last_on_device = std::max(last_on_device.value_or(end), end);
-      } else if (host != node && start && trace_.start(host) &&
+      } else if (is_on_device && start && trace_.start(host) &&
                  *trace_.start(host) >= run.bounds.back()) {
         next_on_device = std::min(next_on_device.value_or(*start), *start);
       }
@@ -278,7 +322,13 @@ class LayerCounter {
       if (const NodeId parent = trace_.parent(node); parent && !removed_[parent.index()]) {
         row.parent = IdOf(parent);
       }
-      ChangeTimes(row, *host_, *device_, longer_[node.index()]);
+      if (const NodeId issuer = issuers_[node.index()]; issuer && row.start) {
+        // Stays as long after its call as recorded.
+        const Nanos called = trace_.start(issuer).value_or(*row.start);
+        row.start = *row.start + (host_->Begin(called) - called);
+      } else {
+        ChangeTimes(row, *host_, *device_, longer_[node.index()]);
+      }
       made_[node.index()] = builder_.AddNode(row);
       result_.origins.push_back(node);
       copy_.AddFacts(node, made_[node.index()]);
@@ -416,6 +466,7 @@ class LayerCounter {
   TraceBuilder builder_;
   TraceCopy copy_;
   LayerEdit result_;
+  std::vector<NodeId> issuers_;  // FindIssuers
   std::vector<Repetition> repetitions_;
   std::optional<TimeShift> host_;
   std::optional<TimeShift> device_;

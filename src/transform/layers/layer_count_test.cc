@@ -14,13 +14,20 @@
 namespace etude {
 namespace {
 
+// Parts of a step besides its layers.
+struct Form {
+  bool has_losses = false;  // each layer's result has a loss of its own
+  bool reduces = false;     // each layer ends with an all-reduce
+  bool gathers = false;     // the backward pass gathers the parameters of the layer after the next
+  bool has_bucket = false;  // an all-reduce of all gradients
+};
+
 // Writes the recording of a training step: layers of two operators, their backward pass with a
 // gradient each, and an optimizer that works parameter by parameter, on a list, and on a list by
 // calls for its elements.
 class Step : private testing_layers::StepWriter {
  public:
-  // `has_losses`: each layer's result has a loss of its own.
-  explicit Step(int layers, bool has_losses = false) : layers_(layers), has_losses_(has_losses) {}
+  explicit Step(int layers, Form form = {}) : layers_(layers), form_(form) {}
 
   Trace Make() {
     now_ = Nanos{1000};
@@ -29,19 +36,27 @@ class Step : private testing_layers::StepWriter {
       const NodeId label = Label(fmt::format("nn.Module: Net.blocks.{} (Block)", layer));
       Op("aten::linear", {2, Weight(layer)}, {3}, 40, label);
       Op("aten::relu", {3}, {2, 300 + layer}, 10, label);
+      if (form_.reduces) Communicate("c10d::allreduce_", CollectiveType::kAllReduce, label);
       End(label);
     }
-    for (int layer = 0; has_losses_ && layer < layers_; ++layer)
+    for (int layer = 0; form_.has_losses && layer < layers_; ++layer)
       Op("aten::pow", {300 + layer}, {6}, 5);
     Op("aten::nll_loss", {2}, {4}, 30);
+    if (form_.gathers) Gather(layers_ - 1);
     for (int layer = layers_ - 1; layer >= 0; --layer) {
       const NodeId call = Label("autograd::engine::evaluate_function: AddmmBackward0");
+      if (form_.gathers && layer > 0) Gather(layer - 1, call);
       Op("aten::mm", {4, Weight(layer)}, {Gradient(layer)}, 50, call);
       End(call);
       const NodeId last =
           Label("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad");
       Op("torch::autograd::AccumulateGrad", {Gradient(layer)}, {}, 5, last, NodeKind::kLabel);
       End(last);
+    }
+    if (form_.has_bucket) {
+      const NodeId call = Label("autograd::engine::evaluate_function: EmbeddingBackward0");
+      Communicate("c10d::allreduce_", CollectiveType::kAllReduce, call);
+      End(call);
     }
     Op("aten::embedding_dense_backward", {4}, {5}, 20);
     Op("aten::add_", {kEmbedding, 5}, {kEmbedding}, 25);
@@ -83,8 +98,26 @@ class Step : private testing_layers::StepWriter {
     row.duration = Nanos{time};
     row.inputs = Tensors(reads);
     row.outputs = Tensors(makes);
-    builder_.AddNode(row);
+    last_ = builder_.AddNode(row);
     now_ = now_ + Nanos{time + 3};
+  }
+  // Issues a communication that runs on another thread, longer than its caller.
+  void Communicate(const std::string& call, CollectiveType type, NodeId parent) {
+    const Nanos begin = now_;
+    Op(call, {7}, {}, 8, parent);
+    NodeRow row = Row(type == CollectiveType::kAllReduce ? "gloo:all_reduce" : "gloo:all_gather",
+                      NodeKind::kCollective, {});
+    row.lane = builder_.InternLane({.thread = builder_.Intern("2")});
+    row.start = begin + Nanos{5};
+    row.duration = Nanos{90};
+    const NodeId label = builder_.AddNode(row);
+    builder_.SetComm(label, {.type = type, .bytes = Bytes{256}});
+    builder_.AddDep(label, last_, DepKind::kData);
+  }
+  // Gathers the parameters of a layer.
+  void Gather(int layer, NodeId parent = {}) {
+    Op("aten::copy_", {8, Weight(layer)}, {}, 6, parent);
+    Communicate("c10d::_allgather_base_", CollectiveType::kAllGather, parent);
   }
   NodeId List(const std::string& name, const std::vector<int>& reads, int64_t time) {
     NodeRow row = Row(name, NodeKind::kOperator, {});
@@ -106,7 +139,8 @@ class Step : private testing_layers::StepWriter {
   }
 
   int layers_;
-  bool has_losses_;
+  Form form_;
+  NodeId last_;  // added operator
 };
 
 // Returns a line for each node in order of time: its name, times and the name of its caller.
@@ -139,8 +173,28 @@ TEST(LayerCount, AnEditedStepIsTheStepOfTheOtherModel) {
   }
 }
 
+TEST(LayerCount, CommunicationOfLayersIsCopied) {
+  for (const Form form : {Form{.reduces = true}, Form{.gathers = true}}) {
+    for (const int from : {3, 5}) {
+      for (const int to : {2, 3, 4, 9}) {
+        const auto edited = SetLayerCount(Step(from, form).Make(), to, {});
+        ASSERT_TRUE(edited) << edited.error().message;
+        EXPECT_EQ(edited->stack.runs.size(), 4u);
+        EXPECT_EQ(Lines(edited->trace), Lines(Step(to, form).Make())) << from << " to " << to;
+      }
+    }
+  }
+}
+
+TEST(LayerCount, ReductionsOfSeveralLayersAreRefused) {
+  const auto edited = SetLayerCount(Step(3, {.has_bucket = true}).Make(), 5, {});
+  ASSERT_FALSE(edited);
+  EXPECT_NE(edited.error().message.find("in the backward pass outside of layers"),
+            std::string::npos);
+}
+
 TEST(LayerCount, OthersThatRepeatAsOftenAreNamed) {
-  const auto edited = SetLayerCount(Step(3, /*has_losses=*/true).Make(), 5, {});
+  const auto edited = SetLayerCount(Step(3, {.has_losses = true}).Make(), 5, {});
   ASSERT_TRUE(edited) << edited.error().message;
   EXPECT_EQ(edited->stack.others, std::vector<std::string>{"aten::pow"});
   EXPECT_TRUE(SetLayerCount(Step(3).Make(), 5, {})->stack.others.empty());

@@ -17,6 +17,7 @@
 #include "src/base/text/format_count.h"
 #include "src/run/activity.h"
 #include "src/run/step/recorded_step.h"
+#include "src/trace/words/module_name.h"
 #include "src/trace/words/operator_name.h"
 #include "src/transform/layers/repeated_runs.h"
 #include "src/transform/layers/step_items.h"
@@ -28,6 +29,7 @@ constexpr size_t kMostAnchors = 16;
 constexpr size_t kMostParts = 4;
 constexpr size_t kMostIrregular = 2;    // layers that differ in one pass
 constexpr double kShareOfLayers = 0.4;  // of the time of the longest repetition
+constexpr size_t kPartOfOthers = 10;    // at least 1 / this of the operators of the layers
 
 constexpr Nanos kFirst{INT64_MIN};  // before all nodes
 
@@ -79,6 +81,7 @@ class StackFinder {
     size_t begin = 0;  // item
     size_t count = 0;
     std::vector<size_t> layers;  // by period, if memory has owners
+    std::set<int64_t> gathered;  // as in LayerRun
   };
 
   // Returns the repetitions of all threads, those that take longest first.
@@ -141,23 +144,27 @@ class StackFinder {
   }
 
   // Returns the ways to divide a repetition into periods so that no label reaches from one into the
-  // next. Each period must use memory of exactly one layer by `owners`; without owners, memory of
-  // its own. Those with most periods first.
+  // next. Each period must use memory of exactly one layer by `owners`, apart from memory that it
+  // gathers for others; without owners, memory of its own.
   std::vector<Phase> Phases(const Candidate& candidate, const Owners* owners) const {
     std::vector<Phase> phases;
     const RepeatedRun& run = candidate.run;
     size_t most = 2;
     for (size_t shift = 0; shift < run.period && (run.length - shift) / run.period >= most;
          ++shift) {
-      Phase phase{
-          .begin = run.begin + shift, .count = (run.length - shift) / run.period, .layers = {}};
+      Phase phase;
+      phase.begin = run.begin + shift;
+      phase.count = (run.length - shift) / run.period;
       if (!IsWhole(candidate, phase)) continue;
       const bool fits = owners == nullptr ? HasOwnMemory(candidate, phase)
                                           : FindLayers(candidate, *owners, phase);
       if (!fits) continue;
-      most = phase.count;
+      if (phase.gathered.empty()) most = phase.count;
       phases.push_back(std::move(phase));
     }
+    // Periods that begin after a communication in a layer seem to gather memory of two.
+    const auto gathers = [](const Phase& phase) { return !phase.gathered.empty(); };
+    if (!std::ranges::all_of(phases, gathers)) std::erase_if(phases, gathers);
     return phases;
   }
 
@@ -274,24 +281,54 @@ class StackFinder {
     return std::nullopt;
   }
 
-  // Finds the layer of each period.
+  // Finds the layer of each period. Items may use memory of other layers only before a
+  // communication that gathers it. If all memory is gathered, the layer is the one that most items
+  // use.
   bool FindLayers(const Candidate& candidate, const Owners& owners, Phase& phase) const {
     for (size_t i = 0; i < phase.count; ++i) {
-      std::optional<size_t> layer;
+      std::map<size_t, size_t> uses;  // by layer
+      std::set<size_t> kept;          // layers whose memory was used without such a communication
+      std::optional<size_t> current;
       for (const StepItem& item : PeriodOf(candidate, phase, i)) {
         bool is_one = true;
         const std::optional<size_t> used = LayerOf(item, owners, is_one);
-        if (!is_one || (used && layer && *used != *layer)) return false;
-        if (used) layer = used;
+        if (!is_one) return false;
+        if (used) {
+          ++uses[*used];
+          if (current && *current != *used) kept.insert(*current);
+          current = used;
+        }
+        if (Communicates(item.node)) current.reset();
       }
-      if (!layer || std::ranges::count(phase.layers, *layer) != 0) return false;
-      phase.layers.push_back(*layer);
+      if (current) kept.insert(*current);
+      if (uses.empty() || kept.size() > 1) return false;
+      const auto most =
+          std::ranges::max_element(uses, {}, [](const auto& use) { return use.second; });
+      const size_t layer = kept.empty() ? most->first : *kept.begin();
+      std::set<int64_t> gathered;
+      for (const auto& [other, count] : uses) {
+        if (other == layer) continue;
+        gathered.insert(static_cast<int64_t>(other) - static_cast<int64_t>(layer));
+      }
+      if (std::ranges::count(phase.layers, layer) != 0) return false;
+      if (i > 0 && gathered != phase.gathered) return false;
+      phase.gathered = std::move(gathered);
+      phase.layers.push_back(layer);
     }
     return true;
   }
 
+  // Returns whether a communication begins in an item.
+  bool Communicates(NodeId item) const {
+    if (IsCommunication(trace_.kind(item)) || IsC10dOperator(trace_.name(item))) return true;
+    return std::ranges::any_of(trace_.children(item), [&](NodeId child) {
+      return trace_.place(child) != Place::kDevice && Communicates(child);
+    });
+  }
+
   Result<LayerStack> StackOf(Owners owners, size_t layers, std::span<const Candidate> candidates) {
-    LayerStack stack{.layers = layers, .runs = {}, .lists = {}, .others = {}};
+    LayerStack stack;
+    stack.layers = layers;
     taken_.clear();
     after_backward_.clear();
     results_.clear();
@@ -308,6 +345,7 @@ class StackFinder {
     } while (stack.runs.size() > before);
     std::ranges::sort(stack.runs, {}, [](const LayerRun& run) { return run.bounds.front(); });
     ETUDE_RETURN_IF_ERROR(CheckOthers(owners, stack));
+    FindOtherLayers(candidates, stack);
     FindOthers(candidates, stack);
     return stack;
   }
@@ -338,6 +376,7 @@ class StackFinder {
         {.lane = candidate.lane,
          .bounds = BoundsOf(candidate, phase),
          .layers = phase.layers,
+         .gathered = phase.gathered,
          .operators = run.period,
          .in_backward = IsInBackward(trace_, ItemsOf(candidate.lane)[phase.begin].node)});
   }
@@ -530,8 +569,14 @@ class StackFinder {
   Status CheckOthers(const Owners& owners, const LayerStack& stack) const {
     std::vector<bool> may_differ(stack.layers);
     for (const LayerRun& run : stack.runs) {
-      for (size_t layer = 0; layer < stack.layers; ++layer) {
-        if (std::ranges::count(run.layers, layer) == 0) may_differ[layer] = true;
+      std::set<int64_t> offsets = run.gathered;
+      offsets.insert(0);
+      for (const int64_t offset : offsets) {
+        std::set<int64_t> used;
+        for (const size_t layer : run.layers) used.insert(static_cast<int64_t>(layer) + offset);
+        for (size_t layer = 0; layer < stack.layers; ++layer) {
+          if (!used.contains(static_cast<int64_t>(layer))) may_differ[layer] = true;
+        }
       }
     }
     for (const auto& [lane, items] : step_.lanes()) {
@@ -555,6 +600,35 @@ class StackFinder {
       }
     }
     return {};
+  }
+
+  // Finds layers of the forward pass outside of the stack.
+  void FindOtherLayers(std::span<const Candidate> candidates, LayerStack& stack) {
+    size_t most = 0;
+    for (const LayerRun& run : stack.runs) most = std::max(most, run.layers.size() * run.operators);
+    for (const Candidate& candidate : candidates) {
+      if (kPartOfOthers * candidate.run.length < most) continue;
+      if (!IsInForward(candidate) || !MakesMemory(candidate)) continue;
+      const std::vector<Phase> phases = Phases(candidate, nullptr);
+      if (phases.empty()) continue;
+      const Phase& phase = phases.front();
+      const size_t end = phase.begin + phase.count * candidate.run.period;
+      if (IsTaken(candidate.lane, phase.begin, end)) continue;
+      taken_[candidate.lane].emplace_back(phase.begin, end);
+      stack.other_layers.push_back({.layers = phase.count, .first = NameOfFirst(candidate, phase)});
+    }
+  }
+
+  // Returns the outermost module in the first period, or the name of its first operator.
+  std::string NameOfFirst(const Candidate& candidate, const Phase& phase) const {
+    const NodeId first = ItemsOf(candidate.lane)[phase.begin].node;
+    const Nanos begin = BoundsOf(candidate, phase).front();
+    std::string name(trace_.name(first));
+    for (NodeId above = trace_.parent(first); above; above = trace_.parent(above)) {
+      if (!trace_.start(above) || *trace_.start(above) < begin) break;
+      if (IsModuleLabel(trace_.name(above))) name = ModuleOfLabel(trace_.name(above)).name;
+    }
+    return name;
   }
 
   // Finds operators outside of the layers that repeat as often and may belong to them: they read

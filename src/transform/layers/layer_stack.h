@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,10 @@ struct LayerRun {
   LaneId lane;
   std::vector<Nanos> bounds;   // begin of each period, and the end of the last
   std::vector<size_t> layers;  // layer of each period
-  size_t operators = 0;        // of a period
+  // Other layers, relative to that of a period, whose memory it gathers, such as sharded parameters
+  // that the next period needs.
+  std::set<int64_t> gathered;
+  size_t operators = 0;  // of a period
   bool in_backward = false;
 };
 
@@ -27,12 +31,19 @@ struct ListOperator {
   double share = 0;  // of its tensors' bytes that belong to layers
 };
 
+// Layers of the forward pass that are not those of the model's stack, such as those of a decoder.
+struct OtherLayers {
+  size_t layers = 0;
+  std::string first;  // module of the first one, or its first operator
+};
+
 // The layers of a model as a recorded step shows them.
 struct LayerStack {
   size_t layers = 0;           // at least 2
   std::vector<LayerRun> runs;  // by begin
   std::vector<ListOperator> lists;
-  std::vector<std::string> others;  // operators outside of all runs that repeat as often
+  std::vector<std::string> others;        // operators outside of all runs that repeat as often
+  std::vector<OtherLayers> other_layers;  // with at least a tenth of the operators of these
 };
 
 // Finds layers in a step that was recorded with the tensors of operators. The sequence of a

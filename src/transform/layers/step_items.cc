@@ -1,11 +1,13 @@
 #include "src/transform/layers/step_items.h"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 
 #include "src/base/container/hash.h"
 #include "src/run/activity.h"
 #include "src/run/step/recorded_step.h"
+#include "src/run/step/updated_tensors.h"
 #include "src/trace/words/operator_name.h"
 
 namespace etude {
@@ -16,6 +18,18 @@ bool IsLoop(const Trace& trace, NodeId node) {
   return HasTensorList(trace, node) && std::ranges::any_of(trace.children(node), [&](NodeId child) {
            return IsCall(trace, child);
          });
+}
+
+// Returns whether all tensors of an operator lack memory, as those of Python classes around others
+// do. What it calls has the memory.
+bool IsWithoutMemory(const Trace& trace, NodeId node) {
+  bool has_tensors = false;
+  bool has_memory = false;
+  ForEachTensor(trace, trace.inputs(node), [&](TensorId id) {
+    has_tensors = true;
+    has_memory = has_memory || trace.tensor(id).storage != 0;
+  });
+  return has_tensors && !has_memory;
 }
 
 uint64_t HashShapes(const Trace& trace, std::span<const Value> values, uint64_t hash) {
@@ -45,6 +59,20 @@ uint64_t HashNames(const Trace& trace, NodeId node) {
     }
   }
   return hash;
+}
+
+// Returns whether an operator makes another tensor of an argument's memory, without use of it.
+bool IsView(const Trace& trace, NodeId node) {
+  bool is_view = false;
+  ForEachTensor(trace, trace.outputs(node), [&](TensorId result) {
+    ForEachTensor(trace, trace.inputs(node), [&](TensorId argument) {
+      const TensorUse& from = trace.tensor(argument);
+      const TensorUse& to = trace.tensor(result);
+      is_view =
+          is_view || (HasMemory(from) && to.storage == from.storage && to.tensor != from.tensor);
+    });
+  });
+  return is_view;
 }
 
 }  // namespace
@@ -122,6 +150,7 @@ void StepItems::FindItems(const Trace& trace) {
       if (end && *trace.start(node) < *end) continue;  // inside of it
       if (HasTensorList(trace, node)) lists_.push_back(node);
       if (IsLoop(trace, node)) continue;
+      if (has_work[node.index()] && IsWithoutMemory(trace, node)) continue;
       const uint64_t hash = HashShapes(trace, trace.inputs(node), HashNames(trace, node));
       const auto token = tokens.try_emplace(hash, static_cast<uint32_t>(tokens.size())).first;
       items.push_back({.node = node, .token = token->second});
@@ -131,12 +160,32 @@ void StepItems::FindItems(const Trace& trace) {
 }
 
 void StepItems::FindMade(const Trace& trace) {
+  UpdatedTensors updated(trace);
+  std::unordered_set<Storage> read;
   ForEachNode(trace, [&](NodeId node) {
-    if (trace.place(node) == Place::kDevice || trace.outputs(node).empty()) return;
+    if (trace.place(node) == Place::kDevice) return;
     const Nanos start = trace.start(node).value_or(Nanos{});
-    ForEachMade(trace, node, [&](Storage storage) {
+    const auto make = [&](Storage storage) {
       Nanos& last = made_.try_emplace(storage, start).first->second;
       last = std::max(last, start);
+    };
+    ForEachMade(trace, node, make);
+    const auto is_call = [&](NodeId child) { return IsCall(trace, child); };
+    if (IsView(trace, node) || std::ranges::any_of(trace.children(node), is_call)) return;
+    // Memory whose first use is that a copy fills it, such as that of gathered parameters.
+    const bool copies = trace.name(node).find("copy") != std::string_view::npos;
+    const std::vector<bool> is_updated = copies ? updated.Of(node) : std::vector<bool>();
+    size_t i = 0;
+    ForEachTensor(trace, trace.inputs(node), [&](TensorId id) {
+      const bool is_filled = i < is_updated.size() && is_updated[i];
+      ++i;
+      if (!HasMemory(trace.tensor(id))) return;
+      const Storage storage = trace.tensor(id).storage;
+      if (!is_filled) {
+        read.insert(storage);
+      } else if (!read.contains(storage)) {
+        make(storage);
+      }
     });
   });
 }

@@ -50,7 +50,8 @@ std::vector<std::vector<TensorId>> ListsOf(const Trace& trace, NodeId node);
 bool IsInBackward(const Trace& trace, NodeId node);
 
 // An outermost operator of a host thread, or a call by autograd without operators. Operators that
-// call others for each tensor of a list are none; what they call is.
+// call others for each tensor of a list are none, nor are those on tensors without memory, such as
+// DTensor; what they call is.
 struct StepItem {
   NodeId node;
   // Equal for items with the same name, shapes of tensors and names of all that they call.
@@ -69,7 +70,8 @@ class StepItems {
   // Returns the outermost operators on lists of tensors, with those that are no items.
   std::span<const NodeId> lists() const { return lists_; }
 
-  // Returns when an operator last made memory with this address; nullopt: it existed before.
+  // Returns when an operator last made memory with this address, or a copy filled it before any
+  // other use; nullopt: it existed before, and may have been used.
   std::optional<Nanos> LastMade(Storage storage) const {
     const auto made = made_.find(storage);
     return made == made_.end() ? std::nullopt : std::optional(made->second);
