@@ -73,10 +73,10 @@ class Model(torch.nn.Module):
 
 model = Model()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, foreach=False)
-tokens, targets = torch.randint(WORDS, (2, SEQUENCES, LENGTH))
+tokens = torch.randint(WORDS, (SEQUENCES, LENGTH))
 for _ in range(6):
     optimizer.zero_grad()
     with torch.autocast("cpu", torch.bfloat16, enabled=bool(AUTOCAST)):
         logits = model(tokens)
-    F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten()).backward()
+    F.cross_entropy(logits[:, :-1].flatten(0, 1).float(), tokens[:, 1:].flatten()).backward()
     optimizer.step()

@@ -25,12 +25,14 @@ class DimensionResizer {
     ETUDE_RETURN_IF_ERROR(Resize("--batch", wanted_.batch, batch_));
     ETUDE_RETURN_IF_ERROR(Resize("--sequence", wanted_.sequence, sequence_));
     ETUDE_RETURN_IF_ERROR(Resize("--ffn", wanted_.ffn, ffn_));
+    if (wanted_.vocabulary) ETUDE_RETURN_IF_ERROR(CheckTables());
     ETUDE_RETURN_IF_ERROR(Resize("--vocab", wanted_.vocabulary, vocabulary_));
     if (wanted_.heads) ETUDE_RETURN_IF_ERROR(CheckKeys());
     ETUDE_RETURN_IF_ERROR(Resize("--heads", wanted_.heads, heads_));
     ETUDE_RETURN_IF_ERROR(Resize("--hidden", wanted_.hidden, hidden_));
     if (wanted_.hidden) ETUDE_RETURN_IF_ERROR(CheckOtherHidden());
     if (wanted_.heads || wanted_.hidden) ETUDE_RETURN_IF_ERROR(ResizeHeads());
+    ETUDE_RETURN_IF_ERROR(FollowShifts());
     if (wanted_.sequence) ETUDE_RETURN_IF_ERROR(CheckPositions());
     ETUDE_ASSIGN_OR_RETURN(static_cast<ResizedStep&>(result_),
                            ResizeStep(dimensions_, sizes_, limits));
@@ -47,9 +49,12 @@ class DimensionResizer {
     // The length is what attention sums over.
     const Set lengths = dimensions_.Finest(roles.lengths());
     for (const FactorId factor : dimensions_.of_activations()) {
-      (lengths.contains(factor) ? sequence_ : batch_).insert(factor);
+      if (!lengths.contains(factor) && !IsOfWeights(factor)) batch_.insert(factor);
     }
-    std::erase_if(batch_, [&](FactorId factor) { return IsOfWeights(factor); });
+    // Some products may use one position only, such as those of a classifier.
+    for (const FactorId factor : dimensions_.of_some_activations()) {
+      if (lengths.contains(factor)) sequence_.insert(factor);
+    }
     Set repeated = dimensions_.Finest(roles.heads());
     repeated.merge(Set(dimensions_.repeated_without_weights()));
     Set depths = dimensions_.Finest(roles.depths());
@@ -101,12 +106,26 @@ class DimensionResizer {
     for (const OperatorRoles::Table& table : dimensions_.roles().tables()) {
       rows.merge(dimensions_.Finest(table.rows));
     }
+    classes_ = vocabulary_;
+    rows_ = rows;
     const Set classes = vocabulary_;
     for (const FactorId factor : rows) {
       const bool is_same = std::ranges::any_of(
           classes, [&](FactorId of) { return factors_.size(of) == factors_.size(factor); });
       if (is_same) vocabulary_.insert(factor);
     }
+  }
+
+  // The classes of a model with tables are its words only if a table has as many rows.
+  Status CheckTables() const {
+    if (rows_.empty() || classes_.empty() || vocabulary_.size() > classes_.size()) return {};
+    const bool is_tied =
+        std::ranges::any_of(classes_, [&](FactorId factor) { return rows_.contains(factor); });
+    if (is_tied) return {};
+    return BadInput(fmt::format(
+        "--vocab: found {} classes and no table with as many rows, expected a model that predicts "
+        "words; nearest possible: --second and --sizes, with a recording of another such size",
+        factors_.size(*classes_.begin())));
   }
 
   Status Resize(std::string_view option, std::optional<int64_t> wanted, const Set& found) {
@@ -148,6 +167,35 @@ class DimensionResizer {
                                          : "whose result does not follow from its size"));
     }
     sizes_[factor] = size;
+    return {};
+  }
+
+  // Dimensions without one place of another one follow it, and the other way round.
+  Status FollowShifts() {
+    const std::vector<TensorFactors::Shift>& shifts = dimensions_.tensors().shifts();
+    for (size_t left = shifts.size() + 1; left > 0; --left) {
+      bool changes = false;
+      for (const TensorFactors::Shift& shift : shifts) {
+        const std::vector<FactorId> longer = factors_.Expand({&shift.longer, 1});
+        const std::vector<FactorId> shorter = factors_.Expand({&shift.shorter, 1});
+        const int64_t more = ProductOf(longer, [&](FactorId of) { return SizeOf(of); });
+        const int64_t less = ProductOf(shorter, [&](FactorId of) { return SizeOf(of); });
+        if (more == less + 1) continue;
+        const bool follows =
+            more == ProductOf(longer, [&](FactorId of) { return factors_.size(of); });
+        const std::vector<FactorId>& other = follows ? longer : shorter;
+        if (other.size() != 1 || sizes_.contains(other.front())) {
+          return BadInput(fmt::format(
+              "found {} on a dimension and all but one place of it, expected that both change; "
+              "nearest possible: --second and --sizes, with a recording of another such size",
+              dimensions_.PlaceOf(shift.by)));
+        }
+        ETUDE_RETURN_IF_ERROR(SetSize(result_.dimensions.front().option, other.front(),
+                                      follows ? less + 1 : more - 1));
+        changes = true;
+      }
+      if (!changes) break;
+    }
     return {};
   }
 
@@ -313,6 +361,8 @@ class DimensionResizer {
   Set depths_;
   Set hidden_;
   Set vocabulary_;
+  Set classes_;  // of the loss
+  Set rows_;     // of tables
   TensorFactors::Sizes sizes_;
   DimensionEdit result_;
 };

@@ -23,11 +23,12 @@ constexpr int64_t kAttentionWidth = kHeadCount * kHeadDepth;
 
 // Nodes of a step that tests look at.
 struct AttentionNodes {
-  NodeId parts, attention, result;
+  NodeId parts, attention, result, shift, rest;
 };
 
 // Writes the forward pass of an attention whose queries, keys and values are thirds of the result
-// of one weight, the addition of its input (`adds`), and an update of the weights.
+// of one weight, the addition of its input (`adds`), an operator on all tokens but the first, and
+// an update of the weights.
 Trace MakeAttention(AttentionNodes& nodes, bool adds = true) {
   TensorStep step;
   const Tensor x = TensorStep::Whole("x", {kSamples, kTokens, kAttentionWidth});
@@ -59,6 +60,13 @@ Trace MakeAttention(AttentionNodes& nodes, bool adds = true) {
   } else {
     step.Op("aten::relu", {y}, {z});
   }
+  const Tensor rest = {.memory = "z",
+                       .shape = {kSamples, kTokens - 1, kAttentionWidth},
+                       .strides = {kTokens * kAttentionWidth, kAttentionWidth, 1},
+                       .offset = kAttentionWidth};
+  nodes.shift = step.Op("aten::slice", {z}, {rest}, {1, 1, kTokens});
+  nodes.rest = step.Op("aten::relu", {rest},
+                       {TensorStep::Whole("rest", {kSamples, kTokens - 1, kAttentionWidth})});
   step.Op("aten::add_", {weight, weight}, {weight});
   step.Op("aten::add_", {out_weight, out_weight}, {out_weight});
   return step.Finish();
@@ -101,6 +109,11 @@ TEST(DimensionSizes, BatchAndLengthAreTold) {
   EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.parts)[0]), (Shape{5, 9, kAttentionWidth}));
   EXPECT_EQ(ShapeOf(trace, trace.inputs(nodes.attention)[1]),
             (Shape{5, kHeadCount, 9, kHeadDepth}));
+  EXPECT_EQ(ShapeOf(trace, trace.outputs(nodes.rest)[0]), (Shape{5, 8, kAttentionWidth}));
+  const auto shift = trace.inputs(nodes.shift);
+  EXPECT_EQ(shift[2].as_int(), 1);
+  EXPECT_EQ(shift[3].as_int(), 9);
+  EXPECT_EQ(trace.tensor(trace.outputs(nodes.shift)[0].as_tensor()).offset, kAttentionWidth);
   ASSERT_EQ(edit->dimensions.size(), 2u);
   EXPECT_EQ(edit->dimensions[0].before, kSamples);
   EXPECT_EQ(edit->dimensions[1].before, kTokens);

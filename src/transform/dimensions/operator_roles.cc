@@ -41,6 +41,7 @@ enum class Rule : uint8_t {
   kReduce,           // anything else over them
   kLoss,             // classes by targets: needs all dimensions whole
   kIndex,            // places by a list of indices for each dimension, or all of a dimension
+  kGather,           // places of argument 0 in dimension `a` by indices of the result's sizes
   kPlaces,           // takes or sets single places of its tensors
   kLists,            // element-wise for each place of its lists
   kListNorms,        // a norm of each tensor of a list
@@ -249,7 +250,7 @@ constexpr auto kRules = std::to_array<RuleRow>({
     {"nll_loss_backward", Rule::kLoss, 1},
     {"mse_loss", Rule::kAlongAll},
     {"mse_loss_backward", Rule::kAlongAll},
-    {"gather", Rule::kPlaces},
+    {"gather", Rule::kGather, 1},
     {"index", Rule::kIndex},
     {"index_put", Rule::kIndex},
     {"_index_put_impl", Rule::kIndex},
@@ -528,6 +529,7 @@ class OperatorRoles::Applier {
         if (Out(0).rank() == In(row.a).rank()) UniteFirst(In(row.a), Out(0), 2);
         return LimitAll(FactorLimit::kWhole);
       case Rule::kIndex: return Index();
+      case Rule::kGather: return Gather(row.a);
       case Rule::kPlaces: return LimitAll(FactorLimit::kPart);
       case Rule::kLists: return Lists();
       case Rule::kListNorms: role_->use = ValueUse::kNorm; return ListNorms();
@@ -815,6 +817,23 @@ class OperatorRoles::Applier {
     }
     Unite(In(argument + 1), 0, out, *dim);
     Limit(rows.dims[*dim]);
+  }
+
+  void Gather(size_t argument) {
+    const Tensor& from = In(0);
+    const Tensor& indices = In(argument + 1);
+    const auto dim = DimOf(IntOf(argument).value_or(0), from.rank());
+    if (!dim || from.rank() != indices.rank()) return LimitAll(FactorLimit::kPart);
+    for (size_t i = 0; i < from.rank(); ++i) {
+      Unite(indices, i, Out(0), i);
+      if (i == *dim) continue;
+      if (from.sizes[i] == indices.sizes[i]) {
+        Unite(from, i, indices, i);
+      } else {
+        Limit(indices.dims[i], FactorLimit::kPart);
+      }
+    }
+    Limit(from.dims[*dim]);
   }
 
   // Dimensions before the first index stay.

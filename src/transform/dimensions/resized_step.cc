@@ -168,8 +168,13 @@ class StepResizer {
       for (const size_t bound : {size_t{2}, size_t{3}}) {
         const auto at = number(bound);
         int64_t scaled = 0;
-        if (at && from > 0 && *at >= 0 && *at <= from &&
-            !__builtin_mul_overflow(*at, to, &scaled) && scaled % from == 0) {
+        const size_t dim = *dim_of(1);
+        const bool is_shifted = before->shape[dim] == from - 1 && after->shape[dim] == to - 1;
+        if (is_shifted) {
+          // All but one place: its length, or its end.
+          if (at == from || at == from - 1) set(bound, *at - from + to);
+        } else if (at && from > 0 && *at >= 0 && *at <= from &&
+                   !__builtin_mul_overflow(*at, to, &scaled) && scaled % from == 0) {
           set(bound, scaled / from);
         }
       }

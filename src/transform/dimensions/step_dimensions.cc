@@ -66,8 +66,11 @@ void StepDimensions::FindWeights() {
   ForEachOperator([&](uint32_t, NodeId node) {
     for (const DataFlow::Use& use : flow_.inputs(node)) {
       if (!use.version || !is_weight_[use.version.index()]) continue;
-      for (const auto& dim : tensors_.Of(use, node)) {
-        for (const FactorId factor : factors().Expand(dim)) of_weights_.insert(factor);
+      const auto& dims = tensors_.Of(use, node);
+      const auto strides = trace_.ints(trace_.tensor(use.tensor).strides);
+      for (size_t i = 0; i < dims.size(); ++i) {
+        if (i < strides.size() && strides[i] == 0) continue;  // a weight repeated for each sample
+        for (const FactorId factor : factors().Expand(dims[i])) of_weights_.insert(factor);
       }
     }
   });
@@ -182,6 +185,7 @@ void StepDimensions::AddProduct(uint32_t position, NodeId node, std::span<const 
   }
   std::set<FactorId> activations = is_left ? right : left;
   std::erase_if(activations, is_summed);
+  of_some_activations_.insert(activations.begin(), activations.end());
   if (!std::exchange(has_products_, true)) {
     of_activations_ = std::move(activations);
   } else {

@@ -70,6 +70,8 @@ class StepDimensions {
   // Returns each dimension of such a weight, in the forward pass.
   std::span<const std::vector<FactorId>> weight_dims() const { return weight_dims_; }
   const std::set<FactorId>& of_activations() const { return of_activations_; }
+  // Returns likewise those in any of these products.
+  const std::set<FactorId>& of_some_activations() const { return of_some_activations_; }
   const std::set<FactorId>& of_weights() const { return of_weights_; }
   const std::set<FactorId>& summed_without_weights() const { return summed_without_weights_; }
   const std::set<FactorId>& repeated_without_weights() const { return repeated_without_weights_; }
@@ -95,6 +97,7 @@ class StepDimensions {
   std::vector<std::vector<FactorId>> weight_dims_;
   bool has_products_ = false;
   std::set<FactorId> of_activations_;
+  std::set<FactorId> of_some_activations_;
   std::set<FactorId> of_weights_;
   std::set<FactorId> summed_without_weights_;
   std::set<FactorId> repeated_without_weights_;

@@ -113,10 +113,14 @@ DimensionFactors TensorFactors::Find(const DataFlow::Use& use, NodeId node) {
       found[i] = *std::move(between);
       continue;
     }
+    const FactorId whole = WholeOf(memory);
+    if (const auto shifted = is_large ? std::nullopt : Shifted(whole, stride, size, node)) {
+      found[i] = {*shifted};
+      continue;
+    }
     // A part of a dimension, or one that overlaps another.
     found[i] = {OwnFactor(size, FactorLimit::kPart, node)};
     int64_t below = 1;
-    const FactorId whole = WholeOf(memory);
     const std::vector<FactorId> finest = factors_.Expand({&whole, 1});
     for (size_t k = finest.size(); k-- > 0;) {
       const int64_t above = below * factors_.size(finest[k]);
@@ -127,6 +131,26 @@ DimensionFactors TensorFactors::Find(const DataFlow::Use& use, NodeId node) {
     }
   }
   return found;
+}
+
+// Returns the factor of a view of all but one place of a dimension; nullopt if it is none.
+std::optional<FactorId> TensorFactors::Shifted(FactorId whole, int64_t stride, int64_t size,
+                                               NodeId node) {
+  if (!factors_.SplitAt({&whole, 1}, stride)) return std::nullopt;
+  int64_t below = 1;
+  const std::vector<FactorId> finest = factors_.Expand({&whole, 1});
+  for (size_t k = finest.size(); k-- > 0 && below <= stride;) {
+    if (below == stride && factors_.size(finest[k]) == size + 1) {
+      for (const Shift& known : shifts_) {
+        if (factors_.Expand({&known.longer, 1}).front() == finest[k]) return known.shorter;
+      }
+      shifts_.push_back(
+          {.longer = finest[k], .shorter = OwnFactor(size, std::nullopt, node), .by = node});
+      return shifts_.back().shorter;
+    }
+    below *= factors_.size(finest[k]);
+  }
+  return std::nullopt;
 }
 
 std::optional<std::vector<FactorId>> TensorFactors::Between(Memory& memory, int64_t inner,

@@ -21,7 +21,8 @@ using DimensionFactors = std::vector<std::vector<FactorId>>;
 // and a dimension has those between its stride and its stride times its size. So views of the same
 // memory (transposed, divided, flattened, selected) share their factors without a rule for each
 // operator that makes views. Dimensions of stride 0, and those that are only a part of a factor,
-// have factors of their own. Not thread-safe; refers to the step and its data flow.
+// have factors of their own; those without one place of a factor share one. Not thread-safe; refers
+// to the step and its data flow.
 class TensorFactors {
  public:
   TensorFactors(const RecordedStep& step, const DataFlow& flow);
@@ -32,6 +33,14 @@ class TensorFactors {
   // Returns the factors of a tensor, which `node` reads or makes. Empty for undefined tensors and
   // those without sizes.
   const DimensionFactors& Of(const DataFlow::Use& use, NodeId node);
+
+  // A view of all but one place of a dimension, such as all words but the first.
+  struct Shift {
+    FactorId longer;   // factor of the dimension
+    FactorId shorter;  // of the view: less by one
+    NodeId by;         // operator that made the view
+  };
+  const std::vector<Shift>& shifts() const { return shifts_; }
 
   // Sizes of finest factors in an edited step; others have the recorded ones.
   using Sizes = std::map<FactorId, int64_t>;
@@ -70,6 +79,7 @@ class TensorFactors {
   void FindMemory(const DataFlow::Use& use);
   DimensionFactors Find(const DataFlow::Use& use, NodeId node);
   std::optional<std::vector<FactorId>> Between(Memory& memory, int64_t inner, int64_t outer);
+  std::optional<FactorId> Shifted(FactorId whole, int64_t stride, int64_t size, NodeId node);
   FactorId OwnFactor(int64_t size, std::optional<FactorLimit> limit, NodeId node);
   FactorId WholeOf(Memory& memory);
   int64_t Times(int64_t a, int64_t b);
@@ -80,6 +90,7 @@ class TensorFactors {
   const Trace& trace_;
   Factors factors_;
   std::vector<Memory> memory_;  // by version
+  std::vector<Shift> shifts_;
   bool has_overflow_ = false;
   std::unordered_map<Key, DimensionFactors, KeyHash> known_;
 };

@@ -79,7 +79,12 @@ class Divider {
     for (const auto& [factor, weights] : dimensions_.weight_factors()) {
       if (!weights.is_passed()) continue;
       const NodeId whole = tensors_.factors().limit(factor, FactorLimit::kWhole);
-      const NodeId part = tensors_.factors().limit(factor, FactorLimit::kPart);
+      NodeId part = tensors_.factors().limit(factor, FactorLimit::kPart);
+      for (const TensorFactors::Shift& shift : tensors_.shifts()) {
+        const bool is_of = dimensions_.Finest({&shift.longer, 1}).contains(factor) ||
+                           dimensions_.Finest({&shift.shorter, 1}).contains(factor);
+        if (is_of && !part) part = shift.by;
+      }
       if (whole || part) {
         needs_whole = whole ? whole : part;
       } else {
