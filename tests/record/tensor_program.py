@@ -2,7 +2,8 @@
 
     python tensor_program.py [NAME=NUMBER…]
 
-With sharded=1 ranks divide the batch, and the weights of each block by torch.distributed.fsdp.fully_shard.
+With plain=1, the ranks' parts are plain tensors with all-reduces, as in Megatron-LM. With sharded=1, ranks divide the
+batch, and the weights of each block by torch.distributed.fsdp.fully_shard.
 """
 
 import os
@@ -13,9 +14,9 @@ import torch.nn.functional as F
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
-sizes = {"layers": 2, "batch": 4, "length": 32, "width": 64, "heads": 4, "ffn": 256, "words": 100, "steps": 12, "sharded": 0}
+sizes = {"layers": 2, "batch": 4, "length": 32, "width": 64, "heads": 4, "ffn": 256, "words": 100, "steps": 12, "plain": 0, "sharded": 0}
 sizes |= {name: int(number) for name, number in (word.split("=") for word in sys.argv[1:])}
-LAYERS, SEQUENCES, LENGTH, WIDTH, HEADS, FFN, WORDS, STEPS, SHARDED = sizes.values()
+LAYERS, SEQUENCES, LENGTH, WIDTH, HEADS, FFN, WORDS, STEPS, PLAIN, SHARDED = sizes.values()
 
 
 class Attention(torch.nn.Module):
@@ -56,8 +57,64 @@ class Model(torch.nn.Module):
         return self.head(self.norm(x))
 
 
+class Enter(torch.autograd.Function):
+    """Begins operators on parts: their gradients are added over all ranks."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        gradient = gradient.contiguous()
+        torch.distributed.all_reduce(gradient)
+        return gradient
+
+
+class Leave(torch.autograd.Function):
+    """Ends operators on parts: their results are added over all ranks."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        torch.distributed.all_reduce(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+class Rows(torch.nn.Module):
+    def __init__(self, whole):
+        super().__init__()
+        self.weight, self.bias = part_of(whole.weight, 1), whole.bias
+
+    def forward(self, x):
+        return Leave.apply(F.linear(x, self.weight)) + self.bias
+
+
+def part_of(parameter, dim):
+    ranks = torch.distributed.get_world_size()
+    part = parameter.detach().chunk(ranks, dim)[torch.distributed.get_rank()]
+    return torch.nn.Parameter(part.clone())
+
+
+def divide(block):
+    attention = block.attention
+    for whole in (attention.q, attention.k, attention.v, block.up):
+        whole.weight, whole.bias = part_of(whole.weight, 0), part_of(whole.bias, 0)
+    for module in (attention, block.up):
+        module.register_forward_pre_hook(lambda _, inputs: (Enter.apply(inputs[0]),))
+    attention.out, block.down = Rows(attention.out), Rows(block.down)
+
+
 model = Model()
-if "RANK" in os.environ and SHARDED:
+if "RANK" in os.environ and PLAIN:
+    torch.distributed.init_process_group("gloo")
+    for block in model.blocks:
+        divide(block)
+elif "RANK" in os.environ and SHARDED:
     from torch.distributed.fsdp import fully_shard
 
     torch.distributed.init_process_group("gloo")

@@ -104,7 +104,7 @@ class ThreadClock {
   void SettleHandOver(NodeId next) {
     if (!handed_over_.call) return;
     const Nanos goes_on = *trace_.start(next);
-    const bool waits = trace_.name(next) == kWaitLabel;
+    const bool waits = WaitsForCommunication(trace_.name(next));
     if (waits && goes_on <= handed_over_.rest.end + kWakesEarly) return;  // continued
     const HandedOver over = std::exchange(handed_over_, {});
     if (waits || goes_on < over.rest.end || goes_on < over.done - kWakesEarly) return;
@@ -124,7 +124,7 @@ class ThreadClock {
     open_.pop_back();
     AddIdle(node, EndOf(node));
     // The end of a label proves nothing: its thread may have waited in it, and may still wait.
-    if (IsLabel(node)) return;
+    if (IsLabel(node) || WaitsForCommunication(trace_.name(node))) return;
     idle_.clear();
     begins_work_ = true;
   }

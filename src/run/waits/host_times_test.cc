@@ -192,6 +192,23 @@ TEST(HostTimes, WaitingBeginsWhereTheProgramSaysThatItWaits) {
   }
 }
 
+// Functional collectives, as of DTensor, are awaited in an operator.
+TEST(HostTimes, AnOperatorThatWaitsIsIdleUntilTheCollectiveEnds) {
+  Threads threads;
+  const NodeId call = threads.Add(NodeKind::kOperator, "c10d::allreduce_", 1000, 2000);
+  const NodeId gloo = threads.Add(NodeKind::kCollective, "gloo:all_reduce", 1500, 60'000, true);
+  threads.Add(NodeKind::kOperator, "aten::mul", 3000, 4000);
+  const NodeId waits =
+      threads.Add(NodeKind::kOperator, "_c10d_functional::wait_tensor", 50'000, 60'020);
+  const NodeId add = threads.Add(NodeKind::kOperator, "aten::add", 60'100, 61'000);
+  threads.WaitFor(add, gloo);
+  const Trace trace = threads.Finish();
+  const auto times = HostTimes::Find(trace, {});
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->waits(trace.lane_id(call)).length(), Nanos{10'000 * kUs});
+  EXPECT_EQ(times->own(waits), Nanos{20 * kUs});
+}
+
 TEST(HostTimes, WithoutStartsNothingIsKnown) {
   TraceBuilder builder;
   builder.AddNode({.source_id = 1, .kind = NodeKind::kOperator, .duration = Nanos{5}});

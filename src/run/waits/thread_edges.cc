@@ -157,7 +157,7 @@ std::vector<Gap> FindGaps(const Trace& tree, std::span<const NodeTime> times,
       if (RunsBesideItsThread(tree, one.node)) continue;
       const std::string_view name = tree.name(one.node);
       // The wait, if any, begins here: the next node may follow other work.
-      if (name == kWaitLabel) {
+      if (WaitsForCommunication(name)) {
         busy_until = std::max(busy_until.value_or(one.begin), one.begin);
         continue;
       }
@@ -290,6 +290,10 @@ class CollectiveWaits {
         const std::string_view name = tree_.name(lanes_[lane][i].node);
         const bool is_call = IsC10dOperator(name) && !PointToPointFromName(name);
         if (is_call) calls_.push_back({lane, i});
+        if (!WaitsForCommunication(name)) continue;
+        const Nanos end = lanes_[lane][i].end;
+        const auto next = std::ranges::lower_bound(lanes_[lane], end, {}, &Ran::begin);
+        if (next != lanes_[lane].end()) after_waits_.emplace(lanes_[lane][i].node, *next);
       }
     }
     std::ranges::stable_sort(calls_, {}, [&](const Call& call) { return RanAt(call).begin; });
@@ -299,7 +303,9 @@ class CollectiveWaits {
     const std::vector<Ran>& ran = lanes_[call.lane];
     const Ran& self = RanAt(call);
     size_t next = call.index + 1;
-    const auto waits_itself = [&](const Ran& one) { return tree_.name(one.node) == kWaitLabel; };
+    const auto waits_itself = [&](const Ran& one) {
+      return WaitsForCommunication(tree_.name(one.node));
+    };
     while (next < ran.size() && (ran[next].begin < self.end || waits_itself(ran[next]))) ++next;
     const bool waits = IsSynchronous(tree_, self.node) && next < ran.size();
     const auto label = gloo.Take(self, GlooLabels::TypeOf(tree_.name(self.node)), call.lane,
@@ -317,7 +323,8 @@ class CollectiveWaits {
     }
   }
 
-  // A node that uses results long before the label ends did not wait: it takes a view of them.
+  // A node that uses results long before the label ends did not wait: it takes a view of them. A
+  // later one may wait.
   void FindUses() {
     if (pending_.empty()) return;
     std::vector<Ran> all;
@@ -333,12 +340,14 @@ class CollectiveWaits {
           // Part of the collective.
           if (times_[user.node.index()].lane == one.label_lane) return false;
           const CommBackend& backend = *BackendOfLabel(tree_.name(one.label.node));
-          const auto idle = idle_.find(user.node);
+          // The node after a wait continues with the results.
+          const auto after = after_waits_.find(user.node);
+          const Ran& waiter = after == after_waits_.end() ? user : after->second;
+          const auto idle = idle_.find(waiter.node);
           const Nanos waited = idle == idle_.end() ? Nanos{} : idle->second;
           const Nanos late = std::max(backend.WakesEarlyAfter(waited), backend.most_wakes_early);
-          if (one.label.end - user.begin <= late) {
-            Add({user.node, one.label.node, OrderReason::kUseOfResult, one.evidence});
-          }
+          if (one.label.end - waiter.begin > late) return false;
+          Add({waiter.node, one.label.node, OrderReason::kUseOfResult, one.evidence});
           return true;
         });
       });
@@ -351,7 +360,7 @@ class CollectiveWaits {
       if (!RunsBesideItsThread(tree_, message.node)) continue;
       auto next = std::ranges::lower_bound(ran, message.end, {}, &Ran::begin);
       const auto is_none = [&](NodeId node) {
-        return RunsBesideItsThread(tree_, node) || tree_.name(node) == kWaitLabel;
+        return RunsBesideItsThread(tree_, node) || WaitsForCommunication(tree_.name(node));
       };
       while (next != ran.end() && is_none(next->node)) ++next;
       if (next == ran.end()) continue;
@@ -371,6 +380,7 @@ class CollectiveWaits {
   const std::vector<std::vector<Ran>>& lanes_;
   std::vector<Call> calls_;                           // by begin
   std::map<uint64_t, std::vector<Pending>> pending_;  // by storage
+  std::map<NodeId, Ran> after_waits_;                 // next node on the thread, by wait
   std::map<NodeId, Nanos> idle_;                      // IdleTime of nodes after a gap
   std::set<NodeId> waiting_;
   std::set<NodeId> awaited_;

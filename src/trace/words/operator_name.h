@@ -66,6 +66,13 @@ inline bool IsCommOperator(std::string_view name) {
          name.starts_with("c10d_functional::");
 }
 
+// Returns true for names of nodes in which a program waits for Gloo: recordings' own label, and the
+// wait for functional collectives.
+inline bool WaitsForCommunication(std::string_view name) {
+  return name == kWaitLabel || name == "_c10d_functional::wait_tensor" ||
+         name == "c10d_functional::wait_tensor";
+}
+
 // Prefix of labels around calls by autograd's engine. The label contains that of the called node,
 // whose name is the rest: "autograd::engine::evaluate_function: MulBackward0" and "MulBackward0".
 // Both include hooks, which may wait.

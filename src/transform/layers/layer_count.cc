@@ -13,7 +13,6 @@
 
 #include "src/base/text/format_count.h"
 #include "src/run/activity.h"
-#include "src/run/calls/callers.h"
 #include "src/run/calls/launch.h"
 #include "src/run/exclusive_times.h"
 #include "src/trace/program_parts.h"
@@ -58,13 +57,14 @@ class LayerCounter {
       : trace_(trace), wanted_(layers), builder_(limits, trace), copy_(trace, builder_) {}
 
   Result<LayerEdit> Run() {
+    issuers_ = FindIssuers(trace_);
+    launchers_ = FindLaunchers(trace_);
     Result<LayerStack> stack = FindLayerStack(trace_);
     if (!stack) {
       return MakeError(stack.error().code,
                        stack.error().message + (ReducesInBackward() ? kDataParallel : ""));
     }
     result_.stack = *std::move(stack);
-    issuers_ = FindIssuers(trace_);
     ETUDE_RETURN_IF_ERROR(CheckCommunication());
     for (const LayerRun& run : result_.stack.runs) repetitions_.push_back(Collect(run));
     ETUDE_RETURN_IF_ERROR(CheckCount());
@@ -121,10 +121,15 @@ class LayerCounter {
            comm.type == CollectiveType::kReduceScatter ||
            comm.type == CollectiveType::kReduceScatterBlock;
   }
+  // Returns the host node that began a communication; kNone if unknown.
+  NodeId CallOf(NodeId comm) const {
+    if (trace_.place(comm) == Place::kDevice) return launchers_[comm.index()];
+    return issuers_[comm.index()] ? issuers_[comm.index()] : comm;
+  }
   bool ReducesInBackward() const {
     return std::ranges::any_of(trace_.comms(), [&](const auto& entry) {
-      const NodeId issuer = IssuerOfLabel(trace_, entry.first);
-      return IsReduction(entry.second) && IsInBackward(trace_, issuer ? issuer : entry.first);
+      const NodeId call = CallOf(entry.first);
+      return call && IsReduction(entry.second) && IsInBackward(trace_, call);
     });
   }
 
@@ -134,20 +139,19 @@ class LayerCounter {
     bool reduces_in_layers = false;
     NodeId other;  // reduction of the backward pass outside of the layers
     for (const auto& [node, comm] : trace_.comms()) {
-      const auto start = trace_.start(node);
-      if (trace_.place(node) == Place::kDevice || !start) continue;
-      const NodeId call = issuers_[node.index()] ? issuers_[node.index()] : node;
-      bool is_beside = false;  // on another thread, issued by none that is known
-      bool is_in_layers = false;
-      for (const LayerRun& run : result_.stack.runs) {
-        is_in_layers = is_in_layers || PeriodOf(run, call);
-        is_beside = is_beside || (run.lane != trace_.lane_id(call) &&
-                                  *start >= run.bounds.front() && *start < run.bounds.back());
-      }
+      const NodeId call = CallOf(node);
+      if (!call || !trace_.start(call)) continue;
+      const auto is_around = [&](const LayerRun& run) { return PeriodOf(run, call).has_value(); };
+      const bool is_in_layers = std::ranges::any_of(result_.stack.runs, is_around);
       if (is_in_layers && comm.type == CollectiveType::kAllGather) result_.gathers = true;
-      const bool is_reduction = IsReduction(comm);
-      if (is_reduction && is_in_layers) reduces_in_layers = true;
-      if (is_reduction && !is_in_layers && IsInBackward(trace_, call)) other = node;
+      if (IsReduction(comm) && is_in_layers) reduces_in_layers = true;
+      if (IsReduction(comm) && !is_in_layers && IsInBackward(trace_, call)) other = node;
+      // A communication of another thread whose call is unknown.
+      const bool is_beside =
+          call == node && std::ranges::any_of(result_.stack.runs, [&](const LayerRun& run) {
+            return run.lane != trace_.lane_id(node) && *trace_.start(node) >= run.bounds.front() &&
+                   *trace_.start(node) < run.bounds.back();
+          });
       if (!is_beside) continue;
       return BadInput(fmt::format("found '{}' (node {}) on another thread while layers run, {}{}",
                                   trace_.name(node), trace_.source_id(node), kExpected,
@@ -170,14 +174,13 @@ class LayerCounter {
   }
 
   Repetition Collect(const LayerRun& run) {
-    const std::vector<NodeId> launchers = FindLaunchers(trace_);
     std::vector<Part> parts(run.layers.size());
     std::optional<Nanos> next_on_device;  // begin of the first work launched after all periods
     std::optional<Nanos> last_on_device;
     ForEachNode(trace_, [&](NodeId node) {
       const bool is_on_device = trace_.place(node) == Place::kDevice;
       const NodeId issuer = issuers_[node.index()];
-      const NodeId host = is_on_device ? launchers[node.index()] : issuer ? issuer : node;
+      const NodeId host = is_on_device ? launchers_[node.index()] : issuer ? issuer : node;
       if (!host) return;
       const auto start = trace_.start(node);
       if (const auto period = PeriodOf(run, host)) {
@@ -265,11 +268,10 @@ class LayerCounter {
       const auto time = static_cast<double>(own[node.index()].value_or(Nanos{}).count);
       longer_[node.index()] = Nanos{std::llround(time * by)};
     };
-    const std::vector<NodeId> launchers = FindLaunchers(trace_);
     std::vector<bool> launches(trace_.node_count());
     ForEachNode(trace_, [&](NodeId node) {
       if (trace_.place(node) != Place::kDevice) return;
-      for (NodeId above = launchers[node.index()]; above; above = trace_.parent(above)) {
+      for (NodeId above = launchers_[node.index()]; above; above = trace_.parent(above)) {
         launches[above.index()] = true;
         if (growths[above.index()] != 0) grow(node, growths[above.index()]);
       }
@@ -466,7 +468,8 @@ class LayerCounter {
   TraceBuilder builder_;
   TraceCopy copy_;
   LayerEdit result_;
-  std::vector<NodeId> issuers_;  // FindIssuers
+  std::vector<NodeId> issuers_;    // FindIssuers
+  std::vector<NodeId> launchers_;  // FindLaunchers
   std::vector<Repetition> repetitions_;
   std::optional<TimeShift> host_;
   std::optional<TimeShift> device_;
