@@ -243,6 +243,13 @@ Status AddRecordedTimes(const std::vector<RankInput>& inputs, std::vector<Trace>
     steps = std::max(steps, cost.steps);
     job.recorded_step = std::max(job.recorded_step, cost.recorded);
     job.program_step = std::max(job.program_step, cost.program);
+    job.workload.core_share = std::min(job.workload.core_share, cost.core_share);
+  }
+  if (is_recorded && job.workload.core_share < 1) {
+    job.notes.push_back(fmt::format(
+        "recorded by more ranks than cores: times of computations contain the sharing of cores, so "
+        "they demand {:.3g} of a core",
+        job.workload.core_share));
   }
   if (!is_recorded || steps > 1) job.recorded_step = job.program_step = std::nullopt;
   if (steps > 1) {
@@ -484,8 +491,11 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
         ranks - 1, FormatCount(static_cast<uint64_t>(npus), "rank"), stray,
         FormatCount(static_cast<uint64_t>(npus), "NPU")));
   }
+  const double core_share =
+      read.edited_from ? read.edited_from->core_share : read.workload.core_share;
   ETUDE_ASSIGN_OR_RETURN(read.workload, WorkloadOfJob(*read.job, context.limits));
   read.workload.rounded_times = rounded_times;
+  read.workload.core_share = core_share;
   return read;
 }
 

@@ -160,6 +160,7 @@ Json ToJson(const Changes& changes) {
   };
   step("recorded_step_ns", changes.recorded_step);
   step("program_step_ns", changes.program_step);
+  if (changes.core_share < 1) json["core_share"] = changes.core_share;
   if (changes.capacity) {
     const std::optional<bool> fits = TensorsFit(changes.memory, changes.capacity->bytes);
     json["capacity"] = {{"device", changes.capacity->device},
@@ -206,6 +207,11 @@ Result<std::optional<EditedFrom>> ReadEditedFrom(const std::string& folder,
   };
   from.recorded_step = step("recorded_step_ns");
   from.program_step = step("program_step_ns");
+  from.core_share = members.Number("core_share").value_or(1);
+  if (!(from.core_share > 0 && from.core_share <= 1)) {
+    return BadInput(fmt::format("{}: core_share: found {}, expected above 0 and at most 1", path,
+                                from.core_share));
+  }
   from.edits = ReadEditLines(members);
   ETUDE_RETURN_IF_ERROR(status);
   return from;

@@ -47,6 +47,7 @@ struct Changes {
   // Step of the recorded job, as recorded and without recording; nullopt: unknown.
   std::optional<Nanos> recorded_step;
   std::optional<Nanos> program_step;
+  double core_share = 1;  // SimWorkload::core_share
   std::vector<AppliedEdit> edits;
   EditedMemory memory;
   std::optional<DeviceCapacity> capacity;  // that the tensors must fit into, if asked
@@ -60,6 +61,7 @@ struct EditedFrom {
   bool times_known = false;  // all times are known, so that a time of 0 is a short one
   std::optional<Nanos> recorded_step;
   std::optional<Nanos> program_step;
+  double core_share = 1;
   std::vector<EditLine> edits;
 };
 // Returns the measured step before the edits, as a row of MeasuredTable.

@@ -1,5 +1,6 @@
 #include "src/report/recording_cost.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <vector>
@@ -32,6 +33,10 @@ RecordingCost FindRecordingCost(const Trace& trace, const std::string& path,
       [&](const JobFile&) { return std::filesystem::file_size(file, error); });
   if (!job) return cost;
   const std::map<int64_t, JobRank>& ranks = (*job)->ranks;
+  if ((*job)->usable_cores && !ranks.empty()) {
+    cost.core_share = std::min(
+        1.0, static_cast<double>(*(*job)->usable_cores) / static_cast<double>(ranks.size()));
+  }
   const auto known = ranks.find(rank.value_or(trace.info().rank.value_or(0)));
   if (known == ranks.end()) return cost;
   std::vector<Nanos> program;

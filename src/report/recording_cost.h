@@ -17,6 +17,8 @@ struct RecordingCost {
   std::optional<Nanos> recorded;  // median in the trace
   std::optional<Nanos> program;   // without recording: median of `program_steps` steps
   size_t program_steps = 0;
+  // Cores of a rank's computations: less than 1 if the machine had fewer cores than ranks.
+  double core_share = 1;
 };
 
 // Finds the step times in `trace` and in the job.json beside the file at `path`, as far as known.

@@ -107,6 +107,7 @@ class WhatIfCommand : public Command {
                           .times_known = read.workload.rounded_times,
                           .recorded_step = read.recorded_step,
                           .program_step = read.program_step,
+                          .core_share = read.workload.core_share,
                           .edits = read.edits,
                           .memory = read.memory,
                           .capacity = capacity_,

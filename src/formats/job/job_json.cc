@@ -99,6 +99,7 @@ Result<JobFile> ParseJob(const std::string& path, const Json& json) {
   job.world_size = members.Whole("world_size", 1);
   job.torch = members.Object("versions").Text("torch").value_or("");
   job.processor = members.Object("machine").Text("cpu").value_or("");
+  job.usable_cores = members.Object("machine").Whole("usable_cores", 1);
   ETUDE_RETURN_IF_ERROR(status);
   const Json ranks = json.value("ranks", Json());
   if (!ranks.is_object()) return BadInput(path + ": expected an object \"ranks\"");

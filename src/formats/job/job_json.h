@@ -73,8 +73,9 @@ struct JobFile {
   std::vector<std::string> command;
   std::string mark;  // identifies the recording user (python/etude/recording/marks.py); "": none
   std::optional<int64_t> world_size;
-  std::string torch;      // version of PyTorch: "2.13.0+cpu"; "" if missing
-  std::string processor;  // model: "AMD EPYC 7R13"; "" if missing
+  std::string torch;                    // version of PyTorch: "2.13.0+cpu"; "" if missing
+  std::string processor;                // model: "AMD EPYC 7R13"; "" if missing
+  std::optional<int64_t> usable_cores;  // by a rank
   std::map<int64_t, JobRank> ranks;
 };
 

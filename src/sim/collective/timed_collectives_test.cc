@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/sim/testing/sim_testing.h"
 
@@ -95,6 +96,18 @@ TEST(TimedCollectives, ComputationsInsteadOfADevicesShareTheCores) {
     program.host_computes = host_computes;
     const SimResult result = Simulated(MachineOf(2, 1), {RankOf(program), RankOf(program)});
     EXPECT_EQ(result.OfRank(0).end, host_computes ? 200 : 100);
+  }
+}
+
+// Computations that were recorded by four ranks on two cores contain this sharing.
+TEST(TimedCollectives, RecordedSharingOfCoresIsNotAddedAgain) {
+  for (const double share : {1.0, 0.5}) {
+    const std::vector<SimRank> ranks(4, RankOf(ProgramOf({Host(100)}, {{}})));
+    const auto result = Simulate(MachineOf(4, 2), {.ranks = ranks, .core_share = share});
+    ASSERT_TRUE(result);
+    for (int64_t rank = 0; rank < 4; ++rank) {
+      EXPECT_EQ(result->OfRank(rank).ends[0], share < 1 ? 100 : 200);
+    }
   }
 }
 

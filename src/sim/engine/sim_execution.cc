@@ -116,7 +116,8 @@ void SimExecution::Start(RankClassId rank_class, SimIndex index, const SimNode& 
   if (!time) return Skip(rank_class, index);
   const bool uses_core = node.on_host || states_[rank_class.index()].program->host_computes;
   if (cores_ != nullptr && uses_core) {
-    return cores_->Begin({.rank_class = rank_class, .subject = index}, *time, /*demand=*/1);
+    return cores_->Begin({.rank_class = rank_class, .subject = index}, *time,
+                         input_.workload.core_share);
   }
   Wait(rank_class, index, *time);
 }

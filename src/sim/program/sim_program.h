@@ -104,6 +104,9 @@ struct SimWorkload {
   // From recorded traces in which all times are known: a computation without a duration was below
   // the microsecond resolution of ASTRA-sim.
   bool rounded_times = false;
+  // From recorded traces: cores of a host computation while it was recorded, at most 1. Its
+  // duration contains the sharing of cores with others.
+  double core_share = 1;
 };
 
 }  // namespace etude
