@@ -243,9 +243,11 @@ Status AddRecordedTimes(const std::vector<RankInput>& inputs, std::vector<Trace>
     steps = std::max(steps, cost.steps);
     job.recorded_step = std::max(job.recorded_step, cost.recorded);
     job.program_step = std::max(job.program_step, cost.program);
-    job.workload.core_share = std::min(job.workload.core_share, cost.core_share);
+    if (is_recorded) {
+      job.workload.core_share = std::min(job.workload.core_share, cost.core_share);
+    }
   }
-  if (is_recorded && job.workload.core_share < 1) {
+  if (job.workload.core_share < 1) {
     job.notes.push_back(fmt::format(
         "recorded by more ranks than cores: times of computations contain the sharing of cores, so "
         "they demand {:.3g} of a core",
@@ -423,6 +425,10 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       const std::string note =
           OtherMachineNote(options.what_if, *table, inputs.front().path, context);
       if (!note.empty()) read.notes.push_back(note);
+      // Times of a table replace recorded ones, which contain the sharing of cores.
+      const bool replaces =
+          options.what_if.recorded_operators.empty() && !options.what_if.resizes();
+      if (replaces) read.workload.core_share = 1;
     }
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
     if (!options.what_if.empty()) {

@@ -15,3 +15,4 @@ for _ in range(12):
     for parameter in model.parameters():
         dist.all_reduce(parameter.grad)
     optimizer.step()
+dist.destroy_process_group()  # its threads may abort a process that ends with them

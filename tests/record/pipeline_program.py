@@ -72,3 +72,5 @@ for _ in range(STEPS):
     else:
         runner.step(*((tokens,) if rank == 0 else ()), **({"target": targets} if rank == ranks - 1 else {}))
     optimizer.step()
+if torch.distributed.is_initialized():
+    torch.distributed.destroy_process_group()  # its threads may abort a process that ends with them

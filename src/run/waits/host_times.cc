@@ -123,7 +123,8 @@ class ThreadClock {
     const NodeId node = open_.back();
     open_.pop_back();
     AddIdle(node, EndOf(node));
-    // The end of a label proves nothing: its thread may have waited in it, and may still wait.
+    // The end of a label, or of a wait, proves nothing: its thread may have waited in it, and may
+    // still wait.
     if (IsLabel(node) || WaitsForCommunication(trace_.name(node))) return;
     idle_.clear();
     begins_work_ = true;

@@ -184,14 +184,14 @@ class DimensionResizer {
         const bool follows =
             more == ProductOf(longer, [&](FactorId of) { return factors_.size(of); });
         const std::vector<FactorId>& other = follows ? longer : shorter;
-        if (other.size() != 1 || sizes_.contains(other.front())) {
+        const int64_t wanted = follows ? less + 1 : more - 1;
+        if (other.size() != 1 || sizes_.contains(other.front()) || wanted < 1) {
           return BadInput(fmt::format(
               "found {} on a dimension and all but one place of it, expected that both change; "
               "nearest possible: --second and --sizes, with a recording of another such size",
               dimensions_.PlaceOf(shift.by)));
         }
-        ETUDE_RETURN_IF_ERROR(SetSize(result_.dimensions.front().option, other.front(),
-                                      follows ? less + 1 : more - 1));
+        ETUDE_RETURN_IF_ERROR(SetSize(result_.dimensions.front().option, other.front(), wanted));
         changes = true;
       }
       if (!changes) break;
@@ -232,8 +232,10 @@ class DimensionResizer {
 
   template <typename SizeFn>
   static int64_t ProductOf(const std::vector<FactorId>& factors, SizeFn size) {
-    int64_t product = 1;
-    for (const FactorId factor : factors) product *= size(factor);
+    int64_t product = 1;  // at most the largest number less one
+    for (const FactorId factor : factors) {
+      if (__builtin_mul_overflow(product, size(factor), &product)) return INT64_MAX - 1;
+    }
     return product;
   }
 

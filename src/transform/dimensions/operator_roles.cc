@@ -488,9 +488,11 @@ class OperatorRoles::Applier {
 
   void Apply(const RuleRow& row) {
     role_->use = ValueUse::kOther;
-    if (results_.empty() && EndsBeforeItsResult(row.rule)) {
+    // A product without results ended by an exception: that of activation checkpointing, once all
+    // wanted activations are computed again. Nothing uses what it would make.
+    if (results_.empty() && (row.rule == Rule::kProduct || row.rule == Rule::kLinearLayer)) {
       role_->use = ValueUse::kNothing;
-      return;
+      return UniteSummed(row);
     }
     switch (row.rule) {
       case Rule::kElementwise: return Elementwise();
@@ -536,18 +538,13 @@ class OperatorRoles::Applier {
     }
   }
 
-  // Returns whether an operator without results ended by an exception: that of activation
-  // checkpointing, once all wanted activations are computed again. Nothing uses what it would make.
-  bool EndsBeforeItsResult(Rule rule) {
-    if (rule == Rule::kProduct) {
-      const Tensor& a = In(0);
-      const Tensor& b = In(1);
-      if (a.rank() >= 2 && b.rank() == a.rank()) Unite(a, a.rank() - 1, b, b.rank() - 2);
-      return true;
-    }
-    if (rule != Rule::kLinearLayer) return false;
-    if (In(0).rank() > 0) Unite(In(0), In(0).rank() - 1, In(1), 1);
-    return true;
+  // Unites the dimensions over which a product or a linear layer sums.
+  void UniteSummed(const RuleRow& row) {
+    const size_t left = row.rule == Rule::kProduct ? row.a : 0;
+    const Tensor& a = In(left);
+    const Tensor& b = In(left + 1);
+    if (a.rank() == 0 || b.rank() < 2) return;
+    Unite(a, a.rank() - 1, b, row.rule == Rule::kProduct ? b.rank() - 2 : 1);
   }
 
   // Returns whether all tensors but one are single numbers.

@@ -136,13 +136,14 @@ DimensionFactors TensorFactors::Find(const DataFlow::Use& use, NodeId node) {
 // Returns the factor of a view of all but one place of a dimension; nullopt if it is none.
 std::optional<FactorId> TensorFactors::Shifted(FactorId whole, int64_t stride, int64_t size,
                                                NodeId node) {
-  if (!factors_.SplitAt({&whole, 1}, stride)) return std::nullopt;
+  if (factors_.size(whole) == 0 || !factors_.SplitAt({&whole, 1}, stride)) return std::nullopt;
   int64_t below = 1;
   const std::vector<FactorId> finest = factors_.Expand({&whole, 1});
   for (size_t k = finest.size(); k-- > 0 && below <= stride;) {
     if (below == stride && factors_.size(finest[k]) == size + 1) {
       for (const Shift& known : shifts_) {
-        if (factors_.Expand({&known.longer, 1}).front() == finest[k]) return known.shorter;
+        const std::vector<FactorId> longer = factors_.Expand({&known.longer, 1});
+        if (longer.size() == 1 && longer.front() == finest[k]) return known.shorter;
       }
       shifts_.push_back(
           {.longer = finest[k], .shorter = OwnFactor(size, std::nullopt, node), .by = node});

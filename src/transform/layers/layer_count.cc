@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -136,16 +138,20 @@ class LayerCounter {
   // Communication must belong to single layers, or to none.
   Status CheckCommunication() {
     constexpr std::string_view kExpected = "expected communication that each layer does alike";
-    bool reduces_in_layers = false;
-    NodeId other;  // reduction of the backward pass outside of the layers
+    // Reductions of the backward pass in layers and outside of them, by type and group.
+    std::set<std::pair<CollectiveType, StringId>> in_layers;
+    std::map<std::pair<CollectiveType, StringId>, NodeId> outside;
     for (const auto& [node, comm] : trace_.comms()) {
       const NodeId call = CallOf(node);
       if (!call || !trace_.start(call)) continue;
       const auto is_around = [&](const LayerRun& run) { return PeriodOf(run, call).has_value(); };
       const bool is_in_layers = std::ranges::any_of(result_.stack.runs, is_around);
       if (is_in_layers && comm.type == CollectiveType::kAllGather) result_.gathers = true;
-      if (IsReduction(comm) && is_in_layers) reduces_in_layers = true;
-      if (IsReduction(comm) && !is_in_layers && IsInBackward(trace_, call)) other = node;
+      if (IsReduction(comm) && IsInBackward(trace_, call)) {
+        const std::pair kind(comm.type, comm.group);
+        if (is_in_layers) in_layers.insert(kind);
+        if (!is_in_layers) outside.try_emplace(kind, node);
+      }
       // A communication of another thread whose call is unknown.
       const bool is_beside =
           call == node && std::ranges::any_of(result_.stack.runs, [&](const LayerRun& run) {
@@ -158,10 +164,13 @@ class LayerCounter {
                                   kDataParallel));
     }
     // Buckets of gradients contain those of several layers.
-    if (!other || reduces_in_layers) return {};
-    return BadInput(fmt::format("found '{}' (node {}) in the backward pass outside of layers, {}{}",
-                                trace_.name(other), trace_.source_id(other), kExpected,
-                                kDataParallel));
+    for (const auto& [kind, node] : outside) {
+      if (in_layers.contains(kind)) continue;
+      return BadInput(
+          fmt::format("found '{}' (node {}) in the backward pass outside of layers, {}{}",
+                      trace_.name(node), trace_.source_id(node), kExpected, kDataParallel));
+    }
+    return {};
   }
 
   // Returns the period of a run in which a node of its thread begins; nullopt: none.

@@ -19,7 +19,7 @@ struct LayerEdit {
   std::vector<std::string> modules;
   uint64_t nodes = 0;           // added or removed
   std::vector<NodeId> origins;  // by node of the edited trace: the recorded one
-  bool gathers = false;         // layers gather parameters, as sharded ones
+  bool gathers = false;         // layers gather tensors, such as sharded parameters
 };
 
 // Returns `trace`, a recorded step, as one of the same model with `layers` layers.

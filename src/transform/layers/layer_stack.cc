@@ -44,7 +44,8 @@ int64_t BytesOf(const TensorUse& use) {
 
 class StackFinder {
  public:
-  explicit StackFinder(const Trace& trace) : trace_(trace), step_(trace) {}
+  explicit StackFinder(const Trace& trace)
+      : trace_(trace), step_(trace), communicates_(FindCommunicating(trace)) {}
 
   Result<LayerStack> Run() {
     const std::vector<Candidate> candidates = Candidates();
@@ -298,7 +299,7 @@ class StackFinder {
           if (current && *current != *used) kept.insert(*current);
           current = used;
         }
-        if (Communicates(item.node)) current.reset();
+        if (communicates_[item.node.index()]) current.reset();
       }
       if (current) kept.insert(*current);
       if (uses.empty() || kept.size() > 1) return false;
@@ -318,12 +319,17 @@ class StackFinder {
     return true;
   }
 
-  // Returns whether a communication begins in an item.
-  bool Communicates(NodeId item) const {
-    if (IsCommunication(trace_.kind(item)) || IsC10dOperator(trace_.name(item))) return true;
-    return std::ranges::any_of(trace_.children(item), [&](NodeId child) {
-      return trace_.place(child) != Place::kDevice && Communicates(child);
+  // Finds the host nodes in which a communication begins.
+  static std::vector<bool> FindCommunicating(const Trace& trace) {
+    std::vector<bool> found(trace.node_count());
+    ForEachNode(trace, [&](NodeId node) {
+      const bool begins = IsCommunication(trace.kind(node)) || IsC10dOperator(trace.name(node));
+      if (!begins || trace.place(node) == Place::kDevice) return;
+      for (NodeId above = node; above && !found[above.index()]; above = trace.parent(above)) {
+        found[above.index()] = true;
+      }
     });
+    return found;
   }
 
   Result<LayerStack> StackOf(Owners owners, size_t layers, std::span<const Candidate> candidates) {
@@ -669,6 +675,7 @@ class StackFinder {
 
   const Trace& trace_;
   const StepItems step_;
+  const std::vector<bool> communicates_;  // by node: a communication begins in it
   std::map<LaneId, std::vector<std::pair<size_t, size_t>>> taken_;  // items of runs
   std::unordered_map<NodeId, size_t> results_;  // layer of operators on what a layer has made
   Owners after_backward_;                       // memory of gradients of layers

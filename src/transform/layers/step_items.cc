@@ -162,16 +162,21 @@ void StepItems::FindItems(const Trace& trace) {
 void StepItems::FindMade(const Trace& trace) {
   UpdatedTensors updated(trace);
   std::unordered_set<Storage> read;
+  std::vector<NodeId> nodes;
   ForEachNode(trace, [&](NodeId node) {
-    if (trace.place(node) == Place::kDevice) return;
-    const Nanos start = trace.start(node).value_or(Nanos{});
+    if (trace.place(node) != Place::kDevice) nodes.push_back(node);
+  });
+  const auto start_of = [&](NodeId node) { return trace.start(node).value_or(Nanos{}); };
+  std::ranges::stable_sort(nodes, {}, start_of);
+  for (const NodeId node : nodes) {
+    const Nanos start = start_of(node);
     const auto make = [&](Storage storage) {
       Nanos& last = made_.try_emplace(storage, start).first->second;
       last = std::max(last, start);
     };
     ForEachMade(trace, node, make);
     const auto is_call = [&](NodeId child) { return IsCall(trace, child); };
-    if (IsView(trace, node) || std::ranges::any_of(trace.children(node), is_call)) return;
+    if (IsView(trace, node) || std::ranges::any_of(trace.children(node), is_call)) continue;
     // Memory whose first use is that a copy fills it, such as that of gathered parameters.
     const bool copies = trace.name(node).find("copy") != std::string_view::npos;
     const std::vector<bool> is_updated = copies ? updated.Of(node) : std::vector<bool>();
@@ -187,7 +192,7 @@ void StepItems::FindMade(const Trace& trace) {
         make(storage);
       }
     });
-  });
+  }
 }
 
 }  // namespace etude
