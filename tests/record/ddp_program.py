@@ -23,4 +23,5 @@ for _ in range(12):
     torch.nn.functional.cross_entropy(trained(x), y).backward()
     optimizer.step()
 if torch.distributed.is_initialized():
-    torch.distributed.destroy_process_group()  # its threads may abort a process that ends with them
+    torch.distributed.barrier()  # a process that ends while others work may be aborted by its threads
+    torch.distributed.destroy_process_group()

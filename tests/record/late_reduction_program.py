@@ -15,4 +15,5 @@ for _ in range(12):
     for parameter in model.parameters():
         dist.all_reduce(parameter.grad)
     optimizer.step()
-dist.destroy_process_group()  # its threads may abort a process that ends with them
+dist.barrier()  # a process that ends while others work may be aborted by its threads
+dist.destroy_process_group()

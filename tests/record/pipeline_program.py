@@ -73,4 +73,5 @@ for _ in range(STEPS):
         runner.step(*((tokens,) if rank == 0 else ()), **({"target": targets} if rank == ranks - 1 else {}))
     optimizer.step()
 if torch.distributed.is_initialized():
-    torch.distributed.destroy_process_group()  # its threads may abort a process that ends with them
+    torch.distributed.barrier()  # a process that ends while others work may be aborted by its threads
+    torch.distributed.destroy_process_group()

@@ -17,4 +17,5 @@ for _ in range(12):
     torch.matmul(x, more[:64]).sum()
     torch.nn.functional.cross_entropy(model(x), y).backward()
     optimizer.step()
-dist.destroy_process_group()  # its threads may abort a process that ends with them
+dist.barrier()  # a process that ends while others work may be aborted by its threads
+dist.destroy_process_group()

@@ -140,4 +140,5 @@ for _ in range(STEPS):
     F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten()).backward()
     optimizer.step()
 if "RANK" in os.environ:
-    torch.distributed.destroy_process_group()  # its threads may abort a process that ends with them
+    torch.distributed.barrier()  # a process that ends while others work may be aborted by its threads
+    torch.distributed.destroy_process_group()
