@@ -247,12 +247,6 @@ Status AddRecordedTimes(const std::vector<RankInput>& inputs, std::vector<Trace>
       job.workload.core_share = std::min(job.workload.core_share, cost.core_share);
     }
   }
-  if (job.workload.core_share < 1) {
-    job.notes.push_back(fmt::format(
-        "recorded by more ranks than cores: times of computations contain the sharing of cores, so "
-        "they demand {:.3g} of a core",
-        job.workload.core_share));
-  }
   if (!is_recorded || steps > 1) job.recorded_step = job.program_step = std::nullopt;
   if (steps > 1) {
     job.notes.push_back(
@@ -502,6 +496,12 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
   ETUDE_ASSIGN_OR_RETURN(read.workload, WorkloadOfJob(*read.job, context.limits));
   read.workload.rounded_times = rounded_times;
   read.workload.core_share = core_share;
+  if (core_share < 1) {
+    read.notes.push_back(fmt::format(
+        "recorded by more ranks than cores: times of computations contain the sharing of cores, so "
+        "they demand {:.3g} of a core",
+        core_share));
+  }
   return read;
 }
 

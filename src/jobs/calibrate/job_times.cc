@@ -39,6 +39,8 @@ class JobReader {
   JobTimes Run() {
     for (const std::vector<CallPlace>& meeting : match_.meetings) AddCollective(meeting);
     for (const auto& [send, recv] : match_.messages) AddMessage(send, recv);
+    received_.merge(awaited_);
+    for (auto& [bytes, times] : received_) times_[{kMessageKind, 2, bytes}] = std::move(times);
     for (const auto& [key, times] : times_) AddPoint(key, times);
     made_.file.machine.backend = backend_;
     made_.file.machine.device = on_device_ ? "device" : "cpu";
@@ -111,19 +113,23 @@ class JobReader {
     Add({first.type, members, is_barrier ? 0 : bytes}, calls);
   }
 
-  // A message is in progress once both ranks have called, until the receiver has it. Gloo's label
-  // of a receive ends when the program has waited for it, so each time is an upper bound.
+  // Gloo's label of a send ends when the program has waited for it, which may be much later than
+  // the message arrives. So a message takes the time of its receive if the send began before, and
+  // else the time from the send's begin to the receive's end. These are on two clocks, and count
+  // only if there are none of the first kind.
   void AddMessage(const CallPlace& send, const CallPlace& recv) {
     const auto& bytes = CallAt(send).bytes;
     const std::optional<Side> from = SideOf(send);
     const std::optional<Side> to = SideOf(recv);
-    if (!bytes || !from || !to) {
+    const bool is_received = from && to && to->end > std::max(from->begin, to->begin);
+    if (!bytes || !is_received) {
       ++made_.left_out;
       return;
     }
     ++made_.used;
-    const Nanos begin = std::max(from->begin, to->begin);
-    times_[{kMessageKind, 2, bytes->count}].push_back(std::max(to->end - begin, Nanos{1}));
+    const bool is_sent = from->begin <= to->begin;
+    auto& times = (is_sent ? received_ : awaited_)[bytes->count];
+    times.push_back(to->end - std::max(from->begin, to->begin));
   }
 
   void AddPoint(const Key& key, const std::vector<Nanos>& times) {
@@ -133,7 +139,7 @@ class JobReader {
     if (!is_same) made_.file.series.push_back({.kind = kind, .ranks = ranks});
     made_.file.series.back().points.push_back(
         {.bytes = bytes,
-         .time_ns = kind == kMessageKind ? std::ranges::min(times).count : Mean(times).count,
+         .time_ns = kind == kMessageKind ? Median(times)->count : Mean(times).count,
          .spread = SpreadOf(Summarise(times)),
          .cores = 0});
   }
@@ -142,6 +148,9 @@ class JobReader {
   std::vector<CommLog> logs_;
   CommMatch match_;
   std::map<Key, std::vector<Nanos>> times_;
+  // Of messages, by size: those that were sent before the receive, and others.
+  std::map<int64_t, std::vector<Nanos>> received_;
+  std::map<int64_t, std::vector<Nanos>> awaited_;
   std::string backend_ = "unknown";
   bool on_device_ = false;
   JobTimes made_;

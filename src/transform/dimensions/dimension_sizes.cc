@@ -102,16 +102,13 @@ class DimensionResizer {
     for (const FactorId factor : dimensions_.Finest(dimensions_.roles().classes())) {
       if (IsOfWeights(factor)) vocabulary_.insert(factor);
     }
-    Set rows;
     for (const OperatorRoles::Table& table : dimensions_.roles().tables()) {
-      rows.merge(dimensions_.Finest(table.rows));
+      rows_.merge(dimensions_.Finest(table.rows));
     }
     classes_ = vocabulary_;
-    rows_ = rows;
-    const Set classes = vocabulary_;
-    for (const FactorId factor : rows) {
+    for (const FactorId factor : rows_) {
       const bool is_same = std::ranges::any_of(
-          classes, [&](FactorId of) { return factors_.size(of) == factors_.size(factor); });
+          classes_, [&](FactorId of) { return factors_.size(of) == factors_.size(factor); });
       if (is_same) vocabulary_.insert(factor);
     }
   }
@@ -173,8 +170,9 @@ class DimensionResizer {
   // Dimensions without one place of another one follow it, and the other way round.
   Status FollowShifts() {
     const std::vector<TensorFactors::Shift>& shifts = dimensions_.tensors().shifts();
-    for (size_t left = shifts.size() + 1; left > 0; --left) {
-      bool changes = false;
+    // Ends, as each change gives one more factor a size.
+    for (bool changes = true; changes;) {
+      changes = false;
       for (const TensorFactors::Shift& shift : shifts) {
         const std::vector<FactorId> longer = factors_.Expand({&shift.longer, 1});
         const std::vector<FactorId> shorter = factors_.Expand({&shift.shorter, 1});
@@ -194,7 +192,6 @@ class DimensionResizer {
         ETUDE_RETURN_IF_ERROR(SetSize(result_.dimensions.front().option, other.front(), wanted));
         changes = true;
       }
-      if (!changes) break;
     }
     return {};
   }
@@ -254,9 +251,11 @@ class DimensionResizer {
     const auto size = [&](FactorId factor) { return factors_.size(factor); };
     std::optional<int64_t> depth;
     for (const Heads& one : found) {
+      if (one.depth.empty()) continue;
       const int64_t product = ProductOf(one.depth, size);
       depth = std::min(depth.value_or(product), product);
     }
+    if (!depth) return found;
     for (Heads& one : found) {
       while (ProductOf(one.depth, size) > *depth) one.depth.erase(one.depth.begin());
     }

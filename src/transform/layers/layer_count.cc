@@ -135,6 +135,12 @@ class LayerCounter {
     });
   }
 
+  // Returns the period of a run in which a host node begins; nullopt: none.
+  std::optional<size_t> PeriodOf(const LayerRun& run, NodeId host) const {
+    const auto start = trace_.start(host);
+    return start ? run.PeriodAt(trace_.lane_id(host), *start) : std::nullopt;
+  }
+
   // Communication must belong to single layers, or to none.
   Status CheckCommunication() {
     constexpr std::string_view kExpected = "expected communication that each layer does alike";
@@ -171,15 +177,6 @@ class LayerCounter {
                       trace_.name(node), trace_.source_id(node), kExpected, kDataParallel));
     }
     return {};
-  }
-
-  // Returns the period of a run in which a node of its thread begins; nullopt: none.
-  std::optional<size_t> PeriodOf(const LayerRun& run, NodeId host) const {
-    const auto start = trace_.start(host);
-    if (!start || trace_.lane_id(host) != run.lane) return std::nullopt;
-    const auto next = std::ranges::upper_bound(run.bounds, *start);
-    if (next == run.bounds.begin() || next == run.bounds.end()) return std::nullopt;
-    return static_cast<size_t>(next - run.bounds.begin()) - 1;
   }
 
   Repetition Collect(const LayerRun& run) {

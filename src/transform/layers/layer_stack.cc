@@ -425,19 +425,6 @@ class StackFinder {
     return step_.last_gradient() && *trace_.start(node) > *step_.last_gradient();
   }
 
-  // Returns the layer of the period around a node; nullopt outside of all.
-  std::optional<size_t> PeriodAround(const LayerStack& stack, NodeId node) const {
-    const Nanos start = *trace_.start(node);
-    for (const LayerRun& run : stack.runs) {
-      if (run.lane != trace_.lane_id(node) || start < run.bounds.front()) continue;
-      const auto next = std::ranges::upper_bound(run.bounds, start);
-      if (next != run.bounds.end()) {
-        return run.layers[static_cast<size_t>(next - run.bounds.begin()) - 1];
-      }
-    }
-    return std::nullopt;
-  }
-
   // Calls `fn(item, layer, maker)` for each item of a thread from `begin` on, in order of time,
   // with the layer of its period. `maker(storage)` returns the layer whose operator made the memory
   // last.
@@ -450,7 +437,8 @@ class StackFinder {
     };
     for (const StepItem& item : items) {
       if (*trace_.start(item.node) < begin) continue;
-      const std::optional<size_t> layer = PeriodAround(stack, item.node);
+      const std::optional<size_t> layer =
+          stack.LayerAt(trace_.lane_id(item.node), *trace_.start(item.node));
       fn(item, layer, maker);
       ForEachMade(trace_, item.node, [&](Storage storage) {
         if (layer) {
@@ -528,7 +516,7 @@ class StackFinder {
   void FindLists(LayerStack& stack, Owners& owners) {
     stack.lists.clear();
     for (const NodeId node : step_.lists()) {
-      if (PeriodAround(stack, node)) continue;
+      if (stack.LayerAt(trace_.lane_id(node), *trace_.start(node))) continue;
       const double share = ShareOfLayers(node, owners);
       if (share > 0) stack.lists.push_back({.node = node, .share = share});
     }
@@ -587,7 +575,8 @@ class StackFinder {
     }
     for (const auto& [lane, items] : step_.lanes()) {
       for (const StepItem& item : items) {
-        if (PeriodAround(stack, item.node) || HasTensorList(trace_, item.node)) continue;
+        if (HasTensorList(trace_, item.node)) continue;
+        if (stack.LayerAt(lane, *trace_.start(item.node))) continue;
         const bool is_after = IsAfterBackward(item.node);
         std::optional<size_t> layer;
         const auto find = [&](const Owners& in, Storage storage) {
@@ -684,6 +673,20 @@ class StackFinder {
 };
 
 }  // namespace
+
+std::optional<size_t> LayerRun::PeriodAt(LaneId of, Nanos moment) const {
+  if (of != lane) return std::nullopt;
+  const auto next = std::ranges::upper_bound(bounds, moment);
+  if (next == bounds.begin() || next == bounds.end()) return std::nullopt;
+  return static_cast<size_t>(next - bounds.begin()) - 1;
+}
+
+std::optional<size_t> LayerStack::LayerAt(LaneId lane, Nanos moment) const {
+  for (const LayerRun& run : runs) {
+    if (const auto period = run.PeriodAt(lane, moment)) return run.layers[*period];
+  }
+  return std::nullopt;
+}
 
 Result<LayerStack> FindLayerStack(const Trace& trace) { return StackFinder(trace).Run(); }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ struct LayerRun {
   std::set<int64_t> gathered;
   size_t operators = 0;  // of a period
   bool in_backward = false;
+
+  // Returns the period around a moment of a thread; nullopt: none.
+  std::optional<size_t> PeriodAt(LaneId of, Nanos moment) const;
 };
 
 // An operator on lists of tensors, such as an optimizer's, some of which belong to layers.
@@ -44,6 +48,9 @@ struct LayerStack {
   std::vector<ListOperator> lists;
   std::vector<std::string> others;        // operators outside of all runs that repeat as often
   std::vector<OtherLayers> other_layers;  // with at least a tenth of the operators of these
+
+  // Returns the layer of the period around a moment of a thread; nullopt outside of all.
+  std::optional<size_t> LayerAt(LaneId lane, Nanos moment) const;
 };
 
 // Finds layers in a step that was recorded with the tensors of operators. The sequence of a

@@ -592,21 +592,11 @@ class StageSplitter {
       (of.size() == 1 ? places : others).merge(of);
     });
     if (places.empty()) places = std::move(others);
-    if (const auto layer = LayerAround(item)) places = {PlaceOfLayer(*layer)};
+    if (const auto layer = split_.stack.LayerAt(item.lane, item.start))
+      places = {PlaceOfLayer(*layer)};
     std::vector<PlaceShare> shares;
     for (const uint32_t place : places) shares.push_back({.place = place, .share = 1});
     return shares;
-  }
-
-  // Returns the layer of the period around an item; nullopt outside of all.
-  std::optional<size_t> LayerAround(const Item& item) const {
-    for (const LayerRun& run : split_.stack.runs) {
-      if (run.lane != item.lane || item.start < run.bounds.front()) continue;
-      const auto next = std::ranges::upper_bound(run.bounds, item.start);
-      if (next == run.bounds.end()) continue;
-      return run.layers[static_cast<size_t>(next - run.bounds.begin()) - 1];
-    }
-    return std::nullopt;
   }
 
   // Divides an operator on lists by the bytes of the places. Tensors at the same position of an
