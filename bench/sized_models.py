@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Trains a small model of `transformers` with chosen sizes, for bench/whatif_models: `sized_models.py MODEL
-[NAME=NUMBER…]`, of `batch`, `length`, `width` and `steps`."""
+"""Trains a small model of `transformers` with chosen sizes, for bench/whatif_models."""
 
+import argparse
 import os
-import sys
 
 import torch
 
@@ -35,8 +34,12 @@ def make(name, width):
 
 
 def main():
-    name, *words = sys.argv[1:]
-    sizes = SIZES | {key: int(number) for key, number in (word.split("=") for word in words)}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", help="such as llama; see make()")
+    parser.add_argument("sizes", nargs="*", metavar="NAME=NUMBER", help=f"of {', '.join(SIZES)}")
+    options = parser.parse_args()
+    name = options.model
+    sizes = SIZES | {key: int(number) for key, number in (word.split("=") for word in options.sizes)}
     torch.manual_seed(0)
     torch.set_num_threads(1)
     os.environ["TRANSFORMERS_VERBOSITY"] = "error"

@@ -20,7 +20,7 @@ PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm")
 
 def etude(*words, code=0):
     done = subprocess.run([ETUDE, *map(str, words)], capture_output=True, text=True)
-    assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
+    assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done
 
 

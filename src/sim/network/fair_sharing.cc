@@ -1,18 +1,14 @@
 #include "src/sim/network/fair_sharing.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace etude {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 // Shares of two links, and ends of two flows, are equal up to rounding errors.
 constexpr double kRounding = 1e-13;
 // Rates are fair up to this share.
 constexpr double kFair = 1e-10;
-// After so many attempts to find the paths whose rates change, all that share links are added.
-constexpr int kAttempts = 32;
 
 template <typename T>
 void PushHeap(std::vector<T>& heap, const T& value) {
@@ -61,12 +57,30 @@ void FairSharing::Activate(Index index) {
 void FairSharing::Deactivate(Index index) {
   Path& path = paths_[index];
   path.rate = 0;
+  path.limit = kNone;
   for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
     std::vector<Use>& uses = links_[hops_[hop]].uses;
     const Use last = uses.back();
     uses[places_[hop]] = last;
     places_[last.hop] = places_[hop];
     uses.pop_back();
+  }
+}
+
+// Adds flows of a path to the sums of its links, or subtracts them.
+void FairSharing::Count(Index index, uint32_t flows, bool more) {
+  const Path& path = paths_[index];
+  for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
+    Link& link = links_[hops_[hop]];
+    const uint64_t count = uint64_t{flows} * weights_[hop];
+    link.flows = more ? link.flows + count : link.flows - count;
+    if (path.limit == kNone) {
+      link.unknown = more ? link.unknown + count : link.unknown - count;
+      continue;
+    }
+    const double rates = path.rate * static_cast<double>(count);
+    link.used += more ? rates : -rates;
+    if (path.limit == hops_[hop]) link.limited = more ? link.limited + count : link.limited - count;
   }
 }
 
@@ -77,11 +91,14 @@ void FairSharing::ChangePath(Index index) {
     path.changed = true;
     changed_paths_.push_back(index);
   }
-  for (const Index link : LinksOf(index)) {
-    if (links_[link].changed) continue;
-    links_[link].changed = true;
-    changed_links_.push_back(link);
-  }
+  for (const Index link : LinksOf(index)) ChangeLink(link);
+}
+
+void FairSharing::ChangeLink(Index index) {
+  Link& link = links_[index];
+  if (link.changed) return;
+  link.changed = true;
+  changed_links_.push_back(index);
 }
 
 void FairSharing::Start(Index index, double bytes, Index flow) {
@@ -93,9 +110,7 @@ void FairSharing::Start(Index index, double bytes, Index flow) {
   }
   ++path.flows;
   PushHeap(path.pending, {.until = path.service + bytes, .flow = flow});
-  for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
-    links_[hops_[hop]].flows += weights_[hop];
-  }
+  Count(index, 1, /*more=*/true);
   ChangePath(index);
 }
 
@@ -103,8 +118,10 @@ double FairSharing::NextEnd() {
   Solve();
   while (!ends_.empty()) {
     const Path& path = paths_[ends_.front().path];
-    if (path.planned && path.stamp == ends_.front().stamp) return ends_.front().time;
-    PopHeap(ends_);
+    const bool valid = path.planned && path.stamp == ends_.front().stamp;
+    if (valid && path.end == ends_.front().time) return path.end;
+    const End end = PopHeap(ends_);
+    if (valid) PushHeap(ends_, {.time = path.end, .path = end.path, .stamp = end.stamp});
   }
   return kNever;
 }
@@ -117,7 +134,12 @@ void FairSharing::AdvanceTo(double time, std::vector<Index>& ended) {
     while (!ends_.empty() && ends_.front().time <= time) {
       const End end = PopHeap(ends_);
       const Path& path = paths_[end.path];
-      if (path.planned && path.stamp == end.stamp) EndFlows(end.path, ended);
+      if (!path.planned || path.stamp != end.stamp) continue;
+      if (path.end <= time) {
+        EndFlows(end.path, ended);
+      } else {
+        PushHeap(ends_, {.time = path.end, .path = end.path, .stamp = end.stamp});
+      }
     }
     next = NextEnd();
   }
@@ -134,10 +156,8 @@ void FairSharing::EndFlows(Index index, std::vector<Index>& ended) {
     ended.push_back(PopHeap(path.pending).flow);
     ++count;
   } while (!path.pending.empty() && path.pending.front().until <= until);
+  Count(index, count, /*more=*/false);
   path.flows -= count;
-  for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
-    links_[hops_[hop]].flows -= uint64_t{count} * weights_[hop];
-  }
   ChangePath(index);
   if (path.flows == 0) Deactivate(index);
 }
@@ -151,29 +171,19 @@ void FairSharing::Solve() {
   if (changed_links_.empty()) return;
   ++visit_;
   ++computations_;
-  touched_.clear();
   moved_.clear();
+  visits_.clear();
   for (const Index index : changed_paths_) {
     paths_[index].changed = false;
     if (paths_[index].flows > 0) Move(index);
   }
-  for (const Index index : changed_links_) {
-    links_[index].changed = false;
-    Touch(index);
-  }
-  for (const Index index : changed_links_) {
-    // The flows that the link limits have more or less to share.
-    for (const Use& use : links_[index].uses) {
-      if (paths_[use.path].limit == index) Move(use.path);
-    }
-  }
   changed_paths_.clear();
-  changed_links_.clear();
-  for (int attempt = 1;; ++attempt) {
-    const size_t before = moved_.size();
-    Fill();
-    MoveUnfair(/*all=*/attempt > kAttempts);
-    if (moved_.size() == before) break;
+  PlanChanged(0);
+  while (planned_links_ > 0) {
+    const PlannedVisit visit = PopHeap(visits_);
+    if (links_[visit.link].planned != visit.rate) continue;
+    Visit(visit.link, visit.rate);
+    PlanChanged(visit.rate);
   }
   computed_paths_ += moved_.size();
   for (const Index index : moved_) {
@@ -182,132 +192,179 @@ void FairSharing::Solve() {
   }
 }
 
-// Makes a link part of the computation.
-void FairSharing::Touch(Index index) {
-  Link& link = links_[index];
-  if (link.visit == visit_) return;
-  link.visit = visit_;
-  link.free = link.capacity;
-  link.movable = 0;
-  touched_.push_back(index);
-  for (const Use& use : link.uses) {
-    const Path& path = paths_[use.path];
-    const uint64_t flows = FlowsOf(use);
-    if (path.visit == visit_) {
-      link.movable += flows;
-    } else {
-      link.free -= path.rate * static_cast<double>(flows);
-    }
-  }
-}
-
 // Makes a path part of the computation, so that its rate may change.
 void FairSharing::Move(Index index) {
   Path& path = paths_[index];
   if (path.visit == visit_) return;
   Serve(path);
-  for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
-    Link& link = links_[hops_[hop]];
-    if (link.visit != visit_) continue;
-    const uint64_t flows = uint64_t{path.flows} * weights_[hop];
-    link.free += path.rate * static_cast<double>(flows);
-    link.movable += flows;
-  }
   path.visit = visit_;
   path.old_rate = path.rate;
   moved_.push_back(index);
-  for (const Index other : LinksOf(index)) Touch(other);
 }
 
-// Computes the rates of the moved paths by progressive filling.
-void FairSharing::Fill() {
-  ++step_;
-  shares_.clear();
-  for (const Index index : touched_) {
+// Returns what a link leaves to the flows that it limits and to those whose rate is not yet known.
+// It leaves more if others are faster than these would be.
+double FairSharing::Left(const Link& link) {
+  return link.capacity - link.used + static_cast<double>(link.limited) * link.level;
+}
+
+// Returns whether the flows that a link limits may be faster.
+bool FairSharing::Rises(const Link& link) {
+  const auto flows = static_cast<double>(link.limited + link.unknown);
+  return link.limited > 0 && Left(link) > flows * link.level * (1 + kFair);
+}
+
+// Returns a lower bound of the rate from which on a link changes rates of its flows; kNever if it
+// changes none.
+double FairSharing::NextChange(const Link& link) {
+  const auto flows = static_cast<double>(link.limited + link.unknown);
+  if (flows == 0) return link.used > link.capacity * (1 + kFair) ? 0 : kNever;
+  if (Rises(link)) return link.level;
+  const double left = Left(link);
+  if (link.unknown == 0 && left > flows * link.level * (1 - kFair)) return kNever;
+  return std::max(left, 0.0) / flows;
+}
+
+// Computes the rate at which a link is full if none of its flows is faster, and those whose rate is
+// known and limited by other links are not faster than that.
+void FairSharing::ComputeFair(Index index) {
+  Link& link = links_[index];
+  link.outdated = false;
+  double others = 0;
+  double fastest = 0;
+  for (const Use& use : link.uses) {
+    const Path& path = paths_[use.path];
+    if (path.limit == kNone || path.limit == index) continue;
+    others += path.rate * static_cast<double>(FlowsOf(use));
+    fastest = std::max(fastest, path.rate);
+  }
+  link.used = others + static_cast<double>(link.limited) * link.level;
+  uint64_t open = link.limited + link.unknown;
+  if (open > 0) {
+    link.fair = std::max(link.capacity - others, 0.0) / static_cast<double>(open);
+    if (link.fair >= fastest) return;
+  }
+  // As if all were unknown, without those that are slower than the rest would be.
+  open = link.flows;
+  link.fair = link.capacity / static_cast<double>(open);
+  while (true) {
+    double slower = 0;
+    uint64_t others_open = link.flows;
+    for (const Use& use : link.uses) {
+      const Path& path = paths_[use.path];
+      if (path.limit == kNone || path.limit == index || path.rate >= link.fair) continue;
+      slower += path.rate * static_cast<double>(FlowsOf(use));
+      others_open -= FlowsOf(use);
+    }
+    if (others_open >= open || others_open == 0) return;
+    open = others_open;
+    link.fair = (link.capacity - slower) / static_cast<double>(open);
+  }
+}
+
+// Changes the rates of the flows that a link limits, if all rates below `rate` are known and no
+// change waits for a higher one.
+void FairSharing::Visit(Index index, double rate) {
+  Link& link = links_[index];
+  Plan(index, kNever);
+  const double next = NextChange(link);
+  if (next > rate) return Plan(index, next);
+  if (Rises(link)) {
+    Free(index);
+    return Plan(index, NextChange(link));
+  }
+  if (link.outdated) {
+    ComputeFair(index);
+    if (link.fair > rate) return Plan(index, link.fair);
+  }
+  Limit(index);
+}
+
+// Plans to visit a link when all rates below `rate` are known; not at all if it is kNever.
+void FairSharing::Plan(Index index, double rate) {
+  double& planned = links_[index].planned;
+  planned_links_ += int{rate != kNever} - int{planned != kNever};
+  planned = rate;
+  if (rate != kNever) PushHeap(visits_, {.rate = rate, .link = index});
+}
+
+// Plans to visit the links with changed flows that may change others, all of which are `rate` or
+// more.
+void FairSharing::PlanChanged(double rate) {
+  for (const Index index : changed_links_) {
     Link& link = links_[index];
-    link.left = link.free;
-    link.open = link.movable;
-    link.limits = false;
-    if (link.open == 0) continue;
-    const double rate = std::max(link.left, 0.0) / static_cast<double>(link.open);
-    shares_.push_back({.rate = rate, .link = index});
+    link.changed = false;
+    link.outdated = true;
+    const double next = std::max(rate, NextChange(link));
+    if (next < link.planned || next == kNever) Plan(index, next);
   }
-  std::make_heap(shares_.begin(), shares_.end());
-  for (size_t known = 0; known < moved_.size();) {
-    const Share share = PopHeap(shares_);
-    Link& link = links_[share.link];
-    if (link.open == 0) continue;
-    // The share of a link only grows while rates of its other flows become known.
-    const double rate = std::max(link.left, 0.0) / static_cast<double>(link.open);
-    if (rate > share.rate * (1 + kRounding)) {
-      PushHeap(shares_, {.rate = rate, .link = share.link});
-      continue;
-    }
-    link.limits = true;
-    link.level = share.rate;
-    for (const Use& use : link.uses) {
-      Path& path = paths_[use.path];
-      if (path.visit != visit_ || path.known == step_) continue;
-      path.known = step_;
-      path.rate = share.rate;
-      path.limit = share.link;
-      ++known;
-      for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
-        Link& other = links_[hops_[hop]];
-        const uint64_t flows = uint64_t{path.flows} * weights_[hop];
-        other.left -= share.rate * static_cast<double>(flows);
-        other.open -= flows;
-      }
-    }
+  changed_links_.clear();
+}
+
+// Makes the rates of the flows that a link limits unknown.
+void FairSharing::Free(Index index) {
+  for (const Use& use : links_[index].uses) {
+    if (paths_[use.path].limit == index) SetRate(use.path, kNone, 0, index);
   }
 }
 
-// Moves the paths whose rates are no longer fair: those limited by a link that is no longer full or
-// has faster flows, and those faster than flows that a link limits. `all`: moves all paths on links
-// with such paths.
-void FairSharing::MoveUnfair(bool all) {
-  const size_t count = touched_.size();
-  for (size_t i = 0; i < count; ++i) {
-    const Index index = touched_[i];
-    const Link& link = links_[index];
-    double used = 0;
-    double fastest = 0;
-    for (const Use& use : link.uses) {
-      const Path& path = paths_[use.path];
-      // Paths that were just moved still have their rates.
-      used += path.rate * static_cast<double>(FlowsOf(use));
-      fastest = std::max(fastest, path.rate);
-    }
-    const bool is_full = used >= link.capacity * (1 - kFair);
-    bool some = false;
-    // Move() does not change the lists of links.
-    for (const Use& use : link.uses) {
-      const Path& path = paths_[use.path];
-      if (path.visit == visit_) continue;
-      const bool unfair =
-          (path.limit == index && (!is_full || path.rate < fastest * (1 - kFair))) ||
-          (link.limits && path.rate > link.level * (1 + kFair));
-      if (!unfair) continue;
-      some = true;
-      Move(use.path);
-    }
-    if (!some || !all) continue;
-    for (const Use& use : link.uses) Move(use.path);
+// Limits the flows on a link that would otherwise be faster.
+void FairSharing::Limit(Index index) {
+  Link& link = links_[index];
+  const bool keeps = link.limited > 0 && link.fair >= link.level * (1 - kFair);
+  const double level = keeps ? link.level : link.fair;
+  for (const Use& use : link.uses) {
+    const Path& path = paths_[use.path];
+    const bool changes =
+        path.limit == kNone || (path.limit == index ? !keeps : path.rate > level * (1 + kFair));
+    if (changes) SetRate(use.path, index, level, index);
   }
+  link.level = level;
+}
+
+// Changes the rate of a path to one that `limit` limits, or to an unknown one if that is kNone. All
+// its links but `cause` have then changed.
+void FairSharing::SetRate(Index index, Index limit, double rate, Index cause) {
+  Path& path = paths_[index];
+  Move(index);
+  for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
+    Link& link = links_[hops_[hop]];
+    const uint64_t flows = uint64_t{path.flows} * weights_[hop];
+    if (path.limit == kNone) {
+      link.unknown -= flows;
+    } else {
+      link.used -= path.rate * static_cast<double>(flows);
+      if (path.limit == hops_[hop]) link.limited -= flows;
+    }
+    if (limit == kNone) {
+      link.unknown += flows;
+    } else {
+      link.used += rate * static_cast<double>(flows);
+      if (limit == hops_[hop]) link.limited += flows;
+    }
+    if (hops_[hop] != cause) ChangeLink(hops_[hop]);
+  }
+  path.limit = limit;
+  if (limit != kNone) path.rate = rate;
 }
 
 void FairSharing::PlanEnd(Path& path, Index index) {
   const double left = std::max(path.pending.front().until - path.service, 0.0);
+  const double end = now_ + left / path.rate;
+  // A later end is planned when the earlier one is reached.
+  const bool postponed = path.planned && end >= path.end;
+  path.end = end;
+  if (postponed) return;
   path.planned = true;
   ++path.stamp;
   // Ends that are no longer planned are dropped from time to time.
   if (ends_.size() > 64 + 4 * paths_.size()) {
-    std::erase_if(ends_, [&](const End& end) {
-      return !paths_[end.path].planned || paths_[end.path].stamp != end.stamp;
+    std::erase_if(ends_, [&](const End& other) {
+      return !paths_[other.path].planned || paths_[other.path].stamp != other.stamp;
     });
     std::make_heap(ends_.begin(), ends_.end());
   }
-  PushHeap(ends_, {.time = now_ + left / path.rate, .path = index, .stamp = path.stamp});
+  PushHeap(ends_, {.time = end, .path = index, .stamp = path.stamp});
 }
 
 }  // namespace etude

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -13,10 +14,11 @@ namespace etude {
 // the others continue to grow. Every flow then has a saturated link on which no flow is faster.
 //
 // Flows on one path have one rate and are represented together. Changes at one time are computed
-// together, and only where rates may change: the rates of the changed paths are computed with all
-// others as they are; then those that would no longer be fair are added, until none is left. As
-// this condition holds for one set of rates only, the result is that of a full computation, up to
-// rounding errors of 1e-10. Times are in ns, rates in bytes per ns. Not thread-safe.
+// together, and only where rates change, by ascending rate: what a link leaves to the flows that it
+// limits depends on slower flows only. When all rates below a level are known, the links of that
+// level keep the rates of their flows, free them to rise, or limit them. The result is that of a
+// full computation, up to rounding errors of 1e-10. Times are in ns, rates in bytes per ns. Not
+// thread-safe.
 class FairSharing {
  public:
   using Index = uint32_t;  // number of a link, a path or a flow
@@ -57,6 +59,7 @@ class FairSharing {
 
  private:
   static constexpr Index kNone = UINT32_MAX;
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   // Place of a path in the list of a link.
   struct Use {
@@ -66,18 +69,18 @@ class FairSharing {
   };
   struct Link {
     double capacity = 0;
+    double used = 0;       // sum of the known rates
+    double level = 0;      // rate of the flows that it limits
+    uint64_t limited = 0;  // their number
+    uint64_t unknown = 0;  // flows whose rate is not yet known
+    // In a computation: the rate that the link would leave to flows that it limits, with all other
+    // rates as they are; whether others changed since; and the rate at which it is to be visited.
+    double fair = 0;
+    double planned = kNever;
+    bool outdated = false;
+    bool changed = false;
     uint64_t flows = 0;
     std::vector<Use> uses;  // by paths with flows
-    bool changed = false;
-    // In a computation: the capacity without that of paths that keep their rate, and the other
-    // flows; the same while rates become known; the rate of flows that the link limits.
-    uint64_t visit = 0;
-    double free = 0;
-    uint64_t movable = 0;
-    double left = 0;
-    uint64_t open = 0;
-    double level = 0;
-    bool limits = false;
   };
   struct Flow {
     double until = 0;  // service of the path at its end
@@ -90,15 +93,15 @@ class FairSharing {
     uint32_t first_hop = 0;
     uint32_t hops = 0;
     uint32_t flows = 0;
-    Index limit = kNone;  // the saturated link on which no flow is faster
+    Index limit = kNone;  // the saturated link on which no flow is faster; kNone: not yet known
     double rate = 0;      // of each flow
     double service = 0;   // bytes that a flow present since the path became active has transferred
     double since = 0;     // time of `service`
     uint64_t visit = 0;   // computation that this path takes part in
-    uint64_t known = 0;   // step of a computation in which the rate became known
     double old_rate = 0;
-    uint32_t stamp = 0;    // changes with the planned end
-    bool planned = false;  // the end is in ends_
+    double end = 0;        // of the next flow
+    uint32_t stamp = 0;    // of the entry in ends_
+    bool planned = false;  // ends_ has an entry, for this end or an earlier one
     bool changed = false;
     std::vector<Flow> pending;  // heap; the first one ends first
   };
@@ -110,12 +113,10 @@ class FairSharing {
       return a.time != b.time ? a.time > b.time : a.path > b.path;
     }
   };
-  struct Share {
+  struct PlannedVisit {
     double rate = 0;
     Index link = 0;
-    friend bool operator<(const Share& a, const Share& b) {
-      return a.rate != b.rate ? a.rate > b.rate : a.link > b.link;
-    }
+    friend bool operator<(const PlannedVisit& a, const PlannedVisit& b) { return a.rate > b.rate; }
   };
 
   // Returns the number of flows that a path puts on a link.
@@ -124,15 +125,24 @@ class FairSharing {
     path.service += path.rate * (now_ - path.since);
     path.since = now_;
   }
+  void Count(Index path, uint32_t flows, bool more);
   void ChangePath(Index index);
+  void ChangeLink(Index index);
   void Activate(Index path);
   void Deactivate(Index path);
   void EndFlows(Index path, std::vector<Index>& ended);
   void Solve();
-  void Touch(Index link);
   void Move(Index path);
-  void Fill();
-  void MoveUnfair(bool all);
+  static double Left(const Link& link);
+  static bool Rises(const Link& link);
+  static double NextChange(const Link& link);
+  void ComputeFair(Index link);
+  void Visit(Index link, double rate);
+  void Plan(Index link, double rate);
+  void PlanChanged(double rate);
+  void Free(Index link);
+  void Limit(Index link);
+  void SetRate(Index path, Index limit, double rate, Index cause);
   void PlanEnd(Path& path, Index index);
 
   double now_ = 0;
@@ -145,13 +155,12 @@ class FairSharing {
   std::vector<Index> changed_links_;
   std::vector<End> ends_;  // heap, with ends that are no longer planned
   uint64_t visit_ = 0;
-  uint64_t step_ = 0;
   uint64_t computed_paths_ = 0;
   uint64_t computations_ = 0;
   // Of a computation.
-  std::vector<Index> touched_;  // links
-  std::vector<Index> moved_;    // paths
-  std::vector<Share> shares_;
+  std::vector<Index> moved_;          // paths
+  std::vector<PlannedVisit> visits_;  // heap, with visits that are no longer planned
+  int planned_links_ = 0;
 };
 
 }  // namespace etude

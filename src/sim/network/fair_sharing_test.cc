@@ -60,9 +60,10 @@ void ExpectMaxMin(FairSharing& sharing) {
   std::vector<double> fastest(sharing.link_count());
   for (uint32_t path = 0; path < sharing.path_count(); ++path) {
     const double rate = sharing.RateOf(path);
-    for (const uint32_t link : sharing.LinksOf(path)) {
-      used[link] += rate * sharing.FlowsOn(path);
-      fastest[link] = std::max(fastest[link], rate);
+    const auto links = sharing.LinksOf(path);
+    for (size_t hop = 0; hop < links.size(); ++hop) {
+      used[links[hop]] += rate * sharing.FlowsOn(path) * sharing.WeightsOf(path)[hop];
+      fastest[links[hop]] = std::max(fastest[links[hop]], rate);
     }
   }
   for (uint32_t link = 0; link < used.size(); ++link) {
@@ -264,6 +265,53 @@ TEST(FairSharing, IsMaxMinAtEachEventAndEqualsAPlainSimulation) {
       ASSERT_NEAR(ends[i], expected[i], 1e-7 * expected[i]) << "seed " << seed << ", flow " << i;
     }
     if (HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+// Up to 220 links, some of which most paths cross, capacities over four orders of magnitude, and
+// flows that stand for several.
+TEST(FairSharing, IsMaxMinAtEachEventOfLargeNetworks) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto below = [&](uint64_t count) { return static_cast<uint32_t>(random() % count); };
+    const uint32_t link_count = 20 + below(200);
+    const bool alike = below(2) == 0;
+    std::vector<double> capacities;
+    for (uint32_t i = 0; i < link_count; ++i) {
+      capacities.push_back(alike ? 50 : std::pow(10, below(400) / 100.0));
+    }
+    FairSharing sharing(capacities);
+    const uint32_t path_count = 10 + below(400);
+    for (uint32_t i = 0; i < path_count; ++i) {
+      std::vector<uint32_t> links;
+      std::vector<uint32_t> weights;
+      for (uint32_t hops = 1 + below(6); hops > 0; --hops) {
+        const uint32_t link = below(below(3) == 0 ? 10 : link_count);
+        if (std::ranges::find(links, link) != links.end()) continue;
+        links.push_back(link);
+        weights.push_back(below(4) == 0 ? 1 + below(5) : 1);
+      }
+      sharing.AddPath(links, weights);
+    }
+    constexpr uint32_t kFlows = 200;
+    uint32_t started = 0;
+    double next = 0;
+    std::vector<uint32_t> ended;
+    while (started < kFlows || sharing.NextEnd() < 1e300) {
+      const double end = sharing.NextEnd();
+      if (started == kFlows || end <= next) {
+        sharing.AdvanceTo(end, ended);
+      } else {
+        sharing.AdvanceTo(next, ended);
+        for (uint32_t more = 1 + below(3); more > 0 && started < kFlows; --more) {
+          sharing.Start(below(path_count), below(2) == 0 ? 1000 : 1 + below(20000), started++);
+        }
+        next += below(20);
+      }
+      ExpectMaxMin(sharing);
+      if (HasFailure()) FAIL() << "seed " << seed;
+    }
+    EXPECT_EQ(ended.size(), kFlows);
   }
 }
 
