@@ -13,6 +13,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
 #include <torch/headeronly/version.h>
 
@@ -33,8 +34,12 @@ constexpr uint8_t kSum = 0;  // c10d's number of the reduction
 constexpr int64_t kRoot = 0;
 constexpr int64_t kRootTensor = 0;
 
+// Programs compute between communications, and the threads of c10d then wait for a core as long as
+// the system lets a thread run, which is a few milliseconds.
+constexpr int64_t kComputeTime = 4'000'000;  // ns
+constexpr int64_t kComputed = 256;           // rows and columns
 constexpr int64_t kWarmUp = 2;
-constexpr double kSecondsOfRepeats = 0.04;
+constexpr double kSecondsOfRepeats = 0.1;
 constexpr int64_t kLeastRepeats = 5;
 constexpr double kSecondsOfLoop = 0.02;
 constexpr int64_t kLeastLoops = 2;
@@ -158,12 +163,14 @@ struct CollectiveTimer::Impl {
     return std::max(least, static_cast<int64_t>(count));
   }
 
-  // Returns the times of `count` communications that begin at a barrier.
+  // Returns the times of `count` communications, before each of which all ranks compute.
   std::vector<Nanos> Times(const Call& call, int64_t count) const {
     const Call barrier = Barrier();
+    const at::Tensor matrix = at::zeros({kComputed, kComputed});
     std::vector<int64_t> own;  // begin and end of each
     for (int64_t i = 0; i < count; ++i) {
       barrier.Run();
+      for (const int64_t end = Now() + kComputeTime; Now() < end;) at::mm(matrix, matrix);
       own.push_back(Now());
       call.Run();
       own.push_back(Now());
