@@ -1,8 +1,8 @@
 """Starts a program as ranks of a job on this machine: `python -E start_ranks.py RANKS PROGRAM ARGUMENT...`.
 
 It works like torchrun, but its ranks are forks that have torch (forked_python.py), and get the recorder's hook from
-PYTHONPATH, which -E hides from this process. Ends with the first exit code that is not 0, and ends the remaining
-ranks.
+PYTHONPATH, which -E hides from this process. A rank that is alone gets no variables of a job, as without torchrun.
+Ends with the first exit code that is not 0, and ends the remaining ranks.
 """
 
 import gc
@@ -16,6 +16,8 @@ import light_torch  # noqa: F401
 
 
 def ranks_environments(ranks):
+    if int(ranks) == 1:
+        return [dict(os.environ)]
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]

@@ -2,6 +2,7 @@
 
 import torch
 import torch.distributed as dist
+from rank_end import end_rank
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
@@ -15,5 +16,4 @@ for _ in range(12):
     for parameter in model.parameters():
         dist.all_reduce(parameter.grad)
     optimizer.step()
-dist.barrier()  # a process that ends while others work may be aborted by its threads
-dist.destroy_process_group()
+end_rank()

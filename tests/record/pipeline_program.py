@@ -8,6 +8,7 @@ import sys
 
 import torch
 import torch.nn.functional as F
+from rank_end import end_rank
 
 torch.set_num_threads(1)
 LAYERS, LENGTH, WORDS, SEQUENCES = 4, 32, 100, 4
@@ -72,6 +73,4 @@ for _ in range(STEPS):
     else:
         runner.step(*((tokens,) if rank == 0 else ()), **({"target": targets} if rank == ranks - 1 else {}))
     optimizer.step()
-if torch.distributed.is_initialized():
-    torch.distributed.barrier()  # a process that ends while others work may be aborted by its threads
-    torch.distributed.destroy_process_group()
+end_rank()

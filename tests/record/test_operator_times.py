@@ -10,6 +10,7 @@ import sys
 import pytest
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+START_RANKS = pathlib.Path(__file__).parents[1] / "start_ranks.py"
 TRANSFORMER = pathlib.Path(__file__).parent / "transformer_program.py"
 NETWORK = ("--network", "Ring(1):1GB/s,1us")
 
@@ -155,8 +156,7 @@ def test_tables_of_another_machine(jobs, table, tmp_path):
 
 
 def test_ranks_that_communicate(tmp_path):
-    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29650)
-    program = (sys.executable, *torchrun, pathlib.Path(__file__).parent / "ddp_program.py")
+    program = (sys.executable, "-E", START_RANKS, 2, pathlib.Path(__file__).parent / "ddp_program.py")
     etude("record", "-o", tmp_path / "job", "--warmup", 2, "--steps", 3, "--", *program)
     found = calibrate(tmp_path / "job", tmp_path / "operators.csv")
     assert found["measured"] == len(rows(tmp_path / "operators.csv")) > 10

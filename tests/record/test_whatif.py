@@ -9,6 +9,7 @@ import sys
 import pytest
 
 ETUDE = os.path.join(os.environ["ETUDE_BIN"], "etude")
+START_RANKS = pathlib.Path(__file__).parents[1] / "start_ranks.py"
 PROGRAM = pathlib.Path(__file__).parent / "ddp_program.py"
 TRANSFORMER = pathlib.Path(__file__).parent / "transformer_program.py"
 TENSOR = pathlib.Path(__file__).parent / "tensor_program.py"
@@ -24,8 +25,9 @@ def etude(*words, code=0):
     return done
 
 
-def record(folder, *command):
-    etude("record", "-o", folder, "--warmup", 2, "--steps", 3, "--", sys.executable, *command)
+def record(folder, program, *arguments, ranks=1):
+    start = (sys.executable, "-E", START_RANKS, ranks)
+    etude("record", "-o", folder, "--warmup", 2, "--steps", 3, "--", *start, program, *arguments)
     return folder
 
 
@@ -49,9 +51,8 @@ def alone(tmp_path_factory):
 @pytest.fixture(scope="module", params=[None, 1])
 def pair(request, tmp_path_factory):
     """The program on two ranks, and the size of its buckets in MiB, if it sets one."""
-    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29610 + (request.param or 0))
     size = [] if request.param is None else [request.param]
-    return record(tmp_path_factory.mktemp("pair") / "job", *torchrun, PROGRAM, *size), request.param
+    return record(tmp_path_factory.mktemp("pair") / "job", PROGRAM, *size, ranks=2), request.param
 
 
 def test_buckets_are_those_of_ddp(alone, pair, tmp_path):
@@ -119,8 +120,7 @@ def test_communication_is_edited(pair, tmp_path):
 
 
 def test_reductions_after_the_pass_can_overlap(tmp_path):
-    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29650)
-    late = record(tmp_path / "late", *torchrun, pathlib.Path(__file__).parent / "late_reduction_program.py")
+    late = record(tmp_path / "late", pathlib.Path(__file__).parent / "late_reduction_program.py", ranks=2)
     slow = "Ring(2):0.1GB/s,1us"
     (overlap,) = edit(late, tmp_path / "on", "--overlap", "on")["edits"]
     assert overlap["nodes"] == 12 and step(tmp_path / "on", slow) < step(late, slow)
@@ -202,9 +202,8 @@ def test_layers_are_those_of_the_other_model(optimizer, tmp_path):
 
 @pytest.mark.parametrize("sharded", [0, 1])
 def test_layers_that_communicate_are_those_of_the_other_model(sharded, tmp_path):
-    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29620 + sharded)
     sizes_ = (f"sharded={sharded}", "steps=6")
-    recorded = {n: record(tmp_path / f"recorded{n}", *torchrun, TENSOR, f"layers={n}", *sizes_) for n in (3, 5)}
+    recorded = {n: record(tmp_path / f"recorded{n}", TENSOR, f"layers={n}", *sizes_, ranks=2) for n in (3, 5)}
     for layers, other in ((3, 5), (5, 3)):
         changes = edit(recorded[layers], tmp_path / f"edited{other}", "--layers", other)
         (change,) = changes["edits"]
@@ -255,8 +254,7 @@ def test_two_recordings_are_of_one_program(alone, tmp_path):
 
 
 def test_stragglers_are_found(tmp_path):
-    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29640)
-    job = record(tmp_path / "job", *torchrun, pathlib.Path(__file__).parent / "straggler_program.py", 1000)
+    job = record(tmp_path / "job", pathlib.Path(__file__).parent / "straggler_program.py", 1000, ranks=2)
     simulated = json.loads(etude("simulate", job, "--network", NETWORK.format(2), "--ideal", "--json").stdout)
     everything, rank = simulated["stragglers"][:2]
     assert everything["alone_ns"] == simulated["step_ns"] > everything["mended_ns"]
@@ -317,8 +315,7 @@ def reduced_bytes(edit):
 
 @pytest.mark.parametrize("schedule, name", [("gpipe", "ScheduleGPipe"), ("1f1b", "Schedule1F1B")])
 def test_pipelines_are_those_of_torch(schedule, name, tmp_path):
-    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29650 + len(name))
-    recorded = record(tmp_path / "recorded", *torchrun, PIPELINE, name, 4)
+    recorded = record(tmp_path / "recorded", PIPELINE, name, 4, ranks=2)
     alone = record(tmp_path / "alone", PIPELINE, name, 1)
     plan = ("--pp", 2, "--micro-batches", 4, "--schedule", schedule)
     changes = edit(alone, tmp_path / "edited", *plan)
@@ -357,8 +354,7 @@ def products(linked):
 
 
 def test_tensor_parallel_ranks_are_those_of_torch(tmp_path):
-    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port", 29680)
-    recorded = record(tmp_path / "recorded", *torchrun, TENSOR)
+    recorded = record(tmp_path / "recorded", TENSOR, ranks=2)
     alone = record(tmp_path / "alone", TENSOR)
     changes = edit(alone, tmp_path / "edited", "--tp", 2)
     (change,) = changes["edits"]

@@ -5,7 +5,7 @@
 namespace etude {
 namespace {
 
-// Shares of two links, and ends of two flows, are equal up to rounding errors.
+// Ends of two flows are equal up to rounding errors.
 constexpr double kRounding = 1e-13;
 // Rates are fair up to this share.
 constexpr double kFair = 1e-10;
@@ -81,6 +81,7 @@ void FairSharing::Count(Index index, uint32_t flows, bool more) {
     const double rates = path.rate * static_cast<double>(count);
     link.used += more ? rates : -rates;
     if (path.limit == hops_[hop]) link.limited = more ? link.limited + count : link.limited - count;
+    if (link.flows == 0) link.used = 0;  // without rounding errors
   }
 }
 
@@ -135,7 +136,7 @@ void FairSharing::AdvanceTo(double time, std::vector<Index>& ended) {
       const End end = PopHeap(ends_);
       const Path& path = paths_[end.path];
       if (!path.planned || path.stamp != end.stamp) continue;
-      if (path.end <= time) {
+      if (path.end == end.time) {
         EndFlows(end.path, ended);
       } else {
         PushHeap(ends_, {.time = path.end, .path = end.path, .stamp = end.stamp});
@@ -169,13 +170,12 @@ double FairSharing::RateOf(Index path) {
 
 void FairSharing::Solve() {
   if (changed_links_.empty()) return;
-  ++visit_;
   ++computations_;
-  moved_.clear();
+  included_.clear();
   visits_.clear();
   for (const Index index : changed_paths_) {
     paths_[index].changed = false;
-    if (paths_[index].flows > 0) Move(index);
+    if (paths_[index].flows > 0) Include(index);
   }
   changed_paths_.clear();
   PlanChanged(0);
@@ -185,38 +185,40 @@ void FairSharing::Solve() {
     Visit(visit.link, visit.rate);
     PlanChanged(visit.rate);
   }
-  computed_paths_ += moved_.size();
-  for (const Index index : moved_) {
+  computed_paths_ += included_.size();
+  for (const Index index : included_) {
     Path& path = paths_[index];
-    if (!path.planned || path.rate != path.old_rate) PlanEnd(path, index);
+    if (!path.planned || path.rate != path.old_rate) PlanEnd(index);
   }
 }
 
 // Makes a path part of the computation, so that its rate may change.
-void FairSharing::Move(Index index) {
+void FairSharing::Include(Index index) {
   Path& path = paths_[index];
-  if (path.visit == visit_) return;
+  if (path.computation == computations_) return;
   Serve(path);
-  path.visit = visit_;
+  path.computation = computations_;
   path.old_rate = path.rate;
-  moved_.push_back(index);
+  included_.push_back(index);
 }
 
-// Returns what a link leaves to the flows that it limits and to those whose rate is not yet known.
-// It leaves more if others are faster than these would be.
+// Returns what a link leaves to the flows that it limits and to those whose rate is not yet known;
+// at least this, if others are faster than these would be, as the link then limits them too.
 double FairSharing::Left(const Link& link) {
   return link.capacity - link.used + static_cast<double>(link.limited) * link.level;
 }
 
-// Returns whether the flows that a link limits may be faster.
-bool FairSharing::Rises(const Link& link) {
+// Returns whether the flows that a link limits may be faster. Those that it limits in this
+// computation are not: all rates that could leave them more are known.
+bool FairSharing::Rises(const Link& link) const {
   const auto flows = static_cast<double>(link.limited + link.unknown);
-  return link.limited > 0 && Left(link) > flows * link.level * (1 + kFair);
+  return link.limited > 0 && link.limited_in != computations_ &&
+         Left(link) > flows * link.level * (1 + kFair);
 }
 
 // Returns a lower bound of the rate from which on a link changes rates of its flows; kNever if it
 // changes none.
-double FairSharing::NextChange(const Link& link) {
+double FairSharing::NextChange(const Link& link) const {
   const auto flows = static_cast<double>(link.limited + link.unknown);
   if (flows == 0) return link.used > link.capacity * (1 + kFair) ? 0 : kNever;
   if (Rises(link)) return link.level;
@@ -225,8 +227,8 @@ double FairSharing::NextChange(const Link& link) {
   return std::max(left, 0.0) / flows;
 }
 
-// Computes the rate at which a link is full if none of its flows is faster, and those whose rate is
-// known and limited by other links are not faster than that.
+// Computes the rate at which a link is full if none of its flows is faster, and those that other
+// links limit are not faster than that either. Also sums up the known rates again.
 void FairSharing::ComputeFair(Index index) {
   Link& link = links_[index];
   link.outdated = false;
@@ -262,8 +264,8 @@ void FairSharing::ComputeFair(Index index) {
   }
 }
 
-// Changes the rates of the flows that a link limits, if all rates below `rate` are known and no
-// change waits for a higher one.
+// Frees or limits flows of a link whose planned visit is due: all rates below `rate` are known. The
+// visit is postponed if nothing changes before a higher rate.
 void FairSharing::Visit(Index index, double rate) {
   Link& link = links_[index];
   Plan(index, kNever);
@@ -320,13 +322,14 @@ void FairSharing::Limit(Index index) {
     if (changes) SetRate(use.path, index, level, index);
   }
   link.level = level;
+  link.limited_in = computations_;
 }
 
 // Changes the rate of a path to one that `limit` limits, or to an unknown one if that is kNone. All
 // its links but `cause` have then changed.
 void FairSharing::SetRate(Index index, Index limit, double rate, Index cause) {
   Path& path = paths_[index];
-  Move(index);
+  Include(index);
   for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
     Link& link = links_[hops_[hop]];
     const uint64_t flows = uint64_t{path.flows} * weights_[hop];
@@ -348,7 +351,8 @@ void FairSharing::SetRate(Index index, Index limit, double rate, Index cause) {
   if (limit != kNone) path.rate = rate;
 }
 
-void FairSharing::PlanEnd(Path& path, Index index) {
+void FairSharing::PlanEnd(Index index) {
+  Path& path = paths_[index];
   const double left = std::max(path.pending.front().until - path.service, 0.0);
   const double end = now_ + left / path.rate;
   // A later end is planned when the earlier one is reached.

@@ -14,16 +14,15 @@ namespace etude {
 // the others continue to grow. Every flow then has a saturated link on which no flow is faster.
 //
 // Flows on one path have one rate and are represented together. Changes at one time are computed
-// together, and only where rates change, by ascending rate: what a link leaves to the flows that it
-// limits depends on slower flows only. When all rates below a level are known, the links of that
-// level keep the rates of their flows, free them to rise, or limit them. The result is that of a
-// full computation, up to rounding errors of 1e-10. Times are in ns, rates in bytes per ns. Not
-// thread-safe.
+// together, and only where rates may change, by ascending rate: what a link leaves to the flows
+// that it limits depends on slower flows only. When all rates below a level are known, the links of
+// that level keep the rates of their flows, free them to rise, or limit them. The result is that of
+// a full computation, up to 1e-10. Times are in ns, rates in bytes per ns. Not thread-safe.
 class FairSharing {
  public:
   using Index = uint32_t;  // number of a link, a path or a flow
 
-  // `capacities`: of the links, each above 0.
+  // `capacities`: of the links, each above 0 and finite.
   explicit FairSharing(std::span<const double> capacities);
 
   // Adds a path of at least one link, each once. Returns its number; they count from 0. `weights`:
@@ -35,9 +34,9 @@ class FairSharing {
   double now() const { return now_; }
   // Returns the earliest end of a flow; infinity if there are none.
   double NextEnd();
-  // Advances to `time`, not before now(). Appends flows that end until then to `ended`, in a fixed
-  // order. Their links are free from `time` on, also if they end earlier: call this with NextEnd()
-  // for exact results, or with the next whole nanosecond.
+  // Advances to `time`, not before now(). Appends flows that end until then to `ended`, by their
+  // paths in the order of the first end of each. Their links are free from `time` on, also if they
+  // end earlier: call this with NextEnd() for exact results, or with the next whole nanosecond.
   void AdvanceTo(double time, std::vector<Index>& ended);
 
   size_t path_count() const { return paths_.size(); }
@@ -69,16 +68,15 @@ class FairSharing {
   };
   struct Link {
     double capacity = 0;
-    double used = 0;       // sum of the known rates
-    double level = 0;      // rate of the flows that it limits
-    uint64_t limited = 0;  // their number
-    uint64_t unknown = 0;  // flows whose rate is not yet known
-    // In a computation: the rate that the link would leave to flows that it limits, with all other
-    // rates as they are; whether others changed since; and the rate at which it is to be visited.
-    double fair = 0;
-    double planned = kNever;
-    bool outdated = false;
-    bool changed = false;
+    double used = 0;          // sum of the known rates
+    double level = 0;         // rate of the flows that it limits
+    uint64_t limited = 0;     // their number
+    uint64_t limited_in = 0;  // the computation that limited some last
+    uint64_t unknown = 0;     // flows whose rate is not yet known
+    double planned = kNever;  // rate at which the computation visits the link
+    double fair = 0;          // rate that ComputeFair() found
+    bool outdated = false;    // rates have changed since
+    bool changed = false;     // is in changed_links_
     uint64_t flows = 0;
     std::vector<Use> uses;  // by paths with flows
   };
@@ -93,11 +91,11 @@ class FairSharing {
     uint32_t first_hop = 0;
     uint32_t hops = 0;
     uint32_t flows = 0;
-    Index limit = kNone;  // the saturated link on which no flow is faster; kNone: not yet known
+    Index limit = kNone;  // the saturated link on which no flow is faster; kNone: not known
     double rate = 0;      // of each flow
     double service = 0;   // bytes that a flow present since the path became active has transferred
     double since = 0;     // time of `service`
-    uint64_t visit = 0;   // computation that this path takes part in
+    uint64_t computation = 0;  // the last one that included the path
     double old_rate = 0;
     double end = 0;        // of the next flow
     uint32_t stamp = 0;    // of the entry in ends_
@@ -116,7 +114,9 @@ class FairSharing {
   struct PlannedVisit {
     double rate = 0;
     Index link = 0;
-    friend bool operator<(const PlannedVisit& a, const PlannedVisit& b) { return a.rate > b.rate; }
+    friend bool operator<(const PlannedVisit& a, const PlannedVisit& b) {
+      return a.rate != b.rate ? a.rate > b.rate : a.link > b.link;
+    }
   };
 
   // Returns the number of flows that a path puts on a link.
@@ -132,10 +132,10 @@ class FairSharing {
   void Deactivate(Index path);
   void EndFlows(Index path, std::vector<Index>& ended);
   void Solve();
-  void Move(Index path);
+  void Include(Index path);
   static double Left(const Link& link);
-  static bool Rises(const Link& link);
-  static double NextChange(const Link& link);
+  bool Rises(const Link& link) const;
+  double NextChange(const Link& link) const;
   void ComputeFair(Index link);
   void Visit(Index link, double rate);
   void Plan(Index link, double rate);
@@ -143,7 +143,7 @@ class FairSharing {
   void Free(Index link);
   void Limit(Index link);
   void SetRate(Index path, Index limit, double rate, Index cause);
-  void PlanEnd(Path& path, Index index);
+  void PlanEnd(Index path);
 
   double now_ = 0;
   std::vector<Link> links_;
@@ -154,11 +154,10 @@ class FairSharing {
   std::vector<Index> changed_paths_;  // since the last Solve()
   std::vector<Index> changed_links_;
   std::vector<End> ends_;  // heap, with ends that are no longer planned
-  uint64_t visit_ = 0;
   uint64_t computed_paths_ = 0;
   uint64_t computations_ = 0;
   // Of a computation.
-  std::vector<Index> moved_;          // paths
+  std::vector<Index> included_;       // paths
   std::vector<PlannedVisit> visits_;  // heap, with visits that are no longer planned
   int planned_links_ = 0;
 };

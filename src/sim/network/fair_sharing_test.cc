@@ -268,7 +268,7 @@ TEST(FairSharing, IsMaxMinAtEachEventAndEqualsAPlainSimulation) {
   }
 }
 
-// Up to 220 links, some of which most paths cross, capacities over four orders of magnitude, and
+// Up to 219 links, some of which most paths cross, capacities over four orders of magnitude, and
 // flows that stand for several.
 TEST(FairSharing, IsMaxMinAtEachEventOfLargeNetworks) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
@@ -312,6 +312,77 @@ TEST(FairSharing, IsMaxMinAtEachEventOfLargeNetworks) {
       if (HasFailure()) FAIL() << "seed " << seed;
     }
     EXPECT_EQ(ended.size(), kFlows);
+  }
+}
+
+// Times advance to whole nanoseconds, as in simulations. Each flow ends once, in the first whole
+// nanosecond after its end, if rates change in whole nanoseconds only.
+TEST(FairSharing, EveryFlowEndsInTheNextWholeNanosecond) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const RandomCase one(seed);
+    FairSharing sharing(one.capacities);
+    for (const std::vector<uint32_t>& path : one.paths) sharing.AddPath(path);
+    std::vector<uint32_t> ended;
+    size_t next = 0;
+    while (next < one.flows.size() || sharing.NextEnd() < 1e300) {
+      double time = std::ceil(sharing.NextEnd());
+      if (next < one.flows.size()) time = std::min(time, one.flows[next].start);
+      const size_t before = ended.size();
+      sharing.AdvanceTo(time, ended);
+      EXPECT_TRUE(ended.size() > before || time < sharing.NextEnd());
+      EXPECT_GT(sharing.NextEnd(), time);
+      for (; next < one.flows.size() && one.flows[next].start <= time; ++next) {
+        sharing.Start(one.flows[next].path, one.flows[next].bytes, static_cast<uint32_t>(next));
+      }
+      ExpectMaxMin(sharing);
+    }
+    std::ranges::sort(ended);
+    ASSERT_EQ(ended.size(), one.flows.size()) << "seed " << seed;
+    EXPECT_TRUE(std::ranges::adjacent_find(ended) == ended.end()) << "seed " << seed;
+  }
+}
+
+TEST(FairSharing, PathsEndInTheOrderOfTheirFirstEnd) {
+  // The first flow would end at 10 and then shares its link, so that it ends after the others.
+  FairSharing sharing(std::vector<double>{10, 10, 10});
+  const Paths paths = {{0}, {1}, {2}, {0}};
+  for (const std::vector<uint32_t>& path : paths) sharing.AddPath(path);
+  sharing.Start(0, 100, 0);
+  sharing.Start(1, 90, 1);
+  sharing.Start(2, 120, 2);
+  std::vector<uint32_t> ended;
+  sharing.AdvanceTo(1, ended);
+  sharing.Start(3, 1000, 3);
+  sharing.AdvanceTo(20, ended);
+  EXPECT_EQ(ended, (std::vector<uint32_t>{1, 2, 0}));
+}
+
+// Sums of many equal rates have rounding errors, which must not make a link free and limit the
+// same flows again and again.
+TEST(FairSharing, ManyFlowsOfHugeWeightsAndEqualLinks) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto below = [&](uint64_t count) { return static_cast<uint32_t>(random() % count); };
+    const std::vector<double> capacities(4 + below(8), (1 << 20) + 2 + 0x1p-32);
+    FairSharing sharing(capacities);
+    for (int i = 0; i < 100; ++i) {
+      std::vector<uint32_t> links;
+      std::vector<uint32_t> weights;
+      for (int hops = 0; hops < 3; ++hops) {
+        const uint32_t link = below(capacities.size());
+        if (std::ranges::find(links, link) != links.end()) continue;
+        links.push_back(link);
+        weights.push_back(below(3) == 0 ? 1U << below(21) : 1);
+      }
+      sharing.AddPath(links, weights);
+    }
+    std::vector<uint32_t> ended;
+    for (uint32_t flow = 0; flow < 300; ++flow) sharing.Start(below(100), 1000, flow);
+    while (sharing.NextEnd() < 1e300) {
+      sharing.AdvanceTo(sharing.NextEnd(), ended);
+      ExpectMaxMin(sharing);
+    }
+    EXPECT_EQ(ended.size(), 300U);
   }
 }
 
