@@ -6,6 +6,7 @@ import os
 
 import torch
 
+NAMES = ("gpt2", "gpt2_eager", "distilbert", "t5", "bert", "llama")
 WORDS, HEADS, LAYERS, FFN = 300, 4, 4, 176
 SIZES = {"batch": 2, "length": 32, "width": 64, "steps": 7}
 
@@ -35,7 +36,7 @@ def make(name, width):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", help="such as llama; see make()")
+    parser.add_argument("model", choices=NAMES)
     parser.add_argument("sizes", nargs="*", metavar="NAME=NUMBER", help=f"of {', '.join(SIZES)}")
     options = parser.parse_args()
     name = options.model

@@ -116,9 +116,9 @@ def processes_with(marker):
 def test_a_signal_keeps_what_was_measured(tmp_path, how):
     path = tmp_path / "machine.toml"
     marker = f"ETUDE_TEST_MARKER={os.getpid()}_{how}"
-    words = [ETUDE, "calibrate", "-o", path, "--force", "--types", "barrier,all_reduce", "--sizes", "8,32", "--repeats", "50"]
+    words = [ETUDE, "calibrate", "-o", path, "--force", "--types", "barrier,all_reduce", "--sizes", "8,32", "--repeats", "5"]
     process = subprocess.Popen(
-        [*map(str, words), "--rounds", "200"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [*map(str, words), "--rounds", "40"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, marker.split("=")[0]: marker.split("=")[1]},
     )  # fmt: skip
     while not (path.exists() and "barrier" in path.read_text()):

@@ -1,6 +1,7 @@
 #include "src/analysis/time/time_summary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -47,9 +48,14 @@ Nanos Mean(const std::vector<Nanos>& times) {
   return Nanos{sum / std::ssize(times)};
 }
 
-double SpreadOf(const TimeSummary& times) {
-  const auto median = static_cast<double>(std::max<int64_t>(1, times.median.count));
-  return static_cast<double>((times.p75 - times.p25).count) / median;
+double ErrorOfMean(const std::vector<Nanos>& times) {
+  if (times.size() < 2) return 0;
+  const auto count = static_cast<double>(times.size());
+  double mean = 0;
+  for (const Nanos time : times) mean += static_cast<double>(time.count) / count;
+  double squares = 0;
+  for (const Nanos time : times) squares += std::pow(static_cast<double>(time.count) - mean, 2);
+  return std::sqrt(squares / (count - 1) / count) / std::max(1.0, mean);
 }
 
 std::optional<double> RelativeError(const std::optional<TimeSummary>& original,

@@ -32,8 +32,9 @@ std::optional<int64_t> Median(std::vector<int64_t> counts);
 // Returns the mean of at least one time, rounded down.
 Nanos Mean(const std::vector<Nanos>& times);
 
-// Returns (75th − 25th percentile) / median, with a median of at least 1 ns.
-double SpreadOf(const TimeSummary& times);
+// Returns the standard error of the mean of at least one time, as a share of the mean: what other
+// measurements of as many times would vary by. 0 for a single time.
+double ErrorOfMean(const std::vector<Nanos>& times);
 
 // Returns the median of `replay` over that of `original`, minus 1; nullopt if one is unknown.
 std::optional<double> RelativeError(const std::optional<TimeSummary>& original,

@@ -1,5 +1,7 @@
 #include "src/analysis/time/time_summary.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -34,6 +36,12 @@ TEST(TimeSummary, TimesMayLieAsFarApartAsThereAreTimes) {
   EXPECT_EQ(Summarise({most}).median, most);
   EXPECT_EQ(Summarise({least, most}).median, Nanos{0});
   EXPECT_EQ(Median(std::vector<int64_t>{INT64_MIN, INT64_MAX}), -1);
+}
+
+TEST(TimeSummary, ErrorOfTheMeanIsAShareOfIt) {
+  EXPECT_EQ(ErrorOfMean({Nanos{5}}), 0);
+  // The mean is 20, the standard deviation 10, and there are 3 times.
+  EXPECT_DOUBLE_EQ(ErrorOfMean({Nanos{10}, Nanos{20}, Nanos{30}}), 10 / std::sqrt(3.0) / 20);
 }
 
 TEST(TimeSummary, ErrorIsRelativeToTheOriginal) {

@@ -40,7 +40,7 @@ constexpr uint64_t kMostFileBytes = 64 << 20;
 constexpr int64_t kMostRepeats = 100'000;
 constexpr int64_t kMostRounds = 1000;
 constexpr int64_t kMostAtOnce = 1024;
-constexpr int64_t kUsualRepeats = 50;
+constexpr int64_t kUsualRepeats = 30;
 constexpr int64_t kUsualRounds = 3;
 constexpr std::chrono::minutes kTimeout{10};
 constexpr int64_t kLead = 0;  // rank that writes the file
@@ -195,9 +195,10 @@ class CalibrateCommand : public Command {
     file_ = std::move(times.file);
     ETUDE_RETURN_IF_ERROR(WriteFile(output_, MachineFileText(file_)));
     if (times.left_out > 0) {
-      console.Complain(fmt::format(
-          "warning: {} left out: times, sizes or types are unknown, or ranks have no trace",
-          FormatCount(times.left_out, "communication")));
+      console.Complain(
+          fmt::format("warning: {} left out: times, sizes or types are unknown, clocks disagree, "
+                      "or ranks have no trace",
+                      FormatCount(times.left_out, "communication")));
     }
     if (is_stdout()) return ExitCode::kOk;
     std::vector<CalibratedSeries> all;

@@ -148,9 +148,14 @@ void AddRound(const MeasuredSeries::Point& other, int64_t round, MeasuredSeries:
     all = other;
     return;
   }
+  const auto before = static_cast<double>(round);
+  const auto busy = [](const MeasuredSeries::Point& point) {
+    return point.cores * static_cast<double>(point.time_ns);
+  };
+  const double all_busy = (busy(all) * before + busy(other)) / (before + 1);
   all.time_ns += (other.time_ns - all.time_ns) / (round + 1);
-  all.spread += (other.spread - all.spread) / static_cast<double>(round + 1);
-  all.cores = std::max(all.cores, other.cores);
+  all.cores = all.time_ns == 0 ? 0 : all_busy / static_cast<double>(all.time_ns);
+  all.spread = std::hypot(all.spread * before, other.spread) / (before + 1);
 }
 
 std::optional<CheckErrors> ErrorsOf(const MeasuredCheck& check) {

@@ -35,8 +35,7 @@ struct SizePlan {
 SizePlan PlanSizes(const MeasuredKind& kind, int64_t ranks, const std::vector<int64_t>& sizes);
 
 // Combines the measurement of a size in round `round`, counted from 0, with those of the earlier
-// rounds: the mean of times and spreads, and the highest cores, because other programs only make
-// ranks less busy.
+// rounds: the mean of times, its spread, and the cores by the CPU times of all rounds.
 void AddRound(const MeasuredSeries::Point& other, int64_t round, MeasuredSeries::Point& all);
 
 // Errors of a check: predicted / measured − 1.
@@ -56,7 +55,7 @@ SeriesSpread SpreadOf(const MeasuredSeries& series);
 inline constexpr int64_t kLargeBytes = 64 * 1024;
 
 // Limits of noise. Above one of them, a series does not describe the machine.
-inline constexpr double kMostSpread = 0.30;      // each of SeriesSpread
+inline constexpr double kMostSpread = 0.25;      // each of SeriesSpread
 inline constexpr double kMostCheckError = 0.25;  // CheckErrors::median_absolute
 // Returns the reason why a series is too noisy; "" if it is not. `check` may be null.
 std::string WhyNoisy(const MeasuredSeries& series, const MeasuredCheck* check);

@@ -83,7 +83,6 @@ class JobReader {
       all->begin = std::max(all->begin, side->begin);
       all->end = std::max(all->end, side->end);
     }
-    ++made_.used;
     times_[key].push_back(std::max(all->end - all->begin, Nanos{1}));
   }
 
@@ -113,10 +112,10 @@ class JobReader {
     Add({first.type, members, is_barrier ? 0 : bytes}, calls);
   }
 
-  // Gloo's label of a send ends when the program has waited for it, which may be much later than
-  // the message arrives. So a message takes the time of its receive if the send began before, and
-  // else the time from the send's begin to the receive's end. These are on two clocks, and count
-  // only if there are none of the first kind.
+  // Gloo's labels end when the program has waited for them, which may be much later than the
+  // message arrives: hence the lower quartile of messages. A message takes the time of its receive
+  // if the send began before, and else the time from the send's begin to the receive's end. These
+  // are on two clocks, and count only if there are none of the first kind.
   void AddMessage(const CallPlace& send, const CallPlace& recv) {
     const auto& bytes = CallAt(send).bytes;
     const std::optional<Side> from = SideOf(send);
@@ -126,7 +125,6 @@ class JobReader {
       ++made_.left_out;
       return;
     }
-    ++made_.used;
     const bool is_sent = from->begin <= to->begin;
     auto& times = (is_sent ? received_ : awaited_)[bytes->count];
     times.push_back(to->end - std::max(from->begin, to->begin));
@@ -139,8 +137,8 @@ class JobReader {
     if (!is_same) made_.file.series.push_back({.kind = kind, .ranks = ranks});
     made_.file.series.back().points.push_back(
         {.bytes = bytes,
-         .time_ns = kind == kMessageKind ? Median(times)->count : Mean(times).count,
-         .spread = SpreadOf(Summarise(times)),
+         .time_ns = kind == kMessageKind ? Summarise(times).p25.count : Mean(times).count,
+         .spread = ErrorOfMean(times),
          .cores = 0});
   }
 

@@ -12,14 +12,15 @@ namespace etude {
 // Communications of a recorded job, as a machine file.
 struct JobTimes {
   MachineFile file;
-  uint64_t used = 0;      // communications
-  uint64_t left_out = 0;  // without times, size or type, or with members that have no trace
+  uint64_t left_out = 0;  // without times, size or type, with members that have no trace, or by
+                          // clocks that disagree
 };
 
-// Returns the mean time of each kind, number of ranks and size of communication in a recorded job,
-// from the last rank's call to the last end, by the clock of the first rank. Cores of the machine
-// are unknown, and those of communications are 0: the recorded times contain the sharing of cores.
-// kBadInput if nothing of it is known.
+// Returns the mean time of each kind, number of ranks and size of collective in a recorded job,
+// from the last rank's call to the last end, by the clock of the first rank, and the lower quartile
+// of the times in which messages are received. Cores of the machine are unknown, and those of
+// communications are 0: the recorded times contain the sharing of cores. kBadInput if nothing of it
+// is known.
 Result<JobTimes> TimesOfJob(const std::vector<std::string>& paths, bool strict,
                             const RunContext& context);
 

@@ -38,8 +38,8 @@ struct MeasuredSeries {
   struct Point {
     int64_t bytes = 0;    // input of each rank; of the root for broadcast and scatter
     int64_t time_ns = 0;  // mean, from the last rank's call to the end on the last rank
-    double spread = 0;    // (75th − 25th percentile) / median
-    double cores = 0;     // kept busy by each rank, all its threads
+    double spread = 0;    // standard error of the mean, as a share of it
+    double cores = 0;     // kept busy by each rank on average, all its threads
 
     friend bool operator==(const Point&, const Point&) = default;
   };

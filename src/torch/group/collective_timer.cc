@@ -37,13 +37,10 @@ constexpr int64_t kRootTensor = 0;
 // Programs compute between communications, and the threads of c10d then wait for a core as long as
 // the system lets a thread run, which is a few milliseconds.
 constexpr int64_t kComputeTime = 4'000'000;  // ns
-constexpr int64_t kComputed = 256;           // rows and columns
+constexpr int64_t kMatrixSize = 256;         // rows and columns
 constexpr int64_t kWarmUp = 2;
-constexpr double kSecondsOfRepeats = 0.1;
+constexpr double kSecondsOfRepeats = 0.04;
 constexpr int64_t kLeastRepeats = 5;
-constexpr double kSecondsOfLoop = 0.02;
-constexpr int64_t kLeastLoops = 2;
-constexpr int64_t kMostLoops = 500;
 
 // Returns the time of a clock that all processes of the machine share.
 int64_t Now() {
@@ -155,75 +152,58 @@ struct CollectiveTimer::Impl {
     return {values, values + all.numel()};
   }
 
-  // Returns a number of runs that take about `seconds`; the same on all ranks.
-  int64_t Agree(double seconds, int64_t nanos, int64_t least, int64_t most) const {
-    const std::vector<int64_t> all = FromAll({nanos});
-    const auto longest = static_cast<double>(std::max<int64_t>(1, std::ranges::max(all)));
-    const double count = std::min(seconds * 1e9 / longest, static_cast<double>(most));
-    return std::max(least, static_cast<int64_t>(count));
-  }
+  // Communications and the CPU time of all ranks in them, with all their threads.
+  struct Timed {
+    std::vector<Nanos> times;
+    Nanos cpu;
+  };
 
-  // Returns the times of `count` communications, before each of which all ranks compute.
-  std::vector<Nanos> Times(const Call& call, int64_t count) const {
+  // Times `count` communications, before each of which all ranks compute. Equal on all ranks.
+  Timed Time(const Call& call, int64_t count) const {
     const Call barrier = Barrier();
-    const at::Tensor matrix = at::zeros({kComputed, kComputed});
-    std::vector<int64_t> own;  // begin and end of each
+    const at::Tensor matrix = at::zeros({kMatrixSize, kMatrixSize});
+    std::vector<int64_t> own;  // begin, end and CPU time of each
     for (int64_t i = 0; i < count; ++i) {
       barrier.Run();
       for (const int64_t end = Now() + kComputeTime; Now() < end;) at::mm(matrix, matrix);
+      const Nanos cpu = CpuTime();
       own.push_back(Now());
       call.Run();
       own.push_back(Now());
+      own.push_back((CpuTime() - cpu).count);
     }
     const std::vector<int64_t> all = FromAll(own);
-    std::vector<Nanos> times;
-    for (size_t i = 0; i < own.size(); i += 2) {
+    Timed timed;
+    for (size_t i = 0; i < own.size(); i += 3) {
       int64_t begin = own[i];
       int64_t end = own[i + 1];
       for (size_t at = i; at < all.size(); at += own.size()) {
         begin = std::max(begin, all[at]);
         end = std::max(end, all[at + 1]);
+        timed.cpu = timed.cpu + Nanos{all[at + 2]};
       }
-      times.push_back(Nanos{end - begin});
+      timed.times.push_back(Nanos{end - begin});
     }
-    return times;
-  }
-
-  // Returns the cores that a rank keeps busy on average, all its threads, while all ranks
-  // communicate `count` times without pause.
-  double Cores(const Call& call, int64_t count) const {
-    Barrier().Run();
-    const int64_t begin = Now();
-    const Nanos cpu_begin = CpuTime();
-    for (int64_t i = 0; i < count; ++i) call.Run();
-    const Nanos cpu = CpuTime() - cpu_begin;
-    const std::vector<int64_t> all = FromAll({cpu.count, Now() - begin});
-    int64_t busy = 0;
-    int64_t wall = 1;
-    for (size_t i = 0; i < all.size(); i += 2) {
-      busy += all[i];
-      wall = std::max(wall, all[i + 1]);
-    }
-    return static_cast<double>(busy) / static_cast<double>(wall) / static_cast<double>(ranks);
+    return timed;
   }
 
   MeasuredSeries::Point Measure(const MeasuredKind& kind, int64_t bytes,
                                 int64_t most_repeats) const {
     const Call call = kind == kMessageKind ? Message(bytes) : CallOf(*kind, bytes);
-    const int64_t warm_up_begin = Now();
-    static_cast<void>(Times(call, kWarmUp));
-    const int64_t once = (Now() - warm_up_begin) / kWarmUp;
-    const int64_t repeats =
-        Agree(kSecondsOfRepeats, once, std::min(kLeastRepeats, most_repeats), most_repeats);
-    const std::vector<Nanos> times = Times(call, repeats);
-    const TimeSummary time = Summarise(times);
+    const double once = std::max(1.0, static_cast<double>(Mean(Time(call, kWarmUp).times).count));
+    const double repeats = std::clamp(kSecondsOfRepeats * 1e9 / once,
+                                      static_cast<double>(std::min(kLeastRepeats, most_repeats)),
+                                      static_cast<double>(most_repeats));
+    const auto [times, cpu] = Time(call, static_cast<int64_t>(repeats));
     // Programs wait for the sum of their communications, and delays by the system's scheduler,
     // which a median hides, are a part of it.
-    return {
-        .bytes = bytes,
-        .time_ns = Mean(times).count,
-        .spread = SpreadOf(time),
-        .cores = Cores(call, Agree(kSecondsOfLoop, time.median.count, kLeastLoops, kMostLoops))};
+    const Nanos mean = Mean(times);
+    const double of_rank = static_cast<double>(cpu.count) / static_cast<double>(ranks);
+    const double all = static_cast<double>(mean.count) * static_cast<double>(times.size());
+    return {.bytes = bytes,
+            .time_ns = mean.count,
+            .spread = ErrorOfMean(times),
+            .cores = of_rank / std::max(1.0, all)};
   }
 };
 

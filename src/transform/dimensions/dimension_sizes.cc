@@ -287,6 +287,7 @@ class DimensionResizer {
     Set of_depth;
     for (const Heads& one : found) {
       counts.insert(ProductOf(one.heads, recorded));
+      if (one.depth.empty()) continue;  // a weight of heads alone
       depths.insert(ProductOf(one.depth, recorded));
       of_depth.insert(one.depth.begin(), one.depth.end());
     }
