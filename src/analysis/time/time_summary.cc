@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "src/base/statistics/variation.h"
+
 namespace etude {
 
 Nanos Quantile(const std::vector<Nanos>& sorted, double quantile) {
@@ -49,13 +51,10 @@ Nanos Mean(const std::vector<Nanos>& times) {
 }
 
 double ErrorOfMean(const std::vector<Nanos>& times) {
-  if (times.size() < 2) return 0;
-  const auto count = static_cast<double>(times.size());
-  double mean = 0;
-  for (const Nanos time : times) mean += static_cast<double>(time.count) / count;
-  double squares = 0;
-  for (const Nanos time : times) squares += std::pow(static_cast<double>(time.count) - mean, 2);
-  return std::sqrt(squares / (count - 1) / count) / std::max(1.0, mean);
+  std::vector<double> figures;
+  for (const Nanos time : times) figures.push_back(static_cast<double>(time.count));
+  const std::optional<Variation> variation = VariationOf(figures);
+  return variation ? variation->coefficient / std::sqrt(static_cast<double>(times.size())) : 0;
 }
 
 std::optional<double> RelativeError(const std::optional<TimeSummary>& original,

@@ -120,14 +120,14 @@ class JobReader {
     const auto& bytes = CallAt(send).bytes;
     const std::optional<Side> from = SideOf(send);
     const std::optional<Side> to = SideOf(recv);
-    const bool is_received = from && to && to->end > std::max(from->begin, to->begin);
-    if (!bytes || !is_received) {
+    Nanos time;
+    if (from && to) time = to->end - std::max(from->begin, to->begin);
+    if (!bytes || time <= Nanos{}) {
       ++made_.left_out;
       return;
     }
     const bool is_sent = from->begin <= to->begin;
-    auto& times = (is_sent ? received_ : awaited_)[bytes->count];
-    times.push_back(to->end - std::max(from->begin, to->begin));
+    (is_sent ? received_ : awaited_)[bytes->count].push_back(time);
   }
 
   void AddPoint(const Key& key, const std::vector<Nanos>& times) {
@@ -146,7 +146,7 @@ class JobReader {
   std::vector<CommLog> logs_;
   CommMatch match_;
   std::map<Key, std::vector<Nanos>> times_;
-  // Of messages, by size: those that were sent before the receive, and others.
+  // By size: the times of messages that were sent before the receive began, and of others.
   std::map<int64_t, std::vector<Nanos>> received_;
   std::map<int64_t, std::vector<Nanos>> awaited_;
   std::string backend_ = "unknown";

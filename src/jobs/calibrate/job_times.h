@@ -16,9 +16,9 @@ struct JobTimes {
                           // clocks that disagree
 };
 
-// Returns the mean time of each kind, number of ranks and size of collective in a recorded job,
-// from the last rank's call to the last end, by the clock of the first rank, and the lower quartile
-// of the times in which messages are received. Cores of the machine are unknown, and those of
+// Returns a time for each kind, number of ranks and size of communication in a recorded job: the
+// mean of collectives, from the last rank's call to the last end, by the clock of the first rank,
+// and the lower quartile of messages. Cores of the machine are unknown, and those of
 // communications are 0: the recorded times contain the sharing of cores. kBadInput if nothing of it
 // is known.
 Result<JobTimes> TimesOfJob(const std::vector<std::string>& paths, bool strict,

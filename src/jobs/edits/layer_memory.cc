@@ -53,12 +53,10 @@ RepeatedStep StepOfLayers(const RecordedStep& recorded, const LayerStack& stack,
     for (uint32_t i = 0; i < stack.runs.size(); ++i) {
       const LayerRun& run = stack.runs[i];
       if (now < run.bounds.front()) break;
-      const bool is_inside = now < run.bounds.back() && run.lane == trace.lane_id(node);
-      pass = 2 * i + (is_inside ? 1 : 2);
-      if (!is_inside) continue;
-      const auto next = std::ranges::upper_bound(run.bounds, now);
-      const auto period = static_cast<size_t>(next - run.bounds.begin()) - 1;
-      work = kFirstLayer + static_cast<uint32_t>(run.layers[period]);
+      const auto period = run.PeriodAt(trace.lane_id(node), now);
+      pass = 2 * i + (period ? 1 : 2);
+      if (!period) continue;
+      work = kFirstLayer + static_cast<uint32_t>(run.layers[*period]);
       break;
     }
     // What an operator on lists calls for one element belongs to its layer, or to none.

@@ -67,20 +67,25 @@ void FairSharing::Deactivate(Index index) {
   }
 }
 
-// Adds flows of a path to the sums of its links, or subtracts them.
+// Adds flows to the sums of a link, or subtracts them: their rate is one that `limit` limits, or
+// not known if that is kNone.
+void FairSharing::Sum(Index index, uint64_t flows, Index limit, double rate, bool more) {
+  Link& link = links_[index];
+  const auto sum = [&](uint64_t& of) { of = more ? of + flows : of - flows; };
+  if (limit == kNone) return sum(link.unknown);
+  const double rates = rate * static_cast<double>(flows);
+  link.used += more ? rates : -rates;
+  if (limit == index) sum(link.limited);
+}
+
+// Adds flows of a path to its links, or subtracts them.
 void FairSharing::Count(Index index, uint32_t flows, bool more) {
   const Path& path = paths_[index];
   for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
     Link& link = links_[hops_[hop]];
     const uint64_t count = uint64_t{flows} * weights_[hop];
     link.flows = more ? link.flows + count : link.flows - count;
-    if (path.limit == kNone) {
-      link.unknown = more ? link.unknown + count : link.unknown - count;
-      continue;
-    }
-    const double rates = path.rate * static_cast<double>(count);
-    link.used += more ? rates : -rates;
-    if (path.limit == hops_[hop]) link.limited = more ? link.limited + count : link.limited - count;
+    Sum(hops_[hop], count, path.limit, path.rate, more);
     if (link.flows == 0) link.used = 0;  // without rounding errors
   }
 }
@@ -331,20 +336,9 @@ void FairSharing::SetRate(Index index, Index limit, double rate, Index cause) {
   Path& path = paths_[index];
   Include(index);
   for (Index hop = path.first_hop; hop < path.first_hop + path.hops; ++hop) {
-    Link& link = links_[hops_[hop]];
     const uint64_t flows = uint64_t{path.flows} * weights_[hop];
-    if (path.limit == kNone) {
-      link.unknown -= flows;
-    } else {
-      link.used -= path.rate * static_cast<double>(flows);
-      if (path.limit == hops_[hop]) link.limited -= flows;
-    }
-    if (limit == kNone) {
-      link.unknown += flows;
-    } else {
-      link.used += rate * static_cast<double>(flows);
-      if (limit == hops_[hop]) link.limited += flows;
-    }
+    Sum(hops_[hop], flows, path.limit, path.rate, /*more=*/false);
+    Sum(hops_[hop], flows, limit, rate, /*more=*/true);
     if (hops_[hop] != cause) ChangeLink(hops_[hop]);
   }
   path.limit = limit;

@@ -125,6 +125,7 @@ class FairSharing {
     path.service += path.rate * (now_ - path.since);
     path.since = now_;
   }
+  void Sum(Index link, uint64_t flows, Index limit, double rate, bool more);
   void Count(Index path, uint32_t flows, bool more);
   void ChangePath(Index index);
   void ChangeLink(Index index);

@@ -269,7 +269,7 @@ TEST(FairSharing, IsMaxMinAtEachEventAndEqualsAPlainSimulation) {
 }
 
 // Up to 219 links, some of which most paths cross, capacities over four orders of magnitude, and
-// flows that stand for several.
+// flows that count as several on a link.
 TEST(FairSharing, IsMaxMinAtEachEventOfLargeNetworks) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     std::mt19937_64 random(seed);

@@ -592,8 +592,9 @@ class StageSplitter {
       (of.size() == 1 ? places : others).merge(of);
     });
     if (places.empty()) places = std::move(others);
-    if (const auto layer = split_.stack.LayerAt(item.lane, item.start))
+    if (const auto layer = split_.stack.LayerAt(item.lane, item.start)) {
       places = {PlaceOfLayer(*layer)};
+    }
     std::vector<PlaceShare> shares;
     for (const uint32_t place : places) shares.push_back({.place = place, .share = 1});
     return shares;
