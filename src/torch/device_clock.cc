@@ -7,6 +7,12 @@
 
 namespace etude {
 
+c10::Event MarkStream(const c10::Device& device) {
+  c10::Event event(device.type(), c10::EventFlag::BACKEND_DEFAULT);  // with timing enabled
+  event.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+  return event;
+}
+
 bool DeviceClock::Works(const c10::Device& device) {
   if (device.is_cpu()) return false;
   try {
@@ -20,17 +26,11 @@ bool DeviceClock::Works(const c10::Device& device) {
   }
 }
 
-c10::Event DeviceClock::Mark() const {
-  c10::Event event(device_.type(), c10::EventFlag::BACKEND_DEFAULT);  // with timing enabled
-  event.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
-  return event;
-}
-
 void DeviceClock::Begin() {
-  pieces_.push_back({.begin = Mark(), .end = c10::Event(device_.type())});
+  pieces_.push_back({.begin = MarkStream(device_), .end = c10::Event(device_.type())});
 }
 
-void DeviceClock::End() { pieces_.back().end = Mark(); }
+void DeviceClock::End() { pieces_.back().end = MarkStream(device_); }
 
 std::vector<Nanos> DeviceClock::Times() const {
   std::vector<Nanos> times;

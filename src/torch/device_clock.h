@@ -9,6 +9,10 @@
 
 namespace etude {
 
+// Marks the present place in the device's current stream, with the time when the device comes to
+// it. Throws the device's errors.
+c10::Event MarkStream(const c10::Device& device);
+
 // Measures work on a device's current stream by device events, without waiting for it.
 class DeviceClock {
  public:
@@ -28,8 +32,6 @@ class DeviceClock {
     c10::Event begin;
     c10::Event end;
   };
-
-  c10::Event Mark() const;
 
   c10::Device device_;
   std::vector<Piece> pieces_;

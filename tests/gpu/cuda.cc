@@ -3,8 +3,9 @@
 // host's. Streams are threads that do copies, events, host functions and communications in order,
 // as CUDA's do; kernels and products do nothing. Communications move no data, but begin and end as
 // NCCL's do: a collective ends when all ranks have come to it, a send when its receiver has come,
-// and what is given in a group goes on at the same time. Each is a line of the file
-// ETUDE_TEST_NCCL_LOG: rank, ranks, kind, count and number of those in its group.
+// and what is given in a group goes on at the same time. All then take ETUDE_TEST_NCCL_TIME (0)
+// more microseconds. Each is a line of the file ETUDE_TEST_NCCL_LOG: rank, ranks, kind, count and
+// number of those in its group.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -37,6 +38,11 @@ using Clock = std::chrono::steady_clock;
 int DeviceCount() {
   const char* text = std::getenv("ETUDE_TEST_GPUS");
   return text == nullptr ? 2 : std::atoi(text);
+}
+
+std::chrono::microseconds TimeOfNccl() {
+  const char* text = std::getenv("ETUDE_TEST_NCCL_TIME");
+  return std::chrono::microseconds(text == nullptr ? 0 : std::atoi(text));
 }
 
 thread_local int current_device = 0;
@@ -206,6 +212,7 @@ void Launch(std::vector<Communication> together) {
       done.reserve(all.size());
       for (const Communication& one : all) done.push_back(one.begin());
       for (size_t i = 0; i < all.size(); ++i) WaitUntil(all[i].comm, done[i]);
+      if (const auto time = TimeOfNccl(); time.count() > 0) std::this_thread::sleep_for(time);
     });
   }
 }

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from forked_python import LIGHT
@@ -160,3 +161,37 @@ def test_benchmarks_communicate_through_nccl(job, log, tmp_path, language):
     assert result["steps"] == 3 and [row["rank"] for row in result["ranks"]] == [0, 1]
     assert kinds <= {kind for kind, _, _ in lines(log, 0)}
     assert replayed["skipped"] == []
+
+
+CALIBRATE = (ETUDE, "calibrate", "--device", "cuda", "--force", "--repeats", "3", "--rounds", "1", "--sizes", "8,32,1KiB")
+
+
+def test_calibrate_measures_nccl(log, monkeypatch, tmp_path):
+    """Each communication of the stand-in takes at least 3 ms, and moves nothing: sizes do not matter."""
+    monkeypatch.setenv("ETUDE_TEST_NCCL_TIME", "3000")
+    path = tmp_path / "machine.toml"
+    done = subprocess.run([*CALIBRATE, "-o", path], text=True, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    file = tomllib.loads(path.read_text())
+    assert [file["machine"][key] for key in ("backend", "device", "gpu")] == ["nccl", "cuda", "stand-in"]
+    assert len(file["communication"]) == 10
+    for row in file["communication"]:
+        assert all(time >= 3_000_000 for time in row["time_ns"]), row
+        assert set(row["cores"]) == {0}
+    kinds = {kind for kind, _, _ in lines(log, 0)}
+    # NCCL's gathers and scatters are messages, and its barriers all-reduces.
+    assert {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "send", "receive"} <= kinds
+    # The file is kept, but not that of another GPU.
+    log.unlink()
+    done = subprocess.run([*CALIBRATE, "-o", path, "--json"], text=True, capture_output=True, timeout=60)
+    assert done.returncode == 0 and {row["state"] for row in json.loads(done.stdout)["communication"]} == {"kept"}
+    path.write_text(path.read_text().replace("stand-in", "NVIDIA H200"))
+    done = subprocess.run([*CALIBRATE, "-o", path, "--sizes", "64"], text=True, capture_output=True, timeout=60)
+    assert done.returncode == 3 and "gpu: found 'NVIDIA H200', expected 'stand-in'" in done.stderr, done.stderr
+    assert not log.exists()
+
+
+def test_calibrate_needs_a_gpu_for_each_rank(log, tmp_path):
+    done = subprocess.run([*CALIBRATE, "-o", tmp_path / "machine.toml", "--ranks", "3"], text=True, capture_output=True, timeout=60)
+    assert done.returncode == 4 and "found 2 on this machine, expected one per rank" in done.stderr, done.stderr
+    assert not (tmp_path / "machine.toml").exists()

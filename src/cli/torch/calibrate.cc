@@ -30,6 +30,7 @@
 #include "src/suite/this_machine.h"
 #include "src/torch/group/collective_timer.h"
 #include "src/torch/group/rank_group.h"
+#include "src/torch/replay_device.h"
 
 namespace etude {
 namespace {
@@ -44,15 +45,18 @@ constexpr int64_t kUsualRepeats = 30;
 constexpr int64_t kUsualRounds = 3;
 constexpr std::chrono::minutes kTimeout{10};
 constexpr int64_t kLead = 0;  // rank that writes the file
+constexpr const char* kCpu = "cpu";
+constexpr const char* kCuda = "cuda";
 
-MeasuredMachine MachineNow() {
+MeasuredMachine MachineNow(const std::string& device) {
   const MachineFacts facts = suite::ThisMachine();
-  MeasuredMachine machine{.backend = "gloo",
-                          .device = "cpu",
+  MeasuredMachine machine{.backend = device == kCpu ? "gloo" : "nccl",
+                          .device = device,
                           .cores = std::nullopt,
                           .cpu = facts.cpu,
                           .system = facts.system,
-                          .torch = std::string(CollectiveTimer::TorchVersion())};
+                          .torch = std::string(CollectiveTimer::TorchVersion()),
+                          .gpu = ""};
   if (const double cores = CoreLimit(); cores > 0) machine.cores = cores;
   return machine;
 }
@@ -63,9 +67,13 @@ std::string DifferenceOf(const MeasuredMachine& found, const MeasuredMachine& ex
     return machine.cores ? fmt::format("{}", *machine.cores) : "";
   };
   const std::vector<std::tuple<std::string_view, std::string, std::string>> facts = {
-      {"backend", found.backend, expected.backend}, {"device", found.device, expected.device},
-      {"cores", cores(found), cores(expected)},     {"cpu", found.cpu, expected.cpu},
-      {"system", found.system, expected.system},    {"torch", found.torch, expected.torch}};
+      {"backend", found.backend, expected.backend},
+      {"device", found.device, expected.device},
+      {"cores", cores(found), cores(expected)},
+      {"cpu", found.cpu, expected.cpu},
+      {"system", found.system, expected.system},
+      {"torch", found.torch, expected.torch},
+      {"gpu", found.gpu, expected.gpu}};
   for (const auto& [name, one, other] : facts) {
     if (one != other) return fmt::format("{}: found '{}', expected '{}'", name, one, other);
   }
@@ -97,6 +105,9 @@ class CalibrateCommand : public Command {
                   {.least = 1, .most = kMostAtOnce});
     options.Values("--library", &operators_.libraries, "FILE",
                    "--operators: load a shared library that registers operators; its code runs");
+    options.Choice("--device", &device_, {kCpu, kCuda},
+                   "communicate on the CPU through Gloo, or through NCCL between GPUs of this "
+                   "machine, one for each rank (default: cpu)");
     options.Value("--ranks", &ranks_, "COUNTS",
                   "numbers of ranks, such as 2,4; there may be more ranks than cores (default: 2)");
     options.Value("--types", &types_, "TYPES",
@@ -107,7 +118,7 @@ class CalibrateCommand : public Command {
         "(default: 8-64MiB)");
     options.Value("--repeats", &repeats_, "N",
                   "max repetitions of each size in a round; large sizes are repeated less often "
-                  "(default: 50)",
+                  "(default: 30)",
                   {.least = 1, .most = kMostRepeats});
     options.Value("--rounds", &rounds_, "N",
                   "number of rounds over all sizes, whose mean counts; with --operators max number "
@@ -160,10 +171,10 @@ class CalibrateCommand : public Command {
  private:
   // Measures the operators of a recorded job.
   Result<ExitCode> RunOperators(const Console& console) {
-    if (ranks_ || types_ || sizes_ || repeats_ || !from_.empty()) {
+    if (!device_.empty() || ranks_ || types_ || sizes_ || repeats_ || !from_.empty()) {
       return MakeError(ErrorCode::kUsage,
-                       "calibrate: --ranks, --types, --sizes, --repeats and --from cannot be "
-                       "combined with --operators");
+                       "calibrate: --device, --ranks, --types, --sizes, --repeats and --from "
+                       "cannot be combined with --operators");
     }
     if (rounds_.value_or(kLeastRounds) < kLeastRounds) {
       return MakeError(ErrorCode::kUsage,
@@ -186,7 +197,7 @@ class CalibrateCommand : public Command {
 
   // Writes the times of a recorded job.
   Result<ExitCode> RunFrom(const Console& console) {
-    if (ranks_ || types_ || sizes_ || repeats_ || rounds_ || force_) {
+    if (!device_.empty() || ranks_ || types_ || sizes_ || repeats_ || rounds_ || force_) {
       return MakeError(ErrorCode::kUsage,
                        "calibrate: --from measures nothing, so only -o and --json can be combined "
                        "with it");
@@ -219,6 +230,7 @@ class CalibrateCommand : public Command {
     std::string state = "kept";
   };
 
+  std::string device() const { return device_.empty() ? kCpu : device_; }
   int64_t rounds() const { return rounds_.value_or(kUsualRounds); }
   uint64_t Measurements(const Item& item) const {
     return (item.plan.sizes.size() + item.plan.checks.size()) * static_cast<uint64_t>(rounds());
@@ -247,19 +259,14 @@ class CalibrateCommand : public Command {
 
   // Reads what an earlier call measured.
   Status ReadOutput(const RunContext& context) {
-    file_.machine = MachineNow();
+    file_.machine = MachineNow(device());
     std::error_code error;
     if (is_stdout() || !std::filesystem::exists(output_, error)) return {};
     ETUDE_ASSIGN_OR_RETURN(const std::string text,
                            ReadTomlText(output_, "a machine file", kMostFileBytes, context.limits));
     ETUDE_ASSIGN_OR_RETURN(MachineFile found, ParseMachineFile(text, output_));
-    const std::string difference = DifferenceOf(found.machine, file_.machine);
-    if (!difference.empty()) {
-      return BadInput(
-          fmt::format("{}: the file describes another machine: {}; choose another file "
-                      "with -o",
-                      output_, difference));
-    }
+    file_.machine.gpu = found.machine.gpu;  // which only the ranks compare
+    ETUDE_RETURN_IF_ERROR(CheckSame(found.machine));
     file_ = std::move(found);
     for (Item& item : items_) {
       const MeasuredSeries* series = file_.Find(item.kind, item.ranks);
@@ -269,12 +276,36 @@ class CalibrateCommand : public Command {
     return {};
   }
 
+  Status CheckSame(const MeasuredMachine& found) const {
+    const std::string difference = DifferenceOf(found, file_.machine);
+    if (difference.empty()) return {};
+    return BadInput(
+        fmt::format("{}: the file describes another machine: {}; choose another file "
+                    "with -o",
+                    output_, difference));
+  }
+
+  // Chooses the rank's device, "cpu" or "cuda:0". After the fork: GPUs cannot be used by a parent
+  // and its children.
+  Result<std::string> UseDevice(RankGroup& group) {
+    if (device() == kCpu) return std::string(kCpu);
+    ETUDE_RETURN_IF_ERROR(group.CheckDevice(kCuda));
+    ETUDE_ASSIGN_OR_RETURN(std::string own, DeviceAt(kCuda, {.number = group.local_rank()}));
+    group.UseDevice(own);
+    SetDevice(own);
+    const MeasuredMachine found = file_.machine;
+    ETUDE_ASSIGN_OR_RETURN(file_.machine.gpu, CollectiveTimer::NameOfDevice(own));
+    if (!file_.series.empty()) ETUDE_RETURN_IF_ERROR(CheckSame(found));
+    return own;
+  }
+
   // Measures as one of the ranks; the first one writes the file and prints the answer.
   Result<ExitCode> RunRank(RankGroup& group, const Console& console) {
+    ETUDE_ASSIGN_OR_RETURN(const std::string own, UseDevice(group));
     std::map<int64_t, std::unique_ptr<CollectiveTimer>> timers;  // by number of ranks
     for (const Item& item : items_) {
       if (item.kept || group.rank() >= item.ranks || timers.contains(item.ranks)) continue;
-      ETUDE_ASSIGN_OR_RETURN(timers[item.ranks], CollectiveTimer::Make(group, item.ranks));
+      ETUDE_ASSIGN_OR_RETURN(timers[item.ranks], CollectiveTimer::Make(group, item.ranks, own));
     }
     CommLog nothing;  // calls are not checked in advance: all ranks run the same items
     nothing.rank = group.rank();
@@ -391,7 +422,8 @@ class CalibrateCommand : public Command {
 
   std::string output_;
   OperatorCalibration operators_;
-  std::string in_;  // "" unless given
+  std::string in_;      // "" unless given
+  std::string device_;  // "" unless given
   std::optional<std::string> ranks_;
   std::optional<std::string> types_;
   std::optional<std::string> sizes_;

@@ -69,9 +69,10 @@ void Note(const Result<ExitCode>& result, Outcome& outcome) {
 
 // Runs a rank's process; never returns. A rank that is done or has failed stops and is ended by its
 // parent, so that the others do not see closed connections.
-[[noreturn]] void BeRank(bool lead, const std::function<Result<ExitCode>()>& work,
-                         Outcome& outcome) {
+[[noreturn]] void BeRank(bool lead, const std::function<Result<ExitCode>()>& work, Outcome& outcome,
+                         const sigset_t& usual) {
   signal(SIGTERM, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &usual, nullptr);
   if (!lead) {
     const int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0) dup2(nothing, STDIN_FILENO);
@@ -175,21 +176,29 @@ Result<ExitCode> RunRanks(const std::vector<int64_t>& ranks, int64_t lead,
   const auto lead_at = static_cast<size_t>(std::ranges::find(ranks, lead) - ranks.begin());
   const pid_t parent = getpid();
   std::fflush(nullptr);
+  // A rank that is ended before it has left the parent's handler of the signal would go on.
+  sigset_t ending;
+  sigset_t usual;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigprocmask(SIG_BLOCK, &ending, &usual);
   for (size_t i = 0; i < ranks.size(); ++i) {
     const pid_t child = fork();
     if (child == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (getppid() != parent) _exit(0);
       BeRank(
-          i == lead_at, [&] { return work(ranks[i]); }, outcomes[i]);
+          i == lead_at, [&] { return work(ranks[i]); }, outcomes[i], usual);
     }
     if (child < 0) {
       const std::string reason = std::strerror(errno);
       children.EndAll(lead_at);
+      sigprocmask(SIG_SETMASK, &usual, nullptr);
       return Unavailable(fmt::format("cannot start the process of rank {}: {}", ranks[i], reason));
     }
     children.Add(child);
   }
+  sigprocmask(SIG_SETMASK, &usual, nullptr);
   children.Await(lead_at);
   children.EndAll(lead_at);
   const Outcome& answer = outcomes[lead_at];

@@ -51,16 +51,18 @@ class MachineFileParser : private TomlReader {
     if (node == nullptr) return BadInput(path() + ": missing [machine]");
     const toml::table* table = node->as_table();
     if (table == nullptr) return WrongType(*node, "machine", "a table: [machine]");
-    ETUDE_RETURN_IF_ERROR(
-        CheckKeys(*table, "[machine]", {"backend", "device", "cores", "cpu", "system", "torch"}));
+    ETUDE_RETURN_IF_ERROR(CheckKeys(
+        *table, "[machine]", {"backend", "device", "cores", "cpu", "system", "torch", "gpu"}));
     MeasuredMachine& machine = file_.machine;
     ETUDE_ASSIGN_OR_RETURN(machine.backend, RequiredText(*table, "backend", "[machine]"));
     ETUDE_ASSIGN_OR_RETURN(machine.device, RequiredText(*table, "device", "[machine]"));
     if (const toml::node* cores = table->get("cores")) {
       ETUDE_ASSIGN_OR_RETURN(machine.cores, Positive(*cores, "cores"));
     }
-    for (const auto& [key, target] :
-         {std::pair("cpu", &machine.cpu), {"system", &machine.system}, {"torch", &machine.torch}}) {
+    for (const auto& [key, target] : {std::pair("cpu", &machine.cpu),
+                                      {"system", &machine.system},
+                                      {"torch", &machine.torch},
+                                      {"gpu", &machine.gpu}}) {
       const toml::node* text = table->get(key);
       if (text == nullptr) continue;
       ETUDE_ASSIGN_OR_RETURN(*target, Text(*text, key));
@@ -229,8 +231,10 @@ void AppendMachine(const MeasuredMachine& machine, std::string& text) {
   text +=
       fmt::format("backend = {}\ndevice = {}\n", Quoted(machine.backend), Quoted(machine.device));
   if (machine.cores) text += fmt::format("cores = {}\n", *machine.cores);
-  for (const auto& [key, value] :
-       {std::pair("cpu", &machine.cpu), {"system", &machine.system}, {"torch", &machine.torch}}) {
+  for (const auto& [key, value] : {std::pair("cpu", &machine.cpu),
+                                   {"system", &machine.system},
+                                   {"torch", &machine.torch},
+                                   {"gpu", &machine.gpu}}) {
     if (!value->empty()) text += fmt::format("{} = {}\n", key, Quoted(*value));
   }
 }

@@ -14,12 +14,13 @@ namespace etude {
 
 // Machine whose communications were measured; "" and nullopt: unknown.
 struct MeasuredMachine {
-  std::string backend;          // c10d backend: "gloo"
-  std::string device;           // "cpu"
+  std::string backend;          // c10d backend: "gloo", "nccl"
+  std::string device;           // "cpu", "cuda"
   std::optional<double> cores;  // usable by the ranks
   std::string cpu;
   std::string system;  // "Linux 6.1.0"
   std::string torch;   // version
+  std::string gpu;     // of the first rank
 
   friend bool operator==(const MeasuredMachine&, const MeasuredMachine&) = default;
 };

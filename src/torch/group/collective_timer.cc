@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -15,11 +17,14 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/Event.h>
 #include <torch/headeronly/version.h>
 
 #include "src/analysis/time/time_summary.h"
 #include "src/base/machine/process_usage.h"
+#include "src/torch/device_clock.h"
 #include "src/torch/error_text.h"
+#include "src/torch/group/nccl_group.h"
 #include "src/torch/group/rank_group.h"
 
 namespace etude {
@@ -38,6 +43,9 @@ constexpr int64_t kRootTensor = 0;
 // the system lets a thread run, which is a few milliseconds.
 constexpr int64_t kComputeTime = 4'000'000;  // ns
 constexpr int64_t kMatrixSize = 256;         // rows and columns
+// A product of such matrices takes milliseconds on a GPU, more than the calls of a communication.
+constexpr int64_t kDeviceMatrixSize = 4096;
+constexpr int kOrigins = 8;
 constexpr int64_t kWarmUp = 2;
 constexpr double kSecondsOfRepeats = 0.04;
 constexpr int64_t kLeastRepeats = 5;
@@ -50,7 +58,6 @@ int64_t Now() {
       .count();
 }
 
-at::Tensor Floats(int64_t bytes) { return at::zeros({bytes / kElementBytes}, at::kFloat); }
 at::Tensor Wholes(size_t count) { return at::zeros({static_cast<int64_t>(count)}, at::kLong); }
 
 // An operator of c10d with its arguments. Its last result is its Work.
@@ -83,8 +90,14 @@ struct CollectiveTimer::Impl {
   c10::IValue group;
   int64_t rank = 0;
   int64_t ranks = 2;
+  c10::Device device{c10::DeviceType::CPU};
 
   bool is_root() const { return rank == kRoot; }
+
+  at::Tensor Zeros(at::IntArrayRef sizes) const {
+    return at::zeros(sizes, at::TensorOptions(at::kFloat).device(device));
+  }
+  at::Tensor Floats(int64_t bytes) const { return Zeros({bytes / kElementBytes}); }
 
   // Returns `ranks` tensors of `bytes` on the root, and none on other ranks.
   c10::List<ListOfTensors> OnRoot(int64_t bytes) const {
@@ -94,8 +107,9 @@ struct CollectiveTimer::Impl {
     return ListOf({parts});
   }
 
-  Call Barrier() const {
-    return {"c10d::barrier", {at::zeros({1}), group, std::vector<int64_t>{}, false, kOwnTimeout}};
+  // Returns a barrier of the group on the device of a tensor.
+  Call Barrier(const at::Tensor& tensor) const {
+    return {"c10d::barrier", {tensor, group, std::vector<int64_t>{}, false, kOwnTimeout}};
   }
 
   Call Gather(const at::Tensor& own, const at::Tensor& all) const {
@@ -139,7 +153,7 @@ struct CollectiveTimer::Impl {
       case CollectiveType::kReduceScatterBlock:
       case CollectiveType::kUnknown: break;
     }
-    return Barrier();
+    return Barrier(Zeros({1}));
   }
 
   // Returns the values of all ranks, one rank after the other.
@@ -152,6 +166,55 @@ struct CollectiveTimer::Impl {
     return {values, values + all.numel()};
   }
 
+  // Time from begin to end of a communication on this rank, by the machine's clock.
+  struct Span {
+    int64_t begin = 0;
+    int64_t end = 0;
+  };
+
+  Span OnHost(const Call& call) const {
+    const int64_t begin = Now();
+    call.Run();
+    return {begin, Now()};
+  }
+
+  // A mark of the idle device, and the time on the machine's clock when the device came to it.
+  struct Origin {
+    c10::Event mark;
+    int64_t time = 0;
+  };
+
+  // Makes several marks and returns that with the shortest wait, half of which is its error.
+  Origin MakeOrigin() const {
+    Origin best{.mark = MarkStream(device)};
+    int64_t shortest = std::numeric_limits<int64_t>::max();
+    for (int i = 0; i < kOrigins; ++i) {
+      const int64_t begin = Now();
+      c10::Event mark = MarkStream(device);
+      mark.synchronize();
+      const int64_t wait = Now() - begin;
+      if (wait >= shortest) continue;
+      shortest = wait;
+      best = {.mark = std::move(mark), .time = begin + wait / 2};
+    }
+    return best;
+  }
+
+  // The device multiplies matrices during the call, so that it begins the communication without a
+  // wait for the host.
+  Span OnDevice(const Call& call, const at::Tensor& matrix) const {
+    const Origin origin = MakeOrigin();
+    const at::Tensor product = at::mm(matrix, matrix);
+    const c10::Event begin = MarkStream(device);
+    call.Run();
+    const c10::Event end = MarkStream(device);
+    end.synchronize();
+    const auto time = [&](const c10::Event& mark) {
+      return origin.time + std::llround(origin.mark.elapsedTime(mark) * 1e6);  // from ms
+    };
+    return {time(begin), time(end)};
+  }
+
   // Communications and the CPU time of all ranks in them, with all their threads.
   struct Timed {
     std::vector<Nanos> times;
@@ -160,17 +223,20 @@ struct CollectiveTimer::Impl {
 
   // Times `count` communications, before each of which all ranks compute. Equal on all ranks.
   Timed Time(const Call& call, int64_t count) const {
-    const Call barrier = Barrier();
-    const at::Tensor matrix = at::zeros({kMatrixSize, kMatrixSize});
+    const Call barrier = Barrier(at::zeros({1}));
+    const int64_t size = device.is_cpu() ? kMatrixSize : kDeviceMatrixSize;
+    const at::Tensor matrix = Zeros({size, size});
     std::vector<int64_t> own;  // begin, end and CPU time of each
     for (int64_t i = 0; i < count; ++i) {
       barrier.Run();
-      for (const int64_t end = Now() + kComputeTime; Now() < end;) at::mm(matrix, matrix);
+      if (device.is_cpu()) {
+        for (const int64_t end = Now() + kComputeTime; Now() < end;) at::mm(matrix, matrix);
+      }
       const Nanos cpu = CpuTime();
-      own.push_back(Now());
-      call.Run();
-      own.push_back(Now());
-      own.push_back((CpuTime() - cpu).count);
+      const Span span = device.is_cpu() ? OnHost(call) : OnDevice(call, matrix);
+      // A device communicates without the cores.
+      const Nanos used = device.is_cpu() ? CpuTime() - cpu : Nanos{};
+      own.insert(own.end(), {span.begin, span.end, used.count});
     }
     const std::vector<int64_t> all = FromAll(own);
     Timed timed;
@@ -212,7 +278,16 @@ std::string_view CollectiveTimer::TorchVersion() { return TORCH_VERSION; }
 CollectiveTimer::CollectiveTimer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 CollectiveTimer::~CollectiveTimer() = default;
 
-Result<std::unique_ptr<CollectiveTimer>> CollectiveTimer::Make(RankGroup& group, int64_t ranks) {
+Result<std::string> CollectiveTimer::NameOfDevice(const std::string& device) {
+  try {
+    return NameOfGpu(c10::Device(device));
+  } catch (const std::exception& error) {
+    return Unavailable(fmt::format("device '{}': {}", device, FirstLine(error.what())));
+  }
+}
+
+Result<std::unique_ptr<CollectiveTimer>> CollectiveTimer::Make(RankGroup& group, int64_t ranks,
+                                                               const std::string& device) {
   at::set_num_threads(1);
   std::vector<int64_t> members(static_cast<size_t>(ranks));
   std::iota(members.begin(), members.end(), 0);
@@ -220,6 +295,7 @@ Result<std::unique_ptr<CollectiveTimer>> CollectiveTimer::Make(RankGroup& group,
   ETUDE_ASSIGN_OR_RETURN(impl->group, group.Group(fmt::format("calibrate.{}", ranks), members));
   impl->rank = group.rank();
   impl->ranks = ranks;
+  impl->device = c10::Device(device);
   return std::unique_ptr<CollectiveTimer>(new CollectiveTimer(std::move(impl)));
 }
 

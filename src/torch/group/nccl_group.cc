@@ -3,6 +3,7 @@
 #include <utility>
 
 #ifdef ETUDE_NCCL
+#include <ATen/cuda/CUDAContextLight.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #else
 #include <c10/util/Exception.h>
@@ -13,6 +14,10 @@ namespace etude {
 #ifdef ETUDE_NCCL
 
 std::string_view WhyNoNccl() { return {}; }
+
+std::string NameOfGpu(const c10::Device& device) {
+  return static_cast<const char*>(at::cuda::getDeviceProperties(device.index())->name);
+}
 
 c10::intrusive_ptr<c10d::Backend> MakeNcclGroup(c10::intrusive_ptr<c10d::Store> store,
                                                 const NcclMember& member) {
@@ -27,6 +32,8 @@ c10::intrusive_ptr<c10d::Backend> MakeNcclGroup(c10::intrusive_ptr<c10d::Store> 
 #else
 
 std::string_view WhyNoNccl() { return ETUDE_WHY_NO_NCCL; }
+
+std::string NameOfGpu(const c10::Device&) { TORCH_CHECK(false, WhyNoNccl()); }
 
 c10::intrusive_ptr<c10d::Backend> MakeNcclGroup(c10::intrusive_ptr<c10d::Store>,
                                                 const NcclMember&) {

@@ -16,6 +16,10 @@ namespace etude {
 // without the headers.
 std::string_view WhyNoNccl();
 
+// Returns the name of a CUDA device, such as "NVIDIA H200". Requires WhyNoNccl() to be empty.
+// Throws PyTorch's exceptions.
+std::string NameOfGpu(const c10::Device& device);
+
 struct NcclMember {
   std::string name;            // of the group
   std::vector<int64_t> ranks;  // of the job, in the group's order
