@@ -141,6 +141,8 @@ class FlowNetwork final : public SimNetworkModel {
   }
 
  private:
+  using Order = FairSharing::Order;
+
   static constexpr int64_t kNever = INT64_MAX;
 
   struct Flow {
@@ -181,21 +183,23 @@ class FlowNetwork final : public SimNetworkModel {
       if (is_new) {
         scratch_.clear();
         routes_.Find(from, to, nullptr, scratch_);
-        found->second = input_.by_class ? AddPathOfClass(from) : AddPath();
+        found->second = input_.by_class ? AddPathOfClass(from) : AddPath(Order::kInOrder);
       }
       return found->second;
     }
     scratch_.clear();
     routes_.Find(
         from, to, [&](uint32_t link) { return load_[link]; }, scratch_);
-    return PathOver(scratch_);
+    return PathOver(scratch_, Order::kInOrder);
   }
-  // Returns the path over some links, of a message or of data that switches reduce or multicast.
-  SimIndex PathOver(const std::vector<uint32_t>& links) {
-    const auto [found, is_new] = path_of_links_.try_emplace(links);
+  // Returns the path over some links: of messages, which are in order, or of data that switches
+  // reduce or multicast.
+  SimIndex PathOver(const std::vector<uint32_t>& links, Order order) {
+    auto& paths = order == Order::kInOrder ? path_of_links_ : path_of_trees_;
+    const auto [found, is_new] = paths.try_emplace(links);
     if (is_new) {
       scratch_ = links;
-      found->second = AddPath();
+      found->second = AddPath(order);
     }
     return found->second;
   }
@@ -239,13 +243,13 @@ class FlowNetwork final : public SimNetworkModel {
     const auto root = static_cast<size_t>(switched.root);
     const auto of_all = [&](std::span<const std::vector<uint32_t>> some,
                             std::span<const std::vector<uint32_t>> more, int64_t bytes) {
-      return Flow{.path = PathOver(Union(some, more)), .bytes = bytes};
+      return Flow{.path = PathOver(Union(some, more), Order::kAtOnce), .bytes = bytes};
     };
     const auto with_each = [&](Flow all, std::span<const std::vector<uint32_t>> ways,
                                int64_t bytes) {
       std::vector<Flow> flows = {all};
       for (const std::vector<uint32_t>& way : ways) {
-        flows.push_back({.path = PathOver(way), .bytes = bytes});
+        flows.push_back({.path = PathOver(way, Order::kAtOnce), .bytes = bytes});
       }
       return flows;
     };
@@ -290,10 +294,10 @@ class FlowNetwork final : public SimNetworkModel {
     }
     return WholeNanos(std::ceil(time));
   }
-  SimIndex AddPath() {
+  SimIndex AddPath(Order order) {
     const PathCost cost = CostOfPath(graph_, scratch_);
     paths_.push_back({.latency = WholeNanos(cost.latency), .rate = cost.rate});
-    return sharing_.AddPath(scratch_);
+    return sharing_.AddPath(scratch_, {}, order);
   }
   // Adds the path from the first rank of a class, for the messages of all its ranks. Each link of a
   // class carries the same number of them.
@@ -309,7 +313,7 @@ class FlowNetwork final : public SimNetworkModel {
     }
     const PathCost cost = CostOfPath(graph_, scratch_);
     paths_.push_back({.latency = WholeNanos(cost.latency), .rate = cost.rate});
-    return sharing_.AddPath(links, weights);
+    return sharing_.AddPath(links, weights, Order::kInOrder);
   }
   // Returns the rounding error of a time: one that is whole but for such an error is whole.
   static double RoundingOf(double time) { return std::max(1e-6, time * 1e-13); }
@@ -345,7 +349,8 @@ class FlowNetwork final : public SimNetworkModel {
   std::vector<Path> paths_;          // by number in sharing_
   std::vector<Transfer> transfers_;  // by message
   std::unordered_map<uint64_t, SimIndex> path_of_ends_;
-  std::unordered_map<std::vector<uint32_t>, SimIndex, LinksHash> path_of_links_;
+  std::unordered_map<std::vector<uint32_t>, SimIndex, LinksHash> path_of_links_;  // of messages
+  std::unordered_map<std::vector<uint32_t>, SimIndex, LinksHash> path_of_trees_;
   std::map<std::vector<int64_t>, SwitchTree> trees_;  // by members
   int64_t planned_ = kNever;                          // time of the next planned look for ends
   bool looks_now_ = false;                            // a look at the present time is planned

@@ -30,8 +30,9 @@ FairSharing::FairSharing(std::span<const double> capacities) : links_(capacities
 }
 
 FairSharing::Index FairSharing::AddPath(std::span<const Index> links,
-                                        std::span<const uint32_t> weights) {
+                                        std::span<const uint32_t> weights, Order order) {
   Path path;
+  path.order = order;
   path.first_hop = static_cast<uint32_t>(hops_.size());
   path.hops = static_cast<uint32_t>(links.size());
   hops_.insert(hops_.end(), links.begin(), links.end());
@@ -109,13 +110,18 @@ void FairSharing::ChangeLink(Index index) {
 
 void FairSharing::Start(Index index, double bytes, Index flow) {
   Path& path = paths_[index];
+  if (path.flows > 0 && path.order == Order::kInOrder) {
+    path.until += bytes;
+    return PushHeap(path.pending, {.until = path.until, .flow = flow});
+  }
   if (path.flows == 0) {
     Activate(index);
   } else {
     Serve(path);
   }
   ++path.flows;
-  PushHeap(path.pending, {.until = path.service + bytes, .flow = flow});
+  path.until = path.service + bytes;
+  PushHeap(path.pending, {.until = path.until, .flow = flow});
   Count(index, 1, /*more=*/true);
   ChangePath(index);
 }
@@ -162,6 +168,14 @@ void FairSharing::EndFlows(Index index, std::vector<Index>& ended) {
     ended.push_back(PopHeap(path.pending).flow);
     ++count;
   } while (!path.pending.empty() && path.pending.front().until <= until);
+  if (path.order == Order::kInOrder) {
+    // The next one takes the place of the last one.
+    if (!path.pending.empty()) {
+      path.planned = false;
+      return PlanEnd(index);
+    }
+    count = 1;
+  }
   Count(index, count, /*more=*/false);
   path.flows -= count;
   ChangePath(index);

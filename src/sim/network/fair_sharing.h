@@ -13,7 +13,8 @@ namespace etude {
 // 1992): the rates of all flows grow together until a link is full; its flows keep their rate, and
 // the others continue to grow. Every flow then has a saturated link on which no flow is faster.
 //
-// Flows on one path have one rate and are represented together. Changes at one time are computed
+// Flows on one path have one rate and are represented together; on an ordered path they transfer
+// their bytes one after the other, like messages of a connection. Changes at one time are computed
 // together, and only where rates may change, by ascending rate: what a link leaves to the flows
 // that it limits depends on slower flows only. When all rates below a level are known, the links of
 // that level keep the rates of their flows, free them to rise, or limit them. The result is that of
@@ -25,9 +26,12 @@ class FairSharing {
   // `capacities`: of the links, each above 0 and finite.
   explicit FairSharing(std::span<const double> capacities);
 
+  enum class Order : uint8_t { kAtOnce, kInOrder };
+
   // Adds a path of at least one link, each once. Returns its number; they count from 0. `weights`:
   // the number of flows that each flow on the path puts on the links, at least 1; empty: 1 each.
-  Index AddPath(std::span<const Index> links, std::span<const uint32_t> weights = {});
+  Index AddPath(std::span<const Index> links, std::span<const uint32_t> weights = {},
+                Order order = Order::kAtOnce);
   // Starts a flow of more than 0 bytes now.
   void Start(Index path, double bytes, Index flow);
 
@@ -47,6 +51,7 @@ class FairSharing {
   std::span<const uint32_t> WeightsOf(Index path) const {
     return std::span(weights_).subspan(paths_[path].first_hop, paths_[path].hops);
   }
+  // Returns the number of flows that transfer bytes, without those that wait for their turn.
   uint32_t FlowsOn(Index path) const { return paths_[path].flows; }
   uint64_t FlowsOnLink(Index link) const { return links_[link].flows; }
   double CapacityOf(Index link) const { return links_[link].capacity; }
@@ -90,6 +95,7 @@ class FairSharing {
   struct Path {
     uint32_t first_hop = 0;
     uint32_t hops = 0;
+    Order order = Order::kAtOnce;
     uint32_t flows = 0;
     Index limit = kNone;  // the saturated link on which no flow is faster; kNone: not known
     double rate = 0;      // of each flow
@@ -101,6 +107,7 @@ class FairSharing {
     uint32_t stamp = 0;    // of the entry in ends_
     bool planned = false;  // ends_ has an entry, for this end or an earlier one
     bool changed = false;
+    double until = 0;           // of the last flow in order
     std::vector<Flow> pending;  // heap; the first one ends first
   };
   struct End {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <set>
 #include <vector>
 
 namespace etude {
@@ -25,6 +26,7 @@ struct TestFlow {
 struct RandomCase {
   std::vector<double> capacities;
   Paths paths;
+  std::vector<FairSharing::Order> orders;  // of the paths
   std::vector<TestFlow> flows;
 
   explicit RandomCase(uint64_t seed) {
@@ -42,6 +44,8 @@ struct RandomCase {
       std::ranges::shuffle(all, random);
       all.resize(1 + below(std::min<uint32_t>(links, 5)));
       paths.push_back(all);
+      using enum FairSharing::Order;
+      orders.push_back(below(3) == 0 ? kInOrder : kAtOnce);
     }
     const uint32_t flow_count = 1 + below(40);
     for (uint32_t i = 0; i < flow_count; ++i) {
@@ -50,6 +54,10 @@ struct RandomCase {
                        .bytes = below(2) == 0 ? 1000 : 1 + static_cast<double>(below(100000)) / 7});
     }
     std::ranges::stable_sort(flows, {}, &TestFlow::start);
+  }
+
+  void AddPaths(FairSharing& sharing) const {
+    for (size_t i = 0; i < paths.size(); ++i) sharing.AddPath(paths[i], {}, orders[i]);
   }
 };
 
@@ -95,9 +103,11 @@ std::vector<double> PlainEnds(const RandomCase& one) {
   double now = 0;
   size_t next = 0;
   while (next < one.flows.size() || !active.empty()) {
+    std::set<uint32_t> busy;  // paths in order
     for (Active& flow : active) {
+      const uint32_t path = one.flows[flow.flow].path;
       flow.rate = 0;
-      flow.fixed = false;
+      flow.fixed = one.orders[path] == FairSharing::Order::kInOrder && !busy.insert(path).second;
     }
     std::vector<double> left = one.capacities;
     while (std::ranges::any_of(active, [](const Active& flow) { return !flow.fixed; })) {
@@ -125,7 +135,9 @@ std::vector<double> PlainEnds(const RandomCase& one) {
     }
     double until = std::numeric_limits<double>::infinity();
     if (next < one.flows.size()) until = one.flows[next].start;
-    for (const Active& flow : active) until = std::min(until, now + flow.left / flow.rate);
+    for (const Active& flow : active) {
+      if (flow.rate > 0) until = std::min(until, now + flow.left / flow.rate);
+    }
     for (Active& flow : active) flow.left -= flow.rate * (until - now);
     now = until;
     std::erase_if(active, [&](const Active& flow) {
@@ -143,7 +155,7 @@ std::vector<double> PlainEnds(const RandomCase& one) {
 template <typename Check>
 std::vector<double> EndsOf(const RandomCase& one, const Check& check) {
   FairSharing sharing(one.capacities);
-  for (const std::vector<uint32_t>& path : one.paths) sharing.AddPath(path);
+  one.AddPaths(sharing);
   std::vector<double> ends(one.flows.size());
   std::vector<uint32_t> ended;
   size_t next = 0;
@@ -243,6 +255,33 @@ TEST(FairSharing, EqualFlowsShareAPath) {
   EXPECT_EQ(sharing.FlowsOnLink(0), 0U);
 }
 
+TEST(FairSharing, FlowsInOrderFollowEachOther) {
+  // Two flows in order count as one beside another flow: each path gets 5. The second of the two
+  // begins when the first ends, in the middle of a nanosecond, and the rates stay.
+  FairSharing sharing(std::vector<double>{10});
+  const std::vector<uint32_t> path = {0};
+  sharing.AddPath(path, {}, FairSharing::Order::kInOrder);
+  sharing.AddPath(path);
+  sharing.Start(0, 102, 0);
+  sharing.Start(0, 98, 1);
+  sharing.Start(1, 1000, 2);
+  EXPECT_DOUBLE_EQ(sharing.RateOf(0), 5);
+  EXPECT_EQ(sharing.FlowsOnLink(0), 2U);
+  std::vector<uint32_t> ended;
+  EXPECT_DOUBLE_EQ(sharing.NextEnd(), 20.4);
+  sharing.AdvanceTo(21, ended);
+  EXPECT_EQ(ended, std::vector<uint32_t>{0});
+  EXPECT_DOUBLE_EQ(sharing.NextEnd(), 40);
+  EXPECT_EQ(sharing.computations(), 1U);
+  sharing.AdvanceTo(40, ended);
+  EXPECT_EQ(ended, (std::vector<uint32_t>{0, 1}));
+  EXPECT_DOUBLE_EQ(sharing.RateOf(1), 10);
+  // The path can be used again. Three flows may end in one step.
+  for (uint32_t flow = 3; flow < 6; ++flow) sharing.Start(0, 1, flow);
+  sharing.AdvanceTo(41, ended);
+  EXPECT_EQ(ended, (std::vector<uint32_t>{0, 1, 3, 4, 5}));
+}
+
 TEST(FairSharing, ComputesOnlyWhatChanged) {
   FairSharing sharing(std::vector<double>{10, 10});
   const Paths paths = {{0}, {1}};
@@ -321,7 +360,7 @@ TEST(FairSharing, EveryFlowEndsInTheNextWholeNanosecond) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const RandomCase one(seed);
     FairSharing sharing(one.capacities);
-    for (const std::vector<uint32_t>& path : one.paths) sharing.AddPath(path);
+    one.AddPaths(sharing);
     std::vector<uint32_t> ended;
     size_t next = 0;
     while (next < one.flows.size() || sharing.NextEnd() < 1e300) {
