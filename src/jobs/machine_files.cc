@@ -26,8 +26,9 @@ std::string PathBeside(const std::string& config, const std::string& name, const
   return config.substr(0, slash + 1) + name;
 }
 
-// Uses a ring in each dimension.
+// Uses a ring in each dimension. Links that are shared carry no more than they must.
 void UseRings(SimMachine& machine) {
+  machine.system.bandwidth_aware = machine.graph != nullptr && machine.dims.size() > 1;
   for (const CollectiveType type : {CollectiveType::kAllReduce, CollectiveType::kAllGather,
                                     CollectiveType::kReduceScatter, CollectiveType::kAllToAll}) {
     machine.system.algorithms[type].resize(machine.dims.size());
@@ -63,7 +64,22 @@ Status ReadNetwork(const MachineFiles& files, SimMachine& machine, const RunCont
     if (status || !of_dims) return status;
     return MakeError(ErrorCode::kUsage, status.error().message);
   };
-  if (files.model != "etude-1") return checked(ParseAstraNetwork(text, where, machine));
+  const bool is_of_astra = (IsListOfDims(text) && !of_dims) || !files.system.empty() ||
+                           !files.memory.empty() || !files.congestion.empty();
+  const bool is_graph = files.model.empty() ? files.least_loaded || !is_of_astra || NeedsGraph(text)
+                                            : files.model == "etude-1";
+  if (!is_graph) {
+    if (files.least_loaded) {
+      return MakeError(ErrorCode::kUsage, "--routes requires --model etude-1");
+    }
+    machine.congestion = files.congestion == "aware";
+    return checked(ParseAstraNetwork(text, where, machine));
+  }
+  if (!files.congestion.empty()) {
+    return MakeError(ErrorCode::kUsage,
+                     "--congestion requires --model astra-sim-2.0: messages of etude-1 always "
+                     "share links");
+  }
   Result<NetworkGraph> graph = ParseNetworkGraph(text, where);
   if (!graph) return checked(tl::unexpected<Error>(graph.error()));
   machine.routes = files.least_loaded ? RouteChoice::kLeastLoaded : RouteChoice::kHashed;
@@ -74,7 +90,6 @@ Status ReadNetwork(const MachineFiles& files, SimMachine& machine, const RunCont
 
 Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const RunContext& context) {
   SimMachine machine;
-  machine.congestion = files.congestion;
   ETUDE_RETURN_IF_ERROR(ReadNetwork(files, machine, context));
   std::string text;
   AstraCollectives collectives;

@@ -12,12 +12,14 @@ namespace etude {
 
 // The files that describe a simulated machine, and additional settings.
 struct MachineFiles {
-  std::string model;    // "etude-1", or "": ASTRA-sim's networks
-  std::string network;  // or its dimensions themselves: "Ring(8):50GB/s,500ns Switch(4):…"
-  std::string system;   // "": SystemModel's defaults, rings in all dimensions
-  std::string memory;   // "": no remote memory
-  bool congestion = false;
-  bool least_loaded = false;            // routes of "etude-1"; otherwise they are hashed
+  // "etude-1", "astra-sim-2.0", or "": the former without files and settings of ASTRA-sim, and for
+  // networks that only it has.
+  std::string model;
+  std::string network;        // or its dimensions themselves: "Ring(8):50GB/s,500ns Switch(4):…"
+  std::string system;         // "": SystemModel's defaults, rings in all dimensions
+  std::string memory;         // "": no remote memory
+  std::string congestion;     // "aware", "unaware", or "": the latter; of ASTRA-sim
+  bool least_loaded = false;  // routes of "etude-1"; otherwise they are hashed
   std::vector<std::string> slow_links;  // of "etude-1"
   int64_t queues = 1;                   // per dimension
   bool rendezvous = false;

@@ -23,18 +23,13 @@ Result<SimMachine> ReadNetworkOf(const MachineOptions& options, bool strict,
     return MakeError(ErrorCode::kUsage,
                      "missing --network or --machine, expected a file or dimensions");
   }
-  const bool is_graph = options.model == "etude-1";
-  if (!is_graph && options.routes != "hashed") {
-    return MakeError(ErrorCode::kUsage, "--routes requires --model etude-1");
-  }
-  const std::vector<std::string> none;
   return ReadMachine({.model = options.model,
                       .network = options.network,
                       .system = options.system,
                       .memory = options.memory,
-                      .congestion = options.congestion == "aware",
+                      .congestion = options.congestion,
                       .least_loaded = options.routes == "least-loaded",
-                      .slow_links = is_graph ? options.slow_links : none,
+                      .slow_links = options.slow_links,
                       .queues = options.queues,
                       .rendezvous = options.rendezvous,
                       .injection_scale = options.injection_scale},
@@ -46,8 +41,6 @@ Result<SimMachine> ReadNetworkOf(const MachineOptions& options, bool strict,
 Result<SimMachine> ReadMachine(const MachineOptions& options, int64_t ranks, bool strict,
                                const RunContext& context) {
   const bool is_timed = !options.machine.empty();
-  const bool is_graph = options.model == "etude-1";
-  const std::vector<std::string> none;
   if (is_timed) ETUDE_RETURN_IF_ERROR(CheckTimedOnly(options));
   ETUDE_ASSIGN_OR_RETURN(SimMachine machine, is_timed
                                                  ? ReadTimedMachine(options.machine, ranks, context)
@@ -57,7 +50,8 @@ Result<SimMachine> ReadMachine(const MachineOptions& options, int64_t ranks, boo
     const Status added = AddStragglers(text, machine);
     if (!added) return MakeError(ErrorCode::kUsage, "--straggler: " + added.error().message);
   }
-  for (const std::string& text : is_graph ? none : options.slow_links) {
+  for (const std::string& text : options.slow_links) {
+    if (machine.graph != nullptr) break;  // which has them already
     const Status added = AddSlowLinks(text, machine);
     if (!added) return MakeError(ErrorCode::kUsage, "--slow-link: " + added.error().message);
   }

@@ -12,12 +12,12 @@ namespace etude {
 
 // Options for the machine of a simulation, for its commands and Python.
 struct MachineOptions {
-  std::string model = "astra-sim-2.0";
+  std::string model;    // "etude-1", "astra-sim-2.0", or "" as in MachineFiles
   std::string machine;  // machine file, instead of `model` and a network
   std::string network;
   std::string system;
   std::string memory;
-  std::string congestion = "unaware";
+  std::string congestion;
   std::string routes = "hashed";  // or "least-loaded"; of the model "etude-1"
   int64_t queues = 1;
   bool rendezvous = false;

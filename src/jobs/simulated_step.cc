@@ -40,14 +40,13 @@ std::optional<PlanRates> SimulatedStep::rates() const {
 
 Result<SimulatedStep> SimulateStep(const MachineOptions& options, SimMachine machine, SimJob job,
                                    bool strict, bool files_again, const RunContext& context) {
-  SimulatedStep step{
-      .model = machine.times != nullptr ? std::string(machine.times->name()) : options.model,
-      .machine = std::move(machine),
-      .job = std::move(job),
-      .result = {},
-      .account = {},
-      .diagnosis = {},
-      .tables = {}};
+  SimulatedStep step{.model = machine.ModelName(),
+                     .machine = std::move(machine),
+                     .job = std::move(job),
+                     .result = {},
+                     .account = {},
+                     .diagnosis = {},
+                     .tables = {}};
   ETUDE_ASSIGN_OR_RETURN(step.result,
                          Simulate(step.machine, step.job.workload,
                                   {.name = NamesOfRanks(step.job.prefix), .context = &context}));

@@ -122,10 +122,11 @@ Result<ExitCode> RunAstraSim(std::vector<std::string> args, const Console& conso
   }
   const RunContext& context = console.context();
   ETUDE_ASSIGN_OR_RETURN(const SimMachine machine,
-                         ReadMachine({.network = options.network,
+                         ReadMachine({.model = "astra-sim-2.0",
+                                      .network = options.network,
                                       .system = options.system,
                                       .memory = options.memory,
-                                      .congestion = options.congestion == "aware",
+                                      .congestion = options.congestion,
                                       .queues = options.queues,
                                       .rendezvous = *rendezvous,
                                       .injection_scale = *injection},

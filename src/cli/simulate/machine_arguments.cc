@@ -3,7 +3,9 @@
 namespace etude {
 
 void DeclareMachine(MachineOptions& machine, std::string_view network_help, Options& options) {
-  options.Choice("--model", &machine.model, {"astra-sim-2.0", "etude-1"}, "machine model");
+  options.Choice("--model", &machine.model, {"astra-sim-2.0", "etude-1"},
+                 "machine model (default: etude-1; astra-sim-2.0 with ASTRA-sim's files or "
+                 "--congestion)");
   options.Value(
       "--machine", &machine.machine, "FILE",
       "machine with known times of communications, instead of --model and --network: measured "
@@ -14,7 +16,8 @@ void DeclareMachine(MachineOptions& machine, std::string_view network_help, Opti
   options.Value("--memory", &machine.memory, "FILE",
                 "ASTRA-sim remote memory file (default: none)");
   options.Choice("--congestion", &machine.congestion, {"unaware", "aware"},
-                 "aware: messages that share a link wait for each other; unaware: they do not");
+                 "with astra-sim-2.0: messages that share a link wait for each other, or do not "
+                 "(default: unaware)");
   options.Choice("--routes", &machine.routes, {"hashed", "least-loaded"},
                  "choice among shortest paths, with etude-1");
   options.Value("--queues", &machine.queues, "N", "number of chunk queues per dimension",

@@ -117,8 +117,8 @@ class SimulateCommand : public Command {
   void Declare(Options& options) override {
     DeclareJob(job_, options);
     DeclareMachine(machine_,
-                   "ASTRA-sim network file, or dimensions such as \"Ring(8):50GB/s,500ns …\"; with "
-                   "etude-1 also a graph: InfraGraph or a list of links",
+                   "dimensions such as \"Ring(8):50GB/s,500ns …\", or a file: ASTRA-sim's, an "
+                   "InfraGraph or a list of links",
                    options);
     options.Choice("--times", &times_, {"model", "recorded"},
                    "node times: simulated on a machine, or as recorded");
@@ -365,9 +365,12 @@ class SimulateCommand : public Command {
     if (output_.csv()) {
       PrintCsv(shared.tables, console);
     } else if (output_.json()) {
-      nlohmann::ordered_json json = {
-          {"format", "etude-simulate-shared"}, {"version", 1},           {"model", machine_.model},
-          {"machine", ToJson(machine)},        {"time_ns", shared.time}, {"notes", shared.notes}};
+      nlohmann::ordered_json json = {{"format", "etude-simulate-shared"},
+                                     {"version", 1},
+                                     {"model", machine.ModelName()},
+                                     {"machine", ToJson(machine)},
+                                     {"time_ns", shared.time},
+                                     {"notes", shared.notes}};
       AddWanted(shared.tables, json);
       console.Print(JsonText(json));
     } else {
@@ -382,7 +385,7 @@ class SimulateCommand : public Command {
       text = fmt::format("{} on {}, {} until all have ended: {}\n",
                          FormatCount(shared.names.size(), "job"),
                          FormatCount(static_cast<uint64_t>(machine.npus()), "NPU"),
-                         FormatTime(Nanos{shared.time}), machine_.model) +
+                         FormatTime(Nanos{shared.time}), machine.ModelName()) +
              ToText(machine);
     }
     for (const Table& table : shared.tables) {

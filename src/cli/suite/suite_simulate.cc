@@ -154,15 +154,16 @@ class SuiteSimulateCommand : public Command {
       text +=
           fmt::format("machine of {}, {}{}:\n{}",
                       FormatCount(static_cast<uint64_t>(tasks.front().steps.back().ranks), "rank"),
-                      MachineName(), is_default_ ? ", default network" : "", ToText(machine));
+                      NameOf(machine), is_default_ ? ", default network" : "", ToText(machine));
     }
     for (const std::string& note : suite::NotesOf(tasks)) text += "note: " + note + "\n";
     console.Print(text);
   }
 
-  const std::string& MachineName() const {
-    const MachineOptions& machine = simulated_.machine;
-    return machine.machine.empty() ? machine.model : machine.machine;
+  // Returns the machine file, or the name of the model.
+  std::string NameOf(const SimMachine& machine) const {
+    const std::string& file = simulated_.machine.machine;
+    return file.empty() ? machine.ModelName() : file;
   }
 
   nlohmann::ordered_json JsonOf(const std::vector<TaskSimulation>& tasks,
@@ -172,7 +173,7 @@ class SuiteSimulateCommand : public Command {
                                    {"version", 1},
                                    {"scale", recordings_.settings.scale}};
     if (machine.machine.empty()) {
-      json["model"] = machine.model;
+      if (!tasks.empty()) json["model"] = tasks.front().steps.back().machine.ModelName();
       json["network"] = machine.network;
     } else {
       json["machine"] = machine.machine;

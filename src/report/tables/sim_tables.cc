@@ -88,7 +88,7 @@ CommunicationTime HowTimed(const SimMachine& machine, const SimCollectiveAccount
   return time ? *time : CommunicationTime();
 }
 
-// Returns the algorithms of a collective: a single one for a group, otherwise one per dimension.
+// Returns the algorithms of a collective: one per dimension that it uses, or a single one.
 std::string AlgorithmOf(const SimMachine& machine, const SimCollectiveAccount& collective) {
   if (machine.times != nullptr) return HowTimed(machine, collective).how;
   if (const CollectivePlan* plan =
@@ -97,9 +97,10 @@ std::string AlgorithmOf(const SimMachine& machine, const SimCollectiveAccount& c
   }
   const std::vector<std::string> names = OtherAlgorithmsOf(machine.system, collective.type);
   if (names.size() == 1) return names.front();
-  if (collective.in_group) {
+  if (collective.in_group && collective.dims == 0) {
     // Another one would have been an error of the simulation.
-    const Result<AlgorithmChoice> choice = GroupChoice(machine, collective.type);
+    const Result<AlgorithmChoice> choice =
+        GroupChoice(machine, collective.type, /*line=*/std::nullopt);
     return choice ? AlgorithmName(*choice) : "";
   }
   std::vector<std::string> used;

@@ -34,7 +34,22 @@ constexpr std::array<AlgorithmInfo, kAlgorithmCount> kAlgorithms = {{
      .name = "inNetwork",
      .in_files = true,
      .reach = AlgorithmReach::kAll,
+     .only_graph = true,
      .in_network = true},
+    {.algorithm = CollectiveAlgorithm::kBidirectionalRing,
+     .name = "bidirectionalRing",
+     .in_files = true,
+     .only_graph = true},
+    {.algorithm = CollectiveAlgorithm::kBruck,
+     .name = "bruck",
+     .in_files = true,
+     .reach = AlgorithmReach::kAll,
+     .only_graph = true},
+    {.algorithm = CollectiveAlgorithm::kPat,
+     .name = "pat",
+     .in_files = true,
+     .reach = AlgorithmReach::kAll,
+     .only_graph = true},
     {.algorithm = CollectiveAlgorithm::kBinomialTree,
      .name = "binomialTree",
      .reach = AlgorithmReach::kByRoot},
@@ -84,6 +99,21 @@ bool AlgorithmInfo::Fits(int64_t members) const {
   return !needs_power_of_two || std::has_single_bit(static_cast<uint64_t>(members));
 }
 
+bool AlgorithmInfo::IsFor(CollectiveType type) const {
+  using enum CollectiveAlgorithm;
+  switch (type) {
+    case CollectiveType::kGather:
+    case CollectiveType::kScatter: return algorithm == kBinomialTree || algorithm == kDirect;
+    case CollectiveType::kReduce:
+      return algorithm == kBinomialTree || algorithm == kInNetwork || algorithm == kRing;
+    case CollectiveType::kBroadcast: return algorithm == kBinomialTree || algorithm == kInNetwork;
+    case CollectiveType::kBarrier: return algorithm == kDissemination || algorithm == kInNetwork;
+    case CollectiveType::kAllToAll:
+      return in_files && !in_network && algorithm != kBidirectionalRing && algorithm != kPat;
+    default: return in_files;
+  }
+}
+
 const std::array<AlgorithmInfo, kAlgorithmCount>& AlgorithmTable() { return kAlgorithms; }
 
 std::string AlgorithmName(const AlgorithmChoice& choice) {
@@ -123,39 +153,41 @@ AlgorithmChoice ChoiceOf(const SystemModel& system, CollectiveType type, size_t 
   return {.algorithm = OwnAlgorithm(type).value_or(CollectiveAlgorithm::kRing)};
 }
 
-Result<AlgorithmChoice> GroupChoice(const SimMachine& machine, CollectiveType type) {
+Result<AlgorithmChoice> GroupChoice(const SimMachine& machine, CollectiveType type,
+                                    std::optional<size_t> line) {
   const AlgorithmChoice usual{.algorithm = OwnAlgorithm(type).value_or(CollectiveAlgorithm::kRing)};
   const auto found = machine.system.algorithms.find(type);
   if (found == machine.system.algorithms.end() || found->second.empty()) return usual;
   const std::vector<AlgorithmChoice>& choices = found->second;
   if (choices.size() == 1) return choices[0];
   if (machine.graph == nullptr) return usual;
+  if (line && *line < choices.size()) return choices[*line];
   if (std::ranges::adjacent_find(choices, std::ranges::not_equal_to{}) == choices.end()) {
     return choices[0];
   }
   std::vector<std::string> names;
   for (const AlgorithmChoice& choice : choices) names.push_back(AlgorithmName(choice));
-  return BadInput(
-      fmt::format("found a collective of a group, and the algorithms {} by dimension for {}, "
-                  "expected one algorithm for all dimensions",
-                  fmt::join(names, ", "), Name(type)));
+  return BadInput(fmt::format(
+      "found a collective of a group that is no grid of the network's dimensions, and "
+      "the algorithms {} by dimension for {}, expected one algorithm for all dimensions",
+      fmt::join(names, ", "), Name(type)));
 }
 
 Status CheckAlgorithms(const SimMachine& machine) {
   for (const auto& [type, choices] : machine.system.algorithms) {
     for (const AlgorithmChoice& choice : choices) {
-      if (!Info(choice.algorithm).in_network) continue;
-      if (type == CollectiveType::kAllToAll) {
-        return BadInput(
-            fmt::format("found the algorithm {} for all_to_all, expected another one: switches "
-                        "cannot reduce or multicast its data",
-                        AlgorithmName(choice)));
+      const AlgorithmInfo& info = Info(choice.algorithm);
+      if (!info.IsFor(type)) {
+        return BadInput(fmt::format(
+            "found the algorithm {} for {}, expected another one{}", AlgorithmName(choice),
+            Name(type), info.in_network ? ": switches cannot reduce or multicast its data" : ""));
       }
-      if (machine.graph == nullptr) {
+      const bool is_own = OwnAlgorithm(type) && OwnAlgorithm(type) != choice.algorithm;
+      if (machine.graph == nullptr && (info.only_graph || is_own)) {
         return BadInput(
-            fmt::format("found the algorithm {} for {}, which requires --model etude-1 and a "
-                        "network with switches",
-                        AlgorithmName(choice), Name(type)));
+            fmt::format("found the algorithm {} for {}, which requires --model etude-1{}",
+                        AlgorithmName(choice), Name(type),
+                        info.in_network ? " and a network with switches" : ""));
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,12 +34,16 @@ struct AlgorithmInfo {
   // Chunks alternate between two trees, and each part of an all-reduce keeps the size of the whole.
   // Ranks of one class then act differently, so each rank is simulated individually.
   bool alternates = false;
-  // Switches reduce and multicast, which requires SimMachine::graph. Not for all-to-all.
+  bool only_graph = false;  // requires SimMachine::graph
+  // Switches reduce and multicast. Not for all-to-all.
   bool in_network = false;
 
   // Returns whether ranks with the same program and equivalent partners can be simulated as one.
   constexpr bool class_safe() const { return !alternates && !in_network; }
+  // Returns whether ASTRA-sim has the algorithm for this number of members. Graphs have it for any.
   bool Fits(int64_t members) const;
+  // Returns whether the algorithm, by name, is one for this type of collective.
+  bool IsFor(CollectiveType type) const;
 };
 
 inline constexpr size_t kAlgorithmCount =
@@ -58,8 +63,10 @@ Result<AlgorithmChoice> AlgorithmNamed(std::string_view name, std::string_view w
 // of the collective (OwnAlgorithm).
 AlgorithmChoice ChoiceOf(const SystemModel& system, CollectiveType type, size_t dim);
 // Returns the algorithm of a collective in a group smaller than the job: the only one of the list.
-// With several, as in ASTRA-sim, a ring; on a graph their common one, and kBadInput if they differ.
-Result<AlgorithmChoice> GroupChoice(const SimMachine& machine, CollectiveType type);
+// With several, as in ASTRA-sim, a ring; on a graph that of `line`, the only dimension in which the
+// members differ, or else their common one, and kBadInput if they differ.
+Result<AlgorithmChoice> GroupChoice(const SimMachine& machine, CollectiveType type,
+                                    std::optional<size_t> line);
 // Checks the algorithms of each collective against the collective and the network. kBadInput if
 // they do not fit.
 Status CheckAlgorithms(const SimMachine& machine);

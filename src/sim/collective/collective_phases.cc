@@ -1,26 +1,35 @@
 #include "src/sim/collective/collective_phases.h"
 
 #include <algorithm>
+#include <optional>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "src/base/ceil_div.h"
 #include "src/sim/collective/collective_algorithms.h"
+#include "src/sim/collective/group_place.h"
 
 namespace etude {
 namespace {
 
-Status CheckPhase(const CollectivePhase& phase) {
-  if (!Info(phase.choice.algorithm).Fits(phase.members.count)) {
-    return BadInput(fmt::format("found {} ranks, expected a power of two for its algorithm",
-                                phase.members.count));
+Status CheckPhase(const CollectivePhase& phase, bool on_graph) {
+  const bool any_count = on_graph && phase.type != CollectiveType::kAllToAll;
+  if (!any_count && !Info(phase.choice.algorithm).Fits(phase.members.count)) {
+    return BadInput(fmt::format("found {} ranks, expected a power of two for the algorithm {}",
+                                phase.members.count, AlgorithmName(phase.choice)));
   }
   return {};
 }
 
 class AstraPhases final : public SimCollectiveModel {
  public:
-  explicit AstraPhases(const SimInput& input) : input_(input), system_(input.system) {}
+  explicit AstraPhases(const SimInput& input) : input_(input), system_(input.system) {
+    if (input.machine.graph == nullptr) return;
+    for (const auto& [number, members] : input.workload.groups) {
+      places_[&members] = PlaceOfGroup(input.travel, input.machine.dims.size(), members);
+    }
+  }
 
   std::string_view name() const override { return "astra-sim-2.0/phases"; }
   bool Has(CollectiveType type) const override {
@@ -32,7 +41,7 @@ class AstraPhases final : public SimCollectiveModel {
     int64_t size = call.bytes;
     int64_t chunk = size / system_.splits;
     // ASTRA-sim makes a part for each rank of the job, also in groups.
-    const bool own = OwnAlgorithm(call.type).has_value();
+    const bool own = OwnAlgorithm(call.type).has_value() || input_.machine.graph != nullptr;
     const int64_t least = own ? call.members : input_.total;
     if (IsShared(call.type) && chunk < least) {
       chunk = least;
@@ -45,14 +54,17 @@ class AstraPhases final : public SimCollectiveModel {
   Status MakePhases(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
                     std::vector<CollectivePhase>& phases) const override {
     phases.clear();
-    if (call.group == nullptr && OwnAlgorithm(call.type)) {
+    const bool by_dim = call.group == nullptr || GridOf(call) != nullptr;
+    if (by_dim && OwnAlgorithm(call.type)) {
       MakeTrees(call, bytes, turns, phases);
-    } else if (call.group == nullptr) {
-      MakeOfAll(call, bytes, turns, phases);
+    } else if (by_dim) {
+      MakeByDim(call, bytes, turns, phases);
     } else if (call.members > 1) {
       ETUDE_RETURN_IF_ERROR(MakeOfGroup(call, bytes, turns, phases));
     }
-    for (const CollectivePhase& phase : phases) ETUDE_RETURN_IF_ERROR(CheckPhase(phase));
+    for (const CollectivePhase& phase : phases) {
+      ETUDE_RETURN_IF_ERROR(CheckPhase(phase, input_.machine.graph != nullptr));
+    }
     return {};
   }
 
@@ -100,14 +112,46 @@ class AstraPhases final : public SimCollectiveModel {
     return second;
   }
 
-  void MakeOfAll(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
+  using Grid = std::vector<std::vector<int64_t>>;
+
+  // Returns the coordinates by dimension of a group whose collectives use the dimensions; else
+  // null.
+  const Grid* GridOf(const CollectiveCall& call) const {
+    if (call.group == nullptr || !GroupsUseDims(input_.machine, call.type)) return nullptr;
+    const auto found = places_.find(call.group);
+    return found == places_.end() || found->second.grid.empty() ? nullptr : &found->second.grid;
+  }
+  // Returns the dimensions with several members, of those that a collective of all ranks uses.
+  std::vector<size_t> DimsOf(const CollectiveCall& call, const Grid* grid) const {
+    std::vector<size_t> dims;
+    for (size_t i = 0; i < input_.machine.dims.size(); ++i) {
+      const bool is_used = grid != nullptr
+                               ? (*grid)[i].size() > 1
+                               : input_.machine.dims[i].npus > 1 && ((call.dims >> i) & 1) != 0;
+      if (is_used) dims.push_back(i);
+    }
+    return dims;
+  }
+  // Returns the members that differ from a rank in this dimension only, with its own index.
+  PhaseMembers LineOf(int64_t rank, size_t dim, const Grid* grid) const {
+    const int64_t me = input_.travel.Coordinate(rank, dim);
+    const int64_t stride = input_.travel.Stride(dim);
+    PhaseMembers line{.base = rank - me * stride, .stride = stride, .me = me};
+    line.count = input_.machine.dims[dim].npus;
+    if (grid == nullptr) return line;
+    const std::vector<int64_t>& coordinates = (*grid)[dim];
+    line.coordinates = &coordinates;
+    line.count = static_cast<int64_t>(coordinates.size());
+    line.me = std::ranges::find(coordinates, me) - coordinates.begin();
+    return line;
+  }
+
+  void MakeByDim(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
                  std::vector<CollectivePhase>& phases) const {
     const CollectiveType type = call.type;
-    const Travel& travel = input_.travel;
-    std::vector<size_t> dims;
-    for (size_t i = 0; i < std::min(input_.machine.dims.size(), ImplementedDims(type)); ++i) {
-      if (input_.machine.dims[i].npus > 1 && ((call.dims >> i) & 1) != 0) dims.push_back(i);
-    }
+    const Grid* grid = GridOf(call);
+    std::vector<size_t> dims = DimsOf(call, grid);
+    std::erase_if(dims, [&](size_t dim) { return dim >= ImplementedDims(type); });
     if (dims.empty()) return;
     const bool aware = IsAware(type);
     if (const AlgorithmChoice choice = ChoiceOf(system_, type, 0); choice.whole) {
@@ -121,13 +165,9 @@ class AstraPhases final : public SimCollectiveModel {
     const auto add = [&](CollectiveType part, size_t dim) {
       CollectivePhase phase{
           .type = part, .choice = ChoiceOf(system_, type, dim), .dim = dim, .bytes = bytes};
-      const int64_t me = travel.Coordinate(call.rank, dim);
-      phase.members = {.base = call.rank - me * travel.Stride(dim),
-                       .stride = travel.Stride(dim),
-                       .count = input_.machine.dims[dim].npus,
-                       .me = me};
+      phase.members = LineOf(call.rank, dim, grid);
       Enqueue(phase, aware, turns);
-      phase.mirrored = TakeTree(type, phase, turns);
+      phase.mirrored = grid == nullptr ? TakeTree(type, phase, turns) : call.stream % 2 == 1;
       // A tree does the same as in an all-reduce.
       if (!Info(phase.choice.algorithm).alternates) {
         bytes = DataAfter(part, bytes, phase.members.count);
@@ -149,26 +189,22 @@ class AstraPhases final : public SimCollectiveModel {
   void MakeTrees(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
                  std::vector<CollectivePhase>& phases) const {
     const Travel& travel = input_.travel;
+    const Grid* grid = GridOf(call);
+    const int64_t root =
+        grid == nullptr ? call.root : (*call.group)[static_cast<size_t>(call.root)];
     const bool down = IsFromRoot(call.type);
     const auto is_at_root = [&](size_t dim) {
-      return travel.Coordinate(call.rank, dim) == travel.Coordinate(call.root, dim);
+      return travel.Coordinate(call.rank, dim) == travel.Coordinate(root, dim);
     };
-    std::vector<size_t> dims;
-    for (size_t i = 0; i < input_.machine.dims.size(); ++i) {
-      if (input_.machine.dims[i].npus > 1 && ((call.dims >> i) & 1) != 0) dims.push_back(i);
-    }
+    const std::vector<size_t> dims = DimsOf(call, grid);
     for (size_t i = 0; i < dims.size(); ++i) {
       const size_t dim = down ? dims[dims.size() - 1 - i] : dims[i];
-      const int64_t me = travel.Coordinate(call.rank, dim);
       CollectivePhase phase{.type = call.type,
                             .choice = ChoiceOf(system_, call.type, dim),
                             .dim = dim,
                             .bytes = bytes,
-                            .members = {.base = call.rank - me * travel.Stride(dim),
-                                        .stride = travel.Stride(dim),
-                                        .count = input_.machine.dims[dim].npus,
-                                        .me = me},
-                            .root = travel.Coordinate(call.root, dim)};
+                            .members = LineOf(call.rank, dim, grid),
+                            .root = LineOf(root, dim, grid).me};
       bytes = DataAfter(call.type, bytes, phase.members.count);
       // The lower dimensions are already done, or still to come.
       const bool takes_part =
@@ -184,7 +220,10 @@ class AstraPhases final : public SimCollectiveModel {
                      std::vector<CollectivePhase>& phases) const {
     CollectivePhase phase{.type = call.type, .dim = 0, .in_group = true, .bytes = bytes};
     phase.root = call.root;
-    ETUDE_ASSIGN_OR_RETURN(phase.choice, GroupChoice(input_.machine, call.type));
+    const auto place = places_.find(call.group);
+    ETUDE_ASSIGN_OR_RETURN(phase.choice,
+                           GroupChoice(input_.machine, call.type,
+                                       place == places_.end() ? std::nullopt : place->second.line));
     phase.members = {.listed = call.group, .count = call.members, .me = call.me};
     Enqueue(phase, IsAware(call.type), turns);
     phase.mirrored = call.stream % 2 == 1;
@@ -194,6 +233,7 @@ class AstraPhases final : public SimCollectiveModel {
 
   const SimInput& input_;
   const SystemModel& system_;
+  std::unordered_map<const std::vector<int64_t>*, GroupPlace> places_;  // of groups, on a graph
 };
 
 }  // namespace

@@ -15,6 +15,8 @@ namespace etude {
 // Members of the ring, tree or exchange of one collective phase.
 struct PhaseMembers {
   const std::vector<int64_t>* listed = nullptr;  // nullptr: base, base + stride, …
+  // Or base + each of these times stride.
+  const std::vector<int64_t>* coordinates = nullptr;
   int64_t base = 0;
   int64_t stride = 1;
   int64_t count = 1;
@@ -22,6 +24,7 @@ struct PhaseMembers {
 
   int64_t RankAt(int64_t index) const {
     if (listed != nullptr) return (*listed)[static_cast<size_t>(index)];
+    if (coordinates != nullptr) index = (*coordinates)[static_cast<size_t>(index)];
     return base + index * stride;
   }
 };

@@ -102,6 +102,6 @@ class StreamAlgorithm {
   virtual void MessageCame(CollectiveStream& stream, StreamActions& actions) const = 0;
 };
 
-const StreamAlgorithm& AlgorithmOf(CollectiveAlgorithm algorithm);
+const StreamAlgorithm& AlgorithmOf(const CollectivePhase& phase);
 
 }  // namespace etude

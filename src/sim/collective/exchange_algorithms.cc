@@ -193,6 +193,9 @@ const StreamAlgorithm& ExchangeAlgorithmOf(CollectiveAlgorithm algorithm) {
     case CollectiveAlgorithm::kHalvingDoubling: return halving_doubling;
     case CollectiveAlgorithm::kDoubleBinaryTree:
     case CollectiveAlgorithm::kInNetwork:
+    case CollectiveAlgorithm::kBidirectionalRing:
+    case CollectiveAlgorithm::kBruck:
+    case CollectiveAlgorithm::kPat:
     case CollectiveAlgorithm::kBinomialTree:
     case CollectiveAlgorithm::kDissemination: break;
   }

@@ -322,7 +322,7 @@ SimChain SimCollectives::ChainOfStart(const CollectiveStream& stream,
 void SimCollectives::Start(CollectiveStream& stream) {
   if (stream.plan != nullptr) return StartPlan(stream);
   if (stream.custom.rank != nullptr) return StartProgram(stream);
-  stream.algorithm = &AlgorithmOf(stream.phase.choice.algorithm);
+  stream.algorithm = &AlgorithmOf(stream.phase);
   stream.algorithm->Start(stream, *this);
 }
 

@@ -1,14 +1,18 @@
 #include "src/sim/engine/rank_classes.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "src/sim/collective/collective_algorithms.h"
+#include "src/sim/collective/group_place.h"
 #include "src/sim/engine/link_classes.h"
 #include "src/sim/engine/signature.h"
 #include "src/sim/machine/travel.h"
@@ -66,9 +70,10 @@ class Refiner {
         reach_of_dim_[i].Add(choices[i]);
         whole_ = whole_ || choices[i].whole;
       }
-      // Groups use rings, unless there is only one algorithm (GroupChoice).
-      if (choices.empty()) continue;
-      if (choices.size() == 1 || machine.graph != nullptr) reach_of_groups_.Add(choices[0]);
+      // Groups use rings, unless there is only one algorithm, or on a graph (GroupChoice).
+      for (const AlgorithmChoice& choice : choices) {
+        if (choices.size() == 1 || machine.graph != nullptr) reach_of_groups_.Add(choice);
+      }
     }
   }
 
@@ -91,6 +96,7 @@ class Refiner {
     AddFaults(signatures);
     FindTrees();
     if (!FindGroups() || !FindPeers()) return std::nullopt;
+    FindLines();
     AddPlaces(signatures);
     size_t count = NumberSignatures(signatures, colors_);
     if (count < ranks_ && LinkClasses::Needs(machine_)) {
@@ -123,7 +129,9 @@ class Refiner {
  private:
   // Members of a group, or of a line of the network.
   struct Ring {
-    int64_t group = 0;            // 0: a line; equal distances for every member
+    int64_t group = 0;            // 0: a line of all ranks; equal distances for every member
+    size_t dim = 0;               // of a line of a group
+    bool has_lines = false;       // only lines of the group exchange messages
     std::vector<int64_t> listed;  // empty: base, base + stride …
     int64_t base = 0;
     int64_t stride = 1;
@@ -230,6 +238,38 @@ class Refiner {
     return true;
   }
 
+  // Finds the lines of groups whose collectives take one dimension after the other.
+  void FindLines() {
+    if (machine_.graph == nullptr) return;
+    using enum CollectiveType;
+    const auto by_dim = [&](CollectiveType type) { return GroupsUseDims(machine_, type); };
+    const bool all_by_dim =
+        std::ranges::all_of(std::array{kAllReduce, kAllGather, kReduceScatter, kAllToAll}, by_dim);
+    for (Ring& ring : groups_) {
+      const GroupPlace place = PlaceOfGroup(travel_, machine_.dims.size(), ring.listed);
+      ring.has_lines = all_by_dim && !place.grid.empty();
+      for (size_t dim = 0; dim < place.grid.size(); ++dim) {
+        std::map<int64_t, Ring> lines;  // by the rank with coordinate 0
+        if (place.grid[dim].size() < 2) continue;
+        std::vector<std::pair<int64_t, uint32_t>> members;  // with the number of the group
+        for (size_t i = 0; i < ring.listed.size(); ++i) {
+          members.emplace_back(ring.listed[i], ring.numbers[i]);
+        }
+        // Along a line by ascending coordinate.
+        std::ranges::sort(members);
+        for (const auto& [rank, number] : members) {
+          Ring& line = lines[rank - travel_.Coordinate(rank, dim) * travel_.Stride(dim)];
+          line.group = ring.group;
+          line.dim = dim;
+          line.listed.push_back(rank);
+          line.numbers.push_back(number);
+          ++line.count;
+        }
+        for (auto& [base, line] : lines) lines_.push_back(std::move(line));
+      }
+    }
+  }
+
   // Returns false if a partner does not exist.
   bool FindPeers() {
     partners_.resize(ranks_);
@@ -263,12 +303,27 @@ class Refiner {
             .ring = &ring, .index = static_cast<int64_t>(i)};
       }
     }
+    // By rank, number of the group and dimension.
+    std::map<std::tuple<int64_t, uint32_t, size_t>, Place> in_lines;
+    for (const Ring& line : lines_) {
+      for (size_t i = 0; i < line.listed.size(); ++i) {
+        if (line.numbers[i] == kNoNumber) continue;
+        in_lines[{line.listed[i], line.numbers[i], line.dim}] = {.ring = &line,
+                                                                 .index = static_cast<int64_t>(i)};
+      }
+    }
     std::vector<int64_t> partners;
     for (size_t i = 0; i < ranks_; ++i) {
       partners.clear();
       const auto rank = static_cast<int64_t>(i);
       for (const Place& place : places[i]) {
+        if (place.ring == nullptr || place.ring->has_lines) continue;
         AddPartners(*place.ring, place.index, reach_of_groups_, partners);
+      }
+      for (auto at = in_lines.lower_bound({rank, 0, 0});
+           at != in_lines.end() && std::get<0>(at->first) == rank; ++at) {
+        AddPartners(*at->second.ring, at->second.index, reach_of_dim_[at->second.ring->dim],
+                    partners);
       }
       partners.insert(partners.end(), Of(i).peers.begin(), Of(i).peers.end());
       for (size_t dim = 0; all_together_ && dim < machine_.dims.size(); ++dim) {
@@ -305,13 +360,17 @@ class Refiner {
     std::vector<size_t> first(ranks_ + 1);
     for (size_t i = 0; i < ranks_; ++i) first[i + 1] = first[i] + Of(i).groups.size();
     groups.resize(first[ranks_]);
-    for (const Ring& ring : groups_) {
-      AddMembers(ring, reach_of_groups_, [&](int64_t index) -> Signature* {
+    const auto of_member = [&](const Ring& ring) {
+      return [&](int64_t index) -> Signature* {
         const uint32_t number = ring.numbers[static_cast<size_t>(index)];
         if (number == kNoNumber) return nullptr;
         return &groups[first[static_cast<size_t>(ring.RankAt(index))] + number];
-      });
+      };
+    };
+    for (const Ring& ring : groups_) {
+      if (!ring.has_lines) AddMembers(ring, reach_of_groups_, of_member(ring));
     }
+    for (const Ring& line : lines_) AddMembers(line, reach_of_dim_[line.dim], of_member(line));
     for (size_t i = 0; i < ranks_; ++i) {
       Signature all;
       all.Add(uint64_t{colors_[i]});
@@ -466,10 +525,21 @@ class Refiner {
   bool whole_ = false;                // an algorithm spans all dimensions
   bool all_together_ = false;         // a collective includes all ranks
   std::vector<Ring> groups_;          // groups in use
+  std::vector<Ring> lines_;           // of groups that form grids, by group and dimension
   std::optional<LinkClasses> links_;  // of a network in which messages delay each other
   std::vector<std::vector<RankClasses::Acquaintance>> partners_;  // by rank
   std::vector<uint32_t> colors_;                                  // by rank
 };
+
+// Returns whether the algorithm fits all dimensions and groups. Where it does not, each member acts
+// differently.
+bool FitsAll(const AlgorithmInfo& info, const SimMachine& machine, const SimWorkload& workload) {
+  return std::ranges::all_of(machine.dims,
+                             [&](const NetworkDim& dim) { return info.Fits(dim.npus); }) &&
+         std::ranges::all_of(workload.groups, [&](const auto& group) {
+           return info.Fits(static_cast<int64_t>(group.second.size()));
+         });
+}
 
 bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
   if (!machine.system.programs.empty() || !machine.system.plans.empty()) return true;
@@ -478,7 +548,8 @@ bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
   if (machine.graph != nullptr && machine.routes == RouteChoice::kLeastLoaded) return true;
   for (const auto& [type, choices] : machine.system.algorithms) {
     for (const AlgorithmChoice& choice : choices) {
-      if (!Info(choice.algorithm).class_safe()) return true;
+      const AlgorithmInfo& info = Info(choice.algorithm);
+      if (!info.class_safe() || !FitsAll(info, machine, workload)) return true;
     }
   }
   if (machine.memory.kind == RemoteMemoryKind::kNone ||

@@ -163,7 +163,8 @@ class RandomSim {
     for (const AlgorithmInfo& info : AlgorithmTable()) {
       const bool fits =
           std::ranges::all_of(dims, [&](const NetworkDim& dim) { return info.Fits(dim.npus); });
-      if (info.in_files && info.class_safe() && fits) algorithms.push_back(info.algorithm);
+      if (info.in_files && !info.only_graph && info.class_safe() && fits)
+        algorithms.push_back(info.algorithm);
     }
     const CollectiveAlgorithm algorithm = algorithms[random_() % algorithms.size()];
     const bool has_window = Info(algorithm).has_window && random_() % 2 == 0;

@@ -238,6 +238,8 @@ Status ReadOwnAlgorithms(const JsonConfig& json, const std::string& path, SimMac
   static constexpr std::pair<const char*, CollectiveType> kKeys[] = {
       {"broadcast-implementation", CollectiveType::kBroadcast},
       {"reduce-implementation", CollectiveType::kReduce},
+      {"gather-implementation", CollectiveType::kGather},
+      {"scatter-implementation", CollectiveType::kScatter},
       {"barrier-implementation", CollectiveType::kBarrier},
   };
   for (const auto& [key, type] : kKeys) {
@@ -249,14 +251,19 @@ Status ReadOwnAlgorithms(const JsonConfig& json, const std::string& path, SimMac
                       choices.size(), dims));
     }
     for (const std::string& choice : choices) {
-      const CollectiveAlgorithm own = *OwnAlgorithm(type);
-      const CollectiveAlgorithm algorithm = CollectiveAlgorithm::kInNetwork;
-      if (choice != Info(own).name && choice != Info(algorithm).name) {
-        return BadInput(fmt::format("{}: {}: found '{}', expected {} or {}", path, key, choice,
-                                    Info(own).name, Info(algorithm).name));
+      const auto& all = AlgorithmTable();
+      const auto is_for = [&](const AlgorithmInfo& info) { return info.IsFor(type); };
+      const auto found = std::ranges::find_if(
+          all, [&](const AlgorithmInfo& info) { return is_for(info) && info.name == choice; });
+      if (found == all.end()) {
+        std::vector<std::string_view> names;
+        for (const AlgorithmInfo& info : all) {
+          if (is_for(info)) names.push_back(info.name);
+        }
+        return BadInput(fmt::format("{}: {}: found '{}', expected {}", path, key, choice,
+                                    fmt::join(names, " or ")));
       }
-      machine.system.algorithms[type].push_back(
-          {.algorithm = choice == Info(own).name ? own : algorithm});
+      machine.system.algorithms[type].push_back({.algorithm = found->algorithm});
     }
   }
   return {};
@@ -331,6 +338,8 @@ Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::st
                                                "all-to-all-implementation",
                                                "broadcast-implementation",
                                                "reduce-implementation",
+                                               "gather-implementation",
+                                               "scatter-implementation",
                                                "barrier-implementation",
                                                "all-reduce-implementation-custom",
                                                "all-gather-implementation-custom",

@@ -47,6 +47,9 @@ enum class CollectiveAlgorithm : uint8_t {
   kHalvingDoubling,
   kDoubleBinaryTree,
   kInNetwork,  // the network's switches reduce and multicast
+  kBidirectionalRing,
+  kBruck,
+  kPat,
   // The only algorithms of their collectives; not named in system files.
   kBinomialTree,
   kDissemination,
@@ -164,6 +167,11 @@ struct SimMachine {
     int64_t total = 1;
     for (const NetworkDim& dim : dims) total *= dim.npus;
     return total;
+  }
+  // Returns the name of the model, with its version.
+  std::string ModelName() const {
+    if (times != nullptr) return std::string(times->name());
+    return graph != nullptr ? "etude-1" : "astra-sim-2.0";
   }
   // Returns the dimensions of a collective of all ranks: bit i for dimension i, of the first 32.
   uint32_t DimsOf(const SimNode& node) const {

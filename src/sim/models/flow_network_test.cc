@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -182,6 +183,54 @@ void ExpectSameByClass(const SimMachine& machine, const SimWorkload& workload, i
   }
 }
 
+// Even and odd ranks of two nodes of four form a group each. Along the dimensions, a member sends
+// half of its data in its node, two quarters to the other node, and the half back.
+TEST(FlowNetwork, GroupsTakeOneDimensionAfterTheOther) {
+  constexpr int64_t kBytes = 1 << 20;
+  SimMachine machine = FlowMachineOf("Switch(4):50GB/s,250ns Switch(2):25GB/s,500ns");
+  machine.system.endpoint_delay = 0;
+  machine.system.bandwidth_aware = true;
+  SimWorkload workload;
+  for (int64_t rank = 0; rank < 8; ++rank) {
+    workload.groups[1 + rank % 2].push_back(rank);
+    workload.ranks.push_back({.program = std::make_shared<const SimProgram>(ProgramOf(
+                                  {CollectiveNode(CollectiveType::kAllReduce, kBytes, 1)}, {{}})),
+                              .groups = {1 + rank % 2},
+                              .peers = {}});
+  }
+  const auto half = static_cast<int64_t>(std::ceil(kBytes / 2 / 50.0));
+  const auto quarter = static_cast<int64_t>(std::ceil(kBytes / 4 / 25.0));
+  EXPECT_EQ(FlowTimeOf(machine, workload), 2 * (500 + half) + 2 * (1000 + quarter));
+  // Events at one time would need each rank.
+  SimMachine with_delay = machine;
+  with_delay.system.endpoint_delay = kNanosOfEndpoint;
+  int by_class = 0;
+  ExpectSameByClass(with_delay, workload, by_class);
+  EXPECT_EQ(by_class, 1);
+  // Another algorithm in each dimension.
+  machine.system.algorithms[CollectiveType::kAllReduce][1].algorithm =
+      CollectiveAlgorithm::kHalvingDoubling;
+  EXPECT_EQ(FlowTimeOf(machine, workload), 2 * (500 + half) + 2 * (1000 + quarter));
+  // Three of four members are no grid, and need one algorithm.
+  for (auto& [number, members] : workload.groups) {
+    workload.ranks[static_cast<size_t>(members.back())] = RankOf(ProgramOf({}, {}));
+    members.pop_back();
+  }
+  EXPECT_FALSE(Simulate(machine, workload));
+}
+
+TEST(FlowNetwork, MessagesOfAPairKeepTheirOrder) {
+  // A ring of 4 with one slow link, 0 to 1: its six messages follow each other without a gap, while
+  // the others wait for them.
+  constexpr int64_t kBytes = 4 << 20;
+  SimMachine machine = FlowMachineOf(
+      "0 -> 1 1GB/s 100ns\n1 -> 2 100GB/s 100ns\n2 -> 3 100GB/s 100ns\n3 -> 0 100GB/s 100ns\n");
+  machine.system.endpoint_delay = 0;
+  const int64_t time = FlowTimeOfAll(machine, CollectiveNode(CollectiveType::kAllReduce, kBytes));
+  EXPECT_GE(time, 100 + 6 * (kBytes / 4));
+  EXPECT_LE(time, 100 + 6 * (kBytes / 4) + 6 * (100 + kBytes / 4 / 100 + 1));
+}
+
 TEST(FlowNetwork, ClassesEqualEachRank) {
   const char* const shapes[] = {"Ring", "FullyConnected", "Switch", "Mesh"};
   int by_class = 0;
@@ -197,6 +246,14 @@ TEST(FlowNetwork, ClassesEqualEachRank) {
     }
     machine.congestion = false;
     machine.slow_links.clear();
+    // Algorithms that only graphs have.
+    for (auto& [type, choices] : machine.system.algorithms) {
+      for (size_t i = 0; i < choices.size(); ++i) {
+        using enum CollectiveAlgorithm;
+        const CollectiveAlgorithm other = std::array{kBidirectionalRing, kBruck, kPat}[seed % 3];
+        if ((seed + i) % 2 == 0 && Info(other).IsFor(type)) choices[i] = {.algorithm = other};
+      }
+    }
     auto graph = ParseNetworkGraph(*NetworkOfDims(network), "network");
     ASSERT_TRUE(graph) << graph.error().message;
     ASSERT_TRUE(UseGraph(*std::move(graph), {}, "network", machine));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "src/sim/machine/astra_config.h"
 #include "src/sim/network/infra_graph.h"
 #include "src/sim/network/link_list.h"
 #include "src/sim/network/network_topologies.h"
@@ -41,7 +42,15 @@ bool HasKey(std::string_view text, std::string_view key) {
 
 Result<NetworkGraph> ParseNetworkGraph(const std::string& text, const std::string& path) {
   if (!IsMapping(text)) return ParseLinkList(text, path);
-  return HasKey(text, "topology") ? MakeNetwork(text, path) : ParseInfraGraph(text, path);
+  return IsListOfDims(text) ? MakeNetwork(text, path) : ParseInfraGraph(text, path);
+}
+
+bool IsListOfDims(const std::string& text) { return IsMapping(text) && HasKey(text, "topology"); }
+
+bool NeedsGraph(const std::string& text) {
+  if (!IsListOfDims(text)) return true;
+  SimMachine scratch;
+  return !ParseAstraNetwork(text, "", scratch) && MakeNetwork(text, "");
 }
 
 }  // namespace etude

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "src/sim/collective/group_place.h"
+
 namespace etude {
 namespace {
 
@@ -91,6 +93,17 @@ int64_t Arrivals::MembersOf(const Place& place) const {
     if (((dims - 1) >> i & 1) != 0) members *= machine_.dims[i].npus;
   }
   return members;
+}
+
+uint32_t Arrivals::DimsOfGroup(CollectiveType type, std::span<const int64_t> members) const {
+  if (machine_.graph == nullptr) return 0;
+  const GroupPlace place = PlaceOfGroup(travel_, Dims(), members);
+  if (place.line) return uint32_t{1} << *place.line;
+  uint32_t dims = 0;
+  for (size_t i = 0; GroupsUseDims(machine_, type) && i < place.grid.size(); ++i) {
+    if (place.grid[i].size() > 1) dims |= uint32_t{1} << i;
+  }
+  return dims;
 }
 
 bool Arrivals::IsRoot(int64_t rank, const SimNode& node) const {
@@ -210,6 +223,8 @@ void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<C
     if (found != calls[rank_class].end()) part.nodes = found->second;
     most = std::max(most, part.nodes.size());
   }
+  const uint32_t dims = place.first == 0 ? DimsOfGroup(type, workload_.groups.at(place.second))
+                                         : static_cast<uint32_t>(place.first - 1);
   for (size_t k = 0; k < most; ++k) {
     SimCollectiveAccount one{.type = type, .members = MembersOf(place)};
     int64_t first_begin = kNever;
@@ -252,9 +267,10 @@ void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<C
         break;
       }
     }
-    SimCollectiveAccount& account = accounts_[{type, place.first, one.members, one.bytes}];
     one.in_group = place.first == 0;
-    one.dims = one.in_group ? 0 : static_cast<uint32_t>(place.first - 1);
+    one.dims = dims;
+    SimCollectiveAccount& account =
+        accounts_[{type, one.in_group ? -int64_t{one.dims} : place.first, one.members, one.bytes}];
     one.count = account.count + count;
     one.unfinished = account.unfinished + (finished ? 0 : count);
     const auto times = static_cast<int64_t>(finished ? count : 0);

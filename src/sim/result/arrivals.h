@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -23,7 +24,9 @@ struct SimCollectiveAccount {
   int64_t bytes = 0;    // as stated by the job: input size of a rank
   int64_t members = 0;  // ranks per group
   bool in_group = false;
-  uint32_t dims = 0;  // network dimensions, unless in a group: bit i for dimension i
+  // Network dimensions: bit i for dimension i. None for a group with one ring, tree or exchange
+  // across dimensions.
+  uint32_t dims = 0;
   uint64_t count = 0;
   uint64_t unfinished = 0;  // included in `count`, excluded from times
   int64_t time = 0;         // from the first begin to the last end, summed
@@ -89,6 +92,8 @@ class Arrivals {
   Circle CircleOf(const SimRank& rank, const SimNode& node) const;
   Place PlaceOf(int64_t rank, const Circle& circle) const;
   int64_t MembersOf(const Place& place) const;
+  // Returns the dimensions along which collectives of a group go.
+  uint32_t DimsOfGroup(CollectiveType type, std::span<const int64_t> members) const;
   // Returns whether the rank is the root of the node's collective. Requires a collective with a
   // root.
   bool IsRoot(int64_t rank, const SimNode& node) const;

@@ -20,6 +20,7 @@
 #include "src/sim/machine/graph_machine.h"
 #include "src/sim/machine/network_text.h"
 #include "src/sim/machine/timed_machine.h"
+#include "src/sim/network/network_files.h"
 #include "src/sim/network/network_topologies.h"
 #include "src/sim/result/energy_file.h"
 
@@ -40,9 +41,14 @@ constexpr std::string_view kNetworkSettings[] = {
 
 // Returns the settings of a machine that the specification does not set.
 Json UsualMachine() {
-  return {{"model", "astra-sim-2.0"}, {"network", Json::object()}, {"system", Json::object()},
-          {"memory", Json::object()}, {"congestion", "unaware"},   {"queues", 1},
-          {"rendezvous", false},      {"injection_scale", 1},      {"straggler", "none"},
+  return {{"network", Json::object()},
+          {"system", Json::object()},
+          {"memory", Json::object()},
+          {"congestion", "unaware"},
+          {"queues", 1},
+          {"rendezvous", false},
+          {"injection_scale", 1},
+          {"straggler", "none"},
           {"slow_link", "none"}};
 }
 
@@ -79,9 +85,9 @@ Json JsonOfYaml(const std::string& text) {
   return json;
 }
 
-// Repeats a single value for all dimensions.
-void FillDims(Json& machine) {
-  Json& network = machine["network"];
+// Repeats a single value for all dimensions, and returns their number.
+size_t FillDims(Json& machine) {
+  Json& network = machine["network"];  // its text has one dimension
   size_t dims = 1;
   for (const char* key : kDimKeys) {
     if (network.contains(key) && network[key].is_array())
@@ -101,11 +107,11 @@ void FillDims(Json& machine) {
     Json algorithm = machine.value("algorithm", Json("ring"));
     fill(algorithm);
     for (const char* key : kAlgorithmKeys) system[key] = algorithm;
-    // Switches cannot reduce or multicast the data of an all-to-all.
+    // Not every algorithm is for all-to-alls.
     for (Json& choice : system["all-to-all-implementation"]) {
       if (!choice.is_string()) continue;
       const auto parsed = AlgorithmNamed(choice.get<std::string>(), "");
-      if (parsed && Info(parsed->algorithm).in_network) {
+      if (parsed && !Info(parsed->algorithm).IsFor(CollectiveType::kAllToAll)) {
         choice = Info(CollectiveAlgorithm::kDirect).name;
       }
     }
@@ -114,6 +120,7 @@ void FillDims(Json& machine) {
   for (const char* key : kAlgorithmKeys) {
     if (system.contains(key)) fill(system[key]);
   }
+  return dims;
 }
 
 // Returns "sweep.toml:3:7: job".
@@ -137,9 +144,18 @@ double LinksOf(const NetworkDim& dim) {
 // Checks a network, of any model, because the model may be set later.
 Status CheckNetwork(const std::string& text, const std::string& where) {
   SimMachine scratch;
-  const Status parsed = ParseAstraNetwork(text, where, scratch);
-  if (parsed || MakeNetwork(text, where)) return {};
-  return parsed;
+  if (IsListOfDims(text) && ParseAstraNetwork(text, where, scratch)) return {};
+  const Result<NetworkGraph> graph = ParseNetworkGraph(text, where);
+  return graph ? Status() : tl::unexpected<Error>(graph.error());
+}
+
+// Returns the model of a point that sets none.
+const char* UsualModel(const SweepPoint& point) {
+  const Json& network = point.machine.at("network");
+  const bool is_of_astra = (point.network_of_astra || point.settings_of_astra) &&
+                           point.machine.value("routes", "hashed") == "hashed";
+  const bool is_graph = !is_of_astra || network.is_string() || NeedsGraph(network.dump());
+  return is_graph ? "etude-1" : "astra-sim-2.0";
 }
 
 // Returns the GB/s of all links of each dimension.
@@ -212,9 +228,16 @@ Result<SweepMachine> MachineOf(const SweepPoint& point, int64_t ranks) {
                                 name("routes")));
   }
   made.machine.routes = by_load ? RouteChoice::kLeastLoaded : RouteChoice::kHashed;
+  const Json& network = json.at("network");
+  if (network.is_string() && !is_graph) {
+    return BadInput(fmt::format("{}: found {}, which requires model = \"etude-1\"", name("network"),
+                                point.network_file));
+  }
   if (is_graph) {
     ETUDE_ASSIGN_OR_RETURN(NetworkGraph graph,
-                           MakeNetwork(json.at("network").dump(), name("network")));
+                           network.is_string()
+                               ? ParseNetworkGraph(network.get<std::string>(), point.network_file)
+                               : MakeNetwork(network.dump(), name("network")));
     std::vector<std::string> slow_links;
     if (json.at("slow_link") != "none") {
       std::istringstream words(json.at("slow_link").get<std::string>());
@@ -222,8 +245,7 @@ Result<SweepMachine> MachineOf(const SweepPoint& point, int64_t ranks) {
     }
     ETUDE_RETURN_IF_ERROR(UseGraph(std::move(graph), slow_links, name("network"), made.machine));
   } else {
-    ETUDE_RETURN_IF_ERROR(
-        ParseAstraNetwork(json.at("network").dump(), name("network"), made.machine));
+    ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(network.dump(), name("network"), made.machine));
   }
   ETUDE_ASSIGN_OR_RETURN(made.collectives,
                          ParseAstraSystem(json.at("system").dump(), name("system"), made.machine));
@@ -303,7 +325,13 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
                     "expected 'job'",
                     point.name));
   }
-  if (!HasRanksOfJob(point)) FillDims(point.machine);
+  if (HasRanksOfJob(point)) return point;
+  if (!point.machine.contains("model")) point.machine["model"] = UsualModel(point);
+  const size_t dims = FillDims(point.machine);
+  Json& system = point.machine["system"];
+  if (dims > 1 && point.machine["model"] == "etude-1" && !point.settings_of_astra) {
+    system.emplace("collective-optimization", "localBWAware");
+  }
   return point;
 }
 
@@ -364,10 +392,11 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& poi
     // Settings of networks have no meaning any more.
     const Json usual = UsualMachine();
     for (const std::string_view one : kNetworkSettings) {
-      if (usual.contains(one)) machine[std::string(one)] = usual.at(std::string(one));
+      const std::string name(one);
+      machine.erase(name);
+      if (usual.contains(name)) machine[name] = usual.at(name);
     }
-    machine.erase("algorithm");
-    machine.erase("routes");
+    point.network_of_astra = point.settings_of_astra = false;
     return {};
   }
   if (std::ranges::find(kNetworkSettings, key) != std::end(kNetworkSettings) &&
@@ -379,6 +408,7 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& poi
     machine.erase("machine");
   }
   const bool is_section = key == "network" || key == "system" || key == "memory";
+  if (key == "congestion") point.settings_of_astra = true;
   if (key == "network" && setting.path.size() == 1) {
     const std::string given = setting.value.get<std::string>();
     if (IsNetworkOfDims(given)) {
@@ -386,12 +416,23 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& poi
       if (!text) return BadInput("network: " + text.error().message);
       ETUDE_RETURN_IF_ERROR(CheckNetwork(*text, key));
       machine[key] = JsonOfYaml(*text);
+      point.network_of_astra = false;
       return {};
     }
   }
   if (is_section && setting.path.size() == 1) {
     ETUDE_ASSIGN_OR_RETURN(machine[key], ReadSection(setting, point));
+    if (key == "network") {
+      point.network_of_astra = machine[key].is_object();
+      point.network_file = point.PathOf(setting.value.get<std::string>());
+    } else {
+      point.settings_of_astra = true;
+    }
     return {};
+  }
+  if (is_section && !machine[key].is_object()) {
+    return BadInput(fmt::format("{}: expected a network of dimensions, found {}",
+                                fmt::join(setting.path, "."), point.network_file));
   }
   Json* at = &machine;
   for (size_t i = 0; i + 1 < setting.path.size(); ++i) at = &(*at)[setting.path[i]];
@@ -436,7 +477,7 @@ Result<Json> SweepPlanner::ReadSection(const SweepSetting& setting, const SweepP
   SimMachine machine;
   if (section == "network") {
     ETUDE_RETURN_IF_ERROR(CheckNetwork(text, path));
-    found->second = JsonOfYaml(text);
+    found->second = IsListOfDims(text) ? JsonOfYaml(text) : Json(text);
   } else if (section == "machine") {
     ETUDE_RETURN_IF_ERROR(ParseTimedMachine(text, path));
     found->second = text;

@@ -47,11 +47,15 @@ struct SweepPoint {
   std::map<std::string, std::string> places;
   std::map<std::string, std::string> generate_places;  // by key of `generate`
   // Machine settings: "network", "system", "memory" as in ASTRA-sim's files, with overrides
-  // applied. "machine" is the text of a machine file, instead of a network, and "energy" that of
-  // an energy file.
+  // applied; the text of a network file in another form. "machine" is the text of a machine file,
+  // instead of a network, and "energy" that of an energy file.
   nlohmann::json machine;
-  std::string machine_file;  // path of these two, for messages
+  std::string network_file;  // path of these three, for messages
+  std::string machine_file;
   std::string energy_file;
+  // Settings that only ASTRA-sim has, which choose its model: of the network, and others.
+  bool network_of_astra = false;
+  bool settings_of_astra = false;
   std::optional<Bytes> capacity;  // device memory, as set in the spec
 
   // Returns the path of a file that the spec names.

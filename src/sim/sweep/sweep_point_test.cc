@@ -54,8 +54,10 @@ constexpr const char* kTwoDims =
     "base.network.bandwidth = ['50GB/s', '25GB/s']\n"
     "base.network.latency = '1us'\n";
 
+constexpr const char* kOfAstra = "base.model = 'astra-sim-2.0'\n";
+
 TEST_F(SweepPointTest, OneValueStandsForAllDimensions) {
-  const auto point = PointOf(kTwoDims);
+  const auto point = PointOf(std::string(kTwoDims) + kOfAstra);
   ASSERT_TRUE(point) << point.error().message;
   const auto made = MachineOf(*point);
   ASSERT_TRUE(made) << made.error().message;
@@ -160,8 +162,40 @@ TEST_F(SweepPointTest, APathIsNoOption) {
   EXPECT_EQ(point.PathOf("-"), "specs/-");
 }
 
+TEST_F(SweepPointTest, TheModelDependsOnTheSettings) {
+  const auto model_of = [&](const std::string& more) -> std::string {
+    const auto point = PointOf(kTwoDims + more);
+    if (!point) return point.error().message;
+    const auto made = MachineOf(*point);
+    return made ? made->machine.ModelName() : made.error().message;
+  };
+  Put("system.json", "{\"all-reduce-implementation\": [\"ring\", \"ring\"]}");
+  Put("network.yml", "topology: [Ring]\nnpus_count: [8]\nbandwidth: [50]\nlatency: [500]\n");
+  Put("links.txt", "0 a 50GB/s 1us\n1 a 50GB/s 1us\n");
+  EXPECT_EQ(model_of(""), "etude-1");
+  EXPECT_EQ(model_of("base.system.preferred-dataset-splits = 4\n"), "etude-1");
+  EXPECT_EQ(model_of("base.system = 'system.json'\n"), "astra-sim-2.0");
+  EXPECT_EQ(model_of("base.system = 'system.json'\nbase.model = 'etude-1'\n"), "etude-1");
+  EXPECT_EQ(model_of("base.congestion = 'unaware'\n"), "astra-sim-2.0");
+  EXPECT_EQ(model_of("[[point]]\nnetwork = 'network.yml'\n"), "astra-sim-2.0");
+  EXPECT_EQ(model_of("[[point]]\nnetwork = 'FatTree(4):50GB/s,1us'\ncongestion = 'unaware'\n"),
+            "etude-1");
+  EXPECT_EQ(model_of("[[point]]\nnetwork = 'links.txt'\n"), "etude-1");
+  EXPECT_NE(model_of("[[point]]\nnetwork = 'links.txt'\nmodel = 'astra-sim-2.0'\n")
+                .find("links.txt, which requires model = \"etude-1\""),
+            std::string::npos);
+  EXPECT_NE(model_of("[[point]]\nnetwork = 'links.txt'\n[grid]\nnetwork.bandwidth = ['1GB/s']\n")
+                .find("network.bandwidth: expected a network of dimensions, found"),
+            std::string::npos);
+  // All-reduces by bandwidth, unless the system says otherwise.
+  EXPECT_TRUE(MachineOf(*PointOf(kTwoDims))->machine.system.bandwidth_aware);
+  EXPECT_FALSE(MachineOf(*PointOf(std::string(kTwoDims) +
+                                  "base.system.collective-optimization = 'baseline'\n"))
+                   ->machine.system.bandwidth_aware);
+}
+
 TEST_F(SweepPointTest, FaultsOfMachines) {
-  const auto point = PointOf(std::string(kTwoDims) +
+  const auto point = PointOf(std::string(kTwoDims) + kOfAstra +
                              "[grid]\nstraggler = ['3:1.5 4:2']\nslow_link = ['0-1:0.5+2us']\n");
   ASSERT_TRUE(point) << point.error().message;
   const auto made = MachineOf(*point);

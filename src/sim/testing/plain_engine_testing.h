@@ -975,6 +975,9 @@ class Engine {
         }
         Pair(s);
         break;
+      case CollectiveAlgorithm::kBidirectionalRing:
+      case CollectiveAlgorithm::kBruck:
+      case CollectiveAlgorithm::kPat:
       case CollectiveAlgorithm::kDoubleBinaryTree:
       case CollectiveAlgorithm::kInNetwork:
       case CollectiveAlgorithm::kBinomialTree:
