@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "src/formats/io/byte_source.h"
+#include "src/sim/machine/algorithm_rules.h"
 #include "src/sim/machine/astra_config.h"
 #include "src/sim/machine/graph_machine.h"
 #include "src/sim/machine/network_text.h"
@@ -66,11 +67,15 @@ Status ReadNetwork(const MachineFiles& files, SimMachine& machine, const RunCont
   };
   const bool is_of_astra = (IsListOfDims(text) && !of_dims) || !files.system.empty() ||
                            !files.memory.empty() || !files.congestion.empty();
-  const bool is_graph = files.model.empty() ? files.least_loaded || !is_of_astra || NeedsGraph(text)
+  const bool is_graph = files.model.empty() ? files.least_loaded || !files.algorithms.empty() ||
+                                                  !is_of_astra || NeedsGraph(text)
                                             : files.model == "etude-1";
   if (!is_graph) {
     if (files.least_loaded) {
       return MakeError(ErrorCode::kUsage, "--routes requires --model etude-1");
+    }
+    if (!files.algorithms.empty()) {
+      return MakeError(ErrorCode::kUsage, "--algorithms requires --model etude-1");
     }
     machine.congestion = files.congestion == "aware";
     return checked(ParseAstraNetwork(text, where, machine));
@@ -102,6 +107,13 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const Run
   if (!files.memory.empty()) {
     ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.memory, context.limits));
     ETUDE_RETURN_IF_ERROR(ParseAstraMemory(text, files.memory, machine));
+  }
+  if (!files.algorithms.empty()) {
+    std::string rules;
+    if (files.algorithms != kGlooRules) {
+      ETUDE_ASSIGN_OR_RETURN(rules, ReadWholeFile(files.algorithms, context.limits));
+    }
+    ETUDE_RETURN_IF_ERROR(UseAlgorithmRules(rules, files.algorithms, machine));
   }
   machine.system.queues = files.queues;
   machine.system.rendezvous = files.rendezvous;

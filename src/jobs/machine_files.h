@@ -18,6 +18,7 @@ struct MachineFiles {
   std::string network;        // or its dimensions themselves: "Ring(8):50GB/s,500ns Switch(4):…"
   std::string system;         // "": SystemModel's defaults, rings in all dimensions
   std::string memory;         // "": no remote memory
+  std::string algorithms;     // of "etude-1": "gloo", a file of algorithms by size, or ""
   std::string congestion;     // "aware", "unaware", or "": the latter; of ASTRA-sim
   bool least_loaded = false;  // routes of "etude-1"; otherwise they are hashed
   std::vector<std::string> slow_links;  // of "etude-1"

@@ -17,6 +17,7 @@ struct MachineOptions {
   std::string network;
   std::string system;
   std::string memory;
+  std::string algorithms;
   std::string congestion;
   std::string routes = "hashed";  // or "least-loaded"; of the model "etude-1"
   int64_t queues = 1;

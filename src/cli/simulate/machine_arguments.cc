@@ -15,6 +15,9 @@ void DeclareMachine(MachineOptions& machine, std::string_view network_help, Opti
                 "ASTRA-sim system file (default: rings in all dimensions)");
   options.Value("--memory", &machine.memory, "FILE",
                 "ASTRA-sim remote memory file (default: none)");
+  options.Value("--algorithms", &machine.algorithms, "gloo|FILE",
+                "with etude-1: algorithms of collectives as of c10d's Gloo backend, or by size in "
+                "a file, before those of --system");
   options.Choice("--congestion", &machine.congestion, {"unaware", "aware"},
                  "with astra-sim-2.0: messages that share a link wait for each other, or do not "
                  "(default: unaware)");

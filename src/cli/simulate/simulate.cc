@@ -13,6 +13,7 @@
 
 #include "src/cli/app/stop_signal.h"
 #include "src/cli/simulate/machine_arguments.h"
+#include "src/cli/simulate/variation_options.h"
 #include "src/cli/tool/table_output.h"
 #include "src/formats/io/byte_source.h"
 #include "src/formats/job/job_folder.h"
@@ -33,6 +34,7 @@
 #include "src/report/tables/sim_path_tables.h"
 #include "src/report/tables/sim_tables.h"
 #include "src/report/tables/straggler_table.h"
+#include "src/report/tables/variation_tables.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
 #include "src/report/text/plan_text.h"
@@ -139,11 +141,14 @@ class SimulateCommand : public Command {
         "--place", &shared_.place, "HOW",
         "NPUs of the jobs: packed (default), spread, random, random:SEED, or NPUs such as "
         "0-3,8/4-7,9; others are idle");
+    DeclareVariation(variation_, options);
     DeclareFiles(files_, options);
     std::vector<std::string> names = SimTableNames();
     names.insert(names.end(), kSimPathTables.begin(), kSimPathTables.end());
     names.emplace_back(kSimMemoryTable);
     names.emplace_back(kSensitivityTable);
+    names.emplace_back(kVariationTable);
+    names.emplace_back(kFailureTable);
     names.emplace_back(kStragglerTable);
     names.emplace_back(kRemedyTable);
     names.emplace_back(kSharingTable);
@@ -168,6 +173,7 @@ class SimulateCommand : public Command {
       return MakeError(ErrorCode::kUsage,
                        fmt::format("--table: table '{}' requires --ideal", output_.table()));
     }
+    ETUDE_RETURN_IF_ERROR(CheckVariation(variation_, output_.table()));
     if (output_.table() == kMeasuredTable && measured_.empty()) {
       return MakeError(ErrorCode::kUsage, "--table: table 'measured' requires --measured");
     }
@@ -235,6 +241,15 @@ class SimulateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(std::vector<Sensitivity> found,
                            SensitivitiesOf(step.machine, step.job.workload, context));
     step.tables.push_back(SensitivityTable(std::move(found), step.account.step));
+    return {};
+  }
+
+  Status AddVariation(const RunContext& context, SimulatedStep& step) const {
+    if (!step.ended()) return {};
+    ETUDE_ASSIGN_OR_RETURN(
+        std::vector<Table> tables,
+        VariationTables(variation_, step.machine, step.job.workload, step.account.step, context));
+    std::ranges::move(tables, std::back_inserter(step.tables));
     return {};
   }
 
@@ -334,6 +349,7 @@ class SimulateCommand : public Command {
         SimulateStep(machine_, std::move(machine), std::move(job), console.strict(),
                      /*files_again=*/output_.table() == kSimMemoryTable, context));
     ETUDE_RETURN_IF_ERROR(AddSensitivities(context, step));
+    ETUDE_RETURN_IF_ERROR(AddVariation(context, step));
     ETUDE_RETURN_IF_ERROR(AddStragglers(context, step));
     ETUDE_ASSIGN_OR_RETURN(compared, CompareSteps(console.strict(), context, step));
     ETUDE_RETURN_IF_ERROR(AddEnergy(figures, step));
@@ -343,10 +359,11 @@ class SimulateCommand : public Command {
   // Simulates several jobs on one network.
   Result<ExitCode> RunShared(const Console& console) const {
     if (files_ != SimulatedFilesOptions() || sensitivity_ || ideal_ || !measured_.empty() ||
-        !energy_.empty() || !machine_.machine.empty()) {
+        !energy_.empty() || !machine_.machine.empty() || variation_ != VariationOptions()) {
       return MakeError(ErrorCode::kUsage,
                        "simulate: --beside and --place cannot be combined with --machine, "
-                       "--sensitivity, --ideal, --measured, --energy or -o");
+                       "--sensitivity, --ideal, --measured, --energy, --noise, --slow-ranks, "
+                       "--mtbf or -o");
     }
     const std::vector<std::string> keys = SharedNetworkTables();
     if (!output_.table().empty() && std::ranges::count(keys, output_.table()) == 0) {
@@ -401,12 +418,12 @@ class SimulateCommand : public Command {
     const SimJobOptions job{.paths = job_.paths, .jobs = job_.jobs};
     const bool is_plain = machine_ == MachineOptions() && files_ == SimulatedFilesOptions();
     if (!is_plain || job_ != job || sensitivity_ || ideal_ || !measured_.empty() ||
-        !energy_.empty() || !shared_.empty()) {
+        !energy_.empty() || !shared_.empty() || variation_ != VariationOptions()) {
       return MakeError(
           ErrorCode::kUsage,
           "simulate: --times recorded cannot be combined with --network and other "
           "machine options, --comm-groups, --compute, --fill-ranks, --sensitivity, --ideal, "
-          "--measured, --energy, --beside, --place or -o");
+          "--measured, --energy, --beside, --place, --noise, --slow-ranks, --mtbf or -o");
     }
     ETUDE_ASSIGN_OR_RETURN(
         const Inspected found,
@@ -477,6 +494,7 @@ class SimulateCommand : public Command {
 
   SimJobOptions job_;
   MachineOptions machine_;
+  VariationOptions variation_;
   SimulatedFilesOptions files_;
   std::string times_ = "model";
   bool sensitivity_ = false;

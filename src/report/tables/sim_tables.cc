@@ -61,22 +61,24 @@ std::string_view Name(RemoteMemoryKind kind) {
   return "";
 }
 // Returns the names of the algorithms by dimension, for collectives that no plan is for.
-std::vector<std::string> OtherAlgorithmsOf(const SystemModel& system, CollectiveType type) {
+std::vector<std::string> OtherAlgorithmsOf(const SystemModel& system, CollectiveType type,
+                                           AlgorithmChoices choices) {
   if (system.programs.contains(type)) return {"custom"};
   std::vector<std::string> names;
-  const auto found = system.algorithms.find(type);
-  if (found == system.algorithms.end()) {
+  if (choices == nullptr) {
     if (const auto own = OwnAlgorithm(type)) names.push_back(AlgorithmName({.algorithm = *own}));
     return names;
   }
-  for (const AlgorithmChoice& choice : found->second) names.push_back(AlgorithmName(choice));
+  for (const AlgorithmChoice& choice : *choices) names.push_back(AlgorithmName(choice));
   return names;
 }
 
 std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType type) {
   const auto plan = system.plans.find(type);
   if (plan != system.plans.end()) return {"plan " + plan->second->name};
-  return OtherAlgorithmsOf(system, type);
+  const auto found = system.algorithms.find(type);
+  return OtherAlgorithmsOf(system, type,
+                           found == system.algorithms.end() ? nullptr : &found->second);
 }
 
 // Returns the time of a collective on a machine with times of whole communications. Of a group,
@@ -95,12 +97,15 @@ std::string AlgorithmOf(const SimMachine& machine, const SimCollectiveAccount& c
           FittingPlan(machine.system, collective.type, collective.members, collective.bytes)) {
     return "plan " + plan->name;
   }
-  const std::vector<std::string> names = OtherAlgorithmsOf(machine.system, collective.type);
+  const AlgorithmChoices choices =
+      machine.system.FindAlgorithms(collective.type, collective.members, collective.bytes);
+  const std::vector<std::string> names =
+      OtherAlgorithmsOf(machine.system, collective.type, choices);
   if (names.size() == 1) return names.front();
   if (collective.in_group && collective.dims == 0) {
     // Another one would have been an error of the simulation.
     const Result<AlgorithmChoice> choice =
-        GroupChoice(machine, collective.type, /*line=*/std::nullopt);
+        GroupChoice(machine, choices, collective.type, /*line=*/std::nullopt);
     return choice ? AlgorithmName(*choice) : "";
   }
   std::vector<std::string> used;
@@ -416,6 +421,7 @@ std::string ToText(const SimMachine& machine) {
     each.push_back(fmt::format("{} {}", Name(type), text));
   }
   if (all.size() == 1) each = {"collectives " + *all.begin()};
+  if (!system.rules.empty()) each.insert(each.begin(), "algorithms of " + system.rules_name);
   table.Row({std::string(std::exchange(what, "")), fmt::format("{}", fmt::join(each, ", "))});
   table.Row(
       {"",
@@ -520,6 +526,7 @@ SimJson ToJson(const SimMachine& machine) {
                   {"stragglers", std::move(stragglers)},
                   {"slow_links", std::move(slow_links)}};
   if (machine.graph != nullptr) json["routes"] = Name(machine.routes);
+  if (!system.rules.empty()) json["algorithm_rules"] = system.rules_name;
   return json;
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <functional>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -49,6 +50,10 @@ constexpr std::array<AlgorithmInfo, kAlgorithmCount> kAlgorithms = {{
      .name = "pat",
      .in_files = true,
      .reach = AlgorithmReach::kAll,
+     .only_graph = true},
+    {.algorithm = CollectiveAlgorithm::kSlicedAllReduce,
+     .name = "slicedAllReduce",
+     .in_files = true,
      .only_graph = true},
     {.algorithm = CollectiveAlgorithm::kBinomialTree,
      .name = "binomialTree",
@@ -109,8 +114,10 @@ bool AlgorithmInfo::IsFor(CollectiveType type) const {
     case CollectiveType::kBroadcast: return algorithm == kBinomialTree || algorithm == kInNetwork;
     case CollectiveType::kBarrier: return algorithm == kDissemination || algorithm == kInNetwork;
     case CollectiveType::kAllToAll:
-      return in_files && !in_network && algorithm != kBidirectionalRing && algorithm != kPat;
-    default: return in_files;
+      return in_files && !in_network && algorithm != kBidirectionalRing && algorithm != kPat &&
+             algorithm != kSlicedAllReduce;
+    case CollectiveType::kReduceScatter: return in_files;
+    default: return in_files && algorithm != kSlicedAllReduce;
   }
 }
 
@@ -147,18 +154,32 @@ Result<AlgorithmChoice> AlgorithmNamed(std::string_view name, std::string_view w
                               where, name, NamesInFiles()));
 }
 
-AlgorithmChoice ChoiceOf(const SystemModel& system, CollectiveType type, size_t dim) {
-  const auto found = system.algorithms.find(type);
-  if (found != system.algorithms.end() && dim < found->second.size()) return found->second[dim];
+Result<AlgorithmChoice> AlgorithmOfType(std::string_view name, CollectiveType type) {
+  const bool is_one = name.starts_with("one");
+  std::vector<std::string_view> names;
+  for (const AlgorithmInfo& info : kAlgorithms) {
+    if (!info.IsFor(type)) continue;
+    names.push_back(info.name);
+    if (IsNamed(is_one ? name.substr(3) : name, info.name)) {
+      return AlgorithmChoice{.algorithm = info.algorithm, .whole = is_one};
+    }
+  }
+  const Result<AlgorithmChoice> with_window = AlgorithmNamed(name, "");
+  if (with_window && Info(with_window->algorithm).IsFor(type)) return with_window;
+  return BadInput(fmt::format("found '{}', expected for {} {}, optionally after the prefix 'one'",
+                              name, Name(type), fmt::join(names, ", ")));
+}
+
+AlgorithmChoice ChoiceOf(AlgorithmChoices choices, CollectiveType type, size_t dim) {
+  if (choices != nullptr && dim < choices->size()) return (*choices)[dim];
   return {.algorithm = OwnAlgorithm(type).value_or(CollectiveAlgorithm::kRing)};
 }
 
-Result<AlgorithmChoice> GroupChoice(const SimMachine& machine, CollectiveType type,
-                                    std::optional<size_t> line) {
+Result<AlgorithmChoice> GroupChoice(const SimMachine& machine, AlgorithmChoices list,
+                                    CollectiveType type, std::optional<size_t> line) {
   const AlgorithmChoice usual{.algorithm = OwnAlgorithm(type).value_or(CollectiveAlgorithm::kRing)};
-  const auto found = machine.system.algorithms.find(type);
-  if (found == machine.system.algorithms.end() || found->second.empty()) return usual;
-  const std::vector<AlgorithmChoice>& choices = found->second;
+  if (list == nullptr || list->empty()) return usual;
+  const std::vector<AlgorithmChoice>& choices = *list;
   if (choices.size() == 1) return choices[0];
   if (machine.graph == nullptr) return usual;
   if (line && *line < choices.size()) return choices[*line];
@@ -174,7 +195,12 @@ Result<AlgorithmChoice> GroupChoice(const SimMachine& machine, CollectiveType ty
 }
 
 Status CheckAlgorithms(const SimMachine& machine) {
-  for (const auto& [type, choices] : machine.system.algorithms) {
+  std::vector<std::pair<CollectiveType, std::vector<AlgorithmChoice>>> all(
+      machine.system.algorithms.begin(), machine.system.algorithms.end());
+  for (const AlgorithmRule& rule : machine.system.rules) {
+    all.emplace_back(rule.type, rule.choices);
+  }
+  for (const auto& [type, choices] : all) {
     for (const AlgorithmChoice& choice : choices) {
       const AlgorithmInfo& info = Info(choice.algorithm);
       if (!info.IsFor(type)) {

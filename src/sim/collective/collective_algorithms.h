@@ -59,14 +59,21 @@ std::string AlgorithmName(const AlgorithmChoice& choice);
 // Parses an algorithm name from a system file. kBadInput, prefixed with `where`, for unknown names.
 Result<AlgorithmChoice> AlgorithmNamed(std::string_view name, std::string_view where);
 
-// Returns the algorithm of a collective along a dimension: the machine's choice, or the only one
-// of the collective (OwnAlgorithm).
-AlgorithmChoice ChoiceOf(const SystemModel& system, CollectiveType type, size_t dim);
+// Parses the name of an algorithm that is for this type of collective, on a graph. kBadInput with
+// those that are.
+Result<AlgorithmChoice> AlgorithmOfType(std::string_view name, CollectiveType type);
+
+// Algorithms of a collective by dimension (SystemModel::FindAlgorithms); null: none.
+using AlgorithmChoices = const std::vector<AlgorithmChoice>*;
+
+// Returns the algorithm of a collective along a dimension: that of the list, or the only one of
+// the collective (OwnAlgorithm).
+AlgorithmChoice ChoiceOf(AlgorithmChoices choices, CollectiveType type, size_t dim);
 // Returns the algorithm of a collective in a group smaller than the job: the only one of the list.
 // With several, as in ASTRA-sim, a ring; on a graph that of `line`, the only dimension in which the
 // members differ, or else their common one, and kBadInput if they differ.
-Result<AlgorithmChoice> GroupChoice(const SimMachine& machine, CollectiveType type,
-                                    std::optional<size_t> line);
+Result<AlgorithmChoice> GroupChoice(const SimMachine& machine, AlgorithmChoices choices,
+                                    CollectiveType type, std::optional<size_t> line);
 // Checks the algorithms of each collective against the collective and the network. kBadInput if
 // they do not fit.
 Status CheckAlgorithms(const SimMachine& machine);

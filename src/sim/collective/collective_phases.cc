@@ -33,7 +33,9 @@ class AstraPhases final : public SimCollectiveModel {
 
   std::string_view name() const override { return "astra-sim-2.0/phases"; }
   bool Has(CollectiveType type) const override {
-    return OwnAlgorithm(type) || ImplementedDims(type) > 0;
+    const auto found = system_.algorithms.find(type);
+    return OwnAlgorithm(type) || (found != system_.algorithms.end() && !found->second.empty()) ||
+           std::ranges::count(system_.rules, type, &AlgorithmRule::type) > 0;
   }
 
   Chunks ChunksOf(const CollectiveCall& call) const override {
@@ -51,16 +53,27 @@ class AstraPhases final : public SimCollectiveModel {
     return {.bytes = chunk, .count = std::max<int64_t>(1, CeilDiv(size, chunk))};
   }
 
-  Status MakePhases(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
+  Status MakePhases(const CollectiveCall& given, int64_t bytes, QueueTurns& turns,
                     std::vector<CollectivePhase>& phases) const override {
     phases.clear();
-    const bool by_dim = call.group == nullptr || GridOf(call) != nullptr;
+    CollectiveCall call = given;
+    AlgorithmChoices choices = system_.FindAlgorithms(call.type, call.members, call.bytes);
+    std::vector<AlgorithmChoice> rings;
+    if (choices != nullptr && !choices->empty() &&
+        choices->front().algorithm == CollectiveAlgorithm::kSlicedAllReduce) {
+      call.type = CollectiveType::kAllReduce;
+      rings = *choices;
+      for (AlgorithmChoice& choice : rings) choice.algorithm = CollectiveAlgorithm::kRing;
+      choices = &rings;
+    }
+    const Grid* grid = GridOf(call, choices);
+    const bool by_dim = call.group == nullptr || grid != nullptr;
     if (by_dim && OwnAlgorithm(call.type)) {
-      MakeTrees(call, bytes, turns, phases);
+      MakeTrees(call, choices, grid, bytes, turns, phases);
     } else if (by_dim) {
-      MakeByDim(call, bytes, turns, phases);
+      MakeByDim(call, choices, grid, bytes, turns, phases);
     } else if (call.members > 1) {
-      ETUDE_RETURN_IF_ERROR(MakeOfGroup(call, bytes, turns, phases));
+      ETUDE_RETURN_IF_ERROR(MakeOfGroup(call, choices, bytes, turns, phases));
     }
     for (const CollectivePhase& phase : phases) {
       ETUDE_RETURN_IF_ERROR(CheckPhase(phase, input_.machine.graph != nullptr));
@@ -73,10 +86,6 @@ class AstraPhases final : public SimCollectiveModel {
   static bool IsShared(CollectiveType type) {
     return type == CollectiveType::kAllReduce || type == CollectiveType::kAllToAll ||
            type == CollectiveType::kReduceScatter || type == CollectiveType::kScatter;
-  }
-  size_t ImplementedDims(CollectiveType type) const {
-    const auto found = system_.algorithms.find(type);
-    return found == system_.algorithms.end() ? 0 : found->second.size();
   }
   bool IsAware(CollectiveType type) const {
     return type == CollectiveType::kAllReduce && system_.bandwidth_aware;
@@ -116,8 +125,8 @@ class AstraPhases final : public SimCollectiveModel {
 
   // Returns the coordinates by dimension of a group whose collectives use the dimensions; else
   // null.
-  const Grid* GridOf(const CollectiveCall& call) const {
-    if (call.group == nullptr || !GroupsUseDims(input_.machine, call.type)) return nullptr;
+  const Grid* GridOf(const CollectiveCall& call, AlgorithmChoices choices) const {
+    if (call.group == nullptr || !GroupsUseDims(input_.machine, choices, call.type)) return nullptr;
     const auto found = places_.find(call.group);
     return found == places_.end() || found->second.grid.empty() ? nullptr : &found->second.grid;
   }
@@ -146,15 +155,16 @@ class AstraPhases final : public SimCollectiveModel {
     return line;
   }
 
-  void MakeByDim(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
-                 std::vector<CollectivePhase>& phases) const {
+  void MakeByDim(const CollectiveCall& call, AlgorithmChoices choices, const Grid* grid,
+                 int64_t bytes, QueueTurns& turns, std::vector<CollectivePhase>& phases) const {
     const CollectiveType type = call.type;
-    const Grid* grid = GridOf(call);
     std::vector<size_t> dims = DimsOf(call, grid);
-    std::erase_if(dims, [&](size_t dim) { return dim >= ImplementedDims(type); });
+    const size_t listed = choices == nullptr ? 0 : choices->size();
+    const bool is_one = listed > 0 && choices->front().whole;
+    std::erase_if(dims, [&](size_t dim) { return !is_one && dim >= listed; });
     if (dims.empty()) return;
     const bool aware = IsAware(type);
-    if (const AlgorithmChoice choice = ChoiceOf(system_, type, 0); choice.whole) {
+    if (const AlgorithmChoice choice = ChoiceOf(choices, type, 0); choice.whole) {
       CollectivePhase phase{.type = type, .choice = choice, .bytes = bytes};
       phase.members = {.count = input_.total, .me = call.rank};
       Enqueue(phase, aware, turns);
@@ -164,7 +174,7 @@ class AstraPhases final : public SimCollectiveModel {
     }
     const auto add = [&](CollectiveType part, size_t dim) {
       CollectivePhase phase{
-          .type = part, .choice = ChoiceOf(system_, type, dim), .dim = dim, .bytes = bytes};
+          .type = part, .choice = ChoiceOf(choices, type, dim), .dim = dim, .bytes = bytes};
       phase.members = LineOf(call.rank, dim, grid);
       Enqueue(phase, aware, turns);
       phase.mirrored = grid == nullptr ? TakeTree(type, phase, turns) : call.stream % 2 == 1;
@@ -186,10 +196,19 @@ class AstraPhases final : public SimCollectiveModel {
 
   // From the root along the highest dimension first, or to the root along the lowest first. In each
   // dimension the ranks that have data, or still need them, take part.
-  void MakeTrees(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
-                 std::vector<CollectivePhase>& phases) const {
+  void MakeTrees(const CollectiveCall& call, AlgorithmChoices choices, const Grid* grid,
+                 int64_t bytes, QueueTurns& turns, std::vector<CollectivePhase>& phases) const {
+    if (const AlgorithmChoice choice = ChoiceOf(choices, call.type, 0); choice.whole) {
+      CollectivePhase phase{.type = call.type,
+                            .choice = choice,
+                            .bytes = bytes,
+                            .members = {.count = input_.total, .me = call.rank},
+                            .root = call.root};
+      Enqueue(phase, /*aware=*/false, turns);
+      phases.push_back(phase);
+      return;
+    }
     const Travel& travel = input_.travel;
-    const Grid* grid = GridOf(call);
     const int64_t root =
         grid == nullptr ? call.root : (*call.group)[static_cast<size_t>(call.root)];
     const bool down = IsFromRoot(call.type);
@@ -200,7 +219,7 @@ class AstraPhases final : public SimCollectiveModel {
     for (size_t i = 0; i < dims.size(); ++i) {
       const size_t dim = down ? dims[dims.size() - 1 - i] : dims[i];
       CollectivePhase phase{.type = call.type,
-                            .choice = ChoiceOf(system_, call.type, dim),
+                            .choice = ChoiceOf(choices, call.type, dim),
                             .dim = dim,
                             .bytes = bytes,
                             .members = LineOf(call.rank, dim, grid),
@@ -216,13 +235,13 @@ class AstraPhases final : public SimCollectiveModel {
     }
   }
 
-  Status MakeOfGroup(const CollectiveCall& call, int64_t bytes, QueueTurns& turns,
-                     std::vector<CollectivePhase>& phases) const {
+  Status MakeOfGroup(const CollectiveCall& call, AlgorithmChoices choices, int64_t bytes,
+                     QueueTurns& turns, std::vector<CollectivePhase>& phases) const {
     CollectivePhase phase{.type = call.type, .dim = 0, .in_group = true, .bytes = bytes};
     phase.root = call.root;
     const auto place = places_.find(call.group);
     ETUDE_ASSIGN_OR_RETURN(phase.choice,
-                           GroupChoice(input_.machine, call.type,
+                           GroupChoice(input_.machine, choices, call.type,
                                        place == places_.end() ? std::nullopt : place->second.line));
     phase.members = {.listed = call.group, .count = call.members, .me = call.me};
     Enqueue(phase, IsAware(call.type), turns);

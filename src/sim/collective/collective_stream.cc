@@ -25,7 +25,8 @@ const StreamAlgorithm& AlgorithmOf(const CollectivePhase& phase) {
     case CollectiveAlgorithm::kHalvingDoubling:
     case CollectiveAlgorithm::kBidirectionalRing:
     case CollectiveAlgorithm::kBruck:
-    case CollectiveAlgorithm::kPat: break;
+    case CollectiveAlgorithm::kPat:
+    case CollectiveAlgorithm::kSlicedAllReduce: break;
   }
   return ExchangeAlgorithmOf(phase.choice.algorithm);
 }

@@ -196,6 +196,7 @@ const StreamAlgorithm& ExchangeAlgorithmOf(CollectiveAlgorithm algorithm) {
     case CollectiveAlgorithm::kBidirectionalRing:
     case CollectiveAlgorithm::kBruck:
     case CollectiveAlgorithm::kPat:
+    case CollectiveAlgorithm::kSlicedAllReduce:
     case CollectiveAlgorithm::kBinomialTree:
     case CollectiveAlgorithm::kDissemination: break;
   }

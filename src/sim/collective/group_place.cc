@@ -28,12 +28,11 @@ GroupPlace PlaceOfGroup(const Travel& travel, size_t dims, std::span<const int64
   return place;
 }
 
-bool GroupsUseDims(const SimMachine& machine, CollectiveType type) {
+bool GroupsUseDims(const SimMachine& machine, AlgorithmChoices choices, CollectiveType type) {
   if (machine.graph == nullptr) return false;
-  if (OwnAlgorithm(type)) return true;
-  const auto found = machine.system.algorithms.find(type);
-  return found != machine.system.algorithms.end() && found->second.size() >= machine.dims.size() &&
-         !found->second.front().whole;
+  const bool is_one = choices != nullptr && !choices->empty() && choices->front().whole;
+  if (OwnAlgorithm(type)) return !is_one;
+  return choices != nullptr && choices->size() >= machine.dims.size() && !is_one;
 }
 
 }  // namespace etude

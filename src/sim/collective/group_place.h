@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "src/sim/collective/collective_algorithms.h"
 #include "src/sim/machine/machine.h"
 #include "src/sim/machine/travel.h"
 
@@ -23,6 +24,6 @@ GroupPlace PlaceOfGroup(const Travel& travel, size_t dims, std::span<const int64
 
 // Returns whether collectives of groups that form a grid take one dimension after the other, as
 // those of all ranks do: on a graph with an algorithm for each dimension.
-bool GroupsUseDims(const SimMachine& machine, CollectiveType type);
+bool GroupsUseDims(const SimMachine& machine, AlgorithmChoices choices, CollectiveType type);
 
 }  // namespace etude

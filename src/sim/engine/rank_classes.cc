@@ -65,16 +65,8 @@ class Refiner {
   Refiner(const SimMachine& machine, const SimWorkload& workload)
       : travel_(machine), machine_(machine), workload_(workload), ranks_(workload.ranks.size()) {
     reach_of_dim_.resize(machine.dims.size());
-    for (const auto& [type, choices] : machine.system.algorithms) {
-      for (size_t i = 0; i < std::min(choices.size(), machine.dims.size()); ++i) {
-        reach_of_dim_[i].Add(choices[i]);
-        whole_ = whole_ || choices[i].whole;
-      }
-      // Groups use rings, unless there is only one algorithm, or on a graph (GroupChoice).
-      for (const AlgorithmChoice& choice : choices) {
-        if (choices.size() == 1 || machine.graph != nullptr) reach_of_groups_.Add(choice);
-      }
-    }
+    for (const auto& [type, choices] : machine.system.algorithms) AddReach(choices);
+    for (const AlgorithmRule& rule : machine.system.rules) AddReach(rule.choices);
   }
 
   std::optional<RankClasses> Run() {
@@ -142,6 +134,17 @@ class Refiner {
       return listed.empty() ? base + index * stride : listed[static_cast<size_t>(index)];
     }
   };
+
+  void AddReach(const std::vector<AlgorithmChoice>& choices) {
+    for (size_t i = 0; i < std::min(choices.size(), machine_.dims.size()); ++i) {
+      reach_of_dim_[i].Add(choices[i]);
+      whole_ = whole_ || choices[i].whole;
+    }
+    // Groups use rings, unless there is only one algorithm, or on a graph (GroupChoice).
+    for (const AlgorithmChoice& choice : choices) {
+      if (choices.size() == 1 || machine_.graph != nullptr) reach_of_groups_.Add(choice);
+    }
+  }
 
   const SimRank& Of(size_t rank) const { return workload_.ranks[rank]; }
   bool IsRank(int64_t rank) const { return rank >= 0 && rank < static_cast<int64_t>(ranks_); }
@@ -242,8 +245,13 @@ class Refiner {
   void FindLines() {
     if (machine_.graph == nullptr) return;
     using enum CollectiveType;
-    const auto by_dim = [&](CollectiveType type) { return GroupsUseDims(machine_, type); };
+    const auto by_dim = [&](CollectiveType type) {
+      const auto found = machine_.system.algorithms.find(type);
+      return found != machine_.system.algorithms.end() &&
+             GroupsUseDims(machine_, &found->second, type);
+    };
     const bool all_by_dim =
+        machine_.system.rules.empty() &&
         std::ranges::all_of(std::array{kAllReduce, kAllGather, kReduceScatter, kAllToAll}, by_dim);
     for (Ring& ring : groups_) {
       const GroupPlace place = PlaceOfGroup(travel_, machine_.dims.size(), ring.listed);
@@ -543,14 +551,21 @@ bool FitsAll(const AlgorithmInfo& info, const SimMachine& machine, const SimWork
 
 bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
   if (!machine.system.programs.empty() || !machine.system.plans.empty()) return true;
+  if (machine.noise > 0) return true;
   // The order of the events of a bus is not watched for ties.
   if (machine.system.shared_bus) return true;
   if (machine.graph != nullptr && machine.routes == RouteChoice::kLeastLoaded) return true;
+  const auto is_safe = [&](const AlgorithmChoice& choice) {
+    const AlgorithmInfo& info = Info(choice.algorithm);
+    return info.class_safe() && FitsAll(info, machine, workload);
+  };
   for (const auto& [type, choices] : machine.system.algorithms) {
-    for (const AlgorithmChoice& choice : choices) {
-      const AlgorithmInfo& info = Info(choice.algorithm);
-      if (!info.class_safe() || !FitsAll(info, machine, workload)) return true;
-    }
+    if (!std::ranges::all_of(choices, is_safe)) return true;
+  }
+  for (const AlgorithmRule& rule : machine.system.rules) {
+    // One tree of all ranks is no line of a dimension.
+    const bool is_tree = OwnAlgorithm(rule.type) && rule.choices.front().whole;
+    if (is_tree || !std::ranges::all_of(rule.choices, is_safe)) return true;
   }
   if (machine.memory.kind == RemoteMemoryKind::kNone ||
       machine.memory.kind == RemoteMemoryKind::kPerNpu) {

@@ -114,6 +114,7 @@ void SimExecution::Start(RankClassId rank_class, SimIndex index, const SimNode& 
   }
   time = compute_.Time(input_.RankOf(rank_class), node);
   if (!time) return Skip(rank_class, index);
+  time = NoisyTime(input_.machine, input_.RankOf(rank_class), index, *time);
   const bool uses_core = node.on_host || states_[rank_class.index()].program->host_computes;
   if (cores_ != nullptr && uses_core) {
     return cores_->Begin({.rank_class = rank_class, .subject = index}, *time,

@@ -50,6 +50,7 @@ enum class CollectiveAlgorithm : uint8_t {
   kBidirectionalRing,
   kBruck,
   kPat,
+  kSlicedAllReduce,  // of a reduce-scatter: a ring's all-reduce, of which each member keeps a part
   // The only algorithms of their collectives; not named in system files.
   kBinomialTree,
   kDissemination,
@@ -82,6 +83,21 @@ inline std::optional<CollectiveAlgorithm> OwnAlgorithm(CollectiveType type) {
   return std::nullopt;
 }
 
+// Algorithms of collectives of some sizes.
+struct AlgorithmRule {
+  CollectiveType type = CollectiveType::kUnknown;
+  int64_t least_ranks = 0;
+  int64_t most_ranks = INT64_MAX;
+  int64_t least_bytes = 0;
+  int64_t most_bytes = INT64_MAX;
+  std::vector<AlgorithmChoice> choices;  // by dimension, or one for all
+
+  bool Fits(CollectiveType its_type, int64_t ranks, int64_t bytes) const {
+    return its_type == type && ranks >= least_ranks && ranks <= most_ranks &&
+           bytes >= least_bytes && bytes <= most_bytes;
+  }
+};
+
 enum class StreamOrder : uint8_t { kFifo, kLifo, kExplicit };
 
 // LogGP model of a bus between an NPU and its memory, which carries messages of collectives at both
@@ -113,11 +129,23 @@ struct SystemModel {
   bool replay_broadcasts = true;
   // Algorithms by dimension. A collective uses as many dimensions as are listed.
   std::map<CollectiveType, std::vector<AlgorithmChoice>> algorithms;
+  // The first one that fits comes before `algorithms`. Only with SimMachine::graph.
+  std::vector<AlgorithmRule> rules;
+  std::string rules_name;  // "gloo", or a file
   // Collectives defined by programs, by a rank's position among the participants.
   std::map<CollectiveType, std::vector<SimRank>> programs;
   // Collectives defined by plans of MSCCL++, for as many members as a plan has GPUs.
   std::map<CollectiveType, std::shared_ptr<const CollectivePlan>> plans;
 
+  // Returns the algorithms of a collective by dimension; null if there are none.
+  const std::vector<AlgorithmChoice>* FindAlgorithms(CollectiveType type, int64_t ranks,
+                                                     int64_t bytes) const {
+    for (const AlgorithmRule& rule : rules) {
+      if (rule.Fits(type, ranks, bytes)) return &rule.choices;
+    }
+    const auto found = algorithms.find(type);
+    return found == algorithms.end() ? nullptr : &found->second;
+  }
   // Returns whether the node takes its recorded duration, on each rank separately.
   bool Replays(const SimNode& node) const {
     const bool may = node.collective == CollectiveType::kUnknown ||
@@ -158,6 +186,8 @@ struct SimMachine {
   RemoteMemory memory;
   // Injected faults.
   std::map<int64_t, double> stragglers;  // by rank: factor on computation times
+  double noise = 0;  // standard deviation of a random factor on each computation's time
+  uint64_t noise_seed = 0;
   std::vector<SlowLink> slow_links;
   // Missing or ignored settings in the files, and the values used instead; one line each.
   std::vector<std::string> system_remarks;
@@ -179,13 +209,15 @@ struct SimMachine {
       return static_cast<uint32_t>((uint64_t{1} << count) - 1);
     };
     const size_t count = std::min<size_t>(dims.size(), 32);
-    if (OwnAlgorithm(node.collective)) return node.dims & first(count);
-    const auto found = system.algorithms.find(node.collective);
-    const bool is_whole =
-        system.programs.contains(node.collective) || system.plans.contains(node.collective) ||
-        found == system.algorithms.end() || found->second.empty() || found->second.front().whole;
+    const std::vector<AlgorithmChoice>* choices =
+        system.FindAlgorithms(node.collective, npus(), node.bytes);
+    const bool is_one = choices != nullptr && !choices->empty() && choices->front().whole;
+    if (OwnAlgorithm(node.collective)) return is_one ? first(count) : node.dims & first(count);
+    const bool is_whole = system.programs.contains(node.collective) ||
+                          system.plans.contains(node.collective) || choices == nullptr ||
+                          choices->empty() || is_one;
     if (is_whole) return first(count);
-    return node.dims & first(std::min(count, found->second.size()));
+    return node.dims & first(std::min(count, choices->size()));
   }
 };
 

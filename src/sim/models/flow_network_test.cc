@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "src/sim/engine/simulator.h"
+#include "src/sim/machine/algorithm_rules.h"
 #include "src/sim/machine/graph_machine.h"
 #include "src/sim/machine/network_text.h"
 #include "src/sim/network/network_files.h"
@@ -254,6 +255,7 @@ TEST(FlowNetwork, ClassesEqualEachRank) {
         if ((seed + i) % 2 == 0 && Info(other).IsFor(type)) choices[i] = {.algorithm = other};
       }
     }
+    if (seed % 5 == 0) ASSERT_TRUE(UseAlgorithmRules("", "gloo", machine));
     auto graph = ParseNetworkGraph(*NetworkOfDims(network), "network");
     ASSERT_TRUE(graph) << graph.error().message;
     ASSERT_TRUE(UseGraph(*std::move(graph), {}, "network", machine));

@@ -1,8 +1,11 @@
 #include "src/sim/models/sim_compute_model.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <utility>
 
+#include "src/base/random_stream.h"
 #include "src/sim/machine/travel.h"
 
 namespace etude {
@@ -60,6 +63,19 @@ int64_t StragglerTime(const SimMachine& machine, int64_t rank, int64_t time) {
   const auto factor = machine.stragglers.find(rank);
   if (factor == machine.stragglers.end()) return time;
   return WholeNanos(static_cast<double>(time) * factor->second);
+}
+
+int64_t NoisyTime(const SimMachine& machine, int64_t rank, uint32_t node, int64_t time) {
+  if (machine.noise <= 0) return time;
+  // The draw depends on the seed, the rank and the node only.
+  const uint64_t of_rank = RandomStream(machine.noise_seed).Next() ^ static_cast<uint64_t>(rank);
+  RandomStream random(RandomStream(of_rank).Next() ^ node);
+  // A standard normal number by Box and Muller's transform.
+  const double radius = std::sqrt(-2 * std::log1p(-random.UniformDouble()));
+  const double normal = radius * std::cos(2 * std::numbers::pi * random.UniformDouble());
+  const double variance = std::log1p(machine.noise * machine.noise);
+  const double factor = std::exp(std::sqrt(variance) * normal - variance / 2);
+  return std::max<int64_t>(1, WholeNanos(static_cast<double>(time) * factor + 0.5));
 }
 
 std::unique_ptr<SimComputeModel> MakeSimComputeModel(const SimMachine& machine) {

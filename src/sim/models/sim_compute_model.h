@@ -26,6 +26,10 @@ inline int64_t RecordedTime(const SimNode& node) { return node.duration > 0 ? no
 // Returns the duration on `rank` of a computation that takes `time` on other ranks, in ns.
 int64_t StragglerTime(const SimMachine& machine, int64_t rank, int64_t time);
 
+// Returns the duration of a computation that takes `time` without SimMachine::noise, in ns.
+// `node`: index in the rank's program.
+int64_t NoisyTime(const SimMachine& machine, int64_t rank, uint32_t node, int64_t time);
+
 // Makes "astra-sim-2.0/recorded" or "astra-sim-2.0/roofline". With the latter, host computations
 // take their recorded duration. Computations of stragglers take longer.
 std::unique_ptr<SimComputeModel> MakeSimComputeModel(const SimMachine& machine);

@@ -24,7 +24,7 @@
 namespace etude {
 namespace {
 
-constexpr size_t kMostNodes = size_t{1} << 20;
+constexpr size_t kMostDevices = size_t{1} << 20;
 constexpr size_t kMostEdges = size_t{1} << 22;
 constexpr int kMostNesting = 8;  // of devices in devices
 
@@ -104,7 +104,7 @@ class InfraGraphReader {
     const YAML::Node value = node["count"];
     if (!value) return unstated;
     const auto count = value.IsScalar() ? ParseWhole(value.Scalar()) : std::nullopt;
-    if (!count || *count < 0 || *count > static_cast<int64_t>(kMostNodes)) {
+    if (!count || *count < 0 || *count > static_cast<int64_t>(kMostDevices)) {
       return Wrong(value, "found no count, expected a whole number");
     }
     return *count;
@@ -201,7 +201,7 @@ class InfraGraphReader {
         if (words[i] == name && index && *index >= 0) count = std::max(count, *index + 1);
       }
     }
-    return std::min<int64_t>(count, kMostNodes);
+    return std::min<int64_t>(count, kMostDevices);
   }
 
   // Adds the nodes and edges of a device with a prefix, "server.0".
@@ -221,8 +221,8 @@ class InfraGraphReader {
           ETUDE_RETURN_IF_ERROR(Expand(node, part.device, nesting + 1));
           continue;
         }
-        if (nodes_.size() >= kMostNodes) {
-          return BadInput(fmt::format("{}: found more than {} components", path_, kMostNodes));
+        if (nodes_.size() >= kMostDevices) {
+          return BadInput(fmt::format("{}: found more than {} components", path_, kMostDevices));
         }
         const bool is_npu = part.kind == "xpu" || part.kind == "npu";
         if (nodes_.emplace(node, is_npu).second) (is_npu ? npus_ : others_).push_back(node);
@@ -309,7 +309,7 @@ class InfraGraphReader {
       ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> indices,
                              IndicesOf(place, word.substr(name.size()), part->count));
       Names longer;
-      if (names.size() * indices.size() > kMostNodes) return Wrong(place, "found too many ends");
+      if (names.size() * indices.size() > kMostDevices) return Wrong(place, "found too many ends");
       for (const std::string& before : names) {
         for (const int64_t index : indices) {
           longer.push_back(

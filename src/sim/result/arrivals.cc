@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "src/sim/collective/group_place.h"
-
 namespace etude {
 namespace {
 
@@ -95,12 +93,13 @@ int64_t Arrivals::MembersOf(const Place& place) const {
   return members;
 }
 
-uint32_t Arrivals::DimsOfGroup(CollectiveType type, std::span<const int64_t> members) const {
-  if (machine_.graph == nullptr) return 0;
-  const GroupPlace place = PlaceOfGroup(travel_, Dims(), members);
-  if (place.line) return uint32_t{1} << *place.line;
+uint32_t Arrivals::DimsOfGroup(CollectiveType type, int64_t ranks, int64_t bytes,
+                               const GroupPlace& place) const {
+  const AlgorithmChoices choices = machine_.system.FindAlgorithms(type, ranks, bytes);
+  const bool is_one = choices != nullptr && !choices->empty() && choices->front().whole;
+  if (place.line && !is_one) return uint32_t{1} << *place.line;
   uint32_t dims = 0;
-  for (size_t i = 0; GroupsUseDims(machine_, type) && i < place.grid.size(); ++i) {
+  for (size_t i = 0; GroupsUseDims(machine_, choices, type) && i < place.grid.size(); ++i) {
     if (place.grid[i].size() > 1) dims |= uint32_t{1} << i;
   }
   return dims;
@@ -223,8 +222,10 @@ void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<C
     if (found != calls[rank_class].end()) part.nodes = found->second;
     most = std::max(most, part.nodes.size());
   }
-  const uint32_t dims = place.first == 0 ? DimsOfGroup(type, workload_.groups.at(place.second))
-                                         : static_cast<uint32_t>(place.first - 1);
+  GroupPlace of_group;
+  if (place.first == 0 && machine_.graph != nullptr) {
+    of_group = PlaceOfGroup(travel_, Dims(), workload_.groups.at(place.second));
+  }
   for (size_t k = 0; k < most; ++k) {
     SimCollectiveAccount one{.type = type, .members = MembersOf(place)};
     int64_t first_begin = kNever;
@@ -268,7 +269,8 @@ void Arrivals::Meet(const Roles& roles, CollectiveType type, const std::vector<C
       }
     }
     one.in_group = place.first == 0;
-    one.dims = dims;
+    one.dims = one.in_group ? DimsOfGroup(type, one.members, one.bytes, of_group)
+                            : static_cast<uint32_t>(place.first - 1);
     SimCollectiveAccount& account =
         accounts_[{type, one.in_group ? -int64_t{one.dims} : place.first, one.members, one.bytes}];
     one.count = account.count + count;

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "src/sim/collective/group_place.h"
 #include "src/sim/engine/simulator.h"
 #include "src/sim/machine/machine.h"
 #include "src/sim/machine/travel.h"
@@ -93,7 +93,8 @@ class Arrivals {
   Place PlaceOf(int64_t rank, const Circle& circle) const;
   int64_t MembersOf(const Place& place) const;
   // Returns the dimensions along which collectives of a group go.
-  uint32_t DimsOfGroup(CollectiveType type, std::span<const int64_t> members) const;
+  uint32_t DimsOfGroup(CollectiveType type, int64_t ranks, int64_t bytes,
+                       const GroupPlace& place) const;
   // Returns whether the rank is the root of the node's collective. Requires a collective with a
   // root.
   bool IsRoot(int64_t rank, const SimNode& node) const;

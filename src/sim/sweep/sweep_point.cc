@@ -16,6 +16,7 @@
 #include "src/formats/io/byte_source.h"
 #include "src/sim/collective/collective_algorithms.h"
 #include "src/sim/engine/simulator.h"
+#include "src/sim/machine/algorithm_rules.h"
 #include "src/sim/machine/fault_text.h"
 #include "src/sim/machine/graph_machine.h"
 #include "src/sim/machine/network_text.h"
@@ -36,8 +37,8 @@ constexpr std::array<const char*, 4> kAlgorithmKeys = {
 constexpr std::string_view kCustom = "-implementation-custom";
 // Settings that a machine file replaces.
 constexpr std::string_view kNetworkSettings[] = {
-    "model",  "network", "system",     "memory",          "algorithm", "congestion",
-    "routes", "queues",  "rendezvous", "injection_scale", "slow_link"};
+    "model",      "network", "system", "memory",     "algorithm",       "algorithms",
+    "congestion", "routes",  "queues", "rendezvous", "injection_scale", "slow_link"};
 
 // Returns the settings of a machine that the specification does not set.
 Json UsualMachine() {
@@ -154,7 +155,8 @@ const char* UsualModel(const SweepPoint& point) {
   const Json& network = point.machine.at("network");
   const bool is_of_astra = (point.network_of_astra || point.settings_of_astra) &&
                            point.machine.value("routes", "hashed") == "hashed";
-  const bool is_graph = !is_of_astra || network.is_string() || NeedsGraph(network.dump());
+  const bool is_graph = !is_of_astra || point.machine.contains("algorithms") ||
+                        network.is_string() || NeedsGraph(network.dump());
   return is_graph ? "etude-1" : "astra-sim-2.0";
 }
 
@@ -250,6 +252,14 @@ Result<SweepMachine> MachineOf(const SweepPoint& point, int64_t ranks) {
   ETUDE_ASSIGN_OR_RETURN(made.collectives,
                          ParseAstraSystem(json.at("system").dump(), name("system"), made.machine));
   ETUDE_RETURN_IF_ERROR(ParseAstraMemory(json.at("memory").dump(), name("memory"), made.machine));
+  if (json.contains("algorithms")) {
+    if (!is_graph) {
+      return BadInput(fmt::format("{}: requires model = \"etude-1\"", name("algorithms")));
+    }
+    const auto text = json.at("algorithms").get<std::string>();
+    ETUDE_RETURN_IF_ERROR(
+        UseAlgorithmRules(text, text == kGlooRules ? text : point.algorithms_file, made.machine));
+  }
   made.machine.congestion = json.at("congestion").get<std::string>() == "aware";
   made.machine.system.queues = json.at("queues").get<int64_t>();
   made.machine.system.rendezvous = json.at("rendezvous").get<bool>();
@@ -409,6 +419,13 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& poi
   }
   const bool is_section = key == "network" || key == "system" || key == "memory";
   if (key == "congestion") point.settings_of_astra = true;
+  if (key == "algorithms") {
+    machine[key] = setting.value;
+    if (setting.value == kGlooRules) return {};
+    ETUDE_ASSIGN_OR_RETURN(machine[key], ReadSection(setting, point));
+    point.algorithms_file = point.PathOf(setting.value.get<std::string>());
+    return {};
+  }
   if (key == "network" && setting.path.size() == 1) {
     const std::string given = setting.value.get<std::string>();
     if (IsNetworkOfDims(given)) {
@@ -480,6 +497,9 @@ Result<Json> SweepPlanner::ReadSection(const SweepSetting& setting, const SweepP
     found->second = IsListOfDims(text) ? JsonOfYaml(text) : Json(text);
   } else if (section == "machine") {
     ETUDE_RETURN_IF_ERROR(ParseTimedMachine(text, path));
+    found->second = text;
+  } else if (section == "algorithms") {
+    ETUDE_RETURN_IF_ERROR(ParseAlgorithmRules(text, path));
     found->second = text;
   } else if (section == "energy") {
     ETUDE_RETURN_IF_ERROR(ParseEnergyFigures(text, path));

@@ -47,10 +47,12 @@ struct SweepPoint {
   std::map<std::string, std::string> places;
   std::map<std::string, std::string> generate_places;  // by key of `generate`
   // Machine settings: "network", "system", "memory" as in ASTRA-sim's files, with overrides
-  // applied; the text of a network file in another form. "machine" is the text of a machine file,
-  // instead of a network, and "energy" that of an energy file.
+  // applied; the text of a network file in another form. "algorithms" is "gloo" or the text of
+  // a file of algorithms, "machine" the text of a machine file, instead of a network, and "energy"
+  // that of an energy file.
   nlohmann::json machine;
-  std::string network_file;  // path of these three, for messages
+  std::string network_file;  // path of these four, for messages
+  std::string algorithms_file;
   std::string machine_file;
   std::string energy_file;
   // Settings that only ASTRA-sim has, which choose its model: of the network, and others.

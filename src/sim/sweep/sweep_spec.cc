@@ -97,20 +97,20 @@ class SweepParser : private TomlReader {
   Status CheckSettingKeys(const toml::table& table, const Path& path, std::string_view where,
                           bool named) const {
     if (path.empty() && named) {
-      return CheckKeys(
-          table, where,
-          {"name",      "job",        "groups",   "compute", "fill_ranks", "generate",
-           "whatif",    "model",      "machine",  "network", "system",     "memory",
-           "algorithm", "congestion", "routes",   "queues",  "rendezvous", "injection_scale",
-           "straggler", "slow_link",  "capacity", "energy"});
+      return CheckKeys(table, where,
+                       {"name",      "job",      "groups",     "compute",         "fill_ranks",
+                        "generate",  "whatif",   "model",      "machine",         "network",
+                        "system",    "memory",   "algorithm",  "algorithms",      "congestion",
+                        "routes",    "queues",   "rendezvous", "injection_scale", "straggler",
+                        "slow_link", "capacity", "energy"});
     }
     if (path.empty()) {
       return CheckKeys(
           table, where,
-          {"job",        "groups",   "compute", "fill_ranks", "generate",        "whatif",
-           "model",      "machine",  "network", "system",     "memory",          "algorithm",
-           "congestion", "routes",   "queues",  "rendezvous", "injection_scale", "straggler",
-           "slow_link",  "capacity", "energy"});
+          {"job",        "groups",     "compute",  "fill_ranks", "generate",   "whatif",
+           "model",      "machine",    "network",  "system",     "memory",     "algorithm",
+           "algorithms", "congestion", "routes",   "queues",     "rendezvous", "injection_scale",
+           "straggler",  "slow_link",  "capacity", "energy"});
     }
     if (path.size() == 1 && path[0] == "network") {
       return CheckKeys(table, "network", {"topology", "npus_count", "bandwidth", "latency"});

@@ -85,7 +85,8 @@ TEST(SweepSpec, SaysWhatIsWrong) {
   EXPECT_EQ(
       ErrorOf("[base]\nname = 'a'\n"),
       "s.toml:2:1: unknown key 'name' of [base], expected one of job, groups, compute, fill_ranks, "
-      "generate, whatif, model, machine, network, system, memory, algorithm, congestion, routes, "
+      "generate, whatif, model, machine, network, system, memory, algorithm, algorithms, "
+      "congestion, routes, "
       "queues, rendezvous, injection_scale, straggler, slow_link, capacity, energy");
   EXPECT_EQ(ErrorOf("[grid]\njob = 'a'"), "s.toml:2:7: job: found text, expected a list of values");
   EXPECT_EQ(ErrorOf("[grid]\njob = ['a', 'a']"), "s.toml:2:13: job: found a twice");

@@ -978,6 +978,7 @@ class Engine {
       case CollectiveAlgorithm::kBidirectionalRing:
       case CollectiveAlgorithm::kBruck:
       case CollectiveAlgorithm::kPat:
+      case CollectiveAlgorithm::kSlicedAllReduce:
       case CollectiveAlgorithm::kDoubleBinaryTree:
       case CollectiveAlgorithm::kInNetwork:
       case CollectiveAlgorithm::kBinomialTree:

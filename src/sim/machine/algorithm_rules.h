@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/result.h"
+#include "src/sim/machine/machine.h"
+
+namespace etude {
+
+inline constexpr std::string_view kGlooRules = "gloo";
+
+// Returns the algorithms that c10d's Gloo backend runs: docs/models/etude_1.md.
+std::vector<AlgorithmRule> GlooRules();
+
+// Parses a table of algorithms by size: docs/formats/algorithms.md. kBadInput with `path` and the
+// place.
+Result<std::vector<AlgorithmRule>> ParseAlgorithmRules(const std::string& text,
+                                                       const std::string& path);
+
+// Uses Gloo's rules if `name` is kGlooRules, and else those of `text`, the content of the file
+// `name`. One algorithm stands for all dimensions. kBadInput for others than one or one for each.
+Status UseAlgorithmRules(const std::string& text, const std::string& name, SimMachine& machine);
+
+}  // namespace etude
