@@ -127,6 +127,7 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const Run
                            ReadSimFiles(PathBeside(files.system, prefix, ".0.et"), machine.npus(),
                                         {.strict = strict}, context));
     machine.system.programs[type] = std::move(programs.ranks);
+    machine.system.program_names[type] = prefix;
   }
   return machine;
 }

@@ -506,6 +506,13 @@ void SimCollectives::IssueProgramNode(CollectiveStream& stream, SimIndex index) 
     return listener_.Fail(stream.rank_class, stream.node,
                           "found a message to or from no rank in its program");
   }
+  if (node.kind == NodeKind::kCollective && input_.machine.graph != nullptr) {
+    const uint64_t id = stream.custom.rank->program->source_ids[index];
+    return listener_.Fail(stream.rank_class, stream.node,
+                          fmt::format("found {} as node {} of the program of the collective, "
+                                      "expected sends, receives and computations",
+                                      Name(node.collective), id));
+  }
   if (node.kind == NodeKind::kSend) {
     messages_.Send({.bytes = node.bytes,
                     .tag = TagOf(node),

@@ -134,6 +134,7 @@ struct SystemModel {
   std::string rules_name;  // "gloo", or a file
   // Collectives defined by programs, by a rank's position among the participants.
   std::map<CollectiveType, std::vector<SimRank>> programs;
+  std::map<CollectiveType, std::string> program_names;  // prefixes of their files
   // Collectives defined by plans of MSCCL++, for as many members as a plan has GPUs.
   std::map<CollectiveType, std::shared_ptr<const CollectivePlan>> plans;
 

@@ -117,9 +117,19 @@ Status NetworkGraph::Slow(std::string_view text) {
   return {};
 }
 
-void NetworkGraph::Scale(size_t dim, double bandwidth, double latency) {
+std::vector<NetworkGraph::LinkKind> NetworkGraph::KindsOf(size_t dim) const {
+  std::vector<LinkKind> kinds;
+  for (const NetworkLink& link : links_) {
+    if (link.dim == dim) kinds.push_back({link.dim, link.bandwidth, link.latency});
+  }
+  std::ranges::sort(kinds);
+  kinds.erase(std::ranges::unique(kinds).begin(), kinds.end());
+  return kinds;
+}
+
+void NetworkGraph::Scale(const LinkKind& kind, double bandwidth, double latency) {
   for (NetworkLink& link : links_) {
-    if (link.dim != dim) continue;
+    if (LinkKind{link.dim, link.bandwidth, link.latency} != kind) continue;
     link.bandwidth *= bandwidth;
     link.latency *= latency;
   }

@@ -61,8 +61,18 @@ class NetworkGraph {
   // failed) and additional latency, for the links between two nodes, or of a node in a dimension.
   // kBadInput with the text.
   Status Slow(std::string_view text);
-  // Multiplies the bandwidth and the latency of all links of a dimension, which keeps all routes.
-  void Scale(size_t dim, double bandwidth, double latency);
+  // Links of a dimension with one bandwidth and latency, without slow links' changes.
+  struct LinkKind {
+    uint32_t dim = 0;
+    double bandwidth = 0;  // bytes per ns
+    double latency = 0;    // ns
+
+    friend auto operator<=>(const LinkKind&, const LinkKind&) = default;
+  };
+  // Returns the kinds of a dimension's links, fastest last.
+  std::vector<LinkKind> KindsOf(size_t dim) const;
+  // Multiplies the bandwidth and the latency of all links of a kind, which keeps all routes.
+  void Scale(const LinkKind& kind, double bandwidth, double latency);
   // Completes the network. kBadInput, prefixed with `where`, if an NPU cannot reach another one of
   // its line.
   Status Finish(const std::string& where);

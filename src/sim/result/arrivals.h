@@ -56,6 +56,7 @@ class Arrivals {
   std::optional<Other> OtherSizeAt(size_t rank_class, uint32_t node) const;
   // By time, descending.
   const std::vector<SimCollectiveAccount>& collectives() const { return collectives_; }
+  const SimMachine& machine() const { return machine_; }
 
  private:
   // Nodes of a program that communicate with the same ranks: number of the group within the rank,

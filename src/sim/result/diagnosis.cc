@@ -60,8 +60,11 @@ SimWait WaitOf(const SimWorkload& workload, const SimResult& result, const Arriv
         const auto way = in_program->receives
                              ? fmt::format("for {} bytes from", in_program->bytes)
                              : fmt::format("the arrival of {} bytes at", in_program->bytes);
-        wait.what += fmt::format(", whose algorithm waits in its node {} {} rank {} with tag {}",
-                                 in_program->id, way, in_program->peer, in_program->tag);
+        const auto& names = arrivals.machine().system.program_names;
+        const auto name = names.find(node.collective);
+        wait.what += fmt::format(", whose algorithm{} waits in its node {} {} rank {} with tag {}",
+                                 name == names.end() ? "" : " " + name->second, in_program->id, way,
+                                 in_program->peer, in_program->tag);
       }
     }
     return wait;

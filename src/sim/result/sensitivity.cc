@@ -12,6 +12,8 @@ namespace etude {
 namespace {
 
 constexpr double kFaster = 1 + kSensitivityStep;
+// A dimension with more kinds of links is scaled as a whole.
+constexpr size_t kMostKinds = 12;
 
 class FasterTimes final : public CollectiveTimes {
  public:
@@ -72,19 +74,35 @@ class Variants {
   }
 
   void AddDim(size_t i) {
-    SimMachine& wide =
-        Add(fmt::format("bandwidth of dimension {}", i), fmt::format("bandwidth_{}", i));
-    wide.dims[i].bandwidth *= kFaster;
-    if (machine_.graph != nullptr) wide.graph = Graph(i, kFaster, 1);
-    SimMachine& quick =
-        Add(fmt::format("latency of dimension {}", i), fmt::format("latency_{}", i));
-    quick.dims[i].latency /= kFaster;
-    if (machine_.graph != nullptr) quick.graph = Graph(i, 1, 1 / kFaster);
+    using LinkKind = NetworkGraph::LinkKind;
+    std::vector<LinkKind> kinds;
+    if (machine_.graph != nullptr) kinds = machine_.graph->KindsOf(i);
+    if (kinds.size() > kMostKinds || kinds.size() == 1 || machine_.graph == nullptr) {
+      SimMachine& wide =
+          Add(fmt::format("bandwidth of dimension {}", i), fmt::format("bandwidth_{}", i));
+      wide.dims[i].bandwidth *= kFaster;
+      if (machine_.graph != nullptr) wide.graph = Graph(kinds, kFaster, 1);
+      SimMachine& quick =
+          Add(fmt::format("latency of dimension {}", i), fmt::format("latency_{}", i));
+      quick.dims[i].latency /= kFaster;
+      if (machine_.graph != nullptr) quick.graph = Graph(kinds, 1, 1 / kFaster);
+      return;
+    }
+    for (size_t k = 0; k < kinds.size(); ++k) {
+      const std::string links = fmt::format("of dimension {}, links of {:.6g} GB/s, {:.6g} ns", i,
+                                            kinds[k].bandwidth, kinds[k].latency);
+      Add("bandwidth " + links, fmt::format("bandwidth_{}_{}", i, k)).graph =
+          Graph({kinds[k]}, kFaster, 1);
+      Add("latency " + links, fmt::format("latency_{}_{}", i, k)).graph =
+          Graph({kinds[k]}, 1, 1 / kFaster);
+    }
   }
 
-  std::shared_ptr<const NetworkGraph> Graph(size_t dim, double bandwidth, double latency) const {
+  std::shared_ptr<const NetworkGraph> Graph(const std::vector<NetworkGraph::LinkKind>& kinds,
+                                            double bandwidth, double latency) const {
     NetworkGraph graph = *machine_.graph;
-    graph.Scale(dim, bandwidth, latency);
+    // From the fastest, so that no link becomes one of a kind that is still to come.
+    for (size_t k = kinds.size(); k-- > 0;) graph.Scale(kinds[k], bandwidth, latency);
     return std::make_shared<const NetworkGraph>(std::move(graph));
   }
 

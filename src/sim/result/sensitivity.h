@@ -20,10 +20,10 @@ struct Sensitivity {
 inline constexpr double kSensitivityStep = 0.01;
 
 // Simulates the job once for each respect in which the machine can be faster by kSensitivityStep:
-// computations of all ranks, bandwidth and latency of the links of each dimension, peak and memory
-// bandwidth of a roofline, and times of communications. Latencies and times are divided, the others
-// multiplied by 1 + kSensitivityStep. Errors of Simulate. If the context is interrupted, returns
-// the results so far.
+// computations of all ranks, bandwidth and latency of the links of each dimension, on graphs of
+// each kind of links with one bandwidth and latency, peak and memory bandwidth of a roofline, and
+// times of communications. Latencies and times are divided, the others multiplied by 1 +
+// kSensitivityStep. Errors of Simulate. If the context is interrupted, returns the results so far.
 Result<std::vector<Sensitivity>> SensitivitiesOf(const SimMachine& machine,
                                                  const SimWorkload& workload,
                                                  const RunContext& context);
