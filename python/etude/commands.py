@@ -199,10 +199,11 @@ def generate(what: str, model: Path, output: Path, **options: Value) -> Answer:
 def simulate(job: Sources, *, network: Path | None = None, output: Path | None = None, **options: Value) -> Answer:
     """Runs `etude simulate`: the time of the job's step on a machine, with its breakdown.
 
-    `network` is an ASTRA-sim file or a text, "Ring(8):50GB/s,500ns". Without it, with times="recorded", nodes keep
-    their recorded times; `machine` is a file of `calibrate`, instead of a network. `output` is a folder for the simulated job. The answer contains step_ns and the tables ranks,
-    times, groups, path, …; `ok` is True if all ranks finished. With `energy`, a file of power, there are the tables
-    energy and energy_ranks.
+    `network` is a text, "Ring(8):50GB/s,500ns", or a file: ASTRA-sim's, an InfraGraph or a list of links. Without it,
+    with times="recorded", nodes keep their recorded times; `machine` is a file of `calibrate`, instead of a network.
+    `output` is a folder for the simulated job. The answer contains step_ns and the tables ranks, times, groups, path,
+    …; `ok` is True if all ranks finished. Options add tables: `energy`, a file of power, adds energy and energy_ranks,
+    sensitivity=True adds sensitivity, `noise` and `slow_ranks` add variation, and `mtbf` adds failures.
     """
     words = paths_of(job) + words_of({"network": network, **options})
     return run("simulate", words + (["-o", os.fspath(output)] if output is not None else []), path=output)

@@ -52,6 +52,17 @@ def test_a_job_is_simulated(job):
         step.to_pandas("machine")
 
 
+def test_models_of_networks(job, tmp_path):
+    links = tmp_path / "links.txt"
+    links.write_text("".join(f"{npu} switch 50GB/s 250ns\n" for npu in range(4)))
+    shared = etude.simulate(job, network=links, sensitivity=True, noise=0.1, runs=3, mtbf="100h", checkpoint="1s", restart="1s")
+    assert shared["model"] == "etude-1" and shared["step_ns"] == etude.simulate(job, network="Switch(4):50GB/s,250ns")["step_ns"]
+    assert {row["key"] for row in shared["sensitivity"]} == {"compute", "bandwidth_0", "latency_0"}
+    assert shared["variation"][0]["runs"] == 3 and 0.9 < shared["failures"][0]["useful_share"] < 1
+    assert etude.simulate(job, network="Ring(4):50GB/s,500ns", model="astra-sim-2.0")["model"] == "astra-sim-2.0"
+    assert etude.simulate(job, network=links, algorithms="gloo")["machine"]["algorithm_rules"] == "gloo"
+
+
 def test_the_simulated_job_is_a_job(job, tmp_path):
     step = etude.simulate(job, network="Ring(4):50GB/s,500ns", output=tmp_path / "simulated")
     assert step.path == str(tmp_path / "simulated") and len(step["written"]) > 0
