@@ -7,8 +7,8 @@
 #include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/jobs/sim_job.h"
-#include "src/report/tables/sim_memory_table.h"
-#include "src/report/tables/sim_path_tables.h"
+#include "src/report/tables/simulated/sim_memory_table.h"
+#include "src/report/tables/simulated/sim_path_tables.h"
 #include "src/sim/engine/simulator.h"
 
 namespace etude {

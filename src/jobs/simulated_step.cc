@@ -6,9 +6,9 @@
 
 #include "src/jobs/sim_warnings.h"
 #include "src/jobs/simulated_files.h"
-#include "src/report/tables/sim_memory_table.h"
-#include "src/report/tables/sim_path_tables.h"
-#include "src/report/tables/sim_tables.h"
+#include "src/report/tables/simulated/sim_memory_table.h"
+#include "src/report/tables/simulated/sim_path_tables.h"
+#include "src/report/tables/simulated/sim_tables.h"
 #include "src/report/text/json_output.h"
 #include "src/report/text/plan_text.h"
 #include "src/sim/result/sim_path.h"

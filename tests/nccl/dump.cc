@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "src/sim/machine/nccl_choice.h"
+#include "src/sim/nccl/nccl_choice.h"
 
 namespace etude {
 namespace {

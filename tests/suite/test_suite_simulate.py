@@ -103,7 +103,7 @@ def test_the_size_n_of_a_network(folder):
     shared, _ = simulate(output, "learning-to-rank", "--ranks", "2-4", "--model", "etude-1")
     assert [step["ranks"] for step in shared["tasks"][0]["steps"]] == [2, 3, 4]
     table = etude("suite", "simulate", "learning-to-rank", "-q", "-o", output, *QUICK, "--ranks", "8,1024").stdout
-    assert "machine of 1,024 ranks, astra-sim-2.0, default network:" in table and "Switch(1024)" in table
+    assert "machine of 1,024 ranks, etude-1, default network:" in table and "Switch(1024)" in table
     row = table.splitlines()[2].split()
     assert row[0] == "learning-to-rank" and row[-1] == "%"
 

@@ -28,13 +28,13 @@
 #include "src/report/tables/energy_tables.h"
 #include "src/report/tables/graph_time_tables.h"
 #include "src/report/tables/measured_table.h"
-#include "src/report/tables/sensitivity_table.h"
-#include "src/report/tables/sharing_table.h"
-#include "src/report/tables/sim_memory_table.h"
-#include "src/report/tables/sim_path_tables.h"
-#include "src/report/tables/sim_tables.h"
-#include "src/report/tables/straggler_table.h"
-#include "src/report/tables/variation_tables.h"
+#include "src/report/tables/simulated/sensitivity_table.h"
+#include "src/report/tables/simulated/sharing_table.h"
+#include "src/report/tables/simulated/sim_memory_table.h"
+#include "src/report/tables/simulated/sim_path_tables.h"
+#include "src/report/tables/simulated/sim_tables.h"
+#include "src/report/tables/simulated/straggler_table.h"
+#include "src/report/tables/simulated/variation_tables.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
 #include "src/report/text/plan_text.h"
@@ -443,7 +443,9 @@ class SimulateCommand : public Command {
 
   void PrintCsv(const std::vector<Table>& tables, const Console& console) const {
     const std::string& key = output_.table().empty() ? tables.front().key : output_.table();
-    console.PrintData(ToCsv(*std::ranges::find(tables, key, &Table::key)));
+    // A step that did not end lacks some tables.
+    const auto table = std::ranges::find(tables, key, &Table::key);
+    if (table != tables.end()) console.PrintData(ToCsv(*table));
   }
   void AddWanted(const std::vector<Table>& tables, nlohmann::ordered_json& json) const {
     for (const Table& table : tables) {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "src/base/text/quantity.h"
-#include "src/report/tables/variation_tables.h"
+#include "src/report/tables/simulated/variation_tables.h"
 
 namespace etude {
 namespace {
@@ -36,10 +36,10 @@ Result<StepVariation> VariationOf(const VariationOptions& options) {
     variation.slow_share = ParseDecimal(text.substr(0, colon)).value_or(-1);
     variation.slow_factor =
         ParseDecimal(text.substr(std::min(colon + 1, text.size()))).value_or(-1);
-    if (variation.slow_share < 0 || variation.slow_share > 1 || !(variation.slow_factor > 0) ||
+    if (!(variation.slow_share > 0) || variation.slow_share > 1 || !(variation.slow_factor > 0) ||
         variation.slow_factor > 1e6) {
       return WrongOption("--slow-ranks", text,
-                         "a probability and a factor of their times, such as 0.02:1.5");
+                         "a probability above 0 and a factor of their times, such as 0.02:1.5");
     }
   }
   variation.runs = options.runs.value_or(variation.runs);

@@ -15,7 +15,7 @@
 #include "src/cli/suite/task_recordings.h"
 #include "src/formats/io/atomic_file.h"
 #include "src/jobs/scaling/data_parallel_step.h"
-#include "src/report/tables/sim_tables.h"
+#include "src/report/tables/simulated/sim_tables.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
 #include "src/suite/results/catalogue.h"

@@ -295,7 +295,8 @@ class CalibrateCommand : public Command {
     SetDevice(own);
     const MeasuredMachine found = file_.machine;
     ETUDE_ASSIGN_OR_RETURN(file_.machine.gpu, CollectiveTimer::NameOfDevice(own));
-    if (!file_.series.empty()) ETUDE_RETURN_IF_ERROR(CheckSame(found));
+    // The file has the first rank's GPU.
+    if (group.rank() == kLead && !file_.series.empty()) ETUDE_RETURN_IF_ERROR(CheckSame(found));
     return own;
   }
 

@@ -20,7 +20,7 @@
 #include "src/jobs/sim_warnings.h"
 #include "src/jobs/sweep/generate_call.h"
 #include "src/report/page/page.h"
-#include "src/report/tables/sim_tables.h"
+#include "src/report/tables/simulated/sim_tables.h"
 #include "src/report/text/format.h"
 #include "src/report/text/json_output.h"
 #include "src/sim/engine/simulator.h"

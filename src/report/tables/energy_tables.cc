@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "src/report/tables/sim_tables.h"
+#include "src/report/tables/simulated/sim_tables.h"
 
 namespace etude {
 namespace {

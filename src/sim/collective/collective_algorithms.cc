@@ -165,7 +165,9 @@ Result<AlgorithmChoice> AlgorithmOfType(std::string_view name, CollectiveType ty
     }
   }
   const Result<AlgorithmChoice> with_window = AlgorithmNamed(name, "");
-  if (with_window && Info(with_window->algorithm).IsFor(type)) return with_window;
+  if (with_window && !OwnAlgorithm(type) && Info(with_window->algorithm).IsFor(type)) {
+    return with_window;
+  }
   return BadInput(fmt::format("found '{}', expected for {} {}, optionally after the prefix 'one'",
                               name, Name(type), fmt::join(names, ", ")));
 }
@@ -200,7 +202,20 @@ Status CheckAlgorithms(const SimMachine& machine) {
   for (const AlgorithmRule& rule : machine.system.rules) {
     all.emplace_back(rule.type, rule.choices);
   }
+  const auto stands_alone = [](const AlgorithmChoice& choice) {
+    return choice.whole || choice.algorithm == CollectiveAlgorithm::kSlicedAllReduce;
+  };
   for (const auto& [type, choices] : all) {
+    const bool differ =
+        std::ranges::adjacent_find(choices, std::ranges::not_equal_to{}) != choices.end();
+    if (machine.graph != nullptr && differ && std::ranges::any_of(choices, stands_alone)) {
+      std::vector<std::string> names;
+      for (const AlgorithmChoice& choice : choices) names.push_back(AlgorithmName(choice));
+      return BadInput(
+          fmt::format("found the algorithms {} for {}, expected no others beside slicedAllReduce "
+                      "and those with the prefix 'one'",
+                      fmt::join(names, ", "), Name(type)));
+    }
     for (const AlgorithmChoice& choice : choices) {
       const AlgorithmInfo& info = Info(choice.algorithm);
       if (!info.IsFor(type)) {

@@ -57,7 +57,9 @@ class AstraPhases final : public SimCollectiveModel {
                     std::vector<CollectivePhase>& phases) const override {
     phases.clear();
     CollectiveCall call = given;
-    AlgorithmChoices choices = system_.FindAlgorithms(call.type, call.members, call.bytes);
+    const int64_t ranks =
+        call.group == nullptr ? input_.machine.RanksAlong(call.dims) : call.members;
+    AlgorithmChoices choices = system_.FindAlgorithms(call.type, ranks, call.bytes);
     std::vector<AlgorithmChoice> rings;
     if (choices != nullptr && !choices->empty() &&
         choices->front().algorithm == CollectiveAlgorithm::kSlicedAllReduce) {
@@ -163,7 +165,12 @@ class AstraPhases final : public SimCollectiveModel {
     const bool is_one = listed > 0 && choices->front().whole;
     std::erase_if(dims, [&](size_t dim) { return !is_one && dim >= listed; });
     if (dims.empty()) return;
-    const bool aware = IsAware(type);
+    // A tree would do the same in each part.
+    const bool is_split = input_.machine.graph == nullptr ||
+                          std::ranges::none_of(*choices, [](const AlgorithmChoice& choice) {
+                            return Info(choice.algorithm).alternates;
+                          });
+    const bool aware = IsAware(type) && is_split;
     if (const AlgorithmChoice choice = ChoiceOf(choices, type, 0); choice.whole) {
       CollectivePhase phase{.type = type, .choice = choice, .bytes = bytes};
       phase.members = {.count = input_.total, .me = call.rank};

@@ -549,6 +549,17 @@ bool FitsAll(const AlgorithmInfo& info, const SimMachine& machine, const SimWork
          });
 }
 
+// Returns the types of the collectives of all ranks.
+std::set<CollectiveType> TypesOf(const SimWorkload& workload) {
+  std::set<const SimProgram*> seen;
+  std::set<CollectiveType> types;
+  for (const SimRank& rank : workload.ranks) {
+    if (!seen.insert(rank.program.get()).second) continue;
+    for (const SimNode& node : rank.program->nodes) types.insert(node.collective);
+  }
+  return types;
+}
+
 bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
   if (!machine.system.programs.empty() || !machine.system.plans.empty()) return true;
   if (machine.noise > 0) return true;
@@ -562,7 +573,10 @@ bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
   for (const auto& [type, choices] : machine.system.algorithms) {
     if (!std::ranges::all_of(choices, is_safe)) return true;
   }
+  std::set<CollectiveType> used;
   for (const AlgorithmRule& rule : machine.system.rules) {
+    if (used.empty()) used = TypesOf(workload);
+    if (!used.contains(rule.type)) continue;
     // One tree of all ranks is no line of a dimension.
     const bool is_tree = OwnAlgorithm(rule.type) && rule.choices.front().whole;
     if (is_tree || !std::ranges::all_of(rule.choices, is_safe)) return true;

@@ -87,7 +87,9 @@ void SimExecution::Issue(RankClassId rank_class, SimIndex index) {
   if (input_.system.replay_only) {
     const int64_t time = RecordedTime(node);
     if (node.kind != NodeKind::kCompute) return Wait(rank_class, index, time);
-    return Wait(rank_class, index, StragglerTime(input_.machine, input_.RankOf(rank_class), time));
+    const int64_t rank = input_.RankOf(rank_class);
+    return Wait(rank_class, index,
+                NoisyTime(input_.machine, rank, index, StragglerTime(input_.machine, rank, time)));
   }
   Start(rank_class, index, node);
 }

@@ -152,6 +152,10 @@ Status UseAlgorithmRules(const std::string& text, const std::string& name, SimMa
         fmt::format("{}: found {} algorithms for {}, expected one, or {}, one for each dimension",
                     name, rule.choices.size(), Name(rule.type), dims));
   }
+  // Collectives that no rule fits use rings.
+  for (const AlgorithmRule& rule : rules) {
+    if (!OwnAlgorithm(rule.type)) machine.system.algorithms.try_emplace(rule.type, dims);
+  }
   machine.system.rules = std::move(rules);
   machine.system.rules_name = name;
   return {};

@@ -199,6 +199,14 @@ struct SimMachine {
     for (const NetworkDim& dim : dims) total *= dim.npus;
     return total;
   }
+  // Returns the number of ranks of a collective along some dimensions: bit i for dimension i.
+  int64_t RanksAlong(uint32_t some) const {
+    int64_t ranks = 1;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (i >= 32 || (some >> i & 1) != 0) ranks *= dims[i].npus;
+    }
+    return ranks;
+  }
   // Returns the name of the model, with its version.
   std::string ModelName() const {
     if (times != nullptr) return std::string(times->name());
@@ -211,7 +219,7 @@ struct SimMachine {
     };
     const size_t count = std::min<size_t>(dims.size(), 32);
     const std::vector<AlgorithmChoice>* choices =
-        system.FindAlgorithms(node.collective, npus(), node.bytes);
+        system.FindAlgorithms(node.collective, RanksAlong(node.dims), node.bytes);
     const bool is_one = choices != nullptr && !choices->empty() && choices->front().whole;
     if (OwnAlgorithm(node.collective)) return is_one ? first(count) : node.dims & first(count);
     const bool is_whole = system.programs.contains(node.collective) ||

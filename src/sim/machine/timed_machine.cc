@@ -4,8 +4,8 @@
 
 #include "src/formats/io/toml_reader.h"
 #include "src/sim/machine/measured_times.h"
-#include "src/sim/machine/nccl_file.h"
-#include "src/sim/machine/nccl_times.h"
+#include "src/sim/nccl/nccl_file.h"
+#include "src/sim/nccl/nccl_times.h"
 
 namespace etude {
 namespace {

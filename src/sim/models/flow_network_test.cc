@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "src/sim/collective/collective_algorithms.h"
 #include "src/sim/engine/simulator.h"
 #include "src/sim/machine/algorithm_rules.h"
 #include "src/sim/machine/graph_machine.h"
@@ -228,8 +229,65 @@ TEST(FlowNetwork, MessagesOfAPairKeepTheirOrder) {
       "0 -> 1 1GB/s 100ns\n1 -> 2 100GB/s 100ns\n2 -> 3 100GB/s 100ns\n3 -> 0 100GB/s 100ns\n");
   machine.system.endpoint_delay = 0;
   const int64_t time = FlowTimeOfAll(machine, CollectiveNode(CollectiveType::kAllReduce, kBytes));
-  EXPECT_GE(time, 100 + 6 * (kBytes / 4));
-  EXPECT_LE(time, 100 + 6 * (kBytes / 4) + 6 * (100 + kBytes / 4 / 100 + 1));
+  // If the first four shared the link, the fifth could only begin after all of them.
+  EXPECT_EQ(time, 100 + 6 * (kBytes / 4));
+}
+
+// Rules of algorithms: a reduce-scatter as an all-reduce, one tree over all dimensions, and a ring
+// where none fits.
+TEST(FlowNetwork, RulesChooseAlgorithms) {
+  constexpr int64_t kBytes = 1 << 20;
+  const SimMachine plain = FlowMachineOf("Switch(4):50GB/s,250ns Switch(2):25GB/s,500ns");
+  SimMachine gloo = plain;
+  ASSERT_TRUE(UseAlgorithmRules("", "gloo", gloo));
+  const auto time = [](const SimMachine& machine, CollectiveType type) {
+    return FlowTimeOfAll(machine, CollectiveNode(type, kBytes));
+  };
+  EXPECT_EQ(time(gloo, CollectiveType::kReduceScatter), time(gloo, CollectiveType::kAllReduce));
+  EXPECT_GT(time(gloo, CollectiveType::kReduceScatter),
+            time(plain, CollectiveType::kReduceScatter));
+  // Eight ranks are a tree of three levels: from 0 to 4 in the second dimension, then in the first.
+  const auto message = [](double rate) { return static_cast<int64_t>(std::ceil(kBytes / rate)); };
+  EXPECT_EQ(time(gloo, CollectiveType::kBroadcast),
+            1000 + message(25) + 500 + message(25) + 500 + message(50) + 4 * kNanosOfEndpoint);
+  SimMachine other = FlowMachineOf("Switch(4):50GB/s,250ns Switch(2):25GB/s,500ns");
+  other.system.algorithms.clear();
+  ASSERT_TRUE(UseAlgorithmRules(
+      "[[rule]]\ncollective = 'all_gather'\nbytes = [0, 8]\nalgorithm = 'bruck'\n", "r.toml",
+      other));
+  EXPECT_EQ(time(other, CollectiveType::kAllGather), time(plain, CollectiveType::kAllGather));
+  // Lists whose algorithms cannot be beside each other.
+  using enum CollectiveAlgorithm;
+  for (const AlgorithmChoice& odd : {AlgorithmChoice{.algorithm = kSlicedAllReduce},
+                                     AlgorithmChoice{.algorithm = kRing, .whole = true}}) {
+    SimMachine mixed = plain;
+    mixed.system.algorithms[CollectiveType::kReduceScatter] = {{.algorithm = kRing}, odd};
+    EXPECT_FALSE(CheckAlgorithms(mixed));
+  }
+}
+
+// Rooted collectives of groups that form grids, with each root.
+TEST(FlowNetwork, RootedCollectivesOfGrids) {
+  using enum CollectiveType;
+  int by_class = 0;
+  for (const CollectiveType type : {kBroadcast, kReduce, kGather, kScatter, kBarrier}) {
+    for (int64_t root = 0; root < 4; ++root) {
+      SimMachine machine = FlowMachineOf("Switch(4):50GB/s,250ns Switch(2):25GB/s,500ns");
+      SimWorkload workload;
+      SimNode node = CollectiveNode(type, 1 << 16, 1);
+      node.root = root;
+      for (int64_t rank = 0; rank < 8; ++rank) {
+        workload.groups[1 + rank % 2].push_back(rank);
+        workload.ranks.push_back(
+            {.program = std::make_shared<const SimProgram>(ProgramOf({node}, {{}})),
+             .groups = {1 + rank % 2},
+             .peers = {}});
+      }
+      ExpectSameByClass(machine, workload, by_class);
+      EXPECT_GT(FlowTimeOf(machine, workload), 0);
+    }
+  }
+  EXPECT_GT(by_class, 0);
 }
 
 TEST(FlowNetwork, ClassesEqualEachRank) {

@@ -130,7 +130,7 @@ std::vector<NetworkGraph::LinkKind> NetworkGraph::KindsOf(size_t dim) const {
 void NetworkGraph::Scale(const LinkKind& kind, double bandwidth, double latency) {
   for (NetworkLink& link : links_) {
     if (LinkKind{link.dim, link.bandwidth, link.latency} != kind) continue;
-    link.bandwidth *= bandwidth;
+    link.share *= bandwidth;  // on which no route depends
     link.latency *= latency;
   }
 }

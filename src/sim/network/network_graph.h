@@ -61,7 +61,7 @@ class NetworkGraph {
   // failed) and additional latency, for the links between two nodes, or of a node in a dimension.
   // kBadInput with the text.
   Status Slow(std::string_view text);
-  // Links of a dimension with one bandwidth and latency, without slow links' changes.
+  // Links of a dimension with one bandwidth, without what slow links have lost, and one latency.
   struct LinkKind {
     uint32_t dim = 0;
     double bandwidth = 0;  // bytes per ns

@@ -261,6 +261,10 @@ Result<SweepMachine> MachineOf(const SweepPoint& point, int64_t ranks) {
         UseAlgorithmRules(text, text == kGlooRules ? text : point.algorithms_file, made.machine));
   }
   made.machine.congestion = json.at("congestion").get<std::string>() == "aware";
+  if (is_graph && made.machine.congestion) {
+    return BadInput(fmt::format("{}: found 'aware', which requires model = \"astra-sim-2.0\"",
+                                name("congestion")));
+  }
   made.machine.system.queues = json.at("queues").get<int64_t>();
   made.machine.system.rendezvous = json.at("rendezvous").get<bool>();
   made.machine.system.endpoint_delay *= json.at("injection_scale").get<int64_t>();
@@ -339,7 +343,7 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
   if (!point.machine.contains("model")) point.machine["model"] = UsualModel(point);
   const size_t dims = FillDims(point.machine);
   Json& system = point.machine["system"];
-  if (dims > 1 && point.machine["model"] == "etude-1" && !point.settings_of_astra) {
+  if (dims > 1 && point.machine["model"] == "etude-1" && !point.has_system_file) {
     system.emplace("collective-optimization", "localBWAware");
   }
   return point;
@@ -406,7 +410,7 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& poi
       machine.erase(name);
       if (usual.contains(name)) machine[name] = usual.at(name);
     }
-    point.network_of_astra = point.settings_of_astra = false;
+    point.network_of_astra = point.settings_of_astra = point.has_system_file = false;
     return {};
   }
   if (std::ranges::find(kNetworkSettings, key) != std::end(kNetworkSettings) &&
@@ -444,6 +448,7 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& poi
       point.network_file = point.PathOf(setting.value.get<std::string>());
     } else {
       point.settings_of_astra = true;
+      point.has_system_file = point.has_system_file || key == "system";
     }
     return {};
   }

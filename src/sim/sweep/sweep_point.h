@@ -58,6 +58,7 @@ struct SweepPoint {
   // Settings that only ASTRA-sim has, which choose its model: of the network, and others.
   bool network_of_astra = false;
   bool settings_of_astra = false;
+  bool has_system_file = false;
   std::optional<Bytes> capacity;  // device memory, as set in the spec
 
   // Returns the path of a file that the spec names.

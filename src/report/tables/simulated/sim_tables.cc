@@ -1,4 +1,4 @@
-#include "src/report/tables/sim_tables.h"
+#include "src/report/tables/simulated/sim_tables.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -102,17 +102,15 @@ std::string AlgorithmOf(const SimMachine& machine, const SimCollectiveAccount& c
   const std::vector<std::string> names =
       OtherAlgorithmsOf(machine.system, collective.type, choices);
   if (names.size() == 1) return names.front();
-  if (collective.in_group && collective.dims == 0) {
-    // Another one would have been an error of the simulation.
-    const Result<AlgorithmChoice> choice =
-        GroupChoice(machine, choices, collective.type, /*line=*/std::nullopt);
-    return choice ? AlgorithmName(*choice) : "";
-  }
   std::vector<std::string> used;
   for (size_t i = 0; i < std::min<size_t>(names.size(), 32); ++i) {
     if ((collective.dims >> i & 1) != 0 && machine.dims[i].npus > 1) used.push_back(names[i]);
   }
-  return fmt::format("{}", fmt::join(used, " · "));
+  if (!collective.in_group || !used.empty()) return fmt::format("{}", fmt::join(used, " · "));
+  // Another one would have been an error of the simulation.
+  const Result<AlgorithmChoice> choice =
+      GroupChoice(machine, choices, collective.type, /*line=*/std::nullopt);
+  return choice ? AlgorithmName(*choice) : "";
 }
 
 std::vector<Table::Column> TimeColumns() {

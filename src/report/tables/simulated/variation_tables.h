@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "src/report/text/table.h"
-#include "src/sim/result/failures.h"
-#include "src/sim/result/varied_steps.h"
+#include "src/sim/variants/failures.h"
+#include "src/sim/variants/varied_steps.h"
 
 namespace etude {
 

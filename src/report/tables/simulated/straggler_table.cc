@@ -1,4 +1,4 @@
-#include "src/report/tables/straggler_table.h"
+#include "src/report/tables/simulated/straggler_table.h"
 
 #include <string>
 

@@ -4,7 +4,7 @@
 
 #include "src/base/result.h"
 #include "src/formats/io/toml_reader.h"
-#include "src/sim/machine/nccl_machine.h"
+#include "src/sim/nccl/nccl_machine.h"
 
 namespace etude {
 

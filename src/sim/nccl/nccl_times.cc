@@ -1,11 +1,11 @@
-#include "src/sim/machine/nccl_times.h"
+#include "src/sim/nccl/nccl_times.h"
 
 #include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 
-#include "src/sim/machine/nccl_choice.h"
+#include "src/sim/nccl/nccl_choice.h"
 
 namespace etude {
 

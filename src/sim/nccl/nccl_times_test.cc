@@ -1,9 +1,9 @@
-#include "src/sim/machine/nccl_times.h"
+#include "src/sim/nccl/nccl_times.h"
 
 #include <gtest/gtest.h>
 
-#include "src/sim/machine/nccl_choice.h"
-#include "src/sim/machine/nccl_file.h"
+#include "src/sim/nccl/nccl_choice.h"
+#include "src/sim/nccl/nccl_file.h"
 
 namespace etude {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "src/sim/machine/collective_times.h"
-#include "src/sim/machine/nccl_machine.h"
+#include "src/sim/nccl/nccl_machine.h"
 
 namespace etude {
 

@@ -1,4 +1,4 @@
-#include "src/sim/result/sensitivity.h"
+#include "src/sim/variants/sensitivity.h"
 
 #include <algorithm>
 #include <memory>
@@ -101,8 +101,8 @@ class Variants {
   std::shared_ptr<const NetworkGraph> Graph(const std::vector<NetworkGraph::LinkKind>& kinds,
                                             double bandwidth, double latency) const {
     NetworkGraph graph = *machine_.graph;
-    // From the fastest, so that no link becomes one of a kind that is still to come.
-    for (size_t k = kinds.size(); k-- > 0;) graph.Scale(kinds[k], bandwidth, latency);
+    // From the shortest latency, so that no link becomes one of a kind that is still to come.
+    for (const NetworkGraph::LinkKind& kind : kinds) graph.Scale(kind, bandwidth, latency);
     return std::make_shared<const NetworkGraph>(std::move(graph));
   }
 

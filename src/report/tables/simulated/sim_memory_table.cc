@@ -1,4 +1,4 @@
-#include "src/report/tables/sim_memory_table.h"
+#include "src/report/tables/simulated/sim_memory_table.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "src/base/result.h"
-#include "src/sim/machine/nccl_machine.h"
+#include "src/sim/nccl/nccl_machine.h"
 #include "src/trace/words/enums.h"
 
 namespace etude {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/report/text/table.h"
-#include "src/sim/result/sensitivity.h"
+#include "src/sim/variants/sensitivity.h"
 
 namespace etude {
 

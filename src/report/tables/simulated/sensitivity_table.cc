@@ -1,4 +1,4 @@
-#include "src/report/tables/sensitivity_table.h"
+#include "src/report/tables/simulated/sensitivity_table.h"
 
 #include <algorithm>
 #include <functional>

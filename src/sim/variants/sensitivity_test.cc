@@ -1,4 +1,4 @@
-#include "src/sim/result/sensitivity.h"
+#include "src/sim/variants/sensitivity.h"
 
 #include <gtest/gtest.h>
 

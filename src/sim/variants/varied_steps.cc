@@ -1,4 +1,4 @@
-#include "src/sim/result/varied_steps.h"
+#include "src/sim/variants/varied_steps.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +14,8 @@ Result<std::vector<int64_t>> SimulateVaried(const SimMachine& machine, const Sim
                                             const RunContext& context) {
   std::vector<int64_t> steps;
   RandomStream random(variation.seed);
+  RunContext quiet = context;
+  quiet.progress = nullptr;
   for (int64_t run = 0; run < variation.runs && !context.stopped(); ++run) {
     context.Progress("simulate variations: runs", static_cast<uint64_t>(run),
                      static_cast<uint64_t>(variation.runs));
@@ -25,7 +27,8 @@ Result<std::vector<int64_t>> SimulateVaried(const SimMachine& machine, const Sim
       const auto [found, is_new] = varied.stragglers.emplace(rank, variation.slow_factor);
       if (!is_new) found->second *= variation.slow_factor;
     }
-    ETUDE_ASSIGN_OR_RETURN(const SimResult result, Simulate(varied, workload));
+    ETUDE_ASSIGN_OR_RETURN(const SimResult result, Simulate(varied, workload, {.context = &quiet}));
+    if (result.stopped) break;
     int64_t step = 0;
     for (const SimRankResult& rank : result.ranks) {
       if (!rank.finished) {

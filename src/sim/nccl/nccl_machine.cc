@@ -1,4 +1,4 @@
-#include "src/sim/machine/nccl_machine.h"
+#include "src/sim/nccl/nccl_machine.h"
 
 #include <algorithm>
 

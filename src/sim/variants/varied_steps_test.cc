@@ -1,4 +1,4 @@
-#include "src/sim/result/varied_steps.h"
+#include "src/sim/variants/varied_steps.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/sim/result/failures.h"
+#include "src/sim/variants/failures.h"
 
 #include <cmath>
 

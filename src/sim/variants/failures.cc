@@ -1,4 +1,4 @@
-#include "src/sim/result/failures.h"
+#include "src/sim/variants/failures.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ double BestInterval(const FailureModel& model, int64_t ranks) {
   double high = 1;
   while (high - low > 1e-9 * high) {
     const double middle = (low + high) / 2;
-    (std::exp(middle + checkpoint) * (1 - middle) > 1 ? low : high) = middle;
+    (middle + checkpoint + std::log1p(-middle) > 0 ? low : high) = middle;
   }
   return (low + high) / 2 * mtbf;
 }

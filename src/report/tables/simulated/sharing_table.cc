@@ -1,4 +1,4 @@
-#include "src/report/tables/sharing_table.h"
+#include "src/report/tables/simulated/sharing_table.h"
 
 #include <algorithm>
 #include <cstdint>

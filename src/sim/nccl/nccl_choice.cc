@@ -1,4 +1,4 @@
-#include "src/sim/machine/nccl_choice.h"
+#include "src/sim/nccl/nccl_choice.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "src/sim/machine/nccl_tables.h"
+#include "src/sim/nccl/nccl_tables.h"
 
 namespace etude {
 namespace {

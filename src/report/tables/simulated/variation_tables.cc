@@ -1,4 +1,4 @@
-#include "src/report/tables/variation_tables.h"
+#include "src/report/tables/simulated/variation_tables.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "src/sim/machine/nccl_file.h"
+#include "src/sim/nccl/nccl_file.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "src/report/tables/sim_path_tables.h"
+#include "src/report/tables/simulated/sim_path_tables.h"
 
 #include <gtest/gtest.h>
 
