@@ -15,6 +15,7 @@
 #include "src/cli/simulate/machine_arguments.h"
 #include "src/cli/simulate/variation_options.h"
 #include "src/cli/tool/table_output.h"
+#include "src/formats/io/atomic_file.h"
 #include "src/formats/io/byte_source.h"
 #include "src/formats/job/job_folder.h"
 #include "src/jobs/edits/compared_steps.h"
@@ -31,6 +32,7 @@
 #include "src/report/tables/simulated/sensitivity_table.h"
 #include "src/report/tables/simulated/sharing_table.h"
 #include "src/report/tables/simulated/sim_memory_table.h"
+#include "src/report/tables/simulated/sim_page.h"
 #include "src/report/tables/simulated/sim_path_tables.h"
 #include "src/report/tables/simulated/sim_tables.h"
 #include "src/report/tables/simulated/straggler_table.h"
@@ -142,6 +144,7 @@ class SimulateCommand : public Command {
         "NPUs of the jobs: packed (default), spread, random, random:SEED, or NPUs such as "
         "0-3,8/4-7,9; others are idle");
     DeclareVariation(variation_, options);
+    options.Output("--report", &report_, "FILE", "also write a page with charts (HTML)", {".html"});
     DeclareFiles(files_, options);
     std::vector<std::string> names = SimTableNames();
     names.insert(names.end(), kSimPathTables.begin(), kSimPathTables.end());
@@ -181,10 +184,19 @@ class SimulateCommand : public Command {
       return MakeError(ErrorCode::kUsage,
                        fmt::format("--table: table '{}' requires --energy FILE", output_.table()));
     }
+    if (is_recorded && !report_.empty()) {
+      return MakeError(ErrorCode::kUsage,
+                       "simulate: --report cannot be combined with --times recorded");
+    }
     if (is_recorded) return RunRecorded(console);
     const bool is_shared = !shared_.empty();
     if (output_.table() == kSharingTable && !is_shared) {
       return MakeError(ErrorCode::kUsage, "--table: table 'jobs' requires --beside or --place");
+    }
+    if (!report_.empty() && (is_shared || report_ == "-")) {
+      return MakeError(ErrorCode::kUsage,
+                       "simulate: --report requires a file and cannot be combined with --beside or "
+                       "--place");
     }
     if (is_shared) return RunShared(console);
     if (files_.folder.empty() && files_ != SimulatedFilesOptions()) {
@@ -222,6 +234,7 @@ class SimulateCommand : public Command {
     if (!files_.folder.empty()) {
       ETUDE_RETURN_IF_ERROR(WriteComparedSteps(compared, files_.folder));
     }
+    if (!report_.empty()) ETUDE_RETURN_IF_ERROR(WriteFile(report_, ToHtml(SimPage(PageOf(step)))));
     Print(step, written, console);
     if (step.result.stopped) {
       console.Complain("interrupted: figures cover only the part simulated so far");
@@ -347,7 +360,8 @@ class SimulateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(
         SimulatedStep step,
         SimulateStep(machine_, std::move(machine), std::move(job), console.strict(),
-                     /*files_again=*/output_.table() == kSimMemoryTable, context));
+                     /*files_again=*/output_.table() == kSimMemoryTable || !report_.empty(),
+                     context));
     ETUDE_RETURN_IF_ERROR(AddSensitivities(context, step));
     ETUDE_RETURN_IF_ERROR(AddVariation(context, step));
     ETUDE_RETURN_IF_ERROR(AddStragglers(context, step));
@@ -464,6 +478,18 @@ class SimulateCommand : public Command {
     }
   }
 
+  SimPageInput PageOf(const SimulatedStep& step) const {
+    std::vector<Table> tables;
+    for (const Table& table : step.tables) tables.push_back(WithoutZeros(table));
+    return {.job = fmt::format("{}", fmt::join(job_.paths, " ")),
+            .machine = ToText(step.machine),
+            .model = step.model,
+            .step = step.account.step,
+            .ranks = std::ssize(step.result.class_of),
+            .tables = std::move(tables),
+            .notes = step.job.notes};
+  }
+
   std::string TextOf(const SimulatedStep& step, const std::vector<std::string>& written) const {
     std::string text;
     if (output_.table().empty()) {
@@ -497,6 +523,7 @@ class SimulateCommand : public Command {
   SimJobOptions job_;
   MachineOptions machine_;
   VariationOptions variation_;
+  std::string report_;
   SimulatedFilesOptions files_;
   std::string times_ = "model";
   bool sensitivity_ = false;
