@@ -360,8 +360,7 @@ class SimulateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(
         SimulatedStep step,
         SimulateStep(machine_, std::move(machine), std::move(job), console.strict(),
-                     /*files_again=*/output_.table() == kSimMemoryTable || !report_.empty(),
-                     context));
+                     /*files_again=*/output_.table() == kSimMemoryTable, context));
     ETUDE_RETURN_IF_ERROR(AddSensitivities(context, step));
     ETUDE_RETURN_IF_ERROR(AddVariation(context, step));
     ETUDE_RETURN_IF_ERROR(AddStragglers(context, step));

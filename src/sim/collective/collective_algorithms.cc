@@ -98,6 +98,13 @@ std::string NamesInFiles() {
   return fmt::format("{} or {}", fmt::join(names, ", "), last);
 }
 
+// Returns "ring, direct".
+std::string JoinedNames(const std::vector<AlgorithmChoice>& choices) {
+  std::vector<std::string> names;
+  for (const AlgorithmChoice& choice : choices) names.push_back(AlgorithmName(choice));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 bool AlgorithmInfo::Fits(int64_t members) const {
@@ -188,12 +195,10 @@ Result<AlgorithmChoice> GroupChoice(const SimMachine& machine, AlgorithmChoices 
   if (std::ranges::adjacent_find(choices, std::ranges::not_equal_to{}) == choices.end()) {
     return choices[0];
   }
-  std::vector<std::string> names;
-  for (const AlgorithmChoice& choice : choices) names.push_back(AlgorithmName(choice));
   return BadInput(fmt::format(
       "found a collective of a group that is no grid of the network's dimensions, and "
       "the algorithms {} by dimension for {}, expected one algorithm for all dimensions",
-      fmt::join(names, ", "), Name(type)));
+      JoinedNames(choices), Name(type)));
 }
 
 Status CheckAlgorithms(const SimMachine& machine) {
@@ -209,12 +214,10 @@ Status CheckAlgorithms(const SimMachine& machine) {
     const bool differ =
         std::ranges::adjacent_find(choices, std::ranges::not_equal_to{}) != choices.end();
     if (machine.graph != nullptr && differ && std::ranges::any_of(choices, stands_alone)) {
-      std::vector<std::string> names;
-      for (const AlgorithmChoice& choice : choices) names.push_back(AlgorithmName(choice));
       return BadInput(
           fmt::format("found the algorithms {} for {}, expected no others beside slicedAllReduce "
                       "and those with the prefix 'one'",
-                      fmt::join(names, ", "), Name(type)));
+                      JoinedNames(choices), Name(type)));
     }
     for (const AlgorithmChoice& choice : choices) {
       const AlgorithmInfo& info = Info(choice.algorithm);

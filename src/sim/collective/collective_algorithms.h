@@ -65,6 +65,10 @@ Result<AlgorithmChoice> AlgorithmOfType(std::string_view name, CollectiveType ty
 
 // Algorithms of a collective by dimension (SystemModel::FindAlgorithms); null: none.
 using AlgorithmChoices = const std::vector<AlgorithmChoice>*;
+// Returns whether a single ring, tree or exchange spans all dimensions.
+inline bool IsWhole(AlgorithmChoices choices) {
+  return choices != nullptr && !choices->empty() && choices->front().whole;
+}
 
 // Returns the algorithm of a collective along a dimension: that of the list, or the only one of
 // the collective (OwnAlgorithm).

@@ -162,8 +162,7 @@ class AstraPhases final : public SimCollectiveModel {
     const CollectiveType type = call.type;
     std::vector<size_t> dims = DimsOf(call, grid);
     const size_t listed = choices == nullptr ? 0 : choices->size();
-    const bool is_one = listed > 0 && choices->front().whole;
-    std::erase_if(dims, [&](size_t dim) { return !is_one && dim >= listed; });
+    std::erase_if(dims, [&](size_t dim) { return !IsWhole(choices) && dim >= listed; });
     if (dims.empty()) return;
     // A tree would do the same in each part.
     const bool is_split = input_.machine.graph == nullptr ||

@@ -23,16 +23,16 @@ GroupPlace PlaceOfGroup(const Travel& travel, size_t dims, std::span<const int64
   }
   if (wide == 1) return place;
   place.line.reset();
-  // Different members have different coordinates, so all combinations are there.
+  // Different members have different coordinates, so no combination is missing.
   if (wide > 1 && combinations == members.size()) place.grid = std::move(grid);
   return place;
 }
 
 bool GroupsUseDims(const SimMachine& machine, AlgorithmChoices choices, CollectiveType type) {
   if (machine.graph == nullptr) return false;
-  const bool is_one = choices != nullptr && !choices->empty() && choices->front().whole;
-  if (OwnAlgorithm(type)) return !is_one;
-  return choices != nullptr && choices->size() >= machine.dims.size() && !is_one;
+  if (IsWhole(choices)) return false;
+  if (OwnAlgorithm(type)) return true;
+  return choices != nullptr && choices->size() >= machine.dims.size();
 }
 
 }  // namespace etude

@@ -129,9 +129,8 @@ class Steps {
     const int64_t part = gathers ? phase_.bytes : phase_.bytes / count_;
     const int64_t last = Count() - 1;
     if (step == 0 || step == last) {
-      const int64_t before = gathers ? phase_.bytes : phase_.bytes;
       const int64_t after = scatters ? part : gathers ? whole - phase_.bytes : whole;
-      const int64_t bytes = step == 0 ? before : after;
+      const int64_t bytes = step == 0 ? phase_.bytes : after;
       const bool is_out = me_ >= core;
       if (!is_out && me_ >= rest) return {};
       const Message message{is_out ? me_ - core : me_ + core, bytes};

@@ -7,7 +7,7 @@
 
 namespace etude {
 
-// What a member does in a step of a collective: it sends, and receives. Members are indices.
+// Messages that a member sends and receives in a step of a collective. Members are indices.
 struct PhaseStep {
   struct Message {
     int64_t member = 0;

@@ -20,7 +20,7 @@ Result<std::vector<AlgorithmRule>> ParseAlgorithmRules(const std::string& text,
                                                        const std::string& path);
 
 // Uses Gloo's rules if `name` is kGlooRules, and else those of `text`, the content of the file
-// `name`. One algorithm stands for all dimensions. Collectives of a rule's type that no rule fits
+// `name`. One algorithm applies to all dimensions. Collectives of a rule's type that no rule fits
 // use rings, unless the system has algorithms for them. kBadInput for others than one algorithm or
 // one for each dimension.
 Status UseAlgorithmRules(const std::string& text, const std::string& name, SimMachine& machine);

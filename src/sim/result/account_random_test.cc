@@ -64,7 +64,7 @@ TEST(AccountRandom, PartsAddUpAndClassesCountAsTheirRanks) {
     ++stuck;
     for (const SimWait& wait : diagnosis->chain) ASSERT_TRUE(wait.node) << seed;
   }
-  EXPECT_GT(by_class, 4u);
+  EXPECT_GT(by_class, 5u);
   EXPECT_GT(stuck, 2u);
 }
 

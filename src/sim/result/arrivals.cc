@@ -96,8 +96,7 @@ int64_t Arrivals::MembersOf(const Place& place) const {
 uint32_t Arrivals::DimsOfGroup(CollectiveType type, int64_t ranks, int64_t bytes,
                                const GroupPlace& place) const {
   const AlgorithmChoices choices = machine_.system.FindAlgorithms(type, ranks, bytes);
-  const bool is_one = choices != nullptr && !choices->empty() && choices->front().whole;
-  if (place.line && !is_one) return uint32_t{1} << *place.line;
+  if (place.line && !IsWhole(choices)) return uint32_t{1} << *place.line;
   uint32_t dims = 0;
   for (size_t i = 0; GroupsUseDims(machine_, choices, type) && i < place.grid.size(); ++i) {
     if (place.grid[i].size() > 1) dims |= uint32_t{1} << i;

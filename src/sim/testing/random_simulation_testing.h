@@ -108,7 +108,7 @@ class RandomSimulation {
     std::vector<CollectiveAlgorithm> algorithms;
     for (const AlgorithmInfo& info : AlgorithmTable()) {
       if (!info.in_files || !(info.Fits(members) || Chance(60))) continue;
-      if (info.only_graph && !Chance(60)) continue;
+      if (info.only_graph && !(info.in_network && Chance(60))) continue;
       const bool is_tree_in_place = type == CollectiveType::kAllReduce || Chance(200);
       if (info.alternates && !(is_tree_in_place && !Usually() && Chance(3))) continue;
       algorithms.push_back(info.algorithm);
