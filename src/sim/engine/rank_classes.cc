@@ -568,7 +568,8 @@ bool SharesMore(const SimMachine& machine, const SimWorkload& workload) {
   if (machine.graph != nullptr && machine.routes == RouteChoice::kLeastLoaded) return true;
   const auto is_safe = [&](const AlgorithmChoice& choice) {
     const AlgorithmInfo& info = Info(choice.algorithm);
-    return info.class_safe() && FitsAll(info, machine, workload);
+    // On ASTRA-sim's networks, only what fits runs at all.
+    return info.class_safe() && (machine.graph == nullptr || FitsAll(info, machine, workload));
   };
   for (const auto& [type, choices] : machine.system.algorithms) {
     if (!std::ranges::all_of(choices, is_safe)) return true;
