@@ -162,7 +162,9 @@ class AstraPhases final : public SimCollectiveModel {
     const CollectiveType type = call.type;
     std::vector<size_t> dims = DimsOf(call, grid);
     const size_t listed = choices == nullptr ? 0 : choices->size();
-    std::erase_if(dims, [&](size_t dim) { return !IsWhole(choices) && dim >= listed; });
+    // On ASTRA-sim's networks, a single ring also requires one of the first dimensions.
+    const bool all_dims = input_.machine.graph != nullptr && IsWhole(choices);
+    std::erase_if(dims, [&](size_t dim) { return !all_dims && dim >= listed; });
     if (dims.empty()) return;
     // A tree would do the same in each part.
     const bool is_split = input_.machine.graph == nullptr ||
