@@ -31,6 +31,11 @@ struct MachineFiles {
 // place. `strict`: damaged traces of collectives are refused.
 Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const RunContext& context);
 
+// Makes the network of the model etude-1 that a machine file has, for a job of `ranks` ranks.
+// kBadInput if it has none.
+Result<SimMachine> ReadFittedMachine(const std::string& file, int64_t ranks,
+                                     const RunContext& context);
+
 // Reads a machine file, whose communications have known times, for a job of `ranks` ranks:
 // docs/formats/machine.md.
 Result<SimMachine> ReadTimedMachine(const std::string& file, int64_t ranks,

@@ -10,11 +10,12 @@ namespace {
 
 // Returns kUsage if options of a network are given beside a machine file.
 Status CheckTimedOnly(const MachineOptions& options) {
-  const MachineOptions alone{.machine = options.machine, .stragglers = options.stragglers};
-  if (options == alone) return {};
+  const MachineOptions alone{
+      .model = options.model, .machine = options.machine, .stragglers = options.stragglers};
+  if (options == alone && options.model != "astra-sim-2.0") return {};
   return MakeError(ErrorCode::kUsage,
-                   "--machine: only --straggler can be combined with it of the options of a "
-                   "machine");
+                   "--machine: only --straggler and --model etude-1 can be combined with it of the "
+                   "options of a machine");
 }
 
 Result<SimMachine> ReadNetworkOf(const MachineOptions& options, bool strict,
@@ -43,9 +44,12 @@ Result<SimMachine> ReadMachine(const MachineOptions& options, int64_t ranks, boo
                                const RunContext& context) {
   const bool is_timed = !options.machine.empty();
   if (is_timed) ETUDE_RETURN_IF_ERROR(CheckTimedOnly(options));
-  ETUDE_ASSIGN_OR_RETURN(SimMachine machine, is_timed
-                                                 ? ReadTimedMachine(options.machine, ranks, context)
-                                                 : ReadNetworkOf(options, strict, context));
+  const auto read = [&] {
+    if (!is_timed) return ReadNetworkOf(options, strict, context);
+    return options.model.empty() ? ReadTimedMachine(options.machine, ranks, context)
+                                 : ReadFittedMachine(options.machine, ranks, context);
+  };
+  ETUDE_ASSIGN_OR_RETURN(SimMachine machine, read());
   ETUDE_RETURN_IF_ERROR(CheckMachine(machine));
   for (const std::string& text : options.stragglers) {
     const Status added = AddStragglers(text, machine);

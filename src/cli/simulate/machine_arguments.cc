@@ -8,8 +8,8 @@ void DeclareMachine(MachineOptions& machine, std::string_view network_help, Opti
                  "--congestion)");
   options.Value(
       "--machine", &machine.machine, "FILE",
-      "machine with known times of communications, instead of --model and --network: measured "
-      "by `etude calibrate`, or with NCCL's cost model");
+      "machine with known times of communications, instead of --network: measured by `etude "
+      "calibrate`, or with NCCL's cost model; with --model etude-1 the network fitted to them");
   options.Value("--network", &machine.network, "FILE", network_help);
   options.Value("--system", &machine.system, "FILE",
                 "ASTRA-sim system file (default: rings in all dimensions)");

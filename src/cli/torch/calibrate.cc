@@ -24,6 +24,7 @@
 #include "src/formats/io/toml_text.h"
 #include "src/jobs/calibrate/calibration.h"
 #include "src/jobs/calibrate/job_times.h"
+#include "src/jobs/calibrate/network_fit.h"
 #include "src/replay/operator_rounds.h"
 #include "src/report/text/json_output.h"
 #include "src/report/text/table.h"
@@ -204,6 +205,7 @@ class CalibrateCommand : public Command {
     }
     ETUDE_ASSIGN_OR_RETURN(JobTimes times, TimesOfJob(from_, console.strict(), console.context()));
     file_ = std::move(times.file);
+    ETUDE_ASSIGN_OR_RETURN(file_.network, FitNetwork(file_));
     ETUDE_RETURN_IF_ERROR(WriteFile(output_, MachineFileText(file_)));
     if (times.left_out > 0) {
       console.Complain(
@@ -214,7 +216,7 @@ class CalibrateCommand : public Command {
     if (is_stdout()) return ExitCode::kOk;
     std::vector<CalibratedSeries> all;
     for (const MeasuredSeries& series : file_.series) all.push_back({series, {}, "recorded"});
-    Print(CalibrationTable(all), console);
+    ETUDE_RETURN_IF_ERROR(Print(CalibrationTable(all), console));
     return ExitCode::kOk;
   }
 
@@ -383,7 +385,8 @@ class CalibrateCommand : public Command {
     return is_stdout() ? Status() : WriteFile(output_, MachineFileText(file_));
   }
 
-  Result<ExitCode> Answer(const Console& console) const {
+  // Fits the network, writes the file and prints the answer.
+  Result<ExitCode> Answer(const Console& console) {
     std::vector<CalibratedSeries> all;
     for (const Item& item : items_) {
       const MeasuredSeries* series = file_.Find(item.kind, item.ranks);
@@ -393,11 +396,9 @@ class CalibrateCommand : public Command {
     }
     all.insert(all.end(), refused_.begin(), refused_.end());
     console.context().Progress("measure", total_, total_);
-    if (is_stdout()) {
-      ETUDE_RETURN_IF_ERROR(WriteFile(output_, MachineFileText(file_)));
-    } else {
-      Print(CalibrationTable(all), console);
-    }
+    ETUDE_ASSIGN_OR_RETURN(file_.network, FitNetwork(file_));
+    if (!file_.series.empty()) ETUDE_RETURN_IF_ERROR(WriteFile(output_, MachineFileText(file_)));
+    if (!is_stdout()) ETUDE_RETURN_IF_ERROR(Print(CalibrationTable(all), console));
     for (const std::string& noise : noises_) {
       console.Complain(
           fmt::format("{}: {}", force_ ? "warning" : "too noisy to be written", noise));
@@ -405,20 +406,29 @@ class CalibrateCommand : public Command {
     return refused_.empty() ? ExitCode::kOk : ExitCode::kNo;
   }
 
-  void Print(const Table& table, const Console& console) const {
+  Status Print(const Table& communications, const Console& console) const {
     const MeasuredMachine& machine = file_.machine;
-    if (json_) {
-      const ordered_json json{{"output", output_},
-                              {"backend", machine.backend},
-                              {"device", machine.device},
-                              {"cores", OrNull(machine.cores)},
-                              {table.key, etude::ToJson(table)}};
-      return console.Print(JsonText(json));
+    std::vector<Table> tables{communications};
+    if (file_.network) {
+      tables.push_back(NetworkTable(*file_.network));
+      ETUDE_ASSIGN_OR_RETURN(tables.emplace_back(), NetworkFitTable(file_));
     }
-    console.Print(fmt::format("{}: {} on {}, {} cores, torch {}\n{}\n", output_, machine.backend,
-                              machine.device,
-                              machine.cores ? fmt::format("{}", *machine.cores) : "unknown",
-                              machine.torch.empty() ? "unknown" : machine.torch, ToText(table)));
+    if (json_) {
+      ordered_json json{{"output", output_},
+                        {"backend", machine.backend},
+                        {"device", machine.device},
+                        {"cores", OrNull(machine.cores)}};
+      for (const Table& table : tables) json[table.key] = etude::ToJson(table);
+      console.Print(JsonText(json));
+      return {};
+    }
+    std::string text =
+        fmt::format("{}: {} on {}, {} cores, torch {}\n", output_, machine.backend, machine.device,
+                    machine.cores ? fmt::format("{}", *machine.cores) : "unknown",
+                    machine.torch.empty() ? "unknown" : machine.torch);
+    for (const Table& table : tables) text += ToText(table) + "\n";
+    console.Print(text);
+    return {};
   }
 
   std::string output_;

@@ -18,6 +18,7 @@ constexpr int64_t kMostRanks = 1'000'000;
 constexpr int64_t kMostBytes = int64_t{1} << 50;
 constexpr int64_t kMostNanos = 1'000'000'000'000'000;  // eleven days
 constexpr double kMostCores = 1e6;
+constexpr double kMostRate = 1e18;  // bytes per second
 
 std::vector<std::string> KindNames() {
   std::vector<std::string> names;
@@ -35,9 +36,11 @@ class MachineFileParser : private TomlReader {
 
   Result<MachineFile> Run() {
     ETUDE_RETURN_IF_ERROR(CheckKeys(root_, "a machine file",
-                                    {"format", "version", "machine", "communication", "check"}));
+                                    {"format", "version", "machine", "network", "communication",
+                                     "check"}));
     ETUDE_RETURN_IF_ERROR(CheckFormat(root_, kFormat, kVersion));
     ETUDE_RETURN_IF_ERROR(ReadMachine());
+    ETUDE_RETURN_IF_ERROR(ReadNetwork());
     ETUDE_RETURN_IF_ERROR(
         ForEachTable("communication", [this](const toml::table& table) { return Series(table); }));
     ETUDE_RETURN_IF_ERROR(
@@ -67,6 +70,39 @@ class MachineFileParser : private TomlReader {
       if (text == nullptr) continue;
       ETUDE_ASSIGN_OR_RETURN(*target, Text(*text, key));
     }
+    return {};
+  }
+
+  Status ReadNetwork() {
+    const toml::node* node = root_.get("network");
+    if (node == nullptr) return {};
+    const toml::table* table = node->as_table();
+    if (table == nullptr) return WrongType(*node, "network", "a table: [network]");
+    ETUDE_RETURN_IF_ERROR(
+        CheckKeys(*table, "[network]",
+                  {"latency_ns", "handling_ns", "bytes_per_second", "shared_bytes_per_second",
+                   "added_bytes_per_second"}));
+    FittedNetwork network;
+    for (const auto& [key, target] : {std::pair("latency_ns", &network.latency_ns),
+                                      {"handling_ns", &network.handling_ns}}) {
+      const toml::node* nanos = table->get(key);
+      if (nanos == nullptr) return Wrong(*table, fmt::format("missing '{}'", key));
+      ETUDE_ASSIGN_OR_RETURN(*target, Whole(*nanos, key, 0, kMostNanos));
+    }
+    const auto rate = [&](std::string_view key) -> Result<std::optional<double>> {
+      const toml::node* number = table->get(key);
+      if (number == nullptr) return std::nullopt;
+      const std::optional<double> value = number->value<double>();
+      if (!number->is_number() || !value) return WrongType(*number, key, "a number");
+      if (*value >= 1 && *value <= kMostRate) return value;
+      return Wrong(*number, fmt::format("{}: found {}, expected 1 to {}", key, *value, kMostRate));
+    };
+    ETUDE_ASSIGN_OR_RETURN(const std::optional<double> link, rate("bytes_per_second"));
+    if (!link) return Wrong(*table, "missing 'bytes_per_second'");
+    network.bytes_per_second = *link;
+    ETUDE_ASSIGN_OR_RETURN(network.shared_bytes_per_second, rate("shared_bytes_per_second"));
+    ETUDE_ASSIGN_OR_RETURN(network.added_bytes_per_second, rate("added_bytes_per_second"));
+    file_.network = network;
     return {};
   }
 
@@ -239,6 +275,16 @@ void AppendMachine(const MeasuredMachine& machine, std::string& text) {
   }
 }
 
+void AppendNetwork(const FittedNetwork& network, std::string& text) {
+  text += fmt::format("\n[network]\nlatency_ns = {}\nhandling_ns = {}\nbytes_per_second = {:.0f}\n",
+                      network.latency_ns, network.handling_ns, network.bytes_per_second);
+  for (const auto& [key, rate] :
+       {std::pair("shared_bytes_per_second", network.shared_bytes_per_second),
+        {"added_bytes_per_second", network.added_bytes_per_second}}) {
+    if (rate) text += fmt::format("{} = {:.0f}\n", key, *rate);
+  }
+}
+
 }  // namespace
 
 std::string_view NameOfKind(const MeasuredKind& kind) { return kind ? Name(*kind) : kMessageName; }
@@ -276,6 +322,7 @@ std::string MachineFileText(const MachineFile& file) {
   };
   std::string text = fmt::format("format = \"{}\"\nversion = {}\n", kFormat, kVersion);
   AppendMachine(file.machine, text);
+  if (file.network) AppendNetwork(*file.network, text);
   for (const MeasuredSeries& series : file.series) {
     using Point = MeasuredSeries::Point;
     text += fmt::format("\n[[communication]]\ntype = \"{}\"\nranks = {}\n", NameOfKind(series.kind),

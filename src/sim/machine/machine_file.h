@@ -70,11 +70,23 @@ struct MeasuredCheck {
   friend bool operator==(const MeasuredCheck&, const MeasuredCheck&) = default;
 };
 
+// Network of the model etude-1, fitted to the communications of a machine (MachineOf).
+struct FittedNetwork {
+  int64_t latency_ns = 0;       // of a message
+  int64_t handling_ns = 0;      // of each message of a collective, at its receiver
+  double bytes_per_second = 0;  // of a rank, in each direction
+  std::optional<double> shared_bytes_per_second;  // of all ranks together; nullopt: no limit
+  std::optional<double> added_bytes_per_second;   // in reductions; nullopt: they take no time
+
+  friend bool operator==(const FittedNetwork&, const FittedNetwork&) = default;
+};
+
 // Content of a machine file: docs/formats/machine.md.
 struct MachineFile {
   MeasuredMachine machine;
   std::vector<MeasuredSeries> series;  // one per kind and number of ranks
   std::vector<MeasuredCheck> checks;   // likewise, of series in the file
+  std::optional<FittedNetwork> network;
 
   const MeasuredSeries* Find(const MeasuredKind& kind, int64_t ranks) const;
   const MeasuredCheck* FindCheck(const MeasuredKind& kind, int64_t ranks) const;

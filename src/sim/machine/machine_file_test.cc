@@ -23,7 +23,12 @@ MachineFile ExampleFile() {
                   .points = {{8, 100'000, 0.25, 0.5}, {4096, 120'000, 0, 1.75}}},
                  {.kind = kMessageKind, .ranks = 2, .points = {{8, 40'000, 0.125, 0}}}},
       .checks = {
-          {.kind = CollectiveType::kAllReduce, .ranks = 2, .points = {{64, 101'000, 100'275}}}}};
+          {.kind = CollectiveType::kAllReduce, .ranks = 2, .points = {{64, 101'000, 100'275}}}},
+      .network = FittedNetwork{.latency_ns = 40'000,
+                               .handling_ns = 0,
+                               .bytes_per_second = 3'043'497'065,
+                               .shared_bytes_per_second = 5e9,
+                               .added_bytes_per_second = {}}};
 }
 
 std::string ParseErrorOf(const std::string& communication) {
@@ -71,6 +76,20 @@ TEST(MachineFile, NamesPlaceAndExpectation) {
   EXPECT_EQ(ParseErrorOf("type = \"reduce\"\nranks = 2\nbytes = [8]\n" + rest +
                          "[[communication]]\ntype = \"reduce\"\nranks = 2\nbytes = [8]\n" + rest),
             "m.toml:11:1: found reduce of 2 ranks twice, expected it once");
+}
+
+TEST(MachineFile, NetworkHasAPositiveBandwidth) {
+  const auto error = [](const std::string& network) {
+    const auto file = ParseMachineFile(
+        "[machine]\nbackend = \"gloo\"\ndevice = \"cpu\"\n[network]\n" + network, "m.toml");
+    return file ? "" : file.error().message;
+  };
+  EXPECT_EQ(error("latency_ns = 1\nhandling_ns = 0\nbytes_per_second = 2.5e9\n"), "");
+  EXPECT_EQ(error("latency_ns = 1\nhandling_ns = 0\nbytes_per_second = 0\n"),
+            "m.toml:7:20: bytes_per_second: found 0, expected 1 to 1e+18");
+  EXPECT_EQ(error("latency_ns = 1\nhandling_ns = 0\n"), "m.toml:4:1: missing 'bytes_per_second'");
+  EXPECT_EQ(error("latency_ns = -1\nhandling_ns = 0\nbytes_per_second = 1\n"),
+            "m.toml:5:14: latency_ns: found -1, expected 0 to 1000000000000000");
 }
 
 TEST(MachineFile, NeedsMachine) {

@@ -6,22 +6,25 @@
 namespace etude {
 namespace {
 
-constexpr int64_t kGroupDelay = 10;  // ns
+constexpr int64_t kGroupDelay = 10;  // ns, of ASTRA-sim
 
 class EndpointDelay final : public SimEndpointModel {
  public:
-  EndpointDelay(const SystemModel& system, SimTimeline& timeline)
-      : delay_(system.endpoint_delay), timeline_(timeline) {}
+  EndpointDelay(const SimInput& input, SimTimeline& timeline)
+      : delay_(input.system.endpoint_delay),
+        group_delay_(input.machine.graph != nullptr ? delay_ : kGroupDelay),
+        timeline_(timeline) {}
 
   std::string_view name() const override { return "astra-sim-2.0/endpoint-delay"; }
   void Handle(RankClassId rank_class, bool in_group, const Handling& /*handling*/,
               const LocalEvent& handled) override {
-    timeline_.PlanLocal(rank_class, in_group ? kGroupDelay : delay_, handled);
+    timeline_.PlanLocal(rank_class, in_group ? group_delay_ : delay_, handled);
   }
   void Do(RankClassId /*rank_class*/, const LocalEvent& /*event*/) override {}
 
  private:
   const int64_t delay_;  // ns
+  const int64_t group_delay_;
   SimTimeline& timeline_;
 };
 
@@ -59,7 +62,7 @@ std::unique_ptr<SimEndpointModel> MakeSimEndpointModel(const SimInput& input, Si
   if (input.system.shared_bus) {
     return std::make_unique<SharedBusEndpoint>(input, timeline, listener);
   }
-  return std::make_unique<EndpointDelay>(input.system, timeline);
+  return std::make_unique<EndpointDelay>(input, timeline);
 }
 
 }  // namespace etude

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/result.h"
+#include "src/sim/machine/machine.h"
+#include "src/sim/machine/machine_file.h"
+
+namespace etude {
+
+// Makes a machine of `ranks` ranks with the network that was fitted to a machine's communications,
+// for the model etude-1. Each rank has a link to a memory that all ranks share, and from it:
+//
+//   rank ── latency, link ──▸ memory ── shared ──▸ memory's end ── link ──▸ rank
+//
+// so that a message of b bytes alone takes latency + b / min(link, shared). Ranks that communicate
+// through Gloo use its algorithms, others rings. kBadInput for an invalid number of ranks.
+Result<SimMachine> MachineOf(const FittedNetwork& network, const MeasuredMachine& measured,
+                             int64_t ranks);
+
+}  // namespace etude
