@@ -10,7 +10,6 @@
 #include "src/sim/machine/astra_config.h"
 #include "src/sim/machine/fitted_network.h"
 #include "src/sim/machine/graph_machine.h"
-#include "src/sim/machine/machine_file.h"
 #include "src/sim/machine/network_text.h"
 #include "src/sim/machine/timed_machine.h"
 #include "src/sim/network/network_files.h"
@@ -137,12 +136,7 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const Run
 Result<SimMachine> ReadFittedMachine(const std::string& file, int64_t ranks,
                                      const RunContext& context) {
   ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(file, context.limits));
-  ETUDE_ASSIGN_OR_RETURN(const MachineFile found, ParseMachineFile(text, file));
-  if (!found.network) {
-    return BadInput(file + ": missing [network], expected the machine file of a measurement with "
-                           "several sizes: `etude calibrate` fits it");
-  }
-  return MachineOf(*found.network, found.machine, ranks);
+  return ParseFittedMachine(text, file, ranks);
 }
 
 Result<SimMachine> ReadTimedMachine(const std::string& file, int64_t ranks,

@@ -22,7 +22,13 @@ def calibrate(path, *words, code=0):
 
 
 def states(done):
-    return {(row["type"], row["ranks"]): row["state"] for row in json.loads(done.stdout)["communication"]}
+    """The state of each communication and computation, by type, number of ranks, and type of elements if not float32."""
+    report = json.loads(done.stdout)
+    rows = report.get("communication", []) + report.get("computation", [])
+    return {
+        (row["type"], row["ranks"]) + ((row["dtype"],) if row.get("dtype", "float32") != "float32" else ()): row["state"]
+        for row in rows
+    }
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +57,51 @@ def test_file_has_all_types(measured):
         assert row["bytes"] == [24 if in_parts else 20], name
         ends = series[name]["time_ns"][:2]
         assert all(min(ends) <= time <= max(ends) for time in row["predicted_ns"]), name
+
+
+def test_computations_are_a_device(tmp_path, measured):
+    file = tomllib.loads(measured)
+    found = {(row["type"], row["dtype"]): row for row in file["computation"]}
+    assert list(found) == [("copy", "float32"), ("addition", "float32"), ("product", "float32"), ("product", "bfloat16")]
+    ranks = max(1, min(2, int(file["machine"]["cores"])))
+    for (name, dtype), row in found.items():
+        assert row["ranks"] == ranks
+        if name != "product":
+            assert row["bytes"] == [8, 32, 1024]
+        elif dtype == "float32":
+            assert row["bytes"] == [4 * rows * rows for rows in (2, 3, 4, 6, 8, 12, 16)]
+        assert len(row["time_ns"]) == len(row["spread"]) == len(row["bytes"]) and all(time > 0 for time in row["time_ns"])
+    path = tmp_path / "machine.toml"
+    path.write_text(measured)
+    words = "generate llm llama-2-7b --layers 1 --dp 2 --sequence 16 --json -o".split()
+    done = subprocess.run([ETUDE, *words, tmp_path / "step", "--device", path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with_copies = measured.index('[[computation]]\ntype = "copy"')
+    path.write_text(measured[:with_copies])
+    done = subprocess.run([ETUDE, *words, tmp_path / "step", "--device", path], capture_output=True, text=True)
+    assert done.returncode == 3 and "machine.toml: missing the [[computation]] 'copy'" in done.stderr
+
+
+def test_network_is_fitted(tmp_path, measured):
+    network = tomllib.loads(measured)["network"]
+    assert network["latency_ns"] > 0 and network["bytes_per_second"] > 0
+    path = tmp_path / "machine.toml"
+    path.write_text(measured)
+    report = json.loads(calibrate(path, "--json", "--force").stdout)
+    (row,) = report["network"]
+    assert {key: row[key] for key in network} == network
+    assert {(row["type"], row["ranks"]) for row in report["network_fit"]} == {(name, 2) for name in [*COLLECTIVES, "barrier", "message"]}
+    # It simulates more ranks than were measured.
+    words = "generate microbench all_reduce --ranks 16 --size 4MiB -o".split()
+    assert subprocess.run([ETUDE, *words, tmp_path / "job"], capture_output=True).returncode == 0
+    job = [f"{tmp_path}/job.{rank}.et" for rank in range(16)]
+    done = subprocess.run([ETUDE, "simulate", *job, "--machine", path, "--model", "etude-1", "--json"], capture_output=True, text=True)
+    assert done.returncode == 0 and json.loads(done.stdout)["model"] == "etude-1", done.stderr
+    done = subprocess.run([ETUDE, "simulate", *job, "--machine", path], capture_output=True, text=True)
+    assert done.returncode == 3 and "16 ranks" in done.stderr
+    path.write_text(measured.replace("[network]", "[net]"))
+    done = subprocess.run([ETUDE, "simulate", *job, "--machine", path, "--model", "etude-1"], capture_output=True, text=True)
+    assert done.returncode == 3 and "unknown key 'net'" in done.stderr
 
 
 def test_keeps_what_the_file_has(tmp_path, measured):
@@ -127,7 +178,7 @@ def test_a_signal_keeps_what_was_measured(tmp_path, how):
     process.send_signal(how)
     stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (130, ""), stderr
-    assert f"interrupted; {path} has 1 of 2 communications; repeat the command to continue" in stderr
+    assert f"interrupted; {path} has 1 of 2 measurements; repeat the command to continue" in stderr
     assert processes_with(marker) == []
     assert list(tmp_path.iterdir()) == [path]
     found = states(calibrate(path, "--json", "--force", "--types", "barrier,all_reduce", "--sizes", "8,32"))

@@ -23,6 +23,7 @@
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/io/toml_text.h"
 #include "src/jobs/calibrate/calibration.h"
+#include "src/jobs/calibrate/device_fit.h"
 #include "src/jobs/calibrate/job_times.h"
 #include "src/jobs/calibrate/network_fit.h"
 #include "src/replay/operator_rounds.h"
@@ -81,6 +82,12 @@ std::string DifferenceOf(const MeasuredMachine& found, const MeasuredMachine& ex
   return "";
 }
 
+std::vector<int64_t> SizesOf(const MeasuredComputation& computation) {
+  std::vector<int64_t> sizes;
+  for (const auto& point : computation.points) sizes.push_back(point.bytes);
+  return sizes;
+}
+
 class CalibrateCommand : public Command {
  public:
   std::string_view name() const override { return "calibrate"; }
@@ -111,8 +118,9 @@ class CalibrateCommand : public Command {
                    "machine, one for each rank (default: cpu)");
     options.Value("--ranks", &ranks_, "COUNTS",
                   "numbers of ranks, such as 2,4; there may be more ranks than cores (default: 2)");
-    options.Value("--types", &types_, "TYPES",
-                  "communications, such as all_reduce,message (default: all)");
+    options.Value(
+        "--types", &types_, "TYPES",
+        "communications and computations, such as all_reduce,message,copy (default: all)");
     options.Value(
         "--sizes", &sizes_, "SIZES",
         "bytes of a rank's input: powers of two of a range, or a list such as 8,4KiB,1MiB "
@@ -150,12 +158,13 @@ class CalibrateCommand : public Command {
     }
     if (output_.empty()) output_ = "machine.toml";
     if (!from_.empty()) return RunFrom(console);
+    file_.machine = MachineNow(device());
     ETUDE_RETURN_IF_ERROR(ReadOptions());
     ETUDE_RETURN_IF_ERROR(ReadOutput(console.context()));
-    if (std::ranges::all_of(items_, &Item::kept)) return Answer(console);
+    if (is_all_kept()) return Answer(console);
     // The file is written after minutes only.
     if (!is_stdout()) ETUDE_RETURN_IF_ERROR(AtomicFile::Create(output_));
-    std::vector<int64_t> all(static_cast<size_t>(items_.back().ranks));
+    std::vector<int64_t> all(static_cast<size_t>(most_ranks_));
     std::iota(all.begin(), all.end(), 0);
     // The file keeps what was measured before a signal. A second signal ends the command.
     ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
@@ -216,7 +225,7 @@ class CalibrateCommand : public Command {
     if (is_stdout()) return ExitCode::kOk;
     std::vector<CalibratedSeries> all;
     for (const MeasuredSeries& series : file_.series) all.push_back({series, {}, "recorded"});
-    ETUDE_RETURN_IF_ERROR(Print(CalibrationTable(all), console));
+    ETUDE_RETURN_IF_ERROR(Print(CalibrationTable(all), ComputationTable({}), console));
     return ExitCode::kOk;
   }
 
@@ -231,17 +240,33 @@ class CalibrateCommand : public Command {
     bool kept = false;  // an earlier call measured it
     std::string state = "kept";
   };
+  // A computation of several ranks at the same time.
+  struct Task {
+    ComputationType type = ComputationType::kCopy;
+    DType dtype = DType::kFloat32;
+    int64_t ranks = 1;
+    std::vector<int64_t> sizes;
+    bool kept = false;
+    std::string state = "kept";
+  };
+
+  bool is_all_kept() const {
+    return std::ranges::all_of(items_, &Item::kept) && std::ranges::all_of(tasks_, &Task::kept);
+  }
 
   std::string device() const { return device_.empty() ? kCpu : device_; }
   int64_t rounds() const { return rounds_.value_or(kUsualRounds); }
   uint64_t Measurements(const Item& item) const {
     return (item.plan.sizes.size() + item.plan.checks.size()) * static_cast<uint64_t>(rounds());
   }
+  uint64_t Measurements(const Task& task) const {
+    return task.sizes.size() * static_cast<uint64_t>(rounds());
+  }
 
   Status ReadOptions() {
     ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> counts,
                            ParseRankCounts(ranks_.value_or("2")));
-    ETUDE_ASSIGN_OR_RETURN(const std::vector<MeasuredKind> kinds, ParseKinds(types_.value_or("")));
+    ETUDE_ASSIGN_OR_RETURN(const CalibratedTypes types, ParseTypes(types_.value_or("")));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes,
                            ParseSizes(sizes_.value_or("8-64MiB")));
     const auto add = [&](const MeasuredKind& kind, int64_t ranks) {
@@ -250,10 +275,25 @@ class CalibrateCommand : public Command {
       total_ += Measurements(items_.back());
     };
     // A message has two ranks.
-    if (std::ranges::count(kinds, kMessageKind) != 0) add(kMessageKind, 2);
+    if (std::ranges::count(types.kinds, kMessageKind) != 0) add(kMessageKind, 2);
     for (const int64_t ranks : counts) {
-      for (const MeasuredKind& kind : kinds) {
+      for (const MeasuredKind& kind : types.kinds) {
         if (kind != kMessageKind) add(kind, ranks);
+      }
+    }
+    most_ranks_ = counts.back();
+    const bool on_cpu = device() == kCpu;
+    // As many ranks as have a core each.
+    const int64_t computing =
+        on_cpu && file_.machine.cores
+            ? std::clamp<int64_t>(static_cast<int64_t>(*file_.machine.cores), 1, most_ranks_)
+            : most_ranks_;
+    for (const ComputationType type : types.computations) {
+      for (const DType dtype : TypesOfComputation(type, on_cpu)) {
+        const Task task{type, dtype, computing, SizesOfComputation(type, dtype, on_cpu, sizes)};
+        if (task.sizes.empty()) continue;
+        tasks_.push_back(task);
+        total_ += Measurements(task);
       }
     }
     return {};
@@ -274,6 +314,12 @@ class CalibrateCommand : public Command {
       const MeasuredSeries* series = file_.Find(item.kind, item.ranks);
       const bool is_noisy = series != nullptr && series->noisy && !force_;
       item.kept = !is_noisy && Has(file_, item.kind, item.ranks, item.plan);
+    }
+    for (Task& task : tasks_) {
+      const MeasuredComputation* measured =
+          file_.FindComputation(task.type, task.dtype, task.ranks);
+      task.kept =
+          measured != nullptr && (!measured->noisy || force_) && SizesOf(*measured) == task.sizes;
     }
     return {};
   }
@@ -298,7 +344,8 @@ class CalibrateCommand : public Command {
     const MeasuredMachine found = file_.machine;
     ETUDE_ASSIGN_OR_RETURN(file_.machine.gpu, CollectiveTimer::NameOfDevice(own));
     // The file has the first rank's GPU.
-    if (group.rank() == kLead && !file_.series.empty()) ETUDE_RETURN_IF_ERROR(CheckSame(found));
+    const bool is_new = file_.series.empty() && file_.computations.empty();
+    if (group.rank() == kLead && !is_new) ETUDE_RETURN_IF_ERROR(CheckSame(found));
     return own;
   }
 
@@ -309,6 +356,10 @@ class CalibrateCommand : public Command {
     for (const Item& item : items_) {
       if (item.kept || group.rank() >= item.ranks || timers.contains(item.ranks)) continue;
       ETUDE_ASSIGN_OR_RETURN(timers[item.ranks], CollectiveTimer::Make(group, item.ranks, own));
+    }
+    for (const Task& task : tasks_) {
+      if (task.kept || group.rank() >= task.ranks || timers.contains(task.ranks)) continue;
+      ETUDE_ASSIGN_OR_RETURN(timers[task.ranks], CollectiveTimer::Make(group, task.ranks, own));
     }
     CommLog nothing;  // calls are not checked in advance: all ranks run the same items
     nothing.rank = group.rank();
@@ -324,6 +375,16 @@ class CalibrateCommand : public Command {
       }
       ETUDE_RETURN_IF_ERROR(group.Meet());
     }
+    for (Task& task : tasks_) {
+      if (task.kept) {
+        done_ += Measurements(task);
+        continue;
+      }
+      if (group.rank() < task.ranks) {
+        ETUDE_RETURN_IF_ERROR(Measure(task, *timers[task.ranks], group.rank() == kLead, console));
+      }
+      ETUDE_RETURN_IF_ERROR(group.Meet());
+    }
     if (group.rank() != kLead) return ExitCode::kOk;
     return Answer(console);
   }
@@ -331,10 +392,51 @@ class CalibrateCommand : public Command {
   tl::unexpected<Error> Interrupted() const {
     return MakeError(
         ErrorCode::kInterrupted,
-        is_stdout() ? std::string("interrupted")
-                    : fmt::format("interrupted; {} has {} of {}; repeat the command to continue",
-                                  output_, std::ranges::count_if(items_, &Item::kept),
-                                  FormatCount(items_.size(), "communication")));
+        is_stdout()
+            ? std::string("interrupted")
+            : fmt::format("interrupted; {} has {} of {}; repeat the command to continue", output_,
+                          std::ranges::count_if(items_, &Item::kept) +
+                              std::ranges::count_if(tasks_, &Task::kept),
+                          FormatCount(items_.size() + tasks_.size(), "measurement")));
+  }
+
+  // Shows progress of the next size.
+  Status Next(std::string_view what, const Console& console) {
+    if (*stop_) return MakeError(ErrorCode::kInterrupted, "interrupted");
+    console.context().Progress(what, done_, total_);
+    return {};
+  }
+
+  Status Measure(Task& task, CollectiveTimer& timer, bool is_lead, const Console& console) {
+    MeasuredComputation all{.type = task.type,
+                            .dtype = task.dtype,
+                            .ranks = task.ranks,
+                            .noisy = false,
+                            .points = std::vector<MeasuredComputation::Point>(task.sizes.size())};
+    const std::string what =
+        fmt::format("measure {} of {}: sizes", NameOfComputation(task.type), Name(task.dtype));
+    for (int64_t round = 0; round < rounds(); ++round) {
+      for (size_t i = 0; i < task.sizes.size(); ++i) {
+        if (is_lead) ETUDE_RETURN_IF_ERROR(Next(what, console));
+        ++done_;
+        ETUDE_ASSIGN_OR_RETURN(
+            const MeasuredComputation::Point point,
+            timer.Measure(task.type, task.dtype, task.sizes[i], repeats_.value_or(kUsualRepeats)));
+        AddRound(point, round, all.points[i]);
+      }
+    }
+    if (!is_lead) return {};
+    if (const std::string noise = WhyNoisy(all); !noise.empty()) {
+      all.noisy = true;
+      noises_.push_back(noise);
+    }
+    task.state = !all.noisy ? "measured" : force_ ? "noisy" : "refused";
+    if (task.state == "refused") {
+      refused_tasks_.push_back({all, task.state});
+      return {};
+    }
+    Put(all, file_);
+    return is_stdout() ? Status() : WriteFile(output_, MachineFileText(file_));
   }
 
   Status Measure(Item& item, CollectiveTimer& timer, bool is_lead, const Console& console) {
@@ -344,10 +446,9 @@ class CalibrateCommand : public Command {
       points.resize(sizes.size());
       for (size_t i = 0; i < sizes.size(); ++i) {
         if (is_lead) {
-          if (*stop_) return MakeError(ErrorCode::kInterrupted, "interrupted");
-          const std::string_view name = NameOfKind(item.kind);
-          console.context().Progress(fmt::format("measure {} of {} ranks: sizes", name, item.ranks),
-                                     done_, total_);
+          ETUDE_RETURN_IF_ERROR(
+              Next(fmt::format("measure {} of {} ranks: sizes", NameOfKind(item.kind), item.ranks),
+                   console));
         }
         ++done_;
         ETUDE_ASSIGN_OR_RETURN(
@@ -395,21 +496,35 @@ class CalibrateCommand : public Command {
       all.push_back({*series, check == nullptr ? MeasuredCheck() : *check, item.state});
     }
     all.insert(all.end(), refused_.begin(), refused_.end());
+    std::vector<CalibratedComputation> computations;
+    for (const Task& task : tasks_) {
+      const MeasuredComputation* found = file_.FindComputation(task.type, task.dtype, task.ranks);
+      if (task.state == "refused" || found == nullptr) continue;
+      computations.push_back({*found, task.state});
+    }
+    computations.insert(computations.end(), refused_tasks_.begin(), refused_tasks_.end());
     console.context().Progress("measure", total_, total_);
     ETUDE_ASSIGN_OR_RETURN(file_.network, FitNetwork(file_));
-    if (!file_.series.empty()) ETUDE_RETURN_IF_ERROR(WriteFile(output_, MachineFileText(file_)));
-    if (!is_stdout()) ETUDE_RETURN_IF_ERROR(Print(CalibrationTable(all), console));
+    if (!file_.series.empty() || !file_.computations.empty() || is_stdout()) {
+      ETUDE_RETURN_IF_ERROR(WriteFile(output_, MachineFileText(file_)));
+    }
+    if (!is_stdout()) {
+      ETUDE_RETURN_IF_ERROR(Print(CalibrationTable(all), ComputationTable(computations), console));
+    }
     for (const std::string& noise : noises_) {
       console.Complain(
           fmt::format("{}: {}", force_ ? "warning" : "too noisy to be written", noise));
     }
-    return refused_.empty() ? ExitCode::kOk : ExitCode::kNo;
+    return refused_.empty() && refused_tasks_.empty() ? ExitCode::kOk : ExitCode::kNo;
   }
 
-  Status Print(const Table& communications, const Console& console) const {
+  Status Print(const Table& communications, const Table& computations,
+               const Console& console) const {
     const MeasuredMachine& machine = file_.machine;
-    std::vector<Table> tables{communications};
-    if (file_.network) {
+    std::vector<Table> tables;
+    if (!communications.rows.empty() || computations.rows.empty()) tables.push_back(communications);
+    if (!computations.rows.empty()) tables.push_back(computations);
+    if (file_.network && !communications.rows.empty()) {
       tables.push_back(NetworkTable(*file_.network));
       ETUDE_ASSIGN_OR_RETURN(tables.emplace_back(), NetworkFitTable(file_));
     }
@@ -445,10 +560,13 @@ class CalibrateCommand : public Command {
   bool force_ = false;
   bool json_ = false;
   std::vector<Item> items_;
-  uint64_t total_ = 0;  // measurements of all items
+  std::vector<Task> tasks_;
+  int64_t most_ranks_ = 2;
+  uint64_t total_ = 0;  // measurements of all items and tasks
   uint64_t done_ = 0;   // likewise
   MachineFile file_;
   std::vector<CalibratedSeries> refused_;
+  std::vector<CalibratedComputation> refused_tasks_;
   std::vector<std::string> noises_;
   const std::atomic<bool>* stop_ = nullptr;  // set by a signal, for all ranks
 };

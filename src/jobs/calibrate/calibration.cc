@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "src/base/statistics/median.h"
+#include "src/base/text/format_count.h"
 #include "src/base/text/nearest.h"
 #include "src/base/text/quantity.h"
 #include "src/sim/machine/measured_times.h"
@@ -66,6 +67,12 @@ int64_t PartsOf(const MeasuredKind& kind, int64_t ranks) {
   return has_parts ? ranks : 1;
 }
 
+const std::vector<ComputationType>& Computations() {
+  static const std::vector<ComputationType> all = {
+      ComputationType::kCopy, ComputationType::kAddition, ComputationType::kProduct};
+  return all;
+}
+
 std::vector<int64_t> SizesOf(const MeasuredSeries& series) {
   std::vector<int64_t> sizes;
   for (const MeasuredSeries::Point& point : series.points) sizes.push_back(point.bytes);
@@ -84,20 +91,29 @@ const std::vector<MeasuredKind>& CalibratedKinds() {
   return kinds;
 }
 
-Result<std::vector<MeasuredKind>> ParseKinds(std::string_view text) {
-  if (text.empty()) return CalibratedKinds();
+Result<CalibratedTypes> ParseTypes(std::string_view text) {
+  if (text.empty()) return CalibratedTypes{CalibratedKinds(), Computations()};
   std::vector<std::string> names;
   for (const MeasuredKind& kind : CalibratedKinds()) names.emplace_back(NameOfKind(kind));
-  std::vector<MeasuredKind> kinds;
+  for (const ComputationType type : Computations()) names.emplace_back(NameOfComputation(type));
+  CalibratedTypes types;
+  const auto add = [](const auto& one, auto& all) {
+    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+  };
   for (const std::string& word : Words(text)) {
     const auto found = std::ranges::find(names, word);
     if (found == names.end()) {
       return Usage(fmt::format("--types: unknown '{}'{}", word, MeantOrAll(word, names)));
     }
-    const MeasuredKind kind = CalibratedKinds()[static_cast<size_t>(found - names.begin())];
-    if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+    const auto index = static_cast<size_t>(found - names.begin());
+    const size_t kinds = CalibratedKinds().size();
+    if (index < kinds) {
+      add(CalibratedKinds()[index], types.kinds);
+    } else {
+      add(Computations()[index - kinds], types.computations);
+    }
   }
-  return kinds;
+  return types;
 }
 
 Result<std::vector<int64_t>> ParseRankCounts(std::string_view text) {
@@ -141,6 +157,47 @@ SizePlan PlanSizes(const MeasuredKind& kind, int64_t ranks, const std::vector<in
     if (middle < plan.sizes[i + 1]) plan.checks.push_back(middle);
   }
   return plan;
+}
+
+std::vector<int64_t> SizesOfComputation(ComputationType type, DType dtype, bool on_cpu,
+                                        const std::vector<int64_t>& sizes) {
+  const int64_t unit = ElementBytes(dtype).value_or(1);
+  std::vector<int64_t> found;
+  if (type == ComputationType::kProduct) {
+    const auto [least, most] = std::ranges::minmax(sizes);
+    for (int64_t power = 1; power <= MostRows(on_cpu); power *= 2) {
+      for (const int64_t rows : {power, power * 3 / 2}) {
+        const int64_t bytes = rows * rows * unit;
+        const bool is_new = rows == power || power % 2 == 0;
+        if (is_new && rows <= MostRows(on_cpu) && bytes >= least && bytes <= most) {
+          found.push_back(bytes);
+        }
+      }
+    }
+    return found;
+  }
+  for (const int64_t size : sizes) found.push_back((size + unit - 1) / unit * unit);
+  std::ranges::sort(found);
+  const auto repeated = std::ranges::unique(found);
+  found.erase(repeated.begin(), repeated.end());
+  return found;
+}
+
+std::vector<DType> TypesOfComputation(ComputationType type, bool on_cpu) {
+  if (type != ComputationType::kProduct) return {DType::kFloat32};
+  if (on_cpu) return {DType::kFloat32, DType::kBFloat16};
+  return {DType::kFloat32, DType::kBFloat16, DType::kFloat16};
+}
+
+void AddRound(const MeasuredComputation::Point& other, int64_t round,
+              MeasuredComputation::Point& all) {
+  if (round == 0) {
+    all = other;
+    return;
+  }
+  const auto before = static_cast<double>(round);
+  all.time_ns += (other.time_ns - all.time_ns) / (round + 1);
+  all.spread = std::hypot(all.spread * before, other.spread) / (before + 1);
 }
 
 void AddRound(const MeasuredSeries::Point& other, int64_t round, MeasuredSeries::Point& all) {
@@ -208,6 +265,17 @@ std::string WhyNoisy(const MeasuredSeries& series, const MeasuredCheck* check) {
   return "";
 }
 
+std::string WhyNoisy(const MeasuredComputation& computation) {
+  std::vector<double> spreads;
+  for (const auto& point : computation.points) spreads.push_back(point.spread);
+  const double spread = MedianInPlace(spreads);
+  if (spread <= kMostSpread) return "";
+  return fmt::format("{} of {} on {}: the median spread is {:.1f} %, expected at most {:.0f} %",
+                     NameOfComputation(computation.type), Name(computation.dtype),
+                     FormatCount(static_cast<uint64_t>(computation.ranks), "rank"), spread * 100,
+                     kMostSpread * 100);
+}
+
 Status Predict(const MeasuredSeries& series, MeasuredCheck& check) {
   for (MeasuredCheck::Point& point : check.points) {
     ETUDE_ASSIGN_OR_RETURN(const CommunicationTime time, Interpolate(series, point.bytes));
@@ -224,6 +292,14 @@ void Put(const MeasuredSeries& series, const MeasuredCheck& check, MachineFile& 
   std::erase_if(file.checks, is_same);
   file.series.push_back(series);
   if (!check.points.empty()) file.checks.push_back(check);
+}
+
+void Put(const MeasuredComputation& computation, MachineFile& file) {
+  std::erase_if(file.computations, [&](const MeasuredComputation& one) {
+    return one.type == computation.type && one.dtype == computation.dtype &&
+           one.ranks == computation.ranks;
+  });
+  file.computations.push_back(computation);
 }
 
 bool Has(const MachineFile& file, const MeasuredKind& kind, int64_t ranks, const SizePlan& plan) {

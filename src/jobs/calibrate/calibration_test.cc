@@ -32,11 +32,24 @@ TEST(Calibration, ParsesRanksAndKinds) {
   EXPECT_EQ(*ParseRankCounts("4,2,4"), (Sizes{2, 4}));
   EXPECT_EQ(ParseRankCounts("1").error().message, "--ranks: found '1', expected 2 to 1024");
   EXPECT_FALSE(ParseRankCounts("2,"));
-  EXPECT_EQ(*ParseKinds(""), CalibratedKinds());
-  EXPECT_EQ(*ParseKinds("message,broadcast,message"),
-            (std::vector<MeasuredKind>{kMessageKind, CollectiveType::kBroadcast}));
-  EXPECT_EQ(ParseKinds("allreduce").error().message,
+  EXPECT_EQ(ParseTypes("")->kinds, CalibratedKinds());
+  EXPECT_EQ(ParseTypes("")->computations.size(), kComputationTypeCount);
+  EXPECT_EQ(
+      *ParseTypes("message,copy,broadcast,message"),
+      (CalibratedTypes{{kMessageKind, CollectiveType::kBroadcast}, {ComputationType::kCopy}}));
+  EXPECT_EQ(ParseTypes("allreduce").error().message,
             "--types: unknown 'allreduce'; did you mean 'all_reduce'?");
+}
+
+TEST(Calibration, SizesOfComputations) {
+  const auto sizes = [](ComputationType type, DType dtype, const Sizes& some) {
+    return SizesOfComputation(type, dtype, /*on_cpu=*/true, some);
+  };
+  EXPECT_EQ(sizes(ComputationType::kCopy, DType::kFloat32, {7, 1, 8}), (Sizes{4, 8}));
+  // 8, 12, 16, 24 and 32 rows.
+  EXPECT_EQ(sizes(ComputationType::kProduct, DType::kBFloat16, {100, 2048}),
+            (Sizes{128, 288, 512, 1152, 2048}));
+  EXPECT_EQ(sizes(ComputationType::kProduct, DType::kFloat32, {8}), Sizes{});
 }
 
 TEST(Calibration, ChecksEverySecondMiddle) {

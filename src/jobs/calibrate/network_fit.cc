@@ -30,8 +30,7 @@ SimWorkload WorkloadOf(const MeasuredKind& kind, int64_t ranks, int64_t bytes) {
   SimWorkload workload;
   if (kind != kMessageKind) {
     const SimRank rank{
-        .program =
-            ProgramOf({.kind = NodeKind::kCollective, .collective = *kind, .bytes = bytes}),
+        .program = ProgramOf({.kind = NodeKind::kCollective, .collective = *kind, .bytes = bytes}),
         .groups = {},
         .peers = {}};
     workload.ranks.assign(static_cast<size_t>(ranks), rank);
@@ -83,7 +82,11 @@ class Fit {
  public:
   explicit Fit(const MachineFile& file) : file_(file) {
     for (const MeasuredSeries& series : file.series) {
-      Measured measured{.is_message = series.kind == kMessageKind, .ranks = series.ranks, .workloads = {}, .times = {}};
+      if (series.ranks > kMostFittedRanks) continue;
+      Measured measured{.is_message = series.kind == kMessageKind,
+                        .ranks = series.ranks,
+                        .workloads = {},
+                        .times = {}};
       for (const MeasuredSeries::Point& point : series.points) {
         if (point.time_ns <= 0) continue;
         measured.workloads.push_back(WorkloadOf(series.kind, series.ranks, point.bytes));
@@ -125,7 +128,7 @@ class Fit {
   }
 
  private:
-  static constexpr double kFirstStep = 1;      // a factor of e
+  static constexpr double kFirstStep = 1;  // a factor of e
   static constexpr double kLastStep = 1.0 / 128;
   static constexpr double kWorth = 1.02;
   static constexpr double kMostLog = 34;  // 6e14: days, or bytes per second
@@ -137,7 +140,8 @@ class Fit {
     const MeasuredSeries::Point& last = series.points.back();
     shortest_ = std::min(shortest_, static_cast<double>(first.time_ns));
     if (last.time_ns <= 0) return;
-    rate_ = std::max(rate_, static_cast<double>(last.bytes) * 1e9 / static_cast<double>(last.time_ns));
+    rate_ =
+        std::max(rate_, static_cast<double>(last.bytes) * 1e9 / static_cast<double>(last.time_ns));
   }
 
   Result<double> CostOf(const Point& point) const {
@@ -213,8 +217,8 @@ class Fit {
   const MachineFile& file_;
   std::vector<Measured> measured_;
   double shortest_ = std::numeric_limits<double>::infinity();  // ns
-  double rate_ = 0;                                             // bytes per second
-  bool only_messages_ = false;                                  // counted in costs
+  double rate_ = 0;                                            // bytes per second
+  bool only_messages_ = false;                                 // counted in costs
   double cost_ = 0;
 };
 
@@ -229,16 +233,16 @@ Result<int64_t> TimeOnNetwork(const FittedNetwork& network, const MeasuredMachin
 }
 
 Table NetworkTable(const FittedNetwork& network) {
-  return {.key = "network",
-          .title = "network of etude-1, fitted to them",
-          .columns = {{"latency_ns", "latency", Unit::kTime},
-                      {"handling_ns", "handling", Unit::kTime},
-                      {"bytes_per_second", "of a rank", Unit::kRate},
-                      {"shared_bytes_per_second", "of all ranks", Unit::kRate},
-                      {"added_bytes_per_second", "additions", Unit::kRate}},
-          .rows = {{network.latency_ns, network.handling_ns, network.bytes_per_second,
-                    ToCell(network.shared_bytes_per_second),
-                    ToCell(network.added_bytes_per_second)}}};
+  return {
+      .key = "network",
+      .title = "network of etude-1, fitted to them",
+      .columns = {{"latency_ns", "latency", Unit::kTime},
+                  {"handling_ns", "handling", Unit::kTime},
+                  {"bytes_per_second", "of a rank", Unit::kRate},
+                  {"shared_bytes_per_second", "of all ranks", Unit::kRate},
+                  {"added_bytes_per_second", "additions", Unit::kRate}},
+      .rows = {{network.latency_ns, network.handling_ns, network.bytes_per_second,
+                ToCell(network.shared_bytes_per_second), ToCell(network.added_bytes_per_second)}}};
 }
 
 Result<Table> NetworkFitTable(const MachineFile& file) {
@@ -255,25 +259,23 @@ Result<Table> NetworkFitTable(const MachineFile& file) {
                           int64_t ranks) -> Result<std::optional<CheckErrors>> {
     MeasuredCheck all{.kind = kind, .ranks = ranks, .points = {}};
     for (const auto& point : points) {
-      ETUDE_ASSIGN_OR_RETURN(
-          const int64_t time,
-          TimeOnNetwork(*file.network, file.machine, kind, ranks, point.bytes));
-      all.points.push_back(
-          {.bytes = point.bytes, .time_ns = point.time_ns, .predicted_ns = time});
+      ETUDE_ASSIGN_OR_RETURN(const int64_t time,
+                             TimeOnNetwork(*file.network, file.machine, kind, ranks, point.bytes));
+      all.points.push_back({.bytes = point.bytes, .time_ns = point.time_ns, .predicted_ns = time});
     }
     return ErrorsOf(all);
   };
   for (const MeasuredSeries& series : file.series) {
+    if (series.ranks > kMostFittedRanks) continue;
     ETUDE_ASSIGN_OR_RETURN(const auto fitted, errors(series.points, series.kind, series.ranks));
     std::optional<CheckErrors> checked;
     if (const MeasuredCheck* check = file.FindCheck(series.kind, series.ranks)) {
       ETUDE_ASSIGN_OR_RETURN(checked, errors(check->points, series.kind, series.ranks));
     }
-    table.rows.push_back({std::string(NameOfKind(series.kind)), series.ranks,
-                          fitted ? Cell(fitted->median) : Cell(),
-                          fitted ? Cell(fitted->worst) : Cell(),
-                          checked ? Cell(checked->median) : Cell(),
-                          checked ? Cell(checked->worst) : Cell()});
+    table.rows.push_back(
+        {std::string(NameOfKind(series.kind)), series.ranks, fitted ? Cell(fitted->median) : Cell(),
+         fitted ? Cell(fitted->worst) : Cell(), checked ? Cell(checked->median) : Cell(),
+         checked ? Cell(checked->worst) : Cell()});
   }
   return table;
 }

@@ -10,12 +10,14 @@
 
 namespace etude {
 
-// Fits the network of the model etude-1 to the communications of a machine file: latency and
-// bandwidth to messages, and all else to collectives; without messages all to collectives. It
-// minimizes the mean over communications of the mean |ln(simulated / measured)| over sizes, by
-// Hooke's and Jeeves' pattern search in the logarithms of the parameters (Journal of the ACM 8(2),
-// 1961). Additions take time, and ranks share a bandwidth, only if that lowers the mean by 2 %.
-// nullopt if no communication has two sizes. kBadInput for communications that cannot be simulated.
+// Fits the network of the model etude-1 to the communications of a machine file with up to
+// kMostFittedRanks ranks: latency and bandwidth to messages, and all else to collectives; without
+// messages all to collectives. It minimizes the mean over communications of the mean
+// |ln(simulated / measured)| over sizes, by Hooke's and Jeeves' pattern search in the logarithms of
+// the parameters (Journal of the ACM 8(2), 1961). Additions take time, and ranks share a bandwidth,
+// only if the mean is 2 % larger without. nullopt if no communication has two sizes. kBadInput for
+// communications that cannot be simulated.
+inline constexpr int64_t kMostFittedRanks = 64;  // more take minutes
 Result<std::optional<FittedNetwork>> FitNetwork(const MachineFile& file);
 
 // Returns the simulated time of a communication on an idle machine, in ns.
@@ -25,8 +27,8 @@ Result<int64_t> TimeOnNetwork(const FittedNetwork& network, const MeasuredMachin
 // Parameters of the fitted network.
 Table NetworkTable(const FittedNetwork& network);
 
-// Errors of the fitted network, simulated / measured − 1, at the sizes that it was fitted to, and at
-// those of the checks: one row for each communication. The file has a network.
+// Errors of the fitted network, simulated / measured − 1, at the sizes that it was fitted to, and
+// at those of the checks: one row for each communication. The file has a network.
 Result<Table> NetworkFitTable(const MachineFile& file);
 
 }  // namespace etude

@@ -70,8 +70,7 @@ TEST(NetworkFit, HasOnlyWhatTheTimesShow) {
                             .bytes_per_second = 2e9,
                             .shared_bytes_per_second = {},
                             .added_bytes_per_second = {}};
-  const auto found =
-      *FitNetwork(FileOf(plain, {kMessageKind, CollectiveType::kAllGather}, {2, 4}));
+  const auto found = *FitNetwork(FileOf(plain, {kMessageKind, CollectiveType::kAllGather}, {2, 4}));
   ASSERT_TRUE(found);
   EXPECT_FALSE(found->shared_bytes_per_second);
   EXPECT_FALSE(found->added_bytes_per_second);

@@ -15,12 +15,12 @@
 #include "src/formats/io/byte_source.h"
 #include "src/formats/job/job_folder.h"
 #include "src/formats/read_trace.h"
+#include "src/jobs/calibrate/device_fit.h"
 #include "src/jobs/generate/model_kind.h"
 #include "src/jobs/generate/plan_facts_of.h"
 #include "src/jobs/output_files.h"
 #include "src/jobs/plan_file.h"
 #include "src/report/text/format.h"
-#include "src/synth/device/device_file.h"
 #include "src/synth/pattern/astra_edges.h"
 #include "src/synth/pattern/microbench.h"
 #include "src/synth/text/text_model.h"
@@ -251,7 +251,8 @@ class JobGenerator {
   Status ReadDevice() {
     if (!request_.device) return {};
     if (request_.device_text) {
-      ETUDE_ASSIGN_OR_RETURN(device_, ParseDevice(*request_.device_text, *request_.device));
+      ETUDE_ASSIGN_OR_RETURN(device_,
+                             ParseDeviceOrMachine(*request_.device_text, *request_.device));
       return {};
     }
     if (const Status known = CheckGenerateDevice(*request_.device); !known) {

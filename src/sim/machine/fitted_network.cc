@@ -51,4 +51,15 @@ Result<SimMachine> MachineOf(const FittedNetwork& network, const MeasuredMachine
   return machine;
 }
 
+Result<SimMachine> ParseFittedMachine(std::string_view text, const std::string& path,
+                                      int64_t ranks) {
+  ETUDE_ASSIGN_OR_RETURN(const MachineFile file, ParseMachineFile(text, path));
+  if (!file.network) {
+    return BadInput(path +
+                    ": missing [network], which `etude calibrate` fits to communications of "
+                    "several sizes");
+  }
+  return MachineOf(*file.network, file.machine, ranks);
+}
+
 }  // namespace etude

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "src/base/result.h"
 #include "src/sim/machine/machine.h"
@@ -17,5 +19,10 @@ namespace etude {
 // through Gloo use its algorithms, others rings. kBadInput for an invalid number of ranks.
 Result<SimMachine> MachineOf(const FittedNetwork& network, const MeasuredMachine& measured,
                              int64_t ranks);
+
+// Likewise, with the network of a machine file. `path` is its name in messages. kBadInput if it has
+// none.
+Result<SimMachine> ParseFittedMachine(std::string_view text, const std::string& path,
+                                      int64_t ranks);
 
 }  // namespace etude

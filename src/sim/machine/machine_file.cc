@@ -1,6 +1,8 @@
 #include "src/sim/machine/machine_file.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,6 +22,11 @@ constexpr int64_t kMostNanos = 1'000'000'000'000'000;  // eleven days
 constexpr double kMostCores = 1e6;
 constexpr double kMostRate = 1e18;  // bytes per second
 
+constexpr std::array<ComputationType, kComputationTypeCount> kComputationTypes = {
+    ComputationType::kCopy, ComputationType::kAddition, ComputationType::kProduct};
+constexpr std::array<DType, 3> kComputedTypes = {DType::kFloat32, DType::kFloat16,
+                                                 DType::kBFloat16};
+
 std::vector<std::string> KindNames() {
   std::vector<std::string> names;
   for (size_t i = 1; i < kCollectiveTypeCount; ++i) {
@@ -35,9 +42,9 @@ class MachineFileParser : private TomlReader {
       : TomlReader(path), root_(root) {}
 
   Result<MachineFile> Run() {
-    ETUDE_RETURN_IF_ERROR(CheckKeys(root_, "a machine file",
-                                    {"format", "version", "machine", "network", "communication",
-                                     "check"}));
+    ETUDE_RETURN_IF_ERROR(CheckKeys(
+        root_, "a machine file",
+        {"format", "version", "machine", "network", "communication", "check", "computation"}));
     ETUDE_RETURN_IF_ERROR(CheckFormat(root_, kFormat, kVersion));
     ETUDE_RETURN_IF_ERROR(ReadMachine());
     ETUDE_RETURN_IF_ERROR(ReadNetwork());
@@ -45,6 +52,8 @@ class MachineFileParser : private TomlReader {
         ForEachTable("communication", [this](const toml::table& table) { return Series(table); }));
     ETUDE_RETURN_IF_ERROR(
         ForEachTable("check", [this](const toml::table& table) { return Check(table); }));
+    ETUDE_RETURN_IF_ERROR(ForEachTable(
+        "computation", [this](const toml::table& table) { return Computation(table); }));
     return std::move(file_);
   }
 
@@ -78,13 +87,12 @@ class MachineFileParser : private TomlReader {
     if (node == nullptr) return {};
     const toml::table* table = node->as_table();
     if (table == nullptr) return WrongType(*node, "network", "a table: [network]");
-    ETUDE_RETURN_IF_ERROR(
-        CheckKeys(*table, "[network]",
-                  {"latency_ns", "handling_ns", "bytes_per_second", "shared_bytes_per_second",
-                   "added_bytes_per_second"}));
+    ETUDE_RETURN_IF_ERROR(CheckKeys(*table, "[network]",
+                                    {"latency_ns", "handling_ns", "bytes_per_second",
+                                     "shared_bytes_per_second", "added_bytes_per_second"}));
     FittedNetwork network;
-    for (const auto& [key, target] : {std::pair("latency_ns", &network.latency_ns),
-                                      {"handling_ns", &network.handling_ns}}) {
+    for (const auto& [key, target] :
+         {std::pair("latency_ns", &network.latency_ns), {"handling_ns", &network.handling_ns}}) {
       const toml::node* nanos = table->get(key);
       if (nanos == nullptr) return Wrong(*table, fmt::format("missing '{}'", key));
       ETUDE_ASSIGN_OR_RETURN(*target, Whole(*nanos, key, 0, kMostNanos));
@@ -170,6 +178,52 @@ class MachineFileParser : private TomlReader {
     }
     file_.checks.push_back(std::move(check));
     return {};
+  }
+
+  Status Computation(const toml::table& table) {
+    ETUDE_RETURN_IF_ERROR(CheckKeys(
+        table, "a computation", {"type", "dtype", "ranks", "noisy", "bytes", "time_ns", "spread"}));
+    MeasuredComputation computation;
+    ETUDE_ASSIGN_OR_RETURN(computation.type, NamedOf(table, "type", kComputationTypes,
+                                                     NameOfComputation, "a computation"));
+    ETUDE_ASSIGN_OR_RETURN(computation.dtype,
+                           NamedOf(
+                               table, "dtype", kComputedTypes,
+                               [](DType type) { return Name(type); }, "a computation"));
+    const toml::node* ranks = table.get("ranks");
+    if (ranks == nullptr) return Wrong(table, "missing 'ranks'");
+    ETUDE_ASSIGN_OR_RETURN(computation.ranks, Whole(*ranks, "ranks", 1, kMostRanks));
+    if (file_.FindComputation(computation.type, computation.dtype, computation.ranks) != nullptr) {
+      return Wrong(table, fmt::format("found {} of {} on {} ranks twice, expected it once",
+                                      NameOfComputation(computation.type), Name(computation.dtype),
+                                      computation.ranks));
+    }
+    if (const toml::node* noisy = table.get("noisy")) {
+      ETUDE_ASSIGN_OR_RETURN(computation.noisy, Flag(*noisy, "noisy"));
+    }
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> bytes, Sizes(table));
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<int64_t> times, Times(table, "time_ns", bytes.size()));
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<double> spreads,
+                           Numbers(table, "spread", bytes.size()));
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      computation.points.push_back({bytes[i], times[i], spreads[i]});
+    }
+    file_.computations.push_back(std::move(computation));
+    return {};
+  }
+
+  // Returns the value of `all` that `key` names.
+  template <typename Value, size_t count, typename NameOf>
+  Result<Value> NamedOf(const toml::table& table, std::string_view key,
+                        const std::array<Value, count>& all, NameOf name_of,
+                        std::string_view where) const {
+    ETUDE_ASSIGN_OR_RETURN(const std::string found, RequiredText(table, key, where));
+    std::vector<std::string> names;
+    for (const Value& value : all) {
+      names.emplace_back(name_of(value));
+      if (names.back() == found) return value;
+    }
+    return WrongName(*table.get(key), key, found, names);
   }
 
   Result<MeasuredKind> KindOf(const toml::table& table) const {
@@ -296,6 +350,26 @@ std::optional<MeasuredKind> KindNamed(std::string_view name) {
   return MeasuredKind(*type);
 }
 
+std::string_view NameOfComputation(ComputationType type) {
+  switch (type) {
+    case ComputationType::kCopy: return "copy";
+    case ComputationType::kAddition: return "addition";
+    case ComputationType::kProduct: break;
+  }
+  return "product";
+}
+
+double MeasuredComputation::WorkOf(int64_t bytes) const {
+  const auto size = static_cast<double>(bytes);
+  switch (type) {
+    case ComputationType::kCopy: return 2 * size;
+    case ComputationType::kAddition: return 3 * size;
+    case ComputationType::kProduct: break;
+  }
+  const double elements = size / static_cast<double>(ElementBytes(dtype).value_or(1));
+  return 2 * std::pow(elements, 1.5);  // 2 n³ of n² elements
+}
+
 const MeasuredSeries* MachineFile::Find(const MeasuredKind& kind, int64_t ranks) const {
   const auto found = std::ranges::find_if(
       series, [&](const MeasuredSeries& one) { return one.kind == kind && one.ranks == ranks; });
@@ -306,6 +380,14 @@ const MeasuredCheck* MachineFile::FindCheck(const MeasuredKind& kind, int64_t ra
   const auto found = std::ranges::find_if(
       checks, [&](const MeasuredCheck& one) { return one.kind == kind && one.ranks == ranks; });
   return found == checks.end() ? nullptr : &*found;
+}
+
+const MeasuredComputation* MachineFile::FindComputation(ComputationType type, DType dtype,
+                                                        int64_t ranks) const {
+  const auto found = std::ranges::find_if(computations, [&](const MeasuredComputation& one) {
+    return one.type == type && one.dtype == dtype && one.ranks == ranks;
+  });
+  return found == computations.end() ? nullptr : &*found;
 }
 
 Result<MachineFile> ParseMachineFile(std::string_view text, const std::string& path) {
@@ -340,6 +422,16 @@ std::string MachineFileText(const MachineFile& file) {
     AppendList("bytes", check.points, whole(&Point::bytes), text);
     AppendList("time_ns", check.points, whole(&Point::time_ns), text);
     AppendList("predicted_ns", check.points, whole(&Point::predicted_ns), text);
+  }
+  for (const MeasuredComputation& computation : file.computations) {
+    using Point = MeasuredComputation::Point;
+    text += fmt::format("\n[[computation]]\ntype = \"{}\"\ndtype = \"{}\"\nranks = {}\n",
+                        NameOfComputation(computation.type), Name(computation.dtype),
+                        computation.ranks);
+    if (computation.noisy) text += "noisy = true\n";
+    AppendList("bytes", computation.points, whole(&Point::bytes), text);
+    AppendList("time_ns", computation.points, whole(&Point::time_ns), text);
+    AppendList("spread", computation.points, share(&Point::spread), text);
   }
   return text;
 }

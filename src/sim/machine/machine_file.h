@@ -70,6 +70,38 @@ struct MeasuredCheck {
   friend bool operator==(const MeasuredCheck&, const MeasuredCheck&) = default;
 };
 
+// Computation whose rate is measured, by ranks that do it at the same time.
+enum class ComputationType : uint8_t {
+  kCopy,      // of a tensor
+  kAddition,  // of two tensors into a third, as in reductions
+  kProduct,   // of two square matrices
+};
+inline constexpr size_t kComputationTypeCount = static_cast<size_t>(ComputationType::kProduct) + 1;
+// Returns the name in machine files: "copy", "addition", "product".
+std::string_view NameOfComputation(ComputationType type);
+
+// Measured times of a computation by size.
+struct MeasuredComputation {
+  struct Point {
+    int64_t bytes = 0;    // of each tensor
+    int64_t time_ns = 0;  // median
+    double spread = 0;    // standard error of the mean, as a share of it
+
+    friend bool operator==(const Point&, const Point&) = default;
+  };
+
+  ComputationType type = ComputationType::kCopy;
+  DType dtype = DType::kFloat32;
+  int64_t ranks = 1;  // that compute at the same time
+  bool noisy = false;
+  std::vector<Point> points;  // at least one, ascending in bytes
+
+  // Returns the bytes that are read and written, or the operations of a product.
+  double WorkOf(int64_t bytes) const;
+
+  friend bool operator==(const MeasuredComputation&, const MeasuredComputation&) = default;
+};
+
 // Network of the model etude-1, fitted to the communications of a machine (MachineOf).
 struct FittedNetwork {
   int64_t latency_ns = 0;       // of a message
@@ -87,9 +119,12 @@ struct MachineFile {
   std::vector<MeasuredSeries> series;  // one per kind and number of ranks
   std::vector<MeasuredCheck> checks;   // likewise, of series in the file
   std::optional<FittedNetwork> network;
+  std::vector<MeasuredComputation> computations;  // one per type, dtype and number of ranks
 
   const MeasuredSeries* Find(const MeasuredKind& kind, int64_t ranks) const;
   const MeasuredCheck* FindCheck(const MeasuredKind& kind, int64_t ranks) const;
+  const MeasuredComputation* FindComputation(ComputationType type, DType dtype,
+                                             int64_t ranks) const;
 
   friend bool operator==(const MachineFile&, const MachineFile&) = default;
 };

@@ -9,26 +9,32 @@ namespace etude {
 namespace {
 
 MachineFile ExampleFile() {
-  return {
-      .machine = {.backend = "gloo",
-                  .device = "cpu",
-                  .cores = 1.5,
-                  .cpu = "AMD \"EPYC\" \\",
-                  .system = "Linux 6.1.0",
-                  .torch = "",
-                  .gpu = "NVIDIA H200"},
-      .series = {{.kind = CollectiveType::kAllReduce,
-                  .ranks = 2,
-                  .noisy = true,
-                  .points = {{8, 100'000, 0.25, 0.5}, {4096, 120'000, 0, 1.75}}},
-                 {.kind = kMessageKind, .ranks = 2, .points = {{8, 40'000, 0.125, 0}}}},
-      .checks = {
-          {.kind = CollectiveType::kAllReduce, .ranks = 2, .points = {{64, 101'000, 100'275}}}},
-      .network = FittedNetwork{.latency_ns = 40'000,
-                               .handling_ns = 0,
-                               .bytes_per_second = 3'043'497'065,
-                               .shared_bytes_per_second = 5e9,
-                               .added_bytes_per_second = {}}};
+  return {.machine = {.backend = "gloo",
+                      .device = "cpu",
+                      .cores = 1.5,
+                      .cpu = "AMD \"EPYC\" \\",
+                      .system = "Linux 6.1.0",
+                      .torch = "",
+                      .gpu = "NVIDIA H200"},
+          .series = {{.kind = CollectiveType::kAllReduce,
+                      .ranks = 2,
+                      .noisy = true,
+                      .points = {{8, 100'000, 0.25, 0.5}, {4096, 120'000, 0, 1.75}}},
+                     {.kind = kMessageKind, .ranks = 2, .points = {{8, 40'000, 0.125, 0}}}},
+          .checks = {{.kind = CollectiveType::kAllReduce,
+                      .ranks = 2,
+                      .points = {{64, 101'000, 100'275}}}},
+          .network = FittedNetwork{.latency_ns = 40'000,
+                                   .handling_ns = 0,
+                                   .bytes_per_second = 3'043'497'065,
+                                   .shared_bytes_per_second = 5e9,
+                                   .added_bytes_per_second = {}},
+          .computations = {{.type = ComputationType::kCopy, .points = {{8, 500, 0.25}}},
+                           {.type = ComputationType::kProduct,
+                            .dtype = DType::kBFloat16,
+                            .ranks = 2,
+                            .noisy = true,
+                            .points = {{2048, 9'000, 0}, {8192, 50'000, 0.125}}}}};
 }
 
 std::string ParseErrorOf(const std::string& communication) {
@@ -90,6 +96,15 @@ TEST(MachineFile, NetworkHasAPositiveBandwidth) {
   EXPECT_EQ(error("latency_ns = 1\nhandling_ns = 0\n"), "m.toml:4:1: missing 'bytes_per_second'");
   EXPECT_EQ(error("latency_ns = -1\nhandling_ns = 0\nbytes_per_second = 1\n"),
             "m.toml:5:14: latency_ns: found -1, expected 0 to 1000000000000000");
+}
+
+TEST(MachineFile, WorkOfComputations) {
+  MeasuredComputation computation{.type = ComputationType::kCopy};
+  EXPECT_EQ(computation.WorkOf(4096), 8192);  // read and written
+  computation.type = ComputationType::kAddition;
+  EXPECT_EQ(computation.WorkOf(4096), 3 * 4096);
+  computation.type = ComputationType::kProduct;  // 32 × 32: 32³ multiplications and additions
+  EXPECT_EQ(computation.WorkOf(4096), 2 * 32 * 32 * 32);
 }
 
 TEST(MachineFile, NeedsMachine) {

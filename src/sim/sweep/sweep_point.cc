@@ -18,6 +18,7 @@
 #include "src/sim/engine/simulator.h"
 #include "src/sim/machine/algorithm_rules.h"
 #include "src/sim/machine/fault_text.h"
+#include "src/sim/machine/fitted_network.h"
 #include "src/sim/machine/graph_machine.h"
 #include "src/sim/machine/network_text.h"
 #include "src/sim/machine/timed_machine.h"
@@ -212,12 +213,22 @@ Result<SweepMachine> MachineOf(const SweepPoint& point, int64_t ranks) {
   };
   made.machine.system.replay_broadcasts = false;
   if (HasRanksOfJob(point)) {
-    ETUDE_ASSIGN_OR_RETURN(
-        TimedMachine timed,
-        ParseTimedMachine(json.at("machine").get<std::string>(), point.machine_file));
-    made.machine.dims = {{.shape = NetworkShape::kGraph, .npus = std::max<int64_t>(ranks, 1)}};
-    made.machine.times = std::move(timed.times);
-    made.machine.cores = timed.cores;
+    const auto text = json.at("machine").get<std::string>();
+    const int64_t npus = std::max<int64_t>(ranks, 1);
+    const std::string model = json.value("model", "");
+    if (model == "astra-sim-2.0") {
+      return BadInput(fmt::format("{}: found '{}', expected 'etude-1' beside 'machine', or none",
+                                  name("model"), model));
+    }
+    if (model.empty()) {
+      ETUDE_ASSIGN_OR_RETURN(TimedMachine timed, ParseTimedMachine(text, point.machine_file));
+      made.machine.dims = {{.shape = NetworkShape::kGraph, .npus = npus}};
+      made.machine.times = std::move(timed.times);
+      made.machine.cores = timed.cores;
+    } else {
+      ETUDE_ASSIGN_OR_RETURN(made.machine, ParseFittedMachine(text, point.machine_file, npus));
+      made.machine.system.replay_broadcasts = false;
+    }
     if (ranks == 0) return made;
     ETUDE_RETURN_IF_ERROR(faults("straggler", AddStragglers));
     ETUDE_RETURN_IF_ERROR(check());
@@ -317,7 +328,8 @@ Result<SweepPoint> SweepPlanner::PointAt(size_t index) {
       return BadInput(
           fmt::format("{}: found both 'job' and 'generate', expected one of them", point.name));
     }
-    const auto other = std::ranges::find_if(kNetworkSettings, has);
+    const auto other = std::ranges::find_if(
+        kNetworkSettings, [&](std::string_view key) { return key != "model" && has(key); });
     if (!has("machine") || other == std::end(kNetworkSettings)) return {};
     return BadInput(
         fmt::format("{}: found both 'machine' and '{}', expected one of them", point.name, *other));
@@ -419,7 +431,7 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& poi
       return BadInput(fmt::format("{}: the machine file of this point has no such setting",
                                   PlacedKey(setting)));
     }
-    machine.erase("machine");
+    if (key == "network") machine.erase("machine");
   }
   const bool is_section = key == "network" || key == "system" || key == "memory";
   if (key == "congestion") point.settings_of_astra = true;

@@ -194,6 +194,28 @@ TEST_F(SweepPointTest, TheModelDependsOnTheSettings) {
                    ->machine.system.bandwidth_aware);
 }
 
+TEST_F(SweepPointTest, MachineFilesHaveTimesOrANetwork) {
+  Put("m.toml",
+      "[machine]\nbackend = 'gloo'\ndevice = 'cpu'\n[network]\nlatency_ns = 1000\n"
+      "handling_ns = 10\nbytes_per_second = 1e9\n");
+  Put("old.toml", "[machine]\nbackend = 'gloo'\ndevice = 'cpu'\n");
+  const auto model_of = [&](const std::string& text) -> std::string {
+    const auto point = PointOf(kTwoDims + text);
+    if (!point) return point.error().message;
+    const auto made = MachineOf(*point, /*ranks=*/6);
+    if (!made) return made.error().message;
+    return fmt::format("{} of {}", made->machine.ModelName(), made->machine.npus());
+  };
+  EXPECT_EQ(model_of("[[point]]\nmachine = 'm.toml'\n"), "measured-1 of 6");
+  EXPECT_EQ(model_of("[[point]]\nmachine = 'm.toml'\nmodel = 'etude-1'\n"), "etude-1 of 6");
+  EXPECT_NE(model_of("[[point]]\nmachine = 'm.toml'\nmodel = 'astra-sim-2.0'\n")
+                .find("expected 'etude-1' beside 'machine'"),
+            std::string::npos);
+  EXPECT_NE(model_of("[[point]]\nmachine = 'old.toml'\nmodel = 'etude-1'\n")
+                .find("old.toml: missing [network]"),
+            std::string::npos);
+}
+
 TEST_F(SweepPointTest, FaultsOfMachines) {
   const auto point = PointOf(std::string(kTwoDims) + kOfAstra +
                              "[grid]\nstraggler = ['3:1.5 4:2']\nslow_link = ['0-1:0.5+2us']\n");

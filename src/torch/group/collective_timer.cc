@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -15,7 +16,9 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/Event.h>
 #include <torch/headeronly/version.h>
@@ -49,6 +52,11 @@ constexpr int kOrigins = 8;
 constexpr int64_t kWarmUp = 2;
 constexpr double kSecondsOfRepeats = 0.04;
 constexpr int64_t kLeastRepeats = 5;
+
+constexpr int64_t kBlockTime = 2'000'000;  // ns, of repeated computations
+constexpr double kSecondsOfBlocks = 0.2;
+constexpr int64_t kLeastBlocks = 3;
+constexpr int64_t kMostCalls = 10'000;  // in a block
 
 // Returns the time of a clock that all processes of the machine share.
 int64_t Now() {
@@ -253,6 +261,76 @@ struct CollectiveTimer::Impl {
     return timed;
   }
 
+  // Returns the time of `calls` computations one after the other.
+  Nanos TimeOfCalls(const std::function<void()>& compute, int64_t calls) const {
+    if (device.is_cpu()) {
+      const int64_t begin = Now();
+      for (int64_t i = 0; i < calls; ++i) compute();
+      return Nanos{Now() - begin};
+    }
+    const c10::Event begin = MarkStream(device);
+    for (int64_t i = 0; i < calls; ++i) compute();
+    const c10::Event end = MarkStream(device);
+    end.synchronize();
+    return Nanos{std::llround(begin.elapsedTime(end) * 1e6)};  // from ms
+  }
+
+  std::function<void()> ComputationOf(ComputationType type, DType dtype, int64_t bytes) const {
+    const auto scalar = static_cast<at::ScalarType>(ScalarTypeNumber(dtype));
+    const int64_t elements = bytes / ElementBytes(dtype).value_or(1);
+    const int64_t side = std::llround(std::sqrt(static_cast<double>(elements)));
+    const at::TensorOptions options = at::TensorOptions(scalar).device(device);
+    const auto tensor = [&] {
+      return type == ComputationType::kProduct ? at::ones({side, side}, options)
+                                               : at::ones({elements}, options);
+    };
+    const at::Tensor one = tensor();
+    const at::Tensor other = tensor();
+    at::Tensor to = tensor();
+    switch (type) {
+      case ComputationType::kCopy: return [=]() mutable { to.copy_(one); };
+      case ComputationType::kAddition: return [=]() mutable { at::add_out(to, one, other); };
+      case ComputationType::kProduct: break;
+    }
+    return [=]() mutable { at::mm_out(to, one, other); };
+  }
+
+  MeasuredComputation::Point Measure(ComputationType type, DType dtype, int64_t bytes,
+                                     int64_t most_repeats) const {
+    const std::function<void()> compute = ComputationOf(type, dtype, bytes);
+    const Call barrier = Barrier(at::zeros({1}));
+    TimeOfCalls(compute, 1);
+    // All ranks repeat it equally often, so that they compute at the same time.
+    int64_t once = 1;
+    for (const int64_t time : FromAll({TimeOfCalls(compute, kWarmUp).count / kWarmUp})) {
+      once = std::max(once, time);
+    }
+    const int64_t calls = std::clamp<int64_t>(kBlockTime / once, 1, kMostCalls);
+    const double blocks = std::clamp(kSecondsOfBlocks * 1e9 / static_cast<double>(once * calls),
+                                     static_cast<double>(std::min(kLeastBlocks, most_repeats)),
+                                     static_cast<double>(most_repeats));
+    std::vector<int64_t> own;
+    for (int64_t i = 0; i < static_cast<int64_t>(blocks); ++i) {
+      barrier.Run();
+      own.push_back(TimeOfCalls(compute, calls).count);
+    }
+    const std::vector<int64_t> all = FromAll(own);
+    double sum = 0;
+    double spread = 0;
+    for (int64_t i = 0; i < ranks; ++i) {
+      std::vector<Nanos> times;
+      for (size_t block = 0; block < own.size(); ++block) {
+        times.push_back(Nanos{all[static_cast<size_t>(i) * own.size() + block]});
+      }
+      spread += ErrorOfMean(times);
+      sum += static_cast<double>(Median(times).value_or(Nanos{}).count);
+    }
+    const auto count = static_cast<double>(ranks);
+    return {.bytes = bytes,
+            .time_ns = std::llround(sum / count / static_cast<double>(calls)),
+            .spread = spread / count};
+  }
+
   MeasuredSeries::Point Measure(const MeasuredKind& kind, int64_t bytes,
                                 int64_t most_repeats) const {
     const Call call = kind == kMessageKind ? Message(bytes) : CallOf(*kind, bytes);
@@ -306,6 +384,17 @@ Result<MeasuredSeries::Point> CollectiveTimer::Measure(const MeasuredKind& kind,
   } catch (const std::exception& error) {
     return MakeError(ErrorCode::kInternal,
                      fmt::format("{} of {} ranks and {} bytes: {}", NameOfKind(kind), impl_->ranks,
+                                 bytes, FirstLine(error.what())));
+  }
+}
+
+Result<MeasuredComputation::Point> CollectiveTimer::Measure(ComputationType type, DType dtype,
+                                                            int64_t bytes, int64_t most_repeats) {
+  try {
+    return impl_->Measure(type, dtype, bytes, most_repeats);
+  } catch (const std::exception& error) {
+    return MakeError(ErrorCode::kInternal,
+                     fmt::format("{} of {} and {} bytes: {}", NameOfComputation(type), Name(dtype),
                                  bytes, FirstLine(error.what())));
   }
 }

@@ -13,8 +13,8 @@ namespace etude {
 class RankGroup;
 
 // Measures communications of the first ranks of a job through c10d, with elements of type float32
-// in the memory of the CPU or of one CUDA device per rank. All of these ranks make one and call
-// Measure with the same arguments. Not thread-safe.
+// in the memory of the CPU or of one CUDA device per rank, and computations of these ranks at the
+// same time. All of these ranks make one and call Measure with the same arguments. Not thread-safe.
 class CollectiveTimer {
  public:
   // Requests a process group of the first `ranks` of `group`, which include this one. `device` is
@@ -37,6 +37,12 @@ class CollectiveTimer {
   // result is the same on all ranks. kInternal if the communication fails.
   Result<MeasuredSeries::Point> Measure(const MeasuredKind& kind, int64_t bytes,
                                         int64_t most_repeats);
+
+  // Measures a computation on tensors of `bytes`, which for a product are square matrices, in up to
+  // `most_repeats` blocks of as many calls as take milliseconds: the mean over ranks of the median
+  // block. The result is the same on all ranks. kInternal if the computation fails.
+  Result<MeasuredComputation::Point> Measure(ComputationType type, DType dtype, int64_t bytes,
+                                             int64_t most_repeats);
 
  private:
   struct Impl;

@@ -1,0 +1,112 @@
+#include "src/jobs/calibrate/device_fit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/statistics/median.h"
+#include "src/formats/io/toml_reader.h"
+#include "src/synth/device/device_file.h"
+
+namespace etude {
+namespace {
+
+// The largest size divided by the smallest that checks the rate: much smaller tensors fit caches.
+constexpr int64_t kCheckedRange = 4;
+
+// Returns the computation of a type with the most ranks; nullptr if there is none.
+const MeasuredComputation* OfMostRanks(const MachineFile& file, ComputationType type, DType dtype) {
+  const MeasuredComputation* best = nullptr;
+  for (const MeasuredComputation& one : file.computations) {
+    if (one.type != type || one.dtype != dtype) continue;
+    if (best == nullptr || one.ranks > best->ranks) best = &one;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::optional<ComputationFit> FitComputation(const MeasuredComputation& computation) {
+  const MeasuredComputation::Point& first = computation.points.front();
+  const MeasuredComputation::Point& last = computation.points.back();
+  const int64_t least = last.bytes / kCheckedRange;
+  ComputationFit fit;
+  if (first.bytes < least) fit.latency_ns = static_cast<double>(first.time_ns);
+  const double nanos = static_cast<double>(last.time_ns) - fit.latency_ns;
+  if (!(nanos > 0)) return std::nullopt;
+  const double per_nano = computation.WorkOf(last.bytes) / nanos;
+  fit.rate = per_nano * 1e9;
+  std::vector<double> errors;
+  for (const MeasuredComputation::Point& point : computation.points) {
+    if (point.bytes < least || point.bytes == last.bytes || point.time_ns <= 0) continue;
+    const double predicted = fit.latency_ns + computation.WorkOf(point.bytes) / per_nano;
+    errors.push_back(predicted / static_cast<double>(point.time_ns) - 1);
+    if (std::abs(errors.back()) > std::abs(fit.worst.value_or(0))) fit.worst = errors.back();
+  }
+  if (!errors.empty()) fit.error = MedianInPlace(errors);
+  return fit;
+}
+
+Table ComputationTable(const std::vector<CalibratedComputation>& all) {
+  Table table{.key = "computation",
+              .title = "computations of ranks at the same time, as latency + work / rate",
+              .columns = {{"type", "type"},
+                          {"dtype", "dtype"},
+                          {"ranks", "ranks", Unit::kCount},
+                          {"bytes", "smallest", Unit::kBytes},
+                          {"time_ns", "time", Unit::kTime},
+                          {"largest_bytes", "largest", Unit::kBytes},
+                          {"largest_time_ns", "time", Unit::kTime},
+                          {"latency_ns", "latency", Unit::kTime},
+                          {"bytes_per_second", "bytes", Unit::kRate},
+                          {"gflops", "GFLOPS", Unit::kNumber},
+                          {"error", "error", Unit::kChange},
+                          {"worst_error", "worst", Unit::kChange},
+                          {"state", "state"}},
+              .rows = {}};
+  for (const auto& [computation, state] : all) {
+    const MeasuredComputation::Point& first = computation.points.front();
+    const MeasuredComputation::Point& last = computation.points.back();
+    const std::optional<ComputationFit> fit = FitComputation(computation);
+    const bool is_product = computation.type == ComputationType::kProduct;
+    table.rows.push_back(
+        {std::string(NameOfComputation(computation.type)), std::string(Name(computation.dtype)),
+         computation.ranks, first.bytes, first.time_ns, last.bytes, last.time_ns,
+         fit ? Cell(int64_t{std::llround(fit->latency_ns)}) : Cell(),
+         fit && !is_product ? Cell(fit->rate) : Cell(),
+         fit && is_product ? Cell(fit->rate / 1e9) : Cell(), fit ? ToCell(fit->error) : Cell(),
+         fit ? ToCell(fit->worst) : Cell(), state});
+  }
+  return table;
+}
+
+Result<DeviceModel> DeviceOf(const MachineFile& file, const std::string& name) {
+  const auto rate_of = [&](ComputationType type, DType dtype) -> int64_t {
+    const MeasuredComputation* found = OfMostRanks(file, type, dtype);
+    const auto fit = found == nullptr ? std::nullopt : FitComputation(*found);
+    return fit ? std::llround(fit->rate) : 0;
+  };
+  DeviceModel device;
+  device.name = name;
+  device.float32 = rate_of(ComputationType::kProduct, DType::kFloat32);
+  device.float16 = rate_of(ComputationType::kProduct, DType::kFloat16);
+  device.bfloat16 = rate_of(ComputationType::kProduct, DType::kBFloat16);
+  device.memory.count = rate_of(ComputationType::kCopy, DType::kFloat32);
+  if (device.memory.count == 0) {
+    return BadInput(name +
+                    ": missing the [[computation]] 'copy' of several sizes, from which the "
+                    "memory bandwidth follows: `etude calibrate --types copy,product` measures it");
+  }
+  return device;
+}
+
+Result<DeviceModel> ParseDeviceOrMachine(std::string_view text, const std::string& path) {
+  ETUDE_ASSIGN_OR_RETURN(const bool is_machine,
+                         ParseToml<bool>(text, path, [](const toml::table& root) -> Result<bool> {
+                           return root.contains("machine");
+                         }));
+  if (!is_machine) return ParseDevice(text, path);
+  ETUDE_ASSIGN_OR_RETURN(const MachineFile file, ParseMachineFile(text, path));
+  return DeviceOf(file, path);
+}
+
+}  // namespace etude
