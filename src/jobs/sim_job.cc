@@ -397,6 +397,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     // Conversion of the recorded job has put the host's time in place.
     ETUDE_ASSIGN_OR_RETURN(read.edited_from, ReadEditedFrom(first, context));
     rounded_times = read.edited_from && read.edited_from->times_known;
+    if (read.edited_from) read.memory = read.edited_from->memory;
     if (!read.edited_from &&
         std::ranges::any_of(read.job->classes, HasRecordedHost, &RankClass::program)) {
       read.notes.emplace_back(kRecordedHost);
@@ -425,16 +426,16 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       if (replaces) read.workload.core_share = 1;
     }
     if (is_chakra && !options.fill_ranks) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
+    if (options.memory && is_recorded) {
+      read.memory.before = read.memory.after = TensorPeaksOf(traces.traces);
+    }
     if (!options.what_if.empty()) {
       if (is_chakra) ETUDE_RETURN_IF_ERROR(CheckNoneOfRecorded(options));
       std::vector<Trace> second;
       if (!options.what_if.second.empty()) {
         ETUDE_ASSIGN_OR_RETURN(second, ReadSecond(options, strict, context, read.notes));
       }
-      if (options.memory) {
-        read.memory.before = TensorPeaksOf(traces.traces);
-        what_if.FindMemory();
-      }
+      if (options.memory) what_if.FindMemory();
       if (const Status edited = what_if.EditTraces(traces.traces, second, context.limits);
           !edited) {
         return MakeError(edited.error().code, first + ": " + edited.error().message);
@@ -451,7 +452,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs, ToSimGraphs(options, inputs, traces, npus, strict,
                                                           context.limits, what_if));
       ETUDE_ASSIGN_OR_RETURN(read.edits, what_if.Applied());
-      read.memory.after = what_if.PeaksAfter();
+      if (!options.what_if.empty()) read.memory.after = what_if.PeaksAfter();
       std::ranges::move(NotesOf(graphs, is_one_for_all ? npus : 1), std::back_inserter(read.notes));
       if (!graphs.messages.empty()) disagreement = graphs.messages.front();
       rounded_times = is_recorded && graphs.notes[RunnableNote::kUnknownTime] == 0;

@@ -48,7 +48,7 @@ struct SimJob {
   std::optional<PlanFacts> plan;          // for a generated job
   std::vector<AppliedEdit> edits;         // by SimJobOptions::what_if
   std::optional<EditedFrom> edited_from;  // of the folder of an edited job
-  EditedMemory memory;                    // of edited jobs, if requested
+  EditedMemory memory;                    // of recorded and edited jobs, if requested
 };
 
 // Returns SimJob::recording_taken as a sentence, with its share of the step if that is large.

@@ -213,6 +213,14 @@ Result<std::optional<EditedFrom>> ReadEditedFrom(const std::string& folder,
                                 from.core_share));
   }
   from.edits = ReadEditLines(members);
+  for (const JsonMembers& row : members.Objects("memory")) {
+    const std::string device = row.Text("device").value_or("");
+    const auto peak = [&](const char* key, TensorPeaks& peaks) {
+      if (const auto bytes = row.Whole(key, 0)) peaks[device] = Bytes{*bytes};
+    };
+    peak("before_bytes", from.memory.before);
+    peak("after_bytes", from.memory.after);
+  }
   ETUDE_RETURN_IF_ERROR(status);
   return from;
 }

@@ -63,6 +63,7 @@ struct EditedFrom {
   std::optional<Nanos> program_step;
   double core_share = 1;
   std::vector<EditLine> edits;
+  EditedMemory memory;
 };
 // Returns the measured step before the edits, as a row of MeasuredTable.
 ComparedStep BeforeEdit(const EditedFrom& from);

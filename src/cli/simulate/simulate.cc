@@ -18,6 +18,7 @@
 #include "src/formats/io/atomic_file.h"
 #include "src/formats/io/byte_source.h"
 #include "src/formats/job/job_folder.h"
+#include "src/jobs/capacity_table.h"
 #include "src/jobs/edits/compared_steps.h"
 #include "src/jobs/machine_options.h"
 #include "src/jobs/recorded_times.h"
@@ -143,12 +144,15 @@ class SimulateCommand : public Command {
         "--place", &shared_.place, "HOW",
         "NPUs of the jobs: packed (default), spread, random, random:SEED, or NPUs such as "
         "0-3,8/4-7,9; others are idle");
+    options.Value("--capacity", &capacity_text_, "SIZE|DEVICE",
+                  "memory of a device, such as 80GB or h100-sxm: whether the job fits into it");
     DeclareVariation(variation_, options);
     options.Output("--report", &report_, "FILE", "also write a page with charts (HTML)", {".html"});
     DeclareFiles(files_, options);
     std::vector<std::string> names = SimTableNames();
     names.insert(names.end(), kSimPathTables.begin(), kSimPathTables.end());
     names.emplace_back(kSimMemoryTable);
+    names.emplace_back(kCapacityTable);
     names.emplace_back(kSensitivityTable);
     names.emplace_back(kVariationTable);
     names.emplace_back(kFailureTable);
@@ -175,6 +179,18 @@ class SimulateCommand : public Command {
     if ((output_.table() == kStragglerTable || output_.table() == kRemedyTable) && !ideal_) {
       return MakeError(ErrorCode::kUsage,
                        fmt::format("--table: table '{}' requires --ideal", output_.table()));
+    }
+    if (output_.table() == kCapacityTable && capacity_text_.empty()) {
+      return MakeError(ErrorCode::kUsage, "--table: table 'capacity' requires --capacity");
+    }
+    if (!capacity_text_.empty()) {
+      if (is_recorded || !shared_.empty()) {
+        return MakeError(ErrorCode::kUsage,
+                         "simulate: --capacity cannot be combined with --times recorded, --beside "
+                         "or --place");
+      }
+      ETUDE_ASSIGN_OR_RETURN(capacity_, ParseCapacity(capacity_text_));
+      job_.memory = true;
     }
     ETUDE_RETURN_IF_ERROR(CheckVariation(variation_, output_.table()));
     if (output_.table() == kMeasuredTable && measured_.empty()) {
@@ -361,6 +377,7 @@ class SimulateCommand : public Command {
         SimulatedStep step,
         SimulateStep(machine_, std::move(machine), std::move(job), console.strict(),
                      /*files_again=*/output_.table() == kSimMemoryTable, context));
+    if (capacity_) step.tables.push_back(CapacityTable(step.job, *capacity_));
     ETUDE_RETURN_IF_ERROR(AddSensitivities(context, step));
     ETUDE_RETURN_IF_ERROR(AddVariation(context, step));
     ETUDE_RETURN_IF_ERROR(AddStragglers(context, step));
@@ -520,6 +537,8 @@ class SimulateCommand : public Command {
   }
 
   SimJobOptions job_;
+  std::string capacity_text_;
+  std::optional<DeviceCapacity> capacity_;
   MachineOptions machine_;
   VariationOptions variation_;
   std::string report_;
