@@ -1,6 +1,8 @@
 #include "src/jobs/machine_files.h"
 
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -124,13 +126,29 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const Run
       ETUDE_RETURN_IF_ERROR(ReadPlan(files.system, prefix, type, machine, context));
       continue;
     }
-    ETUDE_ASSIGN_OR_RETURN(SimWorkload programs,
-                           ReadSimFiles(PathBeside(files.system, prefix, ".0.et"), machine.npus(),
-                                        {.strict = strict}, context));
-    machine.system.programs[type] = std::move(programs.ranks);
+    ETUDE_RETURN_IF_ERROR(
+        ReadPrograms(type, PathBeside(files.system, prefix, ".0.et"), strict, context, machine));
     machine.system.program_names[type] = prefix;
   }
   return machine;
+}
+
+int64_t CountPrograms(const std::string& prefix, const SimMachine& machine) {
+  if (machine.graph == nullptr) return machine.npus();
+  int64_t count = 1;
+  std::error_code error;
+  while (count < machine.npus() && std::filesystem::exists(RankFileOf(prefix, count), error)) {
+    ++count;
+  }
+  return count;
+}
+
+Status ReadPrograms(CollectiveType type, const std::string& prefix, bool strict,
+                    const RunContext& context, SimMachine& machine) {
+  ETUDE_ASSIGN_OR_RETURN(SimWorkload programs, ReadSimFiles(prefix, CountPrograms(prefix, machine),
+                                                            {.strict = strict}, context));
+  machine.system.programs[type] = std::move(programs.ranks);
+  return {};
 }
 
 Result<SimMachine> ReadFittedMachine(const std::string& file, int64_t ranks,

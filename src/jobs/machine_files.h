@@ -31,6 +31,13 @@ struct MachineFiles {
 // place. `strict`: damaged traces of collectives are refused.
 Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const RunContext& context);
 
+// Returns the number of programs of a collective, PREFIX.0.et …: one for each NPU, or on a graph as
+// many as there are.
+int64_t CountPrograms(const std::string& prefix, const SimMachine& machine);
+// Reads these programs.
+Status ReadPrograms(CollectiveType type, const std::string& prefix, bool strict,
+                    const RunContext& context, SimMachine& machine);
+
 // Makes the network of the model etude-1 that a machine file has, for a job of `ranks` ranks.
 // kBadInput if it has none.
 Result<SimMachine> ReadFittedMachine(const std::string& file, int64_t ranks,

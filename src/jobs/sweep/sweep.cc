@@ -16,6 +16,7 @@
 #include "src/formats/io/toml_text.h"
 #include "src/jobs/generate/generate_job.h"
 #include "src/jobs/generate/model_kind.h"
+#include "src/jobs/machine_files.h"
 #include "src/jobs/output_files.h"
 #include "src/jobs/sim_warnings.h"
 #include "src/jobs/sweep/generate_call.h"
@@ -201,7 +202,9 @@ Status Sweep::PlanPoint(size_t index, std::map<std::string, size_t>& known,
   if (!job_hash) return PlacedJobError(point, job_hash.error());
   std::string programs;
   for (const auto& [type, prefix] : made.collectives) {
-    ETUDE_ASSIGN_OR_RETURN(const std::string hash, HashOfPrefix(prefix, npus, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(
+        const std::string hash,
+        HashOfPrefix(prefix, CountPrograms(prefix, made.machine), context.limits));
     programs += fmt::format("{} {} ", Name(type), hash);
   }
   std::string identity = SweepIdentity(point, *job_hash, programs);
@@ -408,9 +411,7 @@ Result<SweepOutcome> Sweep::OutcomeOf(const Task& task, std::shared_ptr<const Si
   }
   const int64_t npus = has_ranks_of_job ? 0 : made.machine.npus();
   for (const auto& [type, prefix] : made.collectives) {
-    ETUDE_ASSIGN_OR_RETURN(SimWorkload programs,
-                           ReadSimFiles(prefix, npus, {.strict = request_.strict}, context));
-    made.machine.system.programs[type] = std::move(programs.ranks);
+    ETUDE_RETURN_IF_ERROR(ReadPrograms(type, prefix, request_.strict, context, made.machine));
   }
   ETUDE_ASSIGN_OR_RETURN(const std::optional<PlanFacts> violating,
                          ViolatingPlan(task, point, context));

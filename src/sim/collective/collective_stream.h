@@ -48,6 +48,7 @@ struct TreeState {
 // State of a collective that is defined by a program.
 struct ProgramState {
   const SimRank* rank = nullptr;
+  const std::vector<int64_t>* group = nullptr;  // its members are the program's ranks; null: all
   static constexpr uint32_t kDone = UINT32_MAX;
   std::vector<uint32_t>
       waits;        // number of unfinished dependencies, by node; kDone: the node is done

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "src/base/ceil_div.h"
+#include "src/base/text/format_count.h"
 #include "src/sim/models/sim_compute_model.h"
 #include "src/sim/plan/collective_plan.h"
 
@@ -131,9 +132,9 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
   std::optional<CollectiveCall> call = CallOf(rank_class, index, node);
   if (!call) return;
   ties_.BeginCollective();
-  const auto custom = system_.programs.find(node.collective);
-  const bool is_custom = custom != system_.programs.end();
-  if (is_custom && static_cast<size_t>(call->me) >= custom->second.size()) {
+  const std::vector<SimRank>* custom = input_.machine.FindPrograms(node.collective, call->members);
+  const bool is_custom = custom != nullptr;
+  if (is_custom && static_cast<size_t>(call->me) >= custom->size()) {
     return listener_.Fail(rank_class, index, "found no program of the collective for this rank");
   }
   const CollectivePlan* plan = FittingPlan(system_, node.collective, call->members, node.bytes);
@@ -141,12 +142,18 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
   if (plan != nullptr) {
     planned = PlanProgramOf(*plan, node.bytes, rank_class, index);
     if (planned == nullptr) return;
-  } else if (system_.plans.contains(node.collective) && !is_custom &&
-             !model_.Has(node.collective)) {
+  } else if (!is_custom && !model_.Has(node.collective)) {
+    const auto programs = system_.programs.find(node.collective);
     return listener_.Fail(
         rank_class, index,
-        fmt::format("found {} of {} ranks and {} bytes, which its plan and no algorithm is for",
-                    Name(node.collective), call->members, node.bytes));
+        programs == system_.programs.end()
+            ? fmt::format(
+                  "found {} of {} ranks and {} bytes, which its plan and no algorithm is for",
+                  Name(node.collective), call->members, node.bytes)
+            : fmt::format("found {} of {} ranks, whose algorithm has programs of {}, and no other "
+                          "algorithm is for it",
+                          Name(node.collective), call->members,
+                          FormatCount(programs->second.size(), "rank")));
   }
   const SimCollectiveModel::Chunks chunks = model_.ChunksOf(*call);
   const int64_t streams = is_custom || planned != nullptr ? 1 : chunks.count;
@@ -167,6 +174,7 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
     stream.begun = 0;
     stream.exchanges = 0;
     stream.custom.rank = nullptr;
+    stream.custom.group = nullptr;
     stream.custom.left = 0;
     stream.plan = planned;
     stream.tag = kTagSpace;
@@ -178,7 +186,8 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
            .bytes = node.bytes,
            .members = {.listed = call->group, .count = call->members, .me = call->me}}};
     } else if (is_custom) {
-      stream.custom.rank = &custom->second[static_cast<size_t>(call->me)];
+      stream.custom.rank = &(*custom)[static_cast<size_t>(call->me)];
+      stream.custom.group = input_.machine.graph == nullptr ? nullptr : call->group;
       stream.phases = {{.type = node.collective, .bytes = node.bytes}};
     } else {
       call->stream = NextStream(rank_class, node, call->group == nullptr);
@@ -496,7 +505,13 @@ void SimCollectives::StartProgram(CollectiveStream& stream) {
 
 void SimCollectives::IssueProgramNode(CollectiveStream& stream, SimIndex index) {
   const SimNode& node = stream.custom.rank->program->nodes[index];
-  const int64_t peer = stream.custom.rank->PeerOf(node);
+  int64_t peer = stream.custom.rank->PeerOf(node);
+  const std::vector<int64_t>* group = stream.custom.group;
+  if (group != nullptr && peer >= 0 && peer < std::ssize(*group)) {
+    peer = (*group)[static_cast<size_t>(peer)];
+  } else if (group != nullptr) {
+    peer = -1;
+  }
   const MessageReceiver done{.kind = MessageReceiver::Kind::kCustom,
                              .rank_class = stream.rank_class,
                              .subject = stream.id,

@@ -132,7 +132,8 @@ struct SystemModel {
   // The first one that fits comes before `algorithms`. Only with SimMachine::graph.
   std::vector<AlgorithmRule> rules;
   std::string rules_name;  // "gloo", or a file
-  // Collectives defined by programs, by a rank's position among the participants.
+  // Collectives defined by programs, by a rank's position among the participants: on a graph, those
+  // of as many members as there are programs.
   std::map<CollectiveType, std::vector<SimRank>> programs;
   std::map<CollectiveType, std::string> program_names;  // prefixes of their files
   // Collectives defined by plans of MSCCL++, for as many members as a plan has GPUs.
@@ -212,6 +213,13 @@ struct SimMachine {
     if (times != nullptr) return std::string(times->name());
     return graph != nullptr ? "etude-1" : "astra-sim-2.0";
   }
+  // Returns the programs of a collective, by member; null if it has none.
+  const std::vector<SimRank>* FindPrograms(CollectiveType type, int64_t members) const {
+    const auto found = system.programs.find(type);
+    if (found == system.programs.end()) return nullptr;
+    const bool fits = graph == nullptr || std::ssize(found->second) == members;
+    return fits ? &found->second : nullptr;
+  }
   // Returns the dimensions of a collective of all ranks: bit i for dimension i, of the first 32.
   uint32_t DimsOf(const SimNode& node) const {
     const auto first = [](size_t count) {
@@ -222,7 +230,7 @@ struct SimMachine {
         system.FindAlgorithms(node.collective, RanksAlong(node.dims), node.bytes);
     const bool is_one = choices != nullptr && !choices->empty() && choices->front().whole;
     if (OwnAlgorithm(node.collective)) return is_one ? first(count) : node.dims & first(count);
-    const bool is_whole = system.programs.contains(node.collective) ||
+    const bool is_whole = FindPrograms(node.collective, npus()) != nullptr ||
                           system.plans.contains(node.collective) || choices == nullptr ||
                           choices->empty() || is_one;
     if (is_whole) return first(count);

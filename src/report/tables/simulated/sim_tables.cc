@@ -61,9 +61,7 @@ std::string_view Name(RemoteMemoryKind kind) {
   return "";
 }
 // Returns the names of the algorithms by dimension, for collectives that no plan is for.
-std::vector<std::string> OtherAlgorithmsOf(const SystemModel& system, CollectiveType type,
-                                           AlgorithmChoices choices) {
-  if (system.programs.contains(type)) return {"custom"};
+std::vector<std::string> OtherAlgorithmsOf(CollectiveType type, AlgorithmChoices choices) {
   std::vector<std::string> names;
   if (choices == nullptr) {
     if (const auto own = OwnAlgorithm(type)) names.push_back(AlgorithmName({.algorithm = *own}));
@@ -76,9 +74,9 @@ std::vector<std::string> OtherAlgorithmsOf(const SystemModel& system, Collective
 std::vector<std::string> AlgorithmsOf(const SystemModel& system, CollectiveType type) {
   const auto plan = system.plans.find(type);
   if (plan != system.plans.end()) return {"plan " + plan->second->name};
+  if (system.programs.contains(type)) return {"custom"};
   const auto found = system.algorithms.find(type);
-  return OtherAlgorithmsOf(system, type,
-                           found == system.algorithms.end() ? nullptr : &found->second);
+  return OtherAlgorithmsOf(type, found == system.algorithms.end() ? nullptr : &found->second);
 }
 
 // Returns the time of a collective on a machine with times of whole communications. Of a group,
@@ -97,10 +95,10 @@ std::string AlgorithmOf(const SimMachine& machine, const SimCollectiveAccount& c
           FittingPlan(machine.system, collective.type, collective.members, collective.bytes)) {
     return "plan " + plan->name;
   }
+  if (machine.FindPrograms(collective.type, collective.members) != nullptr) return "custom";
   const AlgorithmChoices choices =
       machine.system.FindAlgorithms(collective.type, collective.members, collective.bytes);
-  const std::vector<std::string> names =
-      OtherAlgorithmsOf(machine.system, collective.type, choices);
+  const std::vector<std::string> names = OtherAlgorithmsOf(collective.type, choices);
   if (names.size() == 1) return names.front();
   std::vector<std::string> used;
   for (size_t i = 0; i < std::min<size_t>(names.size(), 32); ++i) {
