@@ -200,20 +200,24 @@ def simulate(job: Sources, *, network: Path | None = None, output: Path | None =
     """Runs `etude simulate`: the time of the job's step on a machine, with its breakdown.
 
     `network` is a text, "Ring(8):50GB/s,500ns", or a file: ASTRA-sim's, an InfraGraph or a list of links. Without it,
-    with times="recorded", nodes keep their recorded times; `machine` is a file of `calibrate`, instead of a network.
+    with times="recorded", nodes keep their recorded times; `machine` is a file of `calibrate`, instead of a network,
+    and with model="etude-1" the network in it.
     `output` is a folder for the simulated job. The answer contains step_ns and the tables ranks, times, groups, path,
     …; `ok` is True if all ranks finished. Options add tables: `energy`, a file of power, adds energy and energy_ranks,
-    sensitivity=True adds sensitivity, `noise` and `slow_ranks` add variation, and `mtbf` adds failures.
+    sensitivity=True adds sensitivity, `noise` and `slow_ranks` add variation, `mtbf` adds failures, and
+    `capacity` adds capacity.
     """
     words = paths_of(job) + words_of({"network": network, **options})
     return run("simulate", words + (["-o", os.fspath(output)] if output is not None else []), path=output)
 
 
 def calibrate(output: Path, **options: Value) -> Answer:
-    """Runs `etude calibrate`: measures this machine's collectives into the file `output`. Requires torch.
+    """Runs `etude calibrate`: measures this machine's communications and computations into the file `output`.
+    Requires torch.
 
     `ranks`, "2,4", are the numbers of ranks. The answer's table `communication` has a row per type and number of
-    ranks; `ok` is False if a communication was too noisy to be written. With `operators`, a recorded job, it measures
+    ranks, `computation` one per type and dtype, and `network` is fitted to the former; `ok` is False if something was
+    too noisy to be written. With `operators`, a recorded job, it measures
     the operators of that job instead, and has a table `operators`.
     """
     return run("calibrate", ["-o", os.fspath(output), *words_of(options)], path=output)

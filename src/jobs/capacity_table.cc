@@ -1,11 +1,15 @@
 #include "src/jobs/capacity_table.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+
+#include "src/jobs/plan_file.h"
 
 namespace etude {
 
-Table CapacityTable(const SimJob& job, const DeviceCapacity& capacity) {
+Result<Table> CapacityTable(const std::vector<std::string>& paths, const SimJob& job,
+                            const DeviceCapacity& capacity, const RunContext& context) {
   Table table{.key = std::string(kCapacityTable),
               .title = "memory of the largest rank",
               .columns = {{"device", "device"},
@@ -25,6 +29,13 @@ Table CapacityTable(const SimJob& job, const DeviceCapacity& capacity) {
   if (job.plan) {
     add("device", "plan", job.plan->memory.peak, /*matters=*/true);
     return table;
+  }
+  if (job.memory.before.empty()) {
+    ETUDE_ASSIGN_OR_RETURN(const std::optional<FoundPlan> found, FindPlanOfJob(paths, context));
+    if (found && found->mismatch.empty()) {
+      add("device", "plan", found->plan.facts.memory.peak, /*matters=*/true);
+      return table;
+    }
   }
   // Of a job on accelerators, the host's memory is another one.
   const bool on_host =

@@ -48,7 +48,7 @@ inline constexpr std::string_view kReplaySummary =
 inline constexpr std::string_view kBenchmarkSummary =
     "turn a recorded step into a C++ and a Python program that need only PyTorch";
 inline constexpr std::string_view kCalibrateSummary =
-    "measure the collectives of this machine for simulations";
+    "measure communications and rates of this machine for simulations, and fit a network";
 inline constexpr std::string_view kSuiteRunSummary = "train tasks and measure the time";
 inline constexpr std::string_view kSuiteCalibrateSummary =
     "determine targets with some seeds and check them with others";

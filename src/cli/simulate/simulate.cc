@@ -339,7 +339,7 @@ class SimulateCommand : public Command {
     };
     std::vector<ComparedStep> jobs{compared("this job", step)};
     if (from && (from->program_step || from->recorded_step)) jobs.push_back(BeforeEdit(*from));
-    const bool is_timed = step.machine.times != nullptr;
+    const bool is_timed = !machine_.machine.empty();
     for (const std::string& path : measured_) {
       SimJobOptions options{.paths = {path}, .fill_ranks = job_.fill_ranks, .jobs = job_.jobs};
       ETUDE_ASSIGN_OR_RETURN(
@@ -377,7 +377,11 @@ class SimulateCommand : public Command {
         SimulatedStep step,
         SimulateStep(machine_, std::move(machine), std::move(job), console.strict(),
                      /*files_again=*/output_.table() == kSimMemoryTable, context));
-    if (capacity_) step.tables.push_back(CapacityTable(step.job, *capacity_));
+    if (capacity_) {
+      ETUDE_ASSIGN_OR_RETURN(const Table table,
+                             CapacityTable(job_.paths, step.job, *capacity_, context));
+      step.tables.push_back(table);
+    }
     ETUDE_RETURN_IF_ERROR(AddSensitivities(context, step));
     ETUDE_RETURN_IF_ERROR(AddVariation(context, step));
     ETUDE_RETURN_IF_ERROR(AddStragglers(context, step));

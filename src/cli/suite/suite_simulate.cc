@@ -160,10 +160,10 @@ class SuiteSimulateCommand : public Command {
     console.Print(text);
   }
 
-  // Returns the machine file, or the name of the model.
+  // Returns the machine file with the name of the model, or the latter alone.
   std::string NameOf(const SimMachine& machine) const {
     const std::string& file = simulated_.machine.machine;
-    return file.empty() ? machine.ModelName() : file;
+    return file.empty() ? machine.ModelName() : fmt::format("{} ({})", file, machine.ModelName());
   }
 
   nlohmann::ordered_json JsonOf(const std::vector<TaskSimulation>& tasks,
@@ -172,8 +172,8 @@ class SuiteSimulateCommand : public Command {
     nlohmann::ordered_json json = {{"format", "etude-suite-simulations"},
                                    {"version", 1},
                                    {"scale", recordings_.settings.scale}};
+    if (!tasks.empty()) json["model"] = tasks.front().steps.back().machine.ModelName();
     if (machine.machine.empty()) {
-      if (!tasks.empty()) json["model"] = tasks.front().steps.back().machine.ModelName();
       json["network"] = machine.network;
     } else {
       json["machine"] = machine.machine;

@@ -47,6 +47,8 @@ constexpr int64_t kUsualRepeats = 30;
 constexpr int64_t kUsualRounds = 3;
 constexpr std::chrono::minutes kTimeout{10};
 constexpr int64_t kLead = 0;  // rank that writes the file
+// Time of a computation, in ns, from which larger sizes are left out.
+constexpr int64_t kLongestComputation = 300'000'000;
 constexpr const char* kCpu = "cpu";
 constexpr const char* kCuda = "cuda";
 
@@ -82,10 +84,14 @@ std::string DifferenceOf(const MeasuredMachine& found, const MeasuredMachine& ex
   return "";
 }
 
-std::vector<int64_t> SizesOf(const MeasuredComputation& computation) {
-  std::vector<int64_t> sizes;
-  for (const auto& point : computation.points) sizes.push_back(point.bytes);
-  return sizes;
+// Returns whether a computation has these sizes, up to one that takes kLongestComputation.
+bool HasSizes(const MeasuredComputation& computation, const std::vector<int64_t>& sizes) {
+  const auto& points = computation.points;
+  if (points.size() > sizes.size()) return false;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (points[i].bytes != sizes[i]) return false;
+  }
+  return points.size() == sizes.size() || points.back().time_ns >= kLongestComputation;
 }
 
 class CalibrateCommand : public Command {
@@ -135,12 +141,14 @@ class CalibrateCommand : public Command {
                   {.least = 1, .most = kMostRounds});
     options.Values("--from", &from_, "JOB",
                    "take the times from the communications of a recorded job, and measure nothing");
-    options.Flag("--force", &force_, "write communications that are too noisy, and mark them");
+    options.Flag("--force", &force_,
+                 "write communications and computations that are too noisy, and mark them");
     options.Flag("--json", &json_, "print JSON");
     options.Footer(fmt::format(
-        "Exit code 1 if a communication is too noisy to be written: the median spread of its sizes "
-        "from 64 KiB, or of those below, is above {:.0f} %, or the median error at sizes between "
-        "those of the file is above {:.0f} %. With --operators, if the spread of an operator is "
+        "Exit code 1 if a communication or computation is too noisy to be written: the median "
+        "spread of its sizes (of a communication of those from 64 KiB, or of those below) is above "
+        "{:.0f} %, or the median error at sizes between those of the file is above {:.0f} %. With "
+        "--operators, if the spread of an operator is "
         "above {:.0f} % and "
         "1 µs.",
         kMostSpread * 100, kMostCheckError * 100, kMostOperatorSpread * 100));
@@ -214,7 +222,7 @@ class CalibrateCommand : public Command {
     }
     ETUDE_ASSIGN_OR_RETURN(JobTimes times, TimesOfJob(from_, console.strict(), console.context()));
     file_ = std::move(times.file);
-    ETUDE_ASSIGN_OR_RETURN(file_.network, FitNetwork(file_));
+    ETUDE_ASSIGN_OR_RETURN(file_.network, FitNetwork(file_, console.context()));
     ETUDE_RETURN_IF_ERROR(WriteFile(output_, MachineFileText(file_)));
     if (times.left_out > 0) {
       console.Complain(
@@ -291,6 +299,12 @@ class CalibrateCommand : public Command {
     for (const ComputationType type : types.computations) {
       for (const DType dtype : TypesOfComputation(type, on_cpu)) {
         const Task task{type, dtype, computing, SizesOfComputation(type, dtype, on_cpu, sizes)};
+        if (task.sizes.empty() && types_) {
+          return MakeError(ErrorCode::kUsage,
+                           fmt::format("--sizes: found no size of a square matrix of {} whose rows "
+                                       "are 2^n or 3*2^n up to {}, which product requires",
+                                       Name(dtype), MostRows(on_cpu)));
+        }
         if (task.sizes.empty()) continue;
         tasks_.push_back(task);
         total_ += Measurements(task);
@@ -319,7 +333,7 @@ class CalibrateCommand : public Command {
       const MeasuredComputation* measured =
           file_.FindComputation(task.type, task.dtype, task.ranks);
       task.kept =
-          measured != nullptr && (!measured->noisy || force_) && SizesOf(*measured) == task.sizes;
+          measured != nullptr && (!measured->noisy || force_) && HasSizes(*measured, task.sizes);
     }
     return {};
   }
@@ -416,14 +430,17 @@ class CalibrateCommand : public Command {
     const std::string what =
         fmt::format("measure {} of {}: sizes", NameOfComputation(task.type), Name(task.dtype));
     for (int64_t round = 0; round < rounds(); ++round) {
-      for (size_t i = 0; i < task.sizes.size(); ++i) {
+      for (size_t i = 0; i < all.points.size(); ++i) {
         if (is_lead) ETUDE_RETURN_IF_ERROR(Next(what, console));
         ++done_;
         ETUDE_ASSIGN_OR_RETURN(
             const MeasuredComputation::Point point,
             timer.Measure(task.type, task.dtype, task.sizes[i], repeats_.value_or(kUsualRepeats)));
         AddRound(point, round, all.points[i]);
+        // The same on all ranks.
+        if (round == 0 && point.time_ns >= kLongestComputation) all.points.resize(i + 1);
       }
+      done_ += task.sizes.size() - all.points.size();
     }
     if (!is_lead) return {};
     if (const std::string noise = WhyNoisy(all); !noise.empty()) {
@@ -504,8 +521,13 @@ class CalibrateCommand : public Command {
     }
     computations.insert(computations.end(), refused_tasks_.begin(), refused_tasks_.end());
     console.context().Progress("measure", total_, total_);
-    ETUDE_ASSIGN_OR_RETURN(file_.network, FitNetwork(file_));
-    if (!file_.series.empty() || !file_.computations.empty() || is_stdout()) {
+    const bool has_network = file_.network.has_value();
+    if (!has_network) {
+      RunContext context = console.context();
+      context.stop = stop_;
+      ETUDE_ASSIGN_OR_RETURN(file_.network, FitNetwork(file_, context));
+    }
+    if (is_stdout() || file_.network.has_value() != has_network) {
       ETUDE_RETURN_IF_ERROR(WriteFile(output_, MachineFileText(file_)));
     }
     if (!is_stdout()) {
@@ -521,13 +543,8 @@ class CalibrateCommand : public Command {
   Status Print(const Table& communications, const Table& computations,
                const Console& console) const {
     const MeasuredMachine& machine = file_.machine;
-    std::vector<Table> tables;
-    if (!communications.rows.empty() || computations.rows.empty()) tables.push_back(communications);
-    if (!computations.rows.empty()) tables.push_back(computations);
-    if (file_.network && !communications.rows.empty()) {
-      tables.push_back(NetworkTable(*file_.network));
-      ETUDE_ASSIGN_OR_RETURN(tables.emplace_back(), NetworkFitTable(file_));
-    }
+    std::vector<Table> tables{communications, computations, NetworkTable(file_.network)};
+    ETUDE_ASSIGN_OR_RETURN(tables.emplace_back(), NetworkFitTable(file_));
     if (json_) {
       ordered_json json{{"output", output_},
                         {"backend", machine.backend},
@@ -541,7 +558,9 @@ class CalibrateCommand : public Command {
         fmt::format("{}: {} on {}, {} cores, torch {}\n", output_, machine.backend, machine.device,
                     machine.cores ? fmt::format("{}", *machine.cores) : "unknown",
                     machine.torch.empty() ? "unknown" : machine.torch);
-    for (const Table& table : tables) text += ToText(table) + "\n";
+    for (const Table& table : tables) {
+      if (!table.rows.empty()) text += ToText(table) + "\n";
+    }
     console.Print(text);
     return {};
   }

@@ -288,6 +288,7 @@ void Put(const MeasuredSeries& series, const MeasuredCheck& check, MachineFile& 
   const auto is_same = [&](const auto& one) {
     return one.kind == series.kind && one.ranks == series.ranks;
   };
+  file.network.reset();  // which was fitted to the earlier ones
   std::erase_if(file.series, is_same);
   std::erase_if(file.checks, is_same);
   file.series.push_back(series);

@@ -87,7 +87,7 @@ std::string WhyNoisy(const MeasuredComputation& computation);
 // Fills in `predicted_ns` of the check by its series.
 Status Predict(const MeasuredSeries& series, MeasuredCheck& check);
 
-// Adds a series and its check to the file, in place of earlier ones.
+// Adds a series and its check to the file, in place of earlier ones, and removes the network.
 void Put(const MeasuredSeries& series, const MeasuredCheck& check, MachineFile& file);
 // Likewise for a computation.
 void Put(const MeasuredComputation& computation, MachineFile& file);

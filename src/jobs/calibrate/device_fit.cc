@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+
+#include <fmt/format.h>
 
 #include "src/base/statistics/median.h"
 #include "src/formats/io/toml_reader.h"
@@ -12,6 +15,7 @@ namespace {
 
 // The largest size divided by the smallest that checks the rate: much smaller tensors fit caches.
 constexpr int64_t kCheckedRange = 4;
+constexpr double kMostRate = 1e18;  // bytes or operations per second
 
 // Returns the computation of a type with the most ranks; nullptr if there is none.
 const MeasuredComputation* OfMostRanks(const MachineFile& file, ComputationType type, DType dtype) {
@@ -80,17 +84,24 @@ Table ComputationTable(const std::vector<CalibratedComputation>& all) {
 }
 
 Result<DeviceModel> DeviceOf(const MachineFile& file, const std::string& name) {
-  const auto rate_of = [&](ComputationType type, DType dtype) -> int64_t {
-    const MeasuredComputation* found = OfMostRanks(file, type, dtype);
-    const auto fit = found == nullptr ? std::nullopt : FitComputation(*found);
-    return fit ? std::llround(fit->rate) : 0;
-  };
   DeviceModel device;
   device.name = name;
-  device.float32 = rate_of(ComputationType::kProduct, DType::kFloat32);
-  device.float16 = rate_of(ComputationType::kProduct, DType::kFloat16);
-  device.bfloat16 = rate_of(ComputationType::kProduct, DType::kBFloat16);
-  device.memory.count = rate_of(ComputationType::kCopy, DType::kFloat32);
+  const std::tuple<ComputationType, DType, int64_t*> rates[] = {
+      {ComputationType::kProduct, DType::kFloat32, &device.float32},
+      {ComputationType::kProduct, DType::kFloat16, &device.float16},
+      {ComputationType::kProduct, DType::kBFloat16, &device.bfloat16},
+      {ComputationType::kCopy, DType::kFloat32, &device.memory.count}};
+  for (const auto& [type, dtype, rate] : rates) {
+    const MeasuredComputation* found = OfMostRanks(file, type, dtype);
+    const auto fit = found == nullptr ? std::nullopt : FitComputation(*found);
+    if (!fit) continue;
+    if (!(fit->rate >= 1 && fit->rate <= kMostRate)) {
+      return BadInput(fmt::format("{}: found {:g} per second for {} of {}, expected 1 to {:g}",
+                                  name, fit->rate, NameOfComputation(type), Name(dtype),
+                                  kMostRate));
+    }
+    *rate = std::llround(fit->rate);
+  }
   if (device.memory.count == 0) {
     return BadInput(name +
                     ": missing the [[computation]] 'copy' of several sizes, from which the "

@@ -54,6 +54,13 @@ Result<int64_t> TimeOn(const SimMachine& machine, const SimWorkload& workload) {
   return end;
 }
 
+// Returns whether a communication counts: one of few ranks that can be simulated.
+bool IsFitted(const MeasuredSeries& series) {
+  const bool can_run =
+      series.kind != CollectiveType::kUnknown && series.kind != CollectiveType::kReduceScatterBlock;
+  return can_run && series.ranks <= kMostFittedRanks;
+}
+
 // A measured communication, ready to be simulated.
 struct Measured {
   bool is_message = false;
@@ -69,10 +76,11 @@ using Point = std::array<std::optional<double>, kParameters>;  // nullopt: witho
 FittedNetwork NetworkAt(const Point& point) {
   const auto value = [&](Parameter parameter) { return std::exp(*point[parameter]); };
   FittedNetwork network{.latency_ns = std::llround(value(kLatency)),
-                        .handling_ns = std::llround(value(kHandling)),
+                        .handling_ns = 0,
                         .bytes_per_second = std::round(value(kLink)),
                         .shared_bytes_per_second = {},
                         .added_bytes_per_second = {}};
+  if (point[kHandling]) network.handling_ns = std::llround(value(kHandling));
   if (point[kShared]) network.shared_bytes_per_second = std::round(value(kShared));
   if (point[kAdded]) network.added_bytes_per_second = std::round(value(kAdded));
   return network;
@@ -80,14 +88,17 @@ FittedNetwork NetworkAt(const Point& point) {
 
 class Fit {
  public:
-  explicit Fit(const MachineFile& file) : file_(file) {
+  Fit(const MachineFile& file, const RunContext& context) : file_(file), context_(context) {
     for (const MeasuredSeries& series : file.series) {
-      if (series.ranks > kMostFittedRanks) continue;
+      if (!IsFitted(series)) continue;
       Measured measured{.is_message = series.kind == kMessageKind,
                         .ranks = series.ranks,
                         .workloads = {},
                         .times = {}};
-      for (const MeasuredSeries::Point& point : series.points) {
+      // Of many sizes of a recorded job, evenly spread ones are enough.
+      const size_t step = (series.points.size() + kMostFittedSizes - 1) / kMostFittedSizes;
+      for (size_t i = 0; i < series.points.size(); i += step) {
+        const MeasuredSeries::Point& point = series.points[i];
         if (point.time_ns <= 0) continue;
         measured.workloads.push_back(WorkloadOf(series.kind, series.ranks, point.bytes));
         measured.times.push_back(point.time_ns);
@@ -99,30 +110,48 @@ class Fit {
 
   Result<std::optional<FittedNetwork>> Run() {
     if (!(rate_ > 0)) return std::nullopt;
-    Point best{std::log(std::max(1.0, shortest_)), std::log(std::max(1.0, shortest_)),
-               std::log(rate_), std::nullopt, std::nullopt};
-    const bool has_messages = std::ranges::any_of(measured_, &Measured::is_message);
+    Point best{std::log(std::max(1.0, shortest_)), std::nullopt, std::log(rate_), std::nullopt,
+               std::nullopt};
+    // One size has no latency and bandwidth of its own.
+    only_messages_ = std::ranges::any_of(measured_, [](const Measured& measured) {
+      return measured.is_message && measured.times.size() > 1;
+    });
     std::vector<Parameter> of_collectives{kHandling, kAdded, kShared};
-    if (has_messages) {
-      only_messages_ = true;
+    if (only_messages_) {
       ETUDE_RETURN_IF_ERROR(Search({kLatency, kLink}, best));
       only_messages_ = false;
     } else {
       of_collectives.insert(of_collectives.end(), {kLatency, kLink});
     }
-    if (std::ranges::all_of(measured_, &Measured::is_message)) return NetworkAt(best);
+    if (std::ranges::all_of(measured_, &Measured::is_message)) {
+      if (of_collectives.size() > 3) ETUDE_RETURN_IF_ERROR(Search({kLatency, kLink}, best));
+      return NetworkAt(best);
+    }
+    best[kHandling] = best[kLatency];
     ETUDE_RETURN_IF_ERROR(Search(of_collectives, best));
     for (const Parameter optional : {kAdded, kShared}) {
-      best[optional] = best[kLink];
-      ETUDE_RETURN_IF_ERROR(Search(of_collectives, best));
+      Point with = best;
+      with[optional] = best[kLink];
+      const double before = cost_;
+      ETUDE_RETURN_IF_ERROR(Search(of_collectives, with));
+      if (cost_ * kWorth <= before) {
+        best = with;
+      } else {
+        cost_ = before;
+      }
     }
+    // The search may have moved the others only.
     for (const Parameter optional : {kAdded, kShared}) {
+      if (!best[optional]) continue;
       Point without = best;
       without[optional].reset();
-      ETUDE_ASSIGN_OR_RETURN(const double cost, CostOf(without));
-      if (cost > cost_ * kWorth) continue;
-      best = without;
-      cost_ = cost;
+      const double before = cost_;
+      ETUDE_RETURN_IF_ERROR(Search(of_collectives, without));
+      if (cost_ <= before * kWorth) {
+        best = without;
+      } else {
+        cost_ = before;
+      }
     }
     return NetworkAt(best);
   }
@@ -131,6 +160,8 @@ class Fit {
   static constexpr double kFirstStep = 1;  // a factor of e
   static constexpr double kLastStep = 1.0 / 128;
   static constexpr double kWorth = 1.02;
+  static constexpr double kLeastGain = 1 - 1e-4;  // of a move
+  static constexpr size_t kMostFittedSizes = 48;
   static constexpr double kMostLog = 34;  // 6e14: days, or bytes per second
 
   // Starts from the shortest time and the highest rate of a communication.
@@ -145,6 +176,7 @@ class Fit {
   }
 
   Result<double> CostOf(const Point& point) const {
+    if (context_.stopped()) return MakeError(ErrorCode::kInterrupted, "interrupted");
     const FittedNetwork network = NetworkAt(point);
     std::map<int64_t, SimMachine> machines;  // by ranks
     double sum = 0;
@@ -175,12 +207,12 @@ class Fit {
       Point next = best;
       double cost = cost_;
       ETUDE_RETURN_IF_ERROR(Explore(some, step, next, cost));
-      if (cost >= cost_) {
+      if (cost >= cost_ * kLeastGain) {
         step /= 2;
         continue;
       }
       // The pattern of the moves goes on, as long as it helps.
-      while (cost < cost_) {
+      while (cost < cost_ * kLeastGain) {
         Point further = next;
         for (size_t i = 0; i < kParameters; ++i) {
           if (next[i]) further[i] = std::clamp(2 * *next[i] - *best[i], 0.0, kMostLog);
@@ -215,6 +247,7 @@ class Fit {
   }
 
   const MachineFile& file_;
+  const RunContext& context_;
   std::vector<Measured> measured_;
   double shortest_ = std::numeric_limits<double>::infinity();  // ns
   double rate_ = 0;                                            // bytes per second
@@ -224,7 +257,10 @@ class Fit {
 
 }  // namespace
 
-Result<std::optional<FittedNetwork>> FitNetwork(const MachineFile& file) { return Fit(file).Run(); }
+Result<std::optional<FittedNetwork>> FitNetwork(const MachineFile& file,
+                                                const RunContext& context) {
+  return Fit(file, context).Run();
+}
 
 Result<int64_t> TimeOnNetwork(const FittedNetwork& network, const MeasuredMachine& machine,
                               const MeasuredKind& kind, int64_t ranks, int64_t bytes) {
@@ -232,17 +268,21 @@ Result<int64_t> TimeOnNetwork(const FittedNetwork& network, const MeasuredMachin
   return TimeOn(simulated, WorkloadOf(kind, ranks, bytes));
 }
 
-Table NetworkTable(const FittedNetwork& network) {
-  return {
-      .key = "network",
-      .title = "network of etude-1, fitted to them",
-      .columns = {{"latency_ns", "latency", Unit::kTime},
-                  {"handling_ns", "handling", Unit::kTime},
-                  {"bytes_per_second", "of a rank", Unit::kRate},
-                  {"shared_bytes_per_second", "of all ranks", Unit::kRate},
-                  {"added_bytes_per_second", "additions", Unit::kRate}},
-      .rows = {{network.latency_ns, network.handling_ns, network.bytes_per_second,
-                ToCell(network.shared_bytes_per_second), ToCell(network.added_bytes_per_second)}}};
+Table NetworkTable(const std::optional<FittedNetwork>& network) {
+  Table table{.key = "network",
+              .title = "network of etude-1, fitted to them",
+              .columns = {{"latency_ns", "latency", Unit::kTime},
+                          {"handling_ns", "handling", Unit::kTime},
+                          {"bytes_per_second", "of a rank", Unit::kRate},
+                          {"shared_bytes_per_second", "of all ranks", Unit::kRate},
+                          {"added_bytes_per_second", "additions", Unit::kRate}},
+              .rows = {}};
+  if (network) {
+    table.rows.push_back({network->latency_ns, network->handling_ns, network->bytes_per_second,
+                          ToCell(network->shared_bytes_per_second),
+                          ToCell(network->added_bytes_per_second)});
+  }
+  return table;
 }
 
 Result<Table> NetworkFitTable(const MachineFile& file) {
@@ -255,6 +295,7 @@ Result<Table> NetworkFitTable(const MachineFile& file) {
                           {"check_error", "at other sizes", Unit::kChange},
                           {"worst_check_error", "worst", Unit::kChange}},
               .rows = {}};
+  if (!file.network) return table;
   const auto errors = [&](const auto& points, const MeasuredKind& kind,
                           int64_t ranks) -> Result<std::optional<CheckErrors>> {
     MeasuredCheck all{.kind = kind, .ranks = ranks, .points = {}};
@@ -266,7 +307,7 @@ Result<Table> NetworkFitTable(const MachineFile& file) {
     return ErrorsOf(all);
   };
   for (const MeasuredSeries& series : file.series) {
-    if (series.ranks > kMostFittedRanks) continue;
+    if (!IsFitted(series)) continue;
     ETUDE_ASSIGN_OR_RETURN(const auto fitted, errors(series.points, series.kind, series.ranks));
     std::optional<CheckErrors> checked;
     if (const MeasuredCheck* check = file.FindCheck(series.kind, series.ranks)) {

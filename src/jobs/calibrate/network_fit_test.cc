@@ -53,7 +53,7 @@ TEST(NetworkFit, FindsTheNetworkOfItsTimes) {
   const std::vector<MeasuredKind> kinds{kMessageKind, CollectiveType::kAllReduce,
                                         CollectiveType::kAllGather, CollectiveType::kBroadcast};
   MachineFile file = FileOf(kNetwork, kinds, {2, 4});
-  file.network = *FitNetwork(file);
+  file.network = *FitNetwork(file, {});
   ASSERT_TRUE(file.network);
   EXPECT_NEAR(static_cast<double>(file.network->latency_ns), 20'000, 1'000);
   EXPECT_NEAR(file.network->bytes_per_second, 2e9, 0.05e9);
@@ -70,15 +70,29 @@ TEST(NetworkFit, HasOnlyWhatTheTimesShow) {
                             .bytes_per_second = 2e9,
                             .shared_bytes_per_second = {},
                             .added_bytes_per_second = {}};
-  const auto found = *FitNetwork(FileOf(plain, {kMessageKind, CollectiveType::kAllGather}, {2, 4}));
+  const auto found =
+      *FitNetwork(FileOf(plain, {kMessageKind, CollectiveType::kAllGather}, {2, 4}), {});
   ASSERT_TRUE(found);
   EXPECT_FALSE(found->shared_bytes_per_second);
   EXPECT_FALSE(found->added_bytes_per_second);
 
+  // Messages alone say nothing of collectives.
+  const auto messages = *FitNetwork(FileOf(plain, {kMessageKind}, {2}), {});
+  ASSERT_TRUE(messages);
+  EXPECT_EQ(messages->handling_ns, 0);
+  EXPECT_NEAR(messages->bytes_per_second, 2e9, 0.05e9);
+
+  // One size of messages has no bandwidth, but collectives of several sizes have one.
+  MachineFile mixed = FileOf(plain, {kMessageKind, CollectiveType::kAllGather}, {2, 4});
+  mixed.series[0].points.resize(1);
+  const auto of_all = *FitNetwork(mixed, {});
+  ASSERT_TRUE(of_all);
+  EXPECT_NEAR(of_all->bytes_per_second, 2e9, 0.2e9);
+
   // One size shows no bandwidth.
   MachineFile file = FileOf(plain, {kMessageKind}, {2});
   file.series[0].points.resize(1);
-  EXPECT_FALSE(*FitNetwork(file));
+  EXPECT_FALSE(*FitNetwork(file, {}));
 }
 
 }  // namespace

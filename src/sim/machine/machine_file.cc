@@ -20,7 +20,7 @@ constexpr int64_t kMostRanks = 1'000'000;
 constexpr int64_t kMostBytes = int64_t{1} << 50;
 constexpr int64_t kMostNanos = 1'000'000'000'000'000;  // eleven days
 constexpr double kMostCores = 1e6;
-constexpr double kMostRate = 1e18;  // bytes per second
+constexpr double kMostRate = 1e15;  // bytes per second
 
 constexpr std::array<ComputationType, kComputationTypeCount> kComputationTypes = {
     ComputationType::kCopy, ComputationType::kAddition, ComputationType::kProduct};
@@ -330,12 +330,12 @@ void AppendMachine(const MeasuredMachine& machine, std::string& text) {
 }
 
 void AppendNetwork(const FittedNetwork& network, std::string& text) {
-  text += fmt::format("\n[network]\nlatency_ns = {}\nhandling_ns = {}\nbytes_per_second = {:.0f}\n",
+  text += fmt::format("\n[network]\nlatency_ns = {}\nhandling_ns = {}\nbytes_per_second = {}\n",
                       network.latency_ns, network.handling_ns, network.bytes_per_second);
   for (const auto& [key, rate] :
        {std::pair("shared_bytes_per_second", network.shared_bytes_per_second),
         {"added_bytes_per_second", network.added_bytes_per_second}}) {
-    if (rate) text += fmt::format("{} = {:.0f}\n", key, *rate);
+    if (rate) text += fmt::format("{} = {}\n", key, *rate);
   }
 }
 

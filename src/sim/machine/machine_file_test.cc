@@ -26,7 +26,7 @@ MachineFile ExampleFile() {
                       .points = {{64, 101'000, 100'275}}}},
           .network = FittedNetwork{.latency_ns = 40'000,
                                    .handling_ns = 0,
-                                   .bytes_per_second = 3'043'497'065,
+                                   .bytes_per_second = 3'043'497'065.5,
                                    .shared_bytes_per_second = 5e9,
                                    .added_bytes_per_second = {}},
           .computations = {{.type = ComputationType::kCopy, .points = {{8, 500, 0.25}}},
@@ -92,7 +92,7 @@ TEST(MachineFile, NetworkHasAPositiveBandwidth) {
   };
   EXPECT_EQ(error("latency_ns = 1\nhandling_ns = 0\nbytes_per_second = 2.5e9\n"), "");
   EXPECT_EQ(error("latency_ns = 1\nhandling_ns = 0\nbytes_per_second = 0\n"),
-            "m.toml:7:20: bytes_per_second: found 0, expected 1 to 1e+18");
+            "m.toml:7:20: bytes_per_second: found 0, expected 1 to 1000000000000000");
   EXPECT_EQ(error("latency_ns = 1\nhandling_ns = 0\n"), "m.toml:4:1: missing 'bytes_per_second'");
   EXPECT_EQ(error("latency_ns = -1\nhandling_ns = 0\nbytes_per_second = 1\n"),
             "m.toml:5:14: latency_ns: found -1, expected 0 to 1000000000000000");

@@ -419,6 +419,7 @@ Status SweepPlanner::ApplyToMachine(const SweepSetting& setting, SweepPoint& poi
     const Json usual = UsualMachine();
     for (const std::string_view one : kNetworkSettings) {
       const std::string name(one);
+      if (name == "model" && machine.value(name, "") == "etude-1") continue;
       machine.erase(name);
       if (usual.contains(name)) machine[name] = usual.at(name);
     }

@@ -208,6 +208,8 @@ TEST_F(SweepPointTest, MachineFilesHaveTimesOrANetwork) {
   };
   EXPECT_EQ(model_of("[[point]]\nmachine = 'm.toml'\n"), "measured-1 of 6");
   EXPECT_EQ(model_of("[[point]]\nmachine = 'm.toml'\nmodel = 'etude-1'\n"), "etude-1 of 6");
+  EXPECT_EQ(model_of("base.model = 'etude-1'\n[[point]]\nmachine = 'm.toml'\n"), "etude-1 of 6");
+  EXPECT_EQ(model_of(std::string(kOfAstra) + "[[point]]\nmachine = 'm.toml'\n"), "measured-1 of 6");
   EXPECT_NE(model_of("[[point]]\nmachine = 'm.toml'\nmodel = 'astra-sim-2.0'\n")
                 .find("expected 'etude-1' beside 'machine'"),
             std::string::npos);

@@ -77,7 +77,7 @@ std::vector<SectionPlan> SectionPlans() {
        "",
        {}},
       {"energy", "Energy", "By a table of power.", {"energy", "energy_ranks"}, "", {}},
-      {"memory", "Memory", "Tensors of the job.", {"capacity", "memory"}, "", {}},
+      {"memory", "Memory", "Memory of the job.", {"capacity", "memory"}, "", {}},
   };
 }
 
