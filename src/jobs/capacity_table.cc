@@ -37,7 +37,7 @@ Result<Table> CapacityTable(const std::vector<std::string>& paths, const SimJob&
       return table;
     }
   }
-  // Of a job on accelerators, the host's memory is another one.
+  // The host's memory is not that of a job on accelerators.
   const bool on_host =
       std::ranges::all_of(job.memory.before, [](const auto& peak) { return peak.first == "cpu"; });
   for (const auto& [device, before] : job.memory.before) {

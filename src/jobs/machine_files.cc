@@ -1,13 +1,12 @@
 #include "src/jobs/machine_files.h"
 
-#include <filesystem>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "src/formats/io/byte_source.h"
+#include "src/jobs/output_files.h"
 #include "src/sim/machine/algorithm_rules.h"
 #include "src/sim/machine/astra_config.h"
 #include "src/sim/machine/fitted_network.h"
@@ -136,10 +135,7 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const Run
 int64_t CountPrograms(const std::string& prefix, const SimMachine& machine) {
   if (machine.graph == nullptr) return machine.npus();
   int64_t count = 1;
-  std::error_code error;
-  while (count < machine.npus() && std::filesystem::exists(RankFileOf(prefix, count), error)) {
-    ++count;
-  }
+  while (count < machine.npus() && IsThere(RankFileOf(prefix, count))) ++count;
   return count;
 }
 

@@ -166,7 +166,6 @@ class CalibrateCommand : public Command {
     }
     if (output_.empty()) output_ = "machine.toml";
     if (!from_.empty()) return RunFrom(console);
-    file_.machine = MachineNow(device());
     ETUDE_RETURN_IF_ERROR(ReadOptions());
     ETUDE_RETURN_IF_ERROR(ReadOutput(console.context()));
     if (is_all_kept()) return Answer(console);
@@ -292,10 +291,9 @@ class CalibrateCommand : public Command {
     most_ranks_ = counts.back();
     const bool on_cpu = device() == kCpu;
     // As many ranks as have a core each.
+    const auto cores = static_cast<int64_t>(CoreLimit());  // 0: unknown
     const int64_t computing =
-        on_cpu && file_.machine.cores
-            ? std::clamp<int64_t>(static_cast<int64_t>(*file_.machine.cores), 1, most_ranks_)
-            : most_ranks_;
+        on_cpu && CoreLimit() > 0 ? std::clamp<int64_t>(cores, 1, most_ranks_) : most_ranks_;
     for (const ComputationType type : types.computations) {
       for (const DType dtype : TypesOfComputation(type, on_cpu)) {
         const Task task{type, dtype, computing, SizesOfComputation(type, dtype, on_cpu, sizes)};
@@ -367,38 +365,34 @@ class CalibrateCommand : public Command {
   Result<ExitCode> RunRank(RankGroup& group, const Console& console) {
     ETUDE_ASSIGN_OR_RETURN(const std::string own, UseDevice(group));
     std::map<int64_t, std::unique_ptr<CollectiveTimer>> timers;  // by number of ranks
-    for (const Item& item : items_) {
-      if (item.kept || group.rank() >= item.ranks || timers.contains(item.ranks)) continue;
-      ETUDE_ASSIGN_OR_RETURN(timers[item.ranks], CollectiveTimer::Make(group, item.ranks, own));
-    }
-    for (const Task& task : tasks_) {
-      if (task.kept || group.rank() >= task.ranks || timers.contains(task.ranks)) continue;
-      ETUDE_ASSIGN_OR_RETURN(timers[task.ranks], CollectiveTimer::Make(group, task.ranks, own));
-    }
+    const auto make_timers = [&](const auto& all) -> Status {
+      for (const auto& one : all) {
+        if (one.kept || group.rank() >= one.ranks || timers.contains(one.ranks)) continue;
+        ETUDE_ASSIGN_OR_RETURN(timers[one.ranks], CollectiveTimer::Make(group, one.ranks, own));
+      }
+      return {};
+    };
+    ETUDE_RETURN_IF_ERROR(make_timers(items_));
+    ETUDE_RETURN_IF_ERROR(make_timers(tasks_));
     CommLog nothing;  // calls are not checked in advance: all ranks run the same items
     nothing.rank = group.rank();
     nothing.world_size = group.size();
     ETUDE_RETURN_IF_ERROR(group.Connect(nothing));
-    for (Item& item : items_) {
-      if (item.kept) {
-        done_ += Measurements(item);
-        continue;
+    const auto measure = [&](auto& all) -> Status {
+      for (auto& one : all) {
+        if (one.kept) {
+          done_ += Measurements(one);
+          continue;
+        }
+        if (group.rank() < one.ranks) {
+          ETUDE_RETURN_IF_ERROR(Measure(one, *timers[one.ranks], group.rank() == kLead, console));
+        }
+        ETUDE_RETURN_IF_ERROR(group.Meet());
       }
-      if (group.rank() < item.ranks) {
-        ETUDE_RETURN_IF_ERROR(Measure(item, *timers[item.ranks], group.rank() == kLead, console));
-      }
-      ETUDE_RETURN_IF_ERROR(group.Meet());
-    }
-    for (Task& task : tasks_) {
-      if (task.kept) {
-        done_ += Measurements(task);
-        continue;
-      }
-      if (group.rank() < task.ranks) {
-        ETUDE_RETURN_IF_ERROR(Measure(task, *timers[task.ranks], group.rank() == kLead, console));
-      }
-      ETUDE_RETURN_IF_ERROR(group.Meet());
-    }
+      return {};
+    };
+    ETUDE_RETURN_IF_ERROR(measure(items_));
+    ETUDE_RETURN_IF_ERROR(measure(tasks_));
     if (group.rank() != kLead) return ExitCode::kOk;
     return Answer(console);
   }
@@ -443,11 +437,8 @@ class CalibrateCommand : public Command {
       done_ += task.sizes.size() - all.points.size();
     }
     if (!is_lead) return {};
-    if (const std::string noise = WhyNoisy(all); !noise.empty()) {
-      all.noisy = true;
-      noises_.push_back(noise);
-    }
-    task.state = !all.noisy ? "measured" : force_ ? "noisy" : "refused";
+    task.state = StateOf(WhyNoisy(all));
+    all.noisy = task.state != "measured";
     if (task.state == "refused") {
       refused_tasks_.push_back({all, task.state});
       return {};
@@ -489,13 +480,18 @@ class CalibrateCommand : public Command {
     return is_lead ? Keep(item, series, check) : Status();
   }
 
+  // Returns the state of what was measured, and keeps the reason why it is noisy; "": it is not.
+  std::string StateOf(const std::string& noise) {
+    if (noise.empty()) return "measured";
+    noises_.push_back(noise);
+    return force_ ? "noisy" : "refused";
+  }
+
   // Adds a measured communication to the file, unless it is too noisy.
   Status Keep(Item& item, MeasuredSeries& series, const MeasuredCheck& check) {
-    const std::string noise = WhyNoisy(series, &check);
-    series.noisy = !noise.empty();
-    if (series.noisy) noises_.push_back(noise);
-    item.state = noise.empty() ? "measured" : force_ ? "noisy" : "refused";
-    if (series.noisy && !force_) {
+    item.state = StateOf(WhyNoisy(series, &check));
+    series.noisy = item.state != "measured";
+    if (item.state == "refused") {
       refused_.push_back({series, check, item.state});
       return {};
     }

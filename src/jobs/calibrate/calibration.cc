@@ -67,10 +67,28 @@ int64_t PartsOf(const MeasuredKind& kind, int64_t ranks) {
   return has_parts ? ranks : 1;
 }
 
-const std::vector<ComputationType>& Computations() {
-  static const std::vector<ComputationType> all = {
-      ComputationType::kCopy, ComputationType::kAddition, ComputationType::kProduct};
-  return all;
+void SortOnce(std::vector<int64_t>& numbers) {
+  std::ranges::sort(numbers);
+  const auto repeated = std::ranges::unique(numbers);
+  numbers.erase(repeated.begin(), repeated.end());
+}
+
+int64_t RoundedUp(int64_t bytes, int64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Returns the sizes rounded up to multiples of `unit`, ascending and distinct.
+std::vector<int64_t> RoundedSizes(const std::vector<int64_t>& sizes, int64_t unit) {
+  std::vector<int64_t> rounded;
+  for (const int64_t size : sizes) rounded.push_back(RoundedUp(size, unit));
+  SortOnce(rounded);
+  return rounded;
+}
+
+// Adds the time of round `round` to the mean, and its spread.
+template <typename Point>
+void AddTime(const Point& other, int64_t round, Point& all) {
+  const auto before = static_cast<double>(round);
+  all.time_ns += (other.time_ns - all.time_ns) / (round + 1);
+  all.spread = std::hypot(all.spread * before, other.spread) / (before + 1);
 }
 
 std::vector<int64_t> SizesOf(const MeasuredSeries& series) {
@@ -92,10 +110,12 @@ const std::vector<MeasuredKind>& CalibratedKinds() {
 }
 
 Result<CalibratedTypes> ParseTypes(std::string_view text) {
-  if (text.empty()) return CalibratedTypes{CalibratedKinds(), Computations()};
+  if (text.empty()) {
+    return CalibratedTypes{CalibratedKinds(), {kComputationTypes.begin(), kComputationTypes.end()}};
+  }
   std::vector<std::string> names;
   for (const MeasuredKind& kind : CalibratedKinds()) names.emplace_back(NameOfKind(kind));
-  for (const ComputationType type : Computations()) names.emplace_back(NameOfComputation(type));
+  for (const ComputationType type : kComputationTypes) names.emplace_back(NameOfComputation(type));
   CalibratedTypes types;
   const auto add = [](const auto& one, auto& all) {
     if (std::ranges::find(all, one) == all.end()) all.push_back(one);
@@ -110,7 +130,7 @@ Result<CalibratedTypes> ParseTypes(std::string_view text) {
     if (index < kinds) {
       add(CalibratedKinds()[index], types.kinds);
     } else {
-      add(Computations()[index - kinds], types.computations);
+      add(kComputationTypes[index - kinds], types.computations);
     }
   }
   return types;
@@ -125,9 +145,7 @@ Result<std::vector<int64_t>> ParseRankCounts(std::string_view text) {
     }
     counts.push_back(*count);
   }
-  std::ranges::sort(counts);
-  const auto repeated = std::ranges::unique(counts);
-  counts.erase(repeated.begin(), repeated.end());
+  SortOnce(counts);
   return counts;
 }
 
@@ -146,14 +164,9 @@ Result<std::vector<int64_t>> ParseSizes(std::string_view text) {
 SizePlan PlanSizes(const MeasuredKind& kind, int64_t ranks, const std::vector<int64_t>& sizes) {
   if (kind == CollectiveType::kBarrier) return {.sizes = {0}, .checks = {}};
   const int64_t unit = kElementBytes * PartsOf(kind, ranks);
-  const auto rounded = [unit](int64_t bytes) { return (bytes + unit - 1) / unit * unit; };
-  SizePlan plan;
-  for (const int64_t size : sizes) plan.sizes.push_back(rounded(size));
-  std::ranges::sort(plan.sizes);
-  const auto repeated = std::ranges::unique(plan.sizes);
-  plan.sizes.erase(repeated.begin(), repeated.end());
+  SizePlan plan{.sizes = RoundedSizes(sizes, unit), .checks = {}};
   for (size_t i = 0; i + 1 < plan.sizes.size(); i += 2) {
-    const int64_t middle = rounded(plan.sizes[i] + (plan.sizes[i + 1] - plan.sizes[i]) / 2);
+    const int64_t middle = RoundedUp(plan.sizes[i] + (plan.sizes[i + 1] - plan.sizes[i]) / 2, unit);
     if (middle < plan.sizes[i + 1]) plan.checks.push_back(middle);
   }
   return plan;
@@ -162,24 +175,16 @@ SizePlan PlanSizes(const MeasuredKind& kind, int64_t ranks, const std::vector<in
 std::vector<int64_t> SizesOfComputation(ComputationType type, DType dtype, bool on_cpu,
                                         const std::vector<int64_t>& sizes) {
   const int64_t unit = ElementBytes(dtype).value_or(1);
+  if (type != ComputationType::kProduct) return RoundedSizes(sizes, unit);
+  const auto [least, most] = std::ranges::minmax(sizes);
   std::vector<int64_t> found;
-  if (type == ComputationType::kProduct) {
-    const auto [least, most] = std::ranges::minmax(sizes);
-    for (int64_t power = 1; power <= MostRows(on_cpu); power *= 2) {
-      for (const int64_t rows : {power, power * 3 / 2}) {
-        const int64_t bytes = rows * rows * unit;
-        const bool is_new = rows == power || power % 2 == 0;
-        if (is_new && rows <= MostRows(on_cpu) && bytes >= least && bytes <= most) {
-          found.push_back(bytes);
-        }
-      }
+  for (int64_t power = 1; power <= MostRows(on_cpu); power *= 2) {
+    for (const int64_t rows : {power, power * 3}) {
+      const int64_t bytes = rows * rows * unit;
+      if (rows <= MostRows(on_cpu) && bytes >= least && bytes <= most) found.push_back(bytes);
     }
-    return found;
   }
-  for (const int64_t size : sizes) found.push_back((size + unit - 1) / unit * unit);
-  std::ranges::sort(found);
-  const auto repeated = std::ranges::unique(found);
-  found.erase(repeated.begin(), repeated.end());
+  SortOnce(found);
   return found;
 }
 
@@ -195,9 +200,7 @@ void AddRound(const MeasuredComputation::Point& other, int64_t round,
     all = other;
     return;
   }
-  const auto before = static_cast<double>(round);
-  all.time_ns += (other.time_ns - all.time_ns) / (round + 1);
-  all.spread = std::hypot(all.spread * before, other.spread) / (before + 1);
+  AddTime(other, round, all);
 }
 
 void AddRound(const MeasuredSeries::Point& other, int64_t round, MeasuredSeries::Point& all) {
@@ -210,9 +213,8 @@ void AddRound(const MeasuredSeries::Point& other, int64_t round, MeasuredSeries:
     return point.cores * static_cast<double>(point.time_ns);
   };
   const double all_busy = (busy(all) * before + busy(other)) / (before + 1);
-  all.time_ns += (other.time_ns - all.time_ns) / (round + 1);
+  AddTime(other, round, all);
   all.cores = all.time_ns == 0 ? 0 : all_busy / static_cast<double>(all.time_ns);
-  all.spread = std::hypot(all.spread * before, other.spread) / (before + 1);
 }
 
 std::optional<CheckErrors> ErrorsOf(const MeasuredCheck& check) {

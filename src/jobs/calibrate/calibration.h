@@ -15,7 +15,7 @@ namespace etude {
 
 // Returns the kinds that can be measured, in the order of measurement.
 const std::vector<MeasuredKind>& CalibratedKinds();
-// What is measured, each at once.
+// Communications and computations to measure, each of them once.
 struct CalibratedTypes {
   std::vector<MeasuredKind> kinds;  // of communication
   std::vector<ComputationType> computations;

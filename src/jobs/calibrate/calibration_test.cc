@@ -33,7 +33,7 @@ TEST(Calibration, ParsesRanksAndKinds) {
   EXPECT_EQ(ParseRankCounts("1").error().message, "--ranks: found '1', expected 2 to 1024");
   EXPECT_FALSE(ParseRankCounts("2,"));
   EXPECT_EQ(ParseTypes("")->kinds, CalibratedKinds());
-  EXPECT_EQ(ParseTypes("")->computations.size(), kComputationTypeCount);
+  EXPECT_EQ(ParseTypes("")->computations.size(), kComputationTypes.size());
   EXPECT_EQ(
       *ParseTypes("message,copy,broadcast,message"),
       (CalibratedTypes{{kMessageKind, CollectiveType::kBroadcast}, {ComputationType::kCopy}}));

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "src/base/statistics/median.h"
 #include "src/formats/io/toml_reader.h"
+#include "src/jobs/calibrate/calibration.h"
 #include "src/synth/device/device_file.h"
 
 namespace etude {
@@ -39,14 +39,15 @@ std::optional<ComputationFit> FitComputation(const MeasuredComputation& computat
   if (!(nanos > 0)) return std::nullopt;
   const double per_nano = computation.WorkOf(last.bytes) / nanos;
   fit.rate = per_nano * 1e9;
-  std::vector<double> errors;
+  MeasuredCheck check;
   for (const MeasuredComputation::Point& point : computation.points) {
-    if (point.bytes < least || point.bytes == last.bytes || point.time_ns <= 0) continue;
+    if (point.bytes < least || point.bytes == last.bytes) continue;
     const double predicted = fit.latency_ns + computation.WorkOf(point.bytes) / per_nano;
-    errors.push_back(predicted / static_cast<double>(point.time_ns) - 1);
-    if (std::abs(errors.back()) > std::abs(fit.worst.value_or(0))) fit.worst = errors.back();
+    check.points.push_back({.bytes = point.bytes,
+                            .time_ns = point.time_ns,
+                            .predicted_ns = std::llround(std::min(predicted, 1e18))});
   }
-  if (!errors.empty()) fit.error = MedianInPlace(errors);
+  fit.errors = ErrorsOf(check);
   return fit;
 }
 
@@ -72,13 +73,15 @@ Table ComputationTable(const std::vector<CalibratedComputation>& all) {
     const MeasuredComputation::Point& last = computation.points.back();
     const std::optional<ComputationFit> fit = FitComputation(computation);
     const bool is_product = computation.type == ComputationType::kProduct;
-    table.rows.push_back(
-        {std::string(NameOfComputation(computation.type)), std::string(Name(computation.dtype)),
-         computation.ranks, first.bytes, first.time_ns, last.bytes, last.time_ns,
-         fit ? Cell(int64_t{std::llround(fit->latency_ns)}) : Cell(),
-         fit && !is_product ? Cell(fit->rate) : Cell(),
-         fit && is_product ? Cell(fit->rate / 1e9) : Cell(), fit ? ToCell(fit->error) : Cell(),
-         fit ? ToCell(fit->worst) : Cell(), state});
+    const bool has_errors = fit && fit->errors;
+    table.rows.push_back({std::string(NameOfComputation(computation.type)),
+                          std::string(Name(computation.dtype)), computation.ranks, first.bytes,
+                          first.time_ns, last.bytes, last.time_ns,
+                          fit ? Cell(int64_t{std::llround(fit->latency_ns)}) : Cell(),
+                          fit && !is_product ? Cell(fit->rate) : Cell(),
+                          fit && is_product ? Cell(fit->rate / 1e9) : Cell(),
+                          has_errors ? Cell(fit->errors->median) : Cell(),
+                          has_errors ? Cell(fit->errors->worst) : Cell(), state});
   }
   return table;
 }

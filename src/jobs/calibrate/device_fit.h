@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/result.h"
+#include "src/jobs/calibrate/calibration.h"
 #include "src/report/text/table.h"
 #include "src/sim/machine/machine_file.h"
 #include "src/synth/device/device_model.h"
@@ -15,10 +16,9 @@ namespace etude {
 
 // A computation's time as latency + work / rate.
 struct ComputationFit {
-  double latency_ns = 0;        // time of the smallest size
-  double rate = 0;              // bytes read and written, or operations, per second
-  std::optional<double> error;  // at other sizes, predicted / measured − 1: median
-  std::optional<double> worst;  // likewise, of the largest absolute value
+  double latency_ns = 0;                // time of the smallest size
+  double rate = 0;                      // bytes read and written, or operations, per second
+  std::optional<CheckErrors> errors{};  // at other sizes
 };
 
 // Returns the rate of the largest size, and the errors at the sizes from a quarter of it. nullopt

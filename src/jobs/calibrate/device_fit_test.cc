@@ -21,7 +21,7 @@ TEST(DeviceFit, FindsLatencyAndRate) {
   ASSERT_TRUE(fit);
   EXPECT_NEAR(fit->latency_ns, 501, 0.5);
   EXPECT_NEAR(fit->rate, 16e9, 1e7);
-  EXPECT_NEAR(fit->error.value_or(1), 0, 1e-3);
+  EXPECT_NEAR(fit->errors->median, 0, 1e-3);
 }
 
 TEST(DeviceFit, ErrorsAreOfOtherSizes) {
@@ -33,8 +33,8 @@ TEST(DeviceFit, ErrorsAreOfOtherSizes) {
   ASSERT_TRUE(fit);
   EXPECT_EQ(fit->latency_ns, 100);
   EXPECT_EQ(fit->rate, 2e9);
-  EXPECT_DOUBLE_EQ(*fit->error, 2100.0 / 4100 - 1);
-  EXPECT_DOUBLE_EQ(*fit->worst, 2100.0 / 4100 - 1);
+  EXPECT_DOUBLE_EQ(fit->errors->median, 2100.0 / 4100 - 1);
+  EXPECT_DOUBLE_EQ(fit->errors->worst, 2100.0 / 4100 - 1);
   EXPECT_FALSE(FitComputation({.points = {{8, 4000, 0}, {1000, 3000, 0}}}));
 }
 

@@ -95,7 +95,7 @@ class Fit {
                         .ranks = series.ranks,
                         .workloads = {},
                         .times = {}};
-      // Of many sizes of a recorded job, evenly spread ones are enough.
+      // A recorded job may have many sizes; evenly spread ones are enough.
       const size_t step = (series.points.size() + kMostFittedSizes - 1) / kMostFittedSizes;
       for (size_t i = 0; i < series.points.size(); i += step) {
         const MeasuredSeries::Point& point = series.points[i];
@@ -112,21 +112,15 @@ class Fit {
     if (!(rate_ > 0)) return std::nullopt;
     Point best{std::log(std::max(1.0, shortest_)), std::nullopt, std::log(rate_), std::nullopt,
                std::nullopt};
-    // One size has no latency and bandwidth of its own.
+    // One size of messages has no latency and bandwidth of its own.
     only_messages_ = std::ranges::any_of(measured_, [](const Measured& measured) {
       return measured.is_message && measured.times.size() > 1;
     });
     std::vector<Parameter> of_collectives{kHandling, kAdded, kShared};
-    if (only_messages_) {
-      ETUDE_RETURN_IF_ERROR(Search({kLatency, kLink}, best));
-      only_messages_ = false;
-    } else {
-      of_collectives.insert(of_collectives.end(), {kLatency, kLink});
-    }
-    if (std::ranges::all_of(measured_, &Measured::is_message)) {
-      if (of_collectives.size() > 3) ETUDE_RETURN_IF_ERROR(Search({kLatency, kLink}, best));
-      return NetworkAt(best);
-    }
+    if (!only_messages_) of_collectives.insert(of_collectives.end(), {kLatency, kLink});
+    if (only_messages_) ETUDE_RETURN_IF_ERROR(Search({kLatency, kLink}, best));
+    only_messages_ = false;
+    if (std::ranges::all_of(measured_, &Measured::is_message)) return NetworkAt(best);
     best[kHandling] = best[kLatency];
     ETUDE_RETURN_IF_ERROR(Search(of_collectives, best));
     for (const Parameter optional : {kAdded, kShared}) {

@@ -76,7 +76,7 @@ TEST(NetworkFit, HasOnlyWhatTheTimesShow) {
   EXPECT_FALSE(found->shared_bytes_per_second);
   EXPECT_FALSE(found->added_bytes_per_second);
 
-  // Messages alone say nothing of collectives.
+  // Messages alone contain nothing of collectives.
   const auto messages = *FitNetwork(FileOf(plain, {kMessageKind}, {2}), {});
   ASSERT_TRUE(messages);
   EXPECT_EQ(messages->handling_ns, 0);

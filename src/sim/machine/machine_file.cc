@@ -22,8 +22,6 @@ constexpr int64_t kMostNanos = 1'000'000'000'000'000;  // eleven days
 constexpr double kMostCores = 1e6;
 constexpr double kMostRate = 1e15;  // bytes per second
 
-constexpr std::array<ComputationType, kComputationTypeCount> kComputationTypes = {
-    ComputationType::kCopy, ComputationType::kAddition, ComputationType::kProduct};
 constexpr std::array<DType, 3> kComputedTypes = {DType::kFloat32, DType::kFloat16,
                                                  DType::kBFloat16};
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstddef>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -76,7 +76,8 @@ enum class ComputationType : uint8_t {
   kAddition,  // of two tensors into a third, as in reductions
   kProduct,   // of two square matrices
 };
-inline constexpr size_t kComputationTypeCount = static_cast<size_t>(ComputationType::kProduct) + 1;
+inline constexpr std::array<ComputationType, 3> kComputationTypes = {
+    ComputationType::kCopy, ComputationType::kAddition, ComputationType::kProduct};
 // Returns the name in machine files: "copy", "addition", "product".
 std::string_view NameOfComputation(ComputationType type);
 
