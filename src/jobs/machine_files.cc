@@ -105,6 +105,7 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const Run
   } else {
     ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.system, context.limits));
     ETUDE_ASSIGN_OR_RETURN(collectives, ParseAstraSystem(text, files.system, machine));
+    ETUDE_RETURN_IF_ERROR(SpreadAlgorithms(files.system, machine));
   }
   if (!files.memory.empty()) {
     ETUDE_ASSIGN_OR_RETURN(text, ReadWholeFile(files.memory, context.limits));

@@ -1,7 +1,11 @@
 #include "src/jobs/machine_options.h"
 
+#include <memory>
+#include <utility>
+
 #include "src/jobs/machine_files.h"
 #include "src/sim/engine/simulator.h"
+#include "src/sim/machine/collective_times.h"
 #include "src/sim/machine/fault_text.h"
 #include "src/sim/machine/link_faults.h"
 
@@ -16,6 +20,16 @@ Status CheckTimedOnly(const MachineOptions& options) {
   return MakeError(ErrorCode::kUsage,
                    "--machine: only --straggler and --model etude-1 can be combined with it of the "
                    "options of a machine");
+}
+
+Result<SimMachine> RecordedMachine(const MachineOptions& options, int64_t ranks) {
+  if (!options.model.empty()) {
+    return MakeError(ErrorCode::kUsage, "--machine recorded cannot be combined with --model");
+  }
+  SimMachine machine;
+  machine.dims = {{.shape = NetworkShape::kGraph, .npus = ranks}};
+  machine.times = std::make_shared<const RecordedCommunications>();
+  return machine;
 }
 
 Result<SimMachine> ReadNetworkOf(const MachineOptions& options, bool strict,
@@ -44,13 +58,18 @@ Result<SimMachine> ReadMachine(const MachineOptions& options, int64_t ranks, boo
                                const RunContext& context) {
   const bool is_timed = !options.machine.empty();
   if (is_timed) ETUDE_RETURN_IF_ERROR(CheckTimedOnly(options));
-  const auto read = [&] {
+  const auto read = [&]() -> Result<SimMachine> {
+    if (options.machine == kRecordedMachine) return RecordedMachine(options, ranks);
     if (!is_timed) return ReadNetworkOf(options, strict, context);
     return options.model.empty() ? ReadTimedMachine(options.machine, ranks, context)
                                  : ReadFittedMachine(options.machine, ranks, context);
   };
   ETUDE_ASSIGN_OR_RETURN(SimMachine machine, read());
-  ETUDE_RETURN_IF_ERROR(CheckMachine(machine));
+  if (Status checked = CheckMachine(machine); !checked) {
+    const std::string& file = options.system.empty() ? options.algorithms : options.system;
+    if (!file.empty()) checked.error().message = file + ": " + checked.error().message;
+    return tl::unexpected<Error>(std::move(checked.error()));
+  }
   for (const std::string& text : options.stragglers) {
     const Status added = AddStragglers(text, machine);
     if (!added) return MakeError(ErrorCode::kUsage, "--straggler: " + added.error().message);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/result.h"
@@ -28,6 +29,10 @@ struct MachineOptions {
 
   friend bool operator==(const MachineOptions&, const MachineOptions&) = default;
 };
+
+// MachineOptions::machine: each communication takes the time that it took in the recording after
+// all of its ranks had begun it. Requires SimJobOptions::recorded_communication.
+inline constexpr std::string_view kRecordedMachine = "recorded";
 
 // Reads the machine. Returns kUsage with the option for invalid values, and kBadInput for files.
 // The machine of a machine file has as many NPUs as the job has ranks, `ranks`.

@@ -185,6 +185,7 @@ Result<SharedNetwork> SimulateShared(const SharedNetworkOptions& options, const 
   }
   std::vector<int64_t> ranks;
   for (const SimJob& one : jobs) ranks.push_back(std::ssize(one.workload.ranks));
+  shared.ranks = std::accumulate(ranks.begin(), ranks.end(), int64_t{0});
   ETUDE_ASSIGN_OR_RETURN(const Places places, PlacesOf(options.place, ranks, machine.npus()));
   for (const auto& [npu, factor] : machine.stragglers) {
     const bool is_used = std::ranges::any_of(places, [&](const std::vector<int64_t>& npus) {

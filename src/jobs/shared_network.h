@@ -32,6 +32,7 @@ Result<std::vector<std::vector<int64_t>>> PlacesOf(std::string_view text,
 struct SharedNetwork {
   std::vector<std::string> names;  // paths of the jobs
   int64_t time = 0;                // until the last job has ended, ns
+  int64_t ranks = 0;               // of all jobs
   std::vector<Table> tables;       // "jobs", "collectives", "links" and those of the critical path
   std::vector<std::string> notes;
 };

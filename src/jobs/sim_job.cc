@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "src/analysis/comm/transfers.h"
 #include "src/formats/job/job_folder.h"
 #include "src/formats/job/job_json.h"
 #include "src/jobs/group_ranks.h"
@@ -25,6 +26,7 @@
 #include "src/transform/astra_sim/for_astra_sim.h"
 #include "src/transform/edit/recording_cost.h"
 #include "src/transform/read_job.h"
+#include "src/transform/runnable/launch_cost.h"
 #include "src/transform/to_chakra.h"
 
 namespace etude {
@@ -81,11 +83,23 @@ bool IsOneForAll(const SimJobOptions& options, const RankTraces& read, const Wha
   return fills && read.traces.size() == 1 && !what_if.needs_all_ranks();
 }
 
+// Gives communications the times that they took after their last member had begun, by the ids of
+// the recorded nodes; those without one are unknown.
+void SetTransferTimes(const std::map<uint64_t, Nanos>& times, const Trace& trace,
+                      RunnableRank& rank) {
+  for (RunnableNode& node : rank.nodes) {
+    if (!IsCommunication(node.kind)) continue;
+    const auto found = times.find(trace.source_id(node.origin));
+    node.duration = found == times.end() ? std::nullopt : std::optional(found->second);
+  }
+}
+
 // Turns recorded traces into graphs that a simulator runs to their end. With IsOneForAll, there is
-// only one.
+// only one. `transfers`: with SimJobOptions::recorded_communication.
 Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<RankInput>& inputs,
                              const RankTraces& read, int64_t npus, bool strict,
-                             const Limits& limits, WhatIf& what_if) {
+                             const Limits& limits, const TransferTimes& transfers,
+                             WhatIf& what_if) {
   const bool flops = options.compute == "flops";
   const RunnableCompute compute = flops ? RunnableCompute::kFlops : RunnableCompute::kDurations;
   std::vector<RunnableRank> ranks;
@@ -95,7 +109,17 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
     auto made = [&]() -> Result<RunnableRank> {
       ETUDE_ASSIGN_OR_RETURN(const ToChakraResult chakra,
                              ToChakra(trace, {.break_cycles = !strict, .limits = limits}));
-      return MakeRunnableRank(chakra.trace, {.compute = compute, .limits = limits});
+      ETUDE_ASSIGN_OR_RETURN(RunnableRank rank, MakeRunnableRank(chakra.trace, {.compute = compute,
+                                                                                .limits = limits}));
+      if (options.recorded_launches && rank.on_device) {
+        ETUDE_RETURN_IF_ERROR(AddRecordedLaunches(chakra.trace, rank));
+      }
+      if (!options.recorded_communication) return rank;
+      if (chakra.renumbered) {
+        return BadInput("found several nodes with one id, expected one, for --machine recorded");
+      }
+      SetTransferTimes(transfers.of_nodes[i], chakra.trace, rank);
+      return rank;
     }();
     if (!made) return MakeError(made.error().code, inputs[i].path + ": " + made.error().message);
     if (const Status edited = what_if.EditRank(trace, *made); !edited) {
@@ -162,8 +186,14 @@ tl::unexpected<Error> OnlyOfRecorded(const SimJobOptions& options) {
       is_known ? given->nearest : ""));
 }
 
+tl::unexpected<Error> OnlyRecordedTimes(const SimJobOptions& options) {
+  return BadInput(options.paths.front() +
+                  ": found a job of Chakra traces, expected a recorded one for --machine recorded");
+}
+
 // Returns kUsage for options that have no effect on graphs that run unchanged.
 Status CheckNoneOfRecorded(const SimJobOptions& options) {
+  if (options.recorded_communication) return OnlyRecordedTimes(options);
   if (!options.what_if.empty() && IsThere(fmt::format("{}/{}", options.paths.front(), kPlanFile))) {
     return OnlyOfRecorded(options);
   }
@@ -171,10 +201,12 @@ Status CheckNoneOfRecorded(const SimJobOptions& options) {
     return BadInput(options.paths.front() +
                     ": found a job of Chakra traces, expected a recorded one to edit");
   }
-  if (!options.fill_ranks && options.compute == "durations") return {};
-  return MakeError(ErrorCode::kUsage,
-                   fmt::format("{}: requires recorded traces",
-                               options.fill_ranks ? "--fill-ranks" : "--compute flops"));
+  std::string_view of_recorded;
+  if (options.fill_ranks) of_recorded = "--fill-ranks";
+  if (options.compute != "durations") of_recorded = "--compute flops";
+  if (options.recorded_launches) of_recorded = "--launches recorded";
+  if (of_recorded.empty()) return {};
+  return MakeError(ErrorCode::kUsage, fmt::format("{}: requires recorded traces", of_recorded));
 }
 
 // Returns the first partner outside `npus` ranks as text, such as " (rank 0 sends to rank 9 in node
@@ -197,12 +229,13 @@ std::string StrayPartner(const std::vector<RankOfJob>& ranks, int64_t npus) {
   return "";
 }
 
-// Returns the notes on a job. Each of its traces represents `ranks` ranks.
-std::vector<std::string> NotesOf(const AstraJob& job, int64_t ranks) {
+// Returns the notes on a job. Each of its traces represents `ranks` ranks. `has_launches`: of the
+// recorded host.
+std::vector<std::string> NotesOf(const AstraJob& job, int64_t ranks, bool has_launches) {
   std::vector<std::string> notes;
   Nanos host;
   for (const AstraRankReport& rank : job.ranks) host = host + Nanos{rank.host_time.count * ranks};
-  if (host.count > 0) {
+  if (host.count > 0 && !has_launches) {
     notes.push_back(
         fmt::format("{} of host work is left out, summed over all ranks", FormatTime(host)));
   }
@@ -279,6 +312,43 @@ void NoteUngrouped(const RankTraces& ranks, std::vector<std::string>& notes) {
     ungrouped += ReadCommLog(ranks.traces[i], ranks.ranks[i]).ungrouped;
   }
   if (ungrouped != 0) notes.push_back(UngroupedText(ungrouped));
+}
+
+// When the ranks of a recorded job began their step.
+struct RecordedBegins {
+  std::vector<int64_t> of_ranks;  // ns after the first one, by rank; 0: unknown
+  Nanos span;                     // from the first begin to the last end
+};
+
+// Ranks whose clocks cannot be compared begin first.
+RecordedBegins FindBegins(const RankTraces& job, const TransferTimes& transfers) {
+  std::map<int64_t, Interval> steps;  // by rank
+  std::optional<Nanos> first;
+  RecordedBegins found;
+  for (size_t i = 0; i < job.traces.size(); ++i) {
+    const std::vector<StepWindow> own = FindSteps(job.traces[i]);
+    if (own.empty()) continue;
+    const Interval window{own.front().window.begin, own.back().window.end};
+    found.span = std::max(found.span, window.length());
+    if (!transfers.offsets[i]) continue;
+    const Nanos offset = *transfers.offsets[i];
+    steps[job.ranks[i]] = {window.begin - offset, window.end - offset};
+    first = std::min(first.value_or(window.begin - offset), window.begin - offset);
+  }
+  for (const auto& [rank, window] : steps) {
+    found.of_ranks.resize(static_cast<size_t>(rank) + 1);
+    found.of_ranks.back() = (window.begin - *first).count;
+    found.span = std::max(found.span, window.end - *first);
+  }
+  return found;
+}
+
+void NoteTransfers(const TransferTimes& transfers, std::vector<std::string>& notes) {
+  if (transfers.unaligned == 0) return;
+  notes.push_back(fmt::format(
+      "communications of ranks whose clocks cannot be compared: {}; they take their shortest "
+      "duration on a rank",
+      FormatCount(transfers.unaligned)));
 }
 
 // Returns whether this is a Chakra trace of a recorded rank whose host communicates. Own time of a
@@ -379,6 +449,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     return ReadPrefix(options, npus, strict, context);
   }
   SimJob read;
+  RecordedBegins begins;
   bool is_recorded = false;
   bool rounded_times = false;
   std::string stray;         // a partner beyond the ranks of the network
@@ -413,8 +484,16 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     const bool is_chakra = std::ranges::all_of(
         traces.traces, [](const Trace& trace) { return trace.traits().states_order; });
     is_recorded = !is_chakra;
+    TransferTimes transfers;
+    if (options.recorded_communication) {
+      if (is_chakra) return OnlyRecordedTimes(options);
+      transfers = FindTransferTimes(traces.traces, traces.ranks);
+      NoteTransfers(transfers, read.notes);
+      begins = FindBegins(traces, transfers);
+    }
     ETUDE_RETURN_IF_ERROR(AddRecordedTimes(inputs, traces.traces, is_recorded,
                                            options.with_recording, context, read));
+    if (options.recorded_communication && read.recorded_step) read.recorded_step = begins.span;
     if (is_recorded) NoteUngrouped(traces, read.notes);
     if (table) {
       const std::string note =
@@ -450,10 +529,11 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
         (!is_chakra || options.fill_ranks) && IsOneForAll(options, traces, what_if);
     if (!is_chakra || options.fill_ranks) {
       ETUDE_ASSIGN_OR_RETURN(AstraJob graphs, ToSimGraphs(options, inputs, traces, npus, strict,
-                                                          context.limits, what_if));
+                                                          context.limits, transfers, what_if));
       ETUDE_ASSIGN_OR_RETURN(read.edits, what_if.Applied());
       if (!options.what_if.empty()) read.memory.after = what_if.PeaksAfter();
-      std::ranges::move(NotesOf(graphs, is_one_for_all ? npus : 1), std::back_inserter(read.notes));
+      std::ranges::move(NotesOf(graphs, is_one_for_all ? npus : 1, options.recorded_launches),
+                        std::back_inserter(read.notes));
       if (!graphs.messages.empty()) disagreement = graphs.messages.front();
       rounded_times = is_recorded && graphs.notes[RunnableNote::kUnknownTime] == 0;
       traces.groups.clear();
@@ -497,6 +577,10 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
   ETUDE_ASSIGN_OR_RETURN(read.workload, WorkloadOfJob(*read.job, context.limits));
   read.workload.rounded_times = rounded_times;
   read.workload.core_share = core_share;
+  if (options.recorded_communication) {
+    begins.of_ranks.resize(read.workload.ranks.size());
+    read.workload.begins = std::move(begins.of_ranks);
+  }
   if (core_share < 1) {
     read.notes.push_back(fmt::format(
         "recorded by more ranks than cores: times of computations contain the sharing of cores, so "

@@ -23,6 +23,9 @@ struct SimJobOptions {
   std::string compute = "durations";
   bool fill_ranks = false;
   bool with_recording = false;  // times keep the cost of recording
+  // Communications of a recorded job get the times for RecordedCommunications.
+  bool recorded_communication = false;
+  bool recorded_launches = false;  // jobs with device work keep the times of the host's launches
   int64_t jobs = 0;
   WhatIfOptions what_if;  // edits of a recorded job
   bool memory = false;    // compute SimJob::memory

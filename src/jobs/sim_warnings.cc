@@ -122,6 +122,24 @@ void WarnOfSilences(const SimMachine& machine, const MachineNames& names,
   }
 }
 
+Status CheckRoofline(const std::string& system, const SimMachine& machine,
+                     const SimWorkload& workload) {
+  if (!machine.system.roofline || machine.system.replay_only) return {};
+  bool has_durations = false;
+  for (const SimRank& rank : workload.ranks) {
+    for (const SimNode& node : rank.program->nodes) {
+      if (node.kind != NodeKind::kCompute || node.on_host) continue;
+      if (node.bytes > 0) return {};
+      has_durations = has_durations || node.duration > 0;
+    }
+  }
+  if (!has_durations) return {};
+  return BadInput(fmt::format(
+      "{}: roofline-enabled: found computations with durations, but none with bytes, expected "
+      "bytes; recorded jobs have them with --compute flops",
+      system));
+}
+
 std::function<std::string(int64_t)> NamesOfRanks(const std::string& prefix) {
   return [prefix](int64_t rank) {
     return prefix.empty() ? fmt::format("rank {}", rank) : fmt::format("{}.{}.et", prefix, rank);

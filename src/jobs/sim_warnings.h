@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/result.h"
 #include "src/base/run_context.h"
 #include "src/sim/engine/simulator.h"
 #include "src/sim/machine/machine.h"
@@ -23,6 +24,11 @@ struct MachineNames {
 void WarnOfSilences(const SimMachine& machine, const MachineNames& names,
                     const SimWorkload& workload, const SimResult& result,
                     const RunContext& context);
+
+// Returns kBadInput if a roofline would replace all durations of a job by nothing, because no
+// computation has bytes. `system`: the file in messages.
+Status CheckRoofline(const std::string& system, const SimMachine& machine,
+                     const SimWorkload& workload);
 
 // Returns the names of ranks for messages. `prefix`: that of their files; "": ranks are named by
 // number.

@@ -47,6 +47,7 @@ Result<SimulatedStep> SimulateStep(const MachineOptions& options, SimMachine mac
                      .account = {},
                      .diagnosis = {},
                      .tables = {}};
+  ETUDE_RETURN_IF_ERROR(CheckRoofline(options.system, step.machine, step.job.workload));
   ETUDE_ASSIGN_OR_RETURN(step.result,
                          Simulate(step.machine, step.job.workload,
                                   {.name = NamesOfRanks(step.job.prefix), .context = &context}));

@@ -237,6 +237,34 @@ TEST(ToChakra, ResultsOfCollectivesAreWaitedFor) {
   for (const auto& [node, before] : waits) EXPECT_TRUE(before != 2 || node == 6) << node;
 }
 
+// A functional collective: the program passes the results on before it waits for them, shortly
+// before the label ends. Only what follows its wait has waited.
+TEST(ToChakra, WhoUsesResultsBeforeTheWaitDidNotWait) {
+  Sketch sketch(TraceFormat::kNative);
+  uint64_t id = 0;
+  const Value of_seven =
+      Value::Tensor({}, sketch.builder.InternTensor({.tensor = 7, .storage = 7}));
+  const auto add = [&](const char* name, const char* thread, int64_t start, int64_t duration,
+                       const std::vector<Value>& inputs) {
+    sketch.row.lane = sketch.builder.InternLane({.thread = sketch.builder.Intern(thread)});
+    sketch.row.start = Nanos{start * 1000};
+    sketch.row.duration = Nanos{duration * 1000};
+    sketch.row.inputs = sketch.builder.InternValues(inputs);
+    if (IsC10dOperator(name)) {
+      sketch.row.op_schema = sketch.builder.Intern("c10d::allreduce_(Tensor[] tensors) -> X");
+    }
+    sketch.Add(++id, NodeKind::kOperator, Place::kHost, -1, name);
+  };
+  add("c10d::allreduce_", "main", 0, 10, {of_seven});                  // 1
+  add("gloo:all_reduce", "gloo", 5, 600, {of_seven});                  // 2
+  add("_c10d_functional::wrap", "main", 20, 5, {of_seven});            // 3
+  add("_c10d_functional::wait_tensor", "main", 100, 510, {of_seven});  // 4
+  add("aten::add", "main", 620, 10, {of_seven});                       // 5
+  EdgeSet waits = DepsOf(Convert(sketch.Finish()).trace, DepKind::kSync);
+  std::erase_if(waits, [](const auto& edge) { return edge.second != 2; });
+  EXPECT_EQ(waits, (EdgeSet{{5, 2}}));
+}
+
 // A program works on its own for 5 ms at a time while results for later use arrive.
 TEST(ToChakra, WhatIsUsedLaterIsNotWaitedForInEachGap) {
   const auto waiter = [](int64_t label_ends) {

@@ -125,6 +125,9 @@ class SimulateCommand : public Command {
                    "dimensions such as \"Ring(8):50GB/s,500ns …\", or a file: ASTRA-sim's, an "
                    "InfraGraph or a list of links",
                    options);
+    options.Choice("--launches", &launches_, {"none", "recorded"},
+                   "host of recorded jobs with device work: without time, or with the recorded "
+                   "times of its launches");
     options.Choice("--times", &times_, {"model", "recorded"},
                    "node times: simulated on a machine, or as recorded");
     options.Flag("--sensitivity", &sensitivity_,
@@ -209,10 +212,8 @@ class SimulateCommand : public Command {
     if (output_.table() == kSharingTable && !is_shared) {
       return MakeError(ErrorCode::kUsage, "--table: table 'jobs' requires --beside or --place");
     }
-    if (!report_.empty() && (is_shared || report_ == "-")) {
-      return MakeError(ErrorCode::kUsage,
-                       "simulate: --report requires a file and cannot be combined with --beside or "
-                       "--place");
+    if (report_ == "-") {
+      return MakeError(ErrorCode::kUsage, "simulate: --report: found '-', expected a file");
     }
     if (is_shared) return RunShared(console);
     if (files_.folder.empty() && files_ != SimulatedFilesOptions()) {
@@ -225,6 +226,8 @@ class SimulateCommand : public Command {
     SimMachine machine;
     SimJob job;
     SimJobOptions options = job_;
+    options.recorded_communication = machine_.machine == kRecordedMachine;
+    options.recorded_launches = options.recorded_communication || launches_ == "recorded";
     // A folder of classes has all ranks; measured jobs may lack some.
     const bool has_all = options.paths.size() == 1 && IsJobFolder(options.paths.front());
     if (!measured_.empty() && has_all) options.fill_ranks = false;
@@ -341,7 +344,12 @@ class SimulateCommand : public Command {
     if (from && (from->program_step || from->recorded_step)) jobs.push_back(BeforeEdit(*from));
     const bool is_timed = !machine_.machine.empty();
     for (const std::string& path : measured_) {
-      SimJobOptions options{.paths = {path}, .fill_ranks = job_.fill_ranks, .jobs = job_.jobs};
+      const SimJobOptions options{
+          .paths = {path},
+          .fill_ranks = job_.fill_ranks,
+          .recorded_communication = machine_.machine == kRecordedMachine,
+          .recorded_launches = machine_.machine == kRecordedMachine || launches_ == "recorded",
+          .jobs = job_.jobs};
       ETUDE_ASSIGN_OR_RETURN(
           SimJob job, ReadSimJob(options, is_timed ? 0 : step.machine.npus(), strict, context));
       if (!job.program_step && !job.recorded_step) {
@@ -413,6 +421,9 @@ class SimulateCommand : public Command {
                            ReadMachine(machine_, /*ranks=*/0, console.strict(), context));
     ETUDE_ASSIGN_OR_RETURN(const SharedNetwork shared,
                            SimulateShared(shared_, job_, machine, console.strict(), context));
+    if (!report_.empty()) {
+      ETUDE_RETURN_IF_ERROR(WriteFile(report_, ToHtml(SimPage(PageOf(shared, machine)))));
+    }
     if (output_.csv()) {
       PrintCsv(shared.tables, console);
     } else if (output_.json()) {
@@ -498,6 +509,16 @@ class SimulateCommand : public Command {
     }
   }
 
+  static SimPageInput PageOf(const SharedNetwork& shared, const SimMachine& machine) {
+    return {.job = fmt::format("{}", fmt::join(shared.names, " ")),
+            .machine = ToText(machine),
+            .model = machine.ModelName(),
+            .step = shared.time,
+            .ranks = shared.ranks,
+            .tables = shared.tables,
+            .notes = shared.notes};
+  }
+
   SimPageInput PageOf(const SimulatedStep& step) const {
     std::vector<Table> tables;
     for (const Table& table : step.tables) tables.push_back(WithoutZeros(table));
@@ -541,6 +562,7 @@ class SimulateCommand : public Command {
   }
 
   SimJobOptions job_;
+  std::string launches_ = "none";
   std::string capacity_text_;
   std::optional<DeviceCapacity> capacity_;
   MachineOptions machine_;

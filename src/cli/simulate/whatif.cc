@@ -203,8 +203,9 @@ class WhatIfCommand : public Command {
                    "fuse chains of element-wise operators, such as aten::add,aten::relu");
     options.Flag("--no-gaps", &device.no_gaps,
                  "remove the time of the host between operators, as with a captured graph");
-    options.Value("--launch-cost", &device.launch_cost, "TIME",
-                  "time of the host per launch of device work, such as 5us (default: none)");
+    options.Value("--launch-cost", &device.launch_cost, "TIME|recorded",
+                  "time of the host per launch of device work, such as 5us, or the recorded times "
+                  "(default: none)");
     options.Value("--scale", &job_.what_if.scale, "WHAT=FACTOR,…",
                   "multiply times of compute, matrix, host or an operator, such as "
                   "matrix=0.5,aten::gelu=2");

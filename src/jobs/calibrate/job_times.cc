@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "src/analysis/comm/comm_match.h"
+#include "src/analysis/comm/transfers.h"
 #include "src/analysis/time/time_summary.h"
 #include "src/jobs/job_classes.h"
-#include "src/run/calls/callers.h"
 #include "src/run/calls/comm_log.h"
 #include "src/trace/words/comm_backend.h"
 #include "src/transform/read_job.h"
@@ -21,19 +21,15 @@
 namespace etude {
 namespace {
 
-// A communication of one rank, by the clock of the first rank.
-struct Side {
-  Nanos begin;  // of the call's end on the program's thread, after which it is in progress
-  Nanos end;
-};
-
 class JobReader {
  public:
-  explicit JobReader(const RankTraces& job) : job_(job) {
+  explicit JobReader(const RankTraces& job) {
     for (size_t i = 0; i < job.traces.size(); ++i) {
       logs_.push_back(ReadCommLog(job.traces[i], job.ranks[i]));
     }
     match_ = MatchComms(logs_);
+    transfers_ = FindTransfers(job.traces, logs_, match_);
+    for (size_t i = 0; i < logs_.size(); ++i) NoteBackend(job.traces[i], logs_[i]);
   }
 
   JobTimes Run() {
@@ -53,51 +49,37 @@ class JobReader {
 
   const CommCall& CallAt(const CallPlace& at) const { return logs_[at.log].calls[at.call]; }
 
-  // Returns nullopt without times, or if the rank's clock cannot be compared.
-  std::optional<Side> SideOf(const CallPlace& at) {
-    const CommCall& call = CallAt(at);
-    const Trace& trace = job_.traces[at.log];
-    const auto& offset = match_.clocks[at.log].offset;
-    if (!call.begin || !call.end || !offset) return std::nullopt;
-    Side side{.begin = *call.begin, .end = *call.end};
-    // The backend's thread begins later.
-    if (const NodeId issuer = IssuerOfLabel(trace, call.row)) {
-      if (const auto issued = EndOf(trace, issuer)) side.begin = std::min(side.begin, *issued);
+  void NoteBackend(const Trace& trace, const CommLog& log) {
+    for (const CommCall& call : log.calls) {
+      if (const CommBackend* backend = BackendOfLabel(trace.name(call.row))) {
+        backend_ = backend->label.substr(0, backend->label.size() - 1);
+      }
+      on_device_ = on_device_ || trace.place(call.row) == Place::kDevice;
     }
-    if (const CommBackend* backend = BackendOfLabel(trace.name(call.row))) {
-      backend_ = backend->label.substr(0, backend->label.size() - 1);
-    }
-    on_device_ = on_device_ || trace.place(call.row) == Place::kDevice;
-    return Side{.begin = side.begin - *offset, .end = side.end - *offset};
+  }
+
+  std::optional<CommSpan> SpanOf(const CallPlace& at) const {
+    return transfers_.spans[at.log][at.call];
   }
 
   void Add(const Key& key, std::span<const CallPlace> calls) {
-    std::optional<Side> all;  // the last begin, and the last end
+    std::optional<CommSpan> all;  // the last begin, and the last end
     for (const CallPlace& at : calls) {
-      const std::optional<Side> side = SideOf(at);
-      if (!side) {
+      const std::optional<CommSpan> span = SpanOf(at);
+      if (!span) {
         ++made_.left_out;
         return;
       }
-      if (!all) all = side;
-      all->begin = std::max(all->begin, side->begin);
-      all->end = std::max(all->end, side->end);
+      if (!all) all = span;
+      all->begin = std::max(all->begin, span->begin);
+      all->end = std::max(all->end, span->end);
     }
     times_[key].push_back(std::max(all->end - all->begin, Nanos{1}));
   }
 
-  // Returns the number of members of a call's group. A job of unknown size has the ranks with
-  // traces.
-  int64_t MembersOf(const CallPlace& at) const {
-    const CommLog& log = logs_[at.log];
-    const CommLog::Group& group = log.groups[CallAt(at).group];
-    if (!group.ranks.empty()) return std::ssize(group.ranks);
-    return log.world_size.value_or(std::ssize(logs_));
-  }
-
   void AddCollective(const std::vector<CallPlace>& calls) {
     const CommCall& first = CallAt(calls.front());
-    const int64_t members = MembersOf(calls.front());
+    const int64_t members = MembersOf(logs_, calls.front());
     const bool known = first.type != CollectiveType::kUnknown && !first.uneven &&
                        members == std::ssize(calls) && members >= 2;
     int64_t bytes = 0;
@@ -118,8 +100,8 @@ class JobReader {
   // are on two clocks, and count only if there are none of the first kind.
   void AddMessage(const CallPlace& send, const CallPlace& recv) {
     const auto& bytes = CallAt(send).bytes;
-    const std::optional<Side> from = SideOf(send);
-    const std::optional<Side> to = SideOf(recv);
+    const std::optional<CommSpan> from = SpanOf(send);
+    const std::optional<CommSpan> to = SpanOf(recv);
     Nanos time;
     if (from && to) time = to->end - std::max(from->begin, to->begin);
     if (!bytes || time <= Nanos{}) {
@@ -142,9 +124,9 @@ class JobReader {
          .cores = 0});
   }
 
-  const RankTraces& job_;
   std::vector<CommLog> logs_;
   CommMatch match_;
+  Transfers transfers_;
   std::map<Key, std::vector<Nanos>> times_;
   // By size: the times of messages that were sent before the receive began, and of others.
   std::map<int64_t, std::vector<Nanos>> received_;

@@ -58,18 +58,18 @@ Result<DeviceEdits> DeviceEdits::Make(const DeviceEditOptions& options) {
     made.fused_.push_back({.edit = "--fuse " + text, .certainty = Certainty::kModelled});
   }
   made.gaps_ = {.edit = "--no-gaps", .certainty = Certainty::kModelled};
-  if (!options.launch_cost.empty()) {
+  if (!options.launch_cost.empty() && options.launch_cost != kRecordedLaunches) {
     made.launch_cost_ = ParseTime(options.launch_cost);
     if (!made.launch_cost_ || *made.launch_cost_ < Nanos{} ||
         *made.launch_cost_ > kMostLaunchCost) {
       return MakeError(ErrorCode::kUsage,
                        fmt::format("--launch-cost: found '{}', expected a time from 0 to 1s, such "
-                                   "as 5us",
+                                   "as 5us, or recorded",
                                    options.launch_cost));
     }
-    if (options.no_gaps) {
-      return MakeError(ErrorCode::kUsage, "use either --no-gaps or --launch-cost");
-    }
+  }
+  if (!options.launch_cost.empty() && options.no_gaps) {
+    return MakeError(ErrorCode::kUsage, "use either --no-gaps or --launch-cost");
   }
   made.launches_ = {.edit = "--launch-cost " + options.launch_cost,
                     .certainty = Certainty::kModelled};
@@ -121,10 +121,16 @@ Status DeviceEdits::EditWork(const Trace& trace, RunnableRank& rank) {
 }
 
 Status DeviceEdits::EditLaunches(const Trace& trace, RunnableRank& rank) {
-  if (!launch_cost_) return {};
-  const Result<uint64_t> changed = AddLaunches(trace, *launch_cost_, rank);
+  if (options_.launch_cost.empty()) return {};
+  const Result<uint64_t> changed =
+      launch_cost_ ? AddLaunches(trace, *launch_cost_, rank) : AddRecordedLaunches(trace, rank);
   if (!changed) return RefusedEdit("--launch-cost", changed.error());
   launches_.nodes += *changed;
+  if (!launch_cost_) {
+    launches_.text = fmt::format("{} over all recorded ranks, with the host's recorded times",
+                                 FormatCount(launches_.nodes, "launch", "launches"));
+    return {};
+  }
   launches_.text =
       fmt::format("{} of {} each over all recorded ranks; other time of the host is left out",
                   FormatCount(launches_.nodes, "launch", "launches"), FormatTime(*launch_cost_));
@@ -142,7 +148,7 @@ std::vector<AppliedEdit> DeviceEdits::AppliedToWork() const {
 }
 
 std::vector<AppliedEdit> DeviceEdits::AppliedToLaunches() const {
-  return launch_cost_ ? std::vector{launches_} : std::vector<AppliedEdit>();
+  return options_.launch_cost.empty() ? std::vector<AppliedEdit>() : std::vector{launches_};
 }
 
 }  // namespace etude

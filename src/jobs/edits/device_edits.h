@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/result.h"
@@ -15,13 +16,17 @@
 
 namespace etude {
 
+// DeviceEditOptions::launch_cost: the host's recorded times.
+inline constexpr std::string_view kRecordedLaunches = "recorded";
+
 // Options of edits of the device and of what it runs, as texts of the command line; "": as
 // recorded.
 struct DeviceEditOptions {
   std::string dtype;              // of floating-point tensors: "bfloat16"
   std::vector<std::string> fuse;  // chains of operators: "aten::add,aten::relu"
   bool no_gaps = false;           // no time of the host between operators
-  std::string launch_cost;        // time of the host per launch of device work: "5us"
+  // Time of the host per launch of device work, "5us", or kRecordedLaunches.
+  std::string launch_cost;
 
   bool empty() const { return dtype.empty() && fuse.empty() && !no_gaps && launch_cost.empty(); }
   friend bool operator==(const DeviceEditOptions&, const DeviceEditOptions&) = default;

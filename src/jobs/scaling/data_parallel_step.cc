@@ -106,6 +106,11 @@ void AddDoubt(DataParallelStep& step) {
 Status CheckDataParallel(const DataParallelOptions& options, int64_t ranks, bool strict,
                          const RunContext& context) {
   ETUDE_RETURN_IF_ERROR(WhatIf::Make(JobOf(options, ranks).what_if));
+  if (options.machine.machine == kRecordedMachine) {
+    return MakeError(ErrorCode::kUsage,
+                     "--machine: found 'recorded', expected a file: the recording of one rank has "
+                     "no communication");
+  }
   const RunContext unwarned = context.Unwarned();
   MachineOptions of_ranks = options.machine;
   ETUDE_ASSIGN_OR_RETURN(of_ranks.network, NetworkFor(options.machine, ranks, strict, unwarned));

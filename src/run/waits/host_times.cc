@@ -10,6 +10,7 @@
 #include "src/run/calls/callers.h"
 #include "src/trace/words/comm_backend.h"
 #include "src/trace/words/operator_name.h"
+#include "src/trace/words/record_scope.h"
 
 namespace etude {
 namespace {
@@ -153,7 +154,10 @@ class ThreadClock {
     std::optional<Nanos> begin;
     for (size_t i = idle_.size(); i-- > 0;) {
       const Idle& idle = idle_[i];
-      if (idle.time.begin >= end) continue;
+      if (idle.time.begin >= end) {
+        if (idle.piece != kNoPiece) pieces_[idle.piece].waited = true;
+        continue;
+      }
       const Nanos until = std::min(idle.time.end, end);
       Subtract(idle.node, until - idle.time.begin);
       if (idle.piece != kNoPiece) {
@@ -192,11 +196,42 @@ std::optional<Nanos> StatedOwnTime(const Trace& trace, NodeId node) {
   return leaf || trace.traits().exclusive_durations ? trace.duration(node) : std::nullopt;
 }
 
-std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const OrderEdge> waits) {
+// `nodes`: in order of time.
+void HostTimes::FindAwaited(const Trace& trace, std::span<const OrderEdge> waits,
+                            std::span<const NodeId> nodes) {
   std::unordered_map<NodeId, std::vector<NodeId>> known;
   for (const OrderEdge& wait : waits) {
     if (!wait.in_call) known[wait.node].push_back(wait.before);
   }
+  std::map<LaneId, std::vector<NodeId>> labels;  // since the last other node
+  for (const NodeId node : nodes) {
+    std::vector<NodeId>& run = labels[trace.lane_id(node)];
+    const auto add = [&](NodeId before) {
+      const bool is_own = trace.lane_id(before) == trace.lane_id(node);
+      if (!Precedes(before, node) || (is_own && !RunsBesideItsThread(trace, before))) return;
+      const Nanos end = *trace.start(before) + *trace.duration(before);
+      const auto first =
+          std::ranges::find_if(run, [&](NodeId label) { return *trace.start(label) >= end; });
+      awaited_[first == run.end() ? node : *first].push_back(before);
+    };
+    for (size_t i = 0; i < trace.deps(node).size(); ++i) {
+      if (trace.dep_kinds(node)[i] == DepKind::kSync) add(trace.deps(node)[i]);
+    }
+    if (const auto more = known.find(node); more != known.end()) {
+      std::ranges::for_each(more->second, add);
+    }
+    if (RunsBesideItsThread(trace, node)) continue;
+    const bool is_part = trace.kind(node) == NodeKind::kLabel && !IsWorkingLabel(trace, node) &&
+                         !WaitsForCommunication(trace.name(node));
+    if (is_part) {
+      run.push_back(node);
+    } else {
+      run.clear();
+    }
+  }
+}
+
+std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const OrderEdge> waits) {
   std::vector<NodeId> nodes;
   bool complete = true;
   ForEachNode(trace, [&](NodeId node) {
@@ -218,25 +253,18 @@ std::optional<HostTimes> HostTimes::Find(const Trace& trace, std::span<const Ord
   for (size_t i = 0; i < nodes.size(); ++i) {
     times.position_[nodes[i].index()] = static_cast<uint32_t>(i);
   }
+  times.FindAwaited(trace, waits, nodes);
   std::map<LaneId, std::pair<ThreadClock, NodeId>> threads;
   for (const NodeId node : nodes) {
     const LaneId lane = trace.lane_id(node);
     auto& [thread, last] =
         threads.try_emplace(lane, ThreadClock(trace, times.own_), NodeId()).first->second;
     std::optional<ThreadClock::Waited> waited;
-    const auto wait_for = [&](NodeId before) {
-      const bool is_own = trace.lane_id(before) == lane;
-      if (!times.Precedes(before, node) || (is_own && !RunsBesideItsThread(trace, before))) return;
+    for (const NodeId before : times.awaited(node)) {
       const Nanos end = *trace.start(before) + *trace.duration(before);
-      if (waited && end <= waited->until) return;
-      const bool is_late = !is_own && IsHostThreadLabel(trace.name(before));
+      if (waited && end <= waited->until) continue;
+      const bool is_late = trace.lane_id(before) != lane && IsHostThreadLabel(trace.name(before));
       waited = {.until = end, .slack = is_late ? kWakesEarly : Nanos{}};
-    };
-    for (size_t i = 0; i < trace.deps(node).size(); ++i) {
-      if (trace.dep_kinds(node)[i] == DepKind::kSync) wait_for(trace.deps(node)[i]);
-    }
-    if (const auto more = known.find(node); more != known.end()) {
-      std::ranges::for_each(more->second, wait_for);
     }
     times.before_[node.index()] = last;
     if (RunsBesideItsThread(trace, node)) {
@@ -262,6 +290,11 @@ const TimeSet& HostTimes::waits(LaneId lane) const {
   static const TimeSet none;
   const auto found = waits_.find(lane);
   return found == waits_.end() ? none : found->second;
+}
+
+std::span<const NodeId> HostTimes::awaited(NodeId node) const {
+  const auto found = awaited_.find(node);
+  return found == awaited_.end() ? std::span<const NodeId>() : found->second;
 }
 
 bool HostTimes::Precedes(NodeId a, NodeId b) const {

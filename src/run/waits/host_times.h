@@ -29,6 +29,10 @@ class HostTimes {
   // Returns the times in which the thread waited for others: from the last begin of a node or end
   // of an operator until the awaited work was over. Empty for threads without times.
   const TimeSet& waits(LaneId lane) const;
+  // Returns the work of other threads that ended before the node began, and for which its thread
+  // had waited. Of several labels begun after the wait, and the node inside them that is known to
+  // have waited, that is the first one.
+  std::span<const NodeId> awaited(NodeId node) const;
   // Returns the preceding node on its thread, except nodes that run beside it
   // (RunsBesideItsThread); kNone if there is none.
   NodeId before(NodeId node) const { return before_[node.index()]; }
@@ -51,8 +55,12 @@ class HostTimes {
   const Stretches& stretches() const { return stretches_; }
 
  private:
+  void FindAwaited(const Trace& trace, std::span<const OrderEdge> waits,
+                   std::span<const NodeId> nodes);
+
   std::vector<std::optional<Nanos>> own_;
   std::map<LaneId, TimeSet> waits_;
+  std::unordered_map<NodeId, std::vector<NodeId>> awaited_;
   std::vector<NodeId> before_;
   std::vector<uint32_t> position_;  // UINT32_MAX: no times
   Stretches stretches_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <span>
+#include <vector>
 
 #include "src/trace/trace_builder.h"
 
@@ -62,6 +63,22 @@ TEST(HostTimes, WaitingInALabelThatEndsIsNotItsOwn) {
   ASSERT_EQ(waits.intervals().size(), 1u);
   EXPECT_EQ(waits.intervals()[0], (Interval{Nanos{20 * kUs}, Nanos{90 * kUs}}));
   EXPECT_TRUE(times->waits(trace.lane_id(made.gloo)).empty());
+}
+
+// The wait is that of the label that begins after it, and not of the operator in the label that is
+// known to have waited: time of the outer label after the wait is behind it.
+TEST(HostTimes, TheFirstLabelAfterTheWaitHasWaited) {
+  Gather made;
+  made.threads.WaitFor(made.reads, made.gloo);
+  const Trace trace = made.threads.Finish();
+  const auto times = HostTimes::Find(trace, {});
+  ASSERT_TRUE(times);
+  EXPECT_EQ(
+      std::vector<NodeId>(times->awaited(made.after).begin(), times->awaited(made.after).end()),
+      std::vector{made.gloo});
+  EXPECT_TRUE(times->awaited(made.reads).empty());
+  EXPECT_EQ(times->stretches().woken.at(made.after).time, Nanos{(10 + 4) * kUs});
+  ExpectGather(*times, made);
 }
 
 TEST(HostTimes, WhatBeginsAfterTheWaitDoesNotHideIt) {

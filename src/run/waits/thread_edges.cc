@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -280,6 +281,7 @@ class CollectiveWaits {
     Ran label;
     LaneId label_lane;
     Evidence evidence = Evidence::kByMemory;
+    std::optional<Nanos> wait;  // begin of the program's wait for these results
   };
 
   const Ran& RanAt(const Call& at) const { return lanes_[at.lane][at.index]; }
@@ -323,13 +325,31 @@ class CollectiveWaits {
     }
   }
 
-  // A node that uses results long before the label ends did not wait: it takes a view of them. A
-  // later one may wait.
+  // Notes which collectives the program waits for explicitly: of those with the same storage, the
+  // last one before the wait.
+  void NoteWaits(std::span<const Ran> all) {
+    for (const Ran& wait : all) {
+      if (!WaitsForCommunication(tree_.name(wait.node))) continue;
+      ForEachTensor(tree_, tree_.inputs(wait.node), [&](TensorId tensor) {
+        const auto found = pending_.find(tree_.tensor(tensor).storage);
+        if (found == pending_.end()) return;
+        for (Pending& one : found->second | std::views::reverse) {
+          if (wait.begin < one.call.end) continue;
+          if (!one.wait) one.wait = wait.begin;
+          return;
+        }
+      });
+    }
+  }
+
+  // A node that uses results before an explicit wait, or long before the label ends, did not wait:
+  // it takes a view of them. A later one may wait.
   void FindUses() {
     if (pending_.empty()) return;
     std::vector<Ran> all;
     for (const std::vector<Ran>& ran : lanes_) all.insert(all.end(), ran.begin(), ran.end());
     std::ranges::stable_sort(all, {}, &Ran::begin);
+    NoteWaits(all);
     for (const Ran& user : all) {
       if (IsHostThreadLabel(tree_.name(user.node))) continue;
       ForEachTensor(tree_, tree_.inputs(user.node), [&](TensorId tensor) {
@@ -337,6 +357,7 @@ class CollectiveWaits {
         if (found == pending_.end()) return;
         std::erase_if(found->second, [&](const Pending& one) {
           if (user.begin < one.call.end || user.begin <= one.label.begin) return false;
+          if (one.wait && user.begin < *one.wait) return false;
           // Part of the collective.
           if (times_[user.node.index()].lane == one.label_lane) return false;
           const CommBackend& backend = *BackendOfLabel(tree_.name(one.label.node));

@@ -165,7 +165,9 @@ Result<AlgorithmChoice> AlgorithmOfType(std::string_view name, CollectiveType ty
   const bool is_one = name.starts_with("one");
   std::vector<std::string_view> names;
   for (const AlgorithmInfo& info : kAlgorithms) {
-    if (!info.IsFor(type)) continue;
+    // ASTRA-sim's trees reduce for all: see AlgorithmInfo::IsFor.
+    const bool is_tree = info.alternates && type != CollectiveType::kAllReduce;
+    if (!info.IsFor(type) || is_tree) continue;
     names.push_back(info.name);
     if (IsNamed(is_one ? name.substr(3) : name, info.name)) {
       return AlgorithmChoice{.algorithm = info.algorithm, .whole = is_one};

@@ -41,13 +41,14 @@ class AstraPhases final : public SimCollectiveModel {
   Chunks ChunksOf(const CollectiveCall& call) const override {
     if (call.type == CollectiveType::kBarrier) return {.bytes = 0, .count = 1};
     int64_t size = call.bytes;
-    int64_t chunk = size / system_.splits;
+    const int64_t splits = system_.splits * TreesOf(call);
+    int64_t chunk = size / splits;
     // ASTRA-sim makes a part for each rank of the job, also in groups.
     const bool own = OwnAlgorithm(call.type).has_value() || input_.machine.graph != nullptr;
     const int64_t least = own ? call.members : input_.total;
     if (IsShared(call.type) && chunk < least) {
       chunk = least;
-      size = system_.splits * chunk;
+      size = splits * chunk;
     }
     if (chunk < 1) chunk = 1;  // ASTRA-sim does not terminate here
     return {.bytes = chunk, .count = std::max<int64_t>(1, CeilDiv(size, chunk))};
@@ -57,9 +58,7 @@ class AstraPhases final : public SimCollectiveModel {
                     std::vector<CollectivePhase>& phases) const override {
     phases.clear();
     CollectiveCall call = given;
-    const int64_t ranks =
-        call.group == nullptr ? input_.machine.RanksAlong(call.dims) : call.members;
-    AlgorithmChoices choices = system_.FindAlgorithms(call.type, ranks, call.bytes);
+    AlgorithmChoices choices = ChoicesOf(call);
     std::vector<AlgorithmChoice> rings;
     if (choices != nullptr && !choices->empty() &&
         choices->front().algorithm == CollectiveAlgorithm::kSlicedAllReduce) {
@@ -84,6 +83,21 @@ class AstraPhases final : public SimCollectiveModel {
   }
 
  private:
+  AlgorithmChoices ChoicesOf(const CollectiveCall& call) const {
+    const int64_t ranks =
+        call.group == nullptr ? input_.machine.RanksAlong(call.dims) : call.members;
+    return system_.FindAlgorithms(call.type, ranks, call.bytes);
+  }
+  // Returns the number of trees of a collective, each of which has a part of the bytes. ASTRA-sim's
+  // chunks alternate between them instead.
+  int64_t TreesOf(const CollectiveCall& call) const {
+    if (input_.machine.graph == nullptr) return 1;
+    const AlgorithmChoices choices = ChoicesOf(call);
+    const auto alternates = [](const AlgorithmChoice& choice) {
+      return Info(choice.algorithm).alternates;
+    };
+    return choices != nullptr && std::ranges::any_of(*choices, alternates) ? 2 : 1;
+  }
   // Returns whether a chunk is divided among the ranks.
   static bool IsShared(CollectiveType type) {
     return type == CollectiveType::kAllReduce || type == CollectiveType::kAllToAll ||

@@ -64,6 +64,7 @@ void TimedCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNo
   if (met.calls.size() < members->size()) return;
   const SimIndex collective = at->second;
   meetings_.erase(at);
+  if (input_.machine.has_recorded_times()) return EndAsRecorded(collective);
   const Result<CommunicationTime> time =
       input_.machine.times->TimeOf(met.type, *members, met.bytes);
   if (!time) return listener_.Fail(rank_class, index, time.error().message);
@@ -71,6 +72,24 @@ void TimedCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNo
   met.begin = timeline_.now();
   cores_.Begin({.is_collective = true, .subject = collective}, time->nanos, time->cores,
                static_cast<int64_t>(members->size()));
+}
+
+// Ends the collective on each rank after the duration of its node.
+void TimedCollectives::EndAsRecorded(SimIndex collective) {
+  const Collective done = std::move(collectives_[collective]);
+  const Call& last = done.calls.back();
+  for (const Call& call : done.calls) {
+    const SimNode& node = input_.ProgramOf(call.rank_class).nodes[call.node];
+    if (node.duration == 0) {
+      return listener_.Fail(call.rank_class, call.node, kNoRecordedTime);
+    }
+    ends_[call.rank_class.index()].push_back({.node = call.node,
+                                              .source_class = last.rank_class.value(),
+                                              .source_node = last.node,
+                                              .transfer = node.duration});
+    timeline_.PlanLocal(call.rank_class, node.duration,
+                        {.kind = LocalKind::kNodeDone, .subject = call.node});
+  }
 }
 
 void TimedCollectives::End(SimIndex collective) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,13 @@
 
 namespace etude {
 
+// Message about a communication without a recorded time.
+inline constexpr std::string_view kNoRecordedTime =
+    "found a communication without a recorded time, expected the times of all its ranks";
+
 // Simulates collectives of known times: each begins when the last rank calls it, and ends on all
-// ranks at once. Requires SimMachine::times, and ranks that are simulated individually.
+// ranks at once, or on each after its recorded time. Requires SimMachine::times, and ranks that are
+// simulated individually.
 class TimedCollectives {
  public:
   TimedCollectives(const SimInput& input, SharedCores& cores, SimTimeline& timeline,
@@ -40,6 +46,7 @@ class TimedCollectives {
     std::vector<Call> calls;  // the last one is the last rank's
   };
 
+  void EndAsRecorded(SimIndex collective);
   const std::vector<int64_t>* MembersOf(RankClassId rank_class, SimIndex index,
                                         const SimNode& node);
 

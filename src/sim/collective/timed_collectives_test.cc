@@ -145,5 +145,56 @@ TEST(TimedCollectives, RanksThatDisagreeAreErrors) {
             "rank 1: node 0: found all_gather, expected all_reduce as on rank 0");
 }
 
+SimNode Recorded(SimNode node, int64_t nanos) {
+  node.duration = nanos;
+  return node;
+}
+
+SimMachine AsRecorded(int64_t ranks) {
+  SimMachine machine = MachineOf(ranks, {});
+  machine.times = std::make_shared<RecordedCommunications>();
+  return machine;
+}
+
+// Rank 1 begins 50 ns late and computes for 400: the all-reduce begins at 450, and takes 20 and 30.
+TEST(TimedCollectives, TakeTheirRecordedTimesAfterTheLastRank) {
+  std::vector<SimRank> ranks;
+  for (const int64_t rank : {0, 1}) {
+    const SimNode collective = CollectiveNode(CollectiveType::kAllReduce, 64);
+    ranks.push_back(RankOf(ProgramOf(
+        {Host(100 + 300 * rank), Recorded(collective, 20 + 10 * rank), Host(5)}, {{}, {0}, {1}})));
+  }
+  const SimResult result =
+      Simulate(AsRecorded(2), {.ranks = std::move(ranks), .begins = {0, 50}}).value();
+  EXPECT_EQ(result.OfRank(0).ends, (std::vector<int64_t>{100, 470, 475}));
+  EXPECT_EQ(result.OfRank(1).ends, (std::vector<int64_t>{450, 480, 485}));
+  EXPECT_EQ(result.OfRank(1).collectives[0].transfer, 30);
+}
+
+// A receive takes its time after both sides have begun; a send its own.
+TEST(TimedCollectives, MessagesTakeTheirRecordedTimes) {
+  SimNode send{.kind = NodeKind::kSend, .peer = 0, .duration = 7, .bytes = 64};
+  SimNode recv{.kind = NodeKind::kRecv, .peer = 0, .duration = 40, .bytes = 64};
+  for (const int64_t sender_first : {false, true}) {
+    std::vector<SimRank> ranks;
+    ranks.push_back(RankOf(ProgramOf({Host(sender_first ? 10 : 200), send}, {{}, {0}})));
+    ranks.push_back(RankOf(ProgramOf({Host(100), recv}, {{}, {0}})));
+    ranks[0].peers = {1};
+    ranks[1].peers = {0};
+    const SimResult result = Simulate(AsRecorded(2), {.ranks = std::move(ranks)}).value();
+    EXPECT_EQ(result.OfRank(0).ends[1], sender_first ? 17 : 207);
+    EXPECT_EQ(result.OfRank(1).ends[1], sender_first ? 140 : 240);
+  }
+}
+
+TEST(TimedCollectives, ACommunicationWithoutARecordedTimeIsAnError) {
+  const auto result = Simulate(
+      AsRecorded(1),
+      {.ranks = {RankOf(ProgramOf({CollectiveNode(CollectiveType::kAllReduce, 64)}, {{}}))}});
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("found a communication without a recorded time"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace etude

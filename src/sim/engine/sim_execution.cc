@@ -49,9 +49,18 @@ void SimExecution::Begin() {
     }
   }
   for (SimIndex i = 0; i < states_.size(); ++i) {
+    if (const int64_t begin = BeginOf(RankClassId(i)); begin > 0) {
+      timeline_.PlanLocal(RankClassId(i), begin, {.kind = LocalKind::kWake});
+      continue;
+    }
     ties_.Begin(RankClassId(i), timeline_.now(), {.planned = -1});
     IssueReady(RankClassId(i));
   }
+}
+
+int64_t SimExecution::BeginOf(RankClassId rank_class) const {
+  const std::vector<int64_t>& begins = input_.workload.begins;
+  return begins.empty() ? 0 : begins[static_cast<size_t>(input_.RankOf(rank_class))];
 }
 
 // Issues the ready nodes in order of their numbers, as far as slots are free.
@@ -173,6 +182,13 @@ void SimExecution::Receive(RankClassId rank_class, SimIndex index, const SimNode
 
 void SimExecution::Wait(RankClassId rank_class, SimIndex index, int64_t time) {
   timeline_.PlanLocal(rank_class, time, {.kind = LocalKind::kNodeDone, .subject = index});
+}
+
+void SimExecution::MessageDone(RankClassId rank_class, SimIndex index) {
+  if (!input_.machine.has_recorded_times()) return Complete(rank_class, index);
+  const SimNode& node = states_[rank_class.index()].program->nodes[index];
+  if (node.duration == 0) return listener_.Fail(rank_class, index, kNoRecordedTime);
+  Wait(rank_class, index, node.duration);
 }
 
 // Skips a node without work. Its dependents are issued at the rank's next completion.

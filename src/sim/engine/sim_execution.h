@@ -35,6 +35,8 @@ class SimExecution {
 
   // Event handlers.
   void Complete(RankClassId rank_class, SimIndex index);
+  // Handles the arrival of a node's message: after the node's recorded time if that counts.
+  void MessageDone(RankClassId rank_class, SimIndex index);
   void Wake(RankClassId rank_class) { IssueReady(rank_class); }
 
   // Totals over all ranks.
@@ -45,6 +47,7 @@ class SimExecution {
   std::vector<SimRankResult> TakeResults();
 
  private:
+  int64_t BeginOf(RankClassId rank_class) const;
   static constexpr size_t kSlots = kNoSlot + 1;
   enum Kind : size_t { kHost, kDevice, kComm, kMemory, kKinds };
 

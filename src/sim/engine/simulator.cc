@@ -137,7 +137,7 @@ class SimEngine final : private MessageListener, private NodeListener, private H
   void Tell(const MessageReceiver& receiver, const SimChain* chain) override {
     switch (receiver.kind) {
       case MessageReceiver::Kind::kNode:
-        execution_.Complete(receiver.rank_class, receiver.subject);
+        execution_.MessageDone(receiver.rank_class, receiver.subject);
         break;
       case MessageReceiver::Kind::kStream: collectives_.MessageCame(receiver.subject, chain); break;
       case MessageReceiver::Kind::kCustom:

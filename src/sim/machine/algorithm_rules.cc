@@ -167,4 +167,28 @@ Result<std::vector<AlgorithmRule>> ParseAlgorithmRules(const std::string& text,
       text, path, [&](const toml::table& table) { return RulesParser(table, path).Run(); });
 }
 
+Status SpreadAlgorithms(const std::string& path, SimMachine& machine) {
+  if (machine.graph == nullptr) return {};
+  const size_t dims = machine.dims.size();
+  for (auto& [type, choices] : machine.system.algorithms) {
+    const bool is_tree = !choices.empty() && type != CollectiveType::kAllReduce &&
+                         Info(choices.front().algorithm).alternates;
+    if (is_tree) {
+      return BadInput(
+          fmt::format("{}: found {} for {}, expected an algorithm of it: the trees of "
+                      "etude-1 are for all_reduce",
+                      path, AlgorithmName(choices.front()), Name(type)));
+    }
+    if (choices.size() >= dims || choices.empty() || choices.front().whole) continue;
+    if (choices.size() > 1) {
+      return BadInput(
+          fmt::format("{}: found {} algorithms for {}, expected 1 or {}: one for each "
+                      "dimension of the network",
+                      path, choices.size(), Name(type), dims));
+    }
+    choices.resize(dims, choices.front());
+  }
+  return {};
+}
+
 }  // namespace etude

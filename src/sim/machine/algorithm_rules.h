@@ -25,4 +25,8 @@ Result<std::vector<AlgorithmRule>> ParseAlgorithmRules(const std::string& text,
 // one for each dimension.
 Status UseAlgorithmRules(const std::string& text, const std::string& name, SimMachine& machine);
 
+// Gives each dimension of a machine with a graph an algorithm: a single one of a system file at
+// `path` counts for all. kBadInput for other counts, and for trees of collectives that have none.
+Status SpreadAlgorithms(const std::string& path, SimMachine& machine);
+
 }  // namespace etude

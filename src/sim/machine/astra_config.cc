@@ -215,9 +215,9 @@ Result<NetworkDim> NetworkDimOf(const NetworkLists& lists, size_t i, const std::
         path, npus_count[i], kMostNpus));
   }
   const auto bandwidth = kNetworkRate.of_text(rate[i]);
-  if (!bandwidth || !(*bandwidth > 0) || !std::isfinite(*bandwidth)) {
-    return BadInput(fmt::format("{}: bandwidth: found '{}', expected more than 0 {}", path, rate[i],
-                                kNetworkRate.expected));
+  if (!bandwidth || !(*bandwidth > 0) || *bandwidth > kMostNetworkRate) {
+    return BadInput(fmt::format("{}: bandwidth: found '{}', expected {} {}", path, rate[i],
+                                NetworkRateRange(bandwidth), kNetworkRate.expected));
   }
   const auto latency = kNanos.of_text(time[i]);
   if (!latency || !(*latency >= 0) || !std::isfinite(*latency)) {

@@ -208,6 +208,8 @@ struct SimMachine {
     }
     return ranks;
   }
+  // Returns whether each communication takes the duration of its node.
+  bool has_recorded_times() const { return times != nullptr && times->are_of_nodes(); }
   // Returns the name of the model, with its version.
   std::string ModelName() const {
     if (times != nullptr) return std::string(times->name());

@@ -69,6 +69,13 @@ inline constexpr Quantity kNetworkRate{
           {"Kbps", 125 / kBytesPerGib}};
       return InUnits(text, kUnits);
     }};
+// More makes times that are no longer numbers.
+inline constexpr double kMostNetworkRate = 1e15;  // GiB/s
+// Returns what is expected instead of a wrong rate, before its unit.
+inline const char* NetworkRateRange(std::optional<double> rate) {
+  return rate && *rate > kMostNetworkRate ? "at most 1e15" : "more than 0";
+}
+
 inline constexpr Quantity kMemoryRate{
     "GB/s, or a rate such as 3.35TB/s or 900GiB/s", [](std::string_view text) {
       static constexpr std::pair<std::string_view, double> kUnits[] = {

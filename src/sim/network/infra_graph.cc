@@ -114,7 +114,17 @@ class InfraGraphReader {
   Result<std::optional<double>> QuantityOf(
       const YAML::Node& node, std::initializer_list<std::pair<const char*, double>> units) const {
     if (!node) return std::nullopt;
+    std::string chosen;
+    if (node.IsMap() && node["choice"]) {
+      ETUDE_ASSIGN_OR_RETURN(chosen, TextOf(node, "choice"));
+    }
+    size_t given = 0;
+    for (const auto& [key, factor] : units) given += node.IsMap() && node[key] ? 1 : 0;
+    if (given > 1 && chosen.empty()) {
+      return Wrong(node, "found several units, expected one, or a choice");
+    }
     for (const auto& [key, factor] : units) {
+      if (!chosen.empty() && chosen != key) continue;
       const YAML::Node value = node.IsMap() ? node[key] : YAML::Node();
       if (!value) continue;
       const auto number = value.IsScalar() ? ParseDecimal(value.Scalar()) : std::nullopt;
@@ -145,7 +155,9 @@ class InfraGraphReader {
       ETUDE_ASSIGN_OR_RETURN(const auto latency,
                              QuantityOf(values["latency"], {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}}));
       link.latency = latency.value_or(0);
-      links[name] = link;
+      if (!links.emplace(name, link).second) {
+        return Wrong(node, fmt::format("found link '{}' twice", name));
+      }
     }
     return links;
   }
@@ -163,6 +175,10 @@ class InfraGraphReader {
       part.device = part.name;
       ETUDE_ASSIGN_OR_RETURN(part.kind, TextOf(one, one["choice"] ? "choice" : "type"));
       ETUDE_ASSIGN_OR_RETURN(part.count, CountOf(one, CountIn(node["connections"], part.name)));
+      const auto known = std::ranges::find(device.components, part.name, &InfraPart::name);
+      if (known != device.components.end()) {
+        return Wrong(one, fmt::format("found component '{}' twice", part.name));
+      }
       device.components.push_back(std::move(part));
     }
     ETUDE_ASSIGN_OR_RETURN(device.links, LinksOf(node["links"]));
@@ -269,12 +285,9 @@ class InfraGraphReader {
       return {};
     }
     if (scheme == "one2one") {
-      if (ends[0].size() != ends[1].size()) {
-        return Wrong(edge, fmt::format("found {} and {} components, expected as many on both sides "
-                                       "of one2one",
-                                       ends[0].size(), ends[1].size()));
-      }
-      for (size_t i = 0; i < ends[0].size(); ++i) {
+      // As in the package: what has no partner stays without a link.
+      const size_t pairs = std::min(ends[0].size(), ends[1].size());
+      for (size_t i = 0; i < pairs; ++i) {
         ETUDE_RETURN_IF_ERROR(Add(edge, ends[0][i], ends[1][i], links, link));
       }
       return {};

@@ -132,8 +132,14 @@ TEST(InfraGraph, NamesThePlaceOfErrors) {
   EXPECT_TRUE(
       InfraErrorOf(kSchemaForm, "scheme: one2one", "scheme: all").find("found scheme 'all'") !=
       std::string::npos);
-  EXPECT_TRUE(InfraErrorOf(kSchemaForm, "component: \"port[0:2]\"", "component: \"port[0:3]\"")
-                  .find("found 2 and 3 components") != std::string::npos);
+  EXPECT_TRUE(InfraErrorOf(kSchemaForm, "name: eth\n", "name: eth\n- name: eth\n")
+                  .find("found link 'eth' twice") != std::string::npos);
+  EXPECT_TRUE(InfraErrorOf(kSchemaForm, "{gigabits_per_second: 512}",
+                           "{gigabits_per_second: 512, gigabytes_per_second: 64}")
+                  .find("found several units") != std::string::npos);
+  EXPECT_TRUE(InfraErrorOf(kSchemaForm, "{name: nic, count: 2, choice: device}",
+                           "{name: gpu, count: 2, choice: device}")
+                  .find("found component 'gpu' twice") != std::string::npos);
   EXPECT_TRUE(InfraErrorOf(kSchemaForm, "instance: \"leaf[0]\"", "instance: \"leaf[1]\"")
                   .find("found '[1]' of 1") != std::string::npos);
   EXPECT_TRUE(InfraErrorOf(kSchemaForm, "choice: xpu", "choice: cpu")

@@ -57,9 +57,9 @@ Result<ListedLink> ListedLinkOf(std::vector<std::string_view> words, const std::
     return BadInput(fmt::format("{}: found a link from '{}' to itself", place, line.from));
   }
   const auto rate = kNetworkRate.of_text(words[2]);
-  if (!rate || !(*rate > 0) || !std::isfinite(*rate)) {
-    return BadInput(fmt::format("{}: found the bandwidth '{}', expected more than 0 {}", place,
-                                words[2], kNetworkRate.expected));
+  if (!rate || !(*rate > 0) || *rate > kMostNetworkRate) {
+    return BadInput(fmt::format("{}: found the bandwidth '{}', expected {} {}", place, words[2],
+                                NetworkRateRange(rate), kNetworkRate.expected));
   }
   const auto latency = kNanos.of_text(words[3]);
   if (!latency || !(*latency >= 0) || !(*latency < 1e15)) {
@@ -77,6 +77,8 @@ Result<NetworkGraph> ParseLinkList(const std::string& text, const std::string& p
   std::vector<ListedLink> lines;
   std::map<int64_t, std::string> npus;  // with the place of the first use
   std::string_view rest = text;
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   for (int64_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     std::vector<std::string_view> words = WordsOf(rest.substr(0, end));

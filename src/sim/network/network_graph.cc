@@ -235,22 +235,28 @@ const NetworkRoutes::Steps& NetworkRoutes::StepsTo(uint32_t target, size_t dim) 
   Steps& steps = found->second;
   if (!is_new) return steps;
   kept_steps_ += graph_.LineSize(target, dim);
-  steps.assign(graph_.LineSize(target, dim), {.links = kFar, .width = 0});
-  steps[graph_.PlaceInLine(target, dim)] = {.links = 0,
+  steps.assign(graph_.LineSize(target, dim), {.length = kFar, .width = 0});
+  steps[graph_.PlaceInLine(target, dim)] = {.length = 0,
                                             .width = std::numeric_limits<float>::infinity()};
-  std::vector<uint32_t> queue = {target};
-  for (size_t i = 0; i < queue.size(); ++i) {
-    // All nodes nearer to the target are done, so the width is known.
-    const Step here = steps[graph_.PlaceInLine(queue[i], dim)];
-    for (const uint32_t index : graph_.LinksTo(queue[i], dim)) {
-      const NetworkLink& link = graph_.links()[index];
-      Step& other = steps[graph_.PlaceInLine(link.from, dim)];
-      if (other.links == kFar) {
-        other.links = here.links + 1;
-        queue.push_back(link.from);
+  std::vector<std::vector<uint32_t>> at_length = {{target}};  // nodes, some of them nearer
+  for (uint32_t length = 0; length < at_length.size(); ++length) {
+    for (const uint32_t node : std::exchange(at_length[length], {})) {
+      // All nodes nearer to the target are done, so the width is known.
+      const Step here = steps[graph_.PlaceInLine(node, dim)];
+      if (here.length != length) continue;
+      for (const uint32_t index : graph_.LinksTo(node, dim)) {
+        const NetworkLink& link = graph_.links()[index];
+        Step& other = steps[graph_.PlaceInLine(link.from, dim)];
+        const uint32_t through = length + link.length;
+        if (through < other.length) {
+          other = {.length = through, .width = 0};
+          at_length.resize(std::max<size_t>(at_length.size(), through + 1));
+          at_length[through].push_back(link.from);
+        }
+        if (through != other.length) continue;
+        other.width =
+            std::max(other.width, std::min(here.width, static_cast<float>(link.bandwidth)));
       }
-      if (other.links != here.links + 1) continue;
-      other.width = std::max(other.width, std::min(here.width, static_cast<float>(link.bandwidth)));
     }
   }
   return steps;
@@ -309,7 +315,8 @@ void NetworkRoutes::FindInDim(uint32_t from, uint32_t to, size_t dim, uint64_t h
     for (const uint32_t link : out) {
       const Step& next = steps[graph_.PlaceInLine(end_of(link), dim)];
       const float width = std::min(next.width, static_cast<float>(all[link].bandwidth));
-      if (next.links + 1 == here.links && width == here.width) choices_.push_back(link);
+      if (next.length + all[link].length != here.length) continue;
+      if (width == here.width) choices_.push_back(link);
     }
     if (graph_.dims()[dim].is_ring && choices_.size() == 2) {
       const int64_t place = graph_.Coordinate(from, dim);

@@ -26,6 +26,7 @@ struct NetworkLink {
   double bandwidth = 0;  // bytes per ns, above 0
   double latency = 0;    // ns
   double share = 1;      // of the bandwidth that a slow link has left; 0: the link has failed
+  uint32_t length = 1;   // for the choice of paths: the shortest ones are taken
 
   double rate() const { return bandwidth * share; }
 };
@@ -147,7 +148,7 @@ class NetworkRoutes {
  private:
   // Of the shortest path to a target.
   struct Step {
-    uint32_t links = 0;
+    uint32_t length = 0;
     float width = 0;  // smallest bandwidth, bytes per ns
   };
   using Steps = std::vector<Step>;                           // by place in the target's line

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -93,6 +94,21 @@ TEST(NetworkGraph, Dragonfly) {
     NetworkRoutes(network).Find(0, to, nullptr, links);
     EXPECT_LE(links.size(), 5U);
   }
+  // Minimal routes: each pair of NPUs of two groups uses the link of these groups, and no other.
+  std::map<std::pair<uint32_t, uint32_t>, int> uses;
+  NetworkRoutes routes(network);
+  for (int64_t from = 0; from < 72; ++from) {
+    for (int64_t to = 0; to < 72; ++to) {
+      std::vector<uint32_t> links;
+      if (from != to) routes.Find(from, to, nullptr, links);
+      for (const uint32_t link : links) {
+        const NetworkLink& one = network.links()[link];
+        if (one.length > 1) ++uses[{one.from, one.to}];
+      }
+    }
+  }
+  EXPECT_EQ(uses.size(), 72U);
+  for (const auto& [link, count] : uses) EXPECT_EQ(count, 8 * 8);
 }
 
 TEST(NetworkGraph, PrefersTheWidestOfTheShortestPaths) {

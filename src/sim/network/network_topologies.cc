@@ -31,11 +31,12 @@ class LineLinks {
 
   uint32_t Npu(int64_t i) const { return static_cast<uint32_t>(first_ + i * stride_); }
   uint32_t Device(const std::string& name) { return graph_.AddDevice(prefix_ + name); }
-  void Link(uint32_t a, uint32_t b, double share = 1) {
+  void Link(uint32_t a, uint32_t b, double share = 1, uint32_t length = 1) {
     NetworkLink link = link_;
     link.from = a;
     link.to = b;
     link.bandwidth *= share;
+    link.length = length;
     graph_.AddLink(link);
   }
 
@@ -123,8 +124,10 @@ void AddDragonfly(const Numbers& numbers, LineLinks& line) {
     for (int64_t other = group + 1; other < groups; ++other) {
       const int64_t ahead = (other - group - 1) / global;
       const int64_t back = (group - other - 1 + groups) / global;
+      // Longer than the links within both groups: minimal routes cross one global link.
+      constexpr uint32_t kGlobalLength = 3;
       line.Link(all[static_cast<size_t>(group * routers + ahead)],
-                all[static_cast<size_t>(other * routers + back)]);
+                all[static_cast<size_t>(other * routers + back)], /*share=*/1, kGlobalLength);
     }
   }
 }
@@ -212,9 +215,9 @@ Result<TopologyDim> TopologyDimOf(const NetworkLists& lists, size_t i, const std
   }
   dim.numbers = *parsed;
   const auto bandwidth = kNetworkRate.of_text(rates[i]);
-  if (!bandwidth || !(*bandwidth > 0) || !std::isfinite(*bandwidth)) {
-    return BadInput(fmt::format("{}: bandwidth: found '{}', expected more than 0 {}", path,
-                                rates[i], kNetworkRate.expected));
+  if (!bandwidth || !(*bandwidth > 0) || *bandwidth > kMostNetworkRate) {
+    return BadInput(fmt::format("{}: bandwidth: found '{}', expected {} {}", path, rates[i],
+                                NetworkRateRange(bandwidth), kNetworkRate.expected));
   }
   dim.bandwidth = *bandwidth * kBytesPerGib / 1e9;
   const auto latency = kNanos.of_text(times[i]);

@@ -107,6 +107,7 @@ struct SimWorkload {
   // From recorded traces: cores of a host computation while it was recorded, at most 1. Its
   // duration contains the sharing of cores with others.
   double core_share = 1;
+  std::vector<int64_t> begins;  // ns, by rank: when it begins; empty: all at 0
 };
 
 }  // namespace etude

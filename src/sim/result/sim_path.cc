@@ -226,6 +226,10 @@ class PathFinder {
     const bool sends = node.kind == NodeKind::kSend;
     const bool is_message = sends || node.kind == NodeKind::kRecv;
     if (!is_message || machine_.system.replay_only) return add(PartOf(node), until - begin);
+    if (machine_.has_recorded_times()) {
+      add(SimPart::kTransfer, std::min(until - begin, node.duration));
+      return add(SimPart::kQueue, until - begin);
+    }
     const int64_t rank = at.source.rank;
     const int64_t peer = SelfOf(rank).PeerOf(node);
     if (peer < 0 || peer >= travel_.total()) return add(SimPart::kTransfer, until - begin);

@@ -256,12 +256,17 @@ Result<SweepMachine> MachineOf(const SweepPoint& point, int64_t ranks) {
       std::istringstream words(json.at("slow_link").get<std::string>());
       for (std::string word; words >> word;) slow_links.push_back(word);
     }
-    ETUDE_RETURN_IF_ERROR(UseGraph(std::move(graph), slow_links, name("network"), made.machine));
+    const Status used = UseGraph(std::move(graph), slow_links, name("network"), made.machine);
+    if (!used) {
+      const bool of_links = used.error().code == ErrorCode::kUsage;
+      return BadInput((of_links ? name("slow_link") + ": " : "") + used.error().message);
+    }
   } else {
     ETUDE_RETURN_IF_ERROR(ParseAstraNetwork(network.dump(), name("network"), made.machine));
   }
   ETUDE_ASSIGN_OR_RETURN(made.collectives,
                          ParseAstraSystem(json.at("system").dump(), name("system"), made.machine));
+  ETUDE_RETURN_IF_ERROR(SpreadAlgorithms(name("system"), made.machine));
   ETUDE_RETURN_IF_ERROR(ParseAstraMemory(json.at("memory").dump(), name("memory"), made.machine));
   if (json.contains("algorithms")) {
     if (!is_graph) {

@@ -28,7 +28,7 @@ CollectiveType SimulatedAs(const RunnablePlan& plan, CollectiveType type, bool a
   if (plan.what == RunnablePlan::What::kReplayed) {
     return all_types ? CollectiveType::kUnknown : CollectiveType::kBroadcast;
   }
-  if (type == CollectiveType::kBarrier) return CollectiveType::kAllReduce;
+  if (type == CollectiveType::kBarrier && !all_types) return CollectiveType::kAllReduce;
   if (type == CollectiveType::kReduceScatterBlock) return CollectiveType::kReduceScatter;
   return type;
 }
@@ -83,8 +83,8 @@ class AstraJobMaker {
   }
 
   void RestrictCollective(CollectiveType type, RunnablePlan& plan) {
-    if (type == CollectiveType::kBarrier) plan.size = kAstraBarrierBytes;
     if (options_.all_types) return;
+    if (type == CollectiveType::kBarrier) plan.size = kAstraBarrierBytes;
     const bool is_matched = plan.what == What::kRuns || plan.why == RunnableNote::kNoSize;
     if (is_matched && HasRoot(type)) plan.Replay(RunnableNote::kReplayed);
     if (plan.what != What::kRuns || type != CollectiveType::kAllGather) return;
@@ -100,7 +100,8 @@ class AstraJobMaker {
         const RunnableNode& node = ranks_[rank].nodes[i];
         const RunnablePlan& plan = plans_[rank][i];
         if (plan.what == What::kRuns) {
-          if (node.type == CollectiveType::kBarrier) job_.notes.Count(RunnableNote::kBarrier);
+          const bool is_barrier = node.type == CollectiveType::kBarrier;
+          if (is_barrier && !options_.all_types) job_.notes.Count(RunnableNote::kBarrier);
           if (HasRoot(node.type) && !plan.root) job_.notes.Count(RunnableNote::kUnknownRoot);
           continue;
         }
@@ -202,6 +203,8 @@ Status AstraJobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& sl
     if (node.duration) row.duration = clock.Round(node.lane, *node.duration);
     if (options_.all_types && plan.what == What::kReplayed) {
       row.duration = std::max(row.duration.value_or(Nanos{}), Nanos{1});
+    } else if (options_.all_types && IsCommunication(node.kind) && row.duration) {
+      row.duration = std::max(*row.duration, Nanos{1});  // 0 is unknown
     }
     const NodeId id = builder.AddNode(row);
     for (const uint32_t dep : deps) builder.AddDep(id, uint64_t{dep}, DepKind::kData);

@@ -17,8 +17,8 @@ struct ForAstraSimOptions {
   // Whether the remaining nodes of traces without device work stay on the threads of a host that
   // computes (HostComputes), "host", "host 2" …, with separate communication.
   bool host_threads = false;
-  // For a simulator with all types of collectives: rooted ones keep their type. Replayed ones have
-  // the type kUnknown.
+  // For a simulator with all types of collectives: rooted ones and barriers keep their type.
+  // Replayed ones have the type kUnknown.
   bool all_types = false;
 };
 

@@ -181,10 +181,33 @@ TEST(LaunchCost, LaunchesFollowTheWaitsOfTheHost) {
   EXPECT_EQ(launches, (std::vector<std::string>{"after", "after n2"}));
 }
 
+// Operators of 3 us from 0, 4 and 8, each of which launches a kernel after 1 us; kernels of 10 us
+// run from 20 on. Launches at 1, 5 and 9 us; the host ends at 11. Kernels begin at 1, 11 and 21.
+TEST(LaunchCost, RecordedLaunchesKeepTheirTimes) {
+  const Trace trace = ThreeLaunches();
+  RunnableRank rank = MakeRunnableRank(trace, {}).value();
+  EXPECT_EQ(AddRecordedLaunches(trace, rank), 3u);
+  std::vector<int64_t> ends;
+  int64_t stream = 0;  // end of its last kernel
+  std::map<std::string, std::vector<int64_t>> by_name;
+  for (uint32_t i = 0; i < rank.nodes.size(); ++i) {
+    int64_t begin = 0;
+    for (const uint32_t dep : rank.DepsOf(i)) begin = std::max(begin, ends[dep]);
+    if (!rank.nodes[i].on_host) begin = std::max(begin, stream);
+    ends.push_back(begin + rank.nodes[i].duration->count / 1000);
+    if (!rank.nodes[i].on_host) stream = ends.back();
+    by_name[rank.names[rank.nodes[i].name]].push_back(ends.back());
+  }
+  EXPECT_EQ(by_name["launch"], (std::vector<int64_t>{1, 5, 9}));
+  EXPECT_EQ(by_name["host"], (std::vector<int64_t>{11}));
+  EXPECT_EQ(by_name["relu"], (std::vector<int64_t>{11, 21, 31}));
+}
+
 TEST(LaunchCost, RequiresDeviceWork) {
   const Trace trace = TraceOfCalls({{"aten::add", 5, {1, 2}, 3}});
   RunnableRank rank = MakeRunnableRank(trace, {}).value();
   EXPECT_FALSE(AddLaunches(trace, Nanos{1000}, rank));
+  EXPECT_FALSE(AddRecordedLaunches(trace, rank));
 }
 
 TEST(LaunchCost, GapsAreThoseOfLabels) {

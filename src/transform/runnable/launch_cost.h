@@ -15,6 +15,11 @@ namespace etude {
 // launches.
 Result<uint64_t> AddLaunches(const Trace& trace, Nanos cost, RunnableRank& rank);
 
+// Adds the recorded launches: each follows the previous one of any thread, and takes the time of
+// the host since then, or since the end of a wait for a device that was later. The rest of the step
+// follows the last one. Returns and fails as above.
+Result<uint64_t> AddRecordedLaunches(const Trace& trace, RunnableRank& rank);
+
 // Time of a host between operators that was removed.
 struct RemovedGaps {
   uint64_t nodes = 0;

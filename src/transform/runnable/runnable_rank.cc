@@ -128,13 +128,9 @@ class RankMaker {
     } else if (const NodeId parent = trace_.parent(node)) {
       fn(parent);
     }
-    const auto deps = trace_.deps(node);
-    const auto kinds = trace_.dep_kinds(node);
-    for (size_t i = 0; i < deps.size(); ++i) {
-      // By time, nodes follow those of their own thread. These predecessors are on other threads.
-      const bool is_wait = kinds[i] == DepKind::kSync && times_ && times_->Precedes(deps[i], node);
-      if (!times_ || is_wait) fn(deps[i]);
-    }
+    // By time, nodes follow those of their own thread, and what their thread waited for.
+    const auto deps = times_ ? times_->awaited(node) : trace_.deps(node);
+    std::ranges::for_each(deps, fn);
   }
 
   // Orders nodes after their dependencies. Of the ready nodes, the one that began first comes

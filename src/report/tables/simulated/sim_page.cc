@@ -28,6 +28,16 @@ BarChoice BarsOf(std::string title, std::vector<std::string> categories, std::st
 
 std::vector<SectionPlan> SectionPlans() {
   return {
+      {"jobs",
+       "Jobs",
+       "Steps of jobs alone on the network and beside the others.",
+       {"jobs"},
+       "jobs",
+       {.title = "Steps of the jobs",
+        .categories = {"job"},
+        .values = {"alone_ns", "shared_ns"},
+        .series = {},
+        .where = {}}},
       {"time",
        "Time",
        "Where each class of ranks spends the step. Waits are idle time.",
