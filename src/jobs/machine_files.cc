@@ -121,16 +121,22 @@ Result<SimMachine> ReadMachine(const MachineFiles& files, bool strict, const Run
   machine.system.queues = files.queues;
   machine.system.rendezvous = files.rendezvous;
   machine.system.endpoint_delay *= files.injection_scale;
-  for (const auto& [type, prefix] : collectives) {
-    if (prefix.ends_with(".json")) {
-      ETUDE_RETURN_IF_ERROR(ReadPlan(files.system, prefix, type, machine, context));
+  ETUDE_RETURN_IF_ERROR(ReadCollectives(collectives, files.system, strict, context, machine));
+  return machine;
+}
+
+Status ReadCollectives(const AstraCollectives& collectives, const std::string& config, bool strict,
+                       const RunContext& context, SimMachine& machine) {
+  for (const auto& [type, name] : collectives) {
+    if (name.ends_with(".json")) {
+      ETUDE_RETURN_IF_ERROR(ReadPlan(config, name, type, machine, context));
       continue;
     }
     ETUDE_RETURN_IF_ERROR(
-        ReadPrograms(type, PathBeside(files.system, prefix, ".0.et"), strict, context, machine));
-    machine.system.program_names[type] = prefix;
+        ReadPrograms(type, PathBeside(config, name, ".0.et"), strict, context, machine));
+    machine.system.program_names[type] = name;
   }
-  return machine;
+  return {};
 }
 
 int64_t CountPrograms(const std::string& prefix, const SimMachine& machine) {

@@ -6,6 +6,7 @@
 
 #include "src/base/result.h"
 #include "src/base/run_context.h"
+#include "src/sim/machine/astra_config.h"
 #include "src/sim/machine/machine.h"
 
 namespace etude {
@@ -37,6 +38,10 @@ int64_t CountPrograms(const std::string& prefix, const SimMachine& machine);
 // Reads these programs.
 Status ReadPrograms(CollectiveType type, const std::string& prefix, bool strict,
                     const RunContext& context, SimMachine& machine);
+
+// Reads the programs and plans that define collectives, by names in the file `config`.
+Status ReadCollectives(const AstraCollectives& collectives, const std::string& config, bool strict,
+                       const RunContext& context, SimMachine& machine);
 
 // Makes the network of the model etude-1 that a machine file has, for a job of `ranks` ranks.
 // kBadInput if it has none.

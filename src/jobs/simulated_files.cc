@@ -41,19 +41,50 @@ std::string RanksLine(const std::string& prefix, int64_t ranks, uint64_t bytes) 
                             FormatBytes(Bytes{static_cast<int64_t>(bytes)}));
 }
 
-// Writes a file for each rank.
+// A folder in another one, which is removed with all that is still in it.
+class FolderInMaking {
+ public:
+  explicit FolderInMaking(const std::string& folder)
+      : path_((std::filesystem::path(folder) / ".etude-partial").string()) {}
+  ~FolderInMaking() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  FolderInMaking(const FolderInMaking&) = delete;
+  FolderInMaking& operator=(const FolderInMaking&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// Writes a file for each rank, or none if it is interrupted.
 template <typename TraceOf>
 Result<Lines> WriteRanks(const std::string& folder, int64_t ranks, const GroupRanks& groups,
-                         TraceOf trace_of) {
+                         const RunContext& context, TraceOf trace_of) {
   const std::string prefix = PrefixIn(folder);
   ETUDE_RETURN_IF_ERROR(CheckNoOtherJob(prefix, ranks, !groups.empty()));
   ETUDE_RETURN_IF_ERROR(MakeFolder(folder));
+  const FolderInMaking made(folder);
+  ETUDE_RETURN_IF_ERROR(MakeFolder(made.path()));
   uint64_t bytes = 0;
   for (int64_t rank = 0; rank < ranks; ++rank) {
+    if (context.stopped()) {
+      return MakeError(ErrorCode::kInterrupted, "interrupted: no traces were written to " + folder);
+    }
     ETUDE_ASSIGN_OR_RETURN(const Trace trace, trace_of(rank));
     ETUDE_ASSIGN_OR_RETURN(const ChakraWriteReport report,
-                           WriteChakraFile(trace, RankFileOf(prefix, rank)));
+                           WriteChakraFile(trace, RankFileOf(PrefixIn(made.path()), rank)));
     bytes += report.bytes;
+  }
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    const std::string to = RankFileOf(prefix, rank);
+    std::error_code error;
+    std::filesystem::rename(RankFileOf(PrefixIn(made.path()), rank), to, error);
+    if (error) {
+      return MakeError(ErrorCode::kIo, fmt::format("{}: cannot write: {}", to, error.message()));
+    }
   }
   Lines lines{RanksLine(prefix, ranks, bytes)};
   if (groups.empty()) return lines;
@@ -112,7 +143,7 @@ Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const Si
     for (const auto& [number, members] : job.workload.groups) {
       groups[std::to_string(number)] = members;
     }
-    return WriteRanks(options.folder, ranks, groups, [&](int64_t rank) -> Result<Trace> {
+    return WriteRanks(options.folder, ranks, groups, context, [&](int64_t rank) -> Result<Trace> {
       ETUDE_ASSIGN_OR_RETURN(const Trace trace,
                              ReadRankOfPrefix(job.prefix, rank, strict, context));
       return SimulatedTrace(trace, *job.workload.ranks[static_cast<size_t>(rank)].program,
@@ -123,7 +154,7 @@ Result<Lines> WriteSimulatedFiles(const SimulatedFilesOptions& options, const Si
                          SimulatedJob(*job.job, job.workload, result, context.limits));
   if (options.to == "et") {
     const ClassEvents events(made);
-    return WriteRanks(options.folder, ranks, UnlistedGroups(made), [&](int64_t rank) {
+    return WriteRanks(options.folder, ranks, UnlistedGroups(made), context, [&](int64_t rank) {
       return TraceOfRank(made, events, rank, context.limits);
     });
   }

@@ -221,3 +221,37 @@ def test_wrong_words(tmp_path, words, message):
 
 def test_folder_that_does_not_exist(tmp_path):
     calibrate(tmp_path / "none/machine.toml", "--types", "barrier", code=5)
+
+
+NCCL_TESTS = """# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 2 minBytes 1048576 maxBytes 4194304 step: 2(factor)
+#  Rank  0 Group  0 Pid 1 on node device  0 [0x18] NVIDIA H100
+#  Rank  1 Group  0 Pid 1 on node device  1 [0x2a] NVIDIA H100
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+     1048576        262144     float     sum      -1    50.00   20.97   20.97      0    49.00   21.40   21.40      0
+     4194304       1048576     float     sum      -1    80.00   52.43   52.43      0    79.00   53.09   53.09      0
+"""
+
+
+def etude(*words, code=0):
+    done = subprocess.run([ETUDE, *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return done
+
+
+def test_times_of_nccl_tests(tmp_path):
+    log, machine, job = tmp_path / "log.txt", tmp_path / "machine.toml", tmp_path / "job"
+    log.write_text(NCCL_TESTS)
+    told = etude("calibrate", "--from", log, "-o", machine).stderr
+    assert "fitted to 2 times only" in told
+    (series,) = tomllib.loads(machine.read_text())["communication"]
+    assert (series["type"], series["ranks"], series["bytes"], series["time_ns"]) == ("all_reduce", 2, [1 << 20, 1 << 22], [50_000, 80_000])
+    # Between the sizes: 50 + (80 - 50) / 3 µs.
+    etude("generate", "-q", "microbench", "all_reduce", "--ranks", 2, "--size", "2MiB", "-o", job)
+    assert json.loads(etude("simulate", job, "--machine", machine, "--json").stdout)["step_ns"] == 60_000
+    both = etude("calibrate", "--from", log, "--from", log, "-o", tmp_path / "twice.toml", code=3).stderr
+    assert "found all_reduce of 2 ranks, which another file has, too" in both
+    assert not (tmp_path / "twice.toml").exists()
+    log.write_text(NCCL_TESTS.replace("80.00", "later"))
+    assert "log.txt:8: found the time 'later' of 4194304 bytes" in etude("calibrate", "--from", log, "-o", machine, code=3).stderr

@@ -244,17 +244,25 @@ class SimulateCommand : public Command {
     }
     ETUDE_RETURN_IF_ERROR(files_.CheckJob(job));
     std::optional<ComparedSteps> compared;
-    ETUDE_ASSIGN_OR_RETURN(
-        const SimulatedStep step,
-        SimulateUntilStopped(std::move(machine), std::move(job), figures, console, compared));
-    ETUDE_ASSIGN_OR_RETURN(
-        const std::vector<std::string> written,
-        WriteSimulatedFiles(files_, step.job, step.result, strict, console.context()));
+    ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
+    RunContext context = console.context();
+    context.stop = stop->flag();
+    ETUDE_ASSIGN_OR_RETURN(const SimulatedStep step,
+                           SimulateUntilStopped(std::move(machine), std::move(job), figures, strict,
+                                                context, compared));
+    // What was simulated until a signal is written, too; a signal while it is written ends that.
+    if (step.result.stopped) context.stop = nullptr;
+    const auto written = WriteSimulatedFiles(files_, step.job, step.result, strict, context);
+    if (!written && written.error().code == ErrorCode::kInterrupted) {
+      Print(step, {}, console);
+      return tl::unexpected<Error>(written.error());
+    }
+    if (!written) return tl::unexpected<Error>(written.error());
     if (!files_.folder.empty()) {
       ETUDE_RETURN_IF_ERROR(WriteComparedSteps(compared, files_.folder));
     }
     if (!report_.empty()) ETUDE_RETURN_IF_ERROR(WriteFile(report_, ToHtml(SimPage(PageOf(step)))));
-    Print(step, written, console);
+    Print(step, *written, console);
     if (step.result.stopped) {
       console.Complain("interrupted: figures cover only the part simulated so far");
       return ExitCode::kInterrupted;
@@ -376,14 +384,11 @@ class SimulateCommand : public Command {
   // as CompareSteps.
   Result<SimulatedStep> SimulateUntilStopped(SimMachine machine, SimJob job,
                                              const std::optional<EnergyFigures>& figures,
-                                             const Console& console,
+                                             bool strict, const RunContext& context,
                                              std::optional<ComparedSteps>& compared) const {
-    ETUDE_ASSIGN_OR_RETURN(const auto stop, StopSignal::Make());
-    RunContext context = console.context();
-    context.stop = stop->flag();
     ETUDE_ASSIGN_OR_RETURN(
         SimulatedStep step,
-        SimulateStep(machine_, std::move(machine), std::move(job), console.strict(),
+        SimulateStep(machine_, std::move(machine), std::move(job), strict,
                      /*files_again=*/output_.table() == kSimMemoryTable, context));
     if (capacity_) {
       ETUDE_ASSIGN_OR_RETURN(const Table table,
@@ -393,7 +398,7 @@ class SimulateCommand : public Command {
     ETUDE_RETURN_IF_ERROR(AddSensitivities(context, step));
     ETUDE_RETURN_IF_ERROR(AddVariation(context, step));
     ETUDE_RETURN_IF_ERROR(AddStragglers(context, step));
-    ETUDE_ASSIGN_OR_RETURN(compared, CompareSteps(console.strict(), context, step));
+    ETUDE_ASSIGN_OR_RETURN(compared, CompareSteps(strict, context, step));
     ETUDE_RETURN_IF_ERROR(AddEnergy(figures, step));
     return step;
   }

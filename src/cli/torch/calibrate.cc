@@ -139,8 +139,9 @@ class CalibrateCommand : public Command {
                   "number of rounds over all sizes, whose mean counts; with --operators max number "
                   "of rounds, at least 7, whose median counts (default: 3, or 40)",
                   {.least = 1, .most = kMostRounds});
-    options.Values("--from", &from_, "JOB",
-                   "take the times from the communications of a recorded job, and measure nothing");
+    options.Values("--from", &from_, "JOB|FILE",
+                   "take the times from the communications of a recorded job or from the output of "
+                   "nccl-tests, and measure nothing");
     options.Flag("--force", &force_,
                  "write communications and computations that are too noisy, and mark them");
     options.Flag("--json", &json_, "print JSON");
@@ -219,7 +220,12 @@ class CalibrateCommand : public Command {
                        "calibrate: --from measures nothing, so only -o and --json can be combined "
                        "with it");
     }
-    ETUDE_ASSIGN_OR_RETURN(JobTimes times, TimesOfJob(from_, console.strict(), console.context()));
+    ETUDE_ASSIGN_OR_RETURN(std::optional<JobTimes> found,
+                           TimesOfNcclTests(from_, console.context()));
+    if (!found) {
+      ETUDE_ASSIGN_OR_RETURN(found, TimesOfJob(from_, console.strict(), console.context()));
+    }
+    JobTimes& times = *found;
     file_ = std::move(times.file);
     ETUDE_ASSIGN_OR_RETURN(file_.network, FitNetwork(file_, console.context()));
     ETUDE_RETURN_IF_ERROR(WriteFile(output_, MachineFileText(file_)));
@@ -228,6 +234,15 @@ class CalibrateCommand : public Command {
           fmt::format("warning: {} left out: times, sizes or types are unknown, clocks disagree, "
                       "or ranks have no trace",
                       FormatCount(times.left_out, "communication")));
+    }
+    size_t points = 0;
+    for (const MeasuredSeries& series : file_.series) points += series.points.size();
+    constexpr size_t kParameters = 5;  // of FittedNetwork
+    if (file_.network && points <= kParameters) {
+      console.Complain(fmt::format(
+          "warning: the network has up to {} parameters, and was fitted to {} only, so that its "
+          "times of other sizes and ranks are uncertain",
+          kParameters, FormatCount(points, "time")));
     }
     if (is_stdout()) return ExitCode::kOk;
     std::vector<CalibratedSeries> all;

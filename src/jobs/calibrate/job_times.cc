@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <span>
@@ -13,8 +15,10 @@
 #include "src/analysis/comm/comm_match.h"
 #include "src/analysis/comm/transfers.h"
 #include "src/analysis/time/time_summary.h"
+#include "src/formats/io/byte_source.h"
 #include "src/jobs/job_classes.h"
 #include "src/run/calls/comm_log.h"
+#include "src/sim/machine/nccl_tests.h"
 #include "src/trace/words/comm_backend.h"
 #include "src/transform/read_job.h"
 
@@ -136,7 +140,37 @@ class JobReader {
   JobTimes made_;
 };
 
+// Returns whether a file begins as the output of nccl-tests.
+bool BeginsAsNcclTests(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string begin(size_t{1} << 16, '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<size_t>(file.gcount()));
+  return IsNcclTestsOutput(begin);
+}
+
 }  // namespace
+
+Result<std::optional<JobTimes>> TimesOfNcclTests(const std::vector<std::string>& paths,
+                                                 const RunContext& context) {
+  if (!BeginsAsNcclTests(paths.front())) return std::nullopt;
+  JobTimes made;
+  for (const std::string& path : paths) {
+    ETUDE_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, context.limits));
+    ETUDE_ASSIGN_OR_RETURN(MachineFile file, ParseNcclTests(text, path));
+    made.file.machine = file.machine;
+    for (MeasuredSeries& series : file.series) {
+      if (made.file.Find(series.kind, series.ranks) != nullptr) {
+        return BadInput(fmt::format("{}: found {} of {} ranks, which another file has, too", path,
+                                    NameOfKind(series.kind), series.ranks));
+      }
+      made.file.series.push_back(std::move(series));
+    }
+  }
+  return std::optional(std::move(made));
+}
 
 Result<JobTimes> TimesOfJob(const std::vector<std::string>& paths, bool strict,
                             const RunContext& context) {

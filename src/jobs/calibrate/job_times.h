@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,11 @@ struct JobTimes {
   uint64_t left_out = 0;  // without times, size or type, with members that have no trace, or by
                           // clocks that disagree
 };
+
+// Returns the times in outputs of nccl-tests, if all `paths` are that; nullopt if the first is not.
+// kBadInput also for a kind and number of ranks in two files.
+Result<std::optional<JobTimes>> TimesOfNcclTests(const std::vector<std::string>& paths,
+                                                 const RunContext& context);
 
 // Returns a time for each kind, number of ranks and size of communication in a recorded job: the
 // mean of collectives, from the last rank's call to the last end, by the clock of the first rank,

@@ -201,10 +201,12 @@ Status Sweep::PlanPoint(size_t index, std::map<std::string, size_t>& known,
   const Result<std::string> job_hash = jobs_.HashOf(point, npus, context);
   if (!job_hash) return PlacedJobError(point, job_hash.error());
   std::string programs;
-  for (const auto& [type, prefix] : made.collectives) {
+  for (const auto& [type, name] : made.collectives) {
     ETUDE_ASSIGN_OR_RETURN(
         const std::string hash,
-        HashOfPrefix(prefix, CountPrograms(prefix, made.machine), context.limits));
+        name.ends_with(".json")
+            ? HashOfFile(name, context.limits)
+            : HashOfPrefix(name, CountPrograms(name, made.machine), context.limits));
     programs += fmt::format("{} {} ", Name(type), hash);
   }
   std::string identity = SweepIdentity(point, *job_hash, programs);
@@ -410,9 +412,8 @@ Result<SweepOutcome> Sweep::OutcomeOf(const Task& task, std::shared_ptr<const Si
     ETUDE_ASSIGN_OR_RETURN(made, MachineOf(point));
   }
   const int64_t npus = has_ranks_of_job ? 0 : made.machine.npus();
-  for (const auto& [type, prefix] : made.collectives) {
-    ETUDE_RETURN_IF_ERROR(ReadPrograms(type, prefix, request_.strict, context, made.machine));
-  }
+  ETUDE_RETURN_IF_ERROR(
+      ReadCollectives(made.collectives, /*config=*/"", request_.strict, context, made.machine));
   ETUDE_ASSIGN_OR_RETURN(const std::optional<PlanFacts> violating,
                          ViolatingPlan(task, point, context));
   if (violating) {

@@ -116,6 +116,12 @@ Result<std::string> HashOfPrefix(const std::string& prefix, int64_t ranks, const
   return Sha256(listing);
 }
 
+Result<std::string> HashOfFile(const std::string& path, const Limits& limits) {
+  std::string listing;
+  ETUDE_RETURN_IF_ERROR(AddFile("file", path, limits, listing));
+  return Sha256(listing);
+}
+
 void SweepJobs::RemoveAbandoned() const { JobInMaking::RemoveAbandoned(jobs_folder()); }
 
 Status SweepJobs::Add(const std::string& name, const std::string& file, const RunContext& context,

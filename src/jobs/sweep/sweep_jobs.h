@@ -20,6 +20,8 @@ namespace etude {
 
 // Returns a hash of the contents of PREFIX.0.et … for this number of ranks.
 Result<std::string> HashOfPrefix(const std::string& prefix, int64_t ranks, const Limits& limits);
+// Returns a hash of the content of a file.
+Result<std::string> HashOfFile(const std::string& path, const Limits& limits);
 
 // The jobs of a sweep: read once for all points that need them at a time, or generated into the
 // sweep's folder.

@@ -138,6 +138,12 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
     return listener_.Fail(rank_class, index, "found no program of the collective for this rank");
   }
   const CollectivePlan* plan = FittingPlan(system_, node.collective, call->members, node.bytes);
+  if ((is_custom || plan != nullptr) && node.root != 0) {
+    return listener_.Fail(
+        rank_class, index,
+        fmt::format("found the root {} of {}, expected 0, for which its {} is", node.root,
+                    Name(node.collective), is_custom ? "program" : "plan"));
+  }
   const PlanProgram* planned = nullptr;
   if (plan != nullptr) {
     planned = PlanProgramOf(*plan, node.bytes, rank_class, index);

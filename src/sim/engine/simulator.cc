@@ -198,6 +198,11 @@ Status CheckMachine(const SimMachine& machine) {
   if (machine.congestion && machine.dims.size() != 1) {
     return BadInput("found a network of several dimensions, expected one with congestion");
   }
+  for (const auto& [type, programs] : machine.system.programs) {
+    if (machine.graph != nullptr || !OwnAlgorithm(type)) continue;
+    return BadInput(
+        fmt::format("found programs for {}, which require --model etude-1", Name(type)));
+  }
   ETUDE_RETURN_IF_ERROR(CheckAlgorithms(machine));
   return CheckFaults(machine);
 }

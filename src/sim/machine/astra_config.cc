@@ -232,18 +232,31 @@ Result<NetworkDim> NetworkDimOf(const NetworkLists& lists, size_t i, const std::
   return dim;
 }
 
+// Reads the programs that define a collective.
+Status NamePrograms(const JsonConfig& json, const std::string& key, CollectiveType type,
+                    SimMachine& machine, AstraCollectives& collectives) {
+  ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> files, json.Names(key.c_str()));
+  if (!files.empty()) collectives[type] = files.front();
+  if (files.size() > 1) {
+    machine.system_remarks.push_back(fmt::format(
+        "{}: found {} programs; the first one runs in all dimensions", key, files.size()));
+  }
+  return {};
+}
+
 // Reads the algorithms of collectives that ASTRA-sim does not have: their only ones, or those in
 // the network.
-Status ReadOwnAlgorithms(const JsonConfig& json, const std::string& path, SimMachine& machine) {
-  static constexpr std::pair<const char*, CollectiveType> kKeys[] = {
-      {"broadcast-implementation", CollectiveType::kBroadcast},
-      {"reduce-implementation", CollectiveType::kReduce},
-      {"gather-implementation", CollectiveType::kGather},
-      {"scatter-implementation", CollectiveType::kScatter},
-      {"barrier-implementation", CollectiveType::kBarrier},
+Status ReadOwnAlgorithms(const JsonConfig& json, const std::string& path, SimMachine& machine,
+                         AstraCollectives& collectives) {
+  static constexpr std::pair<std::string_view, CollectiveType> kTypes[] = {
+      {"broadcast", CollectiveType::kBroadcast}, {"reduce", CollectiveType::kReduce},
+      {"gather", CollectiveType::kGather},       {"scatter", CollectiveType::kScatter},
+      {"barrier", CollectiveType::kBarrier},
   };
-  for (const auto& [key, type] : kKeys) {
-    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> choices, json.Names(key));
+  for (const auto& [name, type] : kTypes) {
+    const std::string key = fmt::format("{}-implementation", name);
+    ETUDE_RETURN_IF_ERROR(NamePrograms(json, key + "-custom", type, machine, collectives));
+    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> choices, json.Names(key.c_str()));
     if (const size_t dims = machine.dims.size();
         dims > 0 && !choices.empty() && choices.size() != dims) {
       return BadInput(
@@ -279,7 +292,7 @@ Result<AstraCollectives> ReadAlgorithms(const JsonConfig& json, const std::strin
       {"all-to-all", CollectiveType::kAllToAll},
   };
   AstraCollectives collectives;
-  ETUDE_RETURN_IF_ERROR(ReadOwnAlgorithms(json, path, machine));
+  ETUDE_RETURN_IF_ERROR(ReadOwnAlgorithms(json, path, machine, collectives));
   for (const auto& [name, type] : kTypes) {
     const std::string key = fmt::format("{}-implementation", name);
     ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> choices, json.Names(key.c_str()));
@@ -292,13 +305,7 @@ Result<AstraCollectives> ReadAlgorithms(const JsonConfig& json, const std::strin
                              AlgorithmNamed(choice, fmt::format("{}: {}", path, key)));
       machine.system.algorithms[type].push_back(parsed);
     }
-    ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                           json.Names((key + "-custom").c_str()));
-    if (!files.empty()) collectives[type] = files.front();
-    if (files.size() > 1) {
-      machine.system_remarks.push_back(fmt::format(
-          "{}-custom: found {} programs; the first one runs in all dimensions", key, files.size()));
-    }
+    ETUDE_RETURN_IF_ERROR(NamePrograms(json, key + "-custom", type, machine, collectives));
   }
   return collectives;
 }
@@ -345,6 +352,11 @@ Result<AstraCollectives> ParseAstraSystem(const std::string& text, const std::st
                                                "all-gather-implementation-custom",
                                                "reduce-scatter-implementation-custom",
                                                "all-to-all-implementation-custom",
+                                               "broadcast-implementation-custom",
+                                               "reduce-implementation-custom",
+                                               "gather-implementation-custom",
+                                               "scatter-implementation-custom",
+                                               "barrier-implementation-custom",
                                                "collective-optimization",
                                                "local-mem-bw",
                                                "peak-perf",

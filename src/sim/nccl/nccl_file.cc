@@ -27,9 +27,9 @@ class NcclParser : private TomlReader {
   explicit NcclParser(const std::string& path) : TomlReader(path) {}
 
   Result<NcclMachine> Run(const toml::table& table) {
-    ETUDE_RETURN_IF_ERROR(CheckKeys(
-        table, "[nccl]",
-        {"preset", "architecture", "cpu", "gpus_per_node", "nvls", "collnet_gathers", "graphs"}));
+    ETUDE_RETURN_IF_ERROR(CheckKeys(table, "[nccl]",
+                                    {"preset", "architecture", "cpu", "gpus_per_node", "nvls",
+                                     "collnet_gathers", "graphs", "messages"}));
     const std::vector<NcclPreset> presets = NcclPresets();
     ETUDE_ASSIGN_OR_RETURN(const NcclPreset* preset, PresetOf(table, std::span(presets)));
     NcclMachine machine = preset == nullptr ? NcclMachine{} : preset->machine;
@@ -48,6 +48,9 @@ class NcclParser : private TomlReader {
     ETUDE_RETURN_IF_ERROR(ReadFlag(table, "collnet_gathers", machine.collnet_gathers));
     if (const toml::node* node = table.get("graphs")) {
       ETUDE_RETURN_IF_ERROR(ReadRows(*node, machine));
+    }
+    if (const toml::node* node = table.get("messages")) {
+      ETUDE_ASSIGN_OR_RETURN(machine.messages, ReadMessages(*node));
     }
     return machine;
   }
@@ -79,6 +82,35 @@ class NcclParser : private TomlReader {
     if (node == nullptr) return {};
     ETUDE_ASSIGN_OR_RETURN(to, Flag(*node, key));
     return {};
+  }
+
+  Result<NcclMessages> ReadMessages(const toml::node& node) const {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) return WrongType(node, "messages", "a table: [nccl.messages]");
+    ETUDE_RETURN_IF_ERROR(CheckKeys(*table, "[nccl.messages]", {"within", "between"}));
+    const toml::node* within = table->get("within");
+    if (within == nullptr) return Wrong(*table, "[nccl.messages]: missing 'within'");
+    NcclMessages messages;
+    ETUDE_ASSIGN_OR_RETURN(messages.within, ReadLink(*within, "within"));
+    if (const toml::node* between = table->get("between")) {
+      ETUDE_ASSIGN_OR_RETURN(messages.between, ReadLink(*between, "between"));
+    }
+    return messages;
+  }
+
+  Result<NcclLink> ReadLink(const toml::node& node, std::string_view what) const {
+    const toml::table* table = node.as_table();
+    if (table == nullptr) {
+      return WrongType(node, what, "a table: {latency = 5.0, bandwidth = 300}");
+    }
+    ETUDE_RETURN_IF_ERROR(CheckKeys(*table, what, {"latency", "bandwidth"}));
+    for (const std::string_view key : {"latency", "bandwidth"}) {
+      if (!table->contains(key)) return Wrong(*table, fmt::format("{}: missing '{}'", what, key));
+    }
+    NcclLink link;
+    ETUDE_ASSIGN_OR_RETURN(link.latency, Positive(*table->get("latency"), "latency"));
+    ETUDE_ASSIGN_OR_RETURN(link.bandwidth, Positive(*table->get("bandwidth"), "bandwidth"));
+    return link;
   }
 
   // Adds the rows, before those of the preset.

@@ -54,6 +54,18 @@ struct NcclGraphs {
   std::optional<NcclGraph> collnet_chain;
 };
 
+// Messages of GPUs in a node, or of GPUs in different nodes.
+struct NcclLink {
+  double latency = 0;    // µs
+  double bandwidth = 0;  // of a GPU in each direction, in GB/s (10⁹ bytes)
+};
+
+// Messages, of which NCCL has no times.
+struct NcclMessages {
+  NcclLink within;                  // a node
+  std::optional<NcclLink> between;  // nodes; nullopt: unknown
+};
+
 // Facts that NCCL's choice of algorithms depends on.
 struct NcclMachine {
   NcclArchitecture architecture = NcclArchitecture::kHopper;
@@ -63,6 +75,7 @@ struct NcclMachine {
   // The network's plugin has all-gather and reduce-scatter, and each GPU has its network device.
   bool collnet_gathers = false;
   std::vector<NcclGraphs> graphs;
+  std::optional<NcclMessages> messages;  // nullopt: unknown
 
   // Returns the first row for groups with this number of GPUs in each of their nodes, or nullptr.
   const NcclGraphs* GraphsOf(int64_t gpus, bool several_nodes) const;

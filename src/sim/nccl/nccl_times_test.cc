@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "src/sim/nccl/nccl_choice.h"
 #include "src/sim/nccl/nccl_file.h"
 
@@ -149,7 +154,7 @@ TEST(NcclTimes, TypesWithoutTimes) {
   const Result<CommunicationTime> unknown = times->TimeOf(CollectiveType::kAllToAll, node, 1 << 20);
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, ErrorCode::kBadInput);
-  EXPECT_EQ(unknown.error().message.substr(0, 40), "unknown time of all_to_all by nccl-2.30:");
+  EXPECT_EQ(unknown.error().message.substr(0, 40), "unknown time by nccl-2.30: all_to_all of");
   EXPECT_FALSE(times->TimeOfMessage(0, 1, 1 << 20));
   EXPECT_TRUE(times->TimeOf(CollectiveType::kBarrier, node, 0));
   EXPECT_EQ(times->TimeOf(CollectiveType::kAllReduce, node, 0)->nanos, 0);
@@ -209,6 +214,37 @@ TEST(NcclFile, Errors) {
       ParseError(node + "tree = {channels = 1, speeds = [1, 1], paths = \"NVL/PIX\"}\n"
                         "collnet_chain = {channels = 1, speeds = [1, 1], paths = \"NVL/PIX\"}\n"),
       "machine.toml:3:1: [[nccl.graphs]]: collnet_direct requires collnet_chain, and reverse");
+}
+
+// 5 µs and 200 GB/s within a node of two, 20 µs and 25 GB/s between.
+TEST(NcclTimes, MessagesHaveTheTimesOfTheFile) {
+  const std::string text =
+      "[nccl]\npreset = 'dgx-h100'\ngpus_per_node = 2\n[nccl.messages]\n"
+      "within = {latency = 5, bandwidth = 200}\nbetween = {latency = 20, bandwidth = 25}\n";
+  const NcclTimes times = NcclTimes::Create(Parse(text).value()).value();
+  const auto message = [&](int64_t from, int64_t to) {
+    return times.TimeOfMessage(from, to, 1'000'000)->nanos;
+  };
+  EXPECT_EQ(message(0, 1), 5'000 + 5'000);
+  EXPECT_EQ(message(1, 2), 20'000 + 40'000);
+  const std::vector<int64_t> four = {0, 1, 2, 3};
+  const auto time = [&](CollectiveType type, std::span<const int64_t> ranks) {
+    return times.TimeOf(type, ranks, 1'000'000)->nanos;
+  };
+  // A quarter of the bytes to each: half to the other node, beside a quarter within.
+  EXPECT_EQ(time(CollectiveType::kAllToAll, four), 20'000 + 20'000);
+  EXPECT_EQ(time(CollectiveType::kScatter, four), 20'000 + 20'000);
+  EXPECT_EQ(time(CollectiveType::kGather, four), 20'000 + 80'000);
+  EXPECT_EQ(time(CollectiveType::kAllToAll, std::span(four).first(2)), 5'000 + 2'500);
+  EXPECT_EQ(times.TimeOf(CollectiveType::kAllToAll, four, 1'000'000)->how, "messages");
+
+  const NcclTimes without = NcclTimes::Create(Preset("dgx-h100")).value();
+  EXPECT_EQ(without.TimeOfMessage(0, 1, 8).error().message,
+            "unknown time by nccl-2.30: a message of 8 bytes from rank 0 to 1; NCCL has no times "
+            "of messages, expected [nccl.messages] in the machine file");
+  EXPECT_NE(ParseError(text.substr(0, text.find("within")) + "within = {latency = 5}\n")
+                .find("within: missing 'bandwidth'"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -12,24 +12,13 @@
 #include <fmt/format.h>
 
 #include "src/base/text/quantity.h"
+#include "src/base/text/words.h"
 #include "src/sim/machine/machine_quantity.h"
 
 namespace etude {
 namespace {
 
-std::vector<std::string_view> WordsOf(std::string_view line) {
-  line = line.substr(0, line.find('#'));
-  std::vector<std::string_view> words;
-  constexpr std::string_view kBlank = " \t\r";
-  while (true) {
-    const size_t begin = line.find_first_not_of(kBlank);
-    if (begin == line.npos) return words;
-    line.remove_prefix(begin);
-    const size_t end = std::min(line.find_first_of(kBlank), line.size());
-    words.push_back(line.substr(0, end));
-    line.remove_prefix(end);
-  }
-}
+std::string_view WithoutComment(std::string_view line) { return line.substr(0, line.find('#')); }
 
 // A link whose ends are still names.
 struct ListedLink {
@@ -81,7 +70,7 @@ Result<NetworkGraph> ParseLinkList(const std::string& text, const std::string& p
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   for (int64_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
-    std::vector<std::string_view> words = WordsOf(rest.substr(0, end));
+    std::vector<std::string_view> words = WordsOf(WithoutComment(rest.substr(0, end)));
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (words.empty()) continue;
     const std::string place = fmt::format("{}:{}", path, number);

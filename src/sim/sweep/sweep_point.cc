@@ -59,14 +59,14 @@ std::string FolderOf(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-// Resolves prefixes of custom collectives whose files are in `folder`.
+// Resolves prefixes and plans of custom collectives whose files are in `folder`.
 void FindPrograms(const std::string& folder, Json& prefixes) {
   if (!prefixes.is_array()) return;
   for (Json& prefix : prefixes) {
     if (!prefix.is_string()) continue;
     const auto name = prefix.get<std::string>();
     if (name.starts_with('/')) continue;
-    const std::string first = folder + name + ".0.et";
+    const std::string first = folder + name + (name.ends_with(".json") ? "" : ".0.et");
     if (CheckRegular(first) && ByteSource::Open(first, {})) prefix = folder + name;
   }
 }
