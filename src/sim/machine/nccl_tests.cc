@@ -48,6 +48,14 @@ std::string ProgramNames() {
   return names;
 }
 
+// Returns the printable begin of a name.
+std::string NameIn(std::string_view text) {
+  const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
+  std::string name(text.begin(), std::ranges::find_if_not(text, is_printable));
+  while (name.ends_with(' ')) name.pop_back();
+  return name;
+}
+
 class NcclTestsReader {
  public:
   explicit NcclTestsReader(const std::string& path) : path_(path) {
@@ -129,8 +137,7 @@ class NcclTestsReader {
     if (words[first] == "Rank") {
       ++ranks_;
       const size_t at = line.find("NVIDIA");
-      if (gpu_.empty() && at != line.npos) gpu_ = line.substr(at);
-      while (!gpu_.empty() && (gpu_.back() == ' ' || gpu_.back() == '\r')) gpu_.pop_back();
+      if (gpu_.empty() && at != line.npos) gpu_ = NameIn(line.substr(at));
     }
     const auto size = std::ranges::find(words, "size");
     const auto time = std::ranges::find(words, "time");

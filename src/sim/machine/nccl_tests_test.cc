@@ -25,7 +25,8 @@ node0: a line of another program
 # Avg bus bandwidth    : 0.125
 )";
 
-constexpr const char* kGatherLog = R"(# nThread 1 nGpus 1 minBytes 4096 maxBytes 4096 step: 2(factor)
+constexpr const char* kGatherLog =
+    R"(# nThread 1 nGpus 1 minBytes 4096 maxBytes 4096 step: 2(factor)
 #  Rank  0 Pid   1 on a device  0 [0x18] X
 #  Rank  1 Pid   2 on a device  1 [0x2a] X
 #  Rank  2 Pid   3 on b device  0 [0x18] X
