@@ -35,9 +35,10 @@ SimCollectives::SimCollectives(const SimInput& input, const SimCollectiveModel& 
       most_running_(CeilDiv(input.system.active_chunks, input.system.queues)),
       plans_(*this) {
   const size_t dims = input.machine.dims.size();
+  const size_t slots = input.machine.runs_groups_at_once() ? kGroupSlots : 1;
   for (SimIndex i = 0; i < input.class_count(); ++i) {
     states_.emplace_back(input.SimRankOf(RankClassId(i)).groups.size(), dims,
-                         dims * static_cast<size_t>(system_.queues));
+                         dims * static_cast<size_t>(system_.queues) * slots);
   }
 }
 
@@ -202,6 +203,7 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
           model_.MakePhases(*call, chunks.bytes, states_[rank_class.index()].turns, stream.phases);
       if (!made) return listener_.Fail(rank_class, index, made.error().message);
     }
+    for (CollectivePhase& phase : stream.phases) phase.queue += FirstQueueOf(node);
     now_ = {.rank_class = rank_class, .node = index, .until = timeline_.now()};
     if (stream.phases.empty()) {
       timeline_.PlanLocal(
@@ -211,6 +213,12 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
       NextPhase(stream);
     }
   }
+}
+
+SimIndex SimCollectives::FirstQueueOf(const SimNode& node) const {
+  if (!input_.machine.runs_groups_at_once()) return 0;
+  return static_cast<SimIndex>(node.group % kGroupSlots * input_.machine.dims.size() *
+                               static_cast<size_t>(system_.queues));
 }
 
 CollectiveStream& SimCollectives::NewStream() {

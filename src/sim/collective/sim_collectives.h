@@ -117,6 +117,8 @@ class SimCollectives final : private StreamActions, private PlanActions {
   int64_t PriorityOf(State& state, const SimNode& node) const;
   int64_t NextStream(RankClassId rank_class, const SimNode& node, bool of_all);
   CollectiveStream& NewStream();
+  // Returns the first queue of a collective's slot: groups that run at once do not share queues.
+  SimIndex FirstQueueOf(const SimNode& node) const;
   void NextPhase(CollectiveStream& stream);
   // `leaving`: stream that made room; nullptr: none.
   void StartStreams(RankClassId rank_class, SimIndex queue, const Leaving* leaving);

@@ -80,14 +80,15 @@ void TimedCollectives::EndAsRecorded(SimIndex collective) {
   const Call& last = done.calls.back();
   for (const Call& call : done.calls) {
     const SimNode& node = input_.ProgramOf(call.rank_class).nodes[call.node];
-    if (node.duration == 0) {
+    const int64_t time = input_.machine.RecordedTimeOf(node);
+    if (time == 0) {
       return listener_.Fail(call.rank_class, call.node, kNoRecordedTime);
     }
     ends_[call.rank_class.index()].push_back({.node = call.node,
                                               .source_class = last.rank_class.value(),
                                               .source_node = last.node,
-                                              .transfer = node.duration});
-    timeline_.PlanLocal(call.rank_class, node.duration,
+                                              .transfer = time});
+    timeline_.PlanLocal(call.rank_class, time,
                         {.kind = LocalKind::kNodeDone, .subject = call.node});
   }
 }

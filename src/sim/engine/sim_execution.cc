@@ -19,7 +19,8 @@ SimExecution::SimExecution(const SimInput& input, const SimComputeModel& compute
       collectives_(collectives),
       ties_(ties),
       listener_(listener),
-      states_(input.class_count()) {
+      states_(input.class_count()),
+      by_group_(input.machine.runs_groups_at_once()) {
   for (SimIndex i = 0; i < states_.size(); ++i) {
     State& state = states_[i];
     state.self = &input.SimRankOf(RankClassId(i));
@@ -38,8 +39,8 @@ SimExecution::Kind SimExecution::KindOf(const SimNode& node) {
   return kComm;
 }
 
-void SimExecution::MakeReady(State& state, SimIndex index) {
-  state.ready[SlotOf(state.program->nodes[index])].push(index);
+void SimExecution::MakeReady(State& state, SimIndex index) const {
+  state.ready[SlotOf(state.program->nodes[index], by_group_)].push(index);
 }
 
 void SimExecution::Begin() {
@@ -88,7 +89,7 @@ void SimExecution::IssueReady(RankClassId rank_class) {
 void SimExecution::Issue(RankClassId rank_class, SimIndex index) {
   State& state = states_[rank_class.index()];
   const SimNode& node = state.program->nodes[index];
-  const SimSlot slot = SlotOf(node);
+  const size_t slot = SlotOf(node, by_group_);
   state.ready[slot].pop();
   state.taken[slot] = true;
   state.result.begins[index] = timeline_.now();
@@ -187,15 +188,16 @@ void SimExecution::Wait(RankClassId rank_class, SimIndex index, int64_t time) {
 void SimExecution::MessageDone(RankClassId rank_class, SimIndex index) {
   if (!input_.machine.has_recorded_times()) return Complete(rank_class, index);
   const SimNode& node = states_[rank_class.index()].program->nodes[index];
-  if (node.duration == 0) return listener_.Fail(rank_class, index, kNoRecordedTime);
-  Wait(rank_class, index, node.duration);
+  const int64_t time = input_.machine.RecordedTimeOf(node);
+  if (time == 0) return listener_.Fail(rank_class, index, kNoRecordedTime);
+  Wait(rank_class, index, time);
 }
 
 // Skips a node without work. Its dependents are issued at the rank's next completion.
 void SimExecution::Skip(RankClassId rank_class, SimIndex index) {
   State& state = states_[rank_class.index()];
   ties_.Skip();
-  state.taken[SlotOf(state.program->nodes[index])] = false;
+  state.taken[SlotOf(state.program->nodes[index], by_group_)] = false;
   state.result.ends[index] = timeline_.now();
   --state.in_flight;
   --state.left;
@@ -205,9 +207,9 @@ void SimExecution::Skip(RankClassId rank_class, SimIndex index) {
   }
 }
 
-TieWatch::Completion SimExecution::BeforeCompletion(const State& state, SimIndex index) {
+TieWatch::Completion SimExecution::BeforeCompletion(const State& state, SimIndex index) const {
   TieWatch::Completion made{.children = state.program->children[index]};
-  const SimSlot slot = SlotOf(state.program->nodes[index]);
+  const size_t slot = SlotOf(state.program->nodes[index], by_group_);
   if (slot != kNoSlot) made.freed = slot;
   for (size_t i = 0; i < kNoSlot; ++i) {
     made.before[i] = {.free = !state.taken[i],
@@ -223,7 +225,7 @@ void SimExecution::Complete(RankClassId rank_class, SimIndex index) {
   const int64_t begin = state.result.begins[index];
   TieWatch::Completion completion;
   if (input_.by_class) completion = BeforeCompletion(state, index);
-  state.taken[SlotOf(node)] = false;
+  state.taken[SlotOf(node, by_group_)] = false;
   state.result.ends[index] = now;
   if (node.kind != NodeKind::kMetadata && node.kind != NodeKind::kUnknown) {
     state.busy[KindOf(node)].Add(begin, now);
@@ -239,7 +241,7 @@ void SimExecution::Complete(RankClassId rank_class, SimIndex index) {
     if (--state.waits[child] != 0) continue;
     MakeReady(state, child);
     if (input_.by_class) {
-      completion.enabled.emplace_back(SlotOf(state.program->nodes[child]), child);
+      completion.enabled.emplace_back(SlotOf(state.program->nodes[child], by_group_), child);
     }
   }
   ties_.Complete(std::move(completion));

@@ -67,8 +67,8 @@ class SimExecution {
   };
 
   static Kind KindOf(const SimNode& node);
-  static void MakeReady(State& state, SimIndex index);
-  static TieWatch::Completion BeforeCompletion(const State& state, SimIndex index);
+  void MakeReady(State& state, SimIndex index) const;
+  TieWatch::Completion BeforeCompletion(const State& state, SimIndex index) const;
   void IssueReady(RankClassId rank_class);
   void Issue(RankClassId rank_class, SimIndex index);
   void Start(RankClassId rank_class, SimIndex index, const SimNode& node);
@@ -89,6 +89,7 @@ class SimExecution {
   SharedCores* cores_ = nullptr;       // null: each rank has its own
   TimedCollectives* timed_ = nullptr;  // null: `collectives_`
   std::vector<State> states_;          // by class
+  bool by_group_;                      // SlotOf
   uint64_t nodes_ = 0;
   uint64_t nodes_done_ = 0;
 };

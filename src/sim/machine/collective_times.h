@@ -23,9 +23,10 @@ class CollectiveTimes {
  public:
   virtual ~CollectiveTimes() = default;
   virtual std::string_view name() const = 0;  // of the model, with its version
-  // Returns whether each communication takes the duration of its node on each rank instead, from
-  // when the last member has begun it. TimeOf and TimeOfMessage are then 0.
-  virtual bool are_of_nodes() const { return false; }
+  // Returns the factor by which each communication takes the duration of its node on each rank
+  // instead, from when the last member has begun it; 0: none does. TimeOf and TimeOfMessage are 0
+  // then.
+  virtual double factor_of_nodes() const { return 0; }
 
   // Returns the time of a collective of `ranks`, ranks of the job. `bytes`: input of each rank; of
   // the root for a broadcast or scatter. kBadInput if it is unknown; the message says what is
@@ -37,11 +38,13 @@ class CollectiveTimes {
                                                   int64_t bytes) const = 0;
 };
 
-// The recorded times of a job's own communications.
+// The recorded times of a job's own communications, times `factor`.
 class RecordedCommunications : public CollectiveTimes {
  public:
+  explicit RecordedCommunications(double factor = 1) : factor_(factor) {}
+
   std::string_view name() const override { return "recorded-1"; }
-  bool are_of_nodes() const override { return true; }
+  double factor_of_nodes() const override { return factor_; }
   Result<CommunicationTime> TimeOf(CollectiveType /*type*/, std::span<const int64_t> /*ranks*/,
                                    int64_t /*bytes*/) const override {
     return CommunicationTime{.how = "recorded"};
@@ -50,6 +53,9 @@ class RecordedCommunications : public CollectiveTimes {
                                           int64_t /*bytes*/) const override {
     return CommunicationTime{.how = "recorded"};
   }
+
+ private:
+  double factor_ = 1;
 };
 
 }  // namespace etude

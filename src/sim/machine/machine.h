@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -209,7 +210,15 @@ struct SimMachine {
     return ranks;
   }
   // Returns whether each communication takes the duration of its node.
-  bool has_recorded_times() const { return times != nullptr && times->are_of_nodes(); }
+  bool has_recorded_times() const { return times != nullptr && times->factor_of_nodes() > 0; }
+  // Returns this time of a node, at least 1 ns; 0: unknown.
+  int64_t RecordedTimeOf(const SimNode& node) const {
+    if (node.duration == 0) return 0;
+    const double time = static_cast<double>(node.duration) * times->factor_of_nodes();
+    return std::max<int64_t>(1, std::llround(time));
+  }
+  // Returns whether collectives of different groups of a rank run at the same time.
+  bool runs_groups_at_once() const { return graph != nullptr; }
   // Returns the name of the model, with its version.
   std::string ModelName() const {
     if (times != nullptr) return std::string(times->name());

@@ -9,7 +9,14 @@
 #include <map>
 #include <random>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "src/sim/machine/graph_machine.h"
+#include "src/sim/machine/network_text.h"
+#include "src/sim/network/network_files.h"
+#include "src/sim/network/network_graph.h"
 
 namespace etude {
 namespace {
@@ -52,6 +59,33 @@ struct RandomCase {
       flows.push_back({.path = below(path_count),
                        .start = 10.0 * below(12),
                        .bytes = below(2) == 0 ? 1000 : 1 + static_cast<double>(below(100000)) / 7});
+    }
+    std::ranges::stable_sort(flows, {}, &TestFlow::start);
+  }
+
+  // Messages between random NPUs of a network, over its routes.
+  RandomCase(const NetworkGraph& network, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const auto below = [&](uint64_t count) { return random() % count; };
+    for (const NetworkLink& link : network.links()) capacities.push_back(link.rate());
+    NetworkRoutes routes(network);
+    std::map<std::vector<uint32_t>, uint32_t> known;
+    const auto npus = static_cast<uint64_t>(network.npus());
+    const uint64_t flow_count = 1 + below(60);
+    while (flows.size() < flow_count) {
+      const auto from = static_cast<int64_t>(below(npus));
+      const auto to = static_cast<int64_t>(below(npus));
+      if (from == to) continue;
+      std::vector<uint32_t> links;
+      routes.Find(from, to, nullptr, links);
+      const auto [path, is_new] = known.emplace(links, static_cast<uint32_t>(paths.size()));
+      if (is_new) {
+        paths.push_back(links);
+        orders.push_back(FairSharing::Order::kInOrder);  // as messages of a connection
+      }
+      flows.push_back({.path = path->second,
+                       .start = 1000.0 * static_cast<double>(below(10)),
+                       .bytes = below(2) == 0 ? 1e6 : 1 + static_cast<double>(below(1'000'000))});
     }
     std::ranges::stable_sort(flows, {}, &TestFlow::start);
   }
@@ -171,6 +205,28 @@ std::vector<double> EndsOf(const RandomCase& one, const Check& check) {
     check(sharing);
   }
   return ends;
+}
+
+// Every topology, with a slow link: the certificate at each event, and the ends of plain filling.
+TEST(FairSharing, MessagesOnAllTopologiesAreFair) {
+  for (const char* text :
+       {"Ring(8):50GB/s,500ns", "Mesh(4):50GB/s,500ns Ring(4):25GB/s,1us",
+        "FullyConnected(6):50GB/s,500ns", "Switch(4):200GB/s,250ns Switch(4):25GB/s,2us",
+        "FatTree(4,2):50GB/s,500ns", "Dragonfly(1,2,1):50GB/s,500ns"}) {
+    SimMachine machine;
+    auto graph = ParseNetworkGraph(NetworkOfDims(text).value(), "net");
+    ASSERT_TRUE(graph) << graph.error().message;
+    const std::vector<std::string> slow = {"0@0:0.3"};
+    ASSERT_TRUE(UseGraph(*std::move(graph), slow, "net", machine));
+    for (uint64_t seed = 0; seed < 40; ++seed) {
+      const RandomCase one(*machine.graph, seed);
+      const std::vector<double> ends = EndsOf(one, ExpectMaxMin);
+      const std::vector<double> expected = PlainEnds(one);
+      for (size_t flow = 0; flow < ends.size(); ++flow) {
+        ASSERT_NEAR(ends[flow], expected[flow], 1e-6 * expected[flow]) << text << " " << seed;
+      }
+    }
+  }
 }
 
 TEST(FairSharing, AFlowMayStandForSeveral) {

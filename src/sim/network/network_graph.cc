@@ -195,7 +195,7 @@ Status NetworkGraph::CheckLine(uint32_t first, size_t dim, const std::string& wh
       // NPUs of other lines have places too.
       if (place < line.size() && line[place] == npu && reached[place]) continue;
       return BadInput(fmt::format("{}: found no path from NPU {} to NPU {}{}{}", where,
-                                  forward ? first : npu, forward ? npu : first,
+                                  NameOf(forward ? first : npu), NameOf(forward ? npu : first),
                                   dims_.size() > 1 ? fmt::format(" in dimension {}", dim) : "",
                                   FailedText()));
     }

@@ -36,12 +36,20 @@ struct SimNode {
   friend bool operator==(const SimNode&, const SimNode&) = default;
 };
 
-// Slot in which a node runs. A slot runs one node at a time; receives need none.
-enum SimSlot : size_t { kHostSlot, kDeviceSlot, kCommSlot, kNoSlot };
-inline SimSlot SlotOf(const SimNode& node) {
+// Slot in which a node runs. A slot runs one node at a time; receives need none. `by_group`:
+// collectives of different groups run in slots of their own (of more groups, some share one).
+inline constexpr size_t kHostSlot = 0;
+inline constexpr size_t kDeviceSlot = 1;
+inline constexpr size_t kCommSlot = 2;
+inline constexpr size_t kFirstGroupSlot = 3;
+inline constexpr size_t kGroupSlots = 6;
+inline constexpr size_t kNoSlot = kFirstGroupSlot + kGroupSlots;
+inline size_t SlotOf(const SimNode& node, bool by_group) {
   if (node.kind == NodeKind::kRecv) return kNoSlot;
   if (node.on_host) return kHostSlot;
-  return node.kind == NodeKind::kCompute ? kDeviceSlot : kCommSlot;
+  if (node.kind == NodeKind::kCompute) return kDeviceSlot;
+  const bool has_own = by_group && node.kind == NodeKind::kCollective;
+  return has_own ? kFirstGroupSlot + node.group % kGroupSlots : kCommSlot;
 }
 
 // Maximum simulated time, in ns (three years); longer ones are refused.

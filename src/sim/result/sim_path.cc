@@ -227,7 +227,7 @@ class PathFinder {
     const bool is_message = sends || node.kind == NodeKind::kRecv;
     if (!is_message || machine_.system.replay_only) return add(PartOf(node), until - begin);
     if (machine_.has_recorded_times()) {
-      add(SimPart::kTransfer, std::min(until - begin, node.duration));
+      add(SimPart::kTransfer, std::min(until - begin, machine_.RecordedTimeOf(node)));
       return add(SimPart::kQueue, until - begin);
     }
     const int64_t rank = at.source.rank;
@@ -280,11 +280,12 @@ class PathFinder {
     const std::vector<uint32_t>& by_end = ByEnd(at.rank);
     const auto first = std::ranges::lower_bound(by_end, begin, {},
                                                 [&](uint32_t node) { return times.ends[node]; });
-    const SimSlot slot = SlotOf(ProgramOf(at.rank).nodes[at.node]);
+    const bool by_group = machine_.runs_groups_at_once();
+    const size_t slot = SlotOf(ProgramOf(at.rank).nodes[at.node], by_group);
     std::optional<uint32_t> other;
     for (auto next = first; next != by_end.end() && times.ends[*next] == begin; ++next) {
       if (*next == at.node || !is_new(*next)) continue;
-      if (slot != kNoSlot && SlotOf(ProgramOf(at.rank).nodes[*next]) == slot) {
+      if (slot != kNoSlot && SlotOf(ProgramOf(at.rank).nodes[*next], by_group) == slot) {
         return {.node = *next, .cause = SimCause::kSlot, .held = begin - ready};
       }
       if (!other) other = *next;

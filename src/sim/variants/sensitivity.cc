@@ -1,6 +1,7 @@
 #include "src/sim/variants/sensitivity.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -14,6 +15,8 @@ namespace {
 constexpr double kFaster = 1 + kSensitivityStep;
 // A dimension with more kinds of links is scaled as a whole.
 constexpr size_t kMostKinds = 12;
+// 1 % of a shorter time is less than a nanosecond.
+constexpr int64_t kLeastNanos = 100;
 
 class FasterTimes final : public CollectiveTimes {
  public:
@@ -54,18 +57,37 @@ class Variants {
       factor->second /= kFaster;
     }
     if (machine_.times != nullptr) {
-      Add("communications", "communication").times = std::make_shared<FasterTimes>(machine_.times);
+      AddTimes();
       return std::move(all_);
     }
     for (size_t i = 0; i < machine_.dims.size(); ++i) AddDim(i);
-    if (machine_.system.roofline) {
-      Add("peak", "peak").system.peak *= kFaster;
+    if (machine_.system.roofline) Add("peak", "peak").system.peak *= kFaster;
+    // Additions of etude-1 take time with it, too.
+    const bool has_additions = machine_.graph != nullptr && machine_.system.memory_bandwidth > 0;
+    if (machine_.system.roofline || has_additions) {
       Add("memory bandwidth", "memory_bandwidth").system.memory_bandwidth *= kFaster;
+    }
+    if (machine_.system.endpoint_delay >= kLeastNanos) {
+      int64_t& delay = Add("endpoint delay", "endpoint_delay").system.endpoint_delay;
+      delay = std::llround(static_cast<double>(delay) / kFaster);
+    }
+    if (machine_.memory.kind != RemoteMemoryKind::kNone) {
+      Add("bandwidth of remote memory", "remote_bandwidth").memory.bandwidth *= kFaster;
     }
     return std::move(all_);
   }
 
  private:
+  void AddTimes() {
+    SimMachine& faster = Add("communications", "communication");
+    if (machine_.has_recorded_times()) {
+      faster.times = std::make_shared<RecordedCommunications>(1 / kFaster);
+    } else {
+      faster.times = std::make_shared<FasterTimes>(machine_.times);
+    }
+    if (machine_.cores) *Add("cores", "cores").cores *= kFaster;
+  }
+
   SimMachine& Add(std::string what, std::string key) {
     return all_
         .emplace_back(Variant{.result = {.what = std::move(what), .key = std::move(key)},
