@@ -9,6 +9,7 @@
 
 #include "src/base/random_stream.h"
 #include "src/base/text/quantity.h"
+#include "src/jobs/sim_warnings.h"
 #include "src/jobs/simulated_files.h"
 #include "src/report/tables/simulated/sharing_table.h"
 #include "src/report/tables/simulated/sim_path_tables.h"
@@ -197,6 +198,9 @@ Result<SharedNetwork> SimulateShared(const SharedNetworkOptions& options, const 
                                    "numbers are those of NPUs",
                                    npu));
     }
+  }
+  for (const SimJob& one : jobs) {
+    ETUDE_RETURN_IF_ERROR(CheckRoofline("--system", machine, one.workload));
   }
   std::vector<PlacedJob> placed;
   for (size_t i = 0; i < jobs.size(); ++i) {

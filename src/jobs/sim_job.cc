@@ -84,13 +84,13 @@ bool IsOneForAll(const SimJobOptions& options, const RankTraces& read, const Wha
 }
 
 // Gives communications the times that they took after their last member had begun, by the ids of
-// the recorded nodes; those without one are unknown.
+// the recorded nodes.
 void SetTransferTimes(const std::map<uint64_t, Nanos>& times, const Trace& trace,
                       RunnableRank& rank) {
   for (RunnableNode& node : rank.nodes) {
     if (!IsCommunication(node.kind)) continue;
     const auto found = times.find(trace.source_id(node.origin));
-    node.duration = found == times.end() ? std::nullopt : std::optional(found->second);
+    if (found != times.end()) node.transfer = found->second;
   }
 }
 
@@ -144,7 +144,10 @@ Result<AstraJob> ToSimGraphs(const SimJobOptions& options, const std::vector<Ran
       MakeRunnableJob(std::move(ranks), {.fill_ranks = fills,
                                          .one_for_all = IsOneForAll(options, read, what_if),
                                          .ranks = npus}));
-  return ForAstraSim(std::move(job), {.compute = compute, .host_threads = true, .all_types = true});
+  return ForAstraSim(std::move(job), {.compute = compute,
+                                      .host_threads = true,
+                                      .all_types = true,
+                                      .transfers = options.recorded_communication});
 }
 
 // An edit of recorded jobs, and what has a similar effect on generated ones.
@@ -316,8 +319,8 @@ void NoteUngrouped(const RankTraces& ranks, std::vector<std::string>& notes) {
 
 // When the ranks of a recorded job began their step.
 struct RecordedBegins {
-  std::vector<int64_t> of_ranks;  // ns after the first one, by rank; 0: unknown
-  Nanos span;                     // from the first begin to the last end
+  std::map<int64_t, int64_t> of_ranks;  // ns after the first one, by rank, as far as known
+  Nanos span;                           // from the first begin to the last end
 };
 
 // Ranks whose clocks cannot be compared begin first.
@@ -336,8 +339,7 @@ RecordedBegins FindBegins(const RankTraces& job, const TransferTimes& transfers)
     first = std::min(first.value_or(window.begin - offset), window.begin - offset);
   }
   for (const auto& [rank, window] : steps) {
-    found.of_ranks.resize(static_cast<size_t>(rank) + 1);
-    found.of_ranks.back() = (window.begin - *first).count;
+    found.of_ranks[rank] = (window.begin - *first).count;
     found.span = std::max(found.span, window.end - *first);
   }
   return found;
@@ -487,7 +489,7 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
     TransferTimes transfers;
     if (options.recorded_communication) {
       if (is_chakra) return OnlyRecordedTimes(options);
-      transfers = FindTransferTimes(traces.traces, traces.ranks);
+      transfers = FindTransferTimes(traces.traces, traces.ranks, traces.groups);
       NoteTransfers(transfers, read.notes);
       begins = FindBegins(traces, transfers);
     }
@@ -532,7 +534,13 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
                                                           context.limits, transfers, what_if));
       ETUDE_ASSIGN_OR_RETURN(read.edits, what_if.Applied());
       if (!options.what_if.empty()) read.memory.after = what_if.PeaksAfter();
-      std::ranges::move(NotesOf(graphs, is_one_for_all ? npus : 1, options.recorded_launches),
+      const bool has_device = std::ranges::any_of(graphs.ranks, &AstraRankReport::on_device);
+      if (options.recorded_launches && !options.recorded_communication && !has_device) {
+        read.notes.emplace_back("the job has no device work: --launches changes nothing");
+      }
+      const bool has_launches =
+          options.recorded_launches || options.what_if.device.launch_cost == kRecordedLaunches;
+      std::ranges::move(NotesOf(graphs, is_one_for_all ? npus : 1, has_launches),
                         std::back_inserter(read.notes));
       if (!graphs.messages.empty()) disagreement = graphs.messages.front();
       rounded_times = is_recorded && graphs.notes[RunnableNote::kUnknownTime] == 0;
@@ -578,8 +586,10 @@ Result<SimJob> ReadAnyJob(const SimJobOptions& options, int64_t npus, bool stric
   read.workload.rounded_times = rounded_times;
   read.workload.core_share = core_share;
   if (options.recorded_communication) {
-    begins.of_ranks.resize(read.workload.ranks.size());
-    read.workload.begins = std::move(begins.of_ranks);
+    read.workload.begins.resize(read.workload.ranks.size());
+    for (const auto& [rank, begin] : begins.of_ranks) {
+      if (rank >= 0 && rank < npus) read.workload.begins[static_cast<size_t>(rank)] = begin;
+    }
   }
   if (core_share < 1) {
     read.notes.push_back(fmt::format(

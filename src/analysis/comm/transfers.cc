@@ -101,7 +101,12 @@ class TransferFinder {
   }
 
   void AddCollective(const std::vector<CallPlace>& calls) {
-    if (MembersOf(logs_, calls.front()) == std::ssize(calls)) Add(calls);
+    const CommLog& log = logs_[calls.front().log];
+    const CommLog::Group& group = log.groups[CallAt(calls.front()).group];
+    // An unlisted group consists of the ranks that call it.
+    const bool has_all = group.ranks.empty() && !group.is_all && log.world_size &&
+                         *log.world_size <= std::ssize(logs_);
+    if (has_all || MembersOf(logs_, calls.front()) == std::ssize(calls)) Add(calls);
   }
 
   void AddMessage(const CallPlace& send, const CallPlace& recv) {
@@ -132,9 +137,16 @@ Transfers FindTransfers(std::span<const Trace> traces, std::span<const CommLog> 
   return TransferFinder(traces, logs, match).Run();
 }
 
-TransferTimes FindTransferTimes(std::span<const Trace> traces, std::span<const int64_t> ranks) {
+TransferTimes FindTransferTimes(std::span<const Trace> traces, std::span<const int64_t> ranks,
+                                const std::map<std::string, std::vector<int64_t>>& groups) {
   std::vector<CommLog> logs;
-  for (size_t i = 0; i < traces.size(); ++i) logs.push_back(ReadCommLog(traces[i], ranks[i]));
+  for (size_t i = 0; i < traces.size(); ++i) {
+    logs.push_back(ReadCommLog(traces[i], ranks[i]));
+    for (CommLog::Group& group : logs.back().groups) {
+      const auto listed = groups.find(group.name);
+      if (group.ranks.empty() && listed != groups.end()) group.ranks = listed->second;
+    }
+  }
   const CommMatch match = MatchComms(logs);
   const Transfers found = FindTransfers(traces, logs, match);
   TransferTimes made{.unaligned = found.unaligned};

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "src/analysis/comm/comm_match.h"
@@ -39,15 +40,19 @@ struct Transfers {
 Transfers FindTransfers(std::span<const Trace> traces, std::span<const CommLog> logs,
                         const CommMatch& match);
 
-// Returns the times by trace and id of a communication's nodes: that with its times, that with its
-// facts, and the operator that issued it. `ranks`: of the traces.
+// Times of the communications of a job's traces.
 struct TransferTimes {
+  // By trace and id of a communication's nodes: that with its times, that with its facts, and the
+  // operator that issued it.
   std::vector<std::map<uint64_t, Nanos>> of_nodes;
   // By trace: its clock relative to the first one, to be subtracted; nullopt: unknown.
   std::vector<std::optional<Nanos>> offsets;
   uint64_t unaligned = 0;  // as in Transfers
 };
-TransferTimes FindTransferTimes(std::span<const Trace> traces, std::span<const int64_t> ranks);
+// `ranks`: of the traces. `groups`: members of groups that the traces do not list, by name; an
+// unlisted group consists of the ranks that call it if all ranks have traces.
+TransferTimes FindTransferTimes(std::span<const Trace> traces, std::span<const int64_t> ranks,
+                                const std::map<std::string, std::vector<int64_t>>& groups);
 
 // Returns the number of members of a call's group. A job of unknown size has the ranks with traces.
 int64_t MembersOf(std::span<const CommLog> logs, const CallPlace& at);

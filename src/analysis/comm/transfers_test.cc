@@ -22,7 +22,6 @@ class RankSketch {
     comm.type = CollectiveType::kAllReduce;
     comm.bytes = Bytes{64};
     builder_.SetComm(label, comm);
-    labels_.push_back(label);
   }
   void Message(NodeKind kind, int64_t peer, int64_t begin, int64_t end) {
     const bool sends = kind == NodeKind::kSend;
@@ -31,7 +30,6 @@ class RankSketch {
     comm.bytes = Bytes{64};
     (sends ? comm.dst : comm.src) = peer;
     builder_.SetComm(label, comm);
-    labels_.push_back(label);
   }
 
   Trace Finish(int64_t rank) {
@@ -53,7 +51,6 @@ class RankSketch {
 
   TraceBuilder builder_;
   uint64_t next_ = 1;
-  std::vector<NodeId> labels_;
 };
 
 std::vector<std::vector<std::optional<Nanos>>> TimesOf(std::vector<Trace> traces) {
@@ -65,39 +62,45 @@ std::vector<std::vector<std::optional<Nanos>>> TimesOf(std::vector<Trace> traces
 }
 
 // Rank 1's clock is 1,000 ahead. In progress from the end of the call; the second all-reduce of a
-// rank from the end of the first one. First: 40 of rank 1 is last, ends at 100 on both. Second:
-// issued at 60 and 70, so from 100 on; ends at 130 on both.
+// rank from the end of the first one. First: 40 of rank 1 is last, ends at 100 and 104. Second:
+// issued at 60 and 70, so from 104 on; ends at 130 on both. Third: 250 of rank 0 is last, so that
+// rank 1 took 50 of its 80.
 TEST(Transfers, AreWithoutTheWaitForOthers) {
   RankSketch first;
   first.AllReduce(10, 20, 25, 100);
   first.AllReduce(50, 60, 65, 130);
+  first.AllReduce(240, 250, 255, 300);
   RankSketch second;
-  second.AllReduce(1030, 1040, 1045, 1100);
+  second.AllReduce(1030, 1040, 1045, 1104);
   second.AllReduce(1060, 1070, 1075, 1130);
+  second.AllReduce(1210, 1220, 1225, 1300);
   std::vector<Trace> traces;
   traces.push_back(first.Finish(0));
   traces.push_back(second.Finish(1));
   const auto times = TimesOf(std::move(traces));
-  for (const size_t rank : {size_t{0}, size_t{1}}) {
-    EXPECT_EQ(times[rank], (std::vector<std::optional<Nanos>>{Nanos{60}, Nanos{30}}));
-  }
+  using Times = std::vector<std::optional<Nanos>>;
+  EXPECT_EQ(times[0], (Times{Nanos{60}, Nanos{26}, Nanos{50}}));
+  EXPECT_EQ(times[1], (Times{Nanos{64}, Nanos{26}, Nanos{50}}));
 }
 
-// A collective gives the clocks. The receive begins at 200, after the send at 150: it takes 50. The
-// program waits for the send until 400, which was done earlier.
+// Collectives give the clocks; rank 1's is 7,000 ahead. The receive begins at 200, after the send
+// at 150: it takes 50. The program waits for the send until 400, which was done earlier.
 TEST(Transfers, AReceiveEndsTheTimeOfItsSend) {
   RankSketch sender;
-  sender.AllReduce(0, 10, 15, 100);
+  for (const int64_t begin : {0, 40, 80})
+    sender.AllReduce(begin, begin + 10, begin + 15, begin + 30);
   sender.Message(NodeKind::kSend, 1, 150, 400);
   RankSketch receiver;
-  receiver.AllReduce(0, 10, 15, 100);
-  receiver.Message(NodeKind::kRecv, 0, 200, 250);
+  for (const int64_t begin : {7000, 7040, 7080}) {
+    receiver.AllReduce(begin, begin + 10, begin + 15, begin + 30);
+  }
+  receiver.Message(NodeKind::kRecv, 0, 7200, 7250);
   std::vector<Trace> traces;
   traces.push_back(sender.Finish(0));
   traces.push_back(receiver.Finish(1));
   const auto times = TimesOf(std::move(traces));
-  EXPECT_EQ(times[0][1], Nanos{50});
-  EXPECT_EQ(times[1][1], Nanos{50});
+  EXPECT_EQ(times[0][3], Nanos{50});
+  EXPECT_EQ(times[1][3], Nanos{50});
 }
 
 // Messages alone give no clocks: the shorter of both durations.

@@ -7,9 +7,10 @@ void DeclareMachine(MachineOptions& machine, std::string_view network_help, Opti
                  "machine model (default: etude-1; astra-sim-2.0 with ASTRA-sim's files or "
                  "--congestion)");
   options.Value(
-      "--machine", &machine.machine, "FILE",
+      "--machine", &machine.machine, "FILE|recorded",
       "machine with known times of communications, instead of --network: measured by `etude "
-      "calibrate`, or with NCCL's cost model; with --model etude-1 the network fitted to them");
+      "calibrate`, with NCCL's cost model, or recorded: those of the job itself; with --model "
+      "etude-1 the network fitted to those of a file");
   options.Value("--network", &machine.network, "FILE", network_help);
   options.Value("--system", &machine.system, "FILE",
                 "ASTRA-sim system file (default: rings in all dimensions)");

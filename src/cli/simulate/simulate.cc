@@ -127,7 +127,7 @@ class SimulateCommand : public Command {
                    options);
     options.Choice("--launches", &launches_, {"none", "recorded"},
                    "host of recorded jobs with device work: without time, or with the recorded "
-                   "times of its launches");
+                   "times of its launches (default: recorded with --machine recorded)");
     options.Choice("--times", &times_, {"model", "recorded"},
                    "node times: simulated on a machine, or as recorded");
     options.Flag("--sensitivity", &sensitivity_,
@@ -186,6 +186,11 @@ class SimulateCommand : public Command {
     if (output_.table() == kCapacityTable && capacity_text_.empty()) {
       return MakeError(ErrorCode::kUsage, "--table: table 'capacity' requires --capacity");
     }
+    if (launches_ == "recorded" && (is_recorded || !shared_.empty())) {
+      return MakeError(ErrorCode::kUsage,
+                       "simulate: --launches cannot be combined with --times recorded, --beside or "
+                       "--place");
+    }
     if (!capacity_text_.empty()) {
       if (is_recorded || !shared_.empty()) {
         return MakeError(ErrorCode::kUsage,
@@ -227,7 +232,7 @@ class SimulateCommand : public Command {
     SimJob job;
     SimJobOptions options = job_;
     options.recorded_communication = machine_.machine == kRecordedMachine;
-    options.recorded_launches = options.recorded_communication || launches_ == "recorded";
+    options.recorded_launches = HasRecordedLaunches();
     // A folder of classes has all ranks; measured jobs may lack some.
     const bool has_all = options.paths.size() == 1 && IsJobFolder(options.paths.front());
     if (!measured_.empty() && has_all) options.fill_ranks = false;
@@ -251,7 +256,7 @@ class SimulateCommand : public Command {
                            SimulateUntilStopped(std::move(machine), std::move(job), figures, strict,
                                                 context, compared));
     // What was simulated until a signal is written, too; a signal while it is written ends that.
-    if (step.result.stopped) context.stop = nullptr;
+    if (context.stopped()) context.stop = nullptr;
     const auto written = WriteSimulatedFiles(files_, step.job, step.result, strict, context);
     if (!written && written.error().code == ErrorCode::kInterrupted) {
       Print(step, {}, console);
@@ -275,6 +280,10 @@ class SimulateCommand : public Command {
   }
 
  private:
+  bool HasRecordedLaunches() const {
+    return launches_.empty() ? machine_.machine == kRecordedMachine : launches_ == "recorded";
+  }
+
   // Adds the table of sensitivities to a step that has ended.
   Status AddSensitivities(const RunContext& context, SimulatedStep& step) const {
     if (!sensitivity_ || !step.ended()) return {};
@@ -352,12 +361,11 @@ class SimulateCommand : public Command {
     if (from && (from->program_step || from->recorded_step)) jobs.push_back(BeforeEdit(*from));
     const bool is_timed = !machine_.machine.empty();
     for (const std::string& path : measured_) {
-      const SimJobOptions options{
-          .paths = {path},
-          .fill_ranks = job_.fill_ranks,
-          .recorded_communication = machine_.machine == kRecordedMachine,
-          .recorded_launches = machine_.machine == kRecordedMachine || launches_ == "recorded",
-          .jobs = job_.jobs};
+      const SimJobOptions options{.paths = {path},
+                                  .fill_ranks = job_.fill_ranks,
+                                  .recorded_communication = machine_.machine == kRecordedMachine,
+                                  .recorded_launches = HasRecordedLaunches(),
+                                  .jobs = job_.jobs};
       ETUDE_ASSIGN_OR_RETURN(
           SimJob job, ReadSimJob(options, is_timed ? 0 : step.machine.npus(), strict, context));
       if (!job.program_step && !job.recorded_step) {
@@ -567,7 +575,7 @@ class SimulateCommand : public Command {
   }
 
   SimJobOptions job_;
-  std::string launches_ = "none";
+  std::string launches_;  // "": recorded with --machine recorded only
   std::string capacity_text_;
   std::optional<DeviceCapacity> capacity_;
   MachineOptions machine_;

@@ -78,7 +78,12 @@ class JobReader {
       all->begin = std::max(all->begin, span->begin);
       all->end = std::max(all->end, span->end);
     }
-    times_[key].push_back(std::max(all->end - all->begin, Nanos{1}));
+    // It ended before an earlier one of its rank: how long it would have taken is unknown.
+    if (all->end <= all->begin) {
+      ++made_.left_out;
+      return;
+    }
+    times_[key].push_back(all->end - all->begin);
   }
 
   void AddCollective(const std::vector<CallPlace>& calls) {

@@ -429,6 +429,7 @@ Result<SweepOutcome> Sweep::OutcomeOf(const Task& task, std::shared_ptr<const Si
   if (has_ranks_of_job) {
     ETUDE_ASSIGN_OR_RETURN(made, MachineOf(point, ranks));
   }
+  ETUDE_RETURN_IF_ERROR(CheckRoofline("system", made.machine, workload));
   ETUDE_ASSIGN_OR_RETURN(
       const SimResult result,
       etude::Simulate(made.machine, workload,

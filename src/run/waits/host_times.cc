@@ -210,8 +210,8 @@ void HostTimes::FindAwaited(const Trace& trace, std::span<const OrderEdge> waits
       const bool is_own = trace.lane_id(before) == trace.lane_id(node);
       if (!Precedes(before, node) || (is_own && !RunsBesideItsThread(trace, before))) return;
       const Nanos end = *trace.start(before) + *trace.duration(before);
-      const auto first =
-          std::ranges::find_if(run, [&](NodeId label) { return *trace.start(label) >= end; });
+      const auto first = std::ranges::find_if(
+          run, [&](NodeId label) { return *trace.start(label) >= end && Precedes(before, label); });
       awaited_[first == run.end() ? node : *first].push_back(before);
     };
     for (size_t i = 0; i < trace.deps(node).size(); ++i) {

@@ -42,7 +42,7 @@ class AstraPhases final : public SimCollectiveModel {
     if (call.type == CollectiveType::kBarrier) return {.bytes = 0, .count = 1};
     int64_t size = call.bytes;
     const int64_t splits = system_.splits * TreesOf(call);
-    int64_t chunk = size / splits;
+    int64_t chunk = splits > system_.splits ? CeilDiv(size, splits) : size / splits;
     // ASTRA-sim makes a part for each rank of the job, also in groups.
     const bool own = OwnAlgorithm(call.type).has_value() || input_.machine.graph != nullptr;
     const int64_t least = own ? call.members : input_.total;

@@ -35,10 +35,12 @@ SimCollectives::SimCollectives(const SimInput& input, const SimCollectiveModel& 
       most_running_(CeilDiv(input.system.active_chunks, input.system.queues)),
       plans_(*this) {
   const size_t dims = input.machine.dims.size();
-  const size_t slots = input.machine.runs_groups_at_once() ? kGroupSlots : 1;
+  const bool at_once = input.machine.runs_groups_at_once();
   for (SimIndex i = 0; i < input.class_count(); ++i) {
-    states_.emplace_back(input.SimRankOf(RankClassId(i)).groups.size(), dims,
-                         dims * static_cast<size_t>(system_.queues) * slots);
+    const SimRank& rank = input.SimRankOf(RankClassId(i));
+    State& state = states_.emplace_back(rank.groups.size(), dims, at_once ? kGroupSlots : 1,
+                                        static_cast<size_t>(system_.queues));
+    if (at_once) state.group_slots = GroupSlotsOf(rank, input.workload.groups, input.total);
   }
 }
 
@@ -139,7 +141,7 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
     return listener_.Fail(rank_class, index, "found no program of the collective for this rank");
   }
   const CollectivePlan* plan = FittingPlan(system_, node.collective, call->members, node.bytes);
-  if ((is_custom || plan != nullptr) && node.root != 0) {
+  if ((is_custom || plan != nullptr) && HasRoot(node.collective) && node.root != 0) {
     return listener_.Fail(
         rank_class, index,
         fmt::format("found the root {} of {}, expected 0, for which its {} is", node.root,
@@ -162,6 +164,9 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
                           Name(node.collective), call->members,
                           FormatCount(programs->second.size(), "rank")));
   }
+  State& state = states_[rank_class.index()];
+  const size_t slot =
+      state.group_slots.empty() ? 0 : state.group_slots[node.group] - kFirstGroupSlot;
   const SimCollectiveModel::Chunks chunks = model_.ChunksOf(*call);
   const int64_t streams = is_custom || planned != nullptr ? 1 : chunks.count;
   const SimIndex set = data_sets_.Add(
@@ -199,11 +204,13 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
     } else {
       call->stream = NextStream(rank_class, node, call->group == nullptr);
       stream.tag = first_tag + call->stream + kTagSpace;
-      const Status made =
-          model_.MakePhases(*call, chunks.bytes, states_[rank_class.index()].turns, stream.phases);
+      const Status made = model_.MakePhases(*call, chunks.bytes, state.turns[slot], stream.phases);
       if (!made) return listener_.Fail(rank_class, index, made.error().message);
     }
-    for (CollectivePhase& phase : stream.phases) phase.queue += FirstQueueOf(node);
+    const size_t queues = input_.machine.dims.size() * static_cast<size_t>(system_.queues);
+    for (CollectivePhase& phase : stream.phases) {
+      phase.queue += static_cast<SimIndex>(slot * queues);
+    }
     now_ = {.rank_class = rank_class, .node = index, .until = timeline_.now()};
     if (stream.phases.empty()) {
       timeline_.PlanLocal(
@@ -213,12 +220,6 @@ void SimCollectives::Begin(RankClassId rank_class, SimIndex index, const SimNode
       NextPhase(stream);
     }
   }
-}
-
-SimIndex SimCollectives::FirstQueueOf(const SimNode& node) const {
-  if (!input_.machine.runs_groups_at_once()) return 0;
-  return static_cast<SimIndex>(node.group % kGroupSlots * input_.machine.dims.size() *
-                               static_cast<size_t>(system_.queues));
 }
 
 CollectiveStream& SimCollectives::NewStream() {

@@ -75,14 +75,17 @@ class SimCollectives final : private StreamActions, private PlanActions {
     int64_t running = 0;
   };
   struct State {
-    State(size_t groups, size_t dims, size_t queue_count)
-        : next_of_group(groups), turns(dims), queues(queue_count) {}
+    State(size_t groups, size_t dims, size_t slots, size_t queues_of_dim)
+        : next_of_group(groups),
+          turns(slots, QueueTurns(dims)),
+          queues(slots * dims * queues_of_dim) {}
 
     int64_t next_stream = 0;
     std::vector<int64_t> next_of_group;  // by group number of the rank
     int64_t next_priority = 0;
     uint64_t next_order = 0;
-    QueueTurns turns;
+    std::vector<size_t> group_slots;  // SlotOf
+    std::vector<QueueTurns> turns;    // by slot of a group
     std::vector<Queue> queues;
     std::vector<SimCollectiveEnd> ends;
   };
@@ -117,8 +120,6 @@ class SimCollectives final : private StreamActions, private PlanActions {
   int64_t PriorityOf(State& state, const SimNode& node) const;
   int64_t NextStream(RankClassId rank_class, const SimNode& node, bool of_all);
   CollectiveStream& NewStream();
-  // Returns the first queue of a collective's slot: groups that run at once do not share queues.
-  SimIndex FirstQueueOf(const SimNode& node) const;
   void NextPhase(CollectiveStream& stream);
   // `leaving`: stream that made room; nullptr: none.
   void StartStreams(RankClassId rank_class, SimIndex queue, const Leaving* leaving);

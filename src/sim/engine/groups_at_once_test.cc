@@ -56,6 +56,24 @@ TEST(GroupsAtOnce, CollectivesOfDifferentGroupsOverlap) {
   EXPECT_EQ(TimeOf(machine, {1, 1}), 20'000) << "one after the other";
 }
 
+// Their collectives are numbered together, and ranks begin them in another order.
+TEST(GroupsAtOnce, GroupsOfAllRanksFollowEachOther) {
+  const RankGroups groups = {{1, {0, 1, 2, 3}}, {2, {0, 1, 2, 3}}};
+  std::vector<SimRank> ranks;
+  for (const int64_t rank : {0, 1, 2, 3}) {
+    const SimNode late{.kind = NodeKind::kCompute, .duration = rank == 2 ? 3'000 : 10};
+    ranks.push_back(
+        RankOf(ProgramOf({late, CollectiveNode(CollectiveType::kAllReduce, 1'000'000, 1),
+                          CollectiveNode(CollectiveType::kAllReduce, 2'000'000, 2)},
+                         {{}, {0}, {0}}),
+               {1, 2}));
+  }
+  const auto result = Simulate(Connected(4), {.ranks = std::move(ranks), .groups = groups});
+  ASSERT_TRUE(result) << result.error().message;
+  // 2 · 3 steps of a quarter of the bytes.
+  for (const SimRankResult& rank : result->ranks) EXPECT_EQ(rank.end, 3'000 + 15'000 + 30'000);
+}
+
 TEST(GroupsAtOnce, OnAstraSimsNetworksARankCommunicatesOnceAtATime) {
   SimMachine machine = testing_sim::MachineOf(
       {{.shape = NetworkShape::kFullyConnected, .npus = 4, .bandwidth = 100, .latency = 0}},

@@ -19,13 +19,15 @@ SimExecution::SimExecution(const SimInput& input, const SimComputeModel& compute
       collectives_(collectives),
       ties_(ties),
       listener_(listener),
-      states_(input.class_count()),
-      by_group_(input.machine.runs_groups_at_once()) {
+      states_(input.class_count()) {
   for (SimIndex i = 0; i < states_.size(); ++i) {
     State& state = states_[i];
     state.self = &input.SimRankOf(RankClassId(i));
     state.program = state.self->program.get();
     state.waits = state.program->waits;
+    if (input.machine.runs_groups_at_once()) {
+      state.group_slots = GroupSlotsOf(*state.self, input.workload.groups, input.total);
+    }
     state.left = state.program->nodes.size();
     nodes_ += state.left;
     state.result.begins.assign(state.left, -1);
@@ -39,8 +41,8 @@ SimExecution::Kind SimExecution::KindOf(const SimNode& node) {
   return kComm;
 }
 
-void SimExecution::MakeReady(State& state, SimIndex index) const {
-  state.ready[SlotOf(state.program->nodes[index], by_group_)].push(index);
+void SimExecution::MakeReady(State& state, SimIndex index) {
+  state.ready[SlotOf(state.program->nodes[index], state.group_slots)].push(index);
 }
 
 void SimExecution::Begin() {
@@ -89,7 +91,7 @@ void SimExecution::IssueReady(RankClassId rank_class) {
 void SimExecution::Issue(RankClassId rank_class, SimIndex index) {
   State& state = states_[rank_class.index()];
   const SimNode& node = state.program->nodes[index];
-  const size_t slot = SlotOf(node, by_group_);
+  const size_t slot = SlotOf(node, state.group_slots);
   state.ready[slot].pop();
   state.taken[slot] = true;
   state.result.begins[index] = timeline_.now();
@@ -197,7 +199,7 @@ void SimExecution::MessageDone(RankClassId rank_class, SimIndex index) {
 void SimExecution::Skip(RankClassId rank_class, SimIndex index) {
   State& state = states_[rank_class.index()];
   ties_.Skip();
-  state.taken[SlotOf(state.program->nodes[index], by_group_)] = false;
+  state.taken[SlotOf(state.program->nodes[index], state.group_slots)] = false;
   state.result.ends[index] = timeline_.now();
   --state.in_flight;
   --state.left;
@@ -207,9 +209,9 @@ void SimExecution::Skip(RankClassId rank_class, SimIndex index) {
   }
 }
 
-TieWatch::Completion SimExecution::BeforeCompletion(const State& state, SimIndex index) const {
+TieWatch::Completion SimExecution::BeforeCompletion(const State& state, SimIndex index) {
   TieWatch::Completion made{.children = state.program->children[index]};
-  const size_t slot = SlotOf(state.program->nodes[index], by_group_);
+  const size_t slot = SlotOf(state.program->nodes[index], state.group_slots);
   if (slot != kNoSlot) made.freed = slot;
   for (size_t i = 0; i < kNoSlot; ++i) {
     made.before[i] = {.free = !state.taken[i],
@@ -225,7 +227,7 @@ void SimExecution::Complete(RankClassId rank_class, SimIndex index) {
   const int64_t begin = state.result.begins[index];
   TieWatch::Completion completion;
   if (input_.by_class) completion = BeforeCompletion(state, index);
-  state.taken[SlotOf(node, by_group_)] = false;
+  state.taken[SlotOf(node, state.group_slots)] = false;
   state.result.ends[index] = now;
   if (node.kind != NodeKind::kMetadata && node.kind != NodeKind::kUnknown) {
     state.busy[KindOf(node)].Add(begin, now);
@@ -241,7 +243,8 @@ void SimExecution::Complete(RankClassId rank_class, SimIndex index) {
     if (--state.waits[child] != 0) continue;
     MakeReady(state, child);
     if (input_.by_class) {
-      completion.enabled.emplace_back(SlotOf(state.program->nodes[child], by_group_), child);
+      completion.enabled.emplace_back(SlotOf(state.program->nodes[child], state.group_slots),
+                                      child);
     }
   }
   ties_.Complete(std::move(completion));

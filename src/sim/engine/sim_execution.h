@@ -55,6 +55,7 @@ class SimExecution {
     const SimRank* self = nullptr;
     const SimProgram* program = nullptr;
     std::vector<uint32_t> waits;
+    std::vector<size_t> group_slots;  // SlotOf
     std::array<std::priority_queue<SimIndex, std::vector<SimIndex>, std::greater<>>, kSlots> ready;
     std::array<bool, kSlots> taken{};
     size_t left = 0;       // unfinished nodes
@@ -67,8 +68,8 @@ class SimExecution {
   };
 
   static Kind KindOf(const SimNode& node);
-  void MakeReady(State& state, SimIndex index) const;
-  TieWatch::Completion BeforeCompletion(const State& state, SimIndex index) const;
+  static void MakeReady(State& state, SimIndex index);
+  static TieWatch::Completion BeforeCompletion(const State& state, SimIndex index);
   void IssueReady(RankClassId rank_class);
   void Issue(RankClassId rank_class, SimIndex index);
   void Start(RankClassId rank_class, SimIndex index, const SimNode& node);
@@ -89,7 +90,6 @@ class SimExecution {
   SharedCores* cores_ = nullptr;       // null: each rank has its own
   TimedCollectives* timed_ = nullptr;  // null: `collectives_`
   std::vector<State> states_;          // by class
-  bool by_group_;                      // SlotOf
   uint64_t nodes_ = 0;
   uint64_t nodes_done_ = 0;
 };

@@ -258,7 +258,8 @@ Status ReadOwnAlgorithms(const JsonConfig& json, const std::string& path, SimMac
     ETUDE_RETURN_IF_ERROR(NamePrograms(json, key + "-custom", type, machine, collectives));
     ETUDE_ASSIGN_OR_RETURN(const std::vector<std::string> choices, json.Names(key.c_str()));
     if (const size_t dims = machine.dims.size();
-        dims > 0 && !choices.empty() && choices.size() != dims) {
+        dims > 0 && !choices.empty() && choices.size() != dims &&
+        (machine.graph == nullptr || choices.size() != 1)) {
       return BadInput(
           fmt::format("{}: {}: found {} algorithms, expected {}, one for each dimension", path, key,
                       choices.size(), dims));

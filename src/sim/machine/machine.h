@@ -217,8 +217,9 @@ struct SimMachine {
     const double time = static_cast<double>(node.duration) * times->factor_of_nodes();
     return std::max<int64_t>(1, std::llround(time));
   }
-  // Returns whether collectives of different groups of a rank run at the same time.
-  bool runs_groups_at_once() const { return graph != nullptr; }
+  // Returns whether collectives of different groups of a rank run at the same time. Messages of
+  // programs are told apart by their own tags, which are the same in all groups.
+  bool runs_groups_at_once() const { return graph != nullptr && system.programs.empty(); }
   // Returns the name of the model, with its version.
   std::string ModelName() const {
     if (times != nullptr) return std::string(times->name());

@@ -169,7 +169,15 @@ class NcclTestsReader {
       return Wrong(fmt::format("found the time '{}' of {} bytes, expected microseconds",
                                words[*time_at_], words[0]));
     }
-    const int64_t ranks = program_->kind == kMessageKind ? 2 : ranks_;
+    const bool is_message = program_->kind == kMessageKind;
+    if (is_message && message_ranks_ && *message_ranks_ != ranks_) {
+      return Wrong(
+          fmt::format("found messages among {} ranks after those among {}, expected one "
+                      "number: their times are those of any two ranks",
+                      ranks_, *message_ranks_));
+    }
+    if (is_message) message_ranks_ = ranks_;
+    const int64_t ranks = is_message ? 2 : ranks_;
     const int64_t bytes = program_->counts_all ? size / ranks_ : size;
     times_[{program_->kind, ranks, bytes}].push_back(*micros * 1e3);
     return {};
@@ -182,6 +190,7 @@ class NcclTestsReader {
   const TestProgram* of_file_ = nullptr;
   const TestProgram* program_ = nullptr;
   int64_t ranks_ = 0;
+  std::optional<int64_t> message_ranks_;
   std::optional<size_t> time_at_;  // column
   std::string gpu_;
   std::map<Key, std::vector<double>> times_;  // ns

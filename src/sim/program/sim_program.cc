@@ -156,4 +156,15 @@ Result<SimRank> MakeSimRank(const Trace& trace, std::span<const SimPartners> com
   return rank;
 }
 
+std::vector<size_t> GroupSlotsOf(const SimRank& rank, const RankGroups& groups, int64_t total) {
+  std::vector<size_t> slots = {kFirstGroupSlot};
+  size_t next = 0;
+  for (const int64_t group : rank.groups) {
+    const auto found = groups.find(group);
+    const bool is_all = group == 0 || (found != groups.end() && std::ssize(found->second) == total);
+    slots.push_back(kFirstGroupSlot + (is_all ? 0 : 1 + next++ % (kGroupSlots - 1)));
+  }
+  return slots;
+}
+
 }  // namespace etude

@@ -36,20 +36,20 @@ struct SimNode {
   friend bool operator==(const SimNode&, const SimNode&) = default;
 };
 
-// Slot in which a node runs. A slot runs one node at a time; receives need none. `by_group`:
-// collectives of different groups run in slots of their own (of more groups, some share one).
+// Slot in which a node runs. A slot runs one node at a time; receives need none. `group_slots`: of
+// collectives, by group number of the rank; empty: they share that of other communication.
 inline constexpr size_t kHostSlot = 0;
 inline constexpr size_t kDeviceSlot = 1;
 inline constexpr size_t kCommSlot = 2;
 inline constexpr size_t kFirstGroupSlot = 3;
 inline constexpr size_t kGroupSlots = 6;
 inline constexpr size_t kNoSlot = kFirstGroupSlot + kGroupSlots;
-inline size_t SlotOf(const SimNode& node, bool by_group) {
+inline size_t SlotOf(const SimNode& node, std::span<const size_t> group_slots) {
   if (node.kind == NodeKind::kRecv) return kNoSlot;
   if (node.on_host) return kHostSlot;
   if (node.kind == NodeKind::kCompute) return kDeviceSlot;
-  const bool has_own = by_group && node.kind == NodeKind::kCollective;
-  return has_own ? kFirstGroupSlot + node.group % kGroupSlots : kCommSlot;
+  const bool has_own = !group_slots.empty() && node.kind == NodeKind::kCollective;
+  return has_own ? group_slots[node.group] : kCommSlot;
 }
 
 // Maximum simulated time, in ns (three years); longer ones are refused.
@@ -104,6 +104,11 @@ struct SimPartners {
 Result<SimRank> MakeSimRank(const Trace& trace, std::span<const SimPartners> comms);
 
 using RankGroups = std::map<int64_t, std::vector<int64_t>>;
+
+// Returns the slots of collectives by group number, of a rank whose groups communicate at once. Of
+// more groups than slots, some share one. Groups of all ranks share that of group 0, because their
+// collectives are numbered together. `total`: number of ranks.
+std::vector<size_t> GroupSlotsOf(const SimRank& rank, const RankGroups& groups, int64_t total);
 
 // Programs, groups and ranks of a job.
 struct SimWorkload {

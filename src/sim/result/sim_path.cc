@@ -226,10 +226,7 @@ class PathFinder {
     const bool sends = node.kind == NodeKind::kSend;
     const bool is_message = sends || node.kind == NodeKind::kRecv;
     if (!is_message || machine_.system.replay_only) return add(PartOf(node), until - begin);
-    if (machine_.has_recorded_times()) {
-      add(SimPart::kTransfer, std::min(until - begin, machine_.RecordedTimeOf(node)));
-      return add(SimPart::kQueue, until - begin);
-    }
+    if (machine_.has_recorded_times()) return add(SimPart::kTransfer, until - begin);
     const int64_t rank = at.source.rank;
     const int64_t peer = SelfOf(rank).PeerOf(node);
     if (peer < 0 || peer >= travel_.total()) return add(SimPart::kTransfer, until - begin);
@@ -280,12 +277,12 @@ class PathFinder {
     const std::vector<uint32_t>& by_end = ByEnd(at.rank);
     const auto first = std::ranges::lower_bound(by_end, begin, {},
                                                 [&](uint32_t node) { return times.ends[node]; });
-    const bool by_group = machine_.runs_groups_at_once();
-    const size_t slot = SlotOf(ProgramOf(at.rank).nodes[at.node], by_group);
+    const std::vector<size_t>& slots = GroupSlots(at.rank);
+    const size_t slot = SlotOf(ProgramOf(at.rank).nodes[at.node], slots);
     std::optional<uint32_t> other;
     for (auto next = first; next != by_end.end() && times.ends[*next] == begin; ++next) {
       if (*next == at.node || !is_new(*next)) continue;
-      if (slot != kNoSlot && SlotOf(ProgramOf(at.rank).nodes[*next], by_group) == slot) {
+      if (slot != kNoSlot && SlotOf(ProgramOf(at.rank).nodes[*next], slots) == slot) {
         return {.node = *next, .cause = SimCause::kSlot, .held = begin - ready};
       }
       if (!other) other = *next;
@@ -309,6 +306,13 @@ class PathFinder {
         [](const auto& edge) { return edge.second; });
     return known->second;
   }
+  const std::vector<size_t>& GroupSlots(int64_t rank) {
+    const auto [known, is_new] = group_slots_.try_emplace(ClassOf(rank));
+    if (is_new && machine_.runs_groups_at_once()) {
+      known->second = GroupSlotsOf(SelfOf(rank), workload_.groups, travel_.total());
+    }
+    return known->second;
+  }
   const std::vector<uint32_t>& ByEnd(int64_t rank) {
     const auto [known, is_new] = by_end_.try_emplace(ClassOf(rank));
     if (!is_new) return known->second;
@@ -329,6 +333,7 @@ class PathFinder {
   std::map<int64_t, std::map<Key, std::vector<uint32_t>>> messages_;
   std::map<const SimProgram*, Csr<uint32_t>> befores_;
   std::map<uint32_t, std::vector<uint32_t>> by_end_;
+  std::map<uint32_t, std::vector<size_t>> group_slots_;  // by class
 };
 
 }  // namespace

@@ -26,20 +26,27 @@ constexpr int32_t kCommStream = 1;
 constexpr int32_t kMemoryStream = 2;
 constexpr int32_t kFirstReceiveStream = 3;
 
-// Returns the stream of each receive, by node. A receive uses the first stream on which no other
-// one waits.
-std::vector<int32_t> ReceiveStreams(const SimProgram& program, const SimRankResult& result) {
-  std::vector<uint32_t> receives;
+// Returns the stream of each communication, by node: the first one on which no other is in
+// progress. Only collectives and sends use kCommStream.
+std::vector<int32_t> CommStreams(const SimProgram& program, const SimRankResult& result) {
+  std::vector<uint32_t> communications;
   for (uint32_t i = 0; i < program.nodes.size(); ++i) {
     const bool has_times = result.begins[i] >= 0 && result.ends[i] >= 0;
-    if (program.nodes[i].kind == NodeKind::kRecv && has_times) receives.push_back(i);
+    if (IsCommunication(program.nodes[i].kind) && has_times) communications.push_back(i);
   }
-  std::ranges::stable_sort(receives, {}, [&](uint32_t node) { return result.begins[node]; });
+  std::ranges::stable_sort(communications, {}, [&](uint32_t node) { return result.begins[node]; });
   std::vector<int32_t> streams(program.nodes.size(), kFirstReceiveStream);
   std::set<int32_t> free;
   std::set<std::pair<int64_t, int32_t>> waiting;  // end of the wait, stream
   int32_t next = kFirstReceiveStream;
-  for (const uint32_t node : receives) {
+  int64_t comm_until = 0;  // of kCommStream
+  for (const uint32_t node : communications) {
+    const bool is_recv = program.nodes[node].kind == NodeKind::kRecv;
+    if (!is_recv && comm_until <= result.begins[node]) {
+      streams[node] = kCommStream;
+      comm_until = result.ends[node];
+      continue;
+    }
     while (!waiting.empty() && waiting.begin()->first <= result.begins[node]) {
       free.insert(waiting.begin()->second);
       waiting.erase(waiting.begin());
@@ -52,11 +59,11 @@ std::vector<int32_t> ReceiveStreams(const SimProgram& program, const SimRankResu
   return streams;
 }
 
-int32_t StreamOf(NodeKind kind, int32_t receive_stream) {
+int32_t StreamOf(NodeKind kind, int32_t comm_stream) {
   switch (kind) {
-    case NodeKind::kRecv: return receive_stream;
+    case NodeKind::kRecv:
     case NodeKind::kCollective:
-    case NodeKind::kSend: return kCommStream;
+    case NodeKind::kSend: return comm_stream;
     case NodeKind::kMemLoad:
     case NodeKind::kMemStore: return kMemoryStream;
     default: return kComputeStream;
@@ -70,8 +77,8 @@ class Lanes {
   Lanes(const Trace& trace, TraceBuilder& builder)
       : builder_(builder), host_computes_(HostComputes(trace)), host_(builder.Intern("host")) {}
 
-  LaneId Of(const SimNode& node, const Lane& own, int32_t receive_stream) {
-    const int32_t stream = StreamOf(node.kind, receive_stream);
+  LaneId Of(const SimNode& node, const Lane& own, int32_t comm_stream) {
+    const int32_t stream = StreamOf(node.kind, comm_stream);
     Lane lane;
     if (node.on_host) {
       lane.thread = host_;
@@ -121,7 +128,7 @@ Result<Trace> SimulatedTrace(const Trace& trace, const SimProgram& program,
   for (size_t i = 0; i < program.origin.size(); ++i) {
     index[program.origin[i].index()] = static_cast<uint32_t>(i);
   }
-  const std::vector<int32_t> receive_streams = ReceiveStreams(program, result);
+  const std::vector<int32_t> comm_streams = CommStreams(program, result);
   TraceBuilder builder(limits, trace);
   Lanes lanes(trace, builder);
   TraceChange change;
@@ -132,7 +139,7 @@ Result<Trace> SimulatedTrace(const Trace& trace, const SimProgram& program,
     row.exclusive.reset();
     // The builder started with the tables of `trace`.
     const Lane own = row.lane ? trace.lane(row.lane) : Lane();
-    row.lane = lanes.Of(program.nodes[at], own, receive_streams[at]);
+    row.lane = lanes.Of(program.nodes[at], own, comm_streams[at]);
     if (result.ends[at] < 0) return;
     row.start = Nanos{result.begins[at]};
     row.duration = Nanos{result.ends[at] - result.begins[at]};

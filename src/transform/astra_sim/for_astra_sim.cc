@@ -160,7 +160,10 @@ class HostThreads {
 Status AstraJobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& slots) {
   const RunnableRank& rank = ranks_[number];
   const std::vector<RunnablePlan>& plans = plans_[number];
-  AstraRankReport report{.rank = *rank.rank, .copy_of = rank.copy_of, .host_time = rank.host_time};
+  AstraRankReport report{.rank = *rank.rank,
+                         .copy_of = rank.copy_of,
+                         .on_device = rank.on_device,
+                         .host_time = rank.host_time};
   // A communication node comes after the previous one: ASTRA-sim would pick any ready one.
   std::vector<uint32_t> slot_before(rank.nodes.size(), kNone);
   for (size_t i = 1; i < slots.size(); ++i) slot_before[slots[i]] = slots[i - 1];
@@ -200,7 +203,10 @@ Status AstraJobMaker::MakeTrace(uint32_t number, const std::vector<uint32_t>& sl
         last_slot = row.start;
       }
     }
-    if (node.duration) row.duration = clock.Round(node.lane, *node.duration);
+    const bool is_transfer =
+        options_.transfers && IsCommunication(node.kind) && plan.what == What::kRuns;
+    const std::optional<Nanos>& duration = is_transfer ? node.transfer : node.duration;
+    if (duration) row.duration = clock.Round(node.lane, *duration);
     if (options_.all_types && plan.what == What::kReplayed) {
       row.duration = std::max(row.duration.value_or(Nanos{}), Nanos{1});
     } else if (options_.all_types && IsCommunication(node.kind) && row.duration) {

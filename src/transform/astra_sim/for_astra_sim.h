@@ -20,13 +20,16 @@ struct ForAstraSimOptions {
   // For a simulator with all types of collectives: rooted ones and barriers keep their type.
   // Replayed ones have the type kUnknown.
   bool all_types = false;
+  // Whether communications that run have RunnableNode::transfer as duration.
+  bool transfers = false;
 };
 
 // One rank's part of a job for ASTRA-sim.
 struct AstraRankReport {
   int64_t rank = 0;
   std::optional<int64_t> copy_of;
-  uint64_t compute = 0;  // number of nodes
+  bool on_device = false;  // made of device work
+  uint64_t compute = 0;    // number of nodes
   uint64_t collectives = 0;
   uint64_t sends = 0;
   uint64_t recvs = 0;

@@ -15,6 +15,7 @@ namespace {
 // A launch or a wait of a host thread.
 struct HostMoment {
   Nanos time;
+  Nanos begin;  // of a wait
   bool launches = false;
   uint32_t node = 0;  // of the rank: launched, or waited for
 };
@@ -58,7 +59,8 @@ Result<HostMoments> FindMoments(const Trace& trace, const RunnableRank& rank) {
     for (size_t i = 0; i < deps.size(); ++i) {
       const auto awaited = numbers.find(deps[i]);
       if (kinds[i] != DepKind::kSync || awaited == numbers.end()) continue;
-      thread->second.push_back({.time = *end, .node = awaited->second});
+      thread->second.push_back(
+          {.time = *end, .begin = *trace.start(node), .node = awaited->second});
     }
   });
   return found;
@@ -73,14 +75,18 @@ class LaunchAdder {
     launch_.on_host = true;
   }
 
-  // `time_of` returns the time of a launch.
+  // `time_of` returns the time of a launch. `with_work`: what the host did before a wait precedes
+  // it.
   template <typename TimeOf>
-  void Add(std::vector<HostMoment>& moments, TimeOf time_of) {
+  void Add(std::vector<HostMoment>& moments, bool with_work, TimeOf time_of) {
     std::ranges::sort(moments, {}, [](const HostMoment& moment) {
       return std::tuple(moment.time, moment.launches, moment.node);
     });
     for (const HostMoment& moment : moments) {
       if (!moment.launches) {
+        if (with_work && last_ && moment.begin > last_->time) {
+          AddHost(last_->node, moment.begin - last_->time);
+        }
         waited_.push_back(moment.node);
       } else {
         edit_.AddDep(moment.node, AddNode(moment.node, time_of(moment)));
@@ -91,9 +97,7 @@ class LaunchAdder {
   }
   // Adds what the host did after the last moment, until `end`.
   void AddRest(Nanos end) {
-    if (!last_ || end <= last_->time) return;
-    launch_.name = edit_.NameOf("host");
-    AddNode(last_->node, end - last_->time);
+    if (last_ && end > last_->time) AddHost(last_->node, end - last_->time);
   }
 
   // Returns the time since the previous moment, or since `begin`.
@@ -101,6 +105,11 @@ class LaunchAdder {
   uint64_t added() const { return added_; }
 
  private:
+  void AddHost(uint32_t after, Nanos duration) {
+    const uint32_t name = std::exchange(launch_.name, edit_.NameOf("host"));
+    AddNode(after, duration);
+    launch_.name = name;
+  }
   uint32_t AddNode(uint32_t after, Nanos duration) {
     launch_.duration = duration;
     const uint32_t number = edit_.AddAfter(after, launch_);
@@ -142,7 +151,7 @@ Result<uint64_t> AddLaunches(const Trace& trace, Nanos cost, RunnableRank& rank)
   uint64_t added = 0;
   for (auto& [thread, moments] : found.of_threads) {
     LaunchAdder adder(edit, found.lane++);
-    adder.Add(moments, [&](const HostMoment&) { return cost; });
+    adder.Add(moments, /*with_work=*/false, [&](const HostMoment&) { return cost; });
     added += adder.added();
   }
   ETUDE_RETURN_IF_ERROR(edit.Finish());
@@ -158,7 +167,7 @@ Result<uint64_t> AddRecordedLaunches(const Trace& trace, RunnableRank& rank) {
   const Interval window = HostWindow(trace);
   RankEdit edit(rank);
   LaunchAdder adder(edit, found.lane);
-  adder.Add(all, [&](const HostMoment& moment) {
+  adder.Add(all, /*with_work=*/true, [&](const HostMoment& moment) {
     return std::max(adder.Since(window.begin, moment.time), Nanos{});
   });
   adder.AddRest(window.end);

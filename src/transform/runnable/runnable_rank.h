@@ -37,6 +37,7 @@ struct RunnableNode {
   uint32_t lane = kNone;               // nodes of a lane ran one after another
   std::optional<Nanos> start;
   std::optional<Nanos> duration;  // without callees
+  std::optional<Nanos> transfer;  // of communication: the part after the last member's begin
   // For communication.
   CollectiveType type = CollectiveType::kUnknown;
   uint32_t group = kNone;            // index into AstraRank::groups; kNone: the trace names none
