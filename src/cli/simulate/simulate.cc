@@ -255,7 +255,7 @@ class SimulateCommand : public Command {
     ETUDE_ASSIGN_OR_RETURN(const SimulatedStep step,
                            SimulateUntilStopped(std::move(machine), std::move(job), figures, strict,
                                                 context, compared));
-    // What was simulated until a signal is written, too; a signal while it is written ends that.
+    // A signal ends the simulation, and its files are written. A signal meanwhile ends that, too.
     if (context.stopped()) context.stop = nullptr;
     const auto written = WriteSimulatedFiles(files_, step.job, step.result, strict, context);
     if (!written && written.error().code == ErrorCode::kInterrupted) {

@@ -68,7 +68,7 @@ Result<CommunicationTime> NcclTimes::TimeByMessages(CollectiveType type,
     most = std::max(most, count);
     fewest = std::min(fewest, count);
   }
-  // Of a gather, each member gives all its input; otherwise each gets a part.
+  // Each member of a gather gives all its input; otherwise each gets a part.
   const double part = type == CollectiveType::kGather
                           ? static_cast<double>(bytes)
                           : static_cast<double>(bytes) / static_cast<double>(ranks.size());

@@ -20,7 +20,7 @@ struct ForAstraSimOptions {
   // For a simulator with all types of collectives: rooted ones and barriers keep their type.
   // Replayed ones have the type kUnknown.
   bool all_types = false;
-  // Whether communications that run have RunnableNode::transfer as duration.
+  // Gives communications that run RunnableNode::transfer as duration.
   bool transfers = false;
 };
 
